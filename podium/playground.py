@@ -63,10 +63,10 @@ class Playground:
 
     def _load(self, files: Mapping[str, bytes], config: str) -> dict[str, Any]:
         self._dump = Dump.read(files, config)
-        loading = self._dump.load()
+        load_result = self._dump.load()
         self._pods = self._dump.pods()
         pods = [_pod_entry(document) for document in self._pods]
-        return {"nodes": len(loading.cluster.nodes), "broken": list(loading.read_errors), "pods": pods}
+        return {"nodes": len(load_result.cluster.nodes), "broken": list(load_result.read_errors), "pods": pods}
 
     def placement(self, number: int) -> str:
         """Choose a node for the pod with that number in the list, as `podium evaluate -o json`."""
@@ -124,20 +124,23 @@ class Dump:
     def why(self, document: Found) -> dict[str, Any]:
         """Answer as `podium why --fix` does; a workload's template makes a pod to ask about."""
         if document.manifest["kind"] == "Pod":
-            loading, metadata = self.load(), _metadata(document)
-            pod = pod_named(loading.cluster, str(metadata.get("name")), str(metadata.get("namespace") or "default"))
+            load_result, metadata = self.load(), _metadata(document)
+            pod = pod_named(load_result.cluster, str(metadata.get("name")), str(metadata.get("namespace") or "default"))
         else:
             asked_document, _ = asked_pod([document], document.where)
-            loading = self.load([asked_document])
-            pod = loading.read_pod(asked_document)
+            load_result = self.load([asked_document])
+            pod = load_result.read_pod(asked_document)
         source = "" if self.config is None else "configuration"
-        return pod_answer(loading, pod, source=source, fix=True).as_dict() | loading.unknown()
+        return pod_answer(load_result, pod, source=source, fix=True).as_dict() | load_result.unknown()
 
     def capacity(self, document: Found) -> dict[str, Any]:
         """Answer as `podium capacity --explain` does."""
         asked_document, _ = asked_pod([document], document.where)
-        loading = self.load([asked_document])
-        return loading.cluster.capacity(loading.read_pod(asked_document)).as_dict(explain=True) | loading.unknown()
+        load_result = self.load([asked_document])
+        return (
+            load_result.cluster.capacity(load_result.read_pod(asked_document)).as_dict(explain=True)
+            | load_result.unknown()
+        )
 
     def load(self, asked_pods: Iterable[Found] = ()) -> LoadResult:
         """Load the cluster anew for each question, as each command does: a cluster records what its answers lack."""

@@ -58,15 +58,23 @@ def claim_template(name: str = "data", size: str = "5Gi", storage_class: str | N
     return {"metadata": {"name": name}, "spec": spec}
 
 
-def claim(name: str, size: str = "5Gi", storage_class: str | None = "slow") -> Json:
-    """A claim to storage."""
-    made = claim_template(name, size, storage_class)
-    return {
+def claim(
+    name: str = "data",
+    size: str = "5Gi",
+    storage_class: str | None = "slow",
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    status: Mapping[str, Any] | None = None,
+    **spec: Any,
+) -> Json:
+    """A claim to storage; other fields of its metadata and spec are given as in the API."""
+    manifest = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": made["spec"],
+        "metadata": {"name": name, "namespace": "default", **(metadata or {})},
+        "spec": {**claim_template(name, size, storage_class)["spec"], **spec},
     }
+    return manifest if status is None else {**manifest, "status": dict(status)}
 
 
 def storage(left: str, name: str = "slow", *, is_default: bool = False) -> list[Json]:

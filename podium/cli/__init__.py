@@ -1,1 +1,1 @@
-"""The `podium` command: arguments, what the terminal shows, and the choice of the event loop. Decides nothing."""
+"""The `podium` command: arguments, terminal output, and the choice of the event loop. Decides nothing."""

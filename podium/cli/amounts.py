@@ -24,7 +24,7 @@ def amounts_of(text: str) -> dict[str, str]:
     """
     amounts: dict[str, str] = {}
     for part in text.split(","):
-        name, equals, amount = (each.strip() for each in part.partition("="))
+        name, equals, amount = (field.strip() for field in part.partition("="))
         if not equals or not name or not amount:
             raise FieldError(part.strip() or '""', "expected NAME=AMOUNT, such as cpu=500m,memory=1Gi")
         _check_name(name)
@@ -40,8 +40,8 @@ def _check_name(name: str) -> None:
         return
     if "/" not in name:
         near = difflib.get_close_matches(name, _STANDARD, n=1, cutoff=0.7)
-        meant = f"did you mean {near[0]}?" if near else "resources of devices have a domain, such as nvidia.com/gpu"
-        raise FieldError(name, f"no such resource; {meant}")
+        hint = f"did you mean {near[0]}?" if near else "resources of devices have a domain, such as nvidia.com/gpu"
+        raise FieldError(name, f"no such resource; {hint}")
     if errors := label_key_errors(name):
         raise FieldError(name, errors[0])
 

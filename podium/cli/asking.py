@@ -1,4 +1,4 @@
-"""What the commands that ask about a cluster share: reading it, warnings about what is missing, and errors."""
+"""Shared parts of the commands that ask about a cluster: reading it, warnings about broken objects, and errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def load_cluster(
     live: tuple[str | None, str | None],
     config: Path | None,
     plugins: tuple[str, ...],
-    asked: Iterable[Found] = (),
+    asked_pods: Iterable[Found] = (),
     beside: Iterable[Found] = (),
     running: KubeSchedulerConfiguration | None = None,
 ) -> LoadResult:
@@ -37,13 +37,13 @@ def load_cluster(
 
     Args:
         live: the kubeconfig and its context.
-        asked: pods that are asked about beside it.
+        asked_pods: the pods in question, from other files.
         beside: more objects of the cluster, from the files of these pods.
         running: the configuration of a running podium, which decides if the command line names none.
 
     Raises:
-        click.ClickException: it cannot be read.
-        ClusterError: it cannot be asked.
+        click.ClickException: the cluster cannot be read.
+        ClusterError: the cluster cannot answer questions.
     """
     from podium.cli.cluster_source import objects_in, objects_of_cluster
     from podium.cli.options.configuration import usable
@@ -52,22 +52,24 @@ def load_cluster(
 
     demand_one_cluster(clusters, *live)
     good = usable(config, plugins, to_run=False)
-    whole = () if clusters else resource_types.WITHOUT_GATES
+    kinds = () if clusters else resource_types.WITHOUT_GATES
     is_known = config is not None or running is not None
-    loader = Loader(running or good.config, good.plugins, whole, any_scheduler=not is_known)
-    found = objects_in(clusters, loader.report) if clusters else objects_of_cluster(*live, resource_types.WITHOUT_GATES)
-    loaded = loader.read([*found, *beside], asked)
-    warn_of_broken(loaded)
-    note_size(len(loaded.cluster.nodes), len(loaded.cluster.pods))
-    return loaded
+    loader = Loader(running or good.config, good.plugins, kinds, any_scheduler=not is_known)
+    documents = (
+        objects_in(clusters, loader.report) if clusters else objects_of_cluster(*live, resource_types.WITHOUT_GATES)
+    )
+    load_result = loader.read([*documents, *beside], asked_pods)
+    warn_of_broken(load_result)
+    note_size(len(load_result.cluster.nodes), len(load_result.cluster.pods))
+    return load_result
 
 
-def warn_of_broken(loaded: LoadResult) -> None:
+def warn_of_broken(load_result: LoadResult) -> None:
     """Name objects that cannot be read on standard error."""
-    if loaded.read_errors:
-        count = len(loaded.read_errors)
+    if load_result.read_errors:
+        count = len(load_result.read_errors)
         say(f"warning: {count} object(s) cannot be read in full, and the answer may be off:", err=True)
-        for text in loaded.read_errors[:_SHOWN_MAX]:
+        for text in load_result.read_errors[:_SHOWN_MAX]:
             say(f"  {text}", err=True)
         if count > _SHOWN_MAX:
             say(f"  and {count - _SHOWN_MAX} more", err=True)

@@ -78,67 +78,71 @@ def command(
     with errors_shown():
         from podium.cli.cluster_source import pods_in
 
-        asked = pods_in(pod_files)
-        beside = [item for _, others in asked for item in others]
-        loaded = load_cluster(clusters, (kubeconfig, context), config, plugins, [pod for pod, _ in asked], beside)
-        pods = [_under(profile, loaded, loaded.read_pod(each)) for each, _ in asked]
+        asked_pods = pods_in(pod_files)
+        beside = [item for _, other_objects in asked_pods for item in other_objects]
+        load_result = load_cluster(
+            clusters, (kubeconfig, context), config, plugins, [pod for pod, _ in asked_pods], beside
+        )
+        pods = [_under(profile, load_result, load_result.read_pod(document)) for document, _ in asked_pods]
         if headroom is not None:
-            _print_headroom(loaded, pods, headroom, output)
+            _print_headroom(load_result, pods, headroom, output)
             return
         limit = current_time_limit()
         if together:
-            found = loaded.cluster.capacity_together(pods, limit=limit)
+            capacities = load_result.cluster.capacity_together(pods, limit=limit)
         else:
-            found = [loaded.cluster.capacity(pod, limit=limit) for pod in pods]
+            capacities = [load_result.cluster.capacity(pod, limit=limit) for pod in pods]
     warn_of_time_limit(output)
-    _warn(loaded)
-    _print(loaded, found, output, together=together, explain=explain)
-    if tells_by_status and not all(_fits(each) for each in found):
+    _warn(load_result)
+    _print(load_result, capacities, output, together=together, explain=explain)
+    if tells_by_status and not all(_fits(capacity) for capacity in capacities):
         raise SystemExit(EXIT_FITS_NOWHERE)
 
 
-def _fits(found: Capacity) -> bool:
-    """Whether one more pod, or one more whole gang, fits."""
-    return bool(found.fits if found.gang is None or found.gang.problem else found.gang.fits)
+def _fits(capacity: Capacity) -> bool:
+    """Return whether one more pod, or one more whole gang, fits."""
+    return bool(capacity.fits if capacity.gang is None or capacity.gang.problem else capacity.gang.fits)
 
 
-def _under(profile: str | None, loaded: LoadResult, pod: Pod) -> Pod:
-    """The pod, if need be with another scheduler name."""
+def _under(profile: str | None, load_result: LoadResult, pod: Pod) -> Pod:
+    """Return the pod with the scheduler name of the given profile."""
     if profile is None:
         return pod
-    changed = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, scheduler_name=profile))
-    loaded.cluster.framework_for(changed)
-    return changed
+    renamed_pod = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, scheduler_name=profile))
+    load_result.cluster.framework_for(renamed_pod)
+    return renamed_pod
 
 
-def _warn(loaded: LoadResult) -> None:
+def _warn(load_result: LoadResult) -> None:
     from podium.cli.cluster_source import warn_of_missing
 
-    warn_of_missing(loaded.missing_kinds())
+    warn_of_missing(load_result.missing_kinds())
 
 
-def _print(loaded: LoadResult, found: Sequence[Capacity], output: str, *, together: bool, explain: bool) -> None:
+def _print(
+    load_result: LoadResult, capacities: Sequence[Capacity], output: str, *, together: bool, explain: bool
+) -> None:
     if output == TEXT:
         from podium.cli.capacity_table import print_capacities
 
-        print_capacities(found, together=together, explain=explain)
+        print_capacities(capacities, together=together, explain=explain)
         return
-    answers: list[Any] = [each.as_dict(explain=explain) for each in found]
+    answers: list[Any] = [capacity.as_dict(explain=explain) for capacity in capacities]
     if together:
-        answers = [{"fits": sum(each.fits for each in found), "together": True, "pods": answers}]
+        answers = [{"fits": sum(capacity.fits for capacity in capacities), "together": True, "pods": answers}]
     for answer in answers:
-        print_value(answer | loaded.unknown(), output)
+        print_value(answer | load_result.unknown(), output)
 
 
-def _print_headroom(loaded: LoadResult, pods: Sequence[Pod], times: int, output: str) -> None:
+def _print_headroom(load_result: LoadResult, pods: Sequence[Pod], times: int, output: str) -> None:
     limit = current_time_limit()
-    found = [loaded.cluster.headroom(pod, times, limit) for pod in pods]
-    _warn(loaded)
+    answers = [load_result.cluster.headroom(pod, times, limit) for pod in pods]
+    _warn(load_result)
     warn_of_time_limit(output)
     if output == TEXT:
         from podium.cli.capacity_table import print_headroom
 
-        print_headroom(found)
+        print_headroom(answers)
         return
-    for each in found:
-        print_value(each.as_dict() | loaded.unknown(), output)
+    for headroom in answers:
+        print_value(headroom.as_dict() | load_result.unknown(), output)

@@ -1,4 +1,4 @@
-"""The answers of `podium capacity` as text for people."""
+"""Prints the answers of `podium capacity` as text."""
 
 from __future__ import annotations
 
@@ -14,21 +14,23 @@ from podium.cli.plain_text import plain
 from podium.insight import Capacity, Headroom
 
 
-def print_capacities(found: Sequence[Capacity], *, together: bool, explain: bool) -> None:
+def print_capacities(capacities: Sequence[Capacity], *, together: bool, explain: bool) -> None:
     """Print the answers, and the sum of pods that were placed together."""
     parts: list[RenderableType] = []
-    for each in found:
-        parts += _capacity(each, explain=explain)
+    for capacity in capacities:
+        parts += _capacity(capacity, explain=explain)
     if together:
-        parts.append(Text.assemble((f"{sum(each.fits for each in found):,}", "bold green"), " pods fit together"))
+        parts.append(
+            Text.assemble((f"{sum(capacity.fits for capacity in capacities):,}", "bold green"), " pods fit together")
+        )
     show(*parts)
 
 
-def _capacity(found: Capacity, *, explain: bool) -> list[RenderableType]:
+def _capacity(capacity: Capacity, *, explain: bool) -> list[RenderableType]:
     parts: list[RenderableType] = []
     if explain:
-        parts.append(_nodes(found))
-    gang = found.gang
+        parts.append(_nodes(capacity))
+    gang = capacity.gang
     if gang is not None and gang.problem:
         parts.append(plain(f"It is a pod of the gang {gang.gang}, but {gang.problem}", "yellow"))
     elif gang is not None:
@@ -43,48 +45,52 @@ def _capacity(found: Capacity, *, explain: bool) -> list[RenderableType]:
                 plain(f" {'fits' if gang.fits == 1 else 'fit'}{where}; pod by pod:"),
             )
         )
-    count = f"at least {found.fits:,}" if found.is_at_least else f"{found.fits:,}"
+    count = f"at least {capacity.fits:,}" if capacity.is_at_least else f"{capacity.fits:,}"
     parts.append(
-        Text.assemble((count, "bold green" if found.fits else "red"), " more of ", plain(found.pod, "bold"), " fit")
+        Text.assemble(
+            (count, "bold green" if capacity.fits else "red"), " more of ", plain(capacity.pod, "bold"), " fit"
+        )
     )
-    if found.gate:
-        parts.append(plain(f"It would not be tried: {found.gate}", "yellow"))
-    if any(found.zones):
+    if capacity.gate:
+        parts.append(plain(f"It would not be tried: {capacity.gate}", "yellow"))
+    if any(capacity.zones):
         parts.append(
             Text.assemble(
-                "by zone: ", plain(", ".join(f"{zone or 'no zone'} {n:,}" for zone, n in found.zones.items()))
+                "by zone: ", plain(", ".join(f"{zone or 'no zone'} {n:,}" for zone, n in capacity.zones.items()))
             )
         )
-    if found.limits:
+    if capacity.limits:
         parts.append(Text("what keeps the next one off:"))
-        parts += [plain(f"  {count} node(s): {limit}") for limit, count in found.limits.items()]
+        parts += [plain(f"  {count} node(s): {limit}") for limit, count in capacity.limits.items()]
     return parts
 
 
-def _nodes(found: Capacity) -> Table:
-    """The nodes, those that take most first."""
+def _nodes(capacity: Capacity) -> Table:
+    """Tabulate the nodes, those with the most fitting pods first."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("NODE", overflow="fold")
     table.add_column("ZONE", overflow="fold")
     table.add_column("FITS", justify="right")
     table.add_column("WHAT KEEPS THE NEXT ONE OFF", overflow="fold")
-    for node in sorted(found.nodes, key=lambda node: (-node.fits, node.node)):
+    for node in sorted(capacity.nodes, key=lambda node: (-node.fits, node.node)):
         style = "" if node.fits else "dim"
         table.add_row(plain(node.node), plain(node.zone), f"{node.fits:,}", plain(node.limit), style=style)
     return table
 
 
-def print_headroom(found: Sequence[Headroom]) -> None:
-    """Print how large each pod may be."""
+def print_headroom(answers: Sequence[Headroom]) -> None:
+    """Print the largest size of each pod."""
     parts: list[RenderableType] = []
-    for each in found:
-        times = f"{each.times:,} times"
-        verb = "fits" if each.fits else "does not fit"
-        parts.append(Text.assemble(plain(each.pod, "bold"), (f" {verb} ", "green" if each.fits else "red"), times))
-        parts += _largest(each.amounts, times)
-        if each.percent:
-            parts.append(Text(f"  with all requests at {each.percent:,} % of what they are it fits {times}"))
-        if not each.amounts and not each.percent:
+    for headroom in answers:
+        times = f"{headroom.times:,} times"
+        verb = "fits" if headroom.fits else "does not fit"
+        parts.append(
+            Text.assemble(plain(headroom.pod, "bold"), (f" {verb} ", "green" if headroom.fits else "red"), times)
+        )
+        parts += _largest(headroom.amounts, times)
+        if headroom.percent:
+            parts.append(Text(f"  with all requests at {headroom.percent:,} % of what they are it fits {times}"))
+        if not headroom.amounts and not headroom.percent:
             parts.append(Text(f"  no size of its requests lets it fit {times}"))
     show(*parts)
 

@@ -1,4 +1,4 @@
-"""Read the objects of a question from files or from an API server. This module decides nothing about them."""
+"""Reads the objects of a question from files or from an API server. This module decides nothing about them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _NOTES_MAX = 10
 
 
 def objects_in(names: Sequence[str], on_broken: OnBroken | None = None) -> list[Found]:
-    """Read the objects in files and directories. What was left out or replaced is named on standard error.
+    """Read the objects in files and directories. Name objects that are left out or replaced on standard error.
 
     Args:
-        on_broken: receives what is no object instead of the caller.
+        on_broken: receives an error for each document that is no object, instead of the caller.
 
     Raises:
         click.ClickException: a file cannot be read.
@@ -33,29 +33,31 @@ def objects_in(names: Sequence[str], on_broken: OnBroken | None = None) -> list[
     """
     notes: list[str] = []
     try:
-        found = objects_of(sources_of(names, files.content, notes.append), notes.append, on_broken)
+        documents = objects_of(sources_of(names, files.content, notes.append), notes.append, on_broken)
     except OSError as error:
         raise click.ClickException(f"{error.filename}: {error.strerror}") from error
     for note in notes[:_NOTES_MAX]:
         say(f"warning: {note}", err=True)
     if len(notes) > _NOTES_MAX:
         say(f"warning: and {len(notes) - _NOTES_MAX} more such", err=True)
-    return found
+    return documents
 
 
 def pods_in(names: Sequence[str]) -> list[tuple[Found, list[Found]]]:
-    """The pods, and a pod of each workload, in files and directories, each with the other objects beside it.
+    """Read the pods, and a pod of each workload, in files and directories, each with the other objects of its file.
 
     Raises:
         click.ClickException, ManifestError: a file cannot be read, or has neither a pod nor a workload.
     """
-    asked: list[tuple[Found, list[Found]]] = []
+    pods: list[tuple[Found, list[Found]]] = []
     for name in names:
-        found = objects_in([name])
-        others = [item for item in found if not templates_in(item.manifest)]
-        workloads = [item for item in found if templates_in(item.manifest)]
-        asked += [asked_pod([workload, *others], name) for workload in workloads] or [asked_pod(found, name)]
-    return asked
+        documents = objects_in([name])
+        other_documents = [item for item in documents if not templates_in(item.manifest)]
+        workloads = [item for item in documents if templates_in(item.manifest)]
+        pods += [asked_pod([workload, *other_documents], name) for workload in workloads] or [
+            asked_pod(documents, name)
+        ]
+    return pods
 
 
 def objects_of_cluster(

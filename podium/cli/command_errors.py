@@ -1,7 +1,7 @@
-"""End a command that cannot continue with one line on standard error and exit status 1, never with a traceback.
+"""Ends a command that cannot continue with one line on standard error and exit status 1, never with a traceback.
 
-Owns the causes that any command may meet: an input that exceeds the memory or the stack, and an output that cannot be
-written. If the reader of a pipe has closed it, the command ends with 1 as well, but prints nothing.
+Owns the causes that are common to all commands: an input that exceeds the memory or the stack, and an output that
+cannot be written. If the reader of a pipe has closed it, the command ends with 1 as well, but prints nothing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def report_fatal_errors() -> Iterator[None]:
 
 
 def show_traceback(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
-    """Print the traceback of a defect as Python does, but for what a terminal would obey in what the error quotes."""
+    """Print the traceback of a defect as Python does, with control characters in quoted text escaped."""
     from podium.lib.printable import printable_lines
 
     text = "".join(format_exception(kind, error, traceback)).rstrip("\n")
@@ -63,7 +63,7 @@ def _fail(reason: str) -> None:
 
 
 def _give_up(stream: TextIO | None) -> None:
-    """Discard what a failing stream still buffers. Otherwise the interpreter prints an error when it exits."""
+    """Discard the buffer of a failing stream. Otherwise the interpreter prints an error when it exits."""
     try:
         _flush(stream)
     except OSError:

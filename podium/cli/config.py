@@ -13,10 +13,10 @@ from podium.cli.options.configuration import (
     EXIT_BAD_CONFIGURATION,
     BadConfiguration,
     Usable,
+    construction_failures,
+    discover_plugins,
     feature_gates_option,
-    found_plugins,
     gates_of,
-    not_constructed,
     plugin_option,
     usable,
 )
@@ -58,21 +58,21 @@ def check(file: Path, plugins: tuple[str, ...], feature_gates: tuple[str, ...], 
     good = _usable_beside_kube_scheduler(file, plugins, feature_gates)
     for warning in good.warnings:
         say(f"{file}: warning: {warning}", err=True)
-    if problems := not_constructed(good):
+    if problems := construction_failures(good):
         raise BadConfiguration(f"{file}: {problem}" for problem in problems)
     names = ", ".join(profile.scheduler_name for profile in good.config.profiles)
     say(f"{file}: good, profiles: {names}")
     for extender in good.config.extenders:
-        say(f"{file}: extender {_described(extender)}")
+        say(f"{file}: extender {_extender_text(extender)}")
 
 
 def _usable_beside_kube_scheduler(file: Path, plugins: tuple[str, ...], feature_gates: tuple[str, ...]) -> Usable:
-    """The usable configuration, also with a warning for each name that `podium run` takes only if a flag says so."""
+    """Read the configuration, with a warning for each name that `podium run` accepts only with a flag."""
     refusals: list[FieldError] = []
 
-    def note(loaded: Loaded) -> KubeSchedulerConfiguration:
-        config = with_own_names(loaded, is_file=True)
-        refusals.extend(kube_schedulers_names(config, loaded.present))
+    def note(configuration: Loaded) -> KubeSchedulerConfiguration:
+        config = with_own_names(configuration, is_file=True)
+        refusals.extend(kube_schedulers_names(config, configuration.present))
         return config
 
     good = usable(file, plugins, feature_gates, change=note)
@@ -80,12 +80,12 @@ def _usable_beside_kube_scheduler(file: Path, plugins: tuple[str, ...], feature_
 
 
 def _verdict(file: Path, plugins: tuple[str, ...], feature_gates: tuple[str, ...]) -> dict[str, Any]:
-    """The result of `check` for programs."""
+    """Return the result of `check` for programs."""
     try:
         good = _usable_beside_kube_scheduler(file, plugins, feature_gates)
-    except BadConfiguration as refused:
-        return {"file": str(file), "ok": False, "errors": list(refused.lines), "warnings": [], "profiles": []}
-    errors = [f"{file}: {problem}" for problem in not_constructed(good)]
+    except BadConfiguration as error:
+        return {"file": str(file), "ok": False, "errors": list(error.lines), "warnings": [], "profiles": []}
+    errors = [f"{file}: {problem}" for problem in construction_failures(good)]
     profiles = [profile.scheduler_name for profile in good.config.profiles]
     return {
         "file": str(file),
@@ -96,8 +96,8 @@ def _verdict(file: Path, plugins: tuple[str, ...], feature_gates: tuple[str, ...
     }
 
 
-def _described(extender: Extender) -> str:
-    """What the extender is called for. Parts of its URL that may be secret are left out."""
+def _extender_text(extender: Extender) -> str:
+    """Describe the extender and its phases. Parts of its URL that may be secret are left out."""
     from podium.framework.contract.questions import name_of
 
     verbs = {
@@ -106,11 +106,11 @@ def _described(extender: Extender) -> str:
         "preempt": extender.preempt_verb,
         "bind": extender.bind_verb,
     }
-    asked = ", ".join(phase for phase, verb in verbs.items() if verb) or "nothing"
+    phases = ", ".join(phase for phase, verb in verbs.items() if verb) or "nothing"
     resources = ", ".join(resource.name for resource in extender.managed_resources)
-    whose = f" about pods that ask for {resources}" if resources else ""
+    condition = f" about pods that ask for {resources}" if resources else ""
     failing = "skipped" if extender.ignorable else "an error"
-    return f"{name_of(extender)}: asked to {asked}{whose}; its failure is {failing}"
+    return f"{name_of(extender)}: asked to {phases}{condition}; its failure is {failing}"
 
 
 @command.command()
@@ -124,14 +124,14 @@ def effective(files: tuple[Path, ...], output: str, plugins: tuple[str, ...], fe
     With yaml, the errors of invalid files go to standard error and the exit status is 1. With json, each file gets one
     line: {"file", "ok", "errors", "effective"}. Text is the same as yaml.
     """
-    gates, registry = gates_of(feature_gates), registry_of(found_plugins(plugins))
+    gates, registry = gates_of(feature_gates), registry_of(discover_plugins(plugins))
     read = [_Read.of(file, registry, gates) for file in files]
     if output == JSON:
-        for each in read:
-            print_value(each.to_json(), output)
+        for result in read:
+            print_value(result.to_json(), output)
         return
-    print_laid_out("---\n".join(to_yaml(each.config) for each in read if each.config is not None))
-    if lines := [line for each in read for line in each.lines]:
+    print_laid_out("---\n".join(to_yaml(result.config) for result in read if result.config is not None))
+    if lines := [line for result in read for line in result.lines]:
         raise BadConfiguration(lines)
 
 
@@ -148,14 +148,14 @@ class _Read:
     def of(cls, file: Path, registry: PluginRegistry, gates: ConfigGates) -> _Read:
         try:
             return cls(file, load_file(file, registry, gates).config)
-        except ConfigError as refused:
-            return cls(file, None, tuple(error.text for error in refused.errors), refused.lines())
+        except ConfigError as error:
+            return cls(file, None, tuple(problem.text for problem in error.errors), error.lines())
         except OSError as error:
             return cls(file, None, (str(error.strerror),), (f"{file}: {error.strerror}",))
 
     def to_json(self) -> dict[str, Any]:
-        shown = None if self.config is None else as_effective(self.config)
-        return {"file": str(self.file), "ok": self.config is not None, "errors": self.errors, "effective": shown}
+        content = None if self.config is None else as_effective(self.config)
+        return {"file": str(self.file), "ok": self.config is not None, "errors": self.errors, "effective": content}
 
 
 @command.command()

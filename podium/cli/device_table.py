@@ -1,4 +1,4 @@
-"""Why nodes have no devices for a pod, as text for people."""
+"""Prints the reasons why nodes have no devices for a pod."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _DETAILS_MAX: Final = 8
 
 
 class Refusal(Protocol):
-    """What is one node's only."""
+    """The reasons of a single node."""
 
     @property
     def details(self) -> Sequence[str]:
-        """Who has which devices, and which pools are broken."""
+        """The users of the node's devices, and its broken pools."""
 
 
 class Group(Protocol):
@@ -28,36 +28,36 @@ class Group(Protocol):
 
     @property
     def reasons(self) -> Sequence[str]:
-        """The reasons."""
+        """The shared reasons."""
 
     @property
     def count(self) -> int:
-        """How many nodes there are."""
+        """The number of nodes."""
 
     @property
     def examples(self) -> Sequence[str]:
-        """Some of them."""
+        """The names of some of the nodes."""
 
     @property
     def nodes(self) -> Mapping[str, Refusal]:
-        """What is each node's only."""
+        """The reasons of each single node, by name."""
 
 
-def devices_missing(groups: Sequence[Group], asked: str, headline: str = "devices:") -> list[RenderableType]:
-    """The nodes by what the requests lack there, with who has the devices on some of them.
+def devices_missing(groups: Sequence[Group], asked_node: str, headline: str = "devices:") -> list[RenderableType]:
+    """List the nodes by missing devices, with the users of the devices on some of them.
 
     Args:
-        asked: a node that is shown whatever its place; "" for none.
+        asked_node: a node that is shown in any case; "" for none.
     """
     parts: list[RenderableType] = [Text(headline)] if groups else []
     for group in groups[:_GROUPS_MAX]:
         names = ", ".join(group.examples)
-        more = f" and {group.count - len(group.examples)} more" if group.count > len(group.examples) else ""
-        parts += [plain(f"  {names}{more}:", "bold"), *(plain(f"    {reason}") for reason in group.reasons)]
-        shown = [*group.nodes][:_NODES_MAX]
-        if asked in group.nodes and asked not in shown:
-            shown.append(asked)
-        for name in shown:
+        suffix = f" and {group.count - len(group.examples)} more" if group.count > len(group.examples) else ""
+        parts += [plain(f"  {names}{suffix}:", "bold"), *(plain(f"    {reason}") for reason in group.reasons)]
+        detailed_nodes = [*group.nodes][:_NODES_MAX]
+        if asked_node in group.nodes and asked_node not in detailed_nodes:
+            detailed_nodes.append(asked_node)
+        for name in detailed_nodes:
             details = group.nodes[name].details
             parts += [plain(f"      {name}: {detail}", "dim") for detail in details[:_DETAILS_MAX]]
             if len(details) > _DETAILS_MAX:

@@ -12,8 +12,8 @@ from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.configuration import BadConfiguration, plugin_option
 from podium.cli.options.html import html_option, write_page
 from podium.cli.output import TEXT, output_option, print_value, say
-from podium.cli.pages.decisions import told
-from podium.cli.replay import errors_shown, made_with, print_scores, tell_left_out, tell_missing_scores
+from podium.cli.pages.decisions import decision_text
+from podium.cli.replay import errors_shown, print_scores, recorded_configuration, tell_left_out, tell_missing_scores
 from podium.lib import log
 
 if TYPE_CHECKING:
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("one", type=click.Path(path_type=Path), metavar="DIR")
-@click.argument("other", type=click.Path(path_type=Path), metavar="OTHER")
+@click.argument("first", type=click.Path(path_type=Path), metavar="DIR")
+@click.argument("second", type=click.Path(path_type=Path), metavar="OTHER")
 @plugin_option
 @html_option("the first decision that differs, with the scores of both")
 @output_option()
-def command(one: Path, other: Path, plugins: tuple[str, ...], html: Path | None, output: str) -> None:
+def command(first: Path, second: Path, plugins: tuple[str, ...], html: Path | None, output: str) -> None:
     """Compare the decisions of two recordings, and show the first that differs.
 
     It is shown with the event before it and the scores of both, which are found by replaying each recording up to it.
@@ -41,52 +41,54 @@ def command(one: Path, other: Path, plugins: tuple[str, ...], html: Path | None,
     from podium.recording.replay import entries_of, is_watched
     from podium.recording.segments import RecordingError, open_segments
 
-    with errors_shown(one):
-        both = open_segments(one), open_segments(other)
-        for each in both:
-            if is_watched(each):
-                raise RecordingError(f"{each.directory} holds no decisions of podium's: `podium record` has made it")
-        found = first_difference(*(entries_of(each) for each in both))
-        scores = tuple(_scores(each, found, plugins) for each in both)
-    for each in both:
-        if each.damage:
-            say(f"Not all of it could be read: {each.damage}.", err=True)
-        tell_left_out(each.directory, each.left_out)
+    with errors_shown(first):
+        recordings = open_segments(first), open_segments(second)
+        for segments in recordings:
+            if is_watched(segments):
+                raise RecordingError(
+                    f"{segments.directory} holds no decisions of podium's: `podium record` has made it"
+                )
+        difference = first_difference(*map(entries_of, recordings))
+        scores = tuple(_scores(segments, difference, plugins) for segments in recordings)
+    for segments in recordings:
+        if segments.damage:
+            say(f"Not all of it could be read: {segments.damage}.", err=True)
+        tell_left_out(segments.directory, segments.left_out)
     if html is not None:
         from podium.cli.pages.diff import page_of
 
-        damages = "; ".join(each.damage for each in both if each.damage)
-        write_page(html, page_of((str(one), str(other)), found, scores, damages))
-    sides = () if found is None else found.decisions
+        damages = "; ".join(segments.damage for segments in recordings if segments.damage)
+        write_page(html, page_of((str(first), str(second)), difference, scores, damages))
+    sides = () if difference is None else difference.decisions
     if output != TEXT:
         value = [
             _as_value(directory, side, table)
-            for directory, side, table in zip((one, other), sides, scores, strict=False)
+            for directory, side, table in zip((first, second), sides, scores, strict=False)
         ]
-        print_value({"same": found is None, "attempt": found and found.attempt, "sides": value}, output)
-    elif found is None:
+        print_value({"same": difference is None, "attempt": difference and difference.attempt, "sides": value}, output)
+    elif difference is None:
         say("The decisions are the same.")
     else:
-        say(f"The first difference is at attempt {found.attempt}.")
-        for directory, side, table in zip((one, other), sides, scores, strict=True):
-            say(f"  {directory}: {'the recording has ended' if side is None else told(side.decision)}")
+        say(f"The first difference is at attempt {difference.attempt}.")
+        for directory, side, table in zip((first, second), sides, scores, strict=True):
+            say(f"  {directory}: {'the recording has ended' if side is None else decision_text(side.decision)}")
             if side is not None:
                 say(f"    after this: {side.event}")
             print_scores(str(directory), table)
-    if found is not None:
+    if difference is not None:
         click.get_current_context().exit(1)
 
 
-def _scores(segments: Segments, found: Difference | None, plugins: tuple[str, ...]) -> Scores:
-    """The scores of the attempt that differs; none if the recording cannot be replayed by this podium."""
+def _scores(segments: Segments, difference: Difference | None, plugins: tuple[str, ...]) -> Scores:
+    """Replay the attempt that differs for its scores; return none if this podium cannot replay the recording."""
     from podium.recording.replay import replay
     from podium.recording.segments import RecordingError
 
-    if found is None:
+    if difference is None:
         return {}
     try:
-        good = made_with(segments.description, plugins)
-        return replay(segments.directory, good.config, good.plugins, scores_attempt=found.attempt).scores
+        good = recorded_configuration(segments.description, plugins)
+        return replay(segments.directory, good.config, good.plugins, scores_attempt=difference.attempt).scores
     except (RecordingError, BadConfiguration) as error:
         tell_missing_scores(segments.directory, error)
         return {}

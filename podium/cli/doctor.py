@@ -13,8 +13,8 @@ from podium.cli.options.configuration import (
     BadConfiguration,
     Usable,
     connection_options,
+    construction_failures,
     feature_gates_option,
-    not_constructed,
     plugin_option,
     usable,
 )
@@ -99,11 +99,11 @@ def command(
         )
     configure_logging(verbosity=0)
     report = Report()
-    needed = None
+    requirements = None
     if provisioner is not None:
         from podium.provisioner.controller.permissions import needs
 
-        needed = needs(
+        requirements = needs(
             provisioner,
             namespace=namespace,
             places_with_podium=demand_rules(rules, config, plugins),
@@ -119,15 +119,15 @@ def command(
         for line in error.lines:
             report.fail("configuration", line, "correct the field; `podium config check` lists these errors too")
     else:
-        has_problems = _check_configuration(report, good, is_named=needed is None or rules == "podium")
-        if needed is None and not is_shadow:
-            _tell_whose_pods(report, good.config)
+        has_problems = _check_configuration(report, good, is_named=requirements is None or rules == "podium")
+        if requirements is None and not is_shadow:
+            _report_takeover(report, good.config)
         if is_shadow and not has_problems:
             from podium.recording.shadow.permissions import needs as shadow_needs
 
-            needed = shadow_needs(good.config, good.plugins)
+            requirements = shadow_needs(good.config, good.plugins)
         event_loop.run(
-            partial(_examine, report, good, needed, kubeconfig, master, is_default_scheduler=is_default_scheduler)
+            partial(_examine, report, good, requirements, kubeconfig, master, is_default_scheduler=is_default_scheduler)
         )
     if output == TEXT:
         _print(report)
@@ -138,13 +138,13 @@ def command(
 
 
 def _check_configuration(report: Report, good: Usable, *, is_named: bool) -> bool:
-    """Report the warnings, and what cannot be constructed; returns whether there is any such problem.
+    """Report the warnings, and the plugins that cannot be constructed; return whether there are such plugins.
 
-    Args: is_named: whether the report names the profiles if all is well.
+    Args: is_named: whether the report names the profiles if there is no problem.
     """
     for warning in good.warnings:
         report.warn("configuration", warning, "remove the field, or accept this behaviour")
-    problems = not_constructed(good)
+    problems = construction_failures(good)
     for problem in problems:
         report.fail("plugins", problem, "correct the plugin or its args, or remove it from the configuration")
     if is_named and not problems:
@@ -152,8 +152,8 @@ def _check_configuration(report: Report, good: Usable, *, is_named: bool) -> boo
     return bool(problems)
 
 
-def _tell_whose_pods(report: Report, config: KubeSchedulerConfiguration) -> None:
-    """Say what podium does if it is to take kube-scheduler's place, as the command line has allowed."""
+def _report_takeover(report: Report, config: KubeSchedulerConfiguration) -> None:
+    """If the command line allows podium to take kube-scheduler's place, report the consequences."""
     if config.profile(DEFAULT_SCHEDULER_NAME) is None:
         return
     election = config.leader_election
@@ -171,7 +171,7 @@ def _tell_whose_pods(report: Report, config: KubeSchedulerConfiguration) -> None
 async def _examine(
     report: Report,
     good: Usable,
-    needed: Needs | None,
+    requirements: Needs | None,
     kubeconfig: str | None,
     master: str | None,
     *,
@@ -190,8 +190,8 @@ async def _examine(
         report.fail("credentials", str(error), advice_on_configuration(str(error)))
         return
     async with ApiSession(credentials) as session:
-        if needed is not None:
-            await examine_needs(report, session, needed, clock)
+        if requirements is not None:
+            await examine_needs(report, session, requirements, clock)
             return
         await examine(
             report,

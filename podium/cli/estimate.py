@@ -108,7 +108,7 @@ def command(
         if cases is not None:
             _answer_cases(cases, gates)
             return
-        wanted, replica, beside = _question(
+        requirements, replica, beside = _question(
             workload, requests, namespace or _own_namespace(clusters, kubeconfig, context)
         )
         kinds = kinds_read(gates, is_accurate=mode == "accurate")
@@ -120,10 +120,10 @@ def command(
             warn_of_missing(missing)
         else:
             warn_of_missing(missing_quotas(manifests, gates) if clusters else ())
-            answer = parity_answer(manifests, wanted, gates, explain=explain)
+            answer = parity_answer(manifests, requirements, gates, explain=explain)
         current_time_limit().note(lambda: f"{answer['replicas']:,} replicas fit")
         if cluster_object is not None:
-            answer |= _general(cluster_object, manifests, wanted, models_semantics, answer["replicas"])
+            answer |= _general(cluster_object, manifests, requirements, models_semantics, answer["replicas"])
     except (EstimateError, ClusterError) as error:
         raise click.ClickException(str(error)) from error
     warn_of_time_limit(output)
@@ -145,15 +145,15 @@ def gates_of(text: str) -> Gates:
     """
     from podium.estimator.member import Gates
 
-    chosen = {}
+    gates = {}
     for part in filter(None, text.split(",")):
         name, _, value = part.partition("=")
         if name not in _GATE_NAMES:
             raise click.UsageError(f"--feature-gates: unknown gate {name!r}; there are {', '.join(_GATE_NAMES)}")
         if value.lower() not in ("true", "false"):
             raise click.UsageError(f"--feature-gates: {name}: expected true or false, got {value!r}")
-        chosen[_GATE_NAMES[name]] = value.lower() == "true"
-    return Gates(**chosen)
+        gates[_GATE_NAMES[name]] = value.lower() == "true"
+    return Gates(**gates)
 
 
 def _own_namespace(clusters: Sequence[str], kubeconfig: str | None, context: str | None) -> str:
@@ -165,7 +165,7 @@ def _own_namespace(clusters: Sequence[str], kubeconfig: str | None, context: str
 def _question(
     workload: str | None, requests: str | None, namespace: str
 ) -> tuple[ReplicaRequirements | None, Pod | Found, Sequence[Manifest]]:
-    """The requirements of a replica, the pod that it would be, and the objects beside it in its file."""
+    """Read the requirements of a replica, its pod, and the other objects of its file."""
     from podium.cli.cluster_source import objects_in
     from podium.estimator.accurate import replica_of
     from podium.estimator.manifests import workload_in
@@ -174,18 +174,18 @@ def _question(
     from podium.objects.errors import FieldError
 
     if workload is not None:
-        found = workload_in(objects_in([workload]), workload)
+        template = workload_in(objects_in([workload]), workload)
         try:
-            return requirements_of(found.pod, found.priority_class_name), found.manifest, found.others
+            return requirements_of(template.pod, template.priority_class_name), template.manifest, template.others
         except FieldError as error:
             raise EstimateError(f"{workload}: {error}") from error
     if requests is None:
         return None, replica_of(ReplicaRequirements(namespace=namespace)), ()
     try:
-        wanted = ReplicaRequirements(resource_request={**amounts_of(requests)}, namespace=namespace)
+        requirements = ReplicaRequirements(resource_request={**amounts_of(requests)}, namespace=namespace)
     except FieldError as error:
         raise click.UsageError(f"--requests: {error}") from error
-    return wanted, replica_of(wanted), ()
+    return requirements, replica_of(requirements), ()
 
 
 def _manifests(
@@ -205,7 +205,7 @@ def _manifests(
 def _general(
     cluster_object: str,
     manifests: Sequence[Manifest],
-    wanted: ReplicaRequirements | None,
+    requirements: ReplicaRequirements | None,
     models_semantics: str,
     replicas: int,
 ) -> dict[str, Any]:
@@ -217,7 +217,7 @@ def _general(
 
     cluster = karmada_cluster_in(objects_in([cluster_object]), cluster_object)
     try:
-        return general_answer(cluster, manifests, wanted, ModelsSemantics(models_semantics), replicas)
+        return general_answer(cluster, manifests, requirements, ModelsSemantics(models_semantics), replicas)
     except (EstimateError, FieldError) as error:
         raise EstimateError(f"{cluster_object}: {error}") from error
 
@@ -227,7 +227,7 @@ def _answer_cases(name: str, gates: Gates) -> None:
     from podium.estimator.cases import answer_case, read_case
     from podium.estimator.manifests import member_of
 
-    answered = 0
+    answer_count = 0
     for number, line in files.lines(name):
         label = f"{name}:{number}"
         try:
@@ -237,6 +237,6 @@ def _answer_cases(name: str, gates: Gates) -> None:
         except (EstimateError, ManifestError) as error:
             answer = {"error": str(error)}
         write_json_line({"id": label, **answer})
-        answered += "error" not in answer
-    if not answered:
+        answer_count += "error" not in answer
+    if not answer_count:
         raise click.ClickException(f"{name}: no line of it is a case that can be answered")

@@ -1,4 +1,4 @@
-"""An estimate as text for people: a line for each node if requested, then the number."""
+"""Prints an estimate as text: a line for each node if requested, then the number."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ def print_answer(answer: Mapping[str, Any]) -> None:
     at_least = "at least " if answer.get("partial") else ""
     out.print(Text.assemble(at_least, (f"{answer['replicas']:,}", "bold green"), " replicas fit"))
     if "general_replicas" in answer:
-        for count, whose in (
+        for count, phrase in (
             (answer["general_replicas"], "fit by the Cluster's summary and models"),
             (answer["merged_replicas"], "is the number that Karmada uses"),
         ):
-            out.print(Text.assemble((f"{count:,}", "bold"), f" {whose}"))
+            out.print(Text.assemble((f"{count:,}", "bold"), f" {phrase}"))
     if "allocatable_modelings" in answer:
-        counts = [(each["count"], each["grade"]) for each in answer["allocatable_modelings"]]
+        counts = [(modeling["count"], modeling["grade"]) for modeling in answer["allocatable_modelings"]]
         grades = ", ".join(f"{count} of grade {grade}" for count, grade in counts if count)
         out.print(Text(f"Nodes by what they have left: {grades or 'none'}"))
 
 
 def _nodes(nodes: list[Mapping[str, Any]]) -> Table:
-    """A table of the nodes, sorted by the number of replicas they take, descending."""
+    """Tabulate the nodes, those with the most fitting replicas first."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("NODE", overflow="fold")
     table.add_column("REPLICAS", justify="right")

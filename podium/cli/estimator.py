@@ -145,16 +145,16 @@ def serve(
     event_loop.run_process(EstimatorApp(options, sources, still, folder).run)
 
 
-def _warn_of_flags(**given: float | None) -> None:
+def _warn_of_flags(**values: float | None) -> None:
     """Log each given flag that has no effect."""
-    for name, value in given.items():
+    for name, value in values.items():
         if value is not None:
             flag = f"--{name.replace('_', '-')}"
             get_logger("estimator").warning("Flag has no effect", flag=flag, reason=_WITHOUT_EFFECT[name])
 
 
 def _tls(certificate: str, key: str, client_ca: str, *, skip: bool) -> TlsFiles | None:
-    """The TLS files. None, as upstream, if the certificate or the key is missing."""
+    """Return the TLS files; None, as upstream does, if the certificate or the key is missing."""
     if not certificate or not key:
         return None
     from podium.estimator.server.tls import TlsFiles
@@ -168,14 +168,14 @@ def _still(cases: str, gates: Gates, *, is_accurate: bool) -> dict[str, MemberCl
     from podium.estimator.errors import EstimateError
     from podium.estimator.manifests import member_of
 
-    found = {}
+    members = {}
     for number, line in files.lines(cases):
         try:
             case = read_case(line)
-            found[case.id] = member_of(case.objects, gates, case.id, is_accurate=is_accurate)
+            members[case.id] = member_of(case.objects, gates, case.id, is_accurate=is_accurate)
         except (EstimateError, ManifestError) as error:
             raise click.ClickException(f"{cases}:{number}: {error}") from error
-    return found
+    return members
 
 
 def _sources(
@@ -196,10 +196,10 @@ def _sources(
 
 
 def _folder(directory: str | None) -> Path | None:
-    """The directory of kubeconfigs. It must exist at the start, but its files may come and go."""
+    """Return the directory of kubeconfigs. It must exist at the start, but its files may come and go."""
     if directory is None:
         return None
-    with files.reported(directory):
+    with files.errors_reported(directory):
         if not any(Path(directory).iterdir()):
             get_logger("estimator").warning("The directory has no kubeconfigs yet", folder=directory)
     return Path(directory)

@@ -1,4 +1,4 @@
-"""`podium evaluate`: where would a pod be scheduled, and why? No scheduler needs to run."""
+"""`podium evaluate`: chooses the node of a pod and explains the choice. No scheduler needs to run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from podium.insight.evaluate import PodAnswer
 
 TOP: Final = 10
-"""How many rows a table has unless told otherwise."""
+"""The number of rows of a table without `--top`."""
 
 
 @click.command()
@@ -102,12 +102,12 @@ def _answer_scenarios(names: tuple[str, ...], good: Usable) -> None:
 
     evaluator = Evaluator(good.plugins, good.config)
     for name in names:
-        answered = 0
+        answer_count = 0
         for number, line in _scenarios_in(name):
             answer = evaluator.answer_line(line, f"{name}:{number}")
             write_json_line(answer)
-            answered += "error" not in answer
-        if not answered:
+            answer_count += "error" not in answer
+        if not answer_count:
             raise click.ClickException(f"{name}: no line of it is a scenario that can be answered")
 
 
@@ -138,12 +138,12 @@ def _scenarios_in(name: str) -> Iterable[tuple[int, bytes]]:
 
 
 def _kinds_in(text: bytes, name: str) -> list[str]:
-    """The kind of each object in a file. Empty if the file does not contain Kubernetes objects."""
+    """Return the kind of each object in a file; empty if the file does not contain Kubernetes objects."""
     from podium.engine.errors import ManifestError
     from podium.engine.files import read_objects
 
     try:
-        return [each.manifest["kind"] for each in read_objects(text, name)]
+        return [document.manifest["kind"] for document in read_objects(text, name)]
     except ManifestError:
         return []
 
@@ -156,7 +156,7 @@ def _answer_to(
     *,
     any_scheduler: bool,
 ) -> PodAnswer:
-    """Read the cluster and the pod, and answer where it would go."""
+    """Read the cluster and the pod, and choose its node."""
     from podium.cli.cluster_source import objects_in, objects_of_cluster, warn_of_missing
     from podium.insight.evaluate import Question
     from podium.objects import resource_types

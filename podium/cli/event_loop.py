@@ -1,4 +1,4 @@
-"""Choose the event loop of the commands and handle its errors. No other module knows which loop it is."""
+"""Chooses the event loop of the commands and handles its errors. No other module depends on the choice."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def run_process(main: Callable[[], Awaitable[T]]) -> T:
 
 
 def _outliving_exits(kind: type[asyncio.AbstractEventLoop]) -> type[asyncio.AbstractEventLoop]:
-    """An event loop that continues if anything but its main task raises SystemExit, as a task of a plugin may.
+    """Derive an event loop that continues if anything but its main task raises SystemExit, as a plugin's task may.
 
     The same holds for KeyboardInterrupt while the main task handles SIGINT, which then does not raise it.
     """
@@ -84,7 +84,7 @@ def _handle_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> N
 
 
 def messages(error: BaseException) -> list[str]:
-    """The messages of all errors in nested exception groups."""
+    """Collect the messages of all errors in nested exception groups."""
     if isinstance(error, BaseExceptionGroup):
-        return [message for each in error.exceptions for message in messages(each)]
+        return [message for nested_error in error.exceptions for message in messages(nested_error)]
     return [error_text(error)]

@@ -1,4 +1,4 @@
-"""Read the files that commands take. `-` is standard input, and compressed files are unpacked."""
+"""Reads the files that commands take. `-` is standard input, and compressed files are unpacked."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def content(name: str) -> bytes:
     """Read a whole file.
 
     Raises:
-        click.ClickException: it cannot be read.
+        click.ClickException: the file cannot be read.
     """
-    with reported(name), opened(name) as file:
+    with errors_reported(name), open_file(name) as file:
         return read_all(file, BYTES_MAX)
 
 
@@ -36,9 +36,9 @@ def lines(name: str) -> Iterator[tuple[int, bytes]]:
     """Read the lines of a file that are not blank, each with its number.
 
     Raises:
-        click.ClickException: it cannot be read.
+        click.ClickException: the file cannot be read.
     """
-    with reported(name), opened(name) as file:
+    with errors_reported(name), open_file(name) as file:
         number = 0
         while line := file.readline(BYTES_MAX + 1):
             number += 1
@@ -49,7 +49,7 @@ def lines(name: str) -> Iterator[tuple[int, bytes]]:
 
 
 @contextmanager
-def reported(name: str) -> Iterator[None]:
+def errors_reported(name: str) -> Iterator[None]:
     """Turn errors of reading the file into errors of the command."""
     try:
         yield
@@ -58,7 +58,7 @@ def reported(name: str) -> Iterator[None]:
 
 
 @contextmanager
-def opened(name: str) -> Iterator[BinaryIO]:
+def open_file(name: str) -> Iterator[BinaryIO]:
     """Open the file, or standard input for `-`. A compressed file is unpacked."""
     with ExitStack() as stack:
         raw = sys.stdin.buffer if name == "-" else stack.enter_context(FileIO(name))

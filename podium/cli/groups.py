@@ -1,4 +1,4 @@
-"""A group of commands that suggests the one that was meant by a name that does not exist."""
+"""A group of commands that suggests existing names for an unknown one."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the arguments name."""
+        """Return the command that the arguments name."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
             from podium.lib.nearest import nearest
 
-            meant = nearest(args[0], self.list_commands(ctx))
-            if not meant:
+            suggestion = nearest(args[0], self.list_commands(ctx))
+            if not suggestion:
                 raise
-            raise click.UsageError(error.message.rstrip(".") + meant, ctx) from None
+            raise click.UsageError(error.message.rstrip(".") + suggestion, ctx) from None

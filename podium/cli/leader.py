@@ -1,4 +1,4 @@
-"""Find the podium that leads, from the kubeconfig alone, and ask it. This module decides nothing about pods."""
+"""Finds the leading podium by the kubeconfig alone, and asks it. This module decides nothing about pods."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class _Pod(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class LeaderAnswer:
-    """What the leader has answered.
+    """The answer of the leader.
 
     Attributes:
-        leader: its pod, with the namespace.
-        story: the page about the pod that was asked about; None if it knows no such pod.
-        configuration: the KubeSchedulerConfiguration that it decides by; None if the user may not see it.
+        leader: the leader's own pod, with the namespace.
+        story: the page about the pod in question; None if the leader knows no such pod.
+        configuration: the leader's KubeSchedulerConfiguration; None if the user may not see it.
     """
 
     leader: str
@@ -72,12 +72,12 @@ def ask_leader(
     """Ask the podium that holds the Lease about a pod.
 
     Args:
-        lease: its namespace and name.
-        pod: its name, or `namespace/name`.
-        node: a node to tell about as well; "" for none.
+        lease: the Lease's namespace and name.
+        pod: the pod's name, or `namespace/name`.
+        node: a node to include in the answer; "" for none.
 
     Raises:
-        NotAskedError: there is none, or it cannot be asked.
+        NotAskedError: there is no leader, or it cannot be asked.
     """
 
     async def ask() -> LeaderAnswer:
@@ -120,14 +120,14 @@ async def _ask(session: ApiSession, credentials: Credentials, lease: str, page: 
     except Unauthorized as error:
         raise NotAskedError(f"{namespace}/{name} does not accept the kubeconfig's credentials ({error})") from error
     except Forbidden as error:
-        what = "pods/portforward" if error.reason == "" else "the page /debug/pods"
-        raise NotAskedError(f"this user may not use {what} of {namespace}/{name}: {_ROLE} ({error})") from error
+        resource = "pods/portforward" if error.reason == "" else "the page /debug/pods"
+        raise NotAskedError(f"this user may not use {resource} of {namespace}/{name}: {_ROLE} ({error})") from error
     except (ApiError, OSError, ValueError) as error:
         raise NotAskedError(f"{namespace}/{name} cannot be asked ({error})") from error
 
 
 async def _holder(session: ApiSession, lease: str) -> str:
-    """The identity of the leader."""
+    """Read the identity of the leader from its Lease."""
     namespace, _, name = lease.partition("/")
     path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}"
     try:
@@ -144,7 +144,7 @@ async def _holder(session: ApiSession, lease: str) -> str:
 
 
 async def _port(session: ApiSession, namespace: str, name: str, lease: str) -> int:
-    """The port of the leader's pod that is called https; podium's own default if none is."""
+    """Read the port named https of the leader's pod; podium's default without such a port."""
     try:
         body = await session.request("GET", f"/api/v1/namespaces/{namespace}/pods/{name}", deadline_s=_DEADLINE_S)
         pod = msgspec.json.decode(body, type=_Pod)
@@ -158,9 +158,9 @@ async def _port(session: ApiSession, namespace: str, name: str, lease: str) -> i
 
 
 def _component(body: bytes) -> bytes | None:
-    """The configuration in an answer of /configz."""
+    """Extract the configuration from an answer of /configz."""
     try:
-        found = orjson.loads(body)
-        return orjson.dumps(found["componentconfig"])
+        page = orjson.loads(body)
+        return orjson.dumps(page["componentconfig"])
     except (ValueError, LookupError, TypeError):
         return None

@@ -19,7 +19,7 @@ from podium.lib.printable import printable
 
 @contextmanager
 def _errors_escaped() -> Iterator[None]:
-    """Escape what errors quote, so that the terminal does not obey it, and no line of it is taken for podium's."""
+    """Escape text that errors quote, so that it can neither control the terminal nor pass for podium's own lines."""
     try:
         yield
     except click.ClickException as error:
@@ -58,7 +58,7 @@ class _Commands(CommandGroup):
     )
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of all commands."""
+        """List the names of all commands."""
         del ctx
         return list(self._MODULES)
 

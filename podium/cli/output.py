@@ -1,8 +1,8 @@
-"""What commands print: lines, the option `--output` with its formats for programs, and errors of several lines.
+"""The output of commands: lines, the option `--output` with its formats for programs, and errors of several lines.
 
-Owns that nothing reaches standard output or standard error which a terminal would obey, or which could be taken for a
-line of podium's. Whoever prints a line gives it whole, so a line break in it is part of the data, and is escaped.
-Tables go through `plain_text`, logs through `telemetry`; all of them escape with `lib.printable`.
+Owns the rule that foreign text can neither control the terminal nor pass for podium's own lines. Callers print whole
+lines, so a line break within one is part of the data, and is escaped. Tables go through `plain_text`, logs through
+`telemetry`; all of them escape with `lib.printable`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def output_option(default: str = TEXT) -> Callable[[Callable[..., Any]], Callabl
 
 
 class LinesException(click.ClickException):
-    """An error of several lines, each of which is one whatever it quotes."""
+    """An error of several lines, each of which stays one line whatever it quotes."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self.lines = tuple(lines)
@@ -56,12 +56,12 @@ class LinesException(click.ClickException):
 
 
 def lines_of(error: click.ClickException) -> tuple[str, ...]:
-    """The lines that say what is wrong."""
+    """Return the lines of the error's message."""
     return error.lines if isinstance(error, LinesException) else (error.message,)
 
 
 def say(line: str = "", *, err: bool = False, head: str = "", nl: bool = True) -> None:
-    """Print one line. What is not printable in it is escaped.
+    """Print one line, with unprintable characters escaped.
 
     Args:
         err: print to standard error.
@@ -72,7 +72,7 @@ def say(line: str = "", *, err: bool = False, head: str = "", nl: bool = True) -
 
 
 def print_laid_out(text: str) -> None:
-    """Print what has been laid out, such as a document: its line breaks are the layout's, and not the data's."""
+    """Print text that is laid out, such as a document: its line breaks belong to the layout, not to the data."""
     with printed_whole():
         click.echo(printable_layout(text), nl=False)
 
@@ -95,7 +95,7 @@ def write_json_line(value: Any) -> None:
 
 
 def as_json(value: Any) -> bytes:
-    """A JSON value on one line, without the end of the line; it holds no character that is not printable."""
+    """Encode a JSON value on one line, without the line's end and without unprintable characters."""
     import orjson
 
     try:

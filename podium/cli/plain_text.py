@@ -1,4 +1,4 @@
-"""Show untrusted text in tables: names and reasons act neither as markup nor as terminal commands."""
+"""Shows untrusted text in tables: names and reasons act neither as markup nor as terminal commands."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ _WORDS: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def plain(text: str, style: str = "") -> Text:
-    """The text for a cell or a line, with line breaks and control characters escaped."""
+    """Make a text for a cell or a line, with line breaks and control characters escaped."""
     return Text(printable(text), style)
 
 
 def heading(name: str) -> Text:
-    """The name as the heading of a column, with a line for each word of a name in camel case."""
+    """Make a column heading of the name, with a line for each word of a name in camel case."""
     return Text("\n").join(map(plain, _WORDS.split(name)))
 
 
 class PlainConsole(Console):
-    """A console that takes every string for data: it is shown as by `plain`, without markup, emoji or highlighting.
+    """A console that treats every string as data: it shows it as `plain` does, without markup, emoji or highlighting.
 
-    podium's own layout and styles are values of rich. Whatever else comes to be shown is escaped at the very end.
+    podium's own layout and styles are values of rich. All other text is escaped at the very end.
     """
 
     def __init__(self, *, stderr: bool = False, width: int | None = None) -> None:
         super().__init__(stderr=stderr, width=width, highlight=False)
 
     def render_str(self, text: str, *, style: str | Style = "", **how: Any) -> Text:
-        """The text as data."""
-        found = plain(text)
-        found.style = style
-        found.justify, found.overflow = how.get("justify"), how.get("overflow")
-        return found
+        """Render the text as data."""
+        escaped_text = plain(text)
+        escaped_text.style = style
+        escaped_text.justify, escaped_text.overflow = how.get("justify"), how.get("overflow")
+        return escaped_text
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """The segments of what is shown. Line breaks are the layout: `plain` has escaped those of data."""
+        """Escape the segments. Line breaks belong to the layout: `plain` has escaped those of data."""
         for segment in super().render(renderable, options):
             if segment.control or segment.text.isprintable():
                 yield segment
@@ -53,6 +53,6 @@ class PlainConsole(Console):
 
 
 def console(*, stderr: bool = False) -> PlainConsole:
-    """Standard output, or standard error, for text. Output to a pipe is not cut to the width of a terminal."""
-    found = PlainConsole(stderr=stderr)
-    return found if found.is_terminal else PlainConsole(stderr=stderr, width=_WIDTH_PIPED)
+    """Open standard output, or standard error, for text. Output to a pipe is not cut to the width of a terminal."""
+    plain_console = PlainConsole(stderr=stderr)
+    return plain_console if plain_console.is_terminal else PlainConsole(stderr=stderr, width=_WIDTH_PIPED)

@@ -1,4 +1,4 @@
-"""The progress of a command that answers many questions: a line on a terminal, and nothing elsewhere."""
+"""Shows the progress of a command that answers many questions: a line on a terminal, and nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _REDRAWS_PER_S = 4
 
 
 @contextmanager
-def counting(what: str) -> Iterator[Callable[[], None]]:
-    """Show on standard error how many there are by now, unless the answers themselves are seen on the terminal.
+def counting(noun: str) -> Iterator[Callable[[], None]]:
+    """Show a running count on standard error, unless the answers themselves are seen on the terminal.
 
     Args:
-        what: what happened to those that are counted.
+        noun: the words after the number.
     """
     console = PlainConsole(stderr=True)
     bar = Progress(
@@ -32,5 +32,5 @@ def counting(what: str) -> Iterator[Callable[[], None]]:
         disable=not console.is_terminal or sys.stdout.isatty(),
     )
     with bar:
-        task = bar.add_task(what, total=None)
+        task = bar.add_task(noun, total=None)
         yield lambda: bar.advance(task)

@@ -44,7 +44,7 @@ def command(
     from podium.recording.watched import Options, RecordApp
 
     with exit_0_at_sigterm():
-        good = usable(config, plugins, change=lambda loaded: apply_extenders(loaded.config))
+        good = usable(config, plugins, change=lambda file: apply_extenders(file.config))
     options = Options(
         directory=directory,
         config=for_schedulers(good.config, schedulers, is_default=config is None),

@@ -1,4 +1,4 @@
-"""`podium replay`: decide again what a recorded scheduler decided."""
+"""`podium replay`: repeats the decisions of a recorded scheduler."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from podium.cli.options.configuration import BadConfiguration, Change, Usable, p
 from podium.cli.options.html import html_option, write_page
 from podium.cli.options.numbers import FiniteRange
 from podium.cli.output import TEXT, output_option, print_value, say
-from podium.cli.pages.decisions import told
+from podium.cli.pages.decisions import decision_text
 from podium.config import parse_duration
 from podium.lib import log
 from podium.objects.times import parse_time
@@ -109,40 +109,40 @@ def command(
 
     with errors_shown(directory):
         segments = open_segments(directory)
-        described, watched = segments.description, is_watched(segments)
-        good = _configured(described, config, plugins, change=_apply_extenders if watched else None)
+        description, has_watches = segments.description, is_watched(segments)
+        good = _configuration(description, config, plugins, change=_apply_extenders if has_watches else None)
         if trace is not None:
             _write_trace(directory, trace)
-        if watched:
-            compared = _compare_bindings(directory, good, until, speed, html)
-            tell_left_out(directory, compared.left_out)
-            _print_bindings(compared, output, is_whole=not until.is_set)
-            if expect and compared.report.agreed_count < compared.report.compared_count:
+        if has_watches:
+            comparison = _compare_bindings(directory, good, until, speed, html)
+            tell_left_out(directory, comparison.left_out)
+            _print_bindings(comparison, output, is_whole=not until.is_set)
+            if expect and comparison.report.agreed_count < comparison.report.compared_count:
                 click.get_current_context().exit(1)
             return
         has_other_config = config is not None
-        replayed = replay(
+        result = replay(
             directory, good.config, good.plugins, window=until, speed=speed, has_other_config=has_other_config
         )
-        differing = replayed.outcome.divergence
+        differing = result.outcome.divergence
         if differing is not None and differing.recorded is not None:
-            differing.recorded_scores = _recorded_scores(directory, described, plugins, replayed)
+            differing.recorded_scores = _recorded_scores(directory, description, plugins, result)
         if html is not None:
             from podium.cli.pages.replay import page_of
 
-            shown = _timeline(directory, replayed.virtual_s if until.is_set else None)
-            write_page(html, page_of(directory.name, replayed, shown))
+            timeline = _timeline(directory, result.virtual_s if until.is_set else None)
+            write_page(html, page_of(directory.name, result, timeline))
     if output == TEXT:
-        _print(replayed)
+        _print(result)
     else:
         if differing is not None:
             print_value(_as_value(differing), output)
-        print_value(replayed.summary(), output)
-    if replayed.made_by:
-        say(f"{replayed.made_by}.", err=True)
-    tell_left_out(directory, replayed.left_out, differs=differing is not None and not has_other_config)
+        print_value(result.summary(), output)
+    if result.made_by:
+        say(f"{result.made_by}.", err=True)
+    tell_left_out(directory, result.left_out, differs=differing is not None and not has_other_config)
     if not until.is_set:
-        _tell_damage(replayed, f"the {replayed.outcome.attempts} attempts before it were replayed")
+        _tell_damage(result, f"the {result.outcome.attempts} attempts before it were replayed")
     if expect and differing is not None:
         click.get_current_context().exit(1)
 
@@ -156,7 +156,7 @@ def _print_counterfactual(
     *,
     is_partial: bool,
 ) -> None:
-    """Say what the configuration would have come to by the end of the recording."""
+    """Print the results of the configuration at the end of the recording."""
     if is_partial:
         raise click.UsageError("--counterfactual cannot be combined with --until, --speed, --expect or --trace.")
     from podium.recording.counterfactual import replay_counterfactually
@@ -164,54 +164,54 @@ def _print_counterfactual(
     from podium.recording.timeline import UtilizationRecorder
 
     with errors_shown(directory):
-        good = _configured(open_segments(directory).description, config, plugins)
+        good = _configuration(open_segments(directory).description, config, plugins)
         recorder = UtilizationRecorder([profile.scheduler_name for profile in good.config.profiles])
-        utilization = recorder if html is not None else None
-        found = replay_counterfactually(directory, good.config, good.plugins, utilization=utilization)
+        listener = recorder if html is not None else None
+        result = replay_counterfactually(directory, good.config, good.plugins, utilization=listener)
     if html is not None:
         from podium.cli.pages.replay import counterfactual_page
 
-        write_page(html, counterfactual_page(directory.name, found, recorder.timeline(found.started_s)))
+        write_page(html, counterfactual_page(directory.name, result, recorder.timeline(result.started_s)))
     if output != TEXT:
-        print_value(found.outcomes.as_value(), output)
+        print_value(result.outcomes.as_value(), output)
     else:
-        for name, value in found.outcomes.as_value().items():
+        for name, value in result.outcomes.as_value().items():
             say(f"{name}: {'-' if value is None else value}")
-    if found.damage:
-        say(f"The recording was not read to its end: {found.damage}.", err=True)
-    tell_left_out(directory, found.left_out)
+    if result.damage:
+        say(f"The recording was not read to its end: {result.damage}.", err=True)
+    tell_left_out(directory, result.left_out)
 
 
 def _compare_bindings(
     directory: Path, good: Usable, until: ReplayWindow, speed: float | None, html: Path | None
 ) -> WatchedReplay:
-    """Find out how podium's choices relate to what another scheduler did, as `podium shadow` does."""
+    """Compare podium's choices with the bindings of another scheduler, as `podium shadow` does."""
     from podium.recording.watched import compare_bindings
 
-    compared = compare_bindings(directory, good.config, good.plugins, window=until, speed=speed)
+    comparison = compare_bindings(directory, good.config, good.plugins, window=until, speed=speed)
     if html is not None:
         from podium.cli.pages.shadow import page_of
 
-        timeline = _timeline(directory, compared.virtual_s if until.is_set else None)
-        write_page(html, page_of(f"Bindings in {directory.name}", compared.report, timeline, compared.damage))
-    return compared
+        timeline = _timeline(directory, comparison.virtual_s if until.is_set else None)
+        write_page(html, page_of(f"Bindings in {directory.name}", comparison.report, timeline, comparison.damage))
+    return comparison
 
 
-def _print_bindings(compared: WatchedReplay, output: str, *, is_whole: bool) -> None:
+def _print_bindings(comparison: WatchedReplay, output: str, *, is_whole: bool) -> None:
     from podium.cli.shadow_table import print_report
 
     if output == TEXT:
-        print_report(compared.report)
+        print_report(comparison.report)
     else:
-        print_value(compared.report.to_json(), output)
-        print_value(compared.summary(), output)
+        print_value(comparison.report.to_json(), output)
+        print_value(comparison.summary(), output)
     if is_whole:
-        _tell_damage(compared, f"the {compared.report.compared_count} bindings before it were compared")
+        _tell_damage(comparison, f"the {comparison.report.compared_count} bindings before it were compared")
 
 
 @contextmanager
 def errors_shown(directory: Path) -> Iterator[None]:
-    """End the command where a recording cannot be read."""
+    """End the command with an error if a recording cannot be read."""
     from podium.recording.segments import RecordingError
 
     try:
@@ -223,7 +223,7 @@ def errors_shown(directory: Path) -> Iterator[None]:
 
 
 def tell_left_out(directory: Path, left_out: LeftOutList, *, differs: bool = False) -> None:
-    """Say what a recording lacks, and that it may be why the replay differs, if it does."""
+    """Say which objects a recording lacks, and that they may be why the replay differs, if it does."""
     if left_out.count:
         say(f"{directory}: {left_out}", err=True)
         if differs:
@@ -238,19 +238,19 @@ def _tell_damage(read: ReplayResult | WatchedReplay, readable: str) -> None:
         say(f"The recording was cut off: {read.damage}; {readable}.", err=True)
 
 
-def _configured(
-    described: Mapping[str, Any], config: Path | None, plugins: tuple[str, ...], *, change: Change | None = None
+def _configuration(
+    description: Mapping[str, Any], config: Path | None, plugins: tuple[str, ...], *, change: Change | None = None
 ) -> Usable:
-    """The configuration to replay with: the given one, which is changed so, or that of the recording."""
+    """Read the configuration for the replay: the given one, with the change applied, or that of the recording."""
     if config is None:
-        return made_with(described, plugins)
-    return usable(config, plugins, to_run=False, change=change or (lambda loaded: loaded.config))
+        return recorded_configuration(description, plugins)
+    return usable(config, plugins, to_run=False, change=change or (lambda file: file.config))
 
 
-def _apply_extenders(loaded: Loaded) -> KubeSchedulerConfiguration:
+def _apply_extenders(file: Loaded) -> KubeSchedulerConfiguration:
     from podium.config.effective import apply_extenders
 
-    return apply_extenders(loaded.config)
+    return apply_extenders(file.config)
 
 
 def _write_trace(directory: Path, file: Path) -> None:
@@ -260,41 +260,41 @@ def _write_trace(directory: Path, file: Path) -> None:
     from podium.recording.segments import open_segments
     from podium.recording.trace import trace_events
 
-    with file.open("wb") as written:
+    with file.open("wb") as output:
         separator = b'{"traceEvents":[\n'
         for event in trace_events(entries_of(open_segments(directory))):
-            written.write(separator + as_json(event))
+            output.write(separator + as_json(event))
             separator = b",\n"
-        written.write(b"\n]}\n")
+        output.write(b"\n]}\n")
 
 
 def _timeline(directory: Path, seconds: float | None) -> Timeline:
-    """What the recording, or so much of it, shows of the cluster."""
+    """Read the cluster's timeline from the recording, or from its first seconds."""
     from podium.recording.replay import entries_of
     from podium.recording.segments import RecordingError, open_segments
     from podium.recording.timeline import read_timeline
 
     segments = open_segments(directory)
     try:
-        names = [each["schedulerName"] for each in segments.description["config"]["profiles"]]
+        names = [profile["schedulerName"] for profile in segments.description["config"]["profiles"]]
     except (KeyError, TypeError) as error:
         raise RecordingError(f"the recording does not say whose pods it is about: {error!r}") from None
     return read_timeline(entries_of(segments), names, seconds=seconds)
 
 
 def _recorded_scores(
-    directory: Path, described: Mapping[str, Any], plugins: tuple[str, ...], replayed: ReplayResult
+    directory: Path, description: Mapping[str, Any], plugins: tuple[str, ...], result: ReplayResult
 ) -> Mapping[str, Mapping[str, int]]:
-    """The scores of the attempt that differs, as they are with the recorded configuration; none without its plugins."""
+    """Replay the attempt that differs with the recorded configuration for its scores; none without its plugins."""
     from podium.recording.replay import replay
     from podium.recording.segments import RecordingError
 
     try:
-        good = made_with(described, plugins)
+        good = recorded_configuration(description, plugins)
     except (RecordingError, BadConfiguration) as error:
         tell_missing_scores(directory, error)
         return {}
-    return replay(directory, good.config, good.plugins, scores_attempt=replayed.outcome.attempts).scores
+    return replay(directory, good.config, good.plugins, scores_attempt=result.outcome.attempts).scores
 
 
 def tell_missing_scores(directory: Path, error: Exception) -> None:
@@ -302,12 +302,12 @@ def tell_missing_scores(directory: Path, error: Exception) -> None:
     say(f"{directory}: the scores of the decision are not shown: {error}", err=True)
 
 
-def made_with(described: Mapping[str, Any], plugins: tuple[str, ...]) -> Usable:
-    """The configuration that a recording was made with, with the plugins that the command line names.
+def recorded_configuration(description: Mapping[str, Any], plugins: tuple[str, ...]) -> Usable:
+    """Read the configuration of a recording, with the plugins that the command line names.
 
     Raises:
         BadConfiguration: a plugin cannot be loaded, or one of the recording's is not among them.
-        RecordingError: the description is not what podium writes, or it names plugins and none are given.
+        RecordingError: the description is not podium's, or it names plugins and none are given.
     """
     import tempfile
 
@@ -315,10 +315,10 @@ def made_with(described: Mapping[str, Any], plugins: tuple[str, ...]) -> Usable:
     from podium.recording.replay import advice_on_plugins, demand_plugins, recorded_gates, recorded_references
     from podium.recording.segments import RecordingError
 
-    demand_plugins(described, plugins)
-    gates = recorded_gates(described)
+    demand_plugins(description, plugins)
+    gates = recorded_gates(description)
     try:
-        document = as_json(described["config"])
+        document = as_json(description["config"])
     except KeyError as error:
         raise RecordingError(f"the recording does not say what it was made with: {error!r}") from None
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
@@ -328,16 +328,16 @@ def made_with(described: Mapping[str, Any], plugins: tuple[str, ...]) -> Usable:
             return usable(Path(file.name), plugins, gates, to_run=False)
         except BadConfiguration as error:
             lines = [line.replace(file.name, "the recorded configuration") for line in error.lines]
-            if references := recorded_references(described):
+            if references := recorded_references(description):
                 lines.append(advice_on_plugins(references))
             raise BadConfiguration(lines) from None
 
 
-def _print(replayed: ReplayResult) -> None:
-    outcome, differing = replayed.outcome, replayed.outcome.divergence
-    speed = replayed.virtual_s / replayed.wall_s if replayed.wall_s else 0.0
+def _print(result: ReplayResult) -> None:
+    outcome, differing = result.outcome, result.outcome.divergence
+    speed = result.virtual_s / result.wall_s if result.wall_s else 0.0
     say(
-        f"Replayed {outcome.attempts} attempts of {replayed.virtual_s:.0f} s in {replayed.wall_s:.1f} s "
+        f"Replayed {outcome.attempts} attempts of {result.virtual_s:.0f} s in {result.wall_s:.1f} s "
         f"({speed:.0f} times as fast)."
     )
     say(f"Digest {outcome.digest.hexdigest()}")
@@ -348,8 +348,8 @@ def _print(replayed: ReplayResult) -> None:
     if differing.recorded is None or differing.replayed is None:
         say(f"The replay cannot go on: {differing.detail}.")
         return
-    say(f"  recorded: {told(differing.recorded)}")
-    say(f"  replayed: {told(differing.replayed)}")
+    say(f"  recorded: {decision_text(differing.recorded)}")
+    say(f"  replayed: {decision_text(differing.replayed)}")
     for name, table in (("recorded", differing.recorded_scores), ("replayed", differing.replayed_scores)):
         print_scores(name, table)
 

@@ -65,17 +65,17 @@ def _memory(_: click.Context, parameter: click.Parameter, text: str) -> int:
 
 
 def _plugin_files(references: tuple[str, ...]) -> list[Path]:
-    """The files among the references of `--plugin`."""
+    """Return the files among the references of `--plugin`."""
     return [Path(where) for reference in references if (where := reference.rpartition(":")[0]).endswith(".py")]
 
 
 def _flags(context: click.Context) -> dict[str, str]:
-    """The value of each flag by its name, whether given or by default, without the credentials that a URL may have."""
+    """Return the value of each flag by its name, given or default, without the credentials that a URL may have."""
     values = {}
     for parameter in context.command.params:
         value = context.params[parameter.name or ""]
         several = value if isinstance(value, tuple) else () if value is None else (value,)
-        text = ",".join(str(each).lower() if isinstance(each, bool) else str(each) for each in several)
+        text = ",".join(str(item).lower() if isinstance(item, bool) else str(item) for item in several)
         values[max(parameter.opts, key=len).lstrip("-")] = re.sub("//[^/]*@", "//", text)
     return values
 
@@ -193,7 +193,7 @@ def command(
     reloads: bool,
     record: Path | None,
     hashes_names: bool,
-    **others: Any,
+    **options_by_name: Any,
 ) -> None:
     """Schedule pods until SIGTERM or SIGINT. SIGUSR2 writes the cache and the queue to the log.
 
@@ -212,13 +212,13 @@ def command(
 
         garbage_collection.exempt_present_objects()
 
-    access = take_access_options(others)
-    tracing = take_tracing_options(others)
+    access = take_access_options(options_by_name)
+    tracing = take_tracing_options(options_by_name)
     if reloads and config is None and kubeconfig is None and not _plugin_files(plugins):
         raise click.UsageError("--reload needs a file to follow: --config, --kubeconfig, or --plugin with a file")
 
     def read() -> Usable:
-        names = named_for_running(config, others, is_default_scheduler=is_default_scheduler)
+        names = named_for_running(config, options_by_name, is_default_scheduler=is_default_scheduler)
         return usable(config, plugins, feature_gates, change=names)
 
     log = get_logger("config")
@@ -294,8 +294,8 @@ def _recorder(
     from podium.recording.segments import RecordingError
 
     try:
-        described = describe_scheduler(good.config, options, references=plugins, feature_gates=feature_gates)
-        return Recorder(directory, described, NameHasher.with_new_key() if hashes_names else None)
+        description = describe_scheduler(good.config, options, references=plugins, feature_gates=feature_gates)
+        return Recorder(directory, description, NameHasher.with_new_key() if hashes_names else None)
     except RecordingError as error:
         raise click.ClickException(f"--record: {error}") from None
     except OSError as error:

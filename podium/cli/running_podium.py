@@ -1,4 +1,4 @@
-"""Ask a running podium about its attempts at a pod. This module decides nothing about them."""
+"""Asks a running podium about its attempts at a pod. This module decides nothing about them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _INSTEAD: Final = "or ask the cluster itself with --kubeconfig instead of --url"
 
 
 def story_of(podium: RunningPodium, pod: str, namespace: str, node: str) -> bytes:
-    """The pod's story as the page /debug/pods has it, in JSON.
+    """Read the pod's story from the page /debug/pods, in JSON.
 
     Args:
-        pod: its name, or `namespace/name`.
-        node: a node to tell about as well; "" for none.
+        pod: the pod's name, or `namespace/name`.
+        node: a node to include in the answer; "" for none.
 
     Raises:
         click.ClickException: podium cannot be asked, or does not know the pod or the node.
@@ -51,23 +51,23 @@ def story_of(podium: RunningPodium, pod: str, namespace: str, node: str) -> byte
     except ConnectionConfigError as error:
         raise click.ClickException(str(error)) from error
     except ApiError as error:
-        raise click.ClickException(f"{podium.url}: {_told(error, path.partition('?')[0])}") from error
+        raise click.ClickException(f"{podium.url}: {_error_text(error, path.partition('?')[0])}") from error
 
 
 def page_of(pod: str, namespace: str, node: str) -> str:
-    """The path of the page about a pod, with its query.
+    """Return the path of the page about a pod, with its query.
 
     Args:
-        pod: its name, or `namespace/name`.
-        node: a node to tell about as well; "" for none.
+        pod: the pod's name, or `namespace/name`.
+        node: a node to include in the answer; "" for none.
     """
     namespace, _, name = pod.rpartition("/") if "/" in pod else (namespace, "", pod)
     page = f"/debug/pods/{quote(namespace, safe='')}/{quote(name, safe='')}"
     return page + (f"?node={quote(node, safe='')}" if node else "")
 
 
-def _told(error: ApiError, path: str) -> str:
-    """What went wrong, and what the operator can do."""
+def _error_text(error: ApiError, path: str) -> str:
+    """Say what went wrong, and what the operator can do."""
     if isinstance(error, NotFound) and error.reason:
         return error.message
     if isinstance(error, NotFound):
@@ -79,7 +79,7 @@ def _told(error: ApiError, path: str) -> str:
         )
     if isinstance(error, Forbidden):
         return f"{error.message}: add the rule {_RULE} to a ClusterRole of that user (see --token-file), {_INSTEAD}"
-    if any(isinstance(each, ssl.SSLCertVerificationError) for each in causes(error)):
+    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes(error)):
         return (
             "podium's certificate is not one that is trusted: name its authority with --certificate-authority, or "
             f"accept any certificate, such as a self-made one, with --insecure-skip-tls-verify ({error})"

@@ -41,7 +41,7 @@ def command(port: int, nodes: int, write_kubeconfig: Path | None, seed: int, dev
     try:
         event_loop.run(main)
     except OSError as error:
-        failed = f"write {error.filename}" if error.filename else f"serve on port {port}"
-        raise click.ClickException(f"cannot {failed}: {error.strerror or error}") from error
+        action = f"write {error.filename}" if error.filename else f"serve on port {port}"
+        raise click.ClickException(f"cannot {action}: {error.strerror or error}") from error
     except KeyboardInterrupt:
         say("Stopped.")

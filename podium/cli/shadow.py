@@ -84,12 +84,12 @@ def command(
     from podium.recording.timeline import UtilizationRecorder
 
     with exit_0_at_sigterm():
-        good = usable(config, plugins, change=lambda loaded: apply_extenders(loaded.config))
-    other = for_schedulers(good.config, schedulers, is_default=config is None)
-    names, clock = [each.scheduler_name for each in other.profiles], SystemClock()
+        good = usable(config, plugins, change=lambda file: apply_extenders(file.config))
+    shadow_config = for_schedulers(good.config, schedulers, is_default=config is None)
+    names, clock = [profile.scheduler_name for profile in shadow_config.profiles], SystemClock()
     recorder, started_s = UtilizationRecorder(names, clock.monotonic), clock.now()
     options = Options(
-        config=other,
+        config=shadow_config,
         classes=good.plugins,
         kubeconfig=kubeconfig,
         context=context,

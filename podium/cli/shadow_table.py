@@ -1,4 +1,4 @@
-"""The report of `podium shadow` as text for people."""
+"""Prints the report of `podium shadow` as text."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ def print_report(report: Report) -> None:
         plain(f"{report.compared_count} pod(s) compared, podium agrees on {report.agreed_count}{share}")
     ]
     if report.compared_count:
-        parts.append(_counts("VERDICT", ((each.value, report.verdicts[each]) for each in Verdict)))
+        parts.append(_counts("VERDICT", ((verdict.value, report.verdicts[verdict]) for verdict in Verdict)))
     if report.reasons:
-        parts.append(_counts("REASON", ((each.value, count) for each, count in report.reasons.most_common())))
+        parts.append(_counts("REASON", ((reason.value, count) for reason, count in report.reasons.most_common())))
         parts.append(_counts("PLUGIN", report.plugins.most_common()))
     parts += [plain(f"not compared, {why}: {count} pod(s)") for why, count in report.not_compared.items()]
-    said = report.to_json()
-    for name, what in (
+    values = report.to_json()
+    for name, heading in (
         ("evaluation_s", "podium's evaluation of all nodes"),
         ("binding_s", "from seen pending to bound"),
     ):
-        if (quantiles := said[name]) is not None:
-            parts.append(plain(f"{what}: p50 {_ms(quantiles['p50'])}, p99 {_ms(quantiles['p99'])}"))
+        if (quantiles := values[name]) is not None:
+            parts.append(plain(f"{heading}: p50 {_ms(quantiles['p50'])}, p99 {_ms(quantiles['p99'])}"))
     parts += _disagreements(report.disagreements)
     show(*parts)
 
@@ -49,25 +49,25 @@ def _counts(heading: str, counts: Iterable[tuple[str, int]]) -> Table:
     return table
 
 
-def _disagreements(found: list[Disagreement]) -> list[RenderableType]:
-    # What nothing explains comes first.
-    ordered = sorted(found, key=lambda each: bool(each.view))
-    shown: list[RenderableType] = [plain(f"{_text(each)}") for each in ordered[:_SHOWN_MAX]]
-    if len(ordered) > _SHOWN_MAX:
-        shown.append(plain(f"and {len(ordered) - _SHOWN_MAX} more"))
-    return shown
+def _disagreements(disagreements: list[Disagreement]) -> list[RenderableType]:
+    # Unexplained disagreements come first.
+    ranking = sorted(disagreements, key=lambda disagreement: bool(disagreement.view))
+    lines: list[RenderableType] = [plain(f"{_text(disagreement)}") for disagreement in ranking[:_SHOWN_MAX]]
+    if len(ranking) > _SHOWN_MAX:
+        lines.append(plain(f"and {len(ranking) - _SHOWN_MAX} more"))
+    return lines
 
 
-def _text(found: Disagreement) -> str:
-    comparison = found.comparison
+def _text(disagreement: Disagreement) -> str:
+    comparison = disagreement.comparison
     by = f" by {comparison.plugin}" if comparison.plugin else ""
     if comparison.verdict is Verdict.LOWER_SCORE:
-        what = f"scored {comparison.gap} less than {comparison.choice}{f', mostly{by}' if by else ''}"
+        finding = f"scored {comparison.gap} less than {comparison.choice}{f', mostly{by}' if by else ''}"
     else:
         reasons = "; ".join(comparison.reasons)
-        what = f"{comparison.verdict.value}{by}{f': {reasons}' if reasons else ''}"
-    view = f" ({found.view})" if found.view else ""
-    return f"{found.pod} on {comparison.node}: {what}. {found.reason.value.capitalize()}{view}."
+        finding = f"{comparison.verdict.value}{by}{f': {reasons}' if reasons else ''}"
+    view = f" ({disagreement.view})" if disagreement.view else ""
+    return f"{disagreement.pod} on {comparison.node}: {finding}. {disagreement.reason.value.capitalize()}{view}."
 
 
 def _ms(seconds: float) -> str:

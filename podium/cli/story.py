@@ -1,4 +1,4 @@
-"""A pod's story, as a running podium has sent it: reading it, and showing it to people."""
+"""Reads a pod's story from the answer of a running podium, and prints it as text."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class _Blocker(Struct):
 
 
 class _Findings(Struct):
-    """What an attempt found out about nodes."""
+    """The findings of an attempt about nodes."""
 
     at: str
     groups: tuple[_Group, ...]
@@ -70,13 +70,13 @@ class _Findings(Struct):
 
 
 class _Gang(Struct):
-    """How far the pod's gang has come: in sentences, the first of which says which gang it is."""
+    """The progress of the pod's gang in sentences, the first of which names the gang."""
 
     text: tuple[str, ...]
 
 
 class _Refusal(Struct):
-    """What is one node's only."""
+    """The reasons of a single node."""
 
     details: tuple[str, ...] = ()
 
@@ -91,16 +91,16 @@ class _Devices(Struct):
 
 
 class Story(Struct):
-    """What is shown of the page /debug/pods.
+    """The shown part of the page /debug/pods.
 
     Attributes:
-        leader: who leads in place of this replica; "" if that is not known, None if this one does.
-        attempts: the newest first.
-        scheduler_name: the pod's, and `profiles` the names that podium serves; empty if the answer has none.
-        condition: the pod's PodScheduled condition beside the last attempt.
-        why: what the newest attempt found out of which that is kept.
+        leader: the leader if this replica does not lead; "" if unknown, None if this replica leads.
+        attempts: the attempts, newest first.
+        scheduler_name: the pod's scheduler name; `profiles` are the names that podium serves, empty if unknown.
+        condition: the pod's PodScheduled condition in addition to the last attempt.
+        why: the findings of the newest attempt that has some.
         gang: None if the pod is in no gang.
-        devices: what its claims lack now, on some of the nodes.
+        devices: the devices that its claims lack now, on some of the nodes.
     """
 
     pod: str
@@ -118,12 +118,12 @@ class Story(Struct):
 
     @property
     def serves_pod(self) -> bool:
-        """Whether one of podium's profiles schedules the pod, as far as the answer says."""
+        """True if one of podium's profiles schedules the pod, or the answer does not say."""
         return not self.profiles or self.scheduler_name in self.profiles
 
     @property
     def fits_nowhere(self) -> bool:
-        """Whether the last attempt at a pending pod found no node."""
+        """True if the last attempt at a pending pod found no node."""
         return not self.bound_to and bool(self.attempts) and not self.attempts[0].node
 
 
@@ -131,26 +131,26 @@ read_story = msgspec.json.Decoder(Story).decode
 """Raises msgspec.DecodeError or UnicodeDecodeError if the answer is no story."""
 
 
-def print_story(story: Story, asked: str, leader: str = "") -> None:
-    """Print where the pod is, when it is tried next, and what the last attempt found.
+def print_story(story: Story, asked_node: str, leader: str = "") -> None:
+    """Print the pod's node or state, its next attempt, and the findings of the last attempt.
 
     Args:
-        asked: the node that was asked about; "" for none.
+        asked_node: the node in question; "" for none.
         leader: the pod of the podium that has answered; "" if the user has named it.
     """
     parts = story_head(story, leader)
     if story.condition is not None:
         parts += condition_lines(story.condition, is_pending=story.exists and not story.bound_to)
     if story.why is not None:
-        parts += _findings(story, story.why, asked)
-        parts += devices_missing(story.devices, asked, "devices, as they are now on some of these nodes:")
+        parts += _findings(story, story.why, asked_node)
+        parts += devices_missing(story.devices, asked_node, "devices, as they are now on some of these nodes:")
     elif story.attempts:
         parts.append(plain("What the attempts found out about nodes is no longer kept"))
     show(*parts)
 
 
 def story_head(story: Story, leader: str) -> list[RenderableType]:
-    """Where the pod is, when it is tried next, and how the last attempt ended.
+    """Describe the pod's node or state, its next attempt, and the result of the last attempt.
 
     Args:
         leader: the pod of the podium that has answered; "" if the user has named it.
@@ -171,7 +171,7 @@ def story_head(story: Story, leader: str) -> list[RenderableType]:
 
 
 def last_message(story: Story) -> str:
-    """What the last attempt said if it found no node; otherwise ""."""
+    """Return the message of the last attempt if it found no node; otherwise ""."""
     return story.attempts[0].message if story.attempts and not story.attempts[0].node else ""
 
 
@@ -184,12 +184,12 @@ def _place(story: Story) -> str:
 def _not_served(story: Story) -> str:
     serves = f"this podium serves {', '.join(story.profiles)}"
     text = f"No profile serves spec.schedulerName {story.scheduler_name}"
-    meant = similar_name(story.scheduler_name, story.profiles)
-    return f"{text}: {serves}; did you mean {meant}?" if meant else f"{text}: {serves}"
+    suggestion = similar_name(story.scheduler_name, story.profiles)
+    return f"{text}: {serves}; did you mean {suggestion}?" if suggestion else f"{text}: {serves}"
 
 
 def _queue(story: Story) -> list[RenderableType]:
-    """Where a pod waits, why, and until when."""
+    """Describe the queue of a waiting pod, the reason, and its next attempt."""
     queue = story.queue
     if queue is None:
         waits = story.exists and not story.bound_to
@@ -212,23 +212,23 @@ def _last_attempt(story: Story) -> list[RenderableType]:
     return [plain(line), plain(ends.get(last.result, f"It was not scheduled: {last.message}"))]
 
 
-def _findings(story: Story, found: _Findings, asked: str) -> list[RenderableType]:
+def _findings(story: Story, findings: _Findings, asked_node: str) -> list[RenderableType]:
     parts: list[RenderableType] = []
-    if found.at != story.attempts[0].at:
-        parts.append(plain(f"What the attempt at {found.at} found out about nodes:"))
-    scores = [(each.node, each.total, each.plugins) for each in found.scores]
+    if findings.at != story.attempts[0].at:
+        parts.append(plain(f"What the attempt at {findings.at} found out about nodes:"))
+    scores = [(score.node, score.total, score.plugins) for score in findings.scores]
     groups = [
-        (each.count, each.plugin, f"{each.text}: {each.detail}" if each.detail else each.text, each.examples)
-        for each in found.groups
+        (group.count, group.plugin, f"{group.text}: {group.detail}" if group.detail else group.text, group.examples)
+        for group in findings.groups
     ]
-    parts += scores_and_groups(scores, found.verdict, groups, {asked})
-    if asked:
-        blockers = [(each.plugin, each.text, each.detail) for each in found.blockers.get(asked, ())]
-        parts += blockers_of(asked, blockers) or [plain(_about(found, asked))]
+    parts += scores_and_groups(scores, findings.verdict, groups, {asked_node})
+    if asked_node:
+        blockers = [(blocker.plugin, blocker.text, blocker.detail) for blocker in findings.blockers.get(asked_node, ())]
+        parts += blockers_of(asked_node, blockers) or [plain(_about(findings, asked_node))]
     return parts
 
 
-def _about(found: _Findings, node: str) -> str:
-    """What is known about a node that nothing is known to keep the pod off."""
-    total = next((each.total for each in found.scores if each.node == node), None)
+def _about(findings: _Findings, node: str) -> str:
+    """Describe a node without a known blocker."""
+    total = next((score.total for score in findings.scores if score.node == node), None)
     return f"The attempt did not look at {node}" if total is None else f"It fits on {node}, with a score of {total}"

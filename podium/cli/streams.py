@@ -1,4 +1,4 @@
-"""Repair the standard streams at the start of a process. A service manager may have closed them."""
+"""Repairs the standard streams at the start of a process. A service manager may have closed them."""
 
 from __future__ import annotations
 

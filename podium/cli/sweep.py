@@ -1,4 +1,4 @@
-"""`podium sweep`: what many configurations would have come to on recorded days."""
+"""`podium sweep`: replays recorded days under many configurations and compares the outcomes."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ _COLUMNS = {
 
 
 def _weights(
-    context: click.Context, option: click.Parameter, given: tuple[str, ...]
+    context: click.Context, option: click.Parameter, texts: tuple[str, ...]
 ) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Each plugin and its weights, of the form `NodeResourcesFit=1,2,5`."""
+    """Parse each plugin and its weights, of the form `NodeResourcesFit=1,2,5`."""
     del context, option
-    found = []
-    for text in given:
-        plugin, _, listed = text.partition("=")
-        weights = tuple(int(each) for each in listed.split(",") if each.isdecimal() and int(each) > 0)
-        if not plugin or len(weights) != len(listed.split(",")):
+    grid = []
+    for text in texts:
+        plugin, _, weight_list = text.partition("=")
+        weights = tuple(int(weight) for weight in weight_list.split(",") if weight.isdecimal() and int(weight) > 0)
+        if not plugin or len(weights) != len(weight_list.split(",")):
             raise click.BadParameter(f"{text!r} is not of the form PLUGIN=WEIGHT,WEIGHT…, with weights from 1")
-        found.append((plugin, tuple(dict.fromkeys(weights))))
-    return tuple(found)
+        grid.append((plugin, tuple(dict.fromkeys(weights))))
+    return tuple(grid)
 
 
 @click.command()
@@ -102,12 +102,12 @@ def command(
         raise click.UsageError("Give --config or --grid: there is nothing to compare.")
     try:
         combinations = list(_combinations(directories, configs, dict(grid), plugins))
-        known = {} if resume is None else _read_results(resume)
-        made = _local(workers) if dask is None else _on_dask(dask)
+        results_by_key = {} if resume is None else _read_results(resume)
+        pool = _local(workers) if dask is None else _on_dask(dask)
         results = []
-        for result in sweep(combinations, made.executor, known, loss_errors=made.lost, run=made.run):
+        for result in sweep(combinations, pool.executor, results_by_key, loss_errors=pool.death_errors, run=pool.run):
             results.append(result)
-            if resume is not None and result.key not in known:
+            if resume is not None and result.key not in results_by_key:
                 _keep(resume, result)
             say(f"{len(results)} of {len(combinations)} combinations", err=True, head="\r", nl=False)
         say(err=True)
@@ -135,27 +135,27 @@ def command(
 def _combinations(
     directories: Sequence[Path], configs: Sequence[Path], grid: Mapping[str, Sequence[int]], plugins: tuple[str, ...]
 ) -> Iterator[Combination]:
-    from podium.cli.replay import made_with
+    from podium.cli.replay import recorded_configuration
     from podium.config import effective
     from podium.recording.replay import checked_segments, recorded_gates
     from podium.recording.sweep import Combination, fingerprint_of, grid_documents
 
     for directory in directories:
-        described = checked_segments(directory).description
-        gates = recorded_gates(described)
+        description = checked_segments(directory).description
+        gates = recorded_gates(description)
         if configs:
             bases = [(str(path), usable(path, plugins, gates, to_run=False)) for path in configs]
         else:
-            bases = [("", made_with(described, plugins))]
+            bases = [("", recorded_configuration(description, plugins))]
         for name, good in bases:
             for weights, document in grid_documents(effective(good.config), grid):
-                shown = " ".join(filter(None, (name, weights)))
+                label = " ".join(filter(None, (name, weights)))
                 place = str(directory.absolute())
-                yield Combination(place, shown, document, plugins, gates, fingerprint_of(directory))
+                yield Combination(place, label, document, plugins, gates, fingerprint_of(directory))
 
 
 def _read_results(file: Path) -> dict[str, Result]:
-    """The results in the file. A last line that was cut off is removed, and one that lacks only its end is completed.
+    """Read the results in the file. Remove a last line that was cut off; complete one that lacks only its end.
 
     Raises:
         SweepError: a line is no result; nothing is changed.
@@ -192,25 +192,25 @@ def _keep(file: Path, result: Result) -> None:
 
 
 def _append(file: Path, content: bytes) -> None:
-    with file.open("ab") as written:
-        written.write(content)
+    with file.open("ab") as output:
+        output.write(content)
 
 
 class _Workers(NamedTuple):
-    """Who computes.
+    """The workers that compute results.
 
     Attributes:
-        lost: what is raised where a worker has died.
-        run: what a worker does with a combination.
+        death_errors: the exceptions that the death of a worker raises.
+        run: computes the result of a combination in a worker.
     """
 
     executor: MakeExecutor
-    lost: tuple[type[Exception], ...]
+    death_errors: tuple[type[Exception], ...]
     run: Callable[[Combination], Result]
 
 
 def _local(workers: int | None) -> _Workers:
-    """A pool of processes on this machine, which end with this one."""
+    """Use a pool of processes on this machine, which end with this one."""
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
@@ -227,7 +227,7 @@ def _local(workers: int | None) -> _Workers:
 
 
 def _on_dask(address: str) -> _Workers:
-    """The workers of a Dask cluster, which stop when this process ends."""
+    """Use the workers of a Dask cluster, which stop when this process ends."""
     from podium.recording.sweep import run_on_dask
 
     try:
@@ -236,11 +236,11 @@ def _on_dask(address: str) -> _Workers:
         raise click.ClickException("--dask needs the extra: pip install 'podium[sweep]'") from None
 
     @contextmanager
-    def connected() -> Iterator[Executor]:
+    def connect() -> Iterator[Executor]:
         with Client(address) as client, client.get_executor(pure=False) as executor:
             yield executor
 
-    return _Workers(connected, (KilledWorker,), run_on_dask)
+    return _Workers(connect, (KilledWorker,), run_on_dask)
 
 
 def _print(rows: Sequence[Mapping[str, Any]]) -> None:

@@ -1,4 +1,4 @@
-"""`podium version`: what exactly is installed."""
+"""`podium version`: shows the exact version of the installation."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from podium.lib import build
 def command(output: str) -> None:
     """Show the version, the commit it was built from, and the Python that runs it."""
     commit = build.commit()
-    known = {
+    facts = {
         "version": podium.__version__,
         **({"commit": commit} if commit else {}),
         "python": platform.python_version(),
         "platform": f"{platform.system().lower()}/{platform.machine()}",
     }
     if output == TEXT:
-        for name, value in known.items():
+        for name, value in facts.items():
             say(f"{name + ':':<10}{value}")
     else:
-        print_value(known, output)
+        print_value(facts, output)

@@ -28,22 +28,22 @@ _IN_ORDER = "podium.cli.what_if.in_order"
 
 
 class _InOrder(click.Option):
-    """An option whose place among the others matters: each use is noted in the order of the command line."""
+    """An option whose position among the others matters: it records its uses in the order of the command line."""
 
     def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
-        """Note each use before the option takes its value."""
+        """Record each use before the option takes its value."""
         super().add_to_parser(parser, ctx)
         for flag in self.opts:
             option = parser._long_opt[flag]
-            option.process = _noting(option.process, flag, ctx)
+            option.process = _recording(option.process, flag, ctx)
 
 
-def _noting(process: Callable[[Any, Any], None], flag: str, ctx: click.Context) -> Callable[[Any, Any], None]:
-    def noted(value: Any, state: Any) -> None:
+def _recording(process: Callable[[Any, Any], None], flag: str, ctx: click.Context) -> Callable[[Any, Any], None]:
+    def record_and_process(value: Any, state: Any) -> None:
         ctx.meta.setdefault(_IN_ORDER, []).append((flag, value))
         process(value, state)
 
-    return noted
+    return record_and_process
 
 
 @click.command()
@@ -91,45 +91,45 @@ def command(
         from podium.insight.steps import carry_out_steps, pods_applied
         from podium.insight.what_if import outcome_of
 
-        made = _Steps(plugins, any_scheduler=config is None).of(in_order)
-        loaded = load_cluster(clusters, (kubeconfig, context), config, plugins, pods_applied(made))
+        steps_in_order = _Steps(plugins, any_scheduler=config is None).of(in_order)
+        load_result = load_cluster(clusters, (kubeconfig, context), config, plugins, pods_applied(steps_in_order))
 
-        trial = carry_out_steps(loaded.cluster, made, current_time_limit())
-        found = outcome_of(trial)
+        trial = carry_out_steps(load_result.cluster, steps_in_order, current_time_limit())
+        outcome = outcome_of(trial)
     from podium.cli.cluster_source import warn_of_missing
 
-    warn_of_missing(loaded.missing_kinds())
+    warn_of_missing(load_result.missing_kinds())
     warn_of_time_limit(output)
-    texts = [each.text for each in made]
+    texts = [step.text for step in steps_in_order]
     if html is not None:
         from podium.cli.pages.what_if import page_of
 
-        write_page(html, page_of(texts, found))
+        write_page(html, page_of(texts, outcome))
     if output == TEXT:
         from podium.cli.what_if_table import print_outcome
 
-        print_outcome(texts, found)
+        print_outcome(texts, outcome)
     else:
-        print_value({"steps": texts, **found.as_dict(), **loaded.unknown()}, output)
+        print_value({"steps": texts, **outcome.as_dict(), **load_result.unknown()}, output)
 
 
 class _Steps:
-    """Makes steps of options and of files."""
+    """Builds steps from options and files."""
 
     def __init__(self, plugins: tuple[str, ...], *, any_scheduler: bool) -> None:
         self._plugins = plugins
         self._any_scheduler = any_scheduler
 
     def of(self, in_order: list[tuple[str, str]]) -> list[Step]:
-        """The steps of the command line.
+        """Build the steps of the command line.
 
         Raises:
-            click.UsageError: --add-nodes and --like do not belong together.
+            click.UsageError: --add-nodes and --like do not form pairs.
             ClusterError: a step cannot be read.
         """
         from podium.insight.steps import NODES_MAX, Drain, add_nodes_of, number_in, remove_of, scale_of
 
-        made: list[Step] = []
+        steps: list[Step] = []
         count: int | None = None
         single: dict[str, Callable[[str], Step]] = {
             "--drain": Drain,
@@ -146,15 +146,15 @@ class _Steps:
                 if not count:
                     raise click.UsageError(f"--add-nodes: expected a number from 1 to {NODES_MAX:,}, got {value!r:.40}")
             elif flag == "--like":
-                made.append(add_nodes_of({"count": count, "like": value}))
+                steps.append(add_nodes_of({"count": count, "like": value}))
                 count = None
             elif flag == "--steps":
-                made += self._file(value)
+                steps += self._file(value)
             else:
-                made.append(single[flag](value))
+                steps.append(single[flag](value))
         if count is not None:
             raise click.UsageError("give --add-nodes N and --like NODE one after the other")
-        return made
+        return steps
 
     def _file(self, name: str) -> list[Step]:
         from podium.engine.errors import ClusterError
@@ -162,7 +162,7 @@ class _Steps:
         from podium.lib.yaml_reader import YamlError, read_documents
 
         try:
-            documents = [each for each in read_documents(files.content(name)) if each is not None]
+            documents = [document for document in read_documents(files.content(name)) if document is not None]
             if len(documents) != 1:
                 raise ClusterError(f"expected one document, found {len(documents)}")
             return read_steps(documents[0], {"apply": self._apply, "profile": self._profile})
@@ -173,8 +173,8 @@ class _Steps:
         from podium.cli.cluster_source import objects_in
         from podium.insight.steps import Apply
 
-        named = _demand_names("apply", [names] if isinstance(names, str) else names)
-        return Apply(", ".join(named), objects_in(named))
+        file_names = _demand_names("apply", [names] if isinstance(names, str) else names)
+        return Apply(", ".join(file_names), objects_in(file_names))
 
     def _profile(self, name: str) -> Step:
         from podium.insight.steps import UseProfiles
@@ -182,22 +182,22 @@ class _Steps:
         (name,) = _demand_names("profile", [name])
         good = usable(Path(name), self._plugins, to_run=False)
 
-        def rebuilt(cluster: Cluster, config: KubeSchedulerConfiguration) -> Cluster:
+        def rebuild(cluster: Cluster, config: KubeSchedulerConfiguration) -> Cluster:
             if self._any_scheduler:
                 names = {pod.spec.scheduler_name for pod in cluster.pods} - {
-                    each.scheduler_name for each in config.profiles
+                    profile.scheduler_name for profile in config.profiles
                 }
-                more = (replace(config.profiles[0], scheduler_name=each) for each in sorted(names))
-                config = replace(config, profiles=(*config.profiles, *more))
+                extra_profiles = (replace(config.profiles[0], scheduler_name=name) for name in sorted(names))
+                config = replace(config, profiles=(*config.profiles, *extra_profiles))
             return type(cluster)(config, cluster.store.fork(), good.plugins, admission=cluster.admission)
 
-        return UseProfiles(name, good.config, rebuilt)
+        return UseProfiles(name, good.config, rebuild)
 
 
 def _demand_names(step: str, names: Any) -> list[str]:
-    """Refuse what does not name files. Raises: ClusterError."""
+    """Refuse values that do not name files. Raises: ClusterError."""
     from podium.engine.errors import ClusterError
 
-    if not isinstance(names, list) or not names or not all(isinstance(each, str) for each in names):
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
         raise ClusterError(f"{step}: expected a string" + (" or a list of them" if step == "apply" else ""))
     return names

@@ -1,4 +1,4 @@
-"""The answer of `podium what-if` as text for people."""
+"""Prints the answer of `podium what-if` as text."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ _NAMED_MAX = 10
 _REFUSED = "the API server refuses pods:"
 
 
-def print_outcome(steps: Sequence[str], found: Outcome) -> None:
-    """Print what differs after the steps."""
+def print_outcome(steps: Sequence[str], outcome: Outcome) -> None:
+    """Print the differences after the steps."""
     parts: list[RenderableType] = [plain(f"after: {', then '.join(steps)}", "bold")]
-    parts += _listed("move", [f"{_named(move)}: {move.before} → {move.after}" for move in found.moved])
-    parts += _listed("are placed", [f"{_named(move)} → {move.after}" for move in found.placed])
-    parts += _listed("are pending", _by_reason(found.pending), len(found.pending))
-    parts += _listed("are preempted", [f"{victim.pod} on {victim.node} for {victim.by}" for victim in found.preempted])
-    parts += _listed("are gone", found.gone_for_good)
-    parts += _listed("cannot be evicted", [f"{pod.pod}: {', '.join(pod.budgets)}" for pod in found.blocked])
-    parts += _listed("", [f"{each.workload}: {each.reason}" for each in found.refused], heading=_REFUSED)
-    if found.still_pending:
-        parts.append(plain(f"{_pods(len(found.still_pending))} were pending before and still are: {_some(found)}"))
-    parts.append(_usage(found))
-    parts += _listed("", _spreads(found.spread.items()), heading="spread of workloads that changed:")
+    parts += _list("move", [f"{_move_text(move)}: {move.before} → {move.after}" for move in outcome.moved])
+    parts += _list("are placed", [f"{_move_text(move)} → {move.after}" for move in outcome.placed])
+    parts += _list("are pending", _by_reason(outcome.pending), len(outcome.pending))
+    parts += _list("are preempted", [f"{victim.pod} on {victim.node} for {victim.by}" for victim in outcome.preempted])
+    parts += _list("are gone", outcome.gone_for_good)
+    parts += _list("cannot be evicted", [f"{pod.pod}: {', '.join(pod.budgets)}" for pod in outcome.blocked])
+    parts += _list("", [f"{refusal.workload}: {refusal.reason}" for refusal in outcome.refused], heading=_REFUSED)
+    if outcome.still_pending:
+        parts.append(plain(f"{_pods(len(outcome.still_pending))} were pending before and still are: {_some(outcome)}"))
+    parts.append(_usage(outcome))
+    parts += _list("", _spreads(outcome.spread.items()), heading="spread of workloads that changed:")
     show(*parts)
 
 
-def _named(move: Move) -> str:
-    """The pod, and the one that it replaces."""
+def _move_text(move: Move) -> str:
+    """Name the pod, and the one that it replaces."""
     is_other = move.replaces not in ("", move.pod)
     return f"{move.pod} (replaces {move.replaces.partition('/')[2]})" if is_other else move.pod
 
 
 def _by_reason(pending: Sequence[Pending]) -> list[str]:
-    """Pods that are pending for the same reason, in one text."""
+    """Describe pods that are pending for the same reason in one text."""
     pods: dict[str, list[Pending]] = {}
     for pod in pending:
         pods.setdefault(pod.why, []).append(pod)
@@ -52,44 +52,44 @@ def _with_origin(pod: Pending) -> str:
     return f"{pod.pod} (was on {pod.before})" if pod.before else pod.pod
 
 
-def _some(found: Outcome) -> str:
-    return _some_of([pod.pod for pod in found.still_pending])
+def _some(outcome: Outcome) -> str:
+    return _some_of([pod.pod for pod in outcome.still_pending])
 
 
 def _some_of(texts: Sequence[str]) -> str:
-    """The first texts, and how many more there are."""
-    more = len(texts) - _NAMED_MAX
-    return ", ".join(texts[:_NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
+    """Join the first texts, and add the number of the others."""
+    remaining_count = len(texts) - _NAMED_MAX
+    return ", ".join(texts[:_NAMED_MAX]) + (f" and {remaining_count} more" if remaining_count > 0 else "")
 
 
 def _pods(count: int) -> str:
     return f"{count} pod(s)"
 
 
-def _listed(what: str, texts: Sequence[str], count: int = 0, heading: str = "") -> list[RenderableType]:
+def _list(predicate: str, texts: Sequence[str], count: int = 0, heading: str = "") -> list[RenderableType]:
     if not texts:
         return []
-    shown: list[RenderableType] = [plain(heading or f"{_pods(count or len(texts))} {what}:")]
-    shown += [plain(f"  {text}") for text in texts[:_SHOWN_MAX]]
+    lines: list[RenderableType] = [plain(heading or f"{_pods(count or len(texts))} {predicate}:")]
+    lines += [plain(f"  {text}") for text in texts[:_SHOWN_MAX]]
     if len(texts) > _SHOWN_MAX:
-        shown.append(plain(f"  and {len(texts) - _SHOWN_MAX} more"))
-    return shown
+        lines.append(plain(f"  and {len(texts) - _SHOWN_MAX} more"))
+    return lines
 
 
-def _usage(found: Outcome) -> Table:
-    """The utilisation by zone and resource, before and after."""
+def _usage(outcome: Outcome) -> Table:
+    """Tabulate the utilisation by zone and resource, before and after."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("ZONE", "RESOURCE"):
         table.add_column(name, overflow="fold")
     for name in ("BEFORE %", "AFTER %"):
         table.add_column(name, justify="right")
-    for zone in dict.fromkeys((*found.before, *found.after)):
-        before, after = found.before.get(zone, {}), found.after.get(zone, {})
-        for resource in dict.fromkeys((*before, *after)):
-            numbers = (f"{side[resource].percent:.1f}" if resource in side else "–" for side in (before, after))
+    for zone in dict.fromkeys((*outcome.before, *outcome.after)):
+        old_usage, new_usage = outcome.before.get(zone, {}), outcome.after.get(zone, {})
+        for resource in dict.fromkeys((*old_usage, *new_usage)):
+            numbers = (f"{side[resource].percent:.1f}" if resource in side else "–" for side in (old_usage, new_usage))
             table.add_row(plain(zone or "all"), plain(resource), *numbers)
     return table
 
 
 def _spreads(spread: Iterable[tuple[str, tuple[Spread, Spread]]]) -> list[str]:
-    return [f"{workload}: {before} → {after}" for workload, (before, after) in spread]
+    return [f"{workload}: {old_spread} → {new_spread}" for workload, (old_spread, new_spread) in spread]

@@ -61,7 +61,7 @@ def command(
     cases: str | None,
     tells_by_status: bool,
     output: str,
-    **given: Any,
+    **options: Any,
 ) -> None:
     """Show why a pod is pending, or why it is where it is. Changes nothing in any cluster.
 
@@ -85,8 +85,8 @@ def command(
         raise click.UsageError("give the name of a pod, or recorded scenarios with --cases")
     if cases is not None and (clusters or kubeconfig or context or node or not fix):
         raise click.UsageError("--cases goes with --fix, and brings its own clusters and pods")
-    lease = given.pop("lease")
-    running = take_running_podium(given)
+    lease = options.pop("lease")
+    running = take_running_podium(options)
     if running is not None and (clusters or kubeconfig or context or config or plugins or fix or cases is not None):
         raise click.UsageError("--url asks a running podium, which has its own cluster and configuration, and no fixes")
     files.demand_one_stdin((*clusters, config))
@@ -120,8 +120,8 @@ def command(
         return
     warn_of_time_limit(output)
     _print(loaded, answer, leader, output)
-    found = answer.why
-    if tells_by_status and (found.node is None or (found.gang is not None and not found.gang.fits)):
+    why = answer.why
+    if tells_by_status and (why.node is None or (why.gang is not None and not why.gang.fits)):
         raise SystemExit(EXIT_FITS_NOWHERE)
 
 
@@ -292,12 +292,12 @@ def _answer_cases(name: str, config: Path | None, plugins: tuple[str, ...]) -> N
 
     good = usable(config, plugins, to_run=False)
     answers = CaseAnswers(good.plugins, good.config)
-    answered = 0
+    answer_count = 0
     for number, line in files.lines(name):
         answer = answers.answer_line(line, f"{name}:{number}")
         with printed_whole():
             write_json_line(answer)
             sys.stdout.buffer.flush()
-        answered += "error" not in answer
-    if not answered:
+        answer_count += "error" not in answer
+    if not answer_count:
         raise click.ClickException(f"{name}: no line of it is a scenario that can be answered")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.device_manifests import exactly, resource_claim
 from tests.e2e.cluster import Cluster, SandboxCluster
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.daemon import configuration
@@ -46,13 +47,6 @@ def device_slice(node_name: str, *devices: Json) -> Json:
     }
 
 
-def claim(name: str, class_name: str = "gpu") -> Json:
-    request = {"name": "r", "exactly": {"deviceClassName": class_name, "allocationMode": "ExactCount", "count": 1}}
-    metadata = {"name": name, "namespace": "default"}
-    spec = {"devices": {"requests": [request]}}
-    return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": metadata, "spec": spec}
-
-
 def user(name: str, claim_name: str) -> Json:
     item = pod(name, resourceClaims=[{"name": "gpu", "resourceClaimName": claim_name}])
     item["spec"]["containers"][0]["resources"]["claims"] = [{"name": "gpu"}]
@@ -83,7 +77,7 @@ async def free(cluster: Cluster, name: str) -> None:
 
 async def test_a_claim_is_allocated_and_reserved_before_its_pod_is_bound(cluster: Cluster, start: StartDaemon) -> None:
     await set_up(cluster)
-    await cluster.admin.create(CLAIMS, claim("mine"))
+    await cluster.admin.create(CLAIMS, resource_claim("mine", exactly()))
     await start(cluster)
     await cluster.create(user("web", "mine"))
     assert await cluster.wait_bound(["web"]) == {"web": "node-1"}
@@ -100,12 +94,12 @@ async def test_a_pod_waits_for_its_claim_and_then_for_a_device_that_another_clai
     cluster: Cluster, start: StartDaemon
 ) -> None:
     await set_up(cluster)
-    await cluster.admin.create(CLAIMS, claim("first"))
+    await cluster.admin.create(CLAIMS, resource_claim("first", exactly()))
     await start(cluster)
     await cluster.create(user("one", "first"))
     assert await cluster.wait_bound(["one"]) == {"one": "node-1"}
     await cluster.create(user("two", "second"))
-    await cluster.admin.create(CLAIMS, claim("second"))
+    await cluster.admin.create(CLAIMS, resource_claim("second", exactly()))
     told = await cluster.wait_condition("two")
     assert told["message"].startswith("0/3 nodes are available: 3 cannot allocate all claims.")
     await cluster.delete_pod("one")
@@ -115,7 +109,7 @@ async def test_a_pod_waits_for_its_claim_and_then_for_a_device_that_another_clai
 
 async def test_pods_that_share_a_claim_both_run_where_its_device_is(cluster: Cluster, start: StartDaemon) -> None:
     await set_up(cluster)
-    await cluster.admin.create(CLAIMS, claim("shared"))
+    await cluster.admin.create(CLAIMS, resource_claim("shared", exactly()))
     await start(cluster)
     await cluster.create(user("one", "shared"), user("two", "shared"))
     assert await cluster.wait_bound(["one", "two"]) == {"one": "node-1", "two": "node-1"}
@@ -156,7 +150,7 @@ async def rules_hold(cluster: Cluster, start: StartDaemon) -> None:
     rule["spec"] = {"deviceSelector": selector, "taint": {"key": "broken", "effect": "NoExecute"}}
     await cluster.admin.create(RULES, rule)
     for name in ("first", "second"):
-        await cluster.admin.create(CLAIMS, claim(name))
+        await cluster.admin.create(CLAIMS, resource_claim(name, exactly()))
     await start(cluster, flags=("--feature-gates=DRADeviceTaintRules=true",))
     await cluster.create(user("one", "first"))
     assert await cluster.wait_bound(["one"]) == {"one": "node-1"}
@@ -189,7 +183,7 @@ async def test_devices_that_must_be_prepared_are_waited_for_and_given_back_if_th
     conditions = {"bindsToNode": True, "bindingConditions": ["ready"], "bindingFailureConditions": ["broken"]}
     await set_up(cluster, {"name": "gpu-0", **conditions})
     await cluster.admin.create(SLICES, device_slice("node-2", {"name": "gpu-0", **conditions}))
-    await cluster.admin.create(CLAIMS, claim("mine"))
+    await cluster.admin.create(CLAIMS, resource_claim("mine", exactly()))
     daemon = await start(cluster, configuration(podMaxBackoffSeconds=1))
     await cluster.create(user("web", "mine"))
 
@@ -238,10 +232,10 @@ async def test_selectors_that_take_long_or_fail_affect_only_their_own_pods(
     }
     await start(sandbox_cluster)
     for name, (expression, _) in failing.items():
-        item = claim(name)
+        item = resource_claim(name, exactly())
         item["spec"]["devices"]["requests"][0]["exactly"]["selectors"] = [{"cel": {"expression": expression}}]
         sandbox_cluster.put(item)
-    sandbox_cluster.put(claim("mine"))
+    sandbox_cluster.put(resource_claim("mine", exactly()))
     await sandbox_cluster.create(*(user(name, name) for name in (*failing, "mine")), pod("plain"))
     await sandbox_cluster.wait_bound(["mine", "plain"])
     for name, (_, text) in failing.items():

@@ -11,6 +11,7 @@ from tests.e2e.conftest import StartDaemon
 from tests.e2e.daemon import configuration
 from tests.e2e.waiting import eventually
 from tests.manifests import HOSTNAME, condition, node, nodes, pod
+from tests.workload_manifests import claim
 
 pytestmark = pytest.mark.anyio
 
@@ -29,19 +30,6 @@ def storage_class(name: str, provisioner: str) -> Json:
         "metadata": {"name": name},
         "provisioner": provisioner,
         "volumeBindingMode": "WaitForFirstConsumer",
-    }
-
-
-def claim(name: str, storage_class: str, mode: str = "ReadWriteOnce") -> Json:
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {
-            "accessModes": [mode],
-            "storageClassName": storage_class,
-            "resources": {"requests": {"storage": "1Gi"}},
-        },
     }
 
 
@@ -110,7 +98,7 @@ async def test_a_claim_that_waits_gets_its_node_and_the_pod_is_bound_once_the_vo
 ) -> None:
     await cluster.create(*nodes(3))
     await cluster.admin.create(CLASSES, storage_class("made", "disk.example.com"))
-    await cluster.admin.create(CLAIMS, claim("data", "made"))
+    await cluster.admin.create(CLAIMS, claim("data", "1Gi", "made"))
     await start(cluster)
     await cluster.create(user("web", "data"))
     selected = await wait_selected(cluster, "data")
@@ -128,7 +116,7 @@ async def test_a_claim_that_waits_gets_its_node_and_the_pod_is_bound_once_the_vo
 async def test_a_pod_is_tried_again_when_its_volume_is_not_made_in_time(cluster: Cluster, start: StartDaemon) -> None:
     await cluster.create(*nodes(2))
     await cluster.admin.create(CLASSES, storage_class("made", "disk.example.com"))
-    await cluster.admin.create(CLAIMS, claim("data", "made"))
+    await cluster.admin.create(CLAIMS, claim("data", "1Gi", "made"))
     args = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "VolumeBindingArgs",
@@ -156,7 +144,7 @@ async def test_room_is_free_again_when_a_pod_is_deleted_while_its_volume_is_made
 ) -> None:
     await cluster.create(node("only"))
     await cluster.admin.create(CLASSES, storage_class("made", "disk.example.com"))
-    await cluster.admin.create(CLAIMS, claim("data", "made"))
+    await cluster.admin.create(CLAIMS, claim("data", "1Gi", "made"))
     daemon = await start(cluster)
     await cluster.create(user("web", "data", cpu="16"))
     await wait_selected(cluster, "data")
@@ -173,7 +161,7 @@ async def test_a_volume_that_is_there_is_kept_for_the_claim_where_the_pod_goes(
     await cluster.create(*nodes(3))
     await cluster.admin.create(CLASSES, storage_class("local", "kubernetes.io/no-provisioner"))
     await add_volume(cluster, volume("disk-1", "local", "node-1"))
-    created = await cluster.admin.create(CLAIMS, claim("data", "local"))
+    created = await cluster.admin.create(CLAIMS, claim("data", "1Gi", "local"))
     await start(cluster)
     await cluster.create(user("web", "data"))
 
@@ -197,7 +185,7 @@ async def test_two_pods_in_a_row_do_not_take_one_volume(cluster: Cluster, start:
     await cluster.admin.create(CLASSES, storage_class("local", "kubernetes.io/no-provisioner"))
     await add_volume(cluster, volume("disk-0", "local", "node-0"))
     for name in ("one", "two"):
-        await cluster.admin.create(CLAIMS, claim(name, "local"))
+        await cluster.admin.create(CLAIMS, claim(name, "1Gi", "local"))
     await start(cluster)
     await cluster.create(user("one", "one"), user("two", "two"))
 
@@ -224,7 +212,7 @@ async def test_two_pods_never_get_one_claim_that_only_one_may_use(cluster: Clust
     await cluster.create(*nodes(3))
     await cluster.admin.create(CLASSES, storage_class("local", "kubernetes.io/no-provisioner"))
     alone = volume("disk-1", "local", "node-1", "ReadWriteOncePod")
-    await cluster.admin.create(CLAIMS, claim("data", "local", "ReadWriteOncePod"))
+    await cluster.admin.create(CLAIMS, claim("data", "1Gi", "local", accessModes=["ReadWriteOncePod"]))
     stored = await cluster.admin.get(f"{CLAIMS}/data")
     alone["spec"]["claimRef"] = {"namespace": "default", "name": "data", "uid": stored["metadata"]["uid"]}
     await cluster.admin.create(VOLUMES, alone)

@@ -14,9 +14,11 @@ from podium.sandbox.store import Store
 from tests.manifests import HOSTNAME, node, pod
 from tests.planted.lives import Json, creating, deleting, record
 from tests.unit.cli.commands import run
+from tests.workload_manifests import claim
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 API = "storage.k8s.io/v1"
+PENDING = {"phase": "Pending"}
 
 
 def storage_class(name: str, provisioner: str) -> Json:
@@ -45,20 +47,6 @@ def volume(name: str, node_name: str, class_name: str, claim: Json | None = None
             **({"claimRef": claim} if claim else {}),
         },
         "status": {"phase": "Available"},
-    }
-
-
-def claim(name: str, class_name: str) -> Json:
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {
-            "accessModes": ["ReadWriteOnce"],
-            "storageClassName": class_name,
-            "resources": {"requests": {"storage": "5Gi"}},
-        },
-        "status": {"phase": "Pending"},
     }
 
 
@@ -94,8 +82,8 @@ def test_pods_with_claims_replay_to_the_same_decisions(hashed: bool, tmp_path: P
         storage_class("local", "kubernetes.io/no-provisioner"),
         storage_class("made", "csi.example.com"),
         *(volume(f"local-{at}", f"n{at}", "local") for at in range(3)),
-        *(claim(f"c{at}", "local") for at in range(3)),
-        *(claim(f"d{at}", "made") for at in range(2)),
+        *(claim(f"c{at}", storage_class="local", status=PENDING) for at in range(3)),
+        *(claim(f"d{at}", storage_class="made", status=PENDING) for at in range(2)),
     ]
     pair = user("b", "c1", "d0")
     steps = [
@@ -105,7 +93,7 @@ def test_pods_with_claims_replay_to_the_same_decisions(hashed: bool, tmp_path: P
         controllers,
         controllers,
         creating(user("d", "missing")),
-        creating(claim("missing", "local"), user("e", "c2")),
+        creating(claim("missing", storage_class="local", status=PENDING), user("e", "c2")),
         controllers,
         deleting(pair),
     ]

@@ -38,7 +38,7 @@ def cluster(tmp_path):
 def loaded(*files, config=""):
     """The playground with these files, and what it says of them."""
     playground = Playground()
-    return playground, json.loads(playground.load({str(each): each.read_bytes() for each in files}, config))
+    return playground, json.loads(playground.load({str(file): file.read_bytes() for file in files}, config))
 
 
 def test_what_a_browser_runs_loads_nothing_that_a_browser_lacks():
@@ -52,9 +52,9 @@ def test_what_a_browser_runs_loads_nothing_that_a_browser_lacks():
 
 def test_pending_pods_are_listed_before_workloads_and_bound_pods(tmp_path, cluster):
     more = written(tmp_path / "more.yaml", DEPLOYMENT)
-    _, said = loaded(cluster, more)
-    assert (said["nodes"], said["broken"]) == (2, [])
-    assert [(each["kind"], each["name"], each["node"]) for each in said["pods"]] == [
+    _, answer = loaded(cluster, more)
+    assert (answer["nodes"], answer["broken"]) == (2, [])
+    assert [(pod["kind"], pod["name"], pod["node"]) for pod in answer["pods"]] == [
         ("Pod", "default/web", ""),
         ("Pod", "default/big", ""),
         ("Deployment", "shop/api", ""),
@@ -64,10 +64,10 @@ def test_pending_pods_are_listed_before_workloads_and_bound_pods(tmp_path, clust
 
 def test_answers_are_those_of_the_commands(tmp_path, cluster):
     playground, _ = loaded(cluster)
-    asked = written(tmp_path / "web.yaml", PODS[1])
-    assert json.loads(playground.placement(0)) == command("evaluate", "-f", cluster, "--pod", asked)
+    pod_file = written(tmp_path / "web.yaml", PODS[1])
+    assert json.loads(playground.placement(0)) == command("evaluate", "-f", cluster, "--pod", pod_file)
     assert json.loads(playground.why(0)) == command("why", "web", "-f", cluster, "--fix")
-    assert json.loads(playground.capacity(0)) == command("capacity", "-f", cluster, "--pod", asked, "--explain")
+    assert json.loads(playground.capacity(0)) == command("capacity", "-f", cluster, "--pod", pod_file, "--explain")
 
 
 def command(*arguments):
@@ -83,8 +83,8 @@ def test_workload_is_asked_about_by_its_template(tmp_path, cluster):
 def test_pods_of_other_workloads_are_asked_about_only_by_their_owner(tmp_path, cluster):
     owned = {**DEPLOYMENT, "kind": "ReplicaSet"}
     owned["metadata"] = {**DEPLOYMENT["metadata"], "ownerReferences": [{"kind": "Deployment", "name": "api"}]}
-    _, said = loaded(written(tmp_path / "sets.yaml", owned), cluster)
-    assert {each["kind"] for each in said["pods"]} == {"Pod"}
+    _, answer = loaded(written(tmp_path / "sets.yaml", owned), cluster)
+    assert {pod["kind"] for pod in answer["pods"]} == {"Pod"}
 
 
 def test_configuration_decides(cluster):
@@ -94,24 +94,24 @@ def test_configuration_decides(cluster):
     assert json.loads(playground.placement(0))["node"] == "n2"
 
 
-def test_configuration_that_cannot_be_read_is_told_with_its_fields(cluster):
-    _, said = loaded(cluster, config=f"{CONFIG}parallelism: five\n")
-    assert said["error"] == 'configuration:4: parallelism: expected int32, got "five"'
+def test_unreadable_configuration_is_an_error_with_its_fields(cluster):
+    _, answer = loaded(cluster, config=f"{CONFIG}parallelism: five\n")
+    assert answer["error"] == 'configuration:4: parallelism: expected int32, got "five"'
 
 
 def test_compressed_file_is_unpacked(cluster):
     playground = Playground()
-    said = json.loads(playground.load({"cluster.yaml.gz": gzip.compress(cluster.read_bytes())}))
-    assert said["nodes"] == 2
-    said = json.loads(playground.load({"cluster.yaml.gz": gzip.compress(cluster.read_bytes())[:40]}))
-    assert said["error"].startswith("cluster.yaml.gz: ")
+    answer = json.loads(playground.load({"cluster.yaml.gz": gzip.compress(cluster.read_bytes())}))
+    assert answer["nodes"] == 2
+    answer = json.loads(playground.load({"cluster.yaml.gz": gzip.compress(cluster.read_bytes())[:40]}))
+    assert answer["error"].startswith("cluster.yaml.gz: ")
 
 
 def test_broken_object_is_named_with_its_file_and_field(tmp_path):
     wrong = pod("wrong", "1")
     wrong["spec"]["priority"] = "high"
-    playground, said = loaded(written(tmp_path / "cluster.yaml", *NODES, wrong))
-    assert "cluster.yaml: document 3: Pod default/wrong: spec.priority: expected" in said["broken"][0]
+    playground, answer = loaded(written(tmp_path / "cluster.yaml", *NODES, wrong))
+    assert "cluster.yaml: document 3: Pod default/wrong: spec.priority: expected" in answer["broken"][0]
     assert "spec.priority: expected" in json.loads(playground.placement(0))["error"]
 
 

@@ -1,4 +1,4 @@
-"""`podium demo`: the cluster it makes, the run, what it shows meanwhile, and how it went."""
+"""`podium demo`: creates a cluster, runs the scheduler, and shows the progress and the result."""
 
 from podium.cli.demo.main import command
 

@@ -1,6 +1,6 @@
 """`podium demo --autoscale`: pods come to a cluster without nodes, nodes are bought, the load goes, and nodes go.
 
-Scheduler and provisioner run in this process, the API server in another. What is shown comes from the API server.
+Scheduler and provisioner run in this process, the API server in another. The screen shows the API server's objects.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 import anyio
 import orjson
 
-from podium.cli.demo.run import StoppedEarlyError, TooSlowError, unhindered
+from podium.cli.demo.run import StoppedEarlyError, TooSlowError, without_limits
 from podium.cli.demo.server import ServerError, server_process
 from podium.client.credentials import load
 from podium.client.informer_set import InformerSet
@@ -46,28 +46,28 @@ from podium.provisioner.state.manifests import completed_pool
 _POOL: Final = "general"
 _TYPES_CPU: Final = ("2", "4", "8", "16")
 _WORKLOADS: Final = (("web", 60, 6, "500m", "1Gi"), ("api", 20, 4, "1", "4Gi"), ("batch", 6, 0, "4", "6Gi"))
-"""Name, pods under load, pods after it, and what each requests."""
+"""Name, pods under load, pods after it, and the requests of a pod."""
 
 _DEPLOYMENTS: Final = "/apis/apps/v1/namespaces/default/deployments"
 _LOOK_S: Final = 0.25
 _SHOWN_S: Final = 3.0
-"""How long the full cluster is shown before the load goes."""
+"""The time for which the full cluster is shown before the load goes."""
 _QUIET_S: Final = 8.0
-"""After this long without a change nothing more will go: longer than a look, the second one, and a nomination."""
+"""After this time without a change no more nodes will go: it exceeds two decisions and a nomination."""
 
 
-def counted(nodes: int) -> str:
-    """A number of nodes in words."""
-    return f"{nodes} node{'s' * (nodes != 1)}"
+def node_count_text(count: int) -> str:
+    """Write a number of nodes in words."""
+    return f"{count} node{'s' * (count != 1)}"
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSeen:
-    """A node as it is shown.
+    """A node on the screen.
 
     Attributes:
-        cpu: What its pods request, as a fraction of what it has.
-        cores: Those that pods can have.
+        cpu: its pods' requests as a fraction of its allocatable CPU.
+        cores: its allocatable CPU.
     """
 
     name: str
@@ -80,33 +80,33 @@ class NodeSeen:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSeen:
-    """The cluster as it is shown."""
+    """The cluster on the screen."""
 
     nodes: tuple[NodeSeen, ...] = ()
     pods: int = 0
-    bound: int = 0
+    bound_count: int = 0
 
     @property
     def cores(self) -> float:
-        """Those of all nodes. Generic instance types have no prices that mean anything."""
+        """The allocatable cores of all nodes. Generic instance types have no meaningful prices."""
         return math.fsum(node.cores for node in self.nodes)
 
     @property
     def text(self) -> str:
-        """How many nodes, and how large they are together."""
-        return f"{counted(len(self.nodes))}, {self.cores:,.0f} cores"
+        """The number of nodes and their cores."""
+        return f"{node_count_text(len(self.nodes))}, {self.cores:,.0f} cores"
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """How it went."""
+    """The result of the demo."""
 
     full: ClusterSeen
     end: ClusterSeen
     duration_s: float
 
     def summary(self) -> dict[str, int | float]:
-        """The demo's JSON line."""
+        """Return the demo's JSON line."""
         return {
             "pods": self.full.pods,
             "nodes": len(self.full.nodes),
@@ -114,25 +114,25 @@ class Story:
             "pods_after": self.end.pods,
             "nodes_after": len(self.end.nodes),
             "cores_after": round(self.end.cores, 1),
-            "bound": self.end.bound,
+            "bound": self.end.bound_count,
             "duration_s": round(self.duration_s, 1),
         }
 
     @property
     def text(self) -> str:
-        """The same, in a sentence."""
+        """The result in a sentence."""
         return f"{self.full.pods} pods had {self.full.text}; {self.end.pods} pods have {self.end.text}."
 
 
 class Screen(Protocol):
-    """Shows what happens."""
+    """Shows the progress of the demo."""
 
     def tell(self, line: str) -> None:
-        """Something has happened."""
+        """Show a line about an event."""
         ...
 
-    def show(self, seen: ClusterSeen) -> None:
-        """The cluster is like this now."""
+    def show(self, cluster: ClusterSeen) -> None:
+        """Show the cluster as it is now."""
         ...
 
 
@@ -142,7 +142,7 @@ async def run_autoscale(config: KubeSchedulerConfiguration, seed: int, timeout_s
     Raises:
         StoppedEarlyError: SIGINT or SIGTERM arrived meanwhile.
         ServerError: the API server did not start, or ended.
-        TooSlowError: it took longer than the timeout.
+        TooSlowError: the demo took longer than the timeout.
         ExceptionGroup: holds the exceptions of `App.run` and `ProvisionerApp.run`.
     """
     clock = SystemClock()
@@ -153,7 +153,7 @@ async def run_autoscale(config: KubeSchedulerConfiguration, seed: int, timeout_s
         async with ApiSession(credentials) as session:
             cluster = _Cluster(session, InformerSet(session, clock=clock, random=Random()))
             play = _Play(cluster, screen, config.profiles[0].scheduler_name)
-            app = App(unhindered(config), SchedulerOptions(kubeconfig=str(kubeconfig), secure_port=0))
+            app = App(without_limits(config), SchedulerOptions(kubeconfig=str(kubeconfig), secure_port=0))
             provisioner = ProvisionerApp(_provisioner_options(str(kubeconfig)))
             is_over = False
 
@@ -180,7 +180,7 @@ async def run_autoscale(config: KubeSchedulerConfiguration, seed: int, timeout_s
                 background.cancel_scope.cancel()
             if limit.cancelled_caught or play.full is None:
                 raise TooSlowError(f"after {timeout_s:g} s still waiting: {play.waits_for}")
-            return Story(play.full, cluster.seen(), clock.monotonic() - started_s)
+            return Story(play.full, cluster.snapshot(), clock.monotonic() - started_s)
 
 
 def _provisioner_options(kubeconfig: str) -> Options:
@@ -207,7 +207,7 @@ def _provisioner_options(kubeconfig: str) -> Options:
 
 
 class _Cluster:
-    """What the API server says."""
+    """The cluster's objects in the API server."""
 
     def __init__(self, session: ApiSession, informers: InformerSet) -> None:
         self.session = session
@@ -215,31 +215,31 @@ class _Cluster:
         self._nodes = informers.informer(NODES)
         self._pods = informers.informer(PODS)
 
-    def seen(self) -> ClusterSeen:
-        """The cluster now."""
+    def snapshot(self) -> ClusterSeen:
+        """Return the cluster as it is now."""
         pods: dict[str, list[Pod]] = {}
         for pod in self._pods.list():
             pods.setdefault(pod.node_name, []).append(pod)
-        nodes = sorted(self._nodes.list(), key=lambda each: each.name)
-        shown = tuple(self._node(each, pods.get(each.name, [])) for each in nodes)
-        return ClusterSeen(shown, len(self._pods), len(self._pods) - len(pods.get("", ())))
+        nodes = sorted(self._nodes.list(), key=lambda node: node.name)
+        nodes_seen = tuple(self._node(node, pods.get(node.name, [])) for node in nodes)
+        return ClusterSeen(nodes_seen, len(self._pods), len(self._pods) - len(pods.get("", ())))
 
     def _node(self, node: Node, pods: list[Pod]) -> NodeSeen:
         allocatable, _ = node_allocatable(node)
-        used = sum(requests_on_node(pod).get(CPU, 0) for pod in pods)
+        cpu_requests = sum(requests_on_node(pod).get(CPU, 0) for pod in pods)
         labels = node.metadata.labels
         return NodeSeen(
             node.name,
             labels.get(INSTANCE_TYPE, ""),
             len(pods),
-            used / allocatable[CPU],
+            cpu_requests / allocatable[CPU],
             allocatable[CPU] / 1000,
-            any(each.key == DISRUPTED.key for each in node.spec.taints),
+            any(taint.key == DISRUPTED.key for taint in node.spec.taints),
         )
 
 
 class _Play:
-    """The story, step by step."""
+    """Plays the demo step by step."""
 
     def __init__(self, cluster: _Cluster, screen: Screen, scheduler_name: str) -> None:
         self._cluster = cluster
@@ -250,76 +250,76 @@ class _Play:
         self.waits_for = ""
 
     async def play(self) -> None:
-        """From the first pod to the last node that goes."""
+        """Play from the first pod to the last node that goes."""
         await self._cluster.informers.wait_synced()
-        wanted = sum(count for _, count, *_ in _WORKLOADS)
+        pod_count = sum(count for _, count, *_ in _WORKLOADS)
         for name, count, _, cpu, memory in _WORKLOADS:
             body = _deployment(name, count, cpu, memory, self._scheduler_name)
             await self._cluster.session.post(_DEPLOYMENTS, orjson.dumps(body))
-        self._screen.tell(f"Load comes: {wanted} pods in {len(_WORKLOADS)} Deployments, and no node")
-        await self._until("pods and nodes", lambda seen: seen.pods == wanted and bool(seen.nodes))
-        # From now on pods may move to cheaper nodes: while they do, the old ones and the new ones would both count.
-        await self._until("all pods to be bound", lambda seen: seen.pods == seen.bound == wanted)
-        self.full = self._cluster.seen()
+        self._screen.tell(f"Load comes: {pod_count} pods in {len(_WORKLOADS)} Deployments, and no node")
+        await self._until("pods and nodes", lambda cluster: cluster.pods == pod_count and bool(cluster.nodes))
+        # Later pods may move to cheaper nodes, and old and new nodes would both count.
+        await self._until("all pods to be bound", lambda cluster: cluster.pods == cluster.bound_count == pod_count)
+        self.full = self._cluster.snapshot()
         self._screen.tell(f"All pods are bound: {self.full.text}")
         await self._quiet(_SHOWN_S)
-        left = sum(count for _, _, count, *_ in _WORKLOADS)
+        remaining_count = sum(count for _, _, count, *_ in _WORKLOADS)
         for name, _, count, *_ in _WORKLOADS:
             change = orjson.dumps({"spec": {"replicas": count}})
             path = f"{_DEPLOYMENTS}/{name}"
             await self._cluster.session.request("PATCH", path, change, content_type=MERGE_PATCH)
-        self._screen.tell(f"Load goes: {left} pods are left")
-        await self._until("pods to go", lambda seen: seen.pods == left)
-        await self._until("nodes to go", lambda seen: seen.cores < self._full_cores)
+        self._screen.tell(f"Load goes: {remaining_count} pods are left")
+        await self._until("pods to go", lambda cluster: cluster.pods == remaining_count)
+        await self._until("nodes to go", lambda cluster: cluster.cores < self._full_cores)
         while not await self._quiet(_QUIET_S):
             pass
-        seen = self._cluster.seen()
-        self._screen.tell(f"Nothing more can go: {seen.text}")
+        end = self._cluster.snapshot()
+        self._screen.tell(f"Nothing more can go: {end.text}")
 
     @property
     def _full_cores(self) -> float:
         return self.full.cores if self.full is not None else 0.0
 
-    async def _until(self, what: str, is_reached: Callable[[ClusterSeen], bool]) -> None:
-        self.waits_for = what
+    async def _until(self, goal: str, is_reached: Callable[[ClusterSeen], bool]) -> None:
+        self.waits_for = goal
         while not is_reached(self._look()):  # noqa: ASYNC110 - it also draws
             await anyio.sleep(_LOOK_S)
 
     async def _quiet(self, seconds: float) -> bool:
-        """Look for that long; returns whether nothing has changed, and nothing is under way."""
+        """Watch for this time; return whether no node has changed, and no pod or node is moving."""
         self.waits_for = "the last nodes to go"
-        before = self._look()
+        start = self._look()
         for _ in range(round(seconds / _LOOK_S)):
             await anyio.sleep(_LOOK_S)
-            now = self._look()
-            is_moving = now.bound < now.pods or any(each.is_leaving for each in now.nodes)
-            if is_moving or [each.name for each in now.nodes] != [each.name for each in before.nodes]:
+            current = self._look()
+            is_moving = current.bound_count < current.pods or any(node.is_leaving for node in current.nodes)
+            if is_moving or [node.name for node in current.nodes] != [node.name for node in start.nodes]:
                 return False
         return True
 
     def _look(self) -> ClusterSeen:
-        """Show the cluster, and tell which nodes have come and gone."""
-        seen = self._cluster.seen()
-        self._screen.show(seen)
-        now = {each.name: each for each in seen.nodes}
-        come = [each for name, each in now.items() if name not in self._known]
-        gone = [each for name, each in self._known.items() if name not in now]
+        """Show the cluster, and say which nodes have come and gone."""
+        cluster = self._cluster.snapshot()
+        self._screen.show(cluster)
+        nodes_by_name = {node.name: node for node in cluster.nodes}
+        new_nodes = [node for name, node in nodes_by_name.items() if name not in self._known]
+        removed_nodes = [node for name, node in self._known.items() if name not in nodes_by_name]
         going = [
-            each
-            for name, each in now.items()
-            if each.is_leaving and name in self._known and not self._known[name].is_leaving
+            node
+            for name, node in nodes_by_name.items()
+            if node.is_leaving and name in self._known and not self._known[name].is_leaving
         ]
-        for what, nodes in (("Bought", come), ("Draining", going), ("Removed", gone)):
+        for action, nodes in (("Bought", new_nodes), ("Draining", going), ("Removed", removed_nodes)):
             if nodes:
-                self._screen.tell(f"{what} {_text(nodes)}")
-        self._known = now
-        return seen
+                self._screen.tell(f"{action} {_text(nodes)}")
+        self._known = nodes_by_name
+        return cluster
 
 
 def _text(nodes: list[NodeSeen]) -> str:
-    types = Counter(each.instance_type.removesuffix("-amd64-linux") for each in nodes)
-    listed = ", ".join(f"{count} {name}" for name, count in sorted(types.items()))
-    return f"{counted(len(nodes))} ({listed})"
+    types = Counter(node.instance_type.removesuffix("-amd64-linux") for node in nodes)
+    type_counts = ", ".join(f"{count} {name}" for name, count in sorted(types.items()))
+    return f"{node_count_text(len(nodes))} ({type_counts})"
 
 
 def _deployment(name: str, count: int, cpu: str, memory: str, scheduler_name: str) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""What `podium demo --autoscale` shows: on a terminal one screen that changes, else a line for each event."""
+"""Shows `podium demo --autoscale`: on a terminal one screen that changes, else a line for each event."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class PlainScreen:
 
     def tell(self, line: str) -> None:
         """Print the line with the time."""
-        self._console.print(_timed(line, self._started_s), soft_wrap=True)
+        self._console.print(_with_time(line, self._started_s), soft_wrap=True)
 
-    def show(self, seen: ClusterSeen) -> None:
-        """Do nothing: what has changed is told."""
+    def show(self, cluster: ClusterSeen) -> None:
+        """Do nothing: `tell` prints the changes."""
 
 
 class LiveScreen:
@@ -64,12 +64,12 @@ class LiveScreen:
 
     def tell(self, line: str) -> None:
         """Add the line."""
-        self._lines.append(_timed(line, self._started_s))
+        self._lines.append(_with_time(line, self._started_s))
         self._draw()
 
-    def show(self, seen: ClusterSeen) -> None:
+    def show(self, cluster: ClusterSeen) -> None:
         """Draw the cluster."""
-        self._seen = seen
+        self._seen = cluster
         self._draw()
 
     def _draw(self) -> None:
@@ -78,33 +78,33 @@ class LiveScreen:
         self._live.update(Group(*parts), refresh=True)
 
 
-def screen(seen: ClusterSeen, *, ascii_only: bool = False) -> Group:
-    """The cluster: a line of sums, and a row for each node."""
-    waiting = seen.pods - seen.bound
+def screen(cluster: ClusterSeen, *, ascii_only: bool = False) -> Group:
+    """Lay out the cluster: a line of sums, and a row for each node."""
+    waiting = cluster.pods - cluster.bound_count
     head = Text.assemble(
-        (seen.text, "bold"),
-        f", {seen.bound} pods bound, ",
+        (cluster.text, "bold"),
+        f", {cluster.bound_count} pods bound, ",
         (f"{waiting} waiting", "yellow" if waiting else ""),
     )
     table = Table.grid(padding=(0, 2))
     for justify in ("left", "left", "right", "left", "right"):
         table.add_column(justify=justify, no_wrap=True)
-    if seen.nodes:
+    if cluster.nodes:
         table.add_row("NODE", "TYPE", "PODS", "CPU REQUESTED", "CORES", style="dim")
-    for node in seen.nodes[:_NODES_MAX]:
+    for node in cluster.nodes[:_NODES_MAX]:
         table.add_row(*_row(node, ascii_only=ascii_only))
-    more = len(seen.nodes) - _NODES_MAX
-    return Group(head, table, *([Text(f"and {more} more")] if more > 0 else []))
+    remaining_count = len(cluster.nodes) - _NODES_MAX
+    return Group(head, table, *([Text(f"and {remaining_count} more")] if remaining_count > 0 else []))
 
 
 def _row(node: NodeSeen, *, ascii_only: bool) -> tuple[Text | str, ...]:
-    filled = round(min(node.cpu, 1.0) * _BAR)
+    width = round(min(node.cpu, 1.0) * _BAR)
     full, empty = ("#", ".") if ascii_only else ("█", "░")
-    bar = Text(full * filled, style="red" if node.is_leaving else "cyan")
-    bar.append(f"{empty * (_BAR - filled)} {node.cpu:4.0%}", style="dim")
+    bar = Text(full * width, style="red" if node.is_leaving else "cyan")
+    bar.append(f"{empty * (_BAR - width)} {node.cpu:4.0%}", style="dim")
     name = Text(node.name, style="red strike" if node.is_leaving and not ascii_only else "")
     return name, node.instance_type.removesuffix("-linux"), str(node.pods), bar, f"{node.cores:,.0f}"
 
 
-def _timed(line: str, started_s: float) -> Text:
+def _with_time(line: str, started_s: float) -> Text:
     return plain(f"{time.monotonic() - started_s:5.1f} s  {line}"[:_WIDTH_MAX])

@@ -16,7 +16,7 @@ import anyio.to_thread
 import orjson
 from aiohttp.typedefs import Handler
 
-from podium.cli.demo.run import PODS_PATH, Plan, Progress, create, unhindered
+from podium.cli.demo.run import PODS_PATH, Plan, Progress, create, without_limits
 from podium.cli.demo.server import ServerError, server_process
 from podium.client.credentials import load
 from podium.client.session import ApiSession
@@ -62,7 +62,7 @@ async def run_live(plan: Plan, progress: Progress, tell: Callable[[str], None], 
             begin = max(1, int(len(pods) * _RUNNING_SHARE))
             await create([*pods[:begin], *unplaceable_pods(name)], "creating pods", session, progress)
             options = Options(kubeconfig=str(kubeconfig), secure_port=0, plugins=plan.plugins, has_live_page=True)
-            app = App(unhindered(plan.config), options, faces=served_plainly(FACES, show))
+            app = App(without_limits(plan.config), options, faces=serve_plainly(FACES, show))
 
             async def watch_server() -> None:
                 await process.wait()
@@ -76,32 +76,32 @@ async def run_live(plan: Plan, progress: Progress, tell: Callable[[str], None], 
 
 
 def has_screen() -> bool:
-    """Whether a browser could be shown."""
+    """Return whether a browser has a screen to open on."""
     return sys.platform in ("darwin", "win32") or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
 
 
-def served_plainly(faces: Sequence[MakeFace], show: Callable[[str], Any]) -> list[MakeFace]:
-    """The faces, and one more that serves their pages without TLS and authorization, to this machine only.
+def serve_plainly(faces: Sequence[MakeFace], show: Callable[[str], Any]) -> list[MakeFace]:
+    """Add a face that serves the pages of the others without TLS and authorization, to this machine only.
 
     Args:
         show: awaited with the address of the live page.
     """
     pages: dict[str, Handler] = {}
 
-    def noted(make: MakeFace) -> MakeFace:
-        def made(scheduler: Scheduler) -> Face:
+    def with_pages_recorded(make: MakeFace) -> MakeFace:
+        def make_face(scheduler: Scheduler) -> Face:
             face = make(scheduler)
             pages.update({**face.pages, **face.open_pages})
             return face
 
-        return made
+        return make_face
 
     async def serve() -> None:
         async with serve_plain(_LOOPBACK, 0, pages) as port:
             await show(f"http://{_LOOPBACK}:{port}/ui")
             await anyio.sleep_forever()
 
-    return [*map(noted, faces), lambda _: Face(tasks={"plain pages": serve})]
+    return [*map(with_pages_recorded, faces), lambda _: Face(tasks={"plain pages": serve})]
 
 
 async def come_and_go(pods: Sequence[dict[str, Any]], begin: int, session: ApiSession, random: Random) -> None:

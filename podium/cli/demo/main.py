@@ -17,7 +17,7 @@ from rich.text import Text
 
 from podium.cli import event_loop
 from podium.cli.interrupts import EXIT_INTERRUPTED
-from podium.cli.options.configuration import Usable, found_plugins, plugin_option, usable
+from podium.cli.options.configuration import Usable, discover_plugins, plugin_option, usable
 from podium.cli.options.devices import devices_option
 from podium.cli.options.numbers import FiniteRange
 from podium.cli.output import TEXT, LinesException, output_option, print_value, say
@@ -120,10 +120,10 @@ def command(
 
 
 def _refuse(reason: str, *names: str) -> None:
-    """Refuse options that do not go with this demo."""
-    given = click.get_current_context().get_parameter_source
+    """Refuse options that this demo does not use."""
+    parameter_source = click.get_current_context().get_parameter_source
     for name in names:
-        if given(name) is not ParameterSource.DEFAULT:
+        if parameter_source(name) is not ParameterSource.DEFAULT:
             raise click.UsageError(f"--{_OPTION_OF.get(name, name)}: {reason}")
 
 
@@ -179,10 +179,10 @@ def _configuration(path: Path | None, plugins: Sequence[str]) -> Usable:
         for warning in good.warnings:
             say(f"{path}: warning: {warning}", err=True)
         return good
-    found = found_plugins(plugins)
+    plugin_classes = discover_plugins(plugins)
     config = default_configuration()
     profile = replace(config.profiles[0], scheduler_name=_SCHEDULER_NAME)
-    return Usable(replace(config, profiles=(profile,)), found, ())
+    return Usable(replace(config, profiles=(profile,)), plugin_classes, ())
 
 
 def _run(plan: Plan, console: PlainConsole) -> Outcome:
@@ -226,8 +226,8 @@ def _log_only(level: int, console: PlainConsole) -> None:
 
     If standard output is a file, they go to standard error instead.
     """
-    shown = console if console.is_terminal else PlainConsole(stderr=True)
-    configure_logging(form="console", stream=cast(BinaryIO, _Lines(shown)))
+    log_console = console if console.is_terminal else PlainConsole(stderr=True)
+    configure_logging(form="console", stream=cast(BinaryIO, _Lines(log_console)))
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(level))
 
 

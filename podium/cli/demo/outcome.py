@@ -17,7 +17,7 @@ _INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 
 @dataclass(frozen=True, slots=True)
 class NodeUse:
-    """How full one node is: the pods' requests as fractions of its allocatable resources, from 0 to 1."""
+    """One node's utilisation: the pods' requests as fractions of its allocatable resources, from 0 to 1."""
 
     name: str
     zone: str
@@ -31,15 +31,15 @@ class NodeUse:
 class Outcome:
     """The state in the API server at the end.
 
-    Attributes: ``pods``, how many pods were created that can fit; ``bound``, how many of them have a node;
-    ``unbound``, the names of the others; ``unschedulable``, name and reason of each pod reported unschedulable;
-    ``misreported``, the names of the pods that cannot fit and have a node or were not reported unschedulable;
-    ``devices``, who has which device, if the nodes have devices.
+    Attributes: ``pods``, the number of pods that can fit; ``bound_count``, the number of them with a node; ``unbound``,
+    the names of the others; ``unschedulable``, name and reason of each pod reported unschedulable; ``misreported``, the
+    names of the pods that cannot fit and have a node or were not reported unschedulable; ``devices``, the allocation of
+    the devices, if the nodes have some.
     """
 
     nodes: tuple[NodeUse, ...]
     pods: int
-    bound: int
+    bound_count: int
     duration_s: float
     unbound: tuple[str, ...] = ()
     unschedulable: tuple[tuple[str, str], ...] = ()
@@ -48,21 +48,21 @@ class Outcome:
 
     @property
     def is_success(self) -> bool:
-        """Whether every pod that can fit is bound, every other pod is reported unschedulable, and no device shared."""
+        """True if every pod that can fit is bound, all others are reported unschedulable, and no device is shared."""
         return not self.unbound and not self.misreported and not (self.devices and self.devices.twice)
 
     @property
     def pods_per_s(self) -> float:
         """The number of bound pods per second."""
-        return self.bound / self.duration_s if self.duration_s else 0.0
+        return self.bound_count / self.duration_s if self.duration_s else 0.0
 
     def summary(self) -> dict[str, int | float]:
-        """The demo's JSON line."""
+        """Return the demo's JSON line."""
         devices = {} if self.devices is None else {"devices_in_use": self.devices.in_use}
         return {
             "nodes": len(self.nodes),
             "pods": self.pods,
-            "bound": self.bound,
+            "bound": self.bound_count,
             "unschedulable": len(self.unschedulable),
             "duration_s": round(self.duration_s, 3),
             "pods_per_s": round(self.pods_per_s, 1),
@@ -71,7 +71,7 @@ class Outcome:
 
 
 def assess(nodes: Sequence[Node], pods: Sequence[Pod], unplaceable: Collection[str], duration_s: float) -> Outcome:
-    """Compare the pods with what was expected of them.
+    """Compare the pods with the expectation.
 
     Args:
         unplaceable: the names of the pods that fit on no node.
@@ -86,7 +86,7 @@ def assess(nodes: Sequence[Node], pods: Sequence[Pod], unplaceable: Collection[s
     return Outcome(
         nodes=tuple(_use(node, on_node[node.name]) for node in nodes),
         pods=len(can_fit),
-        bound=len(can_fit) - len(unbound),
+        bound_count=len(can_fit) - len(unbound),
         duration_s=duration_s,
         unbound=unbound,
         unschedulable=tuple(sorted(unschedulable.items())),
@@ -95,7 +95,7 @@ def assess(nodes: Sequence[Node], pods: Sequence[Pod], unplaceable: Collection[s
 
 
 def why_unschedulable(pod: Pod) -> str | None:
-    """The message of the pod's PodScheduled condition. None if the pod is bound or not reported unschedulable."""
+    """Return the message of the pod's PodScheduled condition; None if it is bound or not reported unschedulable."""
     condition = pod.status.condition("PodScheduled")
     if pod.node_name or condition is None or condition.reason != "Unschedulable":
         return None
@@ -103,7 +103,7 @@ def why_unschedulable(pod: Pod) -> str | None:
 
 
 def pods_per_zone(nodes: Sequence[NodeUse]) -> list[tuple[str, int, int]]:
-    """For each zone its name, its number of nodes and its number of pods, sorted by name."""
+    """Return for each zone its name, its number of nodes and its number of pods, sorted by name."""
     sizes = Counter(node.zone for node in nodes)
     pods: Counter[str] = Counter()
     for node in nodes:
@@ -113,15 +113,15 @@ def pods_per_zone(nodes: Sequence[NodeUse]) -> list[tuple[str, int, int]]:
 
 def _use(node: Node, pods: Sequence[Pod]) -> NodeUse:
     allocatable, _ = node_allocatable(node)
-    requested: Counter[str] = Counter()
+    requests: Counter[str] = Counter()
     for pod in pods:
-        requested.update(requests_on_node(pod))
+        requests.update(requests_on_node(pod))
     labels = node.metadata.labels
     return NodeUse(
         name=node.name,
         zone=labels.get(ZONE, ""),
         instance_type=labels.get(_INSTANCE_TYPE, ""),
         pods=len(pods),
-        cpu=requested[CPU] / allocatable[CPU],
-        memory=requested[MEMORY] / allocatable[MEMORY],
+        cpu=requests[CPU] / allocatable[CPU],
+        memory=requests[MEMORY] / allocatable[MEMORY],
     )

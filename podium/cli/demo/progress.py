@@ -40,7 +40,7 @@ class LiveProgress:
         self._stage: TaskID | None = None
         self._total = 0
         self._drawn_s = 0.0
-        self._told_s = 0.0
+        self._text_s = 0.0
 
     def __enter__(self) -> Self:
         self._bars.start()
@@ -51,26 +51,26 @@ class LiveProgress:
     ) -> None:
         self._bars.stop()
 
-    def begin(self, what: str, total: int) -> None:
+    def begin(self, stage: str, total: int) -> None:
         """Add a bar for a new stage."""
-        self._stage, self._total = self._bars.add_task(what, total=total), total
+        self._stage, self._total = self._bars.add_task(stage, total=total), total
         self._bars.refresh()
 
-    def advance(self, done: int) -> None:
+    def advance(self, step: int) -> None:
         """Advance the newest bar."""
         assert self._stage is not None
-        self._bars.update(self._stage, completed=done)
+        self._bars.update(self._stage, completed=step)
         now_s = time.monotonic()
-        if done == self._total or now_s - self._drawn_s >= _REDRAW_S:
+        if step == self._total or now_s - self._drawn_s >= _REDRAW_S:
             self._drawn_s = now_s
             self._bars.refresh()
 
-    def tell(self, what: str) -> None:
-        """Print it above the bars, unless something was shown a moment ago."""
+    def tell(self, text: str) -> None:
+        """Print the text above the bars, unless another was printed a moment ago."""
         now_s = time.monotonic()
-        if now_s - self._told_s >= _REDRAW_S:
-            self._told_s = now_s
-            self._bars.console.print(f"  {what}")
+        if now_s - self._text_s >= _REDRAW_S:
+            self._text_s = now_s
+            self._bars.console.print(f"  {text}")
 
 
 class PlainProgress:
@@ -81,7 +81,7 @@ class PlainProgress:
         self._what = ""
         self._total = 0
         self._written_s = 0.0
-        self._told_s = 0.0
+        self._text_s = 0.0
 
     def __enter__(self) -> Self:
         return self
@@ -91,21 +91,21 @@ class PlainProgress:
     ) -> None:
         pass
 
-    def begin(self, what: str, total: int) -> None:
+    def begin(self, stage: str, total: int) -> None:
         """Print that a stage begins."""
-        self._what, self._total, self._written_s = what, total, time.monotonic()
-        self._console.print(what if total == 1 else f"{what}: 0/{total}")
+        self._what, self._total, self._written_s = stage, total, time.monotonic()
+        self._console.print(stage if total == 1 else f"{stage}: 0/{total}")
 
-    def advance(self, done: int) -> None:
+    def advance(self, step: int) -> None:
         """Print the progress, at most once a second."""
         now_s = time.monotonic()
-        if self._total > 1 and (done == self._total or now_s - self._written_s >= _LINE_S):
+        if self._total > 1 and (step == self._total or now_s - self._written_s >= _LINE_S):
             self._written_s = now_s
-            self._console.print(f"{self._what}: {done}/{self._total}")
+            self._console.print(f"{self._what}: {step}/{self._total}")
 
-    def tell(self, what: str) -> None:
-        """Print it, at most once a second."""
+    def tell(self, text: str) -> None:
+        """Print the text, at most once a second."""
         now_s = time.monotonic()
-        if now_s - self._told_s >= _LINE_S:
-            self._told_s = now_s
-            self._console.print(what)
+        if now_s - self._text_s >= _LINE_S:
+            self._text_s = now_s
+            self._console.print(text)

@@ -48,7 +48,7 @@ _COLLECTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to run. The pods use the configuration's first profile."""
+    """The settings of a run. The pods use the configuration's first profile."""
 
     nodes: int
     pods: int
@@ -62,14 +62,14 @@ class Plan:
 class Progress(Protocol):
     """The display of the run's progress."""
 
-    def begin(self, what: str, total: int) -> None:
+    def begin(self, stage: str, total: int) -> None:
         """Begin a stage with this number of steps."""
 
-    def advance(self, done: int) -> None:
-        """Report how many of the stage's steps are done."""
+    def advance(self, step: int) -> None:
+        """Report the number of the stage's finished steps."""
 
-    def tell(self, what: str) -> None:
-        """Show what has just happened."""
+    def tell(self, text: str) -> None:
+        """Show a line about an event."""
 
 
 class StoppedEarlyError(Exception):
@@ -77,7 +77,7 @@ class StoppedEarlyError(Exception):
 
 
 class TooSlowError(Exception):
-    """The cluster was not where it should be when the time was over; the message says what was missing."""
+    """The time was over before the cluster reached its goal; the message names the goal."""
 
 
 async def run(plan: Plan, progress: Progress) -> Outcome:
@@ -106,15 +106,17 @@ async def run(plan: Plan, progress: Progress) -> Outcome:
             await create([*pods, *unplaceable], "creating pods", session, progress)
             names = frozenset(pod["metadata"]["name"] for pod in unplaceable)
             watcher = Watcher(names, len(pods), progress, clock)
-            app = App(unhindered(plan.config), Options(kubeconfig=str(kubeconfig), secure_port=0, plugins=plan.plugins))
+            app = App(
+                without_limits(plan.config), Options(kubeconfig=str(kubeconfig), secure_port=0, plugins=plan.plugins)
+            )
             claim_watcher = ClaimWatcher(progress.tell) if plan.devices else None
             await _schedule(app, watcher, claim_watcher, session, process, plan.timeout_s)
-            bound = await _list(PODS, session)
-            outcome = assess(await _list(NODES, session), bound, names, watcher.duration_s)
+            all_pods = await _list(PODS, session)
+            outcome = assess(await _list(NODES, session), all_pods, names, watcher.duration_s)
             if not plan.devices:
                 return outcome
-            allocated, published = await _list(RESOURCE_CLAIMS, session), await _list(RESOURCE_SLICES, session)
-            return replace(outcome, devices=device_use(allocated, published, bound))
+            all_claims, slices = await _list(RESOURCE_CLAIMS, session), await _list(RESOURCE_SLICES, session)
+            return replace(outcome, devices=device_use(all_claims, slices, all_pods))
 
 
 async def _list(resource: ResourceType[ObjectT], session: ApiSession) -> Sequence[ObjectT]:
@@ -122,7 +124,7 @@ async def _list(resource: ResourceType[ObjectT], session: ApiSession) -> Sequenc
     return ObjectDecoder(resource).page(body).items
 
 
-def unhindered(config: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:
+def without_limits(config: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:
     """Remove rate limits, so that the demo shows podium's speed, and leader election: there is only one replica."""
     return replace(
         config,
@@ -131,18 +133,18 @@ def unhindered(config: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration
     )
 
 
-async def create(objects: list[dict[str, Any]], what: str, session: ApiSession, progress: Progress) -> None:
+async def create(objects: list[dict[str, Any]], stage: str, session: ApiSession, progress: Progress) -> None:
     """Create the objects as one stage of the progress."""
     if not objects:
         return
-    progress.begin(what, len(objects))
+    progress.begin(stage, len(objects))
     waiting = iter(objects)
-    created = count(1)
+    count_up = count(1)
 
     async def write() -> None:
-        for each in waiting:
-            await session.post(_COLLECTIONS[each["kind"]], orjson.dumps(each))
-            progress.advance(next(created))
+        for manifest in waiting:
+            await session.post(_COLLECTIONS[manifest["kind"]], orjson.dumps(manifest))
+            progress.advance(next(count_up))
 
     async with anyio.create_task_group() as tasks:
         for _ in range(_WRITERS):
@@ -179,7 +181,7 @@ async def _schedule(
         async with anyio.create_task_group() as scheduling:
             scheduling.start_soon(keep_scheduling)
             with anyio.move_on_after(timeout_s):
-                await watcher.done.wait()
+                await watcher.completion.wait()
             watcher.stop()
             app.stop()
         background.cancel_scope.cancel()
@@ -199,9 +201,9 @@ class Watcher:
     progress: Progress
     clock: Clock
     is_stopped: bool = False
-    done: anyio.Event = field(default_factory=anyio.Event)
+    completion: anyio.Event = field(default_factory=anyio.Event)
     _bound: set[str] = field(default_factory=set)
-    _judged: set[str] = field(default_factory=set)
+    _decided: set[str] = field(default_factory=set)
     _started_s: float | None = None
     _ended_s: float | None = None
 
@@ -235,18 +237,18 @@ class Watcher:
     def on_delete(self, old: Pod, /) -> None:
         """Do nothing: the demo deletes no pods."""
 
-    def on_broken(self, broken: BrokenObject, /) -> None:
+    def on_broken(self, broken_object: BrokenObject, /) -> None:
         """Do nothing: the demo creates no unreadable pods."""
 
     def _look_at(self, pod: Pod) -> None:
         name = pod.metadata.name
         if name in self.unplaceable:
             if pod.node_name or why_unschedulable(pod) is not None:
-                self._judged.add(name)
+                self._decided.add(name)
         elif pod.node_name and name not in self._bound:
             self._bound.add(name)
             self.progress.advance(len(self._bound))
             if len(self._bound) == self.pods:
                 self._ended_s = self.clock.monotonic()
-        if len(self._bound) == self.pods and len(self._judged) == len(self.unplaceable):
-            self.done.set()
+        if len(self._bound) == self.pods and len(self._decided) == len(self.unplaceable):
+            self.completion.set()

@@ -34,14 +34,14 @@ class ServerError(Exception):
 async def server_process(
     nodes: int, seed: int, devices: Sequence[DeviceKind] = ()
 ) -> AsyncIterator[tuple[Path, anyio.abc.Process]]:
-    """Run a sandbox with this number of nodes during the block; yields its kubeconfig and its process.
+    """Run a sandbox with this number of nodes during the block; yield its kubeconfig and its process.
 
     Args: `devices` are those of every node.
 
     Raises:
         ServerError: the process does not start.
     """
-    # The modules are found where this process finds them; those of the single file are on no other interpreter's path.
+    # The child uses this process's module path: another interpreter would not find the modules of the single file.
     code = f"import sys; sys.path[:] = {sys.path!r}; from podium.cli.demo import server; server.main()"
     # A new session, so that Ctrl-C reaches only the demo, which needs the server until its bindings are finished.
     kinds = [f"--devices={kind.name}={kind.count}" for kind in devices]
@@ -62,10 +62,10 @@ async def _wait_started(process: anyio.abc.Process) -> Path:
     assert process.stdout is not None
     try:
         with anyio.fail_after(_START_S_MAX):
-            told = await process.stdout.receive()
+            line = await process.stdout.receive()
     except (anyio.EndOfStream, TimeoutError) as error:
         raise ServerError("the demo's API server did not start") from error
-    return Path(os.fsdecode(told.rstrip(b"\n")))
+    return Path(os.fsdecode(line.rstrip(b"\n")))
 
 
 async def _end(process: anyio.abc.Process) -> None:
@@ -103,6 +103,6 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, required=True)
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--devices", type=DeviceKind.parse, action="append", default=[])
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     end_with(sys.stdin.fileno(), _STOP_S_MAX)
-    event_loop.run(partial(_serve, given.nodes, given.seed, given.devices))
+    event_loop.run(partial(_serve, arguments.nodes, arguments.seed, arguments.devices))

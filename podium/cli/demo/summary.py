@@ -1,4 +1,4 @@
-"""The summary of a demo: where the pods were bound, how full the nodes are, and why some pods have no node."""
+"""The summary of a demo: the pods by zone, the nodes by utilisation, and the reasons of pods without a node."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NUMBER_WIDTH = 8
 
 
 def lines(outcome: Outcome, width: int, *, ascii_only: bool = False) -> Iterator[Text]:
-    """The lines of the summary. None is longer than the width, or than 60 if the width is less.
+    """Yield the lines of the summary. None is longer than the width, or than 60 if the width is less.
 
     Args:
         ascii_only: the output cannot show block characters.
@@ -43,7 +43,7 @@ def lines(outcome: Outcome, width: int, *, ascii_only: bool = False) -> Iterator
 
 
 def failure(outcome: Outcome, timeout_s: float) -> str:
-    """A sentence that says what went wrong and names the pods.
+    """Say what went wrong, with the names of the pods.
 
     A pod that cannot fit is bound only if the configuration disables the plugin that would reject it.
     """
@@ -61,19 +61,19 @@ def failure(outcome: Outcome, timeout_s: float) -> str:
 
 
 def bar(share: float, width: int, *, ascii_only: bool = False) -> str:
-    """A bar for a fraction from 0 to 1, exact to an eighth of a character and padded to the width."""
+    """Draw a bar for a fraction from 0 to 1, exact to an eighth of a character and padded to the width."""
     eighths = round(min(max(share, 0.0), 1.0) * width * 8)
     if share > 0:
         eighths = max(eighths, 1)
-    full, rest = divmod(eighths, 8)
+    full, remainder = divmod(eighths, 8)
     if ascii_only:
-        return ("#" * (full + (rest >= 4))).ljust(width)
-    return (_EIGHTHS[8] * full + (_EIGHTHS[rest] if rest else "")).ljust(width)
+        return ("#" * (full + (remainder >= 4))).ljust(width)
+    return (_EIGHTHS[8] * full + (_EIGHTHS[remainder] if remainder else "")).ljust(width)
 
 
 def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_NAMES_MAX])
-    return shown if len(names) <= _NAMES_MAX else f"{shown} and {len(names) - _NAMES_MAX} more"
+    name_list = ", ".join(names[:_NAMES_MAX])
+    return name_list if len(names) <= _NAMES_MAX else f"{name_list} and {len(names) - _NAMES_MAX} more"
 
 
 class _Page:
@@ -85,29 +85,29 @@ class _Page:
 
     def verdict(self, outcome: Outcome) -> Iterator[Text]:
         good = not outcome.unbound
-        which = "All" if good else f"{outcome.bound} of"
+        quantity = "All" if good else f"{outcome.bound_count} of"
         yield Text.assemble(
-            (f"{which} {outcome.pods} pods that fit are bound", "bold green" if good else "bold red"),
+            (f"{quantity} {outcome.pods} pods that fit are bound", "bold green" if good else "bold red"),
             f" in {outcome.duration_s:.2f} s: {outcome.pods_per_s:,.0f} pods/s",
         )
 
     def zones(self, nodes: Sequence[NodeUse]) -> Iterator[Text]:
         rows = pods_per_zone(nodes)
-        most = max(pods for _, _, pods in rows)
+        pods_max = max(pods for _, _, pods in rows)
         yield from self._heading("Pods per zone")
         for zone, size, pods in rows:
             label = f"  {zone:<10} {size:>5} nodes {pods:>6} pods  "
             room = self._width - len(label)
-            yield _trimmed(Text.assemble(label, (self._bar(pods / most if most else 0.0, room), "green")))
+            yield _trim(Text.assemble(label, (self._bar(pods / pods_max if pods_max else 0.0, room), "green")))
 
     def histogram(self, nodes: Sequence[NodeUse]) -> Iterator[Text]:
         cpu, memory = (_histogram(shares) for shares in zip(*((n.cpu, n.memory) for n in nodes), strict=True))
-        used = [index for index in range(_BINS) if cpu[index] or memory[index]]
-        most = max(*cpu, *memory)
+        used_bins = [index for index in range(_BINS) if cpu[index] or memory[index]]
+        count_max = max(*cpu, *memory)
         yield from self._heading("Nodes by how much of them the pods request")
         yield self._two_bars(" " * _BIN_WIDTH, _TITLES)
-        for index in range(used[0], used[-1] + 1):
-            cells = [(str(counts[index] or ""), counts[index] / most) for counts in (cpu, memory)]
+        for index in range(used_bins[0], used_bins[-1] + 1):
+            cells = [(str(counts[index] or ""), counts[index] / count_max) for counts in (cpu, memory)]
             bounds = f"{index * 10}-{index * 10 + 10}%"
             yield self._two_bars(f"{bounds:>{_BIN_WIDTH}}", cells)
 
@@ -124,16 +124,16 @@ class _Page:
     def devices(self, use: DeviceUse) -> Iterator[Text]:
         total = sum(use.total.values())
         yield from self._heading(f"{use.in_use} of {total} devices are in use ({', '.join(sorted(use.total))})")
-        shown = _one_of_each(use.claims)
-        rows = [("pod", "node", "devices", "asked for"), *(_cells(claim) for claim in shown)]
+        sample = _one_of_each(use.claims)
+        rows = [("pod", "node", "devices", "asked for"), *(_cells(claim) for claim in sample)]
         widths = [max(len(row[column]) for row in rows) for column in range(3)]
         for row in rows:
             padded = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False))
             line = Text("  " + "  ".join((*padded, row[-1])), "bold" if row is rows[0] else "")
             line.truncate(self._width)
-            yield _trimmed(line)
-        if more := len(use.claims) - len(shown):
-            yield Text(f"  and {more} more claim{'s' if more > 1 else ''}")
+            yield _trim(line)
+        if remaining_count := len(use.claims) - len(sample):
+            yield Text(f"  and {remaining_count} more claim{'s' if remaining_count > 1 else ''}")
 
     def unschedulable(self, outcome: Outcome) -> Iterator[Text]:
         if not outcome.unschedulable:
@@ -152,7 +152,7 @@ class _Page:
         yield Text(text, "bold")
 
     def _two_bars(self, label: str, cells: Sequence[tuple[str, float]]) -> Text:
-        """One row with the label, and for cpu and memory a number with a bar, or the title of the column."""
+        """Lay out a row with the label, and for cpu and memory a number with a bar, or the title of the column."""
         room = (self._width - len(label)) // 2 - _NUMBER_WIDTH
         row = Text(label)
         for (text, share), colour in zip(cells, (_CPU, _MEMORY), strict=True):
@@ -160,33 +160,33 @@ class _Page:
                 row.append(f"{'':<8}{text:<{room + _NUMBER_WIDTH - 8}}", colour)
             else:
                 row.append(f"{text:>7} ", "bold").append(self._bar(share, room), colour)
-        return _trimmed(row)
+        return _trim(row)
 
     def _bar(self, share: float, width: int) -> str:
         return bar(share, width, ascii_only=self._ascii_only)
 
 
 def _why(message: str) -> str:
-    """The message without its part on preemption, which cannot help: these pods do not fit even on an empty node."""
+    """Cut the message's part on preemption, which cannot help: these pods do not fit even on an empty node."""
     return _AFTER_FILTERS.sub("", message)
 
 
 def _one_of_each(claims: Sequence[ClaimUse]) -> list[ClaimUse]:
-    """Some of the claims, so many of each kind that the table stays short."""
+    """Choose a few claims of each kind, so that the table stays short."""
     kinds: dict[str, list[ClaimUse]] = {}
     for claim in claims:
         kinds.setdefault(claim.asked_for, []).append(claim)
-    each = max(_CLAIMS_MAX // max(len(kinds), 1), 1)
-    return [claim for claims_of_kind in kinds.values() for claim in claims_of_kind[:each]]
+    claims_per_kind = max(_CLAIMS_MAX // max(len(kinds), 1), 1)
+    return [claim for claims_of_kind in kinds.values() for claim in claims_of_kind[:claims_per_kind]]
 
 
 def _cells(claim: ClaimUse) -> tuple[str, str, str, str]:
     names = claim.pods[0] if claim.pods else ""
-    others = f" +{len(claim.pods) - 1}" if len(claim.pods) > 1 else ""
-    return names + others, claim.node, " ".join(claim.devices), claim.asked_for
+    suffix = f" +{len(claim.pods) - 1}" if len(claim.pods) > 1 else ""
+    return names + suffix, claim.node, " ".join(claim.devices), claim.asked_for
 
 
-def _trimmed(row: Text) -> Text:
+def _trim(row: Text) -> Text:
     row.rstrip()
     return row
 

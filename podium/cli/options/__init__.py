@@ -1,1 +1,1 @@
-"""Options that several commands have, and what their values mean."""
+"""Options that several commands share, and the parsing of their values."""

@@ -90,8 +90,8 @@ def access_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def take_access_options(given: dict[str, Any]) -> AccessOptions:
+def take_access_options(parameters: dict[str, Any]) -> AccessOptions:
     """Remove these options from the command's parameters and return them as a value."""
     from podium.server.access_options import AccessOptions
 
-    return AccessOptions(**{field: given.pop(field) for field in _FIELDS})
+    return AccessOptions(**{field: parameters.pop(field) for field in _FIELDS})

@@ -1,4 +1,4 @@
-"""The options that say which cluster a question is about: files of objects, or a running cluster."""
+"""The options that name the cluster of a question: files of objects, or a running cluster."""
 
 from __future__ import annotations
 

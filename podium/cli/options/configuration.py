@@ -39,11 +39,11 @@ STANDARD_INPUT: Final = Path("-")
 
 Change = Callable[[Loaded], KubeSchedulerConfiguration]
 
-_NOTHING_SAID = f"apiVersion: {API_VERSION}\nkind: {KIND}\n"
+_EMPTY_FILE = f"apiVersion: {API_VERSION}\nkind: {KIND}\n"
 
 
 class BadConfiguration(LinesException):
-    """The file or a plugin cannot be used. Every reason is shown on a line of its own."""
+    """The file or a plugin cannot be used. Every reason has a line of its own."""
 
     exit_code = EXIT_BAD_CONFIGURATION
 
@@ -58,7 +58,7 @@ class BadConfiguration(LinesException):
 class Usable:
     """A configuration that podium can run, the available plugins by name, and the warnings.
 
-    `pod_groups` says how pods are scheduled in groups; None if they are not.
+    `pod_groups` has the rules of scheduling pods in groups; None if each pod is scheduled alone.
     """
 
     config: KubeSchedulerConfiguration
@@ -136,14 +136,14 @@ def usable(
     feature_gates: Sequence[str] = (),
     *,
     to_run: bool = True,
-    change: Change = lambda loaded: loaded.config,
+    change: Change = lambda file: file.config,
 ) -> Usable:
     """Read a configuration, or take the defaults, together with the plugins that it may enable.
 
     Args:
         feature_gates: the values of `--feature-gates`.
-        to_run: whether a daemon will run with it. If not, only fields that influence decisions are checked.
-        change: applies command-line options to the configuration that was read.
+        to_run: whether a daemon will run the configuration. If not, only fields that influence decisions are checked.
+        change: applies command-line options to the configuration from the file.
 
     Raises:
         BadConfiguration: a plugin or feature is not available, or the file is not valid or not supported by podium.
@@ -151,23 +151,23 @@ def usable(
     from podium.framework.profile.runtime import registry_of
 
     gates = gates_of(feature_gates)
-    plugins = found_plugins(references)
+    plugins = discover_plugins(references)
     registry = registry_of(plugins)
-    loaded = load(_NOTHING_SAID, "defaults", registry, gates) if path is None else read(path, registry, gates)
-    changed = change(loaded)
-    if changed != loaded.config:
-        loaded = replace(loaded, config=changed)
-        if errors := validate(changed, gates):
+    file = load(_EMPTY_FILE, "defaults", registry, gates) if path is None else read(path, registry, gates)
+    new_config = change(file)
+    if new_config != file.config:
+        file = replace(file, config=new_config)
+        if errors := validate(new_config, gates):
             raise BadConfiguration(error.text for error in errors)
-    missing = unsupported_features(loaded, plugins, registry)
-    refused = missing.refusals if to_run else missing.undecidable
-    if refused:
-        raise BadConfiguration(f"{path or 'defaults'}: {error.text}" for error in refused)
-    warnings = (*loaded.warnings, *missing.warnings) if to_run else ()
-    return Usable(loaded.config, plugins, warnings, gates.pod_groups)
+    missing = unsupported_features(file, plugins, registry)
+    refusals = missing.refusals if to_run else missing.undecidable
+    if refusals:
+        raise BadConfiguration(f"{path or 'defaults'}: {error.text}" for error in refusals)
+    warnings = (*file.warnings, *missing.warnings) if to_run else ()
+    return Usable(file.config, plugins, warnings, gates.pod_groups)
 
 
-def not_constructed(good: Usable) -> tuple[str, ...]:
+def construction_failures(good: Usable) -> tuple[str, ...]:
     """Construct every plugin with its configured args, and return one line for each failure.
 
     Without this, an unknown field or a failing constructor would show only when a daemon starts.
@@ -190,7 +190,7 @@ def not_constructed(good: Usable) -> tuple[str, ...]:
     return tuple(dict.fromkeys(problems))
 
 
-def found_plugins(references: Sequence[str]) -> Mapping[str, type[Plugin]]:
+def discover_plugins(references: Sequence[str]) -> Mapping[str, type[Plugin]]:
     """Find all in-tree and custom plugins, by name.
 
     Raises:

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def devices_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """`--devices NAME=COUNT`, any number of times, as a tuple of `DeviceKind`."""
-    return click.option("--devices", metavar="NAME=COUNT", multiple=True, callback=_parsed, help=text)
+    """Add `--devices NAME=COUNT`, any number of times, as a tuple of `DeviceKind`."""
+    return click.option("--devices", metavar="NAME=COUNT", multiple=True, callback=_parse, help=text)
 
 
-def _parsed(_: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> tuple[DeviceKind, ...]:
-    """Raises: click.BadParameter."""
+def _parse(_: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> tuple[DeviceKind, ...]:
+    """Parse the values. Raises: click.BadParameter."""
     if not texts:
         return ()
     from podium.sandbox.device_drivers import DeviceKind

@@ -12,22 +12,22 @@ if TYPE_CHECKING:
     from podium.cli.pages.sections import Page
 
 
-def html_option(shown: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def html_option(content: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Add the option.
 
     Args:
-        shown: what the page has, for the help.
+        content: the content of the page, for the help.
     """
     return click.option(
         "--html",
         type=click.Path(path_type=Path),
-        callback=_writable,
+        callback=_check_writable,
         metavar="FILE",
-        help=f"Write a page into this file: {shown}. It loads nothing.",
+        help=f"Write a page into this file: {content}. It loads nothing.",
     )
 
 
-def _writable(context: click.Context, parameter: click.Parameter, file: Path | None) -> Path | None:
+def _check_writable(context: click.Context, parameter: click.Parameter, file: Path | None) -> Path | None:
     """Refuse a file that cannot be written, before the work begins. Raises: click.ClickException."""
     del parameter
     if file is None or context.resilient_parsing:

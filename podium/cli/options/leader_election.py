@@ -39,7 +39,7 @@ def leader_election_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
-def with_options(config: KubeSchedulerConfiguration, given: dict[str, Any]) -> KubeSchedulerConfiguration:
-    """Apply the options of the command line to the configuration. An option that is None was not given."""
-    changed = {field: value for field, value in given.items() if value is not None}
-    return replace(config, leader_election=replace(config.leader_election, **changed))
+def with_options(config: KubeSchedulerConfiguration, option_values: dict[str, Any]) -> KubeSchedulerConfiguration:
+    """Apply the options of the command line to the configuration. None stands for an option that was not given."""
+    overrides = {field: value for field, value in option_values.items() if value is not None}
+    return replace(config, leader_election=replace(config.leader_election, **overrides))

@@ -16,7 +16,7 @@ from podium.telemetry.logging import Form
 
 log = get_logger("cli")
 
-_TOLD_ELSEWHERE = (click.exceptions.Exit, click.Abort, MemoryError, RecursionError, OSError)
+_REPORTED_ELSEWHERE = (click.exceptions.Exit, click.Abort, MemoryError, RecursionError, OSError)
 """Exceptions that are not errors, or that `command_errors` reports in one line."""
 _FORMS: dict[str | None, Form | None] = {"json": "json", "text": "console", None: None}
 
@@ -44,7 +44,7 @@ def logging_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 # click would write the error to the same stream, and block for ever if its reader has stopped.
                 raise SystemExit(error.exit_code) from error
             raise
-        except _TOLD_ELSEWHERE:
+        except _REPORTED_ELSEWHERE:
             raise
         except Exception as error:
             # The interpreter would write to the stream itself: before the queued lines, and blocking on its reader.

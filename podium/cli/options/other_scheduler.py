@@ -1,4 +1,4 @@
-"""The options of commands that look on beside another scheduler: which cluster, which pods, for how long."""
+"""The options of commands that observe another scheduler: the cluster, the pods, and the duration."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _OPTIONS = (
 
 
 def other_scheduler_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add them: `kubeconfig`, `context`, `schedulers`, `config`, `plugins` and `for_s`."""
+    """Add the options: `kubeconfig`, `context`, `schedulers`, `config`, `plugins` and `for_s`."""
     for option in reversed(_OPTIONS):
         function = option(function)
     return function
@@ -48,16 +48,16 @@ def other_scheduler_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def for_schedulers(
     config: KubeSchedulerConfiguration, names: tuple[str, ...], *, is_default: bool
 ) -> KubeSchedulerConfiguration:
-    """The configuration with the profiles of these scheduler names; the default profile serves any name."""
+    """Select the profiles of these scheduler names; the default profile serves any name."""
     if not names:
         return config
     if is_default:
         (profile,) = config.profiles
         return replace(config, profiles=tuple(replace(profile, scheduler_name=name) for name in dict.fromkeys(names)))
-    known = {each.scheduler_name: each for each in config.profiles}
+    profiles = {profile.scheduler_name: profile for profile in config.profiles}
     for name in names:
-        if name not in known:
+        if name not in profiles:
             raise click.UsageError(
-                f"--scheduler {name}: the configuration has no such profile, only {', '.join(known)}"
+                f"--scheduler {name}: the configuration has no such profile, only {', '.join(profiles)}"
             )
-    return replace(config, profiles=tuple(known[name] for name in dict.fromkeys(names)))
+    return replace(config, profiles=tuple(profiles[name] for name in dict.fromkeys(names)))

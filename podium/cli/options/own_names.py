@@ -1,4 +1,4 @@
-"""The option `--as-default-scheduler`: without it podium takes no name of kube-scheduler's."""
+"""The option `--as-default-scheduler`: without it podium uses none of kube-scheduler's names."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ def as_default_scheduler_option(command: Callable[..., Any]) -> Callable[..., An
 
 
 def named_for_running(path: Path | None, election: dict[str, Any], *, is_default_scheduler: bool) -> Change:
-    """The change that gives a loaded configuration its names, and applies the options `--leader-elect...`.
+    """Return a change that gives a loaded configuration its names, and applies the options `--leader-elect...`.
 
-    It raises BadConfiguration if a name is kube-scheduler's and `is_default_scheduler` does not allow it.
+    The change raises BadConfiguration if a name is kube-scheduler's and `is_default_scheduler` does not allow it.
     """
 
-    def change(loaded: Loaded) -> KubeSchedulerConfiguration:
+    def change(file: Loaded) -> KubeSchedulerConfiguration:
         if is_default_scheduler:
-            return with_options(loaded.config, election)
-        config = with_options(with_own_names(loaded, is_file=path is not None), election)
-        present = dict(loaded.present)
+            return with_options(file.config, election)
+        config = with_options(with_own_names(file, is_file=path is not None), election)
+        present = dict(file.present)
         if election.get("resource_name") is not None:
             # The flag gives the name, so the file's line would mislead.
             present.pop(LEASE_NAME, None)
@@ -61,7 +61,7 @@ def named_for_running(path: Path | None, election: dict[str, Any], *, is_default
 def kube_schedulers_names(
     config: KubeSchedulerConfiguration, present: Mapping[str, int | None]
 ) -> Iterator[FieldError]:
-    """One error for each field with a name of kube-scheduler's, which podium takes only if a flag says so.
+    """Yield an error for each field with a name of kube-scheduler's, which podium uses only with the flag.
 
     Args:
         present: the fields that the file sets, with their lines.
@@ -69,10 +69,10 @@ def kube_schedulers_names(
     for index, profile in enumerate(config.profiles):
         if profile.scheduler_name == DEFAULT_SCHEDULER_NAME:
             path = f"profiles[{index}].schedulerName"
-            given = "is" if path in present else "is not set, which means"
+            verb = "is" if path in present else "is not set, which means"
             yield _refusal(
                 path,
-                f"it {given} {DEFAULT_SCHEDULER_NAME}: podium would bind every pod that names no scheduler",
+                f"it {verb} {DEFAULT_SCHEDULER_NAME}: podium would bind every pod that names no scheduler",
                 present,
             )
     election = config.leader_election

@@ -1,4 +1,4 @@
-"""Values of options that name files. A shell completes them; reading the file is the command's affair."""
+"""Types of options that name files. A shell completes the names; the command reads the file."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class PathName(StringParamType):
     """Any text, for which a shell offers names of files or directories.
 
     Args:
-        name: what help calls the value, in small letters.
-        completes: `file` or `dir`, as click's scripts for shells know them.
+        name: the value's name in the help, in lower case.
+        completes: `file` or `dir`, the words of click's scripts for shells.
     """
 
     def __init__(self, name: str, completes: str = "file") -> None:
@@ -22,7 +22,7 @@ class PathName(StringParamType):
         self._completes = completes
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """The shell looks for names itself."""
+        """Let the shell complete the names itself."""
         del ctx, param
         return [CompletionItem(incomplete, type=self._completes)]
 

@@ -1,7 +1,7 @@
-"""A limit of time for the import of plugins before anything runs, where there is no loop that could go on meanwhile.
+"""A time limit for the import of plugins at the start, when no event loop runs yet.
 
-Owns the timer, which interrupts also an import that sleeps or spins, and what is said while it lasts. The import runs
-in the main thread, since modules may need that. `daemon.reload` has the limit for imports while a scheduler runs.
+Owns the timer, which interrupts even an import that sleeps or spins, and the messages meanwhile. The import runs in the
+main thread, since modules may need that. `daemon.reload` has the limit for imports while a scheduler runs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class TookTooLongError(BaseException):
     """Raised in an import that has lasted for too long; its text is part of a sentence."""
 
     def __str__(self) -> str:
-        """What is wrong with the module."""
+        """Say what is wrong with the module."""
         return f"its import did not end within {LOAD_S_MAX:.0f} s"
 
 
@@ -40,7 +40,7 @@ def limited_loading(notify: Callable[[str, float], None] = _say) -> Iterator[Non
     """Limit the time of imports within the block. Within another such block, and in other threads, it does nothing.
 
     Args:
-        notify: called with the plugin whose import lasts, and the seconds since the beginning.
+        notify: called with the plugin that is being imported, and the seconds since the beginning.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL:
@@ -79,8 +79,8 @@ def exit_0_at_sigterm() -> Iterator[None]:
         flush_log()
         os._exit(0)
 
-    before = signal.signal(signal.SIGTERM, stop)
+    old_handler = signal.signal(signal.SIGTERM, stop)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, old_handler)

@@ -1,4 +1,4 @@
-"""The options that say which running podium is asked, and how it knows the user."""
+"""The options that name the running podium to ask, and the user's credentials."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _OPTIONS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class RunningPodium:
-    """Where a podium listens, and how it is asked. Empty paths mean none."""
+    """The address of a running podium, and the credentials for it. Empty paths mean none."""
 
     url: str
     token_file: str
@@ -58,11 +58,11 @@ def running_podium_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def take_running_podium(given: dict[str, Any]) -> RunningPodium | None:
+def take_running_podium(parameters: dict[str, Any]) -> RunningPodium | None:
     """Remove these options from the command's parameters; None without `--url`. Raises: click.UsageError."""
-    url, token_file = given.pop("url"), given.pop("token_file")
-    authorities, is_insecure = given.pop("certificate_authority"), given.pop("insecure_skip_tls_verify")
-    may_send_unencrypted = given.pop("send_token_unencrypted")
+    url, token_file = parameters.pop("url"), parameters.pop("token_file")
+    authorities, is_insecure = parameters.pop("certificate_authority"), parameters.pop("insecure_skip_tls_verify")
+    may_send_unencrypted = parameters.pop("send_token_unencrypted")
     if url is None:
         if token_file or authorities or is_insecure or may_send_unencrypted:
             raise click.UsageError(

@@ -1,7 +1,7 @@
 """The option `--time-limit` of every question about a cluster.
 
-Searches look at the limit themselves and end with what they have found (`lib.time_limit`). What looks at no limit, as
-reading a hostile dump or one filter over a million taints, is interrupted a little later, and then there is no answer.
+Searches check the limit themselves and end with their results so far (`lib.time_limit`). Work that checks no limit,
+such as reading a hostile dump or one filter over a million taints, is interrupted a little later, without an answer.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ _SAY_AFTER_S: Final = 10.0
 _AGAIN_S: Final = 1.0
 _RECORDED: Final = ("cases", "scenarios")
 _ENDING_S_MAX: Final = 20.0
-"""How long a partial answer may take to be put together."""
+"""The time in which a partial answer must be put together."""
 
 
 def time_limit_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `--time-limit` to a command, and hold the command to it. A file of recorded cases may take any time."""
+    """Add `--time-limit` to a command, and enforce it. A file of recorded cases may take any time."""
 
     @functools.wraps(command)
-    def limited(*args: Any, time_limit: float, **others: Any) -> Any:
-        is_limited = time_limit and not any(map(others.get, _RECORDED))
+    def run_with_limit(*args: Any, time_limit: float, **options: Any) -> Any:
+        is_limited = time_limit and not any(map(options.get, _RECORDED))
         limit = TimeLimit(SystemClock(), time_limit) if is_limited else UNLIMITED
         click.get_current_context().meta[_META] = limit
-        with _interrupting(limit, time_limit, str(others.get("output", ""))):
-            answer = command(*args, **others)
+        with _interrupting(limit, time_limit, str(options.get("output", ""))):
+            answer = command(*args, **options)
         if limit.is_noticed:
             raise SystemExit(1)
         return answer
@@ -52,11 +52,11 @@ def time_limit_option(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="DURATION",
         callback=duration,
         help="How long the question may take, such as 30s or 5m; 0 for any time. What was found by then is shown.",
-    )(limited)
+    )(run_with_limit)
 
 
 def current_time_limit() -> TimeLimit:
-    """The limit of the command that runs."""
+    """Return the limit of the running command."""
     limit: TimeLimit = click.get_current_context().meta.get(_META, UNLIMITED)
     return limit
 
@@ -67,7 +67,7 @@ def note_size(nodes: int, pods: int) -> None:
 
 
 def warn_of_time_limit(output: str) -> None:
-    """Say that the answer is partial, if it is: on standard error, and for people before the answer, too."""
+    """If the answer is partial, say so: on standard error, and in text output also before the answer."""
     if not current_time_limit().is_noticed:
         return
     say("warning: the time limit is over, and the answer is what was found by then (--time-limit)", err=True)
@@ -77,7 +77,7 @@ def warn_of_time_limit(output: str) -> None:
 
 @contextmanager
 def _interrupting(limit: TimeLimit, seconds: float, output: str) -> Iterator[None]:
-    """Interrupt what does not look at the limit. Not in other threads, where no signal is handled."""
+    """Interrupt work that does not check the limit; only in the main thread, which alone handles signals."""
     if limit is UNLIMITED or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -91,12 +91,12 @@ def _interrupting(limit: TimeLimit, seconds: float, output: str) -> Iterator[Non
             has_spoken = True
             say(f"still looking for the answer, for at most {seconds:g} s (--time-limit)", err=True)
         late_s = asked_s - seconds
-        # A plugin may take the exception for its own failure, so that it is raised again.
+        # Raised at every tick: a plugin's error handling may swallow the exception.
         if late_s >= (_ENDING_S_MAX if limit.is_noticed else _GRACE_S):
             is_interrupted = True
             raise TimeIsUpError
 
-    before = signal.signal(signal.SIGALRM, tick)
+    old_handler = signal.signal(signal.SIGALRM, tick)
     signal.setitimer(signal.ITIMER_REAL, _AGAIN_S, _AGAIN_S)
     try:
         yield
@@ -107,11 +107,11 @@ def _interrupting(limit: TimeLimit, seconds: float, output: str) -> Iterator[Non
         raise _no_answer(seconds, limit.facts, output) from error
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGALRM, old_handler)
 
 
 def _no_answer(seconds: float, facts: Sequence[str], output: str) -> click.ClickException:
-    """The error; for programs the answer says so, too."""
+    """Build the error; for programs, print it as the answer, too."""
     words = f"the time limit of {seconds:g} s is over, and no part of the answer was found by then (--time-limit)"
     if output and output != TEXT:
         print_value({"error": words, "partial": True, "facts": list(facts)}, output)

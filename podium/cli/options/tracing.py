@@ -47,14 +47,14 @@ def tracing_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return endpoint(rate(command))
 
 
-def take_tracing_options(given: dict[str, Any]) -> TracingOptions | None:
+def take_tracing_options(parameters: dict[str, Any]) -> TracingOptions | None:
     """Remove these options from the command's parameters and return them as a value; None without a collector.
 
     Raises:
         click.UsageError: a rate without a collector.
         click.ClickException: the extra is not installed.
     """
-    endpoint, rate = given.pop("tracing_endpoint"), given.pop("tracing_rate")
+    endpoint, rate = parameters.pop("tracing_endpoint"), parameters.pop("tracing_rate")
     if endpoint is None:
         if rate is not None:
             raise click.UsageError(f"{_RATE_FLAG} is of {_ENDPOINT_FLAG}")

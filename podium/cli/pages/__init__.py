@@ -1,5 +1,5 @@
-"""The pages that `--html FILE` writes: one file each, which loads nothing and can be sent to somebody.
+"""The pages that `--html FILE` writes: one file each, which loads nothing and can be sent to others.
 
-Owns what a page shows of a command's results (a module for each command: pure), and how it is written (`document`). The
-drawing is done by `page.js` in the browser, from data in the page.
+Owns the content of each command's page (a pure module per command), and the writing of the file (`document`). `page.js`
+draws the page in the browser, from data in the file.
 """

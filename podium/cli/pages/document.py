@@ -1,8 +1,8 @@
-"""A page as one HTML file.
+"""Writes a page as one HTML file.
 
-Whatever a cluster says is data: it lies in a script element that no browser runs, with `<` escaped so that nothing can
-end the element, and `page.js` shows it as text, in which what is not printable is escaped. The page's own policy lets
-no other script run, and nothing be loaded.
+All text from a cluster is data: it lies in a script element that no browser runs, with `<` escaped so that it cannot
+end the element, and `page.js` shows it as text with unprintable characters escaped. The page's own policy allows no
+other script, and no loading.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ _DOCUMENT: Final = """\
 
 
 def document(page: Page, version: str) -> bytes:
-    """The file's content.
+    """Return the file's content.
 
     Args:
-        version: of podium.
+        version: podium's version.
     """
     style = _read("podium.daemon.live_page", "look.css") + _read("podium.cli.pages", "page.css")
     script = _read("podium.cli.pages", "page.js")
@@ -67,5 +67,5 @@ def _read(package: str, name: str) -> str:
 
 
 def _source(content: str) -> str:
-    """The name of an inline script or style for the policy."""
+    """Return the name of an inline script or style for the policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"

@@ -1,4 +1,4 @@
-"""What a page is made of, as values. `page.js` draws each kind of section."""
+"""The sections of a page, as values. `page.js` draws each kind of section."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Final, TypeAlias
 
 ROWS_MAX: Final = 500
-"""A table shows so many rows."""
+"""The number of rows that a table shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Values over the page's `times_s`; None where there is none."""
+    """Values over the page's `times_s`; None at times without a value."""
 
     kind: ClassVar[str] = "lines"
     title: str
@@ -52,8 +52,8 @@ class Heat:
     """Nodes over the page's `times_s`.
 
     Attributes:
-        nodes: of each the name, the zone, and for CPU and memory the requested shares in percent, as two hexadecimal
-            digits for each time; ff where the node was not there.
+        nodes: for each node its name, its zone, and for CPU and memory the requested shares in percent, as two
+            hexadecimal digits for each time; ff at times when the node did not exist.
     """
 
     kind: ClassVar[str] = "heat"
@@ -75,11 +75,11 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """Points, of whose values the reader chooses two.
+    """Points with several values, of which the reader chooses two.
 
     Attributes:
-        axes: what there is to choose from, by the name of the value.
-        points: of each its name, whether it stands out, and its values.
+        axes: the headings of the values, by name.
+        points: for each point its name, whether it stands out, and its values.
     """
 
     kind: ClassVar[str] = "plot"
@@ -98,8 +98,8 @@ class Page:
 
     Attributes:
         headline: the answer in a sentence.
-        times_s: what `Lines` and `Heat` are over, in seconds since `started_s`.
-        started_s: in seconds since the epoch; None if that is not known.
+        times_s: the times of `Lines` and `Heat`, in seconds since `started_s`.
+        started_s: in seconds since the epoch; None if unknown.
     """
 
     title: str
@@ -109,14 +109,14 @@ class Page:
     started_s: float | None = None
 
     def as_value(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {**asdict(self), "sections": [{"kind": each.kind, **asdict(each)} for each in self.sections]}
+        """Return the page as JSON values."""
+        return {**asdict(self), "sections": [{"kind": section.kind, **asdict(section)} for section in self.sections]}
 
 
-def capped(
+def capped_table(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[str | int | float | None]], note: str = ""
 ) -> Table:
-    """A table of the first rows, which says how many more there are."""
+    """Build a table of the first rows, with the number of further ones in its note."""
     if len(rows) > ROWS_MAX:
         note = f"{note} {len(rows) - ROWS_MAX} more are left out.".strip()
     return Table(title, columns, rows[:ROWS_MAX], note=note)

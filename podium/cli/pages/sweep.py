@@ -1,4 +1,4 @@
-"""The page of `podium sweep`: what each configuration comes to, as a table and as points."""
+"""The page of `podium sweep`: the results of each configuration, as a table and as points."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ _FIRST: Final = ("bind_s_p99", "fragmentation", "spread", "pending", "preemption
 
 
 def page_of(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> Page:
-    """What it shows.
+    """Build the page.
 
     Args:
-        rows: of `podium.recording.sweep.table`.
-        columns: the headings of their numbers, by name; the first one is that of the configuration.
+        rows: the result of `podium.recording.sweep.table`.
+        columns: the headings of the numbers, by name; the first one is that of the configuration.
     """
     names = [name for name in columns if name != "configuration"]
     sections: list[Section] = []
     for recording in dict.fromkeys(row["recording"] for row in rows):
         own = [row for row in rows if row["recording"] == recording]
         good = [row for row in own if "placed" in row]
-        marked = [at for at, row in enumerate(good) if row["on_front"]]
+        front_rows = [at for at, row in enumerate(good) if row["on_front"]]
         if good:
-            axes = {name: columns[name] for name in sorted(names, key=lambda name: _place(name, good))}
+            axes = {name: columns[name] for name in sorted(names, key=lambda name: _axis_order(name, good))}
             points = [(row["configuration"], row["on_front"], {name: row[name] for name in names}) for row in good]
             lines = [(row["configuration"], *(row[name] for name in names)) for row in good]
             headings = [columns["configuration"], *(columns[name] for name in names)]
             sections += [
                 Plot(recording, axes, points, "The Pareto front is filled: what no other configuration beats."),
-                Table("Configurations", headings, lines, marked, "The front is marked."),
+                Table("Configurations", headings, lines, front_rows, "The front is marked."),
             ]
         if wrong := {row["configuration"]: row["error"] for row in own if row["error"]}:
             sections.append(Facts("Errors", wrong))
@@ -39,7 +39,7 @@ def page_of(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> Pa
     return Page("Sweep", f"{len(rows)} combinations, of which {front} are not beaten by any other.", sections)
 
 
-def _place(name: str, rows: Sequence[Mapping[str, Any]]) -> tuple[bool, int]:
-    """What varies comes first."""
+def _axis_order(name: str, rows: Sequence[Mapping[str, Any]]) -> tuple[bool, int]:
+    """Order the axes: values that vary come first."""
     varies = len({row[name] for row in rows}) > 1
     return not varies, _FIRST.index(name) if name in _FIRST else len(_FIRST)

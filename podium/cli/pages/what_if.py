@@ -1,86 +1,93 @@
-"""The page of `podium what-if`: utilisation and pods by zone before and after, and what becomes of pods."""
+"""The page of `podium what-if`: utilisation and pods by zone before and after, and the pods that change."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
-from podium.cli.pages.sections import Bars, Facts, Page, Section, Table, capped
+from podium.cli.pages.sections import Bars, Facts, Page, Section, Table, capped_table
 from podium.insight.what_if import Outcome, Usage, Utilisation
 
 ZONES_MAX: Final = 40
 _NOTHING: Final = Usage(0, 0)
 
 
-def page_of(steps: Sequence[str], found: Outcome) -> Page:
-    """What it shows.
+def page_of(steps: Sequence[str], outcome: Outcome) -> Page:
+    """Build the page.
 
     Args:
-        steps: what was done, in words.
+        steps: the steps in words.
     """
     counts = {
-        "move": found.moved,
-        "are placed": found.placed,
-        "are pending": found.pending,
-        "are preempted": found.preempted,
-        "are gone": found.gone_for_good,
-        "cannot be evicted": found.blocked,
-        "were pending before and still are": found.still_pending,
+        "move": outcome.moved,
+        "are placed": outcome.placed,
+        "are pending": outcome.pending,
+        "are preempted": outcome.preempted,
+        "are gone": outcome.gone_for_good,
+        "cannot be evicted": outcome.blocked,
+        "were pending before and still are": outcome.still_pending,
     }
-    headline = ", ".join(f"{len(each)} pod(s) {what}" for what, each in counts.items() if each)
+    headline = ", ".join(f"{len(pods)} pod(s) {change}" for change, pods in counts.items() if pods)
     sections: list[Section] = [
         Facts("Steps", {str(number): step for number, step in enumerate(steps, 1)}),
-        *_bars(found),
-        *_listed(
+        *_bars(outcome),
+        *_table(
             "Pods that move",
             ("Pod", "Replaces", "From", "To"),
-            [(move.pod, move.replaces, move.before, move.after) for move in found.moved],
+            [(move.pod, move.replaces, move.before, move.after) for move in outcome.moved],
         ),
-        *_listed("Pods that are placed", ("Pod", "To"), [(each.pod, each.after) for each in found.placed]),
-        *_listed(
+        *_table("Pods that are placed", ("Pod", "To"), [(move.pod, move.after) for move in outcome.placed]),
+        *_table(
             "Pods that are pending",
             ("Pod", "Was on", "Why"),
-            [(each.pod, each.before, each.why) for each in found.pending],
+            [(pending_pod.pod, pending_pod.before, pending_pod.why) for pending_pod in outcome.pending],
         ),
-        *_listed(
+        *_table(
             "Pods that are preempted",
             ("Pod", "Node", "By"),
-            [(each.pod, each.node, each.by) for each in found.preempted],
+            [(victim.pod, victim.node, victim.by) for victim in outcome.preempted],
         ),
-        *_listed("Pods that are gone", ("Pod",), [(key,) for key in found.gone_for_good]),
-        *_listed(
+        *_table("Pods that are gone", ("Pod",), [(key,) for key in outcome.gone_for_good]),
+        *_table(
             "Pods that cannot be evicted",
             ("Pod", "Budgets"),
-            [(pod.pod, ", ".join(pod.budgets)) for pod in found.blocked],
+            [(pod.pod, ", ".join(pod.budgets)) for pod in outcome.blocked],
         ),
-        *_listed(
+        *_table(
             "Pods that the API server refuses",
             ("Workload", "Reason"),
-            [(refusal.workload, refusal.reason) for refusal in found.refused],
+            [(refusal.workload, refusal.reason) for refusal in outcome.refused],
         ),
-        *_listed(
+        *_table(
             "Spread of workloads that changed",
             ("Workload", "Before", "After"),
-            [(workload, str(before), str(after)) for workload, (before, after) in found.spread.items()],
+            [
+                (workload, str(old_spread), str(new_spread))
+                for workload, (old_spread, new_spread) in outcome.spread.items()
+            ],
         ),
     ]
     return Page(f"What if: {', then '.join(steps)}", f"{headline}." if headline else "No pod moves.", sections)
 
 
-def _bars(found: Outcome) -> list[Section]:
-    """Pods by zone, and the requested share of each resource by zone."""
-    every = [zone for zone in dict.fromkeys((*found.before, *found.after)) if zone] or [""]
+def _bars(outcome: Outcome) -> list[Section]:
+    """Build bars of the pods by zone, and of the requested share of each resource by zone."""
+    every = [zone for zone in dict.fromkeys((*outcome.before, *outcome.after)) if zone] or [""]
     zones = every[:ZONES_MAX]
     note = f"{len(every) - len(zones)} more zones are left out." if len(every) > len(zones) else ""
-    before, after = found.before, found.after
+    old_utilisation, new_utilisation = outcome.before, outcome.after
     pods = []
     for zone in zones:
-        was, now = (_usage(side, zone, "pods").requested for side in (before, after))
-        pods.append((zone or "all nodes", float(was), float(now)))
+        old_count, new_count = (_usage(side, zone, "pods").requested for side in (old_utilisation, new_utilisation))
+        pods.append((zone or "all nodes", float(old_count), float(new_count)))
     shares = [
-        (f"{zone or 'all'}: {name}", _usage(before, zone, name).percent, _usage(after, zone, name).percent)
+        (
+            f"{zone or 'all'}: {name}",
+            _usage(old_utilisation, zone, name).percent,
+            _usage(new_utilisation, zone, name).percent,
+        )
         for zone in dict.fromkeys(("", *zones))
-        for name in {**before.get(zone, {}), **after.get(zone, {})}
+        for name in {**old_utilisation.get(zone, {}), **new_utilisation.get(zone, {})}
         if name != "pods"
     ]
     return [
@@ -93,5 +100,5 @@ def _usage(side: Utilisation, zone: str, resource: str) -> Usage:
     return side.get(zone, {}).get(resource, _NOTHING)
 
 
-def _listed(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[Table]:
-    return [capped(title, columns, rows)] if rows else []
+def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[Table]:
+    return [capped_table(title, columns, rows)] if rows else []

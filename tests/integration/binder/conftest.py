@@ -81,7 +81,7 @@ class Cluster:
 
     async def condition(self, name: str) -> Json:
         status = (await self.admin.get(f"{PODS}/{name}"))["status"]
-        [found] = [each for each in status["conditions"] if each["type"] == "PodScheduled"]
+        [found] = [condition for condition in status["conditions"] if condition["type"] == "PodScheduled"]
         return dict(found)
 
 

@@ -149,6 +149,9 @@ async def test_a_condition_is_set_and_taken_away_again_and_others_stay(cluster: 
     pod = await cluster.pod("a")
     target = PodCondition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler", message="go")
     await cluster.client.patch_status(pod, condition=target)
-    assert {each.type for each in (await cluster.pod("a")).status.conditions} == {"PodScheduled", "DisruptionTarget"}
+    assert {condition.type for condition in (await cluster.pod("a")).status.conditions} == {
+        "PodScheduled",
+        "DisruptionTarget",
+    }
     await cluster.client.remove_condition(pod, "DisruptionTarget")
-    assert {each.type for each in (await cluster.pod("a")).status.conditions} == {"PodScheduled"}
+    assert {condition.type for condition in (await cluster.pod("a")).status.conditions} == {"PodScheduled"}

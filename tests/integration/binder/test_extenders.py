@@ -161,7 +161,7 @@ async def test_every_failure_says_what_is_wrong_and_with_which_extender(reply: R
     assert (entry["event"], entry["extender"], entry["pod"]) == ("Extender failed", server.url, "default/web")
 
 
-async def test_extender_that_is_not_there_is_told_of_by_its_url_without_the_password() -> None:
+async def test_missing_extender_is_named_by_its_url_without_the_password() -> None:
     async with ExtenderServer() as server:
         url = server.url
     answer = await filtered(Extender(url.replace("://", "://ann:secret@"), filter_verb="filter"))
@@ -285,7 +285,7 @@ async def test_one_extender_without_scores_leaves_those_of_others() -> None:
     assert (failed.detail, scored) == ("failed a: code 500", [("n0", 0), ("n1", 3)])
 
 
-async def test_wrong_scores_are_told_of_when_they_begin_and_count_as_upstream_counts_them() -> None:
+async def test_wrong_scores_are_logged_when_they_begin_and_count_as_upstream_counts_them() -> None:
     async with ExtenderServer(prioritize=scores(n1=11)) as server:
         extender = Extender(server.url, **VERBS)
         question = AskPrioritize([extender], pod_with_its_json(), NODES)

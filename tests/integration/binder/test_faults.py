@@ -156,7 +156,7 @@ class Plugins:
     post_bind: Sequence[PostBindPlugin] = ()
 
 
-async def test_a_hundred_pods_are_bound_once_and_told_once_through_lost_answers_and_errors(
+async def test_a_hundred_pods_are_bound_with_one_event_each_through_lost_answers_and_errors(
     faulty: FaultyCluster,
 ) -> None:
     cluster, clock = faulty.cluster, SystemClock()

@@ -11,6 +11,7 @@ from podium.objects.api_errors import Conflict, InternalError, NotFound
 from podium.objects.resource_types import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
 from podium.objects.storage import PersistentVolume, PersistentVolumeClaim
 from tests.integration.binder.conftest import Cluster, FaultyCluster
+from tests.workload_manifests import claim
 
 pytestmark = pytest.mark.anyio
 
@@ -28,11 +29,9 @@ def anyio_backend() -> object:
     return "asyncio", {"use_uvloop": True}
 
 
-async def a_claim(cluster: Cluster) -> PersistentVolumeClaim:
+async def created_claim(cluster: Cluster) -> PersistentVolumeClaim:
     """A new claim, as our informers would show it."""
-    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "slow"}
-    made = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": spec}
-    return msgspec.convert(await cluster.admin.create(CLAIMS, made), PersistentVolumeClaim)
+    return msgspec.convert(await cluster.admin.create(CLAIMS, claim(size="1Gi")), PersistentVolumeClaim)
 
 
 async def a_volume(cluster: Cluster) -> PersistentVolume:
@@ -59,10 +58,10 @@ async def test_a_change_is_merged_into_the_object_and_its_new_state_is_returned(
 
 
 async def test_an_object_that_has_changed_meanwhile_is_left_alone(cluster: Cluster) -> None:
-    claim = await a_claim(cluster)
+    stored_claim = await created_claim(cluster)
     await cluster.admin.patch(f"{CLAIMS}/data", {"metadata": {"labels": {"changed": "yes"}}})
     with pytest.raises(Conflict):
-        await cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, claim, SELECTED)
+        await cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, stored_claim, SELECTED)
     assert "annotations" not in (await cluster.admin.get(f"{CLAIMS}/data"))["metadata"]
 
 
@@ -75,9 +74,9 @@ async def test_an_object_that_is_gone_is_not_found(cluster: Cluster) -> None:
 
 
 async def test_a_lost_answer_leaves_the_object_changed_exactly_once(cluster: Cluster) -> None:
-    claim = await a_claim(cluster)
+    stored_claim = await created_claim(cluster)
     cluster.session.to_lose = 1
-    selected = await cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, claim, SELECTED)
+    selected = await cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, stored_claim, SELECTED)
     stored = await cluster.admin.get(f"{CLAIMS}/data")
     assert selected.metadata.resource_version == stored["metadata"]["resourceVersion"]
     assert selected.metadata.annotations == SELECTED["metadata"]["annotations"]
@@ -85,10 +84,10 @@ async def test_a_lost_answer_leaves_the_object_changed_exactly_once(cluster: Clu
 
 
 async def test_a_500_that_did_nothing_is_followed_by_another_try(faulty: FaultyCluster) -> None:
-    claim = await a_claim(faulty.cluster)
+    stored_claim = await created_claim(faulty.cluster)
     faulty.faults.server_error(verb="patch", resource="persistentvolumeclaims")
     faulty.faults.server_error(verb="get", resource="persistentvolumeclaims")
-    selected = await faulty.cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, claim, SELECTED)
+    selected = await faulty.cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, stored_claim, SELECTED)
     assert selected.metadata.annotations == SELECTED["metadata"]["annotations"]
 
 
@@ -105,42 +104,42 @@ async def test_a_500_that_did_nothing_is_followed_by_another_try(faulty: FaultyC
 async def test_an_answer_that_makes_no_sense_is_followed_by_another_try(
     faulty: FaultyCluster, code: int, body: str
 ) -> None:
-    claim = await a_claim(faulty.cluster)
+    stored_claim = await created_claim(faulty.cluster)
     faulty.faults.invalid_answer(code=code, body=body, verb="patch", resource="persistentvolumeclaims")
     faulty.faults.invalid_answer(code=code, body=body, verb="get", resource="persistentvolumeclaims")
-    selected = await faulty.cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, claim, SELECTED)
+    selected = await faulty.cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, stored_claim, SELECTED)
     assert selected.metadata.name == "data"
     assert selected.metadata.annotations == SELECTED["metadata"]["annotations"]
 
 
 async def test_a_server_that_only_fails_leaves_the_object_alone_and_says_so(faulty: FaultyCluster) -> None:
-    claim = await a_claim(faulty.cluster)
+    stored_claim = await created_claim(faulty.cluster)
     faulty.faults.server_error(None, verb="patch", resource="persistentvolumeclaims")
     with pytest.raises(InternalError):
-        await faulty.cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, claim, SELECTED)
+        await faulty.cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, stored_claim, SELECTED)
     assert "annotations" not in (await faulty.cluster.admin.get(f"{CLAIMS}/data"))["metadata"]
 
 
 async def test_an_answer_in_doubt_and_a_change_by_another_is_a_conflict(faulty: FaultyCluster) -> None:
-    claim = await a_claim(faulty.cluster)
+    stored_claim = await created_claim(faulty.cluster)
     await faulty.cluster.admin.patch(f"{CLAIMS}/data", {"metadata": {"labels": {"changed": "yes"}}})
     faulty.faults.server_error(verb="patch", resource="persistentvolumeclaims")
     with pytest.raises(Conflict, match='persistentvolumeclaims "default/data" has changed meanwhile'):
-        await faulty.cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, claim, SELECTED)
+        await faulty.cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, stored_claim, SELECTED)
 
 
 async def test_an_object_that_cannot_be_read_again_leaves_the_doubt(faulty: FaultyCluster) -> None:
-    claim = await a_claim(faulty.cluster)
+    stored_claim = await created_claim(faulty.cluster)
     faulty.faults.server_error(None, verb="patch", resource="persistentvolumeclaims")
     faulty.faults.server_error(None, verb="get", resource="persistentvolumeclaims")
     with pytest.raises(InternalError) as failed:
-        await faulty.cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, claim, SELECTED)
+        await faulty.cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, stored_claim, SELECTED)
     assert all(note.startswith("the object could not be read again: ") for note in failed.value.__notes__)
 
 
 async def test_a_refusal_after_an_answer_in_doubt_does_not_settle_it(faulty: FaultyCluster) -> None:
-    claim = await a_claim(faulty.cluster)
+    stored_claim = await created_claim(faulty.cluster)
     faulty.faults.server_error(verb="patch", resource="persistentvolumeclaims")
     faulty.faults.server_error(None, code=403, verb="patch", resource="persistentvolumeclaims")
     with pytest.raises(InternalError):
-        await faulty.cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, claim, SELECTED)
+        await faulty.cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, stored_claim, SELECTED)

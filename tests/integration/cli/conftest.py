@@ -36,14 +36,14 @@ def environment(tmp_path: Path) -> dict[str, str]:
 def podium(environment: dict[str, str]) -> Podium:
     """Run a command to its end: `podium("config", "check", file)`."""
 
-    def run(*arguments: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: str | Path, **fields: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [*PODIUM, *map(str, arguments)],
             capture_output=True,
             text=True,
             encoding="utf-8",
             timeout=PATIENCE_S,
-            env={**environment, **more},
+            env={**environment, **fields},
             check=False,
         )
 

@@ -15,54 +15,54 @@ HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfigura
 def test_a_good_file_is_one_line(podium: Podium, tmp_path: Path) -> None:
     file = tmp_path / "good.yaml"
     file.write_text(HEAD + "profiles:\n- schedulerName: podium\n- schedulerName: other\n")
-    done = podium("config", "check", file)
-    assert done.returncode == 0
-    assert done.stdout == f"{file}: good, profiles: podium, other\n"
+    result = podium("config", "check", file)
+    assert result.returncode == 0
+    assert result.stdout == f"{file}: good, profiles: podium, other\n"
 
 
 def test_a_bad_file_shows_every_error_with_its_field(podium: Podium, tmp_path: Path) -> None:
     file = tmp_path / "bad.yaml"
     file.write_text(HEAD + "parallelism: -1\npodInitialBackoffSeconds: soon\nprofils: []\n")
-    done = podium("config", "check", file)
-    assert done.returncode == 1
-    assert done.stdout == ""
-    assert "Traceback" not in done.stderr
+    result = podium("config", "check", file)
+    assert result.returncode == 1
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
     for field in ("parallelism", "podInitialBackoffSeconds", "profils"):
-        assert field in done.stderr
+        assert field in result.stderr
 
 
 def test_what_podium_cannot_do_is_refused_by_name(podium: Podium, tmp_path: Path) -> None:
     file = tmp_path / "missing-plugin.yaml"
     file.write_text(HEAD + "profiles:\n- plugins: {score: {enabled: [{name: NoSuchPlugin}]}}\n")
-    done = podium("config", "check", file)
-    assert done.returncode == 1
-    assert "NoSuchPlugin" in done.stderr
+    result = podium("config", "check", file)
+    assert result.returncode == 1
+    assert "NoSuchPlugin" in result.stderr
 
 
 def test_a_file_that_is_not_there_is_a_plain_message(podium: Podium, tmp_path: Path) -> None:
-    done = podium("config", "check", tmp_path / "none.yaml")
-    assert done.returncode == 1
-    assert done.stderr == f"{tmp_path / 'none.yaml'}: No such file or directory\n"
+    result = podium("config", "check", tmp_path / "none.yaml")
+    assert result.returncode == 1
+    assert result.stderr == f"{tmp_path / 'none.yaml'}: No such file or directory\n"
 
 
 def test_the_defaults_can_be_loaded_again(podium: Podium, tmp_path: Path) -> None:
-    done = podium("config", "defaults")
-    assert done.returncode == 0
-    assert load(done.stdout).config == default_configuration()
+    result = podium("config", "defaults")
+    assert result.returncode == 0
+    assert load(result.stdout).config == default_configuration()
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "examples/config").glob("*.yaml")), ids=lambda file: file.stem)
 def test_every_example_is_good_and_short(podium: Podium, file: Path) -> None:
-    done = podium("config", "check", file)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith(f"{file}: good, profiles: podium")
+    result = podium("config", "check", file)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith(f"{file}: good, profiles: podium")
     assert len(file.read_text().splitlines()) < 60
 
 
 def test_help_lists_every_command_with_a_sentence(podium: Podium) -> None:
-    done = podium("--help")
-    assert done.returncode == 0
-    listed = done.stdout[done.stdout.index("Commands:") :].splitlines()[1:]
+    result = podium("--help")
+    assert result.returncode == 0
+    listed = result.stdout[result.stdout.index("Commands:") :].splitlines()[1:]
     lines = {line.split()[0]: line.split()[1:] for line in listed if line.strip()}
     assert {"config", "demo", "run", "sandbox"} <= lines.keys()
     assert all(lines.values())
@@ -78,12 +78,12 @@ def test_help_lists_every_command_with_a_sentence(podium: Podium) -> None:
     ],
 )
 def test_each_command_has_help(podium: Podium, command: str, options: list[str]) -> None:
-    done = podium(command, "--help")
-    assert done.returncode == 0
-    assert all(option in done.stdout for option in options)
+    result = podium(command, "--help")
+    assert result.returncode == 0
+    assert all(option in result.stdout for option in options)
 
 
 def test_an_unknown_command_is_a_usage_error(podium: Podium) -> None:
-    done = podium("dance")
-    assert done.returncode == 2
-    assert "No such command 'dance'" in done.stderr
+    result = podium("dance")
+    assert result.returncode == 2
+    assert "No such command 'dance'" in result.stderr

@@ -20,59 +20,61 @@ SMALL = ("demo", "--nodes", "10", "--pods", "60")
 
 
 def test_the_last_line_is_json_and_the_only_one_on_standard_output(podium: Podium) -> None:
-    done = podium(*SMALL, "--output", "json")
-    assert done.returncode == 0, done.stderr
-    (line,) = done.stdout.splitlines()
-    told = json.loads(line)
-    assert list(told) == ["nodes", "pods", "bound", "unschedulable", "duration_s", "pods_per_s"]
-    assert {key: told[key] for key in list(told)[:4]} == {"nodes": 10, "pods": 60, "bound": 60, "unschedulable": 3}
-    assert told["pods_per_s"] == pytest.approx(60 / told["duration_s"], rel=0.1)
-    said = [line for line in complaints(done.stderr) if not re.search(r": (?!(\d+)/\1$)\d+/", line)]
+    result = podium(*SMALL, "--output", "json")
+    assert result.returncode == 0, result.stderr
+    (line,) = result.stdout.splitlines()
+    answer = json.loads(line)
+    assert list(answer) == ["nodes", "pods", "bound", "unschedulable", "duration_s", "pods_per_s"]
+    assert {key: answer[key] for key in list(answer)[:4]} == {"nodes": 10, "pods": 60, "bound": 60, "unschedulable": 3}
+    assert answer["pods_per_s"] == pytest.approx(60 / answer["duration_s"], rel=0.1)
+    said = [line for line in complaints(result.stderr) if not re.search(r": (?!(\d+)/\1$)\d+/", line)]
     assert said == ["starting an API server", "creating pods: 63/63", "binding pods: 60/60"]
 
 
 def test_nodes_come_and_go_with_the_load_and_each_event_is_a_line(podium: Podium) -> None:
-    done = podium("demo", "--autoscale", "--timeout", "85", "--output", "json")
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert (told["pods"], told["pods_after"], told["bound"]) == (86, 10, 10)
-    assert told["nodes"] >= 4
-    assert told["nodes_after"] < told["nodes"]
-    assert told["cores_after"] < told["cores"] / 3
+    result = podium("demo", "--autoscale", "--timeout", "85", "--output", "json")
+    assert result.returncode == 0, result.stderr
+    answer = json.loads(result.stdout)
+    assert (answer["pods"], answer["pods_after"], answer["bound"]) == (86, 10, 10)
+    assert answer["nodes"] >= 4
+    assert answer["nodes_after"] < answer["nodes"]
+    assert answer["cores_after"] < answer["cores"] / 3
     # Without a catalogue nobody knows what a node costs.
-    assert not re.search(r"cost|price|per hour|per month", done.stdout + done.stderr)
-    lines = complaints(done.stderr)
+    assert not re.search(r"cost|price|per hour|per month", result.stdout + result.stderr)
+    lines = complaints(result.stderr)
     assert all(len(line) <= 80 for line in lines)
     events = [line.partition(" s  ")[2] for line in lines]
     assert events[0] == "Starting an API server without nodes"
-    assert [each.split()[0] for each in events].index("Bought") < [each.split()[0] for each in events].index("Removed")
+    assert [event.split()[0] for event in events].index("Bought") < [event.split()[0] for event in events].index(
+        "Removed"
+    )
     assert events[-1].startswith("Nothing more can go: ")
 
 
 def test_the_sizes_of_the_other_demo_do_not_go_with_autoscale(podium: Podium) -> None:
-    done = podium("demo", "--autoscale", "--pods", "5")
-    assert done.returncode == 2
-    assert "--pods: --autoscale brings its own nodes and pods" in done.stderr
+    result = podium("demo", "--autoscale", "--pods", "5")
+    assert result.returncode == 2
+    assert "--pods: --autoscale brings its own nodes and pods" in result.stderr
 
 
 def test_pods_with_claims_get_devices_and_a_table_shows_them(podium: Podium) -> None:
-    done = podium("demo", "--nodes", "5", "--pods", "10", "--devices", "gpu=4")
-    assert done.returncode == 0, done.stderr
-    assert max(map(len, done.stdout.splitlines())) <= 80
-    assert "9 of 20 devices are in use (gpu.example.com)" in done.stdout
-    assert re.search(r"^  pair-gpu-\d+ +node-\d+  gpu-\d gpu-\d  2 gpu, same pcieRoot$", done.stdout, re.M)
-    assert "no-such-device 0/5 nodes are available: " in " ".join(done.stdout.split())
+    result = podium("demo", "--nodes", "5", "--pods", "10", "--devices", "gpu=4")
+    assert result.returncode == 0, result.stderr
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    assert "9 of 20 devices are in use (gpu.example.com)" in result.stdout
+    assert re.search(r"^  pair-gpu-\d+ +node-\d+  gpu-\d gpu-\d  2 gpu, same pcieRoot$", result.stdout, re.M)
+    assert "no-such-device 0/5 nodes are available: " in " ".join(result.stdout.split())
 
 
 def test_the_text_form_is_plain_and_narrow_where_there_is_no_terminal(podium: Podium) -> None:
-    done = podium(*SMALL)
-    assert done.returncode == 0, done.stderr
-    assert complaints(done.stderr) == []
-    assert "\x1b" not in done.stdout
-    assert max(map(len, done.stdout.splitlines())) <= 80
-    assert "All 60 pods that fit are bound" in done.stdout
-    assert sum(int(found) for found in re.findall(r"^  zone-. .*?(\d+) pods", done.stdout, re.M)) == 60
-    words = " ".join(done.stdout.split())
+    result = podium(*SMALL)
+    assert result.returncode == 0, result.stderr
+    assert complaints(result.stderr) == []
+    assert "\x1b" not in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    assert "All 60 pods that fit are bound" in result.stdout
+    assert sum(int(found) for found in re.findall(r"^  zone-. .*?(\d+) pods", result.stdout, re.M)) == 60
+    words = " ".join(result.stdout.split())
     assert re.search(r"3 pods fit on no node no-such-node 0/10 nodes are available: .* too-big 0/10 nodes", words)
 
 
@@ -80,7 +82,7 @@ def test_the_text_form_is_narrow_where_only_the_input_is_a_wide_terminal(environ
     terminal, inside = os.openpty()
     termios.tcsetwinsize(inside, (40, 132))
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             [*PODIUM, *SMALL],
             stdin=inside,
             capture_output=True,
@@ -92,21 +94,21 @@ def test_the_text_form_is_narrow_where_only_the_input_is_a_wide_terminal(environ
     finally:
         os.close(terminal)
         os.close(inside)
-    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert max(map(len, result.stdout.splitlines())) <= 80
 
 
 def test_output_that_takes_only_ascii_gets_only_ascii(podium: Podium) -> None:
-    done = podium(*SMALL, PYTHONIOENCODING="ascii")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.isascii()
-    assert "###" in done.stdout
+    result = podium(*SMALL, PYTHONIOENCODING="ascii")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.isascii()
+    assert "###" in result.stdout
 
 
 def test_pods_ask_for_the_first_profile_of_a_configuration(podium: Podium) -> None:
     file = ROOT / "examples/config/several-profiles.yaml"
-    done = podium(*SMALL, "--config", file, "--output", "json")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["bound"] == 60
+    result = podium(*SMALL, "--config", file, "--output", "json")
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["bound"] == 60
 
 
 def test_a_policy_that_binds_what_cannot_fit_is_a_failure_that_names_the_pod(podium: Podium, tmp_path: Path) -> None:
@@ -118,18 +120,18 @@ def test_a_policy_that_binds_what_cannot_fit_is_a_failure_that_names_the_pod(pod
         "- schedulerName: careless\n"
         "  plugins: {filter: {disabled: [{name: NodeResourcesFit}]}}\n"
     )
-    done = podium(*SMALL, "--config", file, "--output", "json")
-    assert done.returncode == 1
-    assert json.loads(done.stdout)["unschedulable"] == 2
-    assert complaints(done.stderr)[-1].endswith("not reported unschedulable: too-big")
+    result = podium(*SMALL, "--config", file, "--output", "json")
+    assert result.returncode == 1
+    assert json.loads(result.stdout)["unschedulable"] == 2
+    assert complaints(result.stderr)[-1].endswith("not reported unschedulable: too-big")
 
 
 def test_too_little_time_is_a_failure_that_names_pods(podium: Podium) -> None:
-    done = podium("demo", "--nodes", "20", "--pods", "200", "--timeout", "0.01", "--output", "json")
-    assert done.returncode == 1
-    told = json.loads(done.stdout.splitlines()[-1])
-    assert told["bound"] < 200
-    assert re.search(r"Error: \d+ of 200 pods that can fit were not bound within 0.01 s: \w+-\d{5}, ", done.stderr)
+    result = podium("demo", "--nodes", "20", "--pods", "200", "--timeout", "0.01", "--output", "json")
+    assert result.returncode == 1
+    answer = json.loads(result.stdout.splitlines()[-1])
+    assert answer["bound"] < 200
+    assert re.search(r"Error: \d+ of 200 pods that can fit were not bound within 0.01 s: \w+-\d{5}, ", result.stderr)
 
 
 @pytest.mark.parametrize("stage", ["starting", "creating", "binding"])
@@ -138,9 +140,9 @@ def test_an_interrupted_demo_leaves_nothing_behind(start: Start, environment: di
     read_until(demo, [stage])
     children = children_of(demo.pid)
     demo.send_signal(signal.SIGINT)
-    _, said = demo.communicate(timeout=PATIENCE_S)
+    _, log_text = demo.communicate(timeout=PATIENCE_S)
     assert demo.returncode == 130
-    assert complaints(said) == ["Interrupted."]
+    assert complaints(log_text) == ["Interrupted."]
     assert wait_gone(children)
     assert list(Path(environment["TMPDIR"]).iterdir()) == []
 
@@ -160,6 +162,6 @@ def test_a_demo_whose_server_dies_says_so(start: Start) -> None:
     read_until(demo, ["creating pods: 2003"])
     (server,) = children_of(demo.pid)
     os.kill(server, signal.SIGKILL)
-    _, said = demo.communicate(timeout=PATIENCE_S)
+    _, log_text = demo.communicate(timeout=PATIENCE_S)
     assert demo.returncode == 1
-    assert "the demo's API server ended with exit code -9" in said
+    assert "the demo's API server ended with exit code -9" in log_text

@@ -16,19 +16,19 @@ from tests.integration.cli.conftest import Podium, Start, complaints, read_until
 def test_estimate_of_a_running_cluster_names_every_node(start: Start, podium: Podium, tmp_path: Path) -> None:
     kubeconfig = tmp_path / "kubeconfig"
     read_until(start("sandbox", "--nodes", "3", "--write-kubeconfig", kubeconfig), ["Serving on"])
-    asked = ("estimate", "--requests", "cpu=1", "--explain", "--output", "json")
-    done = podium(*asked, "--feature-gates", "ResourceQuotaEstimate=true", "--kubeconfig", kubeconfig)
-    assert complaints(done.stderr) == []
-    answer = json.loads(done.stdout)
+    arguments = ("estimate", "--requests", "cpu=1", "--explain", "--output", "json")
+    result = podium(*arguments, "--feature-gates", "ResourceQuotaEstimate=true", "--kubeconfig", kubeconfig)
+    assert complaints(result.stderr) == []
+    answer = json.loads(result.stdout)
     assert len(answer["nodes"]) == 3
     assert answer["replicas"] == sum(node["replicas"] for node in answer["nodes"]) > 0
 
 
 def test_cluster_that_cannot_be_reached_is_a_plain_message(podium: Podium, tmp_path: Path) -> None:
-    done = podium("estimate", "--kubeconfig", tmp_path / "none")
-    assert done.returncode == 1
-    assert "Traceback" not in done.stderr
-    assert str(tmp_path / "none") in done.stderr
+    result = podium("estimate", "--kubeconfig", tmp_path / "none")
+    assert result.returncode == 1
+    assert "Traceback" not in result.stderr
+    assert str(tmp_path / "none") in result.stderr
 
 
 @pytest.mark.anyio
@@ -45,14 +45,14 @@ async def test_cluster_that_does_not_let_us_in_is_named(podium: Podium, tmp_path
     assert line.endswith("(401 Unauthorized: Unauthorized)")
 
 
-def test_cluster_that_is_not_there_is_told_in_one_line_with_advice(podium: Podium, tmp_path: Path) -> None:
+def test_unreachable_cluster_ends_in_one_line_with_advice(podium: Podium, tmp_path: Path) -> None:
     kubeconfig = tmp_path / "kubeconfig"
     server = f"http://127.0.0.1:{free_ports(1)[0]}"
     kubeconfig.write_text(
         f"{{clusters: [{{name: c, cluster: {{server: '{server}'}}}}], users: [], current-context: c, "
         "contexts: [{name: c, context: {cluster: c, user: u}}]}"
     )
-    done = podium("estimate", "--kubeconfig", kubeconfig)
-    assert (done.returncode, done.stdout) == (1, "")
-    (line,) = done.stderr.splitlines()
+    result = podium("estimate", "--kubeconfig", kubeconfig)
+    assert (result.returncode, result.stdout) == (1, "")
+    (line,) = result.stderr.splitlines()
     assert line.startswith(f"Error: {server}: nothing listens at its address: check that the API server runs")

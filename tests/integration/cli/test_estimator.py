@@ -133,9 +133,9 @@ def test_client_needs_a_certificate_of_the_ca_unless_that_is_skipped(
     unknown = grpc.ssl_channel_credentials(server.certificate)
     served = serve(*_tls(*files, "--grpc-client-ca-file", ca))
     assert served.replicas(known) == REPLICAS
-    with pytest.raises(grpc.RpcError) as refused:
+    with pytest.raises(grpc.RpcError) as error:
         served.replicas(unknown)
-    assert refused.value.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
+    assert error.value.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
     lenient = serve(*_tls(*files, "--grpc-client-ca-file", ca, "--insecure-skip-grpc-client-verify"))
     assert lenient.replicas(unknown) == REPLICAS
 
@@ -158,17 +158,17 @@ def test_health_and_metrics_are_served_over_http(serve: Callable[..., Served]) -
 def test_port_that_is_taken_is_a_plain_message(serve: Callable[..., Served], podium: Podium) -> None:
     port = serve().port
     flags = ("--cluster-name", "m1", "--master", "http://127.0.0.1:1", "--server-port", str(port), *QUIET)
-    done = podium("estimator", "serve", "--bind-address", "127.0.0.1", *flags)
-    assert done.returncode == 1
-    assert f"cannot listen on 127.0.0.1:{port}" in done.stderr
-    assert "Traceback" not in done.stderr
+    result = podium("estimator", "serve", "--bind-address", "127.0.0.1", *flags)
+    assert result.returncode == 1
+    assert f"cannot listen on 127.0.0.1:{port}" in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 def test_port_of_health_that_is_taken_is_a_plain_message(podium: Podium) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         flags = ("--cluster-name", "m1", "--master", "http://127.0.0.1:1", "--server-port", "0", *QUIET)
-        done = podium("estimator", "serve", *flags, "--health-probe-bind-address", f"127.0.0.1:{port}")
-    assert done.returncode == 1
-    assert f"cannot listen on 127.0.0.1 port {port}: " in done.stderr
-    assert "Traceback" not in done.stderr
+        result = podium("estimator", "serve", *flags, "--health-probe-bind-address", f"127.0.0.1:{port}")
+    assert result.returncode == 1
+    assert f"cannot listen on 127.0.0.1 port {port}: " in result.stderr
+    assert "Traceback" not in result.stderr

@@ -98,7 +98,7 @@ def test_control_c_ends_a_question_with_130_wherever_it_is(
     for name, text in {"c.yaml": _CLUSTER, "pod.yaml": _POD}.items():
         (tmp_path / name).write_text(text)
     for module in modules:
-        done = subprocess.run(
+        result = subprocess.run(
             [sys.executable, INTERRUPTED, module, *question],
             cwd=tmp_path,
             env=environment,
@@ -106,8 +106,8 @@ def test_control_c_ends_a_question_with_130_wherever_it_is(
             timeout=PATIENCE_S,
             check=False,
         )
-        assert (done.returncode, done.stdout) == (130, b""), module
-        assert all(line.startswith(b"warning: ") for line in done.stderr.splitlines()), module
+        assert (result.returncode, result.stdout) == (130, b""), module
+        assert all(line.startswith(b"warning: ") for line in result.stderr.splitlines()), module
 
 
 def test_an_answer_that_is_being_printed_is_printed_whole(environment: dict[str, str], tmp_path: Path) -> None:

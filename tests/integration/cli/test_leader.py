@@ -142,11 +142,11 @@ def test_a_pod_is_in_the_namespace_of_the_context_or_where_it_alone_has_the_name
 
 
 def test_the_leader_is_asked_without_any_flag_and_the_nodes_are_judged_by_its_configuration(cluster: Cluster) -> None:
-    shown = lines(cluster.why("big", "-n", "shop"))
-    assert shown[:2] == ["shop/big is pending", "Told by kube-system/podium-0, the running podium that leads"]
-    assert any(line.startswith("It was not scheduled: 0/3 nodes are available: ") for line in shown)
-    assert "Answered by the profile podium of the running podium (kube-system/podium-0)" in shown
-    assert "1 NodeResourcesFit Insufficient cpu: asks for 64, 1.9 free at most (n0) n0" in shown
+    output_lines = lines(cluster.why("big", "-n", "shop"))
+    assert output_lines[:2] == ["shop/big is pending", "Told by kube-system/podium-0, the running podium that leads"]
+    assert any(line.startswith("It was not scheduled: 0/3 nodes are available: ") for line in output_lines)
+    assert "Answered by the profile podium of the running podium (kube-system/podium-0)" in output_lines
+    assert "1 NodeResourcesFit Insufficient cpu: asks for 64, 1.9 free at most (n0) n0" in output_lines
     answer = json.loads(cluster.why("shop/big", "-o", "json").stdout)
     assert (answer["running"]["asked"], answer["running"]["attempts"][0]["name"]) == ("kube-system/podium-0", "big")
     assert answer["scheduler"]["own"]
@@ -155,9 +155,9 @@ def test_the_leader_is_asked_without_any_flag_and_the_nodes_are_judged_by_its_co
 
 def test_a_leader_that_does_not_show_its_configuration_answers_alone(cluster: Cluster) -> None:
     cluster.shows_configuration = False
-    shown = lines(cluster.why("big", "-n", "shop"))
-    assert shown[1] == "Told by kube-system/podium-0, the running podium that leads"
-    assert "2 NodeResourcesFit Insufficient cpu n0, n2" in shown
+    output_lines = lines(cluster.why("big", "-n", "shop"))
+    assert output_lines[1] == "Told by kube-system/podium-0, the running podium that leads"
+    assert "2 NodeResourcesFit Insufficient cpu n0, n2" in output_lines
     answer = json.loads(cluster.why("shop/big", "-o", "json").stdout)
     assert (answer["asked"], answer["attempts"][0]["name"]) == ("kube-system/podium-0", "big")
     assert cluster.why("shop/big", "--exit-code").exit_code == 3
@@ -168,17 +168,19 @@ def test_a_leader_that_does_not_show_its_configuration_answers_alone(cluster: Cl
 
 
 def test_fixes_are_by_the_configuration_of_the_leader(cluster: Cluster) -> None:
-    shown = lines(cluster.why("shop/big", "--fix"))
-    assert "Answered by the profile podium of the running podium (kube-system/podium-0)" in shown
-    assert "lower the request for cpu from 64 to 1900m → n0" in shown
+    output_lines = lines(cluster.why("shop/big", "--fix"))
+    assert "Answered by the profile podium of the running podium (kube-system/podium-0)" in output_lines
+    assert "lower the request for cpu from 64 to 1900m → n0" in output_lines
 
 
-def test_a_pod_that_the_leader_does_not_serve_is_told_so_first(cluster: Cluster) -> None:
-    shown = lines(cluster.why("late"))
-    assert shown[0] == (
+def test_a_pod_that_the_leader_does_not_serve_is_reported_first(cluster: Cluster) -> None:
+    output_lines = lines(cluster.why("late"))
+    assert output_lines[0] == (
         "No profile serves spec.schedulerName podium-bach: nothing schedules it; did you mean podium-batch?"
     )
-    assert shown[1] == "If the pod were for the profile podium-batch of the running podium (kube-system/podium-0):"
+    assert (
+        output_lines[1] == "If the pod were for the profile podium-batch of the running podium (kube-system/podium-0):"
+    )
 
 
 @pytest.mark.parametrize(
@@ -192,10 +194,10 @@ def test_a_pod_that_the_leader_does_not_serve_is_told_so_first(cluster: Cluster)
 )
 def test_without_a_leader_the_answer_names_the_profile_and_why(cluster: Cluster, flags: list[str], said: str) -> None:
     result = cluster.why("shop/big", *flags)
-    shown = " ".join((result.stdout + result.stderr).split())
-    assert said in shown
+    output = " ".join((result.stdout + result.stderr).split())
+    assert said in output
     if result.exit_code != 2:
-        assert "Answered by kube-scheduler's default profile, as " in shown
+        assert "Answered by kube-scheduler's default profile, as " in output
 
 
 @pytest.mark.parametrize(
@@ -209,9 +211,9 @@ def test_without_a_leader_the_answer_names_the_profile_and_why(cluster: Cluster,
 )
 def test_a_leader_that_cannot_be_asked_is_named_with_the_reason(cluster: Cluster, port: int, said: str) -> None:
     cluster.forwarded_to = port
-    shown = " ".join(cluster.why("shop/big").stdout.split())
-    assert "shop/big fits on no node" in shown
-    assert said in shown
+    output = " ".join(cluster.why("shop/big").stdout.split())
+    assert "shop/big fits on no node" in output
+    assert said in output
 
 
 def test_a_pod_that_the_leader_does_not_know_is_judged_anew(cluster: Cluster) -> None:

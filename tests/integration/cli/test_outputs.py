@@ -58,12 +58,12 @@ def _run(command: str, environment: dict[str, str], **streams: object) -> subpro
 
 
 @pytest.mark.parametrize("command", _COMMANDS)
-def test_a_full_disk_is_told_in_one_line(command: str, environment: dict[str, str]) -> None:
+def test_a_full_disk_is_reported_in_one_line(command: str, environment: dict[str, str]) -> None:
     with open("/dev/full", "w") as full:
-        done = _run(_COMMANDS[command], environment, stdout=full, stderr=subprocess.PIPE)
-    assert done.returncode == 1
+        result = _run(_COMMANDS[command], environment, stdout=full, stderr=subprocess.PIPE)
+    assert result.returncode == 1
     # Warnings about the question may come first.
-    assert done.stderr.splitlines()[-1] == "Error: cannot write the output: No space left on device"
+    assert result.stderr.splitlines()[-1] == "Error: cannot write the output: No space left on device"
 
 
 def test_a_full_disk_under_both_streams_ends_a_command_with_1(environment: dict[str, str]) -> None:
@@ -76,10 +76,10 @@ def test_a_reader_that_has_gone_away_ends_a_command_quietly(command: str, enviro
     reader, writer = os.pipe()
     os.close(reader)
     try:
-        done = _run(_COMMANDS[command], environment, stdout=writer, stderr=subprocess.PIPE)
+        result = _run(_COMMANDS[command], environment, stdout=writer, stderr=subprocess.PIPE)
     finally:
         os.close(writer)
-    assert (done.returncode, complaints(done.stderr)) == (1, [])
+    assert (result.returncode, complaints(result.stderr)) == (1, [])
 
 
 def test_half_a_character_of_a_hostile_file_is_written_escaped(environment: dict[str, str]) -> None:
@@ -90,12 +90,12 @@ def test_half_a_character_of_a_hostile_file_is_written_escaped(environment: dict
         "config check config.json",
         "config check config.json -o json",
     ):
-        done = _run(command, environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        assert "Traceback" not in done.stderr
-        assert "ud800" in done.stdout + done.stderr
+        result = _run(command, environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert "Traceback" not in result.stderr
+        assert "ud800" in result.stdout + result.stderr
 
 
-def test_an_input_beyond_the_memory_is_told_in_one_line(environment: dict[str, str]) -> None:
+def test_an_input_beyond_the_memory_is_reported_in_one_line(environment: dict[str, str]) -> None:
     items = ",".join(['{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"},"spec":{"a":[[],[],[],[]]}}'] * 400_000)
     Path("cluster.yaml").write_text(f'{{"apiVersion":"v1","kind":"List","items":[{items}]}}')
 

@@ -26,21 +26,21 @@ def test_nodes_are_planned_for_a_running_cluster_without_karpenter(
     kubeconfig, added = tmp_path / "kubeconfig", tmp_path / "web.yaml"
     added.write_text(WEB)
     read_until(start("sandbox", "--nodes", "3", "--write-kubeconfig", kubeconfig), ["Serving on"])
-    asked = ("plan", "--kubeconfig", kubeconfig, "--add", added, "--output", "json")
-    refused = podium(*asked)
+    arguments = ("plan", "--kubeconfig", kubeconfig, "--add", added, "--output", "json")
+    refused = podium(*arguments)
     assert refused.returncode == 1
     assert "--adopt-nodes" in refused.stderr
-    done = podium(*asked, "--adopt-nodes")
-    assert complaints(done.stderr) == []
-    answer = json.loads(done.stdout)
+    result = podium(*arguments, "--adopt-nodes")
+    assert complaints(result.stderr) == []
+    answer = json.loads(result.stdout)
     placed = sum(len(pods) for pods in answer["existing"].values())
     assert placed > 0
-    assert placed + sum(len(each["pods"]) for each in answer["new_nodes"]) == 9
-    assert json.loads(podium(*asked, "--adopt-nodes").stdout) == answer
+    assert placed + sum(len(new_node["pods"]) for new_node in answer["new_nodes"]) == 9
+    assert json.loads(podium(*arguments, "--adopt-nodes").stdout) == answer
 
 
 def test_cluster_that_cannot_be_reached_is_a_plain_message(podium: Podium, tmp_path: Path) -> None:
-    done = podium("plan", "--kubeconfig", tmp_path / "none")
-    assert done.returncode == 1
-    assert "Traceback" not in done.stderr
-    assert str(tmp_path / "none") in done.stderr
+    result = podium("plan", "--kubeconfig", tmp_path / "none")
+    assert result.returncode == 1
+    assert "Traceback" not in result.stderr
+    assert str(tmp_path / "none") in result.stderr

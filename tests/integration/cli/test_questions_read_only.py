@@ -88,7 +88,7 @@ def test_a_question_reads_what_it_needs_and_writes_nothing(
 
 def test_the_library_loads_a_running_cluster_from_its_kubeconfig(kubeconfig: Path) -> None:
     cluster = podium.Cluster.load(kubeconfig)
-    assert [each.name for each in cluster.nodes] == ["n1"]
+    assert [node.name for node in cluster.nodes] == ["n1"]
     assert cluster.capacity(pod("new", "1", scheduler="default-scheduler")).fits == 1
     assert {method for method, _ in REQUESTS} == {"GET"}
     assert not [path for _, path in REQUESTS if "secret" in path]
@@ -96,7 +96,7 @@ def test_the_library_loads_a_running_cluster_from_its_kubeconfig(kubeconfig: Pat
 
 def test_the_library_loads_a_running_cluster_in_a_notebook(kubeconfig: Path) -> None:
     async def cell() -> list[str]:
-        return [each.metadata.name for each in podium.Cluster.load(str(kubeconfig), context="podium-sandbox").pods]
+        return [pod.metadata.name for pod in podium.Cluster.load(str(kubeconfig), context="podium-sandbox").pods]
 
     assert sorted(anyio.run(cell)) == ["big", "train-0", "tune-0", "web"]
 

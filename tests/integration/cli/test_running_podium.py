@@ -74,28 +74,30 @@ def lines(result: Result) -> list[str]:
     return [" ".join(line.split()) for line in result.stdout.splitlines()]
 
 
-def test_a_bound_pod_is_told_why_it_is_there_and_not_elsewhere(ask: Asking) -> None:
-    shown = lines(ask("web", "--node", "n0"))
-    assert shown[:3] == [
+def test_a_bound_pods_node_is_explained_against_the_others(ask: Asking) -> None:
+    output_lines = lines(ask("web", "--node", "n0"))
+    assert output_lines[:3] == [
         "default/web is on n1",
         "Attempt 1, at 1970-01-01T00:00:01.000000Z, took 1.00 ms: 1 of the 3 nodes fit that it looked at, of 3",
         "It was bound to n1",
     ]
-    assert "n1 170 70 100" in shown
-    assert "n1 beats n2 by 30: Fit +20, Spread +10" in shown
-    assert "1 TaintToleration had taints n0" in shown
-    assert shown[-2:] == ["It does not fit on n0:", "TaintToleration: had taints"]
+    assert "n1 170 70 100" in output_lines
+    assert "n1 beats n2 by 30: Fit +20, Spread +10" in output_lines
+    assert "1 TaintToleration had taints n0" in output_lines
+    assert output_lines[-2:] == ["It does not fit on n0:", "TaintToleration: had taints"]
     assert lines(ask("web", "--node", "n2"))[-1] == "It fits on n2, with a score of 140"
 
 
-def test_a_pending_pod_is_told_what_rejects_it_and_when_it_is_tried_again(ask: Asking) -> None:
+def test_a_pending_pods_rejections_and_next_try_are_shown(ask: Asking) -> None:
     bench = QueueBench(Rejecter("NodeResourcesFit"))
     bench.rejected(pod("big", namespace="shop"), "NodeResourcesFit")
-    shown = lines(ask("big", "-n", "shop", pages=recorder_pages(recorded(), bench)))
-    assert shown[0] == "shop/big is pending"
-    assert shown[1].startswith("It waits in the queue: unschedulable; next try: when an event of NodeResourcesFit")
-    assert shown[3].startswith("It was not scheduled: 0/3 nodes are available: ")
-    assert "2 NodeResourcesFit Insufficient cpu n0, n2" in shown
+    output_lines = lines(ask("big", "-n", "shop", pages=recorder_pages(recorded(), bench)))
+    assert output_lines[0] == "shop/big is pending"
+    assert output_lines[1].startswith(
+        "It waits in the queue: unschedulable; next try: when an event of NodeResourcesFit"
+    )
+    assert output_lines[3].startswith("It was not scheduled: 0/3 nodes are available: ")
+    assert "2 NodeResourcesFit Insufficient cpu n0, n2" in output_lines
     assert ask("shop/big", "--exit-code").exit_code == 3
     assert ask("web", "--exit-code").exit_code == 0
 
@@ -112,7 +114,7 @@ def test_a_pending_pod_is_told_what_rejects_it_in_amounts_and_names(ask: Asking)
     assert "2.5 free" not in ask("web", "--node", "n0", pages=pages).stdout
 
 
-def test_a_pod_that_was_not_tried_and_one_on_a_standby_are_told_so(ask: Asking) -> None:
+def test_a_pod_without_attempts_and_one_on_a_standby_are_reported(ask: Asking) -> None:
     assert lines(ask("new")) == [
         "default/new is pending",
         "It is not in podium's queue: another scheduler may be meant to place it",
@@ -146,7 +148,9 @@ def test_json_has_the_whole_story(ask: Asking) -> None:
         (["web", "--node", "n11"], "there is no node n11; did you mean n1?"),
     ],
 )
-def test_unknown_pods_and_nodes_are_told_with_the_nearest_names(ask: Asking, arguments: list[str], said: str) -> None:
+def test_unknown_pods_and_nodes_are_reported_with_the_nearest_names(
+    ask: Asking, arguments: list[str], said: str
+) -> None:
     result = ask(*arguments)
     assert (result.exit_code, result.stdout) == (1, "")
     assert said in result.stderr
@@ -179,7 +183,7 @@ def test_refusals_say_what_to_do(ask: Asking) -> None:
     assert ask.with_("--insecure-skip-tls-verify", "--token-file", ask.token).exit_code == 0
 
 
-def test_an_address_where_no_podium_answers_is_told_so(ask: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_where_no_podium_answers_is_reported(ask: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
     async def silent(_: web.Request) -> web.Response:
         await anyio.sleep_forever()
         raise AssertionError
@@ -255,6 +259,8 @@ def test_asking_a_running_podium_loads_no_scheduler(ask: Asking) -> None:
         f"main({arguments!r}, standalone_mode=False)\n"
         "print(sorted(sys.modules.keys() & {'numpy', 'podium.engine', 'podium.framework', 'podium.plugins'}))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S, check=True)
-    assert done.stdout.splitlines()[0] == "default/web is on n1"
-    assert done.stdout.splitlines()[-1] == "[]"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S, check=True
+    )
+    assert result.stdout.splitlines()[0] == "default/web is on n1"
+    assert result.stdout.splitlines()[-1] == "[]"

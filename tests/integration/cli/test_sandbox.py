@@ -48,18 +48,18 @@ def test_it_serves_what_its_kubeconfig_says_until_it_is_interrupted(
     assert server.startswith("http://127.0.0.1:")
     assert len(call(f"{server}/api/v1/nodes")["items"]) == 3
     process.send_signal(signal.SIGINT)
-    said, complained = process.communicate(timeout=PATIENCE_S)
+    log_text, complained = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0
-    assert said.endswith("Stopped.\n")
+    assert log_text.endswith("Stopped.\n")
     assert complained == ""
 
 
 def test_a_port_that_is_taken_is_a_plain_message(sandbox: tuple[subprocess.Popen[str], Path], podium: Podium) -> None:
     port = server_of(sandbox[1]).rpartition(":")[2]
-    done = podium("sandbox", "--port", port)
-    assert done.returncode == 1
-    assert f"cannot serve on port {port}" in done.stderr
-    assert "Traceback" not in done.stderr
+    result = podium("sandbox", "--port", port)
+    assert result.returncode == 1
+    assert f"cannot serve on port {port}" in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 def await_pods(server: str, count: int) -> None:

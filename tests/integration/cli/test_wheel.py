@@ -50,8 +50,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
             case ["COPY", "podium", "podium"]:
                 shutil.copytree(ROOT / "podium", source / "podium", ignore=shutil.ignore_patterns("__pycache__"))
             case ["COPY", *files, "./"]:
-                for each in files:
-                    shutil.copy(ROOT / each, source)
+                for file in files:
+                    shutil.copy(ROOT / file, source)
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", source / "dist"]
     subprocess.run(build, cwd=source, env={**os.environ, "PODIUM_COMMIT": _COMMIT}, check=True, capture_output=True)
     (built,) = (source / "dist").iterdir()
@@ -78,14 +78,14 @@ def installed(environment_folder: Path, tmp_path: Path) -> Installed:
     home.mkdir()
     inherited = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "KUBECONFIG")}
 
-    def run(command: str, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    def run(command: str, *arguments: str, **fields: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [environment_folder / "bin" / command, *arguments],
             cwd=home,
             capture_output=True,
             text=True,
             timeout=PATIENCE_S,
-            env={**inherited, "HOME": str(home), **more},
+            env={**inherited, "HOME": str(home), **fields},
             check=False,
         )
 
@@ -93,9 +93,9 @@ def installed(environment_folder: Path, tmp_path: Path) -> Installed:
 
 
 def test_every_command_starts(installed: Installed, environment_folder: Path) -> None:
-    for each in main.list_commands(click.Context(main)):
-        done = installed("podium", each, "--help")
-        assert done.returncode == 0, f"{each}: {done.stderr}"
+    for list_command in main.list_commands(click.Context(main)):
+        done = installed("podium", list_command, "--help")
+        assert done.returncode == 0, f"{list_command}: {done.stderr}"
     where = subprocess.run(
         [environment_folder / "bin" / "python", "-I", "-c", "import podium; print(podium.__file__)"],
         cwd="/",
@@ -106,10 +106,10 @@ def test_every_command_starts(installed: Installed, environment_folder: Path) ->
     assert Path(where.stdout).is_relative_to(environment_folder)
 
 
-def test_it_tells_what_it_was_built_from(installed: Installed) -> None:
-    told = json.loads(installed("podium", "version", "-o", "json").stdout)
-    assert told["commit"] == _COMMIT
-    assert f"podium, version {told['version']}\n" == installed("podium", "--version").stdout
+def test_it_shows_the_commit_it_was_built_from(installed: Installed) -> None:
+    answer = json.loads(installed("podium", "version", "-o", "json").stdout)
+    assert answer["commit"] == _COMMIT
+    assert f"podium, version {answer['version']}\n" == installed("podium", "--version").stdout
 
 
 def test_it_has_the_files_of_its_pages(wheel: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_shell_completes_commands_and_options(installed: Installed, shell: str
 
 
 @pytest.mark.parametrize(("typed", "told"), [("why -f", "default"), ("estimator serve --kubeconfig-dir", "dirnames")])
-def test_bash_is_told_to_complete_files_or_directories(
+def test_bash_completes_files_or_directories(
     environment_folder: Path, installed: Installed, tmp_path: Path, typed: str, told: str
 ) -> None:
     words = ["podium", *typed.split(), "''"]
@@ -153,8 +153,8 @@ def test_bash_is_told_to_complete_files_or_directories(
         f"COMP_WORDS=({' '.join(words)}) COMP_CWORD={len(words) - 1}\n"
         f"_podium_completion {environment_folder}/bin/podium\n"
     )
-    done = subprocess.run(["bash", tmp_path / "complete.sh"], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == [told]
+    result = subprocess.run(["bash", tmp_path / "complete.sh"], capture_output=True, text=True, check=True)
+    assert result.stdout.split() == [told]
 
 
 _AS_ROOT = (

@@ -38,7 +38,7 @@ def client(wire: Wire) -> ApiClient:
     return ApiClient(Dispatcher(wire, LoopClock()), LoopClock())
 
 
-def seen(node: str | None = None, *, uid: str = "uid-web-1") -> dict[str, Any]:
+def pod_answer(node: str | None = None, *, uid: str = "uid-web-1") -> dict[str, Any]:
     metadata = {"uid": uid, "name": "web-1", "namespace": "default"}
     return {"kind": "Pod", "metadata": metadata, "spec": {"nodeName": node, "containers": []}}
 
@@ -99,18 +99,18 @@ async def test_whether_it_is_too_late_is_asked_each_time_that_the_binding_is_abo
 
 @pytest.mark.parametrize("error", [OutcomeUnknown("lost"), InternalError("oops", code=500), Unavailable("x", code=503)])
 async def test_a_binding_in_doubt_that_has_happened_is_a_success(error: ApiError) -> None:
-    wire = Wire(script(error, seen("n1")))
+    wire = Wire(script(error, pod_answer("n1")))
     await client(wire).bind(pod(), "n1")
     assert wire.calls == [BIND, READ]
 
 
 async def test_a_binding_in_doubt_that_has_not_happened_is_made_again() -> None:
-    wire = Wire(script(OutcomeUnknown("lost"), seen(), {}))
+    wire = Wire(script(OutcomeUnknown("lost"), pod_answer(), {}))
     await client(wire).bind(pod(), "n1")
     assert wire.calls == [BIND, READ, BIND]
 
 
-POD_BYTES = json.dumps(seen("n1") | {"apiVersion": "v1"}).encode()
+POD_BYTES = json.dumps(pod_answer("n1") | {"apiVersion": "v1"}).encode()
 FAILURE = b'{"kind":"Status","apiVersion":"v1","status":"Failure","code":409,"reason":"Conflict"}'
 SENSELESS = [
     b"",
@@ -130,19 +130,19 @@ SENSELESS = [
 async def test_a_binding_answered_by_no_status_of_success_is_looked_up_and_made_again_where_it_has_not_happened(
     answer: bytes,
 ) -> None:
-    wire = Wire(script(answer, seen(), {}))
+    wire = Wire(script(answer, pod_answer(), {}))
     await client(wire).bind(pod(), "n1")
     assert wire.calls == [BIND, READ, BIND]
 
 
 async def test_a_binding_that_has_happened_is_a_success_whatever_the_answer_looked_like() -> None:
-    wire = Wire(script(FAILURE, seen("n1")))
+    wire = Wire(script(FAILURE, pod_answer("n1")))
     await client(wire).bind(pod(), "n1")
     assert wire.calls == [BIND, READ]
 
 
 async def test_a_binding_that_only_gets_senseless_answers_fails() -> None:
-    wire = Wire(script(b"", seen(), b"<html>", seen(), b"{}", seen()))
+    wire = Wire(script(b"", pod_answer(), b"<html>", pod_answer(), b"{}", pod_answer()))
     with pytest.raises(Malformed, match="not a Status of success"):
         await client(wire).bind(pod(), "n1")
     assert wire.calls == [BIND, READ] * 3
@@ -158,39 +158,39 @@ async def test_a_binding_that_only_gets_senseless_answers_fails() -> None:
     ids=lambda answer: answer[:60].decode(errors="replace"),
 )
 async def test_a_pod_is_read_again_where_the_answer_is_not_that_pod(answer: bytes) -> None:
-    wire = Wire(script(OutcomeUnknown("lost"), answer, seen("n1")))
+    wire = Wire(script(OutcomeUnknown("lost"), answer, pod_answer("n1")))
     await client(wire).bind(pod(), "n1")
     assert wire.calls == [BIND, READ, READ]
 
 
 async def test_a_pod_that_nests_as_deeply_as_an_api_server_lets_it_can_be_read() -> None:
-    deep = json.dumps(seen("n1")).replace("}", ', "x": ' + "[" * 5_000 + "]" * 5_000 + "}", 1)
+    deep = json.dumps(pod_answer("n1")).replace("}", ', "x": ' + "[" * 5_000 + "]" * 5_000 + "}", 1)
     wire = Wire(script(OutcomeUnknown("lost"), deep.encode()))
     await client(wire).bind(pod(), "n1")
     assert wire.calls == [BIND, READ]
 
 
 async def test_a_conflict_with_ones_own_late_binding_is_a_success() -> None:
-    wire = Wire(script(OutcomeUnknown("lost"), seen(), ALREADY, seen("n1")))
+    wire = Wire(script(OutcomeUnknown("lost"), pod_answer(), ALREADY, pod_answer("n1")))
     await client(wire).bind(pod(), "n1")
     assert wire.calls == [BIND, READ, BIND, READ]
 
 
 async def test_a_conflict_of_another_kind_stays_one() -> None:
     deleted = Conflict("pod web-1 is being deleted", code=409, reason="Conflict")
-    wire = Wire(script(OutcomeUnknown("lost"), seen(), deleted, seen()))
+    wire = Wire(script(OutcomeUnknown("lost"), pod_answer(), deleted, pod_answer()))
     with pytest.raises(Conflict, match="being deleted"):
         await client(wire).bind(pod(), "n1")
 
 
 async def test_a_pod_bound_elsewhere_is_a_conflict() -> None:
-    wire = Wire(script(OutcomeUnknown("lost"), seen("n2")))
+    wire = Wire(script(OutcomeUnknown("lost"), pod_answer("n2")))
     with pytest.raises(Conflict, match='already assigned to node "n2"'):
         await client(wire).bind(pod(), "n1")
 
 
 async def test_another_pod_of_the_same_name_is_a_conflict_wherever_it_is() -> None:
-    wire = Wire(script(OutcomeUnknown("lost"), seen("n1", uid="u2")))
+    wire = Wire(script(OutcomeUnknown("lost"), pod_answer("n1", uid="u2")))
     with pytest.raises(Conflict, match="its uid is u2, not uid-web-1"):
         await client(wire).bind(pod(), "n1")
 
@@ -209,14 +209,16 @@ async def test_the_read_is_tried_again_and_a_pod_that_cannot_be_read_leaves_the_
 
 
 async def test_a_binding_that_keeps_getting_lost_is_given_up_only_after_the_pod_was_read_unbound() -> None:
-    wire = Wire(script(OutcomeUnknown("a"), seen(), OutcomeUnknown("b"), seen(), OutcomeUnknown("c"), seen()))
+    wire = Wire(
+        script(OutcomeUnknown("a"), pod_answer(), OutcomeUnknown("b"), pod_answer(), OutcomeUnknown("c"), pod_answer())
+    )
     with pytest.raises(OutcomeUnknown, match="c"):
         await client(wire).bind(pod(), "n1")
     assert wire.calls == [BIND, READ] * 3
 
 
 async def test_an_error_without_doubt_ends_the_retries() -> None:
-    wire = Wire(script(OutcomeUnknown("a"), seen(), Forbidden("no", code=403)))
+    wire = Wire(script(OutcomeUnknown("a"), pod_answer(), Forbidden("no", code=403)))
     with pytest.raises(Forbidden):
         await client(wire).bind(pod(), "n1")
 

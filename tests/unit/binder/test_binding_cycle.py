@@ -149,7 +149,7 @@ def error_of(outcome: BindOutcome) -> str:
     return outcome.status.message
 
 
-async def test_a_plain_pod_is_permitted_bound_told_and_nothing_else() -> None:
+async def test_a_plain_pod_is_permitted_and_bound_with_one_event_and_no_more() -> None:
     bench = BinderBench()
     outcome = await bench.run(Plugins([Binds("DefaultBinder", bench)]))
     assert outcome.is_bound
@@ -255,7 +255,7 @@ async def test_what_post_bind_raises_changes_nothing() -> None:
     assert [(plugin, point, str(error)) for plugin, point, error in bench.failures] == [("First", "PostBind", "x")]
 
 
-async def test_what_a_plugin_raises_is_told_unless_it_is_the_api_servers_word() -> None:
+async def test_a_plugins_exception_is_reported_unless_it_is_an_api_error() -> None:
     own = BinderBench()
     await own.run(Plugins([Binds("A", own)], [PreBinds("Volumes", own, ValueError("x"))]))
     assert [(plugin, point, str(error)) for plugin, point, error in own.failures] == [("Volumes", "PreBind", "x")]
@@ -510,7 +510,7 @@ async def test_a_preempted_waiting_pod_fails_with_an_error() -> None:
 async def test_pre_bind_begins_after_the_wait() -> None:
     bench = BinderBench()
     plugins = Plugins([Binds("A", bench)], [PreBinds("Volumes", bench)])
-    await run_while(bench, plugins, lambda: [each.allow("Gang") for each in bench.waiting_pods])
+    await run_while(bench, plugins, lambda: [waiting_pod.allow("Gang") for waiting_pod in bench.waiting_pods])
     assert bench.story[:3] == ["nominate n1", "permitted", "Volumes begins"]
 
 

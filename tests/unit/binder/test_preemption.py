@@ -66,7 +66,7 @@ class PreemptionBench(PreemptionObserver):
             nominated_to=lambda name: [each for each in nominated if each.status.nominated_node_name == name],
             activate=lambda each: self.activated.append(f"{each.metadata.name} {self.is_held_back}"),
             is_gated=lambda each: each.uid in self.gated,
-            takes_room=lambda uid: any(each.uid == uid for each in self.pods.values()),
+            takes_room=lambda uid: any(pod.uid == uid for pod in self.pods.values()),
         )
 
     @property
@@ -114,7 +114,7 @@ class PreemptionBench(PreemptionObserver):
         self.victims.append(victims)
 
     @property
-    def noted(self) -> list[str]:
+    def event_notes(self) -> list[str]:
         return sorted(f"{event.regarding.name}: {event.note}" for event in self.events)
 
 
@@ -126,11 +126,11 @@ def note(name: str, *, in_memory: bool = False) -> str:
 # ---------------------------------------------------------------- victims go
 
 
-async def test_a_victim_is_told_why_then_deleted_then_an_event_says_so() -> None:
+async def test_a_victim_gets_a_condition_then_its_delete_then_an_event() -> None:
     bench = PreemptionBench()
     assert await bench.preempt(victim("a", uid="u-a"))
     assert bench.story == ["announceTrue a", "delete a"]
-    assert bench.noted == [note("a")]
+    assert bench.event_notes == [note("a")]
     [condition] = bench.conditions
     assert condition == PodCondition(
         type="DisruptionTarget",
@@ -154,7 +154,7 @@ async def test_all_go_at_once_but_the_last() -> None:
     bench.latency_s = {"delete a": 2.0, "delete b": 1.0}
     assert await bench.preempt(A, B, C)
     assert bench.story[-4:] == ["delete b", "delete a", "announceTrue c", "delete c"]
-    assert bench.noted == [note("a"), note("b"), note("c")]
+    assert bench.event_notes == [note("a"), note("b"), note("c")]
 
 
 async def test_victims_that_are_leaving_already_are_left_alone() -> None:
@@ -172,7 +172,7 @@ async def test_with_all_victims_leaving_there_is_nothing_to_carry_out() -> None:
 
 
 @pytest.mark.parametrize("error", [NotFound("gone", code=404), Invalid("another uid", code=422)])
-async def test_a_victim_that_is_gone_before_it_is_told_is_no_failure_and_no_event(error: ApiError) -> None:
+async def test_a_victim_deleted_before_its_condition_is_no_failure_and_no_event(error: ApiError) -> None:
     bench = PreemptionBench(errors={"announceTrue a": error})
     assert await bench.preempt(A)
     assert (bench.story, bench.events) == ([], [])
@@ -195,7 +195,7 @@ async def test_a_victim_that_waits_on_permit_is_stopped_not_deleted() -> None:
     assert status is not None
     assert (status.code.label, status.message, status.plugin) == ("Error", "preempted", "DefaultPreemption")
     assert bench.story == []
-    assert bench.noted == [note("a", in_memory=True)]
+    assert bench.event_notes == [note("a", in_memory=True)]
 
 
 async def test_a_victim_that_may_go_already_is_deleted() -> None:
@@ -211,7 +211,7 @@ async def test_a_victim_in_pre_bind_is_cancelled_not_deleted() -> None:
     assert await bench.preempt(A)
     assert in_pre_bind.cause == "preempted by DefaultPreemption"
     assert bench.story == []
-    assert bench.noted == [note("a", in_memory=True)]
+    assert bench.event_notes == [note("a", in_memory=True)]
 
 
 async def test_a_victim_past_pre_bind_is_deleted() -> None:
@@ -281,7 +281,7 @@ async def test_what_cannot_be_taken_back_is_left() -> None:
     assert bench.activated == ["urgent False"]
 
 
-async def test_a_victim_that_cannot_be_told_is_not_deleted() -> None:
+async def test_a_victim_without_its_condition_is_not_deleted() -> None:
     bench = PreemptionBench(errors={"announceTrue a": NO})
     assert not await bench.preempt(A)
     assert bench.story == []
@@ -291,7 +291,7 @@ async def test_the_last_victim_is_spared_where_another_cannot_go() -> None:
     bench = PreemptionBench(errors={"delete a": NO})
     assert not await bench.preempt(A, B, C)
     assert sorted(bench.story) == ["announceTrue a", "announceTrue b", "delete b", "take back a"]
-    assert bench.noted == [note("b")]
+    assert bench.event_notes == [note("b")]
 
 
 async def test_a_preemption_that_is_cancelled_holds_nobody_back() -> None:

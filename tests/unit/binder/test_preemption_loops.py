@@ -17,7 +17,7 @@ from tests.builders import pod
 URGENT = pod("urgent", priority=10)
 
 
-def owned(name: str, owner: str) -> Pod:
+def owned_pod(name: str, owner: str) -> Pod:
     made = pod(name)
     references = (OwnerReference(kind="ReplicaSet", name=owner, uid=f"uid-{owner}", controller=True),)
     return msgspec.structs.replace(made, metadata=msgspec.structs.replace(made.metadata, owner_references=references))
@@ -36,12 +36,12 @@ class PreemptionLoopsBench:
 
     def preempt(self, *victims: Pod, by: Pod = URGENT, name: str = "n1") -> None:
         self.loops.begin(by, name, victims)
-        self.pods = [each for each in self.pods if each not in victims]
+        self.pods = [pod for pod in self.pods if pod not in victims]
 
     def again_and_again(self, times: int, *, by: Pod = URGENT, owner: str = "web") -> None:
         """Each victim is followed by another of its owner."""
         for _ in range(times):
-            successor = owned(f"{owner}-{next(self._numbers)}", owner)
+            successor = owned_pod(f"{owner}-{next(self._numbers)}", owner)
             self.pods.append(successor)
             self.preempt(successor, by=by)
 
@@ -109,24 +109,24 @@ def test_who_asked_while_held_back_is_named_once_when_that_is_over(bench: Preemp
 
 def test_victims_that_come_back_beside_preemptors_that_got_their_place_are_no_loop(bench: PreemptionLoopsBench) -> None:
     for number in range(10):
-        preemptor = owned(f"db-{number}", "db")
+        preemptor = owned_pod(f"db-{number}", "db")
         bench.again_and_again(1, by=preemptor)
         bench.pods.append(preemptor)
     assert bench.told == []
 
 
 def test_replicas_that_make_room_one_after_the_other_are_no_loop(bench: PreemptionLoopsBench) -> None:
-    bench.pods = [owned(f"old-{number}", "batch") for number in range(20)]
+    bench.pods = [owned_pod(f"old-{number}", "batch") for number in range(20)]
     for number, victim in enumerate(tuple(bench.pods)):
-        bench.preempt(victim, by=owned(f"new-{number}", "web"))
+        bench.preempt(victim, by=owned_pod(f"new-{number}", "web"))
     assert bench.told == []
 
 
 def test_successors_of_the_preemptor_are_of_the_same_loop(bench: PreemptionLoopsBench) -> None:
     for number in range(LOOP_AT + 1):
-        bench.again_and_again(1, by=owned(f"db-{number}", "db"))
-    assert bench.holds_back(owned("db-7", "db"))
-    assert not bench.holds_back(owned("web-7", "web"))
+        bench.again_and_again(1, by=owned_pod(f"db-{number}", "db"))
+    assert bench.holds_back(owned_pod("db-7", "db"))
+    assert not bench.holds_back(owned_pod("web-7", "web"))
 
 
 def test_a_pod_made_anew_by_hand_is_known_by_its_name(bench: PreemptionLoopsBench) -> None:
@@ -141,7 +141,7 @@ def test_a_pod_made_anew_by_hand_is_known_by_its_name(bench: PreemptionLoopsBenc
 def test_successors_count_whatever_their_names_and_owners(bench: PreemptionLoopsBench, owner: str | None) -> None:
     for number in range(LOOP_AT + 1):
         name = f"web-{number}"
-        successor = pod(name) if owner is None else owned(name, owner.format(number))
+        successor = pod(name) if owner is None else owned_pod(name, owner.format(number))
         bench.pods.append(successor)
         bench.preempt(successor)
     assert bench.holds_back(URGENT)
@@ -152,5 +152,5 @@ def test_what_comes_back_after_a_long_time_or_to_another_node_is_no_loop(bench: 
         bench.again_and_again(1)
         bench.clock.advance(600.0)
     for number in range(10):
-        bench.preempt(owned(f"web-{number}", "web"), name=f"n{number}")
+        bench.preempt(owned_pod(f"web-{number}", "web"), name=f"n{number}")
     assert bench.told == []

@@ -13,10 +13,10 @@ from podium.cli.main import main
 
 def run(*arguments: Any, stdin: str | None = None) -> Result:
     """Run a command; an exception that is not an ending of podium's fails the test."""
-    return CliRunner().invoke(main, [str(each) for each in arguments], input=stdin, catch_exceptions=False)
+    return CliRunner().invoke(main, [str(argument) for argument in arguments], input=stdin, catch_exceptions=False)
 
 
 def written(path: Path, *objects: Any) -> Path:
     """The path of a file with these objects, as documents of YAML."""
-    path.write_text("\n---\n".join(json.dumps(each) for each in objects))
+    path.write_text("\n---\n".join(json.dumps(item) for item in objects))
     return path

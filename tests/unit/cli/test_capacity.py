@@ -38,9 +38,9 @@ def test_text_says_how_many_fit_where_and_what_keeps_the_next_one_off(cluster, w
 
 
 def test_each_node_is_explained(cluster, web):
-    shown = lines(_run("-f", cluster, "--pod", web, "--explain"))
-    assert "n1 a 4 Insufficient cpu" in shown
-    assert "n3 0 node(s) were unschedulable" in shown
+    output_lines = lines(_run("-f", cluster, "--pod", web, "--explain"))
+    assert "n1 a 4 Insufficient cpu" in output_lines
+    assert "n3 0 node(s) were unschedulable" in output_lines
 
 
 def test_last_line_of_json_has_the_number(cluster, web):
@@ -51,19 +51,19 @@ def test_last_line_of_json_has_the_number(cluster, web):
 
 def test_pods_are_counted_alone_or_in_turn(cluster, web, tmp_path):
     large = written(tmp_path / "large.yaml", pod("large", "2"))
-    asked = ("-f", cluster, "--pod", web, "--pod", large, "-o", "json")
-    assert [json.loads(line)["fits"] for line in _run(*asked).stdout.splitlines()] == [6, 3]
-    (line,) = _run(*asked, "--together").stdout.splitlines()
-    assert json.loads(line)["fits"] == sum(each["fits"] for each in json.loads(line)["pods"]) == 5
-    assert lines(_run(*asked[:-2], "--together"))[-1] == "5 pods fit together"
+    arguments = ("-f", cluster, "--pod", web, "--pod", large, "-o", "json")
+    assert [json.loads(line)["fits"] for line in _run(*arguments).stdout.splitlines()] == [6, 3]
+    (line,) = _run(*arguments, "--together").stdout.splitlines()
+    assert json.loads(line)["fits"] == sum(pod["fits"] for pod in json.loads(line)["pods"]) == 5
+    assert lines(_run(*arguments[:-2], "--together"))[-1] == "5 pods fit together"
 
 
 def test_headroom_says_how_large_the_pod_may_be(cluster, web):
     answer = json.loads(_run("-f", cluster, "--pod", web, "--headroom", 3, "-o", "json").stdout)
     assert (answer["fits_as_it_is"], answer["largest"]["cpu"], answer["percent"]) == (True, "2", 200)
-    shown = lines(_run("-f", cluster, "--pod", web, "--headroom", 3))
-    assert shown[0] == "default/web fits 3 times"
-    assert "with up to 2 of cpu, and its other requests as they are, it fits 3 times" in shown
+    output_lines = lines(_run("-f", cluster, "--pod", web, "--headroom", 3))
+    assert output_lines[0] == "default/web fits 3 times"
+    assert "with up to 2 of cpu, and its other requests as they are, it fits 3 times" in output_lines
     impossible = lines(_run("-f", cluster, "--pod", web, "--headroom", 9999))
     assert impossible == ["default/web does not fit 9,999 times", "no size of its requests lets it fit 9,999 times"]
 
@@ -75,10 +75,10 @@ def test_profile_of_the_configuration_decides(cluster, web, tmp_path):
         "profiles: [{schedulerName: podium}, {schedulerName: bold, "
         "plugins: {filter: {disabled: [{name: NodeUnschedulable}]}}}]\n"
     )
-    asked = ("-f", cluster, "--pod", web, "--config", config, "-o", "json")
-    assert json.loads(_run(*asked).stdout)["fits"] == 6
-    assert json.loads(_run(*asked, "--profile", "bold").stdout)["fits"] == 22
-    assert "no profile is named 'x', only bold, podium" in _run(*asked, "--profile", "x").stderr
+    arguments = ("-f", cluster, "--pod", web, "--config", config, "-o", "json")
+    assert json.loads(_run(*arguments).stdout)["fits"] == 6
+    assert json.loads(_run(*arguments, "--profile", "bold").stdout)["fits"] == 22
+    assert "no profile is named 'x', only bold, podium" in _run(*arguments, "--profile", "x").stderr
 
 
 def test_broken_objects_are_named_and_the_rest_is_answered(web, tmp_path):
@@ -90,13 +90,13 @@ def test_broken_objects_are_named_and_the_rest_is_answered(web, tmp_path):
     assert any("Pod default/bad counts in part: spec.priority" in text for text in answer["broken"])
 
 
-def test_exit_status_tells_that_nothing_fits(cluster, tmp_path):
+def test_exit_status_shows_that_nothing_fits(cluster, tmp_path):
     huge = written(tmp_path / "huge.yaml", pod("huge", "99"))
     assert _run("-f", cluster, "--pod", huge).exit_code == 0
     assert _run("-f", cluster, "--pod", huge, "--exit-code").exit_code == 3
 
 
-def test_gated_pod_is_told_so(cluster, tmp_path):
+def test_gated_pod_is_named_as_gated(cluster, tmp_path):
     gated = written(tmp_path / "gated.yaml", pod("web", schedulingGates=[{"name": "hold"}]))
     assert "It would not be tried: waiting for scheduling gates: [hold]" in _run("-f", cluster, "--pod", gated).stdout
 
@@ -116,11 +116,11 @@ def test_bad_command_lines_are_refused(cluster, web, options, status, said):
 
 def test_whole_gangs_are_counted_whose_group_may_be_in_the_pods_file(tmp_path):
     cluster = written(tmp_path / "cluster.yaml", *(node(f"n{index}", "4") for index in range(7)))
-    asked = written(tmp_path / "gang.yaml", group(COSCHEDULING, 3), member(COSCHEDULING, "train"))
-    shown = run("capacity", "-f", cluster, "--pod", asked).stdout
-    assert "2 more whole gangs of 3 pods like default/train fit; pod by pod:" in shown
-    assert "7 more of default/train fit" in shown
-    answer = json.loads(run("capacity", "-f", cluster, "--pod", asked, "-o", "json").stdout)
+    pod_file = written(tmp_path / "gang.yaml", group(COSCHEDULING, 3), member(COSCHEDULING, "train"))
+    output = run("capacity", "-f", cluster, "--pod", pod_file).stdout
+    assert "2 more whole gangs of 3 pods like default/train fit; pod by pod:" in output
+    assert "7 more of default/train fit" in output
+    answer = json.loads(run("capacity", "-f", cluster, "--pod", pod_file, "-o", "json").stdout)
     assert (answer["fits"], answer["gangs"]) == (7, {"gang": "default/train", "size": 3, "fits": 2})
     large = written(tmp_path / "large.yaml", group(COSCHEDULING, 8), member(COSCHEDULING, "train"))
     assert run("capacity", "-f", cluster, "--pod", large, "--exit-code").exit_code == 3

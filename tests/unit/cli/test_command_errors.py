@@ -39,7 +39,7 @@ def test_a_mistake_keeps_its_traceback(error):
 
 def test_what_is_not_written_by_the_end_is_an_error_though_the_command_went_well(monkeypatch, capsys):
     monkeypatch.setattr("sys.stdout", _Full(errno.ENOSPC))
-    with pytest.raises(SystemExit) as ended, report_fatal_errors():
+    with pytest.raises(SystemExit) as error, report_fatal_errors():
         raise SystemExit(0)
-    assert ended.value.code == 1
+    assert error.value.code == 1
     assert capsys.readouterr().err == "Error: cannot write the output: it takes no more\n"

@@ -17,9 +17,9 @@ def options(command: click.Command = main, path: str = "podium") -> Iterator[tup
     for name in command.list_commands(CONTEXT) if isinstance(command, click.Group) else ():
         found = command.get_command(CONTEXT, name)  # type: ignore[attr-defined]
         yield from options(found, f"{path} {name}")
-    for each in command.params:
-        if isinstance(each, click.Option):
-            yield f"{path} {each.opts[-1]}", each
+    for param in command.params:
+        if isinstance(param, click.Option):
+            yield f"{path} {param.opts[-1]}", param
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -178,8 +178,8 @@ def test_names_that_run_takes_only_with_a_flag_are_warned_about(tmp_path):
         file.write_text(head + text)
         result = CliRunner().invoke(main, ["config", "check", str(file), "-o", "json"])
         warnings = json.loads(result.stdout)["warnings"]
-        assert (result.exit_code, [each.partition(":")[0] for each in warnings]) == (0, fields)
-        assert all("--as-default-scheduler" in each for each in warnings)
+        assert (result.exit_code, [warning.partition(":")[0] for warning in warnings]) == (0, fields)
+        assert all("--as-default-scheduler" in warning for warning in warnings)
     # What is effective is kube-scheduler's, whatever `podium run` takes.
     result = CliRunner().invoke(main, ["config", "effective", str(file), "-o", "json"])
     assert json.loads(result.stdout)["effective"]["leaderElection"]["resourceName"] == "kube-scheduler"

@@ -12,11 +12,11 @@ _OWNED = {"ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "n
 
 
 def _cluster(path, *objects):
-    for each in objects:
-        if each["kind"] == "Node":
-            each["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    for item in objects:
+        if item["kind"] == "Node":
+            item["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
     versions = {"NodePool": "karpenter.sh/v1"}
-    return written(path, *({"apiVersion": versions.get(each["kind"], "v1"), **each} for each in objects))
+    return written(path, *({"apiVersion": versions.get(item["kind"], "v1"), **item} for item in objects))
 
 
 @pytest.fixture
@@ -48,19 +48,19 @@ def test_the_commands_come_in_their_order_with_what_they_save(half_empty, types)
     assert (second["reason"], second["nodes"], list(second["moves"])) == ("Underutilized", ["b"], ["default/b"])
     assert plan["hourly_savings"] == pytest.approx(first["hourly_savings"] + second["hourly_savings"])
     assert plan["blockers"]["d"] == ['Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=default/kept)']
-    shown = " ".join(_run("-f", half_empty, "--adopt-nodes", "--catalogue", types).stdout.split())
-    assert "1 a empty nothing 0 0.4000 292.00 " in shown
-    assert "2 nodes can go, 0 to buy in their place; saves" in shown
+    output = " ".join(_run("-f", half_empty, "--adopt-nodes", "--catalogue", types).stdout.split())
+    assert "1 a empty nothing 0 0.4000 292.00 " in output
+    assert "2 nodes can go, 0 to buy in their place; saves" in output
 
 
 def test_without_prices_the_same_nodes_go_and_nothing_is_said_of_money(half_empty, types):
     plan, priced = (_json("-f", half_empty, "--adopt-nodes", *more) for more in ((), ("--catalogue", types)))
     assert (plan["hourly_savings"], plan["monthly_savings"]) == (None, None)
-    assert [each["nodes"] for each in plan["commands"]] == [each["nodes"] for each in priced["commands"]]
-    assert {each[key] for each in plan["commands"] for key in ("hourly_savings", "monthly_savings")} == {None}
-    shown = " ".join(_run("-f", half_empty, "--adopt-nodes").stdout.split())
-    assert "PER HOUR" not in shown
-    assert shown.endswith("0 to buy in their place; what that saves is not known without prices (--catalogue)")
+    assert [command["nodes"] for command in plan["commands"]] == [command["nodes"] for command in priced["commands"]]
+    assert {command[key] for command in plan["commands"] for key in ("hourly_savings", "monthly_savings")} == {None}
+    output = " ".join(_run("-f", half_empty, "--adopt-nodes").stdout.split())
+    assert "PER HOUR" not in output
+    assert output.endswith("0 to buy in their place; what that saves is not known without prices (--catalogue)")
     gone = _json("-f", half_empty, "--adopt-nodes", "--why", "b")
     assert gone["outcome"] == "goes with command 2"
 
@@ -82,7 +82,7 @@ def test_a_replacement_has_no_price_either(tmp_path):
         cluster = _cluster(tmp_path / "c", objects[1], small, objects[2], pod("q", node="small", cpu="3"))
         plan = _json("-f", cluster, "--adopt-nodes", "--rules", rules)
         assert plan["commands"]
-        for bought in (new for each in plan["commands"] for new in each["new_nodes"]):
+        for bought in (new for command in plan["commands"] for new in command["new_nodes"]):
             assert (bought["price"], bought["price_at_worst"], bought["monthly_cost"]) == (None, None, None)
         assert plan["hourly_savings"] is None
 
@@ -103,9 +103,9 @@ def test_a_node_that_is_not_there_is_named_with_those_that_are_nearest(half_empt
 
 
 def test_savings_that_are_too_small_are_left(half_empty, types):
-    asked = ("-f", half_empty, "--adopt-nodes", "--catalogue", types)
-    assert _json(*asked, "--min-savings", "1000")["commands"][1:] == []
-    assert _json(*asked, "--search", "greedy", "--allow-m-to-n")["hourly_savings"] > 0
+    arguments = ("-f", half_empty, "--adopt-nodes", "--catalogue", types)
+    assert _json(*arguments, "--min-savings", "1000")["commands"][1:] == []
+    assert _json(*arguments, "--search", "greedy", "--allow-m-to-n")["hourly_savings"] > 0
 
 
 def test_the_same_bytes_come_of_objects_in_any_order(tmp_path):
@@ -199,12 +199,12 @@ def test_thousands_of_pools_are_no_trouble(tmp_path):
 
 def test_podiums_rules_place_the_pods_of_nodes_that_go(half_empty):
     plan = _json("-f", half_empty, "--adopt-nodes", "--rules", "podium")
-    assert [each["nodes"] for each in plan["commands"]] == [["a"], ["b"]]
+    assert [command["nodes"] for command in plan["commands"]] == [["a"], ["b"]]
     assert plan["commands"][1]["moves"] == {"default/b": "c"}
 
 
 def test_a_waiting_pod_that_fits_is_placed_before_any_node_goes(tmp_path):
     """Podium places it at once, so the node is not empty when the commands are carried out."""
     path = _cluster(tmp_path / "cluster.yaml", node("a", zone="zone-1"), pod("waits", cpu="3", metadata=_OWNED))
-    assert [each["nodes"] for each in _json("-f", path, "--adopt-nodes")["commands"]] == [["a"]]
+    assert [command["nodes"] for command in _json("-f", path, "--adopt-nodes")["commands"]] == [["a"]]
     assert _json("-f", path, "--adopt-nodes", "--rules", "podium")["commands"] == []

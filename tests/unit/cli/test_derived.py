@@ -232,11 +232,11 @@ def test_they_have_as_many_pods_as_they_ask_for(ask, manifest, count):
 @FACES
 @pytest.mark.parametrize("manifest", [SEALED, NODE_POOL, MACHINES, FARM], ids=lambda manifest: manifest["kind"])
 def test_other_kinds_have_no_pods(tmp_path, face, manifest):
-    cluster, asked = written(tmp_path / "c.yaml", *nodes(1)), written(tmp_path / "a.yaml", manifest)
+    cluster, pod_file = written(tmp_path / "c.yaml", *nodes(1)), written(tmp_path / "a.yaml", manifest)
     options = {
-        "what-if": ("--apply", asked),
-        "estimate": ("--workload", asked, "--mode", "accurate"),
-    }.get(face, ("--pod", asked))
+        "what-if": ("--apply", pod_file),
+        "estimate": ("--workload", pod_file, "--mode", "accurate"),
+    }.get(face, ("--pod", pod_file))
     result = run(face, "-f", cluster, *options)
     assert result.exit_code != 0
     assert manifest["kind"] in result.stderr
@@ -247,8 +247,8 @@ def test_other_kinds_have_no_pods(tmp_path, face, manifest):
 @pytest.mark.parametrize("manifest", [SEALED, NODE_POOL, MACHINES], ids=lambda manifest: manifest["kind"])
 def test_other_kinds_beside_a_workload_add_no_pods(tmp_path, manifest):
     cluster = written(tmp_path / "c.yaml", *nodes(1), manifest)
-    asked = written(tmp_path / "a.yaml", workload("Deployment", replicas=2), manifest)
-    answer = json.loads(run("what-if", "-f", cluster, "--apply", asked, "-o", "json").stdout)
+    pod_file = written(tmp_path / "a.yaml", workload("Deployment", replicas=2), manifest)
+    answer = json.loads(run("what-if", "-f", cluster, "--apply", pod_file, "-o", "json").stdout)
     assert len(answer["placed"]) == 2
 
 
@@ -303,11 +303,11 @@ def test_a_node_that_is_added_as_a_fix_runs_daemons(tmp_path):
     big = pod("big", "3", scheduler=SCHEDULER)
     busy = pod("busy", "3", scheduler=SCHEDULER, node="n1", priority=5)
     objects = [node("n1", "4"), big, busy]
-    adding = [each for each in _fixes(tmp_path, *objects) if each == ["add-node"]]
+    adding = [fix for fix in _fixes(tmp_path, *objects) if fix == ["add-node"]]
     assert adding
     assert ["add-node"] not in _fixes(tmp_path, *objects, workload("DaemonSet", "agent", cpu="1500m"))
 
 
 def _fixes(tmp_path, *objects):
     answer = _why(tmp_path, "big", *objects, more=["--fix"])
-    return [[edit["kind"] for edit in each["edits"]] for each in answer["fixes"]]
+    return [[edit["kind"] for edit in fix["edits"]] for fix in answer["fixes"]]

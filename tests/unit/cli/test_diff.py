@@ -22,7 +22,7 @@ def recorded(directory: Path, *nodes: str) -> Path:
     return directory
 
 
-def test_same_decisions_are_told(tmp_path: Path) -> None:
+def test_same_decisions_are_reported(tmp_path: Path) -> None:
     done = run("diff", recorded(tmp_path / "a", "n1", "n2"), recorded(tmp_path / "b", "n1", "n2"))
     assert (done.exit_code, done.output) == (0, "The decisions are the same.\n")
 

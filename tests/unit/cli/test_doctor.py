@@ -31,12 +31,12 @@ def test_one_part_of_podium_is_asked_about_at_a_time():
 def test_the_configuration_is_checked_where_it_counts(tmp_path, options, checks):
     result = run("doctor", *options, "--kubeconfig", tmp_path / "nowhere", "--output", "json")
     assert result.exit_code == 1
-    assert [each["check"] for each in json.loads(result.stdout)["findings"]] == checks
+    assert [finding["check"] for finding in json.loads(result.stdout)["findings"]] == checks
 
 
 def findings(tmp_path, *options):
     result = run("doctor", *options, "--kubeconfig", tmp_path / "nowhere", "--output", "json")
-    return [each for each in json.loads(result.stdout)["findings"] if each["check"] != "credentials"]
+    return [finding for finding in json.loads(result.stdout)["findings"] if finding["check"] != "credentials"]
 
 
 def test_without_a_file_podiums_own_name_is_checked(tmp_path):

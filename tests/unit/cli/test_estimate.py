@@ -69,9 +69,9 @@ def test_accurate_mode_knows_of_ports_and_of_pods_that_wait(tmp_path):
     waiting = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "w"}, "spec": {"containers": [port]}}
     nodes = [{**NODE, "metadata": {"name": f"n{index}"}} for index in range(3)]
     files = ("-f", written(tmp_path / "cluster.yaml", *nodes, waiting))
-    asked = (*files, "--workload", written(tmp_path / "web.yaml", web))
-    assert _run(*asked).output == "12 replicas fit\n"
-    assert _run(*asked, "--mode", "accurate").stdout == "2 replicas fit\n"
+    arguments = (*files, "--workload", written(tmp_path / "web.yaml", web))
+    assert _run(*arguments).output == "12 replicas fit\n"
+    assert _run(*arguments, "--mode", "accurate").stdout == "2 replicas fit\n"
     result = _run(*files, "--mode", "accurate", "--requests", "memory=4Gi")
     assert result.stdout == "5 replicas fit\n"
     assert "warning: the answer depends on services" in result.stderr
@@ -95,30 +95,30 @@ def _modelled(*bounds):
 
 def test_nodes_are_graded_by_the_clusters_models(cluster, tmp_path):
     modelled = _modelled(("0", "2"), ("2", "9223372036854775807"))
-    asked = ("-f", cluster, "--requests", "cpu=1", "--cluster-object", written(tmp_path / "m.yaml", modelled))
-    assert "Nodes by what they have left: 2 of grade 1\n" in _run(*asked).output
-    answer = json.loads(_run(*asked, "--output", "json").output)
+    arguments = ("-f", cluster, "--requests", "cpu=1", "--cluster-object", written(tmp_path / "m.yaml", modelled))
+    assert "Nodes by what they have left: 2 of grade 1\n" in _run(*arguments).output
+    answer = json.loads(_run(*arguments, "--output", "json").output)
     assert answer["allocatable_modelings"] == [{"grade": 0, "count": 0}, {"grade": 1, "count": 2}]
 
 
 def test_models_are_put_in_order_as_by_karmadas_webhook(cluster, tmp_path):
     modelled = _modelled(("1", "2"), ("2", "4"))
     modelled["spec"]["resourceModels"].reverse()
-    asked = ("-f", cluster, "--cluster-object", written(tmp_path / "m.yaml", modelled), "--output", "json")
-    assert json.loads(_run(*asked).output)["allocatable_modelings"] == [
+    arguments = ("-f", cluster, "--cluster-object", written(tmp_path / "m.yaml", modelled), "--output", "json")
+    assert json.loads(_run(*arguments).output)["allocatable_modelings"] == [
         {"grade": 0, "count": 0},
         {"grade": 1, "count": 2},
     ]
 
 
 def test_nodes_are_graded_by_karmadas_own_models_where_the_cluster_has_none(cluster, tmp_path):
-    asked = ("-f", cluster, "--cluster-object", written(tmp_path / "m.yaml", CLUSTER), "--output", "json")
-    graded = json.loads(_run(*asked).output)["allocatable_modelings"]
+    arguments = ("-f", cluster, "--cluster-object", written(tmp_path / "m.yaml", CLUSTER), "--output", "json")
+    graded = json.loads(_run(*arguments).output)["allocatable_modelings"]
     # 8Gi put them there, though 4 cores alone would be of grade 3.
     assert [each["count"] for each in graded] == [0, 2, 0, 0, 0, 0, 0, 0, 0]
 
 
-def test_fault_of_models_is_told_in_upstreams_words(cluster, tmp_path):
+def test_fault_of_models_is_reported_in_upstreams_words(cluster, tmp_path):
     path = written(tmp_path / "m.yaml", _modelled(("0", "2"), ("3", "9223372036854775807")))
     result = _run("-f", cluster, "--cluster-object", path)
     assert result.exit_code == 1
@@ -152,16 +152,16 @@ def test_mistake_is_named(cluster, arguments, text):
     assert text in " ".join(result.output.split())
 
 
-def test_the_status_tells_whether_any_fits_where_that_is_asked_for(cluster):
+def test_the_exit_status_shows_whether_any_fits_with_exit_code(cluster):
     assert _run("-f", cluster, "--requests", "cpu=1", "--exit-code").exit_code == 0
     assert _run("-f", cluster, "--requests", "cpu=99", "--exit-code").exit_code == 3
     assert _run("-f", cluster, "--requests", "cpu=99").exit_code == 0
 
 
 def test_quotas_that_the_files_lack_are_named(tmp_path):
-    asked = ("-f", written(tmp_path / "nodes.yaml", NODE), "--requests", "cpu=1")
-    assert "resourcequotas" in _run(*asked, "--feature-gates", "ResourceQuotaEstimate=true").stderr
-    assert _run(*asked).stderr == ""
+    arguments = ("-f", written(tmp_path / "nodes.yaml", NODE), "--requests", "cpu=1")
+    assert "resourcequotas" in _run(*arguments, "--feature-gates", "ResourceQuotaEstimate=true").stderr
+    assert _run(*arguments).stderr == ""
 
 
 def test_files_without_what_is_needed_are_named(cluster, tmp_path):

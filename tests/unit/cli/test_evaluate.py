@@ -63,8 +63,8 @@ def _rows(result):
 
 
 def test_nodes_with_equal_verdicts_share_a_row_in_a_large_cluster(tmp_path):
-    asked = ("-f", _large(tmp_path), "--pod", written(tmp_path / "p.yaml", pod("web", "3")))
-    rows = _rows(_run(*asked))
+    arguments = ("-f", _large(tmp_path), "--pod", written(tmp_path / "p.yaml", pod("web", "3")))
+    rows = _rows(_run(*arguments))
     assert len(rows) < 30
     assert [row.split()[0] for row in rows if row.startswith("b")] == ["b0", "b1", "b2", "b3", "b4"]
     assert "s0007, s0008, s0009 and 891 more NodeResourcesFit Insufficient cpu" in rows
@@ -72,36 +72,36 @@ def test_nodes_with_equal_verdicts_share_a_row_in_a_large_cluster(tmp_path):
     assert any(
         row.startswith("t1, t2, t3 and 3 more TaintToleration") and "k3:NoSchedule; and 3" in row for row in rows
     ), rows
-    whole = _rows(_run(*asked, "--all"))
+    whole = _rows(_run(*arguments, "--all"))
     assert len(whole) > 1000
     assert "s0999 NodeResourcesFit Insufficient cpu" in whole
-    as_json = json.loads(_run(*asked, "-o", "json").stdout)
+    as_json = json.loads(_run(*arguments, "-o", "json").stdout)
     assert len(as_json["filter"]) == 1000
 
 
 def test_nodes_with_equal_scores_share_a_row_below_the_winner(tmp_path):
-    asked = ("-f", _large(tmp_path), "--pod", written(tmp_path / "p.yaml", pod("web", "1")))
-    rows = _rows(_run(*asked))
+    arguments = ("-f", _large(tmp_path), "--pod", written(tmp_path / "p.yaml", pod("web", "1")))
+    rows = _rows(_run(*arguments))
     fitting = [row for row in rows[1:] if row[:2] in ("b0", "b1", "s0")]
     assert fitting[0].startswith("b0 ")
     assert fitting[1].startswith("b1, b2, b3 and 1 more ")
     assert fitting[2].startswith("s0007, s0008, s0009 and 891 more ")
-    rows = _rows(_run(*asked, "--top", "1"))
+    rows = _rows(_run(*arguments, "--top", "1"))
     assert "and 898 more nodes on 2 more rows: --all shows every node" in rows
     assert "and 6 more nodes on 1 more row: --all shows every node" in rows
 
 
 def test_few_nodes_have_a_row_each_and_a_limit_groups_them(cluster, tmp_path):
     more = written(tmp_path / "more.yaml", *(node(f"m{number}", "4", memory="8Gi") for number in range(4)))
-    asked = ("-f", cluster, "-f", more, "--pod", written(tmp_path / "p.yaml", POD))
-    assert sum(row.startswith("m") for row in _rows(_run(*asked))) == 4
+    arguments = ("-f", cluster, "-f", more, "--pod", written(tmp_path / "p.yaml", POD))
+    assert sum(row.startswith("m") for row in _rows(_run(*arguments))) == 4
     assert any(
         row.startswith(("m1, m2, m3 and 1 more ", "m0, m1, m2 and 1 more "))
-        for row in _rows(_run(*asked, "--top", "3"))
+        for row in _rows(_run(*arguments, "--top", "3"))
     )
 
 
-def test_preemption_is_told_in_words(tmp_path):
+def test_preemption_is_described_in_words(tmp_path):
     running = {**BIG, "metadata": {"name": "low"}, "spec": {**BIG["spec"], "nodeName": "n1"}}
     running["spec"]["containers"] = [{"name": "c", "resources": {"requests": {"cpu": "4"}}}]
     urgent = {**POD, "spec": {**POD["spec"], "priority": 5}}
@@ -109,7 +109,7 @@ def test_preemption_is_told_in_words(tmp_path):
     assert "It would be nominated to n1 after default/low left" in result.output
 
 
-def test_held_back_pod_is_told_so(cluster, tmp_path):
+def test_held_back_pod_is_named_as_held_back(cluster, tmp_path):
     gated = {**POD, "spec": {**POD["spec"], "schedulingGates": [{"name": "hold"}]}}
     result = _run("-f", cluster, "--pod", written(tmp_path / "pod.yaml", gated))
     assert "But it would not be tried yet: waiting for scheduling gates: [hold] (SchedulingGates)" in result.output
@@ -166,7 +166,7 @@ def test_file_without_any_scenario_is_an_error(tmp_path):
 
 
 @pytest.mark.parametrize("form", [json.dumps, lambda pod: json.dumps(pod, indent=1), yaml.safe_dump])
-def test_a_pod_in_the_place_of_scenarios_is_told_how_to_ask(form, tmp_path):
+def test_a_pod_in_the_place_of_scenarios_is_refused_with_advice(form, tmp_path):
     path = tmp_path / "pod.yaml"
     path.write_text(form(POD))
     result = _run(path)
@@ -190,7 +190,7 @@ def test_a_pod_in_the_place_of_scenarios_is_told_how_to_ask(form, tmp_path):
     ],
     ids=["kubeconfig", "configuration"],
 )
-def test_a_file_in_the_wrong_place_is_told_where_it_belongs(arguments, head, flag, cluster, tmp_path):
+def test_a_file_in_the_wrong_place_is_refused_with_its_right_option(arguments, head, flag, cluster, tmp_path):
     paths = {"mistaken": tmp_path / "m", "pod": tmp_path / "p", "cluster": cluster}
     written(paths["mistaken"], head)
     written(paths["pod"], POD)
@@ -200,7 +200,7 @@ def test_a_file_in_the_wrong_place_is_told_where_it_belongs(arguments, head, fla
     assert flag in result.stderr
 
 
-def test_the_status_tells_whether_the_pod_fits_where_that_is_asked_for(cluster, tmp_path):
+def test_the_exit_status_shows_whether_the_pod_fits_with_exit_code(cluster, tmp_path):
     fits, big = written(tmp_path / "pod.yaml", POD), written(tmp_path / "big.yaml", BIG)
     assert _run("-f", cluster, "--pod", fits, "--exit-code").exit_code == 0
     assert _run("-f", cluster, "--pod", big, "--exit-code").exit_code == 3
@@ -209,20 +209,22 @@ def test_the_status_tells_whether_the_pod_fits_where_that_is_asked_for(cluster, 
 
 
 def test_what_the_dump_lacks_is_named_on_standard_error(cluster, tmp_path):
-    asked = ("-f", cluster, "--pod", written(tmp_path / "pod.yaml", POD))
-    result = _run(*asked)
+    arguments = ("-f", cluster, "--pod", written(tmp_path / "pod.yaml", POD))
+    result = _run(*arguments)
     (warning,) = result.stderr.splitlines()
     assert warning.startswith("warning: the answer depends on services, and the files hold none")
     assert "kubectl get services -A -o yaml" in warning
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
-    assert _run(*asked, "-f", written(tmp_path / "s.yaml", service)).stderr == ""
+    assert _run(*arguments, "-f", written(tmp_path / "s.yaml", service)).stderr == ""
 
 
 def test_every_format_says_the_same(cluster, tmp_path):
-    asked = ("-f", cluster, "--pod", written(tmp_path / "pod.yaml", POD))
-    as_json = json.loads(_run(*asked, "-o", "json").stdout)
-    assert yaml.safe_load(_run(*asked, "-o", "yaml").stdout) == as_json
-    assert _run(*asked, "-o", "table").stdout == _run(*asked).stdout == _run(*asked, "--output", "text").stdout
+    arguments = ("-f", cluster, "--pod", written(tmp_path / "pod.yaml", POD))
+    as_json = json.loads(_run(*arguments, "-o", "json").stdout)
+    assert yaml.safe_load(_run(*arguments, "-o", "yaml").stdout) == as_json
+    assert (
+        _run(*arguments, "-o", "table").stdout == _run(*arguments).stdout == _run(*arguments, "--output", "text").stdout
+    )
 
 
 def test_scenarios_may_come_from_standard_input():
@@ -251,7 +253,7 @@ def test_half_a_question_is_a_usage_error(arguments, text):
     assert text in " ".join(result.output.split())
 
 
-def test_without_any_cluster_both_ways_to_give_one_are_told(tmp_path, monkeypatch):
+def test_without_any_cluster_both_ways_to_give_one_are_named(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("KUBECONFIG", raising=False)
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
@@ -262,7 +264,7 @@ def test_without_any_cluster_both_ways_to_give_one_are_told(tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize(("content", "text"), [(None, "this is a directory, not a kubeconfig file"), ("", "is empty")])
-def test_a_kubeconfig_that_is_none_is_told_in_plain_words(content, text, tmp_path):
+def test_a_file_that_is_no_kubeconfig_is_refused_in_plain_words(content, text, tmp_path):
     path = tmp_path / "kubeconfig"
     if content is None:
         path.mkdir()

@@ -34,24 +34,24 @@ QUESTIONS = {
 
 def _lines(folder):
     path = folder / "cluster.jsonl"
-    path.write_text("".join(f"{json.dumps(each)}\n" for each in OBJECTS))
+    path.write_text("".join(f"{json.dumps(item)}\n" for item in OBJECTS))
     return ["-f", path]
 
 
 def _one_after_the_other(folder):
     path = folder / "cluster.json"
-    path.write_text("\n".join(json.dumps(each, indent=2) for each in OBJECTS))
+    path.write_text("\n".join(json.dumps(item, indent=2) for item in OBJECTS))
     return ["-f", path]
 
 
 def _documents(folder):
     path = folder / "cluster.yaml"
-    path.write_text("---\n---\n# nothing\n---\n" + "\n---\n".join(yaml.safe_dump(each) for each in OBJECTS) + "---\n")
+    path.write_text("---\n---\n# nothing\n---\n" + "\n---\n".join(yaml.safe_dump(item) for item in OBJECTS) + "---\n")
     return ["-f", path]
 
 
 def _lists(folder):
-    without_kind = [{name: each[name] for name in ("metadata", "spec", "status")} for each in OBJECTS[:2]]
+    without_kind = [{name: item[name] for name in ("metadata", "spec", "status")} for item in OBJECTS[:2]]
     nodes = {"apiVersion": "v1", "kind": "NodeList", "items": without_kind}
     pods = {"apiVersion": "v1", "kind": "PodList", "items": OBJECTS[3:]}
     inner = {"apiVersion": "v1", "kind": "List", "items": [nodes, POOL]}
@@ -88,7 +88,7 @@ def test_every_question_reads_standard_input(question, tmp_path):
     arguments, is_right = QUESTIONS[question]
     if arguments[-1] == "--pod":
         arguments = (*arguments, written(tmp_path / "asked", ASKED))
-    result = run(*arguments, "-f", "-", "-o", "json", stdin="".join(f"{json.dumps(each)}\n" for each in OBJECTS))
+    result = run(*arguments, "-f", "-", "-o", "json", stdin="".join(f"{json.dumps(item)}\n" for item in OBJECTS))
     assert is_right(json.loads(result.stdout))
 
 
@@ -107,7 +107,7 @@ def test_the_workload_that_is_asked_about_is_read_in_every_form_as_well(question
         assert "default/asked-" in result.stdout
 
 
-def test_capacity_is_told_for_every_workload_of_a_file_or_directory(tmp_path):
+def test_capacity_is_shown_for_every_workload_of_a_file_or_directory(tmp_path):
     folder = tmp_path / "app"
     folder.mkdir()
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}
@@ -187,11 +187,11 @@ def test_a_template_within_a_directory_is_named_and_the_rest_is_answered_only_wh
     folder.mkdir()
     written(folder / "a.yaml", *OBJECTS)
     (folder / "web.yaml").write_text("kind: Pod\nmetadata:\n  name: {{ .Values.name }}\n")
-    asked = written(tmp_path / "p.yaml", ASKED)
-    result = run("evaluate", "-f", folder, "--pod", asked)
+    pod_file = written(tmp_path / "p.yaml", ASKED)
+    result = run("evaluate", "-f", folder, "--pod", pod_file)
     assert result.exit_code == 1
     assert "looks like a template, such as those of Helm" in result.stderr
-    result = run("capacity", "-f", folder, "--pod", asked)
+    result = run("capacity", "-f", folder, "--pod", pod_file)
     assert result.exit_code == 0
     assert "looks like a template, such as those of Helm" in result.stderr
 
@@ -224,7 +224,7 @@ def test_the_configuration_may_be_in_a_config_map_and_on_standard_input(question
     text = json.dumps(document) if is_config_map else CONFIGURATION
     asked = (question, *arguments, "-f", cluster, "-o", "json")
     answers = [run(*asked), run(*asked, "--config", "-", stdin=text)]
-    assert [each.exit_code for each in answers] == [0, 0]
+    assert [answer.exit_code for answer in answers] == [0, 0]
     assert answers[0].stdout != answers[1].stdout
     assert '"n1"' in answers[1].stdout
     path = tmp_path / "config"

@@ -19,7 +19,7 @@ def test_every_command_is_listed_and_explains_itself() -> None:
         assert CliRunner().invoke(main, [command, "--help"]).exit_code == 0
 
 
-def test_the_version_is_told() -> None:
+def test_the_version_is_printed() -> None:
     assert CliRunner().invoke(main, ["--version"]).output == f"podium, version {podium.__version__}\n"
 
 
@@ -57,19 +57,19 @@ def test_checking_a_configuration_loads_no_http_stack() -> None:
         "main(['config', 'defaults'], standalone_mode=False)\n"
         "print(sorted({'aiohttp', 'uvloop', 'kubernetes_asyncio', 'cryptography'} & set(sys.modules)), file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stderr.strip() == "[]"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stderr.strip() == "[]"
 
 
 def _answering(command, name=""):
     """The commands that have `--output`, and those that have none, each by its name."""
     if isinstance(command, click.Group):
-        for each in command.list_commands(click.Context(command)):
-            below = command.get_command(click.Context(command), each)
+        for list_command in command.list_commands(click.Context(command)):
+            below = command.get_command(click.Context(command), list_command)
             assert below is not None
-            yield from _answering(below, f"{name} {each}".strip())
+            yield from _answering(below, f"{name} {list_command}".strip())
     else:
-        yield name, next((each for each in command.params if each.name == "output"), None)
+        yield name, next((param for param in command.params if param.name == "output"), None)
 
 
 def test_every_command_that_answers_has_the_same_formats_under_the_same_option():

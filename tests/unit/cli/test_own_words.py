@@ -60,7 +60,7 @@ VERSIONS = {"NodePool": "karpenter.sh/v1", "NodeClaim": "karpenter.sh/v1", "PodD
 
 
 def _cluster(path: Path, *objects: dict[str, Any]) -> Path:
-    return written(path, *({"apiVersion": VERSIONS.get(each["kind"], "v1"), **each} for each in objects))
+    return written(path, *({"apiVersion": VERSIONS.get(item["kind"], "v1"), **item} for item in objects))
 
 
 def _said(*arguments: object) -> Iterator[str]:
@@ -95,11 +95,11 @@ STAYING = {
 
 @pytest.mark.parametrize("objects", STAYING.values(), ids=STAYING.keys())
 def test_why_a_pod_stays_is_said_in_podiums_words(tmp_path: Path, types: Path, objects: tuple[Any, ...]) -> None:
-    asked = ("plan", "-f", _cluster(tmp_path / "c", *objects), "--catalogue", types, "--rules", "podium")
+    arguments = ("plan", "-f", _cluster(tmp_path / "c", *objects), "--catalogue", types, "--rules", "podium")
     for more in ((), ("--why", "web")):
-        for said in _said(*asked, *more):
+        for said in _said(*arguments, *more):
             assert "default/web" in said
-            assert [each for each in KARPENTERS if each in said] == []
+            assert [karpenter for karpenter in KARPENTERS if karpenter in said] == []
 
 
 @pytest.mark.parametrize(
@@ -112,8 +112,8 @@ def test_why_a_pod_stays_is_said_in_podiums_words(tmp_path: Path, types: Path, o
     ],
 )
 def test_what_is_missing_is_what_is_named(tmp_path: Path, types: Path, name: str, own: str) -> None:
-    asked = ("plan", "-f", _cluster(tmp_path / "c", *STAYING[name]), "--catalogue", types, "--rules", "podium")
-    (stays,) = json.loads(next(_said(*asked)))["unschedulable"]
+    arguments = ("plan", "-f", _cluster(tmp_path / "c", *STAYING[name]), "--catalogue", types, "--rules", "podium")
+    (stays,) = json.loads(next(_said(*arguments)))["unschedulable"]
     assert stays["pools"] == {"pool": own}
 
 
@@ -124,8 +124,8 @@ def test_karpenters_rules_keep_karpenters_words(tmp_path: Path, types: Path) -> 
         ("a pool without types", "NodePool requirements filtered out all compatible"),
         ("a pool of too few", "due to minValues incompatibility"),
     ):
-        asked = ("plan", "-f", _cluster(tmp_path / "c", *STAYING[name]), "--catalogue", types)
-        assert all(words in said for said in _said(*asked))
+        arguments = ("plan", "-f", _cluster(tmp_path / "c", *STAYING[name]), "--catalogue", types)
+        assert all(words in said for said in _said(*arguments))
 
 
 def budget(name: str) -> dict[str, Any]:
@@ -135,20 +135,20 @@ def budget(name: str) -> dict[str, Any]:
     return {"kind": "PodDisruptionBudget", "metadata": metadata, "spec": spec, "status": {"disruptionsAllowed": 0}}
 
 
-def claimed(name: str, **more: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def claimed(name: str, **fields: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """A node of the pool, and its NodeClaim."""
-    found = managed(name, machine=f"machine-{name}", **{"zone": "zone-1", CAPACITY_TYPE: "on-demand"}, **more)
+    found = managed(name, machine=f"machine-{name}", **{"zone": "zone-1", CAPACITY_TYPE: "on-demand"}, **fields)
     found["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
     claim = node_claim(f"claim-{name}", machine=f"machine-{name}")
     claim["metadata"]["labels"] = {**found["metadata"]["labels"]}
     states = ("Launched", "Registered", "Initialized", "Consolidatable")
-    claim["status"]["conditions"] = [{"type": each, "status": "True"} for each in states]
+    claim["status"]["conditions"] = [{"type": state, "status": "True"} for state in states]
     return found, claim
 
 
-def running(name: str, on: str, **more: Any) -> dict[str, Any]:
-    metadata = {**OWNED, **more.pop("metadata", {})}
-    return pod(name, node=on, metadata=metadata, **more)
+def running(name: str, on: str, **fields: Any) -> dict[str, Any]:
+    metadata = {**OWNED, **fields.pop("metadata", {})}
+    return pod(name, node=on, metadata=metadata, **fields)
 
 
 def fleet() -> list[dict[str, Any]]:
@@ -178,8 +178,8 @@ def fleet() -> list[dict[str, Any]]:
 
 def test_why_nodes_stay_is_said_in_podiums_words(tmp_path: Path, types: Path) -> None:
     cluster = _cluster(tmp_path / "c", *fleet())
-    asked = ("consolidate", "-f", cluster, "--catalogue", types, "--rules", "podium")
-    for said in _said(*asked):
+    arguments = ("consolidate", "-f", cluster, "--catalogue", types, "--rules", "podium")
+    for said in _said(*arguments):
         for part in (
             "It belongs to no NodeClaim",
             f"Its annotation {DO_NOT_DISRUPT} keeps it",
@@ -189,8 +189,8 @@ def test_why_nodes_stay_is_said_in_podiums_words(tmp_path: Path, types: Path) ->
             f"It lacks the label {CAPACITY_TYPE}",
         ):
             assert part in said
-        assert [each for each in KARPENTERS if each in said] == []
-    told = " ".join(_said(*asked[:-1], "karpenter"))
+        assert [karpenter for karpenter in KARPENTERS if karpenter in said] == []
+    told = " ".join(_said(*arguments[:-1], "karpenter"))
     for part in ("Node isn't managed by karpenter", "Pdb prevents pod evictions", 'Instance Type \\"odd\\" not found'):
         assert part in told
 
@@ -206,7 +206,7 @@ def test_what_its_pool_forbids_is_said_in_podiums_words(
     tmp_path: Path, types: Path, disruption: dict[str, str], own: str
 ) -> None:
     objects = [node_pool(disruption=disruption), *claimed("n1"), running("one", "n1")]
-    asked = ("consolidate", "-f", _cluster(tmp_path / "c", *objects), "--catalogue", types, "--rules", "podium")
-    for said in _said(*asked):
+    arguments = ("consolidate", "-f", _cluster(tmp_path / "c", *objects), "--catalogue", types, "--rules", "podium")
+    for said in _said(*arguments):
         assert own in said
-        assert [each for each in KARPENTERS if each in said] == []
+        assert [karpenter for karpenter in KARPENTERS if karpenter in said] == []

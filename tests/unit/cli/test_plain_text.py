@@ -23,7 +23,7 @@ class _Terminal(PlainConsole):
         return True
 
 
-def shown(*parts: Any, console: type[PlainConsole] = _Terminal) -> str:
+def output(*parts: Any, console: type[PlainConsole] = _Terminal) -> str:
     """What is printed, without the styles that rich itself adds."""
     out = console(width=120)
     with out.capture() as captured:
@@ -33,19 +33,19 @@ def shown(*parts: Any, console: type[PlainConsole] = _Terminal) -> str:
 
 @pytest.mark.parametrize("console", [PlainConsole, _Terminal])
 def test_strings_are_data(console: type[PlainConsole]) -> None:
-    assert shown(HOSTILE, console=console) == f"{SHOWN}\n"
-    assert shown(plain(HOSTILE, "bold"), console=console) == f"{SHOWN}\n"
+    assert output(HOSTILE, console=console) == f"{SHOWN}\n"
+    assert output(plain(HOSTILE, "bold"), console=console) == f"{SHOWN}\n"
 
 
 def test_titles_and_cells_are_data() -> None:
     table = Table(title=HOSTILE, box=None)
     table.add_column(HOSTILE, justify="right", overflow="fold")
     table.add_row(HOSTILE, style="green")
-    assert [line.strip() for line in shown(table).splitlines()] == [SHOWN] * 3
+    assert [line.strip() for line in output(table).splitlines()] == [SHOWN] * 3
 
 
 def test_what_was_not_escaped_before_is_escaped_at_the_end() -> None:
-    text = shown(Text.assemble(("a\x1b[2J", "bold"), "\u202e\x9b"), Text("own\nlayout"))
+    text = output(Text.assemble(("a\x1b[2J", "bold"), "\u202e\x9b"), Text("own\nlayout"))
     assert text.splitlines() == [r"a\x1b[2J\u202e\x9b own", "layout"]
 
 
@@ -62,7 +62,7 @@ def test_traceback_of_a_defect_quotes_nothing_that_a_terminal_obeys() -> None:
         "version.command.callback = fail\n"
         "main(['version'])\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert "KeyError" in done.stderr
-    assert done.stderr.replace("\n", "").isprintable()
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert "KeyError" in result.stderr
+    assert result.stderr.replace("\n", "").isprintable()

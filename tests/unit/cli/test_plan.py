@@ -71,7 +71,7 @@ def test_a_broken_line_is_named_and_does_not_stop_the_others(tmp_path, line, tex
     path = _written(tmp_path / "cases.jsonl", CATALOGUE, _case("a", pod("web")), line, _case("b"))
     result = _run("--cases", path)
     assert result.exit_code == 1
-    assert [each["id"] for each in _answers(result)] == ["a", "b"]
+    assert [answer["id"] for answer in _answers(result)] == ["a", "b"]
     (said,) = result.stderr.splitlines()
     assert said.startswith(f"Error: {path}:3: {text}")
 
@@ -108,7 +108,7 @@ CORES = "karpenter.kwok.sh/instance-cpu"
 
 
 def _cluster(path, *objects):
-    return written(path, *({"apiVersion": _VERSIONS.get(each["kind"], "v1"), **each} for each in objects))
+    return written(path, *({"apiVersion": _VERSIONS.get(item["kind"], "v1"), **item} for item in objects))
 
 
 def _lines(result):
@@ -212,10 +212,10 @@ def test_workloads_can_be_added(tmp_path, types):
     added = _cluster(tmp_path / "a", _deployment("web", 3, cpu="1500m"), pod("one", cpu="100m", node="n9"))
     agent = _cluster(tmp_path / "d", daemon_set(cpu="200m"))
     answer = _json("-f", cluster, "--catalogue", types, "--add", added, "--add", agent)
-    pods = [name for each in answer["new_nodes"] for name in each["pods"]]
+    pods = [name for new_node in answer["new_nodes"] for name in new_node["pods"]]
     assert sorted(pods) == ["default/one", "default/web-0", "default/web-1", "default/web-2"]
     # The DaemonSet's pod takes its part of every node.
-    asked = sum(milli_value(each["requests"]["cpu"]) for each in answer["new_nodes"])
+    asked = sum(milli_value(new_node["requests"]["cpu"]) for new_node in answer["new_nodes"])
     assert asked == 4600 + 200 * len(answer["new_nodes"])
 
 

@@ -19,7 +19,7 @@ _run = partial(run, "plan")
 
 def _cluster(path: Path, *objects: dict[str, Any]) -> Path:
     versions = {"NodePool": "karpenter.sh/v1"}
-    return written(path, *({"apiVersion": versions.get(each["kind"], "v1"), **each} for each in objects))
+    return written(path, *({"apiVersion": versions.get(item["kind"], "v1"), **item} for item in objects))
 
 
 def _json(*arguments: object) -> Any:
@@ -59,13 +59,13 @@ def gpus(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("rules", ["karpenter", "podium"])
 def test_without_a_catalogue_there_is_no_price(gpus: Path, rules: str) -> None:
-    asked = ("-f", gpus, "--adopt-nodes", "--rules", rules)
-    answer = _json(*asked)
+    arguments = ("-f", gpus, "--adopt-nodes", "--rules", rules)
+    answer = _json(*arguments)
     (bought,) = answer["new_nodes"]
     assert (bought["cheapest_type"], bought["pods"]) == ("p5.48xlarge", ["default/train"])
     assert [bought[key] for key in ("price", "price_at_worst", "monthly_cost")] == [None, None, None]
     assert (answer["hourly_cost"], answer["monthly_cost"]) == (None, None)
-    shown = _text(*asked)
+    shown = _text(*arguments)
     assert not any(each in shown for each in ("PER HOUR", "PER MONTH", "per hour", "per month", "CHEAPEST"))
     assert "1 node to buy for 1 pod " in shown
     assert "No prices: " in shown
@@ -89,12 +89,12 @@ def test_of_types_that_only_partly_are_in_the_catalogue_only_those_have_prices(
     types.write_text(json.dumps([instance_type("m5.large", 2, "8Gi")]))
     more = (pod(f"web-{index}", cpu="1500m", nodeSelector={INSTANCE_TYPE: "m5.large"}) for index in range(2))
     cluster = ("-f", gpus, "-f", _cluster(tmp_path / "more", *more))
-    asked = (*cluster, "--adopt-nodes", "--catalogue", types, "--rules", rules)
-    answer = _json(*asked)
-    prices = {each["cheapest_type"]: each["price"] for each in answer["new_nodes"]}
+    arguments = (*cluster, "--adopt-nodes", "--catalogue", types, "--rules", rules)
+    answer = _json(*arguments)
+    prices = {new_node["cheapest_type"]: new_node["price"] for new_node in answer["new_nodes"]}
     assert prices == {"p5.48xlarge": None, "m5.large": pytest.approx(0.2)}
     assert answer["hourly_cost"] is None
-    assert " ? " in _text(*asked)
+    assert " ? " in _text(*arguments)
 
 
 def test_with_a_catalogue_prices_are_shown_as_before(tmp_path: Path) -> None:
@@ -116,13 +116,13 @@ def test_pods_without_devices_do_not_get_nodes_with_devices(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("rules", ["karpenter", "podium"])
 def test_devices_stand_in_the_table_and_in_the_utilisation(gpus: Path, rules: str) -> None:
-    asked = ("-f", gpus, "--adopt-nodes", "--rules", rules)
-    answer = _json(*asked)
+    arguments = ("-f", gpus, "--adopt-nodes", "--rules", rules)
+    answer = _json(*arguments)
     assert answer["utilisation"]["before"][GPU] == {"requested": "8", "allocatable": "8"}
     assert answer["utilisation"]["after"][GPU] == {"requested": "12", "allocatable": "16"}
     (bought,) = answer["new_nodes"]
     assert (bought["requests"][GPU], bought["allocatable"][GPU]) == ("4", "8")
-    shown = _text(*asked)
+    shown = _text(*arguments)
     assert f"8 {GPU}" in shown
     assert f"{GPU} ████████████████████ 100% of 8 ███████████████░░░░░ 75% of 16" in shown
 

@@ -44,7 +44,7 @@ _COMMANDS = {
 }
 
 
-def _decided(node: str) -> bytes:
+def _decision(node: str) -> bytes:
     return content_of((DECIDED, ("u", "default/web", "Suggested", node, 1, 1, 0, None, ())))
 
 
@@ -66,12 +66,12 @@ def test_plugin_that_only_the_recording_names_never_runs(
 ) -> None:
     named = {"plugins": [reference.format(here=tmp_path)], **({"kind": kind} if kind else {})}
     for name, node in (("one", "n1"), ("two", "n2")):
-        described(tmp_path / name, complete() | named, _decided(node))
-    done = run(*(each.format(one=tmp_path / "one", two=tmp_path / "two") for each in _COMMANDS[command]))
+        described(tmp_path / name, complete() | named, _decision(node))
+    result = run(*(each.format(one=tmp_path / "one", two=tmp_path / "two") for each in _COMMANDS[command]))
     assert not ran.exists()
     if "other.yaml" not in _COMMANDS[command] and not (kind and command != "replay"):
-        assert done.exit_code == 1
-        assert f"--plugin {named['plugins'][0]}" in done.stderr
+        assert result.exit_code == 1
+        assert f"--plugin {named['plugins'][0]}" in result.stderr
 
 
 def test_plugin_of_the_recording_runs_once_the_command_line_names_it(ran: Path, tmp_path: Path) -> None:
@@ -83,15 +83,15 @@ def test_plugin_of_the_recording_runs_once_the_command_line_names_it(ran: Path, 
 def test_configuration_that_needs_another_plugin_says_which_ones_the_recording_names(ran: Path, tmp_path: Path) -> None:
     description = complete() | {"plugins": ["planted:Planted", "other:Other"]}
     description["config"]["profiles"] = [{"plugins": {"score": {"enabled": [{"name": "Other"}]}}}]
-    done = run("replay", described(tmp_path / "one", description), "--plugin", "planted.py:Planted")
-    assert done.exit_code == 1
-    assert "give them with --plugin planted:Planted --plugin other:Other" in done.stderr
+    result = run("replay", described(tmp_path / "one", description), "--plugin", "planted.py:Planted")
+    assert result.exit_code == 1
+    assert "give them with --plugin planted:Planted --plugin other:Other" in result.stderr
     assert ran.exists()
 
 
 def test_command_to_pass_is_quoted_for_a_shell(tmp_path: Path) -> None:
-    done = run("replay", described(tmp_path / "one", complete() | {"plugins": ["a; touch b #:C"]}))
-    assert "--plugin 'a; touch b #:C'" in done.stderr
+    result = run("replay", described(tmp_path / "one", complete() | {"plugins": ["a; touch b #:C"]}))
+    assert "--plugin 'a; touch b #:C'" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -108,18 +108,18 @@ def test_command_to_pass_is_quoted_for_a_shell(tmp_path: Path) -> None:
 def test_options_that_podium_does_not_record_are_refused(options: dict[str, object], tmp_path: Path) -> None:
     description = complete()
     description["options"] |= options
-    done = run("replay", described(tmp_path / "one", description))
-    assert done.exit_code == 1
-    assert "does not say with which options it was made" in done.stderr
+    result = run("replay", described(tmp_path / "one", description))
+    assert result.exit_code == 1
+    assert "does not say with which options it was made" in result.stderr
 
 
 def test_extenders_of_a_recorded_configuration_are_not_asked(tmp_path: Path) -> None:
     description = complete()
     description["config"] = effective(default_configuration())
     description["config"]["extenders"] = [{"urlPrefix": "http://127.0.0.1:1", "filterVerb": "filter"}]
-    done = run("replay", described(tmp_path / "one", description))
-    assert done.exit_code == 1
-    assert "extenders are not asked" in done.stderr
+    result = run("replay", described(tmp_path / "one", description))
+    assert result.exit_code == 1
+    assert "extenders are not asked" in result.stderr
 
 
 _SWEEP = ("sweep", "one", "--grid", "NodeResourcesFit=1", "--workers", "1")
@@ -141,8 +141,8 @@ def test_modules_that_lie_beside_the_recording_are_not_imported(
         (tmp_path / f"{name}.py").write_text(f"open({str(ran)!r}, 'w')")
     environment = os.environ | {"PYTHONPATH": str(Path(podium.__file__).parents[1])}
     asked = [sys.executable, *(part.format(scripts=scripts) for part in start), *command]
-    done = subprocess.run(asked, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    result = subprocess.run(asked, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
     assert not ran.exists()
 
 
@@ -154,6 +154,6 @@ def test_package_that_lies_beside_the_recording_is_not_installed(ran: Path, tmp_
     described(tmp_path / "one", complete())
     environment = os.environ | {"PYTHONPATH": str(Path(podium.__file__).parents[1])}
     command = [sys.executable, "-m", "podium", "replay", "one", "--expect"]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
     assert not ran.exists()

@@ -42,41 +42,41 @@ def complete() -> dict[str, Any]:
 
 
 def test_directory_that_is_no_recording_is_named(tmp_path: Path) -> None:
-    done = run("replay", tmp_path)
-    assert done.exit_code == 1
-    assert f"{tmp_path} holds no recording" in done.output
+    result = run("replay", tmp_path)
+    assert result.exit_code == 1
+    assert f"{tmp_path} holds no recording" in result.output
     (tmp_path / "000001.podium").write_text("kind: Pod")
-    done = run("replay", tmp_path)
-    assert done.exit_code == 1
-    assert "000001.podium is not a segment of a podium recording" in done.output
+    result = run("replay", tmp_path)
+    assert result.exit_code == 1
+    assert "000001.podium is not a segment of a podium recording" in result.output
 
 
 def test_recording_of_another_version_says_which_one_it_needs(tmp_path: Path) -> None:
-    done = run("replay", described(tmp_path, {**complete(), "podium": "0.1.2"}))
-    assert done.exit_code == 1
-    assert "replay it with podium 0.1.2" in done.output
+    result = run("replay", described(tmp_path, {**complete(), "podium": "0.1.2"}))
+    assert result.exit_code == 1
+    assert "replay it with podium 0.1.2" in result.output
 
 
-def test_description_that_lacks_something_is_told(tmp_path: Path) -> None:
+def test_incomplete_description_is_refused(tmp_path: Path) -> None:
     for number, missing in enumerate(("config", "options", "feature_gates")):
         description = complete()
         del description[missing]
-        done = run("replay", described(tmp_path / str(number), description))
-        assert done.exit_code == 1
-        assert f"KeyError('{missing}')" in done.output
+        result = run("replay", described(tmp_path / str(number), description))
+        assert result.exit_code == 1
+        assert f"KeyError('{missing}')" in result.output
 
 
 def test_recording_without_entries_is_no_error(tmp_path: Path) -> None:
-    done = run("replay", described(tmp_path, complete()), "--expect", "-o", "json")
-    assert done.exit_code == 0, done.output
-    assert '"attempts":0' in done.output
+    result = run("replay", described(tmp_path, complete()), "--expect", "-o", "json")
+    assert result.exit_code == 0, result.output
+    assert '"attempts":0' in result.output
 
 
-def test_content_that_is_no_entries_is_told(tmp_path: Path) -> None:
-    done = run("replay", described(tmp_path, complete(), b"what?"))
-    assert done.exit_code == 1
-    assert "cannot be understood" in done.output
-    assert "the 0 attempts before it were replayed" in done.output
+def test_content_that_is_no_entries_is_refused(tmp_path: Path) -> None:
+    result = run("replay", described(tmp_path, complete(), b"what?"))
+    assert result.exit_code == 1
+    assert "cannot be understood" in result.output
+    assert "the 0 attempts before it were replayed" in result.output
 
 
 def test_until_is_a_number_a_duration_or_a_time(tmp_path: Path) -> None:
@@ -84,9 +84,9 @@ def test_until_is_a_number_a_duration_or_a_time(tmp_path: Path) -> None:
     for until in ("5", "10m", "2026-05-04T03:00:00Z", "2026-05-04T03:00:00+02:00"):
         assert run("replay", directory, "--until", until, "--speed", "2.5").exit_code == 0
     for wrong in ("0", "-5", "soon", "2026-05-04T03:00:00", "-10m"):
-        done = run("replay", directory, f"--until={wrong}")
-        assert done.exit_code == 2
-        assert "no duration such as 10m" in done.output
+        result = run("replay", directory, f"--until={wrong}")
+        assert result.exit_code == 2
+        assert "no duration such as 10m" in result.output
 
 
 def test_recording_of_another_commit_that_differs_says_which_one_made_it(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_content_of_another_commit_that_is_not_understood_says_which_one_made_it
     assert "of commit f00d" in told.stderr
 
 
-def test_configuration_that_cannot_be_used_is_told_as_the_recorded_one(tmp_path: Path) -> None:
+def test_unusable_configuration_is_named_as_the_recorded_one(tmp_path: Path) -> None:
     description = complete()
     description["config"]["percentageOfNodesToScore"] = 101
     told = run("replay", str(described(tmp_path, description)))

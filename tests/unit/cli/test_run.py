@@ -277,7 +277,7 @@ def test_the_election_is_as_the_flags_say_whatever_the_file_does(started: Starte
     ],
 )
 @pytest.mark.parametrize("wrapped", [False, True])
-def test_what_stops_the_daemon_is_told_in_a_line_and_ends_it_with_1(
+def test_an_error_that_stops_the_daemon_is_one_line_and_exit_status_1(
     started: Started, error: Exception, wrapped: bool
 ) -> None:
     started.error = ExceptionGroup("outer", [ExceptionGroup("inner", [error])]) if wrapped else error

@@ -16,18 +16,18 @@ ATTEMPT = {
 WHY = {"at": ATTEMPT["at"], "groups": [], "scores": [], "blockers": {}}
 
 
-def shown(capsys, **more):
+def shown(capsys, **fields):
     story = {"pod": "default/p", "bound_to": "", "exists": True, "leader": None, "queue": None, "attempts": [ATTEMPT]}
-    print_story(read_story(json.dumps(story | {"why": WHY} | more)), "")
+    print_story(read_story(json.dumps(story | {"why": WHY} | fields)), "")
     return [line.strip() for line in capsys.readouterr().out.splitlines()]
 
 
-def test_the_gangs_story_is_told_before_the_last_attempt(capsys):
+def test_the_gangs_story_stands_before_the_last_attempt(capsys):
     lines = shown(capsys, gang={"text": ["It is a member of the gang default/train", "1 more must get a node"]})
     assert lines[2:4] == ["It is a member of the gang default/train", "1 more must get a node"]
 
 
-def test_missing_devices_are_told_after_what_the_attempt_found(capsys):
+def test_missing_devices_stand_after_the_findings_of_the_attempt(capsys):
     reason, detail = "request gpu asks for 2 devices: 2 of 2 match, 1 taken", "gpu-1: taken by claim default/train"
     group = {"reasons": [reason], "count": 1, "examples": ["n1"], "nodes": {"n1": {"details": [detail]}}}
     lines = shown(capsys, devices=[group])
@@ -35,5 +35,5 @@ def test_missing_devices_are_told_after_what_the_attempt_found(capsys):
     assert lines[at + 1 : at + 4] == ["n1:", reason, f"n1: {detail}"]
 
 
-def test_an_older_podium_tells_neither(capsys):
+def test_the_answer_of_an_older_podium_has_neither(capsys):
     assert not any("gang" in line or "devices" in line for line in shown(capsys))

@@ -7,11 +7,11 @@ import podium
 from podium.cli.main import main
 
 
-def test_version_and_python_are_told_to_people_and_programs() -> None:
-    told = json.loads(CliRunner().invoke(main, ["version", "-o", "json"]).output)
-    assert (told["version"], told["python"]) == (podium.__version__, platform.python_version())
-    shown = CliRunner().invoke(main, ["version"]).output
-    assert f"version:  {podium.__version__}\n" in shown
+def test_version_and_python_are_printed_for_people_and_programs() -> None:
+    answer = json.loads(CliRunner().invoke(main, ["version", "-o", "json"]).output)
+    assert (answer["version"], answer["python"]) == (podium.__version__, platform.python_version())
+    output = CliRunner().invoke(main, ["version"]).output
+    assert f"version:  {podium.__version__}\n" in output
 
 
 def test_without_a_repository_and_a_build_no_commit_is_claimed(tmp_path, monkeypatch) -> None:

@@ -28,12 +28,12 @@ def lines(result):
     return [" ".join(line.split()) for line in result.stdout.splitlines()]
 
 
-def test_drain_is_told_in_words(cluster):
-    shown = lines(_run("-f", cluster, "--drain", "n1"))
-    assert shown[:4] == ["after: drain n1", "1 pod(s) move:", "default/web-0: n1 → n2", "1 pod(s) are pending:"]
-    assert shown[4].startswith("default/big-0 (was on n1): 0/2 nodes are available: ")
-    assert "a cpu 100.0 0.0" in shown
-    assert "b cpu 0.0 50.0" in shown
+def test_drain_is_described_in_words(cluster):
+    output_lines = lines(_run("-f", cluster, "--drain", "n1"))
+    assert output_lines[:4] == ["after: drain n1", "1 pod(s) move:", "default/web-0: n1 → n2", "1 pod(s) are pending:"]
+    assert output_lines[4].startswith("default/big-0 (was on n1): 0/2 nodes are available: ")
+    assert "a cpu 100.0 0.0" in output_lines
+    assert "b cpu 0.0 50.0" in output_lines
 
 
 def test_steps_are_carried_out_in_the_order_given(cluster):

@@ -30,7 +30,7 @@ def shown(capsys):
     return lines
 
 
-def test_nothing_changed_is_told_by_the_steps_alone(shown):
+def test_an_outcome_without_changes_shows_the_steps_alone(shown):
     assert shown()[0] == "after: drain n1, then scale"
     assert not any("pod(s)" in line for line in shown())
 
@@ -87,7 +87,7 @@ def test_usage_is_shown_by_zone_with_a_dash_for_what_was_not_there(shown):
     assert "b cpu – 100.0" in lines
 
 
-def test_the_spread_of_changed_workloads_is_told(shown):
+def test_the_spread_of_changed_workloads_is_shown(shown):
     lines = shown(spread={"default/ReplicaSet/web": (Spread({"a": 1}, 1), Spread({"a": 1, "b": 1}, 2))})
     assert lines[-2:] == [
         "spread of workloads that changed:",

@@ -34,22 +34,22 @@ def lines(result):
     return [" ".join(line.split()) for line in result.stdout.splitlines()]
 
 
-def test_pending_pod_is_told_every_blocker_of_every_node(cluster):
-    shown = lines(_run("web", "-f", cluster))
-    assert shown[0].startswith("default/web fits on no node: 0/3 nodes are available: 1 Insufficient cpu, ")
-    assert "2 TaintToleration node(s) had untolerated taint(s) (team=a:NoSchedule) n2, n3" in shown
-    assert "1 NodeUnschedulable node(s) were unschedulable n3" in shown
-    assert "2 nodes are one edit away: n1, n2" in shown
-    assert shown[-1].startswith("Preemption does not help: ")
+def test_a_pending_pods_blockers_are_shown_for_every_node(cluster):
+    output_lines = lines(_run("web", "-f", cluster))
+    assert output_lines[0].startswith("default/web fits on no node: 0/3 nodes are available: 1 Insufficient cpu, ")
+    assert "2 TaintToleration node(s) had untolerated taint(s) (team=a:NoSchedule) n2, n3" in output_lines
+    assert "1 NodeUnschedulable node(s) were unschedulable n3" in output_lines
+    assert "2 nodes are one edit away: n1, n2" in output_lines
+    assert output_lines[-1].startswith("Preemption does not help: ")
 
 
 def test_fixes_are_shown_with_their_patches(cluster):
-    shown = lines(_run("web", "-f", cluster, "--fix"))
-    at = shown.index("default/web fits after one edit")
-    assert shown[at + 1] == "tolerate the taint team=a:NoSchedule → n2"
-    assert shown[at + 2].startswith('Pod web: [{"op":"add","path":"/spec/tolerations","value":[{"key":"team"')
-    assert "evict default/full from n1 → n1" in shown
-    assert "add a node like n1 → n1-like-1" in shown
+    output_lines = lines(_run("web", "-f", cluster, "--fix"))
+    at = output_lines.index("default/web fits after one edit")
+    assert output_lines[at + 1] == "tolerate the taint team=a:NoSchedule → n2"
+    assert output_lines[at + 2].startswith('Pod web: [{"op":"add","path":"/spec/tolerations","value":[{"key":"team"')
+    assert "evict default/full from n1 → n1" in output_lines
+    assert "add a node like n1 → n1-like-1" in output_lines
 
 
 def test_pod_that_fits_needs_no_edit(cluster):
@@ -58,7 +58,7 @@ def test_pod_that_fits_needs_no_edit(cluster):
     assert (answer["fits"], answer["fixes"]) == (True, [])
 
 
-def test_pod_that_nothing_helps_is_told_so(cluster, tmp_path):
+def test_a_pod_without_a_fix_says_so(cluster, tmp_path):
     config = tmp_path / "config.yaml"
     config.write_text(
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -77,25 +77,25 @@ def test_json_has_everything(cluster):
     assert answer["blockers"]["n1"][0]["detail"] == "asks for 1 cpu, 0 left"
     assert answer["groups"][0]["count"] == 2
     assert answer["fixes"][0]["edits"][0]["kind"] == "tolerate-taint"
-    assert all(each["minimum"] for each in answer["fixes"])
+    assert all(fix["minimum"] for fix in answer["fixes"])
     assert not answer["fits"]
 
 
-def test_bound_pod_is_told_why_it_is_there_and_not_elsewhere(tmp_path):
+def test_a_bound_pods_node_is_explained_against_the_others(tmp_path):
     nodes = node("n1", "4"), node("n2", "8"), node("n3", unschedulable=True)
     cluster = written(tmp_path / "cluster.yaml", *nodes, pod("web", "1", node="n2"))
-    shown = lines(_run("web", "-f", cluster, "--node", "n3"))
-    assert shown[0] == "default/web is on n2. If it were pending now, it would go to n2"
-    assert any(line.startswith("NODE TOTAL ") for line in shown)
-    assert any(line.startswith("n2 beats n1 by ") for line in shown)
-    assert "It does not fit on n3:" in shown
-    assert "NodeUnschedulable: node(s) were unschedulable" in shown
+    output_lines = lines(_run("web", "-f", cluster, "--node", "n3"))
+    assert output_lines[0] == "default/web is on n2. If it were pending now, it would go to n2"
+    assert any(line.startswith("NODE TOTAL ") for line in output_lines)
+    assert any(line.startswith("n2 beats n1 by ") for line in output_lines)
+    assert "It does not fit on n3:" in output_lines
+    assert "NodeUnschedulable: node(s) were unschedulable" in output_lines
     assert "It fits on n1, which is number 2 of 2" in lines(_run("web", "-f", cluster, "--node", "n1"))
     answer = json.loads(_run("web", "-f", cluster, "-o", "json").stdout)
-    assert (answer["bound_to"], [each["node"] for each in answer["scores"]]) == ("n2", ["n2", "n1"])
+    assert (answer["bound_to"], [score["node"] for score in answer["scores"]]) == ("n2", ["n2", "n1"])
 
 
-def test_unknown_pods_and_nodes_are_told_with_the_nearest_names(cluster):
+def test_unknown_pods_and_nodes_are_reported_with_the_nearest_names(cluster):
     result = _run("wed", "-f", cluster)
     assert (result.exit_code, result.stdout) == (1, "")
     assert "there is no pod default/wed; did you mean default/web?" in result.stderr
@@ -103,15 +103,15 @@ def test_unknown_pods_and_nodes_are_told_with_the_nearest_names(cluster):
     assert (result.exit_code, "there is no node n22; did you mean n2?" in result.stderr) == (1, True)
 
 
-def test_exit_status_tells_that_the_pod_fits_nowhere(cluster):
+def test_exit_status_shows_that_the_pod_fits_nowhere(cluster):
     assert _run("web", "-f", cluster, "--exit-code").exit_code == 3
     assert _run("full", "-f", cluster, "--exit-code").exit_code == 0
 
 
-def test_gated_pod_is_told_so(tmp_path):
+def test_gated_pod_is_named_as_gated(tmp_path):
     gated = pod("web", schedulingGates=[{"name": "hold"}])
-    shown = lines(_run("web", "-f", written(tmp_path / "c.yaml", NODES[0], gated)))
-    assert "It would not be tried yet: waiting for scheduling gates: [hold] (SchedulingGates)" in shown
+    output_lines = lines(_run("web", "-f", written(tmp_path / "c.yaml", NODES[0], gated)))
+    assert "It would not be tried yet: waiting for scheduling gates: [hold] (SchedulingGates)" in output_lines
 
 
 def test_recorded_scenarios_are_answered_a_line_each(tmp_path):
@@ -121,7 +121,7 @@ def test_recorded_scenarios_are_answered_a_line_each(tmp_path):
         {"id": "b", "objects": [NODES[0]], "pod": pod("web", "1", scheduler=None)},
         {"id": "c", "objects": [NODES[0]], "pod": pod("web", "1", scheduler="x")},
     ]
-    packed.write_bytes(gzip.compress("\n".join(json.dumps(each) for each in cases).encode() + b"\nnonsense"))
+    packed.write_bytes(gzip.compress("\n".join(json.dumps(case) for case in cases).encode() + b"\nnonsense"))
     first, second, third, last = (
         json.loads(line) for line in _run("--cases", packed, "--fix", "--output", "jsonl").stdout.splitlines()
     )
@@ -154,17 +154,17 @@ def configured(tmp_path, *names):
         ("volcano", "No pod of spec.schedulerName volcano is on a node: nothing here shows that such a scheduler runs"),
     ],
 )
-def test_a_scheduler_that_nothing_shows_to_run_is_told_first(tmp_path, name, first):
-    shown = lines(_run("web", "-f", written(tmp_path / "c.yaml", NODES[0], pod("web", "1", scheduler=name))))
-    assert shown[0].startswith(first)
-    assert shown[1].startswith("If the pod were for kube-scheduler's default profile")
+def test_a_scheduler_without_a_sign_of_life_is_named_first(tmp_path, name, first):
+    output_lines = lines(_run("web", "-f", written(tmp_path / "c.yaml", NODES[0], pod("web", "1", scheduler=name))))
+    assert output_lines[0].startswith(first)
+    assert output_lines[1].startswith("If the pod were for kube-scheduler's default profile")
 
 
 def test_a_scheduler_whose_pods_are_on_nodes_runs(tmp_path):
     pods = pod("web", "1", scheduler="podum"), pod("old", "1", scheduler="podum", node="n1")
-    shown = lines(_run("web", "-f", written(tmp_path / "c.yaml", NODES[0], *pods)))
-    assert shown[0].startswith("default/web fits on 1 of 1 nodes")
-    assert shown[1].startswith("Answered by kube-scheduler's default profile, as nothing says which one is used")
+    output_lines = lines(_run("web", "-f", written(tmp_path / "c.yaml", NODES[0], *pods)))
+    assert output_lines[0].startswith("default/web fits on 1 of 1 nodes")
+    assert output_lines[1].startswith("Answered by kube-scheduler's default profile, as nothing says which one is used")
 
 
 @pytest.mark.parametrize(
@@ -176,13 +176,13 @@ def test_a_scheduler_whose_pods_are_on_nodes_runs(tmp_path):
         ("volcano", "No profile serves spec.schedulerName volcano: nothing schedules it, unless another scheduler "),
     ],
 )
-def test_a_pod_of_no_profile_of_the_configuration_is_told_so_first(tmp_path, name, first):
+def test_a_pod_without_a_profile_in_the_configuration_is_reported_first(tmp_path, name, first):
     pods = pod("web", "1", scheduler=name), pod("old", "1", scheduler="batch", node="n1")
     cluster = written(tmp_path / "c.yaml", NODES[0], *pods)
     config = configured(tmp_path, "podium", "spread")
-    shown = lines(_run("web", "-f", cluster, "--config", config))
-    assert shown[0].startswith(first)
-    assert f" If the pod were for the profile podium of {config}: " in " ".join(shown)
+    output_lines = lines(_run("web", "-f", cluster, "--config", config))
+    assert output_lines[0].startswith(first)
+    assert f" If the pod were for the profile podium of {config}: " in " ".join(output_lines)
     answer = json.loads(_run("web", "-f", cluster, "--config", config, "-o", "json").stdout)
     assert (answer["scheduler"]["name"], answer["scheduler"]["own"]) == (name, False)
     assert answer["scheduler"].get("meant") == ("podium" if name == "podum" else None)
@@ -213,13 +213,13 @@ def test_a_condition_that_says_the_same_is_not_repeated(tmp_path):
 def test_a_condition_that_says_something_else_is_shown_with_the_reason(tmp_path):
     said = "0/7 nodes are available: 7 Insufficient memory."
     cluster = written(tmp_path / "c.yaml", NODES[0], conditioned(said))
-    shown = lines(_run("web", "-f", cluster, "--config", configured(tmp_path, "podium")))
-    assert f"Its PodScheduled condition says: Unschedulable: {said}" in shown
-    assert "They differ because it counts 7 nodes, and there are 1 now" in shown
-    shown = lines(_run("web", "-f", cluster))
+    output_lines = lines(_run("web", "-f", cluster, "--config", configured(tmp_path, "podium")))
+    assert f"Its PodScheduled condition says: Unschedulable: {said}" in output_lines
+    assert "They differ because it counts 7 nodes, and there are 1 now" in output_lines
+    output_lines = lines(_run("web", "-f", cluster))
     assert any(
         line.startswith("They differ because it is by the scheduler podium, whose profile is not known here; ")
-        for line in shown
+        for line in output_lines
     )
     answer = json.loads(_run("web", "-f", cluster, "-o", "json").stdout)
     assert answer["condition"]["message"] == said
@@ -241,18 +241,18 @@ def claims(*names):
     return [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
 
 
-def test_what_is_missing_is_told_with_the_most_that_a_node_has(tmp_path):
+def test_missing_resources_are_shown_with_the_most_that_a_node_has(tmp_path):
     nodes = node("n1", "2"), node("n7", "3")
     used = pod("used", "500m", node="n7")
-    shown = lines(_run("web", "-f", written(tmp_path / "c.yaml", *nodes, used, pod("web", "3"))))
-    assert "2 NodeResourcesFit Insufficient cpu: asks for 3, 2.5 free at most (n7) n1, n7" in shown
+    output_lines = lines(_run("web", "-f", written(tmp_path / "c.yaml", *nodes, used, pod("web", "3"))))
+    assert "2 NodeResourcesFit Insufficient cpu: asks for 3, 2.5 free at most (n7) n1, n7" in output_lines
     huge = pod("web", "3", memory="100Gi")
-    shown = lines(_run("web", "-f", written(tmp_path / "c.yaml", *nodes, used, huge)))
+    output_lines = lines(_run("web", "-f", written(tmp_path / "c.yaml", *nodes, used, huge)))
     text = "asks for 3 cpu, 2.5 free at most (n7); asks for 100Gi memory, 64Gi free at most (n1)"
-    assert any(text in line for line in shown), shown
+    assert any(text in line for line in output_lines), output_lines
     full = node("n1", pods="1")
-    shown = lines(_run("web", "-f", written(tmp_path / "c.yaml", full, pod("a", node="n1"), pod("web", "1"))))
-    assert "1 NodeResourcesFit Too many pods: takes 1 pods at most (n1) n1" in shown
+    output_lines = lines(_run("web", "-f", written(tmp_path / "c.yaml", full, pod("a", node="n1"), pod("web", "1"))))
+    assert "1 NodeResourcesFit Too many pods: takes 1 pods at most (n1) n1" in output_lines
 
 
 def near(app, key="kubernetes.io/hostname"):
@@ -279,9 +279,11 @@ def test_what_is_in_the_way_is_named(tmp_path, fields, named):
     unprovided = {**STORAGE, "provisioner": "kubernetes.io/no-provisioner"}
     claim = {**CLAIM, "spec": {**CLAIM["spec"], "resources": {"requests": {"storage": "1Gi"}}}}
     cluster = written(tmp_path / "c.yaml", NODES[0], old, unprovided, claim, pod("web", "1", **fields))
-    shown = lines(_run("web", "-f", cluster))
-    assert any(named in line for line in shown), shown
-    details = [each.get("detail", "") for each in json.loads(_run("web", "-f", cluster, "-o", "json").stdout)["groups"]]
+    output_lines = lines(_run("web", "-f", cluster))
+    assert any(named in line for line in output_lines), output_lines
+    details = [
+        group.get("detail", "") for group in json.loads(_run("web", "-f", cluster, "-o", "json").stdout)["groups"]
+    ]
     assert any(detail in named or named in detail for detail in details)
 
 
@@ -292,14 +294,14 @@ def test_what_is_in_the_way_is_named(tmp_path, fields, named):
         ("ResourceClaim", {"resourceClaims": [{"name": "gpu", "resourceClaimName": "data"}]}),
     ],
 )
-def test_a_missing_claim_is_told_once_with_its_fix(tmp_path, kind, spec):
+def test_a_missing_claim_is_shown_once_with_its_fix(tmp_path, kind, spec):
     other = {"apiVersion": API_VERSIONS[kind], "kind": kind, "metadata": {"name": "other"}, "spec": {}}
     cluster = written(tmp_path / "c.yaml", *NODES, other, pod("web", "1", **spec))
     result = _run("web", "-f", cluster, "--fix")
-    shown = lines(result)
-    assert shown[0] == f"default/web fits on no node: the {kind} default/data does not exist: create it"
-    assert f"create the {kind} default/data → n1" in shown
-    assert "1 node is one edit away: n1" in shown
+    output_lines = lines(result)
+    assert output_lines[0] == f"default/web fits on no node: the {kind} default/data does not exist: create it"
+    assert f"create the {kind} default/data → n1" in output_lines
+    assert "1 node is one edit away: n1" in output_lines
     assert result.stdout.count("default/data") == 2
     assert "not found" not in result.stdout
     (fix, *_) = json.loads(_run("web", "-f", cluster, "--fix", "-o", "json").stdout)["fixes"]
@@ -308,8 +310,10 @@ def test_a_missing_claim_is_told_once_with_its_fix(tmp_path, kind, spec):
 
 
 def test_a_claim_of_a_kind_that_the_files_lack_may_exist(tmp_path):
-    shown = lines(_run("web", "-f", written(tmp_path / "c.yaml", NODES[0], pod("web", "1", volumes=claims("data")))))
-    assert "default/data does not exist in the files, which hold no object of this kind: create it" in shown[0]
+    output_lines = lines(
+        _run("web", "-f", written(tmp_path / "c.yaml", NODES[0], pod("web", "1", volumes=claims("data"))))
+    )
+    assert "default/data does not exist in the files, which hold no object of this kind: create it" in output_lines[0]
 
 
 def test_two_missing_claims_are_created_together(tmp_path):
@@ -334,21 +338,21 @@ def ending(name, cpu, **fields):
 
 def test_a_nominated_pod_waits_for_its_victims(tmp_path):
     web = pod("web", "4", priority=10, status={"nominatedNodeName": "n1"})
-    shown = lines(_run("web", "-f", written(tmp_path / "c.yaml", NODES[0], ending("low", "1"), web), "--fix"))
+    output_lines = lines(_run("web", "-f", written(tmp_path / "c.yaml", NODES[0], ending("low", "1"), web), "--fix"))
     waits = "It is nominated to n1, and waits for its victims there to end: default/low (since 2026-01-01T00:00:00Z)"
-    assert waits in shown
-    assert not any(line.startswith(("Preemption", "evict")) for line in shown)
+    assert waits in output_lines
+    assert not any(line.startswith(("Preemption", "evict")) for line in output_lines)
 
 
 def test_pods_that_are_ending_are_waited_for_and_not_evicted(tmp_path):
-    shown = lines(
+    output_lines = lines(
         _run("web", "-f", written(tmp_path / "c.yaml", NODES[0], ending("low", "1"), pod("web", "4")), "--fix")
     )
     assert (
         "It fits on n1 as soon as pods that are ending there are gone: default/low (since 2026-01-01T00:00:00Z)"
-        in shown
+        in output_lines
     )
-    assert not any(line.startswith("evict") for line in shown)
+    assert not any(line.startswith("evict") for line in output_lines)
 
 
 STORAGE = {
@@ -368,13 +372,13 @@ CLAIM = {
 
 def test_a_pod_that_names_its_node_waits_for_a_volume_for_ever(tmp_path):
     bound = pod("web", "1", node="n1", volumes=claims("data"))
-    shown = lines(_run("web", "-f", written(tmp_path / "c.yaml", NODES[0], STORAGE, CLAIM, bound)))
-    assert any("provisioning never starts, and the pod never runs" in line for line in shown)
+    output_lines = lines(_run("web", "-f", written(tmp_path / "c.yaml", NODES[0], STORAGE, CLAIM, bound)))
+    assert any("provisioning never starts, and the pod never runs" in line for line in output_lines)
     immediate = {**STORAGE, "volumeBindingMode": "Immediate"}
     chosen = {**CLAIM, "metadata": {**CLAIM["metadata"], "annotations": {"volume.kubernetes.io/selected-node": "n1"}}}
     for objects in ((immediate, CLAIM), (STORAGE, chosen)):
-        shown = lines(_run("web", "-f", written(tmp_path / "c.yaml", NODES[0], *objects, bound)))
-        assert not any("provisioning never starts" in line for line in shown)
+        output_lines = lines(_run("web", "-f", written(tmp_path / "c.yaml", NODES[0], *objects, bound)))
+        assert not any("provisioning never starts" in line for line in output_lines)
 
 
 @pytest.mark.parametrize(("asked", "on_node", "fixed"), [("1", "0", None), ("4", "0", None), ("4", "2", "2")])
@@ -383,11 +387,14 @@ def test_no_fix_takes_all_devices_away(tmp_path, asked, on_node, fixed):
     machine = node("n1")
     machine["status"]["allocatable"]["nvidia.com/gpu"] = on_node
     web = pod("web", containers=[{"name": "main", "resources": {"requests": gpus, "limits": gpus}}])
-    shown = lines(_run("web", "-f", written(tmp_path / "c.yaml", machine, web), "--fix"))
-    lowered = [line for line in shown if line.startswith("lower")]
+    output_lines = lines(_run("web", "-f", written(tmp_path / "c.yaml", machine, web), "--fix"))
+    lowered = [line for line in output_lines if line.startswith("lower")]
     assert lowered == ([] if fixed is None else [f"lower the request for nvidia.com/gpu from {asked} to {fixed} → n1"])
-    assert f"{'0 nodes are' if fixed is None else '1 node is'} one edit away{'' if fixed is None else ': n1'}" in shown
-    assert f"add a node like n1 with {asked} nvidia.com/gpu → n1-like-1" in shown
+    assert (
+        f"{'0 nodes are' if fixed is None else '1 node is'} one edit away{'' if fixed is None else ': n1'}"
+        in output_lines
+    )
+    assert f"add a node like n1 with {asked} nvidia.com/gpu → n1-like-1" in output_lines
 
 
 @pytest.mark.parametrize(
@@ -415,9 +422,9 @@ def gpus(tmp_path):
 
 
 def test_devices_that_are_missing_are_shown_by_request_with_those_who_have_them(gpus):
-    shown = lines(_run("web", "-f", gpus))
-    at = shown.index("devices:")
-    assert shown[at + 1 : at + 4] == [
+    output_lines = lines(_run("web", "-f", gpus))
+    at = output_lines.index("devices:")
+    assert output_lines[at + 1 : at + 4] == [
         "n1:",
         "request gpu of claim default/c asks for 2 devices of class gpu: 2 of 2 match, 1 taken, 1 free",
         "n1: gpu-1 of gpu.example.com/n1: taken by claim default/train (pod trainer-0)",
@@ -429,8 +436,8 @@ def test_devices_that_are_missing_are_shown_by_request_with_those_who_have_them(
 @pytest.mark.parametrize("command", ["evaluate", "capacity"])
 def test_other_questions_say_what_devices_are_missing_as_well(command, gpus, tmp_path):
     asking = written(tmp_path / "pod.yaml", pod("api", resourceClaims=claiming("c")))
-    shown = " ".join(run(command, "-f", gpus, "--pod", asking).stdout.split())
-    assert "cannot allocate all claims (request gpu of claim default/c asks for 2 devices of class gpu: " in shown
+    output = " ".join(run(command, "-f", gpus, "--pod", asking).stdout.split())
+    assert "cannot allocate all claims (request gpu of claim default/c asks for 2 devices of class gpu: " in output
 
 
 @pytest.fixture
@@ -439,19 +446,19 @@ def gang(tmp_path):
     return written(tmp_path / "gang.yaml", *objects)
 
 
-def test_a_member_of_a_gang_is_told_the_gangs_story(gang):
-    shown = lines(_run("train-0", "-f", gang))
-    assert shown[0].endswith("and would go to n1, but its gang does not fit")
-    assert shown[1].startswith("It is a member of the gang default/train (scheduling.x-k8s.io): 3 of its 3 pods")
-    assert "default/train-2 gets none: 0/2 nodes are available: 2 Insufficient cpu." in shown
-    assert "1 more must get a node, so none of those that wait starts" in shown
+def test_a_gang_members_answer_has_the_gangs_story(gang):
+    output_lines = lines(_run("train-0", "-f", gang))
+    assert output_lines[0].endswith("and would go to n1, but its gang does not fit")
+    assert output_lines[1].startswith("It is a member of the gang default/train (scheduling.x-k8s.io): 3 of its 3 pods")
+    assert "default/train-2 gets none: 0/2 nodes are available: 2 Insufficient cpu." in output_lines
+    assert "1 more must get a node, so none of those that wait starts" in output_lines
     assert _run("train-0", "-f", gang, "--exit-code").exit_code == 3
 
 
 def test_the_fixes_of_a_member_are_those_of_the_gang(gang):
-    shown = lines(_run("train-0", "-f", gang, "--fix"))
-    at = shown.index("The whole gang default/train fits after one edit")
-    assert shown[at + 1 : at + 4] == [
+    output_lines = lines(_run("train-0", "-f", gang, "--fix"))
+    at = output_lines.index("The whole gang default/train fits after one edit")
+    assert output_lines[at + 1 : at + 4] == [
         "lower the request for cpu from 3 to 2, on each of 3 pods → n1, n4",
         'Pod train-2 and 2 more: [{"op":"add","path":"/spec/containers/0/resources/requests/cpu","value":"2"}]',
         "add a node like n1 → n1, n4, n1-like-1",
@@ -465,11 +472,11 @@ def test_attempts_that_fail_because_of_a_pool_are_explained(tmp_path):
     twice = [resource_slice(name, devices(1), node="n1", slices=2) for name in ("s1", "s2")]
     claim, asking = resource_claim("c", exactly(allocationMode="All")), pod("web", resourceClaims=claiming("c"))
     cluster = written(tmp_path / "c.yaml", NODES[0], device_class("gpu"), claim, *twice, asking)
-    shown = lines(_run("web", "-f", cluster, "--fix"))
+    output_lines = lines(_run("web", "-f", cluster, "--fix"))
     problem = "request gpu: asks for all devices, but resource pool gpu.example.com/n1 is currently invalid"
-    assert shown[0].startswith("default/web cannot be placed, its attempts fail: ")
-    assert f"claim default/c, {problem}" in shown
-    assert "n1: pool gpu.example.com/n1: device gpu-0 is in slice s1 and in s2" in shown
+    assert output_lines[0].startswith("default/web cannot be placed, its attempts fail: ")
+    assert f"claim default/c, {problem}" in output_lines
+    assert "n1: pool gpu.example.com/n1: device gpu-0 is in slice s1 and in s2" in output_lines
     answer = json.loads(_run("web", "-f", cluster, "-o", "json").stdout)
     assert answer["error"].endswith(problem)
     assert answer["devices"][0]["nodes"]["n1"]["broken_pools"]

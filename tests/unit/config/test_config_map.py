@@ -20,7 +20,7 @@ def _place(key, name="kube-system/scheduler-config"):
 
 
 def _names(text):
-    return [each.scheduler_name for each in load(text, "f").config.profiles]
+    return [profile.scheduler_name for profile in load(text, "f").config.profiles]
 
 
 @pytest.mark.parametrize("form", [yaml.safe_dump, json.dumps, lambda each: json.dumps(each, indent=2)])
@@ -47,9 +47,9 @@ def test_the_objects_around_a_config_map_are_ignored():
 
 def test_errors_name_the_key_and_the_line_in_it():
     text = yaml.safe_dump(config_map(**{"config.yaml": f"{HEAD}parallelism: five\n"}))
-    with pytest.raises(ConfigError) as refused:
+    with pytest.raises(ConfigError) as error:
         load(text, "f")
-    (line,) = refused.value.lines()
+    (line,) = error.value.lines()
     assert line.startswith("f: ConfigMap kube-system/scheduler-config: data[config.yaml]:3: parallelism: ")
 
 

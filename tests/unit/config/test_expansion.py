@@ -219,18 +219,18 @@ def test_an_unknown_plugin_is_refused_with_the_name_that_may_have_been_meant(nam
     plugins = replace(config.profiles[0].plugins, score=plugin_set(name))
     config = replace(config, profiles=(replace(config.profiles[0], plugins=plugins),))
     errors = build_errors(config)
-    with pytest.raises(ConfigError) as refused:
+    with pytest.raises(ConfigError) as error:
         raise ConfigError(errors)
-    assert refused.value.lines()[0].endswith(f'ScorePlugin "{name}" does not exist{hint}')
+    assert error.value.lines()[0].endswith(f'ScorePlugin "{name}" does not exist{hint}')
     assert errors[0].text.endswith(f'ScorePlugin "{name}" does not exist')
 
 
 def test_every_reason_is_found_at_once_and_raised_together():
     me = profile("A A Nobody", needed="", filter=plugin_set("Bind"))
     assert len(errors_of(me)) == 5
-    with pytest.raises(ConfigError) as refused:
+    with pytest.raises(ConfigError) as error:
         expand_plugins(me, REGISTRY)
-    assert len(refused.value.errors) == 5
+    assert len(error.value.errors) == 5
 
 
 def test_profiles_that_sort_differently_after_expansion_are_refused():
@@ -361,7 +361,7 @@ def test_what_runs_at_a_point_extends_it_once_and_is_asked_for(multi_point, enab
     assert set(enabled.split()) <= set(names)
 
 
-def test_profiles_of_the_same_plugins_are_expanded_once_and_each_told_of_its_own_mistakes(monkeypatch):
+def test_profiles_of_the_same_plugins_are_expanded_once_but_keep_their_own_errors(monkeypatch):
     class Counting(expansion._Expansion):
         expanded: ClassVar[list[str]] = []
 

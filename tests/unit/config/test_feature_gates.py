@@ -68,15 +68,15 @@ def test_every_gate_may_be_set_to_its_default(name: str) -> None:
     ],
 )
 def test_a_gate_that_cannot_be_had_is_named(value: str, problem: str) -> None:
-    with pytest.raises(FeatureGateError) as refused:
+    with pytest.raises(FeatureGateError) as error:
         parse_feature_gates([value])
-    assert refused.value.problems == (problem,)
+    assert error.value.problems == (problem,)
 
 
-def test_everything_that_is_wrong_is_told_at_once() -> None:
-    with pytest.raises(FeatureGateError) as refused:
+def test_all_problems_are_reported_at_once() -> None:
+    with pytest.raises(FeatureGateError) as error:
         parse_feature_gates(["A=true,GenericWorkload", "VolumeAttributesClass=false"])
-    assert [problem.split()[-1] for problem in refused.value.problems] == ["GenericWorkload", "A", "true"]
+    assert [problem.split()[-1] for problem in error.value.problems] == ["GenericWorkload", "A", "true"]
 
 
 def test_pods_are_scheduled_in_groups_only_with_the_gate() -> None:

@@ -32,9 +32,9 @@ HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfigura
 
 
 def refusal(text, **options):
-    with pytest.raises(ConfigError) as refused:
+    with pytest.raises(ConfigError) as error:
         load(text, **options)
-    return list(refused.value.lines())
+    return list(error.value.lines())
 
 
 def args_of(plugin, text):
@@ -343,9 +343,9 @@ def test_good_file_may_still_deserve_a_warning():
 def test_file_is_named_in_its_errors(tmp_path):
     path = tmp_path / "c.yaml"
     path.write_text("\ufeff" + HEAD + "parallelism: x\n", encoding="utf-8")
-    with pytest.raises(ConfigError) as refused:
+    with pytest.raises(ConfigError) as error:
         load_file(path)
-    assert refused.value.lines() == (f'{path}:3: parallelism: expected int32, got "x"',)
+    assert error.value.lines() == (f'{path}:3: parallelism: expected int32, got "x"',)
     path.write_text(HEAD)
     assert load_file(path).config == load(HEAD).config
 

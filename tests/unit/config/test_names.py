@@ -36,7 +36,7 @@ def test_good_label_key(key):
         ("x\n", [f"name part {NAME_RULE}"]),
     ],
 )
-def test_bad_label_key_is_told_every_rule_it_breaks(key, errors):
+def test_bad_label_key_gets_an_error_for_every_broken_rule(key, errors):
     assert label_key_errors(key) == errors
 
 

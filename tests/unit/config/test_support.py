@@ -116,8 +116,8 @@ def test_missing_plugin_that_the_file_enables_is_refused_with_its_line():
 
 
 def test_default_file_written_out_asks_for_no_more_than_an_empty_one():
-    written = to_yaml(default_configuration()).replace("leaderElect: true", "leaderElect: false")
-    found = unsupported_features(load(written), EVERYTHING - {"VolumeZone"})
+    text = to_yaml(default_configuration()).replace("leaderElect: true", "leaderElect: false")
+    found = unsupported_features(load(text), EVERYTHING - {"VolumeZone"})
     assert found.refusals == ()
     assert found.warnings[-1].endswith("are left out: VolumeZone")
 

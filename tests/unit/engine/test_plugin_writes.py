@@ -8,17 +8,13 @@ import pytest
 
 from podium import Cluster
 from podium.objects.resource_types import RESOURCE_CLAIMS
+from tests.device_manifests import exactly, resource_claim
 
 DRIVER = "gpu.example.com"
 
 
 def an_object(kind: str, name: str, **fields: Any) -> dict[str, Any]:
     return {"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": {"name": name}, **fields}
-
-
-def a_claim(name: str) -> dict[str, Any]:
-    spec = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}}
-    return an_object("ResourceClaim", name, spec=spec)
 
 
 def a_pod(name: str) -> dict[str, Any]:
@@ -37,8 +33,8 @@ def cluster() -> Cluster:
             node,
             an_object("DeviceClass", "gpu"),
             an_object("ResourceSlice", "s", spec=spec),
-            a_claim("one"),
-            a_claim("two"),
+            resource_claim("one", exactly()),
+            resource_claim("two", exactly()),
         ]
     )
 

@@ -15,6 +15,7 @@ from podium.objects.resource_types import NODES, PODS
 from tests.manifests import HOSTNAME, ZONE, node, pod
 from tests.unit.insight.clusters import random_objects
 from tests.unit.insight.edited import placed_on
+from tests.workload_manifests import claim as volume_claim
 
 SCHEDULER = "default-scheduler"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -309,17 +310,7 @@ def waiting_claim(**storage_class):
             "volumeBindingMode": "WaitForFirstConsumer",
             **storage_class,
         },
-        {
-            "apiVersion": "v1",
-            "kind": "PersistentVolumeClaim",
-            "metadata": {"name": "c", "namespace": "default", "uid": "c"},
-            "spec": {
-                "storageClassName": "local",
-                "accessModes": ["ReadWriteOnce"],
-                "resources": {"requests": {"storage": "2Gi"}},
-            },
-            "status": {"phase": "Pending"},
-        },
+        volume_claim("c", "2Gi", "local", metadata={"uid": "c"}, status={"phase": "Pending"}),
     )
 
 

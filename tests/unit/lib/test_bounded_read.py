@@ -13,9 +13,9 @@ def test_a_file_up_to_the_limit_is_read(tmp_path):
 
 def test_a_file_beyond_the_limit_is_an_error_of_the_file_and_read_no_further():
     file = BytesIO(b"x" * 100)
-    with pytest.raises(OSError, match="File too large") as refused:
+    with pytest.raises(OSError, match="File too large") as error:
         read_all(file, 5)
-    assert refused.value.errno == errno.EFBIG
+    assert error.value.errno == errno.EFBIG
     assert file.tell() == 6
 
 

@@ -14,8 +14,8 @@ def test_changes_since_a_number_are_those_that_came_after_it() -> None:
     assert changes.since(changes.end) == []
 
 
-def test_only_the_latest_changes_are_kept_and_what_is_lost_is_said_so() -> None:
-    changes = ChangeLog[int](kept=2)
+def test_only_the_latest_changes_are_kept_and_lost_ones_are_reported() -> None:
+    changes = ChangeLog[int](count_min=2)
     for number in range(10):
         changes.append(number)
     assert changes.end == 10

@@ -55,7 +55,7 @@ class NamelessError(Exception, metaclass=Nameless):
         (OddError(), "OddError, and its text cannot be read: TypeError"),
     ],
 )
-def test_an_exception_is_told_with_its_type_unless_its_text_is_a_sentence(error: BaseException, words: str) -> None:
+def test_an_exception_is_shown_with_its_type_unless_its_text_is_a_sentence(error: BaseException, words: str) -> None:
     assert error_text(error) == words
 
 

@@ -18,7 +18,9 @@ def test_only_the_last_transitions_are_kept() -> None:
     transitions = Transitions()
     for number in range(Transitions.LENGTH + 3):
         transitions.record(float(number), "Tick", "", "")
-    assert [each.at_s for each in transitions.entries] == [float(number) for number in range(3, Transitions.LENGTH + 3)]
+    assert [entry.at_s for entry in transitions.entries] == [
+        float(number) for number in range(3, Transitions.LENGTH + 3)
+    ]
 
 
 def test_there_are_none_at_first() -> None:

@@ -13,9 +13,9 @@ def _read(text):
 
 
 def _error(text):
-    with pytest.raises(YamlError) as refused:
+    with pytest.raises(YamlError) as error:
         _read(text)
-    return str(refused.value)
+    return str(error.value)
 
 
 def _multiplying(line):

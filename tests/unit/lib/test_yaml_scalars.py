@@ -42,6 +42,6 @@ def test_numbers_of_thousands_of_digits_are_text(text):
 
 
 @pytest.mark.parametrize("text", [".inf", "-.Inf", "+.INF", ".nan", ".NaN"])
-def test_what_json_does_not_have_is_told(text):
+def test_values_that_json_lacks_are_recognised(text):
     assert is_not_finite(text)
     assert resolve_plain(text) == text

@@ -29,9 +29,9 @@ def test_whatever_is_written_is_read_as_it_was_and_printable():
     for _ in range(500):
         texts = ["".join(random.choices(ODD, k=random.randrange(12))) for _ in range(4)]
         value = {texts[0]: [texts[1], 5, None], "a": {texts[2]: texts[3]}}
-        written = to_yaml(value)
-        assert yaml.safe_load(written) == value
-        assert written.replace("\n", "").isprintable()
+        text = to_yaml(value)
+        assert yaml.safe_load(text) == value
+        assert text.replace("\n", "").isprintable()
 
 
 def test_line_break_of_a_text_begins_no_line():

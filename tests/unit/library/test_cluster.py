@@ -18,7 +18,7 @@ def in_namespace(namespace, manifest):
 
 
 def on(cluster):
-    return {each.key: each.node_name for each in cluster.pods}
+    return {pod.key: pod.node_name for pod in cluster.pods}
 
 
 # ---------------------------------------------------------------- loading
@@ -31,7 +31,7 @@ def test_directories_and_several_files_are_loaded(tmp_path):
     (folder / "more" / "pods.jsonl.gz").write_bytes(gzip.compress(f"{json.dumps(web('a'))}\n".encode()))
     other = written(tmp_path / "other.json", web("b"))
     cluster = Cluster.load(folder)
-    assert ([each.name for each in cluster.nodes], on(cluster)) == (["n1", "n2"], {"default/a": ""})
+    assert ([node.name for node in cluster.nodes], on(cluster)) == (["n1", "n2"], {"default/a": ""})
     assert on(Cluster.load([folder, str(other), web("c")])) == {"default/a": "", "default/b": "", "default/c": ""}
 
 
@@ -57,9 +57,9 @@ def test_pods_that_have_only_a_prefix_get_names():
     nameless = {**web(""), "metadata": {"generateName": "web-"}}
     cluster = Cluster.load([node("n1"), nameless, nameless])
     cluster.add(nameless)
-    names = [each.metadata.name for each in cluster.pods]
+    names = [pod.metadata.name for pod in cluster.pods]
     assert len(set(names)) == 3
-    assert all(len(each) == len("web-x2x4k") and each.startswith("web-") for each in names)
+    assert all(len(name) == len("web-x2x4k") and name.startswith("web-") for name in names)
     assert cluster.evaluate(nameless).node == "n1"
 
 
@@ -216,7 +216,7 @@ def test_steps_that_are_none_are_refused(steps, named, error):
 # ---------------------------------------------------------------- how it is shown
 
 
-def test_utilisation_is_told_by_zone_and_resource():
+def test_utilisation_is_by_zone_and_resource():
     objects = [node("n1", "4", labels={ZONE: "a"}), node("n2", "4", labels={ZONE: "b"}), web("old", "1", node="n1")]
     found = Cluster.load(objects).utilisation()
     assert list(found) == ["all", "a", "b"]

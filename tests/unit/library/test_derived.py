@@ -18,11 +18,11 @@ from tests.workload_manifests import (
 )
 
 
-def _planned(manifest, *objects):
+def _plan(manifest, *objects):
     """The pods for which nodes would be bought beside one that is too small for any."""
     cluster = Cluster.load([node("n1", "2"), node("n2", "0"), *objects])
     plan = cluster.plan(adopt_nodes=True, assume_unschedulable=True, rules="podium", add=manifest).as_dict()
-    return [name for each in plan["new_nodes"] for name in each["pods"]], len(plan["new_nodes"])
+    return [name for new_node in plan["new_nodes"] for name in new_node["pods"]], len(plan["new_nodes"])
 
 
 @pytest.mark.parametrize("question", ["evaluate", "capacity", "why", "fixes"])
@@ -55,7 +55,7 @@ def test_a_question_leaves_no_workload_behind():
     cluster.why(workload("Deployment"))
     cluster.add(database)
     cluster.add(workload("Deployment"))
-    assert next(each.metadata.name for each in cluster.pods) == "db-0"
+    assert next(pod.metadata.name for pod in cluster.pods) == "db-0"
 
 
 def test_claims_from_templates_need_devices():
@@ -80,13 +80,13 @@ def test_a_daemon_fits_once_on_each_node():
     ],
 )
 def test_plans_are_for_the_pods_that_a_job_allows(spec, count):
-    assert len(_planned(workload("Job", **spec))[0]) == count
+    assert len(_plan(workload("Job", **spec))[0]) == count
 
 
 def test_daemons_take_their_part_of_nodes_that_are_bought():
     web = workload("Deployment", replicas=4)
-    assert _planned(web)[1] == 1
-    assert _planned(web, workload("DaemonSet", "agent", cpu="600m"))[1] == 3
+    assert _plan(web)[1] == 1
+    assert _plan(web, workload("DaemonSet", "agent", cpu="600m"))[1] == 3
 
 
 def test_classes_that_were_applied_count_after_another_configuration_decides():

@@ -17,14 +17,14 @@ SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "web"}}
 VERSIONS = {"NodePool": "karpenter.sh/v1", "DaemonSet": "apps/v1"}
 
 
-def versioned(*objects):
-    return [{"apiVersion": VERSIONS.get(each["kind"], "v1"), **each} for each in objects]
+def with_versions(*objects):
+    return [{"apiVersion": VERSIONS.get(item["kind"], "v1"), **item} for item in objects]
 
 
 def plannable():
     pods = (karpenter.pod("web", cpu="1"), karpenter.pod("db", cpu="3"))
     daemon_set = karpenter.daemon_set("agent", cpu="100m")
-    return versioned(karpenter.node_pool(), karpenter.node("n1", cpu="1"), *pods, daemon_set)
+    return with_versions(karpenter.node_pool(), karpenter.node("n1", cpu="1"), *pods, daemon_set)
 
 
 @pytest.mark.parametrize("rules", ["karpenter", "podium"])
@@ -54,7 +54,7 @@ def test_a_plan_is_about_the_cluster_as_it_is_now(tmp_path):
     plan = cluster.plan(adopt_nodes=True, assume_unschedulable=True, rules="podium").as_dict()
     assert (len(plan["new_nodes"]), sorted(plan["existing"])) == (2, ["n1"])
     added = Cluster.load(nodes).plan(adopt_nodes=True, add=deployment(replicas=10)).as_dict()
-    assert sum(len(each["pods"]) for each in added["new_nodes"]) == 2
+    assert sum(len(new_node["pods"]) for new_node in added["new_nodes"]) == 2
     path = written(tmp_path / "web.yaml", deployment(replicas=10))
     assert Cluster.load(nodes).plan(adopt_nodes=True, add=path, rules="podium").as_dict()["new_nodes"]
 
@@ -63,7 +63,7 @@ def test_a_plan_is_about_the_cluster_as_it_is_now(tmp_path):
 def test_defaults_and_claims_of_what_is_added_are_those_of_the_cluster(rules, tmp_path):
     limits = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l", "namespace": "default"}}
     limits["spec"] = {"limits": [{"type": "Container", "defaultRequest": {"cpu": "3"}}]}
-    objects = [*versioned(karpenter.node_pool(), karpenter.node("n1", cpu="1")), limits]
+    objects = [*with_versions(karpenter.node_pool(), karpenter.node("n1", cpu="1")), limits]
     bare = deployment(replicas=2)
     del bare["spec"]["template"]["spec"]["containers"][0]["resources"]
     types = tmp_path / "types.json"
@@ -76,7 +76,7 @@ def test_defaults_and_claims_of_what_is_added_are_those_of_the_cluster(rules, tm
 
 
 def test_fields_that_only_a_plan_reads_are_kept_when_an_object_changes():
-    (machine,) = versioned(karpenter.node("n1"))
+    (machine,) = with_versions(karpenter.node("n1"))
     machine["spec"]["providerID"] = "kwok://n1"
     cluster = Cluster.load([machine])
     cluster.patch("Node", "n1", {"spec": {"unschedulable": True}})
@@ -93,7 +93,7 @@ def test_fields_that_only_a_plan_reads_are_kept_when_an_object_changes():
         ({}, "there are no NodePools, so nothing can be bought: give node_pools, or adopt_nodes=True"),
         ({"rules": "cluster-autoscaler"}, "rules: expected karpenter or podium, got 'cluster-autoscaler'"),
         (
-            {"node_pools": versioned(karpenter.node_pool()), "adopt_nodes": True},
+            {"node_pools": with_versions(karpenter.node_pool()), "adopt_nodes": True},
             "give either node_pools or adopt_nodes",
         ),
         ({"adopt_nodes": True, "catalogue": "nowhere"}, "nowhere"),
@@ -107,6 +107,6 @@ def test_half_a_question_about_a_plan_is_refused(options, error):
 
 def test_what_has_node_pools_or_no_nodes_cannot_adopt_any():
     with pytest.raises(ClusterError, match="this cluster has NodePools"):
-        Cluster.load(versioned(karpenter.node_pool(), karpenter.node("n1"))).plan(adopt_nodes=True)
+        Cluster.load(with_versions(karpenter.node_pool(), karpenter.node("n1"))).plan(adopt_nodes=True)
     with pytest.raises(ClusterError, match="this cluster has no nodes"):
         Cluster.load([]).plan(adopt_nodes=True)

@@ -24,6 +24,7 @@ from podium.plugins import IN_TREE
 from podium.queues import HintMap, QueueObserver, build_hint_map
 from podium.queues.hints import Hints, Strategy
 from tests.builders import ZONE_LABEL, node, pod, pod_group
+from tests.device_manifests import resource_claim
 from tests.unit.plugins.clusters import RecordingHandle
 from tests.unit.plugins.storage import (
     EPHEMERAL,
@@ -104,8 +105,7 @@ ACTIONS = {_label(each): each for each in (*_SINGLE_UPDATES, ActionType.ADD, Act
 
 
 def device_claim(name: str = "gpu", **status: Any) -> ResourceClaim:
-    metadata = {"namespace": "default", "name": name, "uid": f"uid-{name}"}
-    return msgspec.convert({"metadata": metadata, "status": status}, ResourceClaim)
+    return msgspec.convert(resource_claim(name, **status), ResourceClaim)
 
 
 def device_class(name: str, resource: str | None = None) -> DeviceClass:

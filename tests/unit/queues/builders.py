@@ -105,7 +105,7 @@ class QueueBench:
         self.recorder = Recorder()
         self.api: dict[str, Pod] = {}
         self.wakes = 0
-        has_gates = any(isinstance(each, Gates) for each in plugins)
+        has_gates = any(isinstance(plugin, Gates) for plugin in plugins)
         everyone = plugins if has_gates else (*plugins, Gates())
         self.queue = SchedulingQueue(
             [
@@ -128,9 +128,9 @@ class QueueBench:
         self.wakes += 1
 
     def add(self, *pods: Pod) -> None:
-        for each in pods:
-            self.api[each.key] = each
-            self.queue.add(each)
+        for pod in pods:
+            self.api[pod.key] = pod
+            self.queue.add(pod)
 
     def update(self, old: Pod, new: Pod) -> None:
         self.api[new.key] = new

@@ -9,7 +9,7 @@ from podium.queues import PodBackoff
 from tests.builders import pod
 
 
-def failed(times: int = 0, *, errors: int = 0, at_s: float = 1000.0) -> QueuedPodInfo:
+def failed_pod(times: int = 0, *, errors: int = 0, at_s: float = 1000.0) -> QueuedPodInfo:
     return QueuedPodInfo(pod(), at_s, unschedulable_count=times, consecutive_errors_count=errors)
 
 
@@ -27,27 +27,27 @@ def test_it_never_exceeds_the_longest(initial_s: float, max_s: float, failures: 
 
 
 def test_errors_count_before_rejections() -> None:
-    assert PodBackoff().expiration_s(failed(4, errors=1)) == 1001
-    assert PodBackoff().expiration_s(failed(4)) == 1008
+    assert PodBackoff().expiration_s(failed_pod(4, errors=1)) == 1001
+    assert PodBackoff().expiration_s(failed_pod(4)) == 1008
 
 
 def test_a_pod_that_never_failed_does_not_back_off() -> None:
-    assert not PodBackoff().is_backing_off(failed(), 0.0)
-    assert not PodBackoff().is_backing_off(failed(), 1000.0)
+    assert not PodBackoff().is_backing_off(failed_pod(), 0.0)
+    assert not PodBackoff().is_backing_off(failed_pod(), 1000.0)
 
 
 def test_a_longest_backoff_of_zero_turns_it_off() -> None:
-    assert not PodBackoff(max_s=0).is_backing_off(failed(3), 1000.0)
+    assert not PodBackoff(max_s=0).is_backing_off(failed_pod(3), 1000.0)
 
 
 @pytest.mark.parametrize(("failed_at_s", "still", "no_more"), [(1000.0, 1001.999, 1002.0), (1000.7, 1001.999, 1002.0)])
 def test_it_ends_with_the_second_in_which_it_runs_out(failed_at_s: float, still: float, no_more: float) -> None:
-    assert PodBackoff().is_backing_off(failed(1, at_s=failed_at_s), still)
-    assert not PodBackoff().is_backing_off(failed(1, at_s=failed_at_s), no_more)
+    assert PodBackoff().is_backing_off(failed_pod(1, at_s=failed_at_s), still)
+    assert not PodBackoff().is_backing_off(failed_pod(1, at_s=failed_at_s), no_more)
 
 
 def test_when_it_runs_out_is_remembered() -> None:
-    info = failed(1)
+    info = failed_pod(1)
     PodBackoff().expiration_s(info)
     info.unschedulable_count = 5
     assert PodBackoff().expiration_s(info) == 1001
@@ -56,7 +56,7 @@ def test_when_it_runs_out_is_remembered() -> None:
 @given(st.floats(1, 2e9), st.integers(1, 80))
 def test_the_wait_is_at_least_its_duration_and_at_most_a_second_more(at_s: float, failures: int) -> None:
     backoff = PodBackoff()
-    info = failed(failures, at_s=at_s)
+    info = failed_pod(failures, at_s=at_s)
     duration_s = backoff.duration_s(failures)
     assert backoff.is_backing_off(info, at_s + duration_s)
     assert not backoff.is_backing_off(info, at_s + duration_s + 1)

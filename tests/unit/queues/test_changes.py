@@ -47,7 +47,7 @@ def test_changes_of_a_bound_pod_are_those_of_an_assigned_one() -> None:
     assert pod_labels(pod(node="n1"), pod(node="n1", labels={"a": "b"})) == ["AssignedPodUpdatePodLabel"]
 
 
-def test_all_changes_are_told_in_their_order() -> None:
+def test_all_changes_become_events_in_order() -> None:
     old = pod(gates=GATES, requests={"cpu": "2"})
     new = pod(labels={"a": "b"}, tolerations=(TOLERATION,), requests={"cpu": "1"}, status=CLAIMED)
     assert pod_labels(old, new) == [
@@ -111,7 +111,7 @@ def test_a_nodes_change_has_a_name(old: Node, new: Node, changes: list[str]) -> 
     assert node_labels(old, new) == changes
 
 
-def test_all_changes_of_a_node_are_told_in_their_order() -> None:
+def test_all_changes_of_a_node_become_events_in_order() -> None:
     new = node(
         labels={"a": "b"},
         metadata={"annotations": {"a": "b"}},

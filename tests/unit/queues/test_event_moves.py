@@ -65,8 +65,8 @@ def on_pods(hint: Asked, scope: HintScope) -> Any:
 
 
 def rejected_by_fit(bench: QueueBench, *pods: Pod) -> None:
-    for each in pods:
-        bench.rejected(each, "Fit")
+    for rejected_pod in pods:
+        bench.rejected(rejected_pod, "Fit")
     bench.advance(5)
 
 
@@ -87,7 +87,7 @@ def test_what_helps_one_pod_helps_all_that_are_alike() -> None:
     pods = [pod(name) for name in "abc"]
     rejected_by_fit(bench, *pods)
     bench.queue.move_all(NODE_ADD, None, node("n1"))
-    assert [bench.state_of(each) for each in pods] == [QueueState.ACTIVE] * 3
+    assert [bench.state_of(pod) for pod in pods] == [QueueState.ACTIVE] * 3
     assert bench.recorder.hints == [("Fit", "NodeAdd", "Queue")]
 
 
@@ -96,7 +96,7 @@ def test_a_hint_that_fails_puts_all_that_are_alike_back_and_is_reported_once() -
     pods = [pod(name) for name in "abc"]
     rejected_by_fit(bench, *pods)
     bench.queue.move_all(NODE_ADD, None, node("n1"))
-    assert [bench.state_of(each) for each in pods] == [QueueState.ACTIVE] * 3
+    assert [bench.state_of(pod) for pod in pods] == [QueueState.ACTIVE] * 3
     assert len(bench.recorder.failures) == 1
 
 
@@ -157,7 +157,7 @@ def queue_of(plugins: Sequence[Plugin], *, one_by_one: bool) -> SchedulingQueue:
     hints: Mapping[str, Any] = build_hint_map(plugins)
     if one_by_one:
         hints = {name: [replace(each, scope=HintScope.ANYTHING) for each in found] for name, found in hints.items()}
-    gates = [each for each in plugins if isinstance(each, PreEnqueuePlugin)]
+    gates = [plugin for plugin in plugins if isinstance(plugin, PreEnqueuePlugin)]
     return SchedulingQueue(
         [QueueProfile(PROFILE, gates, hints)],
         ByPriority(),
@@ -209,8 +209,8 @@ def some_event(random: Random, nodes: Sequence[Node], placed: Sequence[Pod], wai
 def test_asking_about_one_of_each_kind_gives_the_answers_of_asking_about_every_pod(seed: int) -> None:
     random = Random(seed)
     clusters = [random_cluster(random) for _ in range(6)]
-    nodes = [each for cluster in clusters for each in cluster.nodes]
-    placed = [each for cluster in clusters for each in cluster.existing_pods]
+    nodes = [node for cluster in clusters for node in cluster.nodes]
+    placed = [existing_pod for cluster in clusters for existing_pod in cluster.existing_pods]
     templates = [each for cluster in clusters for each in cluster.incoming]
     plugins = in_tree_plugins()
     names = sorted(build_hint_map(plugins))
@@ -244,13 +244,13 @@ def reject_all(queues: Sequence[SchedulingQueue], rejectors: Mapping[str, Sequen
             queue.add_unschedulable_if_not_present(info)
 
 
-def test_replicas_with_other_labels_are_told_apart_by_what_pods_keep_away_from() -> None:
+def test_replicas_with_other_labels_differ_by_the_pods_that_reject_them() -> None:
     term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "db"}}}
     shy = built_pod("shy", affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}})
     assert moved_by_the_end_of(shy.on_node("n1"), "InterPodAffinity", {}) == ["db"]
 
 
-def test_replicas_with_other_labels_are_told_apart_where_they_spread_by_label() -> None:
+def test_replicas_with_other_labels_differ_if_they_spread_by_label() -> None:
     constraint = {
         "maxSkew": 1,
         "topologyKey": "zone",

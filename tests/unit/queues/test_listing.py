@@ -25,7 +25,7 @@ def everything(bench: QueueBench) -> list[ListedPod]:
     return [bench.queue.listing.describe(info) for info in bench.queue.listing.infos()]
 
 
-def listed(bench: QueueBench, item: Pod) -> ListedPod:
+def description(bench: QueueBench, item: Pod) -> ListedPod:
     (found,) = [each for each in everything(bench) if each.pod is item]
     return found
 
@@ -34,7 +34,7 @@ def test_an_active_pod_is_tried_now() -> None:
     bench = QueueBench()
     bench.add(web := pod(nominated="n1"))
     bench.clock.advance(2)
-    found = listed(bench, web)
+    found = description(bench, web)
     assert (found.state, found.attempts, found.nominated_node_name) == (QueueState.ACTIVE, 0, "n1")
     assert (found.queued_s, found.first_tried_s) == (1000, 1000)
     assert found.next_try == NextTry(1002, {})
@@ -43,7 +43,7 @@ def test_an_active_pod_is_tried_now() -> None:
 def test_a_rejected_pod_waits_for_events_of_all_its_rejectors_or_for_the_flush() -> None:
     bench = QueueBench(FIT, CLAIMS)
     bench.rejected(web := pod(), "Fit", pending=["Claims"])
-    found = listed(bench, web)
+    found = description(bench, web)
     assert (found.unschedulable_plugins, found.pending_plugins) == (("Fit",), ("Claims",))
     events = {
         "Fit": ("Node Add, UpdateNodeLabel, UpdateNodeTaint", "Pod Delete"),
@@ -56,7 +56,7 @@ def test_a_rejected_pod_waits_for_events_of_all_its_rejectors_or_for_the_flush()
 def test_a_gated_pod_waits_for_its_gate_alone() -> None:
     bench = QueueBench(FIT, AnyUpdateGates())
     bench.add(web := pod(gates=["a"]))
-    found = listed(bench, web)
+    found = description(bench, web)
     assert (found.state, found.gating_plugin, found.first_tried_s) == (QueueState.GATED, "Gates", None)
     assert found.next_try is not None
     assert found.next_try.at_s is None
@@ -72,8 +72,8 @@ def test_a_pod_backs_off_until_the_second_after_its_backoff_and_after_a_rejectio
     info = bench.pop()
     bench.queue.move_all(FIT.events_to_register()[1].event)
     assert bench.reject(info, "Fit") is QueueState.BACKOFF
-    assert listed(bench, failed).next_try == NextTry(1002, {})
-    assert listed(bench, rejected).next_try == NextTry(1003, {}, may_be_sooner=True)
+    assert description(bench, failed).next_try == NextTry(1002, {})
+    assert description(bench, rejected).next_try == NextTry(1003, {}, may_be_sooner=True)
     bench.clock.advance(1)
     bench.queue.run_due_timers()
     assert bench.state_of(failed) is QueueState.ERROR_BACKOFF
@@ -86,7 +86,7 @@ def test_a_pod_that_is_being_tried_has_no_next_try() -> None:
     bench = QueueBench()
     bench.add(web := pod())
     bench.pop()
-    assert (listed(bench, web).state, listed(bench, web).next_try) == (QueueState.IN_FLIGHT, None)
+    assert (description(bench, web).state, description(bench, web).next_try) == (QueueState.IN_FLIGHT, None)
 
 
 def test_a_pod_that_was_made_anew_during_its_attempt_is_listed_twice() -> None:
@@ -100,7 +100,7 @@ def test_a_pod_that_was_made_anew_during_its_attempt_is_listed_twice() -> None:
     ]
 
 
-def test_a_pod_that_has_gone_since_is_told_of_as_gone() -> None:
+def test_a_pod_that_has_left_since_is_described_as_gone() -> None:
     bench = QueueBench()
     bench.add(web := pod(), other := pod("other"))
     (first, second) = bench.queue.listing.infos()
@@ -115,7 +115,7 @@ def test_times_are_shown_by_the_wall_clock_as_it_is_set_now() -> None:
     bench = QueueBench()
     bench.rejected(web := pod())
     bench.clock.set_wall(bench.clock.now() - 3600)
-    found = listed(bench, web)
+    found = description(bench, web)
     assert (found.queued_s, found.first_tried_s) == (-2600, -2600)
     assert found.next_try == NextTry(-2598, {})
     assert {line.at_s for line in found.transitions} == {-2600}

@@ -10,11 +10,11 @@ from tests.builders import pod
 
 class NominatorBench:
     def __init__(self, *pods: Pod) -> None:
-        self.api = {each.key: each for each in pods}
+        self.api = {pod.key: pod for pod in pods}
         self.nominator = Nominator(self.api.get)
 
     def on(self, node: str) -> list[str]:
-        return [each.metadata.name for each in self.nominator.pods(node)]
+        return [pod.metadata.name for pod in self.nominator.pods(node)]
 
 
 def test_the_status_decides_without_an_override() -> None:

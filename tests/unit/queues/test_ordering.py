@@ -49,7 +49,7 @@ def rank(info: QueuedPodInfo) -> int:
     return int(info.pod.metadata.labels["rank"])
 
 
-def ranked(name: str, number: int) -> Pod:
+def ranked_pod(name: str, number: int) -> Pod:
     return pod(name, labels={"rank": str(number)})
 
 
@@ -57,12 +57,12 @@ def ranked(name: str, number: int) -> Pod:
 def test_pods_that_the_plugin_cannot_order_come_last_by_priority_and_age(queue_sort: QueueSortPlugin) -> None:
     bench = QueueBench(queue_sort=queue_sort)
     for each in (
-        ranked("third", 3),
+        ranked_pod("third", 3),
         pod("low"),
-        ranked("first", 1),
+        ranked_pod("first", 1),
         pod("high", priority=9),
         pod("young"),
-        ranked("second", 2),
+        ranked_pod("second", 2),
     ):
         bench.add(each)
         bench.clock.advance(1)
@@ -72,7 +72,7 @@ def test_pods_that_the_plugin_cannot_order_come_last_by_priority_and_age(queue_s
 
 def test_a_plugin_that_fails_for_the_first_pod_orders_the_others() -> None:
     bench = QueueBench(queue_sort=ByRankKey())
-    bench.add(pod("none"), ranked("b", 2), ranked("a", 1))
+    bench.add(pod("none"), ranked_pod("b", 2), ranked_pod("a", 1))
     assert bench.popped_names() == ["a", "b", "none"]
 
 
@@ -95,7 +95,7 @@ def test_no_pod_is_lost_to_a_plugin_that_always_fails() -> None:
     bench.reject(bench.pop())
     bench.update(pods[0], pod("web-0", priority=7))
     bench.queue.activate(pods)
-    assert {bench.state_of(each) for each in pods} == {QueueState.ACTIVE}
+    assert {bench.state_of(pod) for pod in pods} == {QueueState.ACTIVE}
     assert bench.popped_names()[0] == "web-0"
     assert bench.queue.pop() is None
 
@@ -106,7 +106,7 @@ def test_a_plugin_that_misbehaves_in_any_way_loses_no_pod(method: str, way: Call
     queue_sort = type("Culprit", (ByRank,), {method: lambda self, *_: way()})()
     bench = QueueBench(queue_sort=queue_sort)
     names = [f"web-{number}" for number in range(20)]
-    bench.add(*(ranked(name, number) for number, name in enumerate(names)))
+    bench.add(*(ranked_pod(name, number) for number, name in enumerate(names)))
     assert sorted(bench.popped_names()) == sorted(names)
     answers = way in ODD_VALUES.values()
     truth = answers and isinstance(way(), bool)

@@ -91,12 +91,12 @@ def test_backoffs_are_completed_by_second_then_in_the_order_of_the_active_queue(
         pods.move(each, QueueEvent.BACK_OFF, "Rejected")
     pods.move(info("failed", priority=9, at_s=1000.0, errors=1), QueueEvent.BACK_OFF_AFTER_ERROR, "Failed")
     clock.advance(2.0)
-    assert _completed(pods) == ["high", "low", "failed"]
+    assert _drain_backoff(pods) == ["high", "low", "failed"]
     clock.advance(1.0)
-    assert _completed(pods) == ["next-second"]
+    assert _drain_backoff(pods) == ["next-second"]
 
 
-def _completed(pods: QueuedPods) -> list[str]:
+def _drain_backoff(pods: QueuedPods) -> list[str]:
     names = []
     while (done := pods.backoff_completed()) is not None:
         pods.move(done, QueueEvent.ENQUEUE, "BackoffComplete")
@@ -104,7 +104,7 @@ def _completed(pods: QueuedPods) -> list[str]:
     return names
 
 
-def test_every_move_is_told_in_the_pods_story() -> None:
+def test_every_move_is_recorded_in_the_pods_story() -> None:
     pods = queued(ByPriority())
     web = info("web")
     pods.move(web, QueueEvent.ENQUEUE, "Add")

@@ -270,7 +270,7 @@ def test_done_of_an_unknown_pod_is_harmless() -> None:
     QueueBench().queue.done("nobody")
 
 
-def test_the_story_tells_the_whole_way() -> None:
+def test_the_story_has_every_transition() -> None:
     bench = QueueBench(FIT)
     info = bench.rejected(web := pod(), "Fit")
     bench.advance(5)

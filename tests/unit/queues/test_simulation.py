@@ -151,7 +151,7 @@ class Simulation:
 
     # ------------------------------------------------------------ pods
 
-    def built(self, index: int, *, priority: int, has_gates: bool, in_status: str, uid: str) -> Pod:
+    def build_pod(self, index: int, *, priority: int, has_gates: bool, in_status: str, uid: str) -> Pod:
         self.made += 1
         return pod(
             str(index),
@@ -163,7 +163,7 @@ class Simulation:
         )
 
     def fresh(self, index: int) -> Pod:
-        return self.built(
+        return self.build_pod(
             index,
             priority=self.random.randint(0, 2),
             has_gates=self.often(0.25),
@@ -211,7 +211,7 @@ class Simulation:
             return None
         old = self.objects[known.index]
         drops_gates = self.often(0.5)
-        new = self.objects[known.index] = self.built(
+        new = self.objects[known.index] = self.build_pod(
             known.index,
             priority=self.random.choice((known.priority, self.random.randint(0, 2))),
             has_gates=known.has_gates and not drops_gates,
@@ -239,7 +239,7 @@ class Simulation:
     # ------------------------------------------------------------ attempts
 
     def pop(self) -> object:
-        choices = {each.index: each for each in self.model.choices()}
+        choices = {choice.index: choice for choice in self.model.choices()}
         info = self.queue.pop()
         if info is None:
             assert not choices
@@ -383,7 +383,7 @@ class Simulation:
 
     def check_metrics(self) -> None:
         """What Prometheus would read is what the model counts."""
-        states = Counter(each.state for each in self.model.pods.values())
+        states = Counter(pod.state for pod in self.model.pods.values())
         assert self.read("scheduler_pending_pods") == {
             ("active",): states[QueueState.ACTIVE],
             ("backoff",): states[QueueState.BACKOFF] + states[QueueState.ERROR_BACKOFF],
@@ -391,7 +391,7 @@ class Simulation:
             ("gated",): states[QueueState.GATED],
         }
         assert self.read("scheduler_queue_incoming_pods_total") == self.model.entered
-        waiting = (each for each in self.model.pods.values() if each.state is not QueueState.IN_FLIGHT)
+        waiting = (pod for pod in self.model.pods.values() if pod.state is not QueueState.IN_FLIGHT)
         rejected = Counter((name, PROFILE) for each in waiting for name in each.rejectors | each.pending)
         assert +Counter(self.read("scheduler_unschedulable_pods")) == rejected
         flying = self.model.at(QueueState.IN_FLIGHT)
@@ -426,7 +426,7 @@ def test_the_queue_does_what_the_model_does(seed: int) -> None:
     with capture_logs() as logs:
         simulation.run(STEPS)
     # Hints of Flaky, and pods that come back when they are no longer in flight.
-    assert {each["event"] for each in logs} == {"Plugin failed", "Pod is in an unexpected queue state"}
+    assert {log["event"] for log in logs} == {"Plugin failed", "Pod is in an unexpected queue state"}
     shown = {
         (sample.labels["queue"], sample.labels["event"]): sample.value
         for family in text_string_to_metric_families(simulation.metrics.render().decode())

@@ -29,13 +29,13 @@ def info(
 
 def holding(*infos: QueuedPodInfo) -> UnschedulablePods:
     pods = UnschedulablePods(LABEL_READERS)
-    for each in infos:
-        pods.push(each)
+    for info in infos:
+        pods.push(info)
     return pods
 
 
 def names(infos: Iterable[QueuedPodInfo]) -> list[str]:
-    return [each.pod.metadata.name for each in infos]
+    return [info.pod.metadata.name for info in infos]
 
 
 def classes(pods: UnschedulablePods, *plugins: str) -> list[list[str]]:

@@ -366,8 +366,8 @@ def test_args_are_those_of_the_configuration_or_of_the_declared_type() -> None:
 def test_the_same_seed_finds_the_same_cluster() -> None:
     found = []
     for _ in range(2):
-        with pytest.raises(BrokenContract) as broken:
+        with pytest.raises(BrokenContract) as error:
             check_contract(Counts, seed=7)
-        found.append(str(broken.value))
+        found.append(str(error.value))
     assert found[0] == found[1]
     assert "seed 7" in found[0]

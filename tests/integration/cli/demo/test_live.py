@@ -47,6 +47,6 @@ def test_pods_come_and_go_on_a_page_until_control_c(start: Start) -> None:
 
 @pytest.mark.parametrize("option", [("--autoscale",), ("--output", "json"), ("--timeout", "5"), ("--devices", "gpu=2")])
 def test_what_does_not_go_with_the_page_is_refused(podium: Podium, option: tuple[str, ...]) -> None:
-    done = podium("demo", "--ui", *option)
-    assert done.returncode == 2
-    assert f"{option[0]}: --ui shows pods that come and go" in done.stderr
+    result = podium("demo", "--ui", *option)
+    assert result.returncode == 2
+    assert f"{option[0]}: --ui shows pods that come and go" in result.stderr

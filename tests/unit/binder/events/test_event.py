@@ -18,7 +18,7 @@ from podium.binder.events.event import (
 from tests.builders import pod
 
 
-def test_a_bound_pod_is_told_where_it_went() -> None:
+def test_the_event_of_a_bound_pod_names_its_node() -> None:
     event = scheduled_event(pod(metadata={"resourceVersion": "7"}), "n1")
     assert event.note == "Successfully assigned default/web-1 to n1"
     assert (event.type, event.reason, event.action) == ("Normal", "Scheduled", "Binding")
@@ -38,7 +38,7 @@ def test_a_pod_being_deleted_is_skipped_with_a_warning() -> None:
     assert (event.type, event.reason, event.action) == ("Warning", "FailedScheduling", "Scheduling")
 
 
-def test_a_victim_is_told_by_whom_and_where() -> None:
+def test_the_event_of_a_victim_names_preemptor_and_node() -> None:
     preemptor = pod("urgent", uid="u2", scheduler="other")
     event = preempted_event(pod(), preemptor, "n1")
     assert event.note == "Preempted by pod u2 on node n1"

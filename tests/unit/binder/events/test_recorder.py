@@ -36,7 +36,7 @@ async def running(recorder: EventRecorder) -> AsyncIterator[EventRecorder]:
         await recorder.aclose(600.0)
 
 
-def failed(note: str = "no room", **options: Any) -> Event:
+def failed_event(note: str = "no room", **options: Any) -> Event:
     return failed_scheduling(pod(**options), note)
 
 
@@ -98,7 +98,7 @@ async def test_two_events_in_the_same_instant_have_different_names() -> None:
     wire = Wire()
     async with running(recorder(wire)) as events:
         events.record(scheduled_event(pod(), "n1"))
-        events.record(failed())
+        events.record(failed_event())
     assert len({request.body["metadata"]["name"] for request in wire.requests}) == 2
 
 
@@ -114,14 +114,14 @@ async def test_names_and_instances_stay_within_the_apis_limits() -> None:
 async def test_the_second_occurrence_starts_a_series_and_later_ones_wait() -> None:
     wire = Wire()
     async with running(recorder(wire)) as events:
-        events.record(failed("first"))
+        events.record(failed_event("first"))
         await settle()
         name = wire.requests[0].body["metadata"]["name"]
         await anyio.sleep(60.0)
-        events.record(failed("second"))
+        events.record(failed_event("second"))
         again = now()
         await settle()
-        events.record(failed("third"))
+        events.record(failed_event("third"))
         await settle()
         assert wire.calls == [f"POST {EVENTS}", f"PATCH {EVENTS}/{name}"]
         assert wire.requests[1].body == {"series": {"count": 2, "lastObservedTime": again}}
@@ -131,7 +131,7 @@ async def test_what_a_series_has_counted_is_written_when_it_has_ended() -> None:
     wire = Wire()
     async with running(recorder(wire)) as events:
         for _ in range(5):
-            events.record(failed())
+            events.record(failed_event())
             await settle()
         await anyio.sleep(8 * 60.0)
         assert len(wire.requests) == 3
@@ -143,7 +143,7 @@ async def test_a_series_that_goes_on_is_brought_up_to_date_every_half_hour() -> 
     wire = Wire()
     async with running(recorder(wire)) as events:
         for _ in range(64):
-            events.record(failed())
+            events.record(failed_event())
             await anyio.sleep(60.0)
         minutes = [request.at_s / 60.0 for request in wire.requests]
         assert [minute - minutes[0] for minute in minutes] == pytest.approx([0.0, 1.0, 31.0, 61.0], abs=1.0)
@@ -152,9 +152,9 @@ async def test_a_series_that_goes_on_is_brought_up_to_date_every_half_hour() -> 
 async def test_a_repetition_after_six_minutes_is_a_new_event() -> None:
     wire = Wire()
     async with running(recorder(wire)) as events:
-        events.record(failed())
+        events.record(failed_event())
         await anyio.sleep(6 * 60.0)
-        events.record(failed())
+        events.record(failed_event())
         await settle()
     assert wire.calls == [f"POST {EVENTS}"] * 2
 
@@ -162,8 +162,8 @@ async def test_a_repetition_after_six_minutes_is_a_new_event() -> None:
 async def test_a_repetition_before_the_first_was_written_is_written_along() -> None:
     wire = Wire()
     events = recorder(wire)
-    events.record(failed())
-    events.record(failed())
+    events.record(failed_event())
+    events.record(failed_event())
     async with running(events):
         await settle()
     assert wire.calls == [f"POST {EVENTS}"]
@@ -174,9 +174,9 @@ async def test_a_repetition_while_the_first_is_being_written_follows_it() -> Non
     wire = Wire()
     wire.latency_s = 1.0
     async with running(recorder(wire)) as events:
-        events.record(failed())
+        events.record(failed_event())
         await anyio.sleep(0.5)
-        events.record(failed())
+        events.record(failed_event())
         await anyio.sleep(2.0)
         assert [request.method for request in wire.requests] == ["POST", "PATCH"]
 
@@ -189,9 +189,9 @@ async def test_a_series_that_the_server_has_forgotten_is_created_again() -> None
 
     wire = Wire(answer)
     async with running(recorder(wire)) as events:
-        events.record(failed())
+        events.record(failed_event())
         await settle()
-        events.record(failed())
+        events.record(failed_event())
         await settle()
     assert [request.method for request in wire.requests] == ["POST", "PATCH", "POST"]
     assert wire.requests[2].body["series"]["count"] == 2
@@ -200,8 +200,8 @@ async def test_a_series_that_the_server_has_forgotten_is_created_again() -> None
 async def test_other_versions_of_a_pod_are_not_the_same_series() -> None:
     wire = Wire()
     async with running(recorder(wire)) as events:
-        events.record(failed())
-        events.record(failed(metadata={"resourceVersion": "8"}))
+        events.record(failed_event())
+        events.record(failed_event(metadata={"resourceVersion": "8"}))
     assert wire.calls == [f"POST {EVENTS}"] * 2
 
 
@@ -211,7 +211,7 @@ async def test_an_unreachable_server_is_tried_twelve_times_ten_seconds_apart() -
 
     wire = Wire(answer)
     async with running(recorder(wire)) as events:
-        events.record(failed())
+        events.record(failed_event())
         await anyio.sleep(600.0)
         assert [request.at_s - wire.requests[0].at_s for request in wire.requests] == pytest.approx(
             [10.0 * attempt for attempt in range(12)]
@@ -295,17 +295,17 @@ async def test_a_dropped_event_is_not_remembered_as_the_start_of_a_series() -> N
     wire = Wire()
     events = recorder(wire, queue_max=1)
     events.record(scheduled_event(pod(), "n1"))
-    events.record(failed())
+    events.record(failed_event())
     async with running(events):
         await settle()
-        events.record(failed())
+        events.record(failed_event())
     assert wire.requests[-1].method == "POST"
     assert "series" not in wire.requests[-1].body
 
 
 async def test_series_that_have_ended_are_forgotten_and_unique_events_never_remembered() -> None:
     async with running(recorder(Wire())) as events:
-        events.record(failed())
+        events.record(failed_event())
         events.record(scheduled_event(pod(), "n1"))
         assert events.statistics().series == 1
         await anyio.sleep(7 * 60.0 + 1.0)
@@ -315,7 +315,7 @@ async def test_series_that_have_ended_are_forgotten_and_unique_events_never_reme
 async def test_no_more_than_ten_thousand_series_are_remembered() -> None:
     events = recorder(Wire(), queue_max=20_000)
     for index in range(10_002):
-        events.record(failed(uid=str(index)))
+        events.record(failed_event(uid=str(index)))
     assert events.statistics().series == 10_000
     assert events.statistics().open == 10_002
 
@@ -327,7 +327,7 @@ async def test_closing_writes_what_is_queued_and_the_counts_not_yet_written() ->
         events = recorder(wire)
         group.start_soon(events.run)
         for _ in range(3):
-            events.record(failed())
+            events.record(failed_event())
             await anyio.sleep(1.0)
         for index in range(100):
             events.record(scheduled_event(pod(f"p{index}", uid=str(index)), "n1"))
@@ -368,14 +368,14 @@ async def test_no_more_than_sixteen_events_are_written_at_once() -> None:
 async def test_a_series_neither_ends_nor_goes_on_because_the_wall_clock_was_set(set_by_s: float) -> None:
     wire, clock = Wire(), ManualClock()
     async with running(EventRecorder(Dispatcher(wire, LoopClock()), clock, hostname="host-1")) as events:
-        events.record(failed())
+        events.record(failed_event())
         await settle()
         clock.advance(60.0)
         clock.set_wall(clock.now() + set_by_s)
-        events.record(failed())
+        events.record(failed_event())
         await settle()
         assert [call.split()[0] for call in wire.calls] == ["POST", "PATCH"]
         clock.advance(6 * 60.0)
-        events.record(failed())
+        events.record(failed_event())
         await settle()
         assert [call.split()[0] for call in wire.calls] == ["POST", "PATCH", "POST"]

@@ -47,7 +47,7 @@ def a_node(name: str) -> Node:
 NODES = [a_node("n0"), a_node("n1")]
 
 
-def filtered(answer: Any, extender: Extender = CAPABLE) -> Filtered | ExtenderFailed:
+def read_filter_answer(answer: Any, extender: Extender = CAPABLE) -> Filtered | ExtenderFailed:
     return read_filtered(AskFilter(extender, a_pod(), NODES), json.dumps(answer).encode())
 
 
@@ -104,27 +104,27 @@ def test_binding_is_asked_for_by_name_and_uid():
     ],
 )
 def test_names_of_fields_are_read_in_any_case(answer):
-    assert filtered(answer) == Filtered(("n1",), {"n0": "busy"}, {"n0": "old"})
+    assert read_filter_answer(answer) == Filtered(("n1",), {"n0": "busy"}, {"n0": "old"})
 
 
 def test_nodes_that_are_sent_back_count_by_their_names():
-    assert filtered({"Nodes": {"items": [raw_node("n1")]}}, PLAIN) == Filtered(("n1",), {}, {})
+    assert read_filter_answer({"Nodes": {"items": [raw_node("n1")]}}, PLAIN) == Filtered(("n1",), {}, {})
 
 
 def test_names_go_before_nodes_only_for_extenders_with_a_node_cache():
     both = {"NodeNames": ["n0"], "Nodes": {"items": [raw_node("n1")]}}
-    assert filtered(both, CAPABLE) == Filtered(("n0",), {}, {})
-    assert filtered(both, PLAIN) == Filtered(("n1",), {}, {})
-    assert filtered({"NodeNames": None, "Nodes": {"items": [raw_node("n1")]}}) == Filtered(("n1",), {}, {})
+    assert read_filter_answer(both, CAPABLE) == Filtered(("n0",), {}, {})
+    assert read_filter_answer(both, PLAIN) == Filtered(("n1",), {}, {})
+    assert read_filter_answer({"NodeNames": None, "Nodes": {"items": [raw_node("n1")]}}) == Filtered(("n1",), {}, {})
 
 
 @pytest.mark.parametrize("answer", [{}, None, {"Nodes": None}, {"Nodes": {"items": None}}, {"NodeNames": []}])
 def test_answer_without_nodes_lets_none_through(answer):
-    assert filtered(answer) == Filtered((), {}, {})
+    assert read_filter_answer(answer) == Filtered((), {}, {})
 
 
 def test_error_in_an_answer_is_a_failure_whatever_else_it_says():
-    assert filtered({"NodeNames": ["n1"], "Error": "no licence"}) == ExtenderFailed(CAPABLE, "no licence")
+    assert read_filter_answer({"NodeNames": ["n1"], "Error": "no licence"}) == ExtenderFailed(CAPABLE, "no licence")
     assert read_bound(PLAIN, b'{"error": "no licence"}') == ExtenderFailed(PLAIN, "no licence")
 
 
@@ -153,9 +153,9 @@ def test_victims_are_read_by_uid():
 @pytest.mark.parametrize(
     ("read", "answer"),
     [
-        (lambda body: filtered(json.loads(body)), '{"NodeNames": "n0"}'),
-        (lambda body: filtered(json.loads(body)), '{"FailedNodes": ["n0"]}'),
-        (lambda body: filtered(json.loads(body)), "[]"),
+        (lambda body: read_filter_answer(json.loads(body)), '{"NodeNames": "n0"}'),
+        (lambda body: read_filter_answer(json.loads(body)), '{"FailedNodes": ["n0"]}'),
+        (lambda body: read_filter_answer(json.loads(body)), "[]"),
         (lambda body: read_bound(PLAIN, body), "oops"),
         (lambda body: read_bound(PLAIN, body), ""),
         (lambda body: read_scores(PLAIN, body), '{"Host": "n0"}'),

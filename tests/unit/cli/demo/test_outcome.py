@@ -51,13 +51,13 @@ def test_it_is_a_success_when_what_fits_is_bound_and_the_rest_is_reported() -> N
 def test_an_unbound_pod_that_fits_is_no_success_even_if_it_was_reported() -> None:
     outcome = assess(NODES, [pod("a", node="n1"), pod("b", status=UNSCHEDULABLE)], (), 1.0)
     assert not outcome.is_success
-    assert (outcome.bound, outcome.unbound) == (1, ("b",))
+    assert (outcome.bound_count, outcome.unbound) == (1, ("b",))
 
 
 def test_a_pod_that_cannot_fit_but_is_bound_is_no_success() -> None:
     outcome = assess(NODES, [pod("a", node="n1"), pod("big", node="n1")], {"big"}, 1.0)
     assert not outcome.is_success
-    assert (outcome.bound, outcome.misreported, outcome.unschedulable) == (1, ("big",), ())
+    assert (outcome.bound_count, outcome.misreported, outcome.unschedulable) == (1, ("big",), ())
 
 
 def test_a_pod_that_cannot_fit_but_was_not_reported_is_no_success() -> None:

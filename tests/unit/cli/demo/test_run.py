@@ -37,10 +37,10 @@ async def test_the_time_ends_with_the_last_binding_not_with_the_last_word(watche
     for pods in (pod("a", node="n1"), pod("b", node="n1")):
         watcher.clock.advance(2.0)  # type: ignore[attr-defined]
         watcher.on_update(pod("a"), pods)
-    assert not watcher.done.is_set()
+    assert not watcher.completion.is_set()
     watcher.clock.advance(5.0)  # type: ignore[attr-defined]
     watcher.on_update(pod("big"), pod("big", status=UNSCHEDULABLE))
-    assert watcher.done.is_set()
+    assert watcher.completion.is_set()
     watcher.stop()
     assert watcher.duration_s == 4.0
 
@@ -57,7 +57,7 @@ async def test_a_pod_that_fits_is_not_done_with_when_it_is_reported_unschedulabl
     watcher.on_add(pod("a", node="n1"))
     watcher.on_add(pod("big", status=UNSCHEDULABLE))
     watcher.on_update(pod("b"), pod("b", status=UNSCHEDULABLE))
-    assert not watcher.done.is_set()
+    assert not watcher.completion.is_set()
 
 
 async def test_without_the_last_binding_the_time_ends_with_the_stop(watcher: Watcher) -> None:

@@ -20,7 +20,13 @@ def uses(count: int) -> tuple[NodeUse, ...]:
 
 
 def outcome(count: int = 7, **changes: object) -> Outcome:
-    values = {"nodes": uses(count), "pods": 21, "bound": 21, "duration_s": 0.5, "unschedulable": (("big", MESSAGE),)}
+    values = {
+        "nodes": uses(count),
+        "pods": 21,
+        "bound_count": 21,
+        "duration_s": 0.5,
+        "unschedulable": (("big", MESSAGE),),
+    }
     return Outcome(**{**values, **changes})  # type: ignore[arg-type]
 
 
@@ -30,7 +36,7 @@ def text(shown: Outcome, width: int = 80, *, ascii_only: bool = False) -> str:
 
 def test_it_begins_with_what_came_of_it() -> None:
     assert text(outcome()).startswith("All 21 pods that fit are bound in 0.50 s: 42 pods/s\n")
-    assert text(outcome(bound=19, unbound=("a", "b"))).startswith("19 of 21 pods that fit are bound in 0.50 s")
+    assert text(outcome(bound_count=19, unbound=("a", "b"))).startswith("19 of 21 pods that fit are bound in 0.50 s")
 
 
 def test_each_zone_shows_its_nodes_and_pods() -> None:
@@ -132,9 +138,9 @@ def test_bars_are_exact_to_an_eighth_and_show_that_there_is_something() -> None:
 
 
 def test_a_failure_names_the_pods_but_not_without_end() -> None:
-    told = failure(outcome(bound=19, unbound=("a", "b")), 3.0)
+    told = failure(outcome(bound_count=19, unbound=("a", "b")), 3.0)
     assert told == "2 of 21 pods that can fit were not bound within 3 s: a, b"
-    many = failure(outcome(bound=1, unbound=tuple(f"p{i}" for i in range(20))), 3.0)
+    many = failure(outcome(bound_count=1, unbound=tuple(f"p{i}" for i in range(20))), 3.0)
     assert many.endswith("p7 and 12 more")
 
 

@@ -71,12 +71,12 @@ def test_every_error_is_a_line_of_its_own(tmp_path: Path, capsys: pytest.Capture
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
         "parallelism: -1\npodMaxBackoffSeconds: x\n"
     )
-    with pytest.raises(BadConfiguration) as refused:
+    with pytest.raises(BadConfiguration) as error:
         usable(path)
-    refused.value.show()
+    error.value.show()
     lines = capsys.readouterr().err.splitlines()
     assert [line.split(": ")[1] for line in lines] == ["parallelism", "podMaxBackoffSeconds"]
-    assert refused.value.exit_code == 1
+    assert error.value.exit_code == 1
 
 
 def test_what_only_a_daemon_needs_does_not_keep_others_from_deciding() -> None:

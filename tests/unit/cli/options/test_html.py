@@ -25,9 +25,9 @@ def test_page_is_written(both: tuple[Path, Path], tmp_path: Path) -> None:
 
 def test_file_that_cannot_be_written_is_named_first(tmp_path: Path) -> None:
     for file, why in ((tmp_path, "Is a directory"), (tmp_path / "no" / "page.html", "No such file or directory")):
-        done = run("diff", tmp_path / "nothing", tmp_path / "nothing", "--html", file)
-        assert done.exit_code == 1
-        assert done.output == f"Error: --html: {file}: {why}\n"
+        result = run("diff", tmp_path / "nothing", tmp_path / "nothing", "--html", file)
+        assert result.exit_code == 1
+        assert result.output == f"Error: --html: {file}: {why}\n"
 
 
 def test_no_empty_file_is_left_behind(both: tuple[Path, Path], tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_no_empty_file_is_left_behind(both: tuple[Path, Path], tmp_path: Path) -
     assert file.exists()
 
 
-def test_page_that_does_not_fit_on_the_disk_is_told(both: tuple[Path, Path]) -> None:
-    done = run("diff", *both, "--html", "/dev/full")
-    assert done.exit_code == 1
-    assert "Error: --html: /dev/full: No space left on device\n" in done.output
+def test_page_that_does_not_fit_on_the_disk_is_an_error(both: tuple[Path, Path]) -> None:
+    result = run("diff", *both, "--html", "/dev/full")
+    assert result.exit_code == 1
+    assert "Error: --html: /dev/full: No space left on device\n" in result.output

@@ -9,7 +9,7 @@ from podium.config import default_configuration
 
 def test_the_default_profile_serves_any_name():
     found = for_schedulers(default_configuration(), ("a", "b", "a"), is_default=True)
-    assert [each.scheduler_name for each in found.profiles] == ["a", "b"]
+    assert [profile.scheduler_name for profile in found.profiles] == ["a", "b"]
     assert for_schedulers(default_configuration(), (), is_default=True) == default_configuration()
 
 

@@ -24,8 +24,8 @@ class Sleeps(FilterPlugin):
 """
 
 
-def web(**more: Any) -> Any:
-    return pod("web", "1", scheduler="default-scheduler", **more)
+def web(**fields: Any) -> Any:
+    return pod("web", "1", scheduler="default-scheduler", **fields)
 
 
 @pytest.fixture
@@ -42,17 +42,17 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_was_found_in_time_is_shown_and_is_not_a_success(cluster: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time_limit, "_GRACE_S", 600.0)
-    asked = ("why", "web", "-f", cluster, "--fix", "--time-limit", "1ms")
-    result = run(*asked, "-o", "json")
+    arguments = ("why", "web", "-f", cluster, "--fix", "--time-limit", "1ms")
+    result = run(*arguments, "-o", "json")
     answer = json.loads(result.stdout)
     assert (result.exit_code, answer["partial"], answer["fixes"]) == (1, True, [])
     assert answer["node"] is None
     assert "the time limit is over" in result.stderr
-    result = run(*asked)
+    result = run(*arguments)
     assert result.exit_code == 1
     assert result.stdout.startswith("partial answer, the time limit is over:")
     assert "the search has not ended" in result.stdout
-    assert json.loads(run(*asked[:-1], "0", "-o", "json").stdout)["fixes"]
+    assert json.loads(run(*arguments[:-1], "0", "-o", "json").stdout)["fixes"]
 
 
 @pytest.mark.parametrize(
@@ -70,8 +70,8 @@ def test_a_question_that_hangs_is_interrupted(tmp_path: Path, question: list[str
     profile = {"plugins": {"multiPoint": {"enabled": [{"name": "Sleeps"}]}}}
     head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
     config.write_text(json.dumps({**head, "profiles": [profile]}))
-    asked = (*question, "-f", free, "--plugin", f"{plugin}:Sleeps", "--config", config, "--time-limit", "500ms")
-    result = run(*asked, "-o", "json")
+    arguments = (*question, "-f", free, "--plugin", f"{plugin}:Sleeps", "--config", config, "--time-limit", "500ms")
+    result = run(*arguments, "-o", "json")
     answer = json.loads(result.stdout)
     assert (result.exit_code, answer["partial"]) == (1, True)
     assert found.items() <= answer.items()

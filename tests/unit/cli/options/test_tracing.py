@@ -15,9 +15,9 @@ def invoke(*arguments: str) -> tuple[Result, TracingOptions | None]:
 
     @click.command()
     @tracing_options
-    def command(**given: object) -> None:
-        taken.append(take_tracing_options(given))
-        assert given == {}
+    def command(**fields: object) -> None:
+        taken.append(take_tracing_options(fields))
+        assert fields == {}
 
     result = CliRunner().invoke(command, arguments)
     return result, taken[0] if taken else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.cli.pages.decisions import NODES_SHOWN, score_table, told
+from podium.cli.pages.decisions import NODES_SHOWN, decision_text, score_table
 from podium.recording.entries import Decision
 
 
@@ -21,8 +21,8 @@ def test_no_scores_make_no_table() -> None:
     assert score_table("Scores", {}, ("n1",)) == []
 
 
-def test_decisions_are_told_in_a_few_words() -> None:
+def test_decisions_are_described_in_a_few_words() -> None:
     to_node = Decision("u", "default/web", "Suggested", "n1", 5, 3, 100, None, ())
-    assert told(to_node) == "pod default/web to node n1, of 3 feasible nodes"
+    assert decision_text(to_node) == "pod default/web to node n1, of 3 feasible nodes"
     nowhere = to_node._replace(node="", nominated="n2")
-    assert told(nowhere) == "pod default/web to no node; room is to be made on n2"
+    assert decision_text(nowhere) == "pod default/web to no node; room is to be made on n2"

@@ -13,7 +13,7 @@ NAMES = ("monday", "tuesday")
 def test_page_of_equal_recordings_says_so() -> None:
     page = page_of(NAMES, None, ({}, {}), "monday: cut off")
     assert page.headline == "The decisions are the same."
-    assert [each.title for each in page.sections] == ["Not all of it could be read"]
+    assert [section.title for section in page.sections] == ["Not all of it could be read"]
 
 
 def test_both_sides_are_shown_with_their_scores() -> None:

@@ -13,12 +13,12 @@ from podium.cli.pages.sections import Facts, Page
 HOSTILE = "</script><script>document.title='owned'</script><!--<script>"
 
 
-def shown(title: str, **facts: str) -> str:
+def html(title: str, **facts: str) -> str:
     return document(Page(title, "all is well", [Facts("Facts", facts)]), "1.2.3").decode()
 
 
 def test_data_cannot_end_its_element() -> None:
-    text = shown(HOSTILE, pod=HOSTILE)
+    text = html(HOSTILE, pod=HOSTILE)
     assert HOSTILE not in text
     assert text.count("<script") == 2
     (data,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
@@ -27,7 +27,7 @@ def test_data_cannot_end_its_element() -> None:
 
 
 def test_policy_names_the_script_and_the_style_and_lets_nothing_else_in() -> None:
-    text = shown("Replay")
+    text = html("Replay")
     (policy,) = re.findall(r'Content-Security-Policy" content="(.*?)"', text)
     scripts, styles = (
         re.findall(r"<script>(.*?)</script>", text, re.DOTALL),
@@ -41,8 +41,8 @@ def test_policy_names_the_script_and_the_style_and_lets_nothing_else_in() -> Non
 
 
 def test_nothing_is_loaded() -> None:
-    assert re.findall(r"(?:src|href)\s*=|url\(|@import", shown("Replay")) == []
+    assert re.findall(r"(?:src|href)\s*=|url\(|@import", html("Replay")) == []
 
 
 def test_text_that_is_no_unicode_is_written_all_the_same() -> None:
-    assert json.loads(re.findall(r'id="data">(.*?)</script>', shown("\ud800", pod="\ud800"))[0])["title"] == r"\ud800"
+    assert json.loads(re.findall(r'id="data">(.*?)</script>', html("\ud800", pod="\ud800"))[0])["title"] == r"\ud800"

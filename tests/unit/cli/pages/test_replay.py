@@ -14,7 +14,7 @@ from tests.unit.cli.pages.test_over_time import TIMELINE
 RECORDED = Decision("u", "default/web", "Suggested", "n1", 5, 3, 100, None, ())
 
 
-def test_same_decisions_are_told() -> None:
+def test_same_decisions_are_reported() -> None:
     page = page_of("monday", ReplayResult(ReplayOutcome(attempts=3, started_s=1.0, ended_s=5.0), 0.5), TIMELINE)
     assert page.headline == "Every decision is the recorded one."
     facts, *over_time = page.sections
@@ -41,7 +41,7 @@ def test_first_difference_has_both_tables_of_scores() -> None:
     assert (recorded.rows[recorded.marked[0]][0], replayed.rows[replayed.marked[0]][0]) == ("n1", "n2")
 
 
-def test_difference_that_is_no_decision_is_told() -> None:
+def test_difference_that_is_no_decision_is_shown() -> None:
     outcome = ReplayOutcome(attempts=3, divergence=Divergence(7, "the start", "a reading was recorded"))
     facts = page_of("monday", ReplayResult(outcome, 0.5), TIMELINE).sections[1]
     assert isinstance(facts, Facts)
@@ -56,4 +56,4 @@ def test_counterfactual_replay_is_shown_to_its_end() -> None:
     assert isinstance(facts, Facts)
     assert (facts.facts["bind s p50"], facts.facts["bind s p99"], facts.facts["pending"]) == ("0.5", "-", "1")
     assert facts.facts["not read to its end"] == "cut off"
-    assert [each.kind for each in page.sections[1:]] == ["heat", "lines", "lines", "lines"]
+    assert [section.kind for section in page.sections[1:]] == ["heat", "lines", "lines", "lines"]

@@ -25,7 +25,7 @@ def reported(count: int) -> Report:
 def tables(count: int) -> dict[str, Table]:
     page = page_of("shadow", reported(count), TIMELINE, "cut off")
     assert page.headline.startswith(f"{count + 6} pods compared, podium agrees on 5")
-    return {each.title: each for each in page.sections if isinstance(each, Table)}
+    return {section.title: section for section in page.sections if isinstance(section, Table)}
 
 
 def test_disagreements_are_shown_and_the_unexplained_first() -> None:

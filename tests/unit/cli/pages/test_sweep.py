@@ -45,7 +45,7 @@ def test_each_recording_has_its_points_and_its_table() -> None:
     assert other_plot.title == "tuesday"
 
 
-def test_sweep_that_failed_altogether_is_told() -> None:
+def test_sweep_that_failed_altogether_shows_its_errors() -> None:
     (errors,) = page_of([row("monday", "Fit=1", error="no such file")], COLUMNS).sections
     assert errors.title == "Errors"
 

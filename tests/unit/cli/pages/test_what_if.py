@@ -74,6 +74,6 @@ def test_what_is_left_out_is_said() -> None:
     assert (len(pods.pairs), pods.note) == (ZONES_MAX, "2 more zones are left out.")
 
 
-def test_nothing_that_changes_is_told() -> None:
+def test_a_page_without_changes_says_so() -> None:
     page = page_of(["add 1 node"], Outcome([], [], [], [], [], [], [], [], BEFORE, BEFORE, {}))
     assert page.headline == "No pod moves."

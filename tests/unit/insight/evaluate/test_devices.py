@@ -6,17 +6,13 @@ from typing import Any
 import pytest
 
 from podium.insight.evaluate import Evaluator, Scenario
+from tests.device_manifests import exactly, resource_claim
 
 DRIVER, GPU = "gpu.example.com", "example.com/gpu"
 
 
 def an_object(kind: str, name: str, **fields: Any) -> dict[str, Any]:
     return {"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": {"name": name}, **fields}
-
-
-def a_claim(name: str, **status: Any) -> dict[str, Any]:
-    spec = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}}
-    return an_object("ResourceClaim", name, spec=spec, status=status)
 
 
 def allocation(node: str) -> dict[str, Any]:
@@ -45,7 +41,7 @@ def objects() -> list[Any]:
         *nodes,
         an_object("DeviceClass", "gpu", spec={"extendedResourceName": GPU}),
         an_object("ResourceSlice", "s", spec=spec),
-        a_claim("mine"),
+        resource_claim("mine", exactly("r")),
     ]
 
 
@@ -74,7 +70,7 @@ def test_an_attempt_says_which_devices_would_be_extended_resources(objects: list
 
 
 def test_an_attempt_says_what_would_be_taken_back_and_what_gates_the_pod(objects: list[Any]) -> None:
-    away = a_claim("away", allocation=allocation("n3"))
+    away = resource_claim("away", exactly("r"), allocation=allocation("n3"))
     assert answer([*objects, away], a_pod("web", "away"))["deallocated"] == ["default/away"]
     gated_pod = answer(objects, a_pod("web", "missing"))["preenqueue"]
     assert gated_pod["reasons"] == ['could not find ResourceClaim "default/missing"']
@@ -88,7 +84,12 @@ def test_an_attempt_that_fails_says_why(objects: list[Any]) -> None:
 
 
 def test_a_queue_ends_with_its_claims_as_they_were_written(objects: list[Any]) -> None:
-    found = answer([*objects, a_claim("second")], a_pod("one", "mine"), a_pod("two", "second"), a_pod("three", "none"))
+    found = answer(
+        [*objects, resource_claim("second", exactly("r"))],
+        a_pod("one", "mine"),
+        a_pod("two", "second"),
+        a_pod("three", "none"),
+    )
     assert found["placements"] == [
         {"pod": "default/one", "node": "n1"},
         {"pod": "default/two"},
@@ -118,7 +119,7 @@ def test_a_queue_names_claims_for_extended_resources_under_the_pods_name(objects
 
 
 def test_a_queue_takes_allocations_back_that_are_in_the_way(objects: list[Any]) -> None:
-    away = a_claim("away", allocation=allocation("n3"))
+    away = resource_claim("away", exactly("r"), allocation=allocation("n3"))
     found = answer([*objects, away], a_pod("one", "away"), a_pod("two", "away"))
     assert [placement.get("node") for placement in found["placements"]] == [None, "n1"]
     assert found["claims"]["default/away"]["status"]["allocation"] == {

@@ -12,6 +12,7 @@ from podium.objects.core import Pod
 from podium.objects.devices import DeviceClass, DeviceTaintRule, ResourceSlice
 from podium.objects.resource_types import DEVICE_CLASSES, DEVICE_TAINT_RULES, RESOURCE_CLAIMS, RESOURCE_SLICES
 from tests.builders import pod
+from tests.device_manifests import exactly, resource_claim
 from tests.unit.plugins.clusters import Listed, RecordingHandle
 
 DRIVER, GPU = "gpu.example.com", "example.com/gpu"
@@ -59,12 +60,11 @@ def a_claim(name: str = "c", version: str = "1", users: Iterable[str] = (), **fi
     Args:
         users: the pods that it is reserved for.
     """
-    metadata = {"namespace": "default", "name": name, "uid": f"uid-{name}", "resourceVersion": version}
-    request = {"name": "r", "exactly": {"deviceClassName": fields.pop("of_class", "gpu")}}
-    spec = {"devices": {"requests": [request]}}
+    request = exactly("r", fields.pop("of_class", "gpu"))
     reserved = [{"resource": "pods", "name": each, "uid": f"uid-{each}"} for each in users]
     status = {key: fields.pop(key) for key in ("allocation", "devices") if key in fields}
-    manifest = {"metadata": {**metadata, **fields}, "spec": spec, "status": {**status, "reservedFor": reserved}}
+    manifest = resource_claim(name, request, reservedFor=reserved, **status)
+    manifest["metadata"] |= {"resourceVersion": version, **fields}
     return msgspec.convert(manifest, ResourceClaim)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from podium.provisioner.scheduling.device_use import DeviceUse
+from tests.device_manifests import resource_claim
 
 API = "resource.k8s.io/v1"
 
@@ -17,9 +18,7 @@ def resource_slice(name: str, count: int, *, driver: str = "gpu", pool: str = "n
 
 def claim(name: str, *results: Any) -> Any:
     allocation = {"devices": {"results": [{"request": "r", "pool": "n1", "device": "d", **each} for each in results]}}
-    status = {"allocation": allocation} if results else {}
-    metadata = {"name": name, "namespace": "default"}
-    return {"apiVersion": API, "kind": "ResourceClaim", "metadata": metadata, "spec": {}, "status": status}
+    return resource_claim(name, allocation=allocation) if results else resource_claim(name)
 
 
 def test_devices_are_counted_by_driver() -> None:

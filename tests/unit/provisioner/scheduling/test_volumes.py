@@ -21,13 +21,13 @@ from tests.unit.provisioner.clusters import (
     required,
     spread,
 )
+from tests.workload_manifests import claim as volume_claim
 
 
 def claim(name: str = "data", *, volume: str = "", storage_class: str | None = None, **more: Any) -> Document:
     bound = {"annotations": {BIND_COMPLETED: "yes"}} if volume else {}
-    spec = {"volumeName": volume, **({"storageClassName": storage_class} if storage_class else {})}
-    metadata = {"name": name, "namespace": "default", **bound, **more.pop("metadata", {})}
-    return {"kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec, **more}
+    metadata = {**bound, **more.pop("metadata", {})}
+    return volume_claim(name, storage_class=storage_class, metadata=metadata, volumeName=volume, **more)
 
 
 def volume(name: str = "pv", *alternatives: Document, **spec: Any) -> Document:

@@ -1,6 +1,7 @@
 import pytest
 
 from podium.sandbox.errors import ApiError
+from tests.workload_manifests import claim
 
 
 @pytest.fixture
@@ -10,11 +11,6 @@ def limit(store):
         return store.create({"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": name}, "spec": spec})
 
     return make
-
-
-def claim(storage):
-    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": storage}}}
-    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": spec}
 
 
 def test_the_defaults_of_a_limit_range_follow_from_its_bounds(limit):
@@ -111,14 +107,14 @@ def test_limits_hold_in_their_namespace_only(store, limit, pod):
 )
 def test_claims_outside_of_the_bounds_are_refused(limit, refusal, bound, storage, reason):
     limit("PersistentVolumeClaim", **bound)
-    assert refusal(claim(storage)) == f'persistentvolumeclaims "data" is forbidden: {reason}'
+    assert refusal(claim(size=storage)) == f'persistentvolumeclaims "data" is forbidden: {reason}'
 
 
 def test_a_claim_cannot_grow_out_of_its_bounds(store, limit):
     limit("PersistentVolumeClaim", max={"storage": "4Gi"})
-    store.create(claim("4Gi"))
+    store.create(claim(size="4Gi"))
     with pytest.raises(ApiError, match="but request is 8Gi"):
-        store.update(claim("8Gi"))
+        store.update(claim(size="8Gi"))
 
 
 def test_a_limit_range_is_of_known_types_and_amounts(refusal):
