@@ -112,19 +112,22 @@ class Cluster(ClusterObjects):
             ScheduleError: the attempt failed for a reason other than that the pod does not fit.
             ClusterError: no profile serves the pod, it cannot be read, or it counts on a node already.
         """
-        return self._place(self.read_pod(pod), makes_room=True)
+        typed = self.read_pod(pod)
+        self.put_workload_of(pod)
+        return self._place(typed, makes_room=True)
+
+    def place_with_its_claims(self, pod: Pod) -> Placement:
+        """As `place`, but the claims that do not exist yet are missing. Raises: as `place`."""
+        return self._place(pod, makes_room=True, creates_claims=False)
 
     def place_without_preemption(self, pod: Pod) -> Placement:
-        """As `place`, but if no node fits, nothing is done to make room, and no plugin learns that the pod failed.
-
-        Raises: as `place`.
-        """
+        """As `place`, but without preemption, and no plugin learns that the pod failed. Raises: as `place`."""
         return self._place(pod, makes_room=False)
 
-    def _place(self, pod: Pod, *, makes_room: bool) -> Placement:
+    def _place(self, pod: Pod, *, makes_room: bool, creates_claims: bool = True) -> Placement:
         if self._state.cache.pod(pod.uid) is not None:
             raise ClusterError(f"Pod {pod.key} counts on a node already")
-        pod = self.create_claims(pod)
+        pod = self.create_claims(pod) if creates_claims else pod
         state = self._own()
         if gates := self.gates_of(pod):
             return Placement(pod, None, "; ".join(each.message for each in gates))
@@ -139,8 +142,17 @@ class Cluster(ClusterObjects):
             nominated = help_.nominated_node_name if help_ is not None else ""
             victims = tuple(help_.victims) if help_ is not None and nominated else ()
             writes = writes_after_failure(cycle.framework, cycle.state, pod)
-            loses = help_ is not None and not nominated
-            return Placement(pod, None, decision.error.message, nominated or None, victims, writes, cycle.state, loses)
+            return Placement(
+                pod,
+                None,
+                decision.error.message,
+                nominated or None,
+                victims,
+                writes,
+                cycle.state,
+                decision.error.diagnosis,
+                loses_nomination=help_ is not None and not nominated,
+            )
         assert isinstance(decision, Suggested)
         placed = state.engine.place(cycle, decision.node_name)
         if placed.status is not None:
@@ -178,8 +190,7 @@ class Cluster(ClusterObjects):
         """Place the pods one after the other, as the scheduler would if nothing else happened.
 
         Each pod gets one attempt, and its usage counts for the pods after it. If no node fits, preemption is carried
-        out:
-        its victims are removed at once, and the pod is nominated, but not tried again.
+        out: its victims are removed at once, and the pod is nominated, but not tried again.
 
         Args:
             pods: placed in this order; by default all pending pods, in queue order: by priority, then by name.
@@ -255,15 +266,19 @@ class Cluster(ClusterObjects):
         return world, claimed
 
     def with_workload_of(self, pod: PodLike) -> Self:
-        """This cluster, or a fork of it with the workload that is asked about: its pods and claims depend on it."""
-        manifests = objects_beside(pod)
-        if not manifests:
+        """This cluster, or a fork of it with the workload that is asked about."""
+        if not objects_beside(pod):
             return self
         world = self.fork()
-        world.admit_by(Admission(self.admission.objects.fork(manifests)))
-        for manifest in filter(resource_of, manifests):
-            world.put(*world.read(manifest))
+        world.put_workload_of(pod)
         return world
+
+    def put_workload_of(self, pod: PodLike) -> None:
+        """Add the workload that is asked about, if it is one: its pods and claims depend on it."""
+        if manifests := objects_beside(pod):
+            self.admit_by(Admission(self.admission.objects.fork(manifests)))
+        for manifest in filter(resource_of, manifests):
+            self.put(*self.read(manifest))
 
     def create_claims(self, pod: Pod) -> Pod:
         """Create the claims that exist because the pod does, and return the pod with their names.

@@ -206,9 +206,9 @@ class ClusterObjects:
         return self._state.engine
 
     @property
-    def profiles(self) -> Collection[str]:
-        """The scheduler names that the profiles serve."""
-        return self._state.frameworks.keys()
+    def profiles(self) -> Mapping[str, Framework]:
+        """The profiles, by the scheduler names that they serve. Do not keep them beyond the next change."""
+        return self._state.frameworks
 
     def framework_for(self, pod: Pod) -> Framework:
         """Return the profile of the pod's scheduler name.

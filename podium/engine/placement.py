@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from podium.engine.placing import PlacedPod
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.writing import ObjectWrite
+from podium.framework.cycle.diagnosis import Diagnosis
 from podium.objects.core import Pod
 
 
@@ -22,6 +23,7 @@ class Placement:
         victims: the pods that are, or would be, evicted there.
         writes: the other objects that plugins write, or would write, for it.
         state: the plugins' state after an attempt; None if none was made.
+        diagnosis: which plugins rejected nodes, if the pod fits on none.
         loses_nomination: whether an earlier nomination ends, because preemption does not help.
         placed: the placement that `Cluster.undo` undoes.
         before: the pod as it was stored before.
@@ -34,6 +36,7 @@ class Placement:
     victims: tuple[Pod, ...] = ()
     writes: Sequence[ObjectWrite] = field(default=(), repr=False, compare=False)
     state: CycleState | None = field(default=None, repr=False, compare=False)
+    diagnosis: Diagnosis | None = field(default=None, repr=False, compare=False)
     loses_nomination: bool = field(default=False, repr=False, compare=False)
     placed: PlacedPod | None = field(default=None, repr=False, compare=False)
     before: Pod | None = field(default=None, repr=False, compare=False)

@@ -98,8 +98,9 @@ class Cluster(EngineCluster):
     def place(self, pod: PodLike | Sequence[PodLike], *, preempt: bool = False) -> Placement | list[Placement]:
         """Make one scheduling attempt, as the scheduler would. The pod then counts on its node.
 
-        Several pods are tried one after the other in queue order: by priority, then in the order given. If a pod fits
-        on no node, its placement says so and names the victims of a preemption.
+        Of a workload one of its pods is tried, with its claims; the cluster then has the workload, too. Several pods
+        are tried one after the other in queue order: by priority, then in the order given. If a pod fits on no node,
+        its placement says so and names the victims of a preemption.
 
         Args:
             preempt: with several pods, carry preemptions out: victims are removed at once, and the pod is nominated.
@@ -111,6 +112,8 @@ class Cluster(EngineCluster):
         if isinstance(pod, Pod | Mapping | str):
             return super().place(pod)
         queue = sorted(map(self.read_pod, pod), key=lambda entry: -entry.priority)
+        for asked in pod:
+            self.put_workload_of(asked)
         return self.place_all(queue) if preempt else [super(Cluster, self).place(entry) for entry in queue]
 
     def patch(

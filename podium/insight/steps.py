@@ -10,7 +10,7 @@ from podium.config import KubeSchedulerConfiguration
 from podium.engine.derivation.control_objects import is_control_kind, key_in, mapping_at, namespace_of
 from podium.engine.derivation.manager import KINDS
 from podium.engine.derivation.pods import named_pod, pod_of, sample_pod
-from podium.engine.derivation.workload_kinds import REPLICAS_MAX, replicas_of, templates_in
+from podium.engine.derivation.workload_kinds import KINDS_WITH_TEMPLATES, REPLICAS_MAX, replicas_of, templates_in
 from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.files import Found
 from podium.engine.manifests import Manifest, is_namespaced, resource_of
@@ -128,6 +128,7 @@ class Apply:
                 world.read_pod(sample_pod(manifest, template.content))
             trial.controllers.apply(manifest)
         elif templates_in(manifest):
+            trial.world.admission.objects.put(manifest)
             _create_pods(trial, item)
         if resource is not None:
             _, item_read = world.read(manifest)
@@ -189,11 +190,24 @@ class Scale:
         if trial.controllers.scale(kind, f"{self.namespace}/{self.name}", self.replicas):
             return
         pods = pods_of(trial.world, self.namespace, kind, self.name)
-        if not pods:
-            workload = f"{self.namespace}/{self.kind}/{self.name}"
-            advice = nearest(workload, trial.controllers.workloads()) or "; add it with an apply step"
-            raise ClusterError(f"there is no workload {workload} here{advice}")
-        trial.scale_unknown(pods, self.replicas)
+        if pods:
+            trial.scale_unknown(pods, self.replicas)
+        else:
+            self._create_first(trial)
+
+    def _create_first(self, trial: Trial) -> None:
+        """Create the pods of a workload whose controller is not known, and that has none yet."""
+        kind = KINDS_WITH_TEMPLATES.get(self.kind.lower(), self.kind)
+        workload = trial.world.admission.objects.get(kind, self.name, self.namespace)
+        if workload is None:
+            what = f"{self.namespace}/{self.kind}/{self.name}"
+            advice = nearest(what, trial.controllers.workloads()) or "; add it with an apply step"
+            raise ClusterError(f"there is no workload {what} here{advice}")
+        templates = templates_in(workload)
+        if [template.count_field for template in templates] != ["replicas"]:
+            raise ClusterError(f"a {kind} has no number of replicas; change its manifest, and apply that")
+        for number in range(self.replicas):
+            trial.create(pod_of(workload, templates[0].content, f"{self.name}-{number}"))
 
 
 @dataclass(frozen=True, slots=True)

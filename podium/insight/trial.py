@@ -29,9 +29,12 @@ from podium.engine.derivation.limit_ranges import claim_refusals
 from podium.engine.derivation.manager import ControllerManager
 from podium.engine.derivation.pods import generated_name
 from podium.engine.derivation.quotas import Quotas
+from podium.engine.derivation.revisions import refused_workloads
 from podium.engine.manifests import Manifest
 from podium.engine.placement import Placement
+from podium.framework.contract.cluster_event import ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE
 from podium.insight.cluster import Cluster
+from podium.insight.failed_pods import FailedPods
 from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.objects.core import Node, Pod, PodCondition, Taint
 from podium.objects.resource_types import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, RESOURCE_CLAIMS, ResourceType
@@ -102,8 +105,11 @@ class Trial:
     why: dict[str, str] = field(default_factory=dict)
     is_partial: bool = False
     _order: dict[str, int] = field(default_factory=dict)
-    _hopeless: set[str] = field(default_factory=set)
-    _has_deleted: bool = False
+    _refused_before: list[tuple[str, str]] = field(init=False)
+    _failed: FailedPods = field(init=False)
+    _ended_of_jobs: list[Pod] = field(default_factory=list)
+    _lack_claims: set[str] = field(default_factory=set)
+    """The keys of pods of which a claim was refused."""
     _deleted: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
     _terminating: dict[str, bool] = field(default_factory=dict)
     """The keys of the pods that were deleted and still count on their nodes; whether each is replaced at its end."""
@@ -118,6 +124,8 @@ class Trial:
             lambda: self.world.nodes,
             lambda key: self.world.store.get(PERSISTENT_VOLUME_CLAIMS, key),
         )
+        self._refused_before = refused_workloads(self.world.admission.objects)
+        self._failed = FailedPods(lambda: self.world.profiles)
         self._quotas = Quotas(
             self.world.admission.objects,
             lambda namespace: [pod for pod in self.world.pods if pod.metadata.namespace == namespace],
@@ -143,27 +151,28 @@ class Trial:
         demand_allowed(pod, self._quotas.refusal(typed, admission.admit(pod, PODS)))
         time = admission.objects.latest_time or None
         metadata = replace(typed.metadata, creation_timestamp=time)
-        typed = self._with_claims(replace(typed, metadata=metadata))
+        typed = self._with_claims(replace(typed, metadata=metadata), is_new=True)
         self.world.put(PODS, typed)
         self._order[typed.key] = len(self._order)
-        self._hopeless.discard(typed.key)
+        self._failed.discard(typed.key)
         if deleted := self._deleted.get(_owner(typed)):
             self.replaced[typed.key] = deleted.pop(0)
         self.controllers.on_pod(typed)
 
-    def _with_claims(self, pod: Pod) -> Pod:
-        """Create the claims that exist because the pod does, and return the pod with their names.
+    def _with_claims(self, pod: Pod, *, is_new: bool = False) -> Pod:
+        """Create the claims that exist because the pod does, as far as it is allowed; return the pod with their names.
 
-        A claim that is refused keeps the pod of a StatefulSet from being created; other pods wait for it.
+        A claim that is refused keeps a new pod of a StatefulSet from being created; other pods wait for it.
         """
         claimed, claims = self.world.claims_of(pod)
         reasons = [self._claim_refusal(claim) for claim in claims]
         for claim, reason in zip(claims, reasons, strict=True):
-            if reason and not items_at(claim, "metadata", "ownerReferences"):
+            if is_new and reason and not items_at(claim, "metadata", "ownerReferences"):
                 raise RefusedError(f'persistentvolumeclaims "{claim["metadata"]["name"]}" is forbidden: {reason}')
         for claim, reason in zip(claims, reasons, strict=True):
             if not reason:
                 self.world.create(*self.world.read(claim))
+        (self._lack_claims.add if any(reasons) else self._lack_claims.discard)(pod.key)
         return claimed
 
     def _claim_refusal(self, claim: Manifest) -> str:
@@ -219,14 +228,22 @@ class Trial:
         self._quotas.on_pod_gone(pod)
         self._try_refused_again()
         self.controllers.on_pod_gone(pod)
-        self._hopeless.clear()
-        self._has_deleted = True
+        if pod.node_name:
+            self._failed.on_event(ASSIGNED_POD_DELETE, pod, None)
+            if pod.metadata.controller is not None and pod.metadata.controller.kind == "Job":
+                self._ended_of_jobs.append(pod)
+        else:
+            # It may have been nominated.
+            self._failed.clear()
+        for key in self._lack_claims:
+            self._failed.discard(key)
         if is_replaced:
             self._create_alike(pod, len(self._order))
 
     def _try_refused_again(self) -> None:
-        for refused in self.refused.values():
-            self.controllers.touch(refused.kind, refused.key)
+        for kind, key in (*self._refused_before, *((refused.kind, refused.key) for refused in self.refused.values())):
+            self.controllers.touch(kind, key)
+        self._refused_before.clear()
         self.refused.clear()
 
     def _create_alike(self, pod: Pod, number: int) -> None:
@@ -260,6 +277,9 @@ class Trial:
                 self.world.drop(RESOURCE_CLAIMS, claim)
             elif claim is not None:
                 self.world.put(RESOURCE_CLAIMS, claim.released_by(pod.uid))
+        if derived or named:
+            # Devices are free, or a claim may be allocated anew.
+            self._failed.clear()
 
     # ------------------------------------------------------------ what happens by itself
 
@@ -276,16 +296,22 @@ class Trial:
             preemptions = len(self.preempted)
             self.reconcile()
             if not self._place_pending():
-                if self.end_terminating() or self.controllers.end_backoffs():
+                if self.end_terminating() or self.controllers.end_backoffs() or self._note_ends_of_jobs():
                     continue
-                if not self._has_deleted:
-                    return
-                # Pods that failed while others were being deleted are tried once more, after their backoff.
-                self._has_deleted = False
-                self._hopeless.clear()
+                return
             preemption_rounds += len(self.preempted) > preemptions
             if preemption_rounds > _PREEMPTION_ROUNDS_MAX:
                 return
+
+    def _note_ends_of_jobs(self) -> bool:
+        """The pods of Jobs that were deleted are gone only now; returns whether there are any.
+
+        A Job keeps a finalizer on each pod until it has counted it.
+        """
+        ended, self._ended_of_jobs = self._ended_of_jobs, []
+        for pod in ended:
+            self._failed.on_event(ASSIGNED_POD_DELETE, pod, None)
+        return bool(ended)
 
     def reconcile(self) -> None:
         """Let controllers act until none has anything left to do. No pod is placed."""
@@ -318,13 +344,16 @@ class Trial:
     def _place_pending(self) -> bool:
         """One attempt at each pending pod that may fit; returns whether anything changed."""
         profiles = self.world.profiles
-        pending = [pod for pod in self.world.pods if not pod.node_name and pod.key not in self._hopeless]
+        pending = [pod for pod in self.world.pods if not pod.node_name and pod.key not in self._failed]
         for pod in pending:
             if pod.spec.scheduler_name not in profiles:
                 self.why[pod.key] = f"no profile is named {pod.spec.scheduler_name!r}"
         served = [pod for pod in pending if pod.spec.scheduler_name in profiles]
         served.sort(key=lambda pod: (-pod.priority, self._order.get(pod.key, -1), pod.key))
-        return sum(self._note(self.world.place(pod)) for pod in self.limit.take(served)) > 0
+        return (
+            sum(self._note(self.world.place_with_its_claims(self._with_claims(pod))) for pod in self.limit.take(served))
+            > 0
+        )
 
     def _note(self, placement: Placement) -> bool:
         """Carry out what follows an attempt, and return whether it changed anything."""
@@ -332,13 +361,16 @@ class Trial:
         self.world.nominate(placement)
         if placement.node is not None:
             self.why.pop(pod.key, None)
-            self._hopeless = {key for key in self._hopeless if not self._may_follow(key)}
+            # Its volumes may be those for which others wait.
+            for key in self._failed.keys_with_volumes() if pod.spec.volumes else ():
+                self._failed.discard(key)
             placed = self.world.store.get(PODS, pod.key)
             assert placed is not None
+            self._failed.on_event(ASSIGNED_POD_ADD, None, placed)
             self.controllers.on_pod(placed)
             return True
         self.why[pod.key] = _GATED if pod.spec.scheduling_gates else placement.message
-        self._hopeless.add(pod.key)
+        self._failed.add(pod, placement)
         # Of a victim that terminates already only the end is waited for.
         victims = [victim for victim in placement.victims if not victim.is_terminating]
         for victim in victims if placement.nominated_node is not None else ():
@@ -347,20 +379,6 @@ class Trial:
             self.world.put(PODS, replace(victim, status=replace(victim.status, conditions=conditions)))
             self.delete(victim)
         return placement.nominated_node is not None and bool(victims)
-
-    def _may_follow(self, key: str) -> bool:
-        """Whether the pod may fit because another one was placed: it wants to be near it, or to spread as it does."""
-        pod = self.world.store.get(PODS, key)
-        if pod is None:
-            return True
-        affinity = pod.spec.affinity
-        return (
-            (affinity is not None and affinity.pod_affinity is not None and bool(affinity.pod_affinity.required))
-            or any(
-                constraint.when_unsatisfiable != "ScheduleAnyway" for constraint in pod.spec.topology_spread_constraints
-            )
-            or bool(pod.spec.volumes)
-        )
 
     def scale_unknown(self, pods: Sequence[Pod], count: int) -> None:
         """Change the number of pods of a workload whose controller is not known."""
@@ -374,14 +392,14 @@ class Trial:
 
     def on_objects(self, resource: ResourceType[Any] | None) -> None:
         """Objects other than pods were changed."""
-        self._hopeless.clear()
+        self._failed.clear()
         self._try_refused_again()
         if resource is NODES:
             self.controllers.on_nodes()
 
     def on_nodes(self) -> None:
         """Nodes were added, changed or removed."""
-        self._hopeless.clear()
+        self._failed.clear()
         self.controllers.on_nodes()
 
     def drain(self, node: Node) -> None:

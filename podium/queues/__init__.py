@@ -6,7 +6,7 @@ never reads a clock that was not passed in, never refers to a plugin class.
 
 from podium.queues.backoff import PodBackoff
 from podium.queues.changes import node_changes, pod_changes
-from podium.queues.hints import HintMap, build_hint_map
+from podium.queues.hints import HintMap, Hints, Strategy, build_hint_map
 from podium.queues.listing import ListedPod, NextTry, QueueListing
 from podium.queues.nominator import Nominator
 from podium.queues.observer import QueueObserver
@@ -20,6 +20,7 @@ __all__ = [
     "QUEUE_STATES",
     "AlreadyQueued",
     "HintMap",
+    "Hints",
     "ListedPod",
     "NextTry",
     "Nominator",
@@ -34,6 +35,7 @@ __all__ = [
     "QueuedPodGroups",
     "SchedulingQueue",
     "SortsByKey",
+    "Strategy",
     "build_hint_map",
     "node_changes",
     "pod_changes",

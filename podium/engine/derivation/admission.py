@@ -15,9 +15,10 @@ from typing import Any, Final, cast
 
 from podium.engine.derivation.control_objects import ControlObjects, items_at, mapping_at, namespace_of
 from podium.engine.derivation.label_keys import with_label_keys
-from podium.engine.derivation.limit_ranges import limit_range_refusals, with_limit_defaults
+from podium.engine.derivation.limit_ranges import join_reasons, limit_range_refusals, with_limit_defaults
 from podium.engine.derivation.pod_validation import invalid_fields
 from podium.engine.derivation.runtime_classes import runtime_class_refusal, with_runtime_class
+from podium.engine.derivation.workload_kinds import has_template
 from podium.engine.errors import ManifestError
 from podium.engine.manifests import Manifest
 from podium.objects.pod_defaults import with_pod_defaults
@@ -49,7 +50,7 @@ class Admission:
     """
 
     def __init__(self, objects: Iterable[Manifest] | ControlObjects) -> None:
-        self.objects = objects if isinstance(objects, ControlObjects) else ControlObjects(objects)
+        self.objects = objects if isinstance(objects, ControlObjects) else ControlObjects(objects, has_template)
         self._fill: Mapping[ResourceType[Any], Callable[[dict[str, Any]], dict[str, Any]]] = {
             PODS: self._pod,
             NODES: _node,
@@ -75,8 +76,8 @@ class Admission:
         mutating = (self._priority_refusal(pod), runtime_class_refusal(spec, self._runtime_class(pod)))
         demand_allowed(pod, next(filter(None, mutating), ""))
         if invalid := invalid_fields(spec, admitted_spec, mapping_at(pod, "metadata", "labels")):
-            errors = f"[{', '.join(invalid)}]" if len(invalid) > 1 else invalid[0]
-            raise RefusedError(f'Pod "{mapping_at(pod, "metadata").get("name") or ""}" is invalid: {errors}')
+            name = mapping_at(pod, "metadata").get("name") or ""
+            raise RefusedError(f'Pod "{name}" is invalid: {join_reasons(invalid)}')
         demand_allowed(pod, limit_range_refusals(admitted_spec, self._limit_ranges(pod)))
 
     def missing_kinds(self, pod: Manifest) -> list[str]:

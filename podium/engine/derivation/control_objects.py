@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from podium.engine.manifests import DEFAULT_NAMESPACE, Manifest
@@ -52,9 +52,13 @@ class ControlObjects:
     """The manifests of one cluster that derivation reads. Other kinds are ignored.
 
     An empty list of a kind says that the cluster has none, see `empty_list`.
+
+    Args:
+        is_kept: which manifests of further kinds are kept.
     """
 
-    def __init__(self, manifests: Iterable[Manifest] = ()) -> None:
+    def __init__(self, manifests: Iterable[Manifest] = (), is_kept: Callable[[Manifest], bool] | None = None) -> None:
+        self._is_kept = is_kept
         self._restarts: dict[str, tuple[int, int]] = {}
         self._latest = ""
         self._by_kind: dict[str, dict[str, Manifest]] = {}
@@ -64,7 +68,7 @@ class ControlObjects:
 
     def fork(self, additions: Iterable[Manifest] = ()) -> ControlObjects:
         """Return a copy that can be changed independently, with additional objects."""
-        twin = ControlObjects()
+        twin = ControlObjects(is_kept=self._is_kept)
         twin._restarts, twin._latest = dict(self._restarts), self._latest
         twin._empty = set(self._empty)
         twin._by_kind = {kind: dict(manifests) for kind, manifests in self._by_kind.items()}
@@ -83,7 +87,9 @@ class ControlObjects:
             return
         if kind.endswith(_LIST) and _GROUPS.get(kind.removesuffix(_LIST)) == group_of(manifest):
             self._empty.add(kind.removesuffix(_LIST))
-        if _GROUPS.get(kind) != group_of(manifest):
+        if _GROUPS.get(kind) != group_of(manifest) and (
+            kind in _GROUPS or self._is_kept is None or not self._is_kept(manifest)
+        ):
             return
         key = key_of(manifest)
         if key:

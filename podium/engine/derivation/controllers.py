@@ -70,12 +70,27 @@ def sync_replica_set(replica_set: Manifest, pods: Sequence[Pod], related: Iterab
     return Sync(tuple(pod_of(replica_set, template, _pod_name(name, context, number)) for number in range(missing)))
 
 
-def sync_stateful_set(stateful_set: Manifest, pods: Sequence[Pod], outdated: Collection[str]) -> Sync:
+def ordinals_kept(stateful_set: Manifest) -> range:
+    """The ordinals below the partition of a rolling update, whose pods stay as they are."""
+    start = count_at(stateful_set, "spec", "ordinals", "start", default=0)
+    return range(start, start + min(_partition(stateful_set), desired_replicas(stateful_set)))
+
+
+def _partition(stateful_set: Manifest) -> int:
+    return count_at(stateful_set, "spec", "updateStrategy", "rollingUpdate", "partition", default=0)
+
+
+def sync_stateful_set(
+    stateful_set: Manifest, pods: Sequence[Pod], outdated: Collection[str], former: Manifest | None = None
+) -> Sync:
     """One sync of a StatefulSet.
 
     Args:
         outdated: the keys of pods that an older revision of the template has made.
+        former: the template of that revision, which pods below the partition get again.
     """
+    kept = ordinals_kept(stateful_set) if former is not None else ()
+    before = {**stateful_set, "spec": {**mapping_at(stateful_set, "spec"), "template": former}}
     start = count_at(stateful_set, "spec", "ordinals", "start", default=0)
     is_ordered = mapping_at(stateful_set, "spec").get("podManagementPolicy") != "Parallel"
     by_ordinal = {ordinal: pod for pod in pods if (ordinal := _ordinal(pod)) is not None}
@@ -83,11 +98,13 @@ def sync_stateful_set(stateful_set: Manifest, pods: Sequence[Pod], outdated: Col
     missing = [ordinal for ordinal in wanted if ordinal not in by_ordinal]
     if not is_ordered:
         if missing:
-            return Sync(tuple(stateful_set_pod(stateful_set, ordinal) for ordinal in missing))
+            return Sync(
+                tuple(stateful_set_pod(before if ordinal in kept else stateful_set, ordinal) for ordinal in missing)
+            )
     else:
         for ordinal in wanted:
             if ordinal not in by_ordinal:
-                return Sync((stateful_set_pod(stateful_set, ordinal),))
+                return Sync((stateful_set_pod(before if ordinal in kept else stateful_set, ordinal),))
             if not is_ready(by_ordinal[ordinal]):
                 return Sync()
     condemned = sorted((ordinal for ordinal in by_ordinal if ordinal not in wanted), reverse=True)
@@ -114,11 +131,9 @@ def _condemned(by_ordinal: Mapping[int, Pod], condemned: Sequence[int], wanted: 
 
 def _outdated(stateful_set: Manifest, pods: Sequence[Pod], outdated: Collection[str]) -> Sync:
     """The next pod that a rolling update replaces, from the highest ordinal down."""
-    strategy = mapping_at(stateful_set, "spec", "updateStrategy")
-    if strategy.get("type") == "OnDelete":
+    if mapping_at(stateful_set, "spec", "updateStrategy").get("type") == "OnDelete":
         return Sync()
-    partition = count_at(strategy, "rollingUpdate", "partition", default=0)
-    for pod in reversed(pods[partition:]):
+    for pod in reversed(pods[_partition(stateful_set) :]):
         if pod.key in outdated and not pod.is_terminating:
             return Sync(delete=(pod,))
         if not is_ready(pod):

@@ -6,7 +6,7 @@ v1.36.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -48,7 +48,7 @@ def limit_range_refusals(spec: Mapping[str, Any], limit_ranges: Iterable[Manifes
         ]
     except (QuantityError, FieldError, msgspec.ValidationError):
         return ""
-    return _join(reasons)
+    return join_reasons(reasons)
 
 
 def claim_refusals(claim: Manifest, limit_ranges: Iterable[Manifest]) -> str:
@@ -64,11 +64,13 @@ def claim_refusals(claim: Manifest, limit_ranges: Iterable[Manifest]) -> str:
         ]
     except QuantityError:
         return ""
-    return _join(reasons)
+    return join_reasons(reasons)
 
 
-def _join(reasons: Sequence[str]) -> str:
-    return f"[{', '.join(reasons)}]" if len(reasons) > 1 else "".join(reasons)
+def join_reasons(reasons: Iterable[str]) -> str:
+    """Return the reasons as the API server writes them: each different one once, several in brackets."""
+    different = list(dict.fromkeys(reasons))
+    return f"[{', '.join(different)}]" if len(different) > 1 else "".join(different)
 
 
 def _complete(item: Mapping[str, Any]) -> Mapping[str, Any]:

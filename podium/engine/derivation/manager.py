@@ -22,6 +22,7 @@ from podium.engine.derivation.controllers import (
     Sync,
     SyncContext,
     desired_replicas,
+    ordinals_kept,
     scale_in_proportion,
     sync_daemon_set,
     sync_deployment,
@@ -29,7 +30,8 @@ from podium.engine.derivation.controllers import (
     sync_replica_set,
     sync_stateful_set,
 )
-from podium.engine.derivation.pods import TEMPLATE_HASH, owner_reference, replica_set_of
+from podium.engine.derivation.pods import REVISION, TEMPLATE_HASH, owner_reference, replica_set_of
+from podium.engine.derivation.revisions import is_of_older_template, named_template
 from podium.engine.derivation.scale_down import is_ready
 from podium.engine.derivation.workload_parts import (
     WorkloadId,
@@ -38,7 +40,6 @@ from podium.engine.derivation.workload_parts import (
     owner_id,
     revision_of,
     selector_of,
-    template_from,
     without_hash,
 )
 from podium.engine.manifests import Manifest, as_manifest
@@ -54,6 +55,7 @@ KINDS: Final = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSe
 _ADOPTING: Final = ("ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet")
 _ABOVE: Final = {"ReplicaSet": "Deployment", "Job": "CronJob"}
 _API_VERSIONS: Final = {"Job": "batch/v1", "ReplicationController": "v1"}
+_KEEPING_REVISIONS: Final = ("StatefulSet", "DaemonSet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,8 @@ class ControllerManager:
         self._dirty: dict[WorkloadId, None] = {}
         self._late: dict[WorkloadId, None] = {}
         self._outdated: set[str] = set()
+        self._former: dict[str, Manifest] = {}
+        """By key of a StatefulSet: its template before a rollout, which pods below the partition get again."""
         self._made_up: set[WorkloadId] = set()
         """The workloads that are known by their pods only."""
         self._removed: set[WorkloadId] = set()
@@ -105,11 +109,15 @@ class ControllerManager:
         self._serial = 0
         for pod in pods:
             self._index(pod)
+            self._note_revision(pod)
 
     # ------------------------------------------------------------ changes
 
     def on_pod(self, pod: Pod) -> None:
         """A pod was created or placed, or is being deleted."""
+        owner = owner_id(pod)
+        if owner is not None and pod.is_terminating and not self.is_replaced_alike(pod):
+            self._ensure(*owner)
         self._index(pod)
         self._touch_owner(pod)
 
@@ -163,13 +171,16 @@ class ControllerManager:
         if kind == "Deployment":
             self._current.pop(key, None)
             self._changed.add(key)
-        elif kind in ("StatefulSet", "DaemonSet"):
-            self._outdated.update(self._pods.get((kind, key), ()))
+        elif kind in _KEEPING_REVISIONS:
+            pods = self._pods.get((kind, key), {})
+            if kind == "StatefulSet" and not self._outdated & pods.keys():
+                self._former[key] = templates[0]
+            self._outdated.update(pods)
 
     def scale(self, kind: str, key: str, count: int) -> bool:
-        """A workload was scaled; returns whether it is known."""
+        """A workload was scaled; returns whether it and its controller are known."""
         self._ensure(kind, key)
-        workload = self._objects.get(kind, key)
+        workload = self._objects.get(kind, key) if kind in KINDS else None
         if workload is None:
             return False
         field = "parallelism" if kind == "Job" else "replicas"
@@ -233,9 +244,9 @@ class ControllerManager:
     def is_replaced_alike(self, pod: Pod) -> bool:
         """Whether the pod is replaced by one like it once it is deleted: its workload is not known, or is made up."""
         owner = owner_id(pod)
-        if owner is None or owner[0] in ("StatefulSet", "DaemonSet"):
+        if owner is None or owner[0] in _KEEPING_REVISIONS:
             return False
-        return owner in self._made_up or not self._is_complete(owner)
+        return owner[0] not in KINDS or owner in self._made_up or not self._is_complete(owner)
 
     # ------------------------------------------------------------ work
 
@@ -255,7 +266,7 @@ class ControllerManager:
             return Sync()
         adopted = self._adopted(workload, key)
         if adopted:
-            if kind in ("StatefulSet", "DaemonSet"):
+            if kind in _KEEPING_REVISIONS:
                 # They carry no label of the workload's revision.
                 self._outdated.update(pod.key for pod in adopted)
             self._dirty[kind, key] = None
@@ -269,7 +280,7 @@ class ControllerManager:
         if kind in ("ReplicaSet", "ReplicationController"):
             return sync_replica_set(workload, pods, self._related(workload), context)
         if kind == "StatefulSet":
-            return sync_stateful_set(workload, pods, self._outdated)
+            return self._sync_stateful_set(workload, key, pods)
         if kind == "Job":
             return sync_job(workload, pods, context)
         return sync_daemon_set(workload, pods, self._nodes(), self._outdated, context)
@@ -287,6 +298,26 @@ class ControllerManager:
             return []
         siblings = self._replica_sets(f"{namespace_of(replica_set)}/{deployment}")
         return [pod for sibling in siblings for pod in self._pods.get(("ReplicaSet", key_of(sibling)), {}).values()]
+
+    # ------------------------------------------------------------ revisions of StatefulSets and DaemonSets
+
+    def _note_revision(self, pod: Pod) -> None:
+        """Note if labels say that the pod was created from an older template than its workload's."""
+        owner = owner_id(pod)
+        workload = self._objects.get(*owner) if owner is not None and owner[0] in _KEEPING_REVISIONS else None
+        if owner is None or workload is None:
+            return
+        if is_of_older_template(pod, workload):
+            self._outdated.add(pod.key)
+            if pod.metadata.labels.get(REVISION) == mapping_at(workload, "status").get("currentRevision"):
+                self._former.setdefault(owner[1], named_template("StatefulSet", pod, self._objects))
+
+    def _sync_stateful_set(self, stateful_set: Manifest, key: str, pods: Sequence[Pod]) -> Sync:
+        former = self._former.get(key)
+        if former is not None:
+            # Also those that are created now wait for the rollout.
+            self._outdated.update(f"{key}-{ordinal}" for ordinal in ordinals_kept(stateful_set))
+        return sync_stateful_set(stateful_set, pods, self._outdated, former)
 
     # ------------------------------------------------------------ Deployments
 
@@ -421,7 +452,7 @@ class ControllerManager:
             owner_references = [owner_reference(deployment)]
         metadata = {"name": name, "namespace": pods[0].metadata.namespace, "ownerReferences": owner_references}
         metadata |= mapping_at(partial, "metadata")
-        template = template_from(kind, pods[0])
+        template = named_template(kind, pods[0], self._objects)
         if kind == "Deployment":
             template = without_hash(template)
         counts = {"replicas": len(pods), "parallelism": len(pods)}

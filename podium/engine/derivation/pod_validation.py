@@ -10,9 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+import msgspec
+
 from podium.engine.derivation.control_objects import items_at, mapping_at
 from podium.engine.derivation.label_keys import TERM_LISTS
+from podium.engine.derivation.quotas import written_amount
+from podium.objects.core import PodSpec
+from podium.objects.errors import FieldError
 from podium.objects.quantity import QuantityError, canonical_text, parse
+from podium.objects.requests import container_requests
 
 _IN_BOTH: Final = "exists in both matchLabelKeys and labelSelector"
 
@@ -24,7 +30,36 @@ def invalid_fields(original: Mapping[str, Any], spec: Mapping[str, Any], labels:
         original: the spec as it was given, whose label keys have not been merged yet.
         labels: the pod's labels; a key that is not among them is not merged, and so cannot be a duplicate.
     """
-    return [*_label_keys(original, labels), *_requests_above_limits(spec)]
+    return [*_label_keys(original, labels), *_requests_above_limits(spec), *_pod_level(spec)]
+
+
+def _pod_level(spec: Mapping[str, Any]) -> Iterator[str]:
+    """The amounts of the pod as a whole: requests are within limits, and both cover those of the containers."""
+    path, resources = "spec.resources", mapping_at(spec, "resources")
+    requests, limits = mapping_at(resources, "requests"), mapping_at(resources, "limits")
+    containers = items_at(spec, "containers")
+    try:
+        for resource, request in requests.items():
+            if resource in limits and parse(request) > parse(limits[resource]):
+                most = f"must be less than or equal to {resource} limit of {canonical_text(limits[resource])}"
+                yield f'{path}.requests: Invalid value: "{canonical_text(request)}": {most}'
+        content = {"containers": containers, "initContainers": items_at(spec, "initContainers")}
+        for resource, total in container_requests(msgspec.convert(content, PodSpec)).items() if requests else ():
+            if resource in requests and total > parse(requests[resource]):
+                least = f"aggregate container requests of {written_amount(resource, total.nano_value)}"
+                value = canonical_text(requests[resource])
+                yield (
+                    f'{path}.requests[{resource}]: Invalid value: "{value}": must be greater than or equal to {least}'
+                )
+        for index, container in enumerate(containers):
+            for resource, limit in mapping_at(container, "resources", "limits").items():
+                if resource in limits and parse(limit) > parse(limits[resource]):
+                    most = f"must be less than or equal to pod limits of {canonical_text(limits[resource])}"
+                    where = f"{path}.containers[{index}][{resource}].limits"
+                    yield f'{where}: Invalid value: "{canonical_text(limit)}": {most}'
+    except (QuantityError, FieldError, msgspec.ValidationError):
+        # What cannot be read is reported with its field when the pod is.
+        return
 
 
 def _requests_above_limits(spec: Mapping[str, Any]) -> Iterator[str]:

@@ -218,10 +218,10 @@ def _parse(amounts: Mapping[str, Any]) -> Usage:
 
 
 def _amounts(names: Iterable[str], amounts: Usage) -> str:
-    return ",".join(f"{name}={_text(name, amounts.get(name, 0))}" for name in names)
+    return ",".join(f"{name}={written_amount(name, amounts.get(name, 0))}" for name in names)
 
 
-def _text(name: str, nanos: int) -> str:
+def written_amount(name: str, nanos: int) -> str:
     """Return the amount as people write it; memory and storage are in powers of 1024."""
     units = nanos // _NANO
     if nanos % _NANO == 0:

@@ -67,6 +67,9 @@ _PLACES: Final[Mapping[tuple[str, str], tuple[_Place, ...]]] = {
     ),
 }
 
+KINDS_WITH_TEMPLATES: Final[Mapping[str, str]] = {kind.lower(): kind for _, kind in _PLACES}
+"""How the kinds are written, by their names in lower case."""
+
 
 @dataclass(frozen=True, slots=True)
 class PodTemplate:
@@ -92,6 +95,11 @@ def templates_in(manifest: Manifest) -> list[PodTemplate]:
         return [PodTemplate(manifest)]
     places = _PLACES.get((group_of(manifest), str(kind)), ())
     return [template for place in places for template in _templates_at(manifest, place, place.path)]
+
+
+def has_template(manifest: Manifest) -> bool:
+    """Whether the object is of a kind that has pod templates, and no pod itself."""
+    return (group_of(manifest), str(manifest.get("kind"))) in _PLACES
 
 
 def template_of(manifest: Manifest) -> Mapping[str, Any] | None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from podium.engine.derivation.control_objects import items_at, mapping_at
-from podium.engine.derivation.pods import TEMPLATE_HASH
+from podium.engine.derivation.pods import REVISION, TEMPLATE_HASH
 from podium.engine.manifests import Manifest, as_manifest
 from podium.objects.core import Pod
 from podium.objects.errors import FieldError
@@ -16,6 +16,9 @@ from podium.objects.meta import LabelSelector, OwnerReference
 from podium.objects.resource_types import PODS
 from podium.objects.selectors import NOTHING, Selector, compile_selector, selector_of_labels
 
+GENERATION_LABEL: Final = "pod-template-generation"
+"""The label by which a DaemonSet's pods of older templates are told apart."""
+_OF_REVISION: Final = (REVISION, GENERATION_LABEL)
 _REVISION: Final = "deployment.kubernetes.io/revision"
 WorkloadId = tuple[str, str]
 """The kind and key of a workload."""
@@ -27,7 +30,7 @@ def template_from(kind: str, pod: Pod) -> dict[str, Any]:
     spec = {name: value for name, value in mapping_at(manifest, "spec").items() if name != "nodeName"}
     if kind == "DaemonSet":
         spec.pop("affinity", None)
-    labels = {key: value for key, value in pod.metadata.labels.items() if key != "controller-revision-hash"}
+    labels = {key: value for key, value in pod.metadata.labels.items() if key not in _OF_REVISION}
     metadata = {"labels": labels, "annotations": dict(pod.metadata.annotations)}
     return {"metadata": metadata, "spec": spec}
 

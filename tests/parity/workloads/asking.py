@@ -108,12 +108,12 @@ async def _recorded_and_answered(
 ) -> Answered | None:
     """The answered question; None if the control plane does not always give the same answer."""
     try:
-        question = await record(plane, plan, in_reverse=False)
-        answers = [comparable(question), comparable(await record(plane, plan, in_reverse=True))]
+        question = await record(plane, plan, is_otherwise=False)
+        answers = [comparable(question), comparable(await record(plane, plan, is_otherwise=True))]
         answered = await asyncio.get_running_loop().run_in_executor(pool, answer, question)
         if answered.differences and answers[0] == answers[1]:
             # Before podium is said to be wrong, the control plane is asked once more.
-            answers.append(comparable(await record(plane, plan, in_reverse=False)))
+            answers.append(comparable(await record(plane, plan, is_otherwise=False)))
     except RestlessError as problem:
         dropped[str(problem).partition(":")[0]] += 1
         return None

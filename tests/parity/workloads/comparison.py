@@ -47,6 +47,8 @@ def arguments(question: Json, directory: Path) -> list[str]:
         step = ["--scale", f"{value['namespace']}/{value['kind']}/{value['name']}={value['replicas']}"]
     elif action == "drain":
         step = ["--drain", value]
+    elif action == "delete":
+        step = ["--remove", f"{value['kind']}/{value['namespace']}/{value['name']}"]
     else:
         assert action == "deleteNode", action
         step = ["--remove", f"Node/{value}"]

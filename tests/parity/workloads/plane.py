@@ -109,15 +109,15 @@ class Plane:
         raise RestlessError("objects come back")
 
     async def settle(self) -> None:
-        """Wait until nothing changes any more. Raises: RestlessError."""
+        """Wait until nothing changes any more, and all pods have ended that were deleted. Raises: RestlessError."""
         # What was done just now may not have come to the mirror yet.
         begun_s = time.monotonic()
         deadline_s = begun_s + SETTLE_S_MAX
         while True:
             rest_s = max(self.mirror.changed_s, begun_s) + QUIET_S - time.monotonic()
-            are_replaced = self._are_replaced() or time.monotonic() > begun_s + REPLACED_S_MAX
-            is_quiet = rest_s <= 0 and are_replaced and self.stand_ins.is_idle and self._is_observed()
-            if is_quiet and await self._is_scheduler_idle():
+            is_quiet = rest_s <= 0 and self.stand_ins.is_idle and self._is_observed()
+            is_at_rest = is_quiet and await self._is_scheduler_idle() and not await self.stand_ins.end_pods()
+            if is_at_rest and (self._are_replaced() or time.monotonic() > begun_s + REPLACED_S_MAX):
                 return
             if time.monotonic() > deadline_s:
                 raise RestlessError("it does not come to rest")

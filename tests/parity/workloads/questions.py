@@ -9,8 +9,9 @@ from typing import Final
 
 from tests.parity.workloads.naming import Json
 from tests.parity.workloads.plan import Plan
+from tests.parity.workloads.rollouts import amid_rollout, rollout, stuck_rollout
+from tests.parity.workloads.running import SCALED, add_budget, add_neighbours, add_running, apply, delete, drain, scale
 from tests.parity.workloads.templates import (
-    IMAGE,
     add_device_claim,
     add_ephemeral_volume,
     amounts_of,
@@ -21,9 +22,8 @@ from tests.parity.workloads.templates import (
     mount,
     workload,
 )
-from tests.parity.workloads.world import World
+from tests.parity.workloads.world import HOSTNAME, ZONE, World
 
-_SCALED: Final = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
 _MISSING_CLASS: Final = "nowhere"
 _FIELD_OF_CLASS: Final = {"class": "priorityClassName", "runtime": "runtimeClassName"}
 
@@ -40,62 +40,6 @@ def draw_plan(seed: int, number: int) -> Plan:
     return plan
 
 
-# ---------------------------------------------------------------- what runs before
-
-
-def _add_neighbours(world: World, most: int = 3) -> None:
-    """Workloads of other kinds, and bare pods."""
-    for _ in range(world.random.randrange(most + 1)):
-        kind = world.random.choice((*_SCALED, "DaemonSet", "Job", "Pod"))
-        _add_running(world, kind, world.random.randrange(1, 4))
-
-
-def _add_running(world: World, kind: str, replicas: int, *, unready: float = 0.04, namespace: str = "") -> Json:
-    name, namespace = world.names.pop(), namespace or draw_namespace(world)
-    template = draw_template(world, name, is_running=True)
-    if kind == "Pod":
-        pod = {"apiVersion": "v1", "kind": "Pod", **template}
-        pod["metadata"] |= {"name": name, "namespace": namespace}
-        world.add_running(pod, 1, amounts_of(template), unready=unready)
-        return pod
-    item = workload(kind, namespace, name, template, replicas)
-    if kind == "DaemonSet":
-        world.plan.daemons.append(item)
-    else:
-        if kind == "StatefulSet" and world.chance(0.4):
-            item["spec"]["podManagementPolicy"] = "Parallel"
-        world.add_running(item, replicas, amounts_of(template), unready=unready)
-    return item
-
-
-def _add_budget(world: World, item: Json) -> None:
-    """A PodDisruptionBudget for a workload or bare pod."""
-    meta = item["metadata"]
-    name = meta["name"]
-    limit = world.random.choice(
-        ({"minAvailable": 1}, {"minAvailable": "50%"}, {"maxUnavailable": 1}, {"maxUnavailable": 0})
-    )
-    labels = {"app": name}
-    if world.chance(0.2):
-        # One for several workloads; a pod may have more than one then, which no eviction passes.
-        name, labels = f"{name}-tier", {"tier": "web"}
-    spec: Json = {"selector": {"matchLabels": labels}, **limit}
-    if world.chance(0.3):
-        spec["unhealthyPodEvictionPolicy"] = "AlwaysAllow"
-    world.add("policy/v1", "PodDisruptionBudget", {"name": name, "namespace": meta["namespace"]}, spec=spec)
-
-
-def _apply(world: World, *items: Json) -> None:
-    world.plan.step = {"apply": list(items)}
-
-
-def _scale(world: World, item: Json, replicas: int) -> None:
-    meta = item["metadata"]
-    world.plan.step = {
-        "scale": {"namespace": meta["namespace"], "kind": item["kind"], "name": meta["name"], "replicas": replicas}
-    }
-
-
 def _draw_new(world: World, kind: str, namespace: str, template: Json, **spec: object) -> Json:
     name = template["metadata"]["labels"]["app"]
     return workload(kind, namespace, name, template, world.random.randrange(1, 5), **spec)
@@ -107,7 +51,7 @@ def _draw_new(world: World, kind: str, namespace: str, template: Json, **spec: o
 def _statefulset_claims(world: World) -> None:
     """A StatefulSet with claim templates is new, or gets more replicas, of which some have claims already."""
     world.add_storage()
-    _add_neighbours(world, 2)
+    add_neighbours(world, 2)
     name, namespace = world.names.pop(), draw_namespace(world)
     is_new = world.chance(0.65)
     template = draw_template(world, name, is_running=not is_new)
@@ -130,11 +74,11 @@ def _statefulset_claims(world: World) -> None:
         if world.chance(0.25):
             _add_existing_claim(world, namespace, f"data-{name}-{ordinal}", claims[0]["spec"])
     if is_new:
-        _apply(world, item)
+        apply(world, item)
     else:
         # Its first pods are left to the scheduler, which binds their claims with them.
         world.plan.workloads.append(item)
-        _scale(world, item, replicas + world.random.randrange(1, 3))
+        scale(world, item, replicas + world.random.randrange(1, 3))
 
 
 def _add_existing_claim(world: World, namespace: str, name: str, spec: Json) -> None:
@@ -147,7 +91,7 @@ def _add_existing_claim(world: World, namespace: str, name: str, spec: Json) -> 
 def _claims(world: World) -> None:
     """Pods that name claims, which are there or come with them."""
     world.add_storage()
-    _add_neighbours(world, 2)
+    add_neighbours(world, 2)
     namespace, claim_name = draw_namespace(world), "files"
     meta = {"name": claim_name, "namespace": namespace}
     claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": claim_spec(world)}
@@ -160,13 +104,13 @@ def _claims(world: World) -> None:
     fate = world.random.choice(("applied", "there", "there", "missing"))
     if fate == "there":
         _add_existing_claim(world, namespace, claim_name, claim["spec"])
-    _apply(world, *([claim] if fate == "applied" else []), *items)
+    apply(world, *([claim] if fate == "applied" else []), *items)
 
 
 def _ephemeral_volumes(world: World) -> None:
     """Generic ephemeral volumes of new pods, more pods, or pods that a drain replaces."""
     world.add_storage()
-    _add_neighbours(world, 2)
+    add_neighbours(world, 2)
     name, namespace = world.names.pop(), draw_namespace(world)
     kind = world.random.choice(("Deployment", "ReplicaSet", "StatefulSet", "Job", "DaemonSet"))
     is_new = kind == "DaemonSet" or world.chance(0.6)
@@ -176,7 +120,7 @@ def _ephemeral_volumes(world: World) -> None:
         if kind == "StatefulSet" and world.chance(0.4):
             # A claim of that name is there, and is not the pod's.
             _add_existing_claim(world, namespace, f"{name}-0-scratch", claim_spec(world, (1,)))
-        _apply(world, _draw_new(world, kind, namespace, template))
+        apply(world, _draw_new(world, kind, namespace, template))
         return
     replicas = world.random.randrange(1, 4)
     item = workload(kind, namespace, name, template, replicas)
@@ -186,49 +130,49 @@ def _ephemeral_volumes(world: World) -> None:
     else:
         world.plan.workloads.append(item)
     if world.chance(0.5):
-        _scale(world, item, replicas + world.random.randrange(1, 3))
+        scale(world, item, replicas + world.random.randrange(1, 3))
     else:
-        world.plan.step = {"drain": world.random.choice(world.node_names)}
+        drain(world)
 
 
 def _device_claims(world: World) -> None:
     """Claims of templates for devices, of new pods, more pods, or pods that a drain replaces."""
     world.add_devices()
-    _add_neighbours(world, 2)
+    add_neighbours(world, 2)
     name, namespace = world.names.pop(), draw_namespace(world)
     kind = world.random.choice(("Deployment", "ReplicaSet", "StatefulSet", "Job", "DaemonSet"))
     is_new = kind == "DaemonSet" or world.chance(0.65)
     template = draw_template(world, name, is_running=not is_new, cpu_max=900)
     add_device_claim(world, template, namespace)
     if is_new:
-        _apply(world, _draw_new(world, kind, namespace, template))
+        apply(world, _draw_new(world, kind, namespace, template))
         return
     replicas = world.random.randrange(1, 3)
     item = workload(kind, namespace, name, template, replicas)
     world.plan.workloads.append(item)
     if world.chance(0.6):
-        _scale(world, item, replicas + world.random.randrange(1, 3))
+        scale(world, item, replicas + world.random.randrange(1, 3))
     else:
-        world.plan.step = {"drain": world.random.choice(world.node_names)}
+        drain(world)
 
 
 def _daemonset(world: World) -> None:
-    _add_neighbours(world, 3)
+    add_neighbours(world, 3)
     name = world.names.pop()
-    _apply(world, workload("DaemonSet", draw_namespace(world), name, draw_template(world, name), None))
+    apply(world, workload("DaemonSet", draw_namespace(world), name, draw_template(world, name), None))
 
 
 def _job(world: World) -> None:
     """A Job is new, is suspended, or gets another parallelism."""
-    _add_neighbours(world, 2)
+    add_neighbours(world, 2)
     if world.chance(0.35):
-        item = _add_running(world, "Job", world.random.randrange(1, 4))
+        item = add_running(world, "Job", world.random.randrange(1, 4))
         if world.chance(0.5):
             _let_pods_succeed(world, item)
         if world.chance(0.5):
-            _scale(world, item, world.random.randrange(0, 6))
+            scale(world, item, world.random.randrange(0, 6))
         else:
-            _apply(world, {**copy.deepcopy(item), "spec": {**item["spec"], "suspend": True}})
+            apply(world, {**copy.deepcopy(item), "spec": {**item["spec"], "suspend": True}})
         return
     name = world.names.pop()
     spec: Json = {}
@@ -239,7 +183,7 @@ def _job(world: World) -> None:
     if world.chance(0.15):
         spec["suspend"] = True
     replicas = world.random.choice((None, 0, 1, 2, 3, 4))
-    _apply(world, workload("Job", draw_namespace(world), name, draw_template(world, name), replicas, **spec))
+    apply(world, workload("Job", draw_namespace(world), name, draw_template(world, name), replicas, **spec))
 
 
 def _let_pods_succeed(world: World, item: Json) -> None:
@@ -262,12 +206,12 @@ def _admission(world: World) -> None:
         world.add_priorities()
     if world.chance(0.5):
         world.add_runtime()
-    _add_neighbours(world, 3)
+    add_neighbours(world, 3)
     namespace = draw_namespace(world)
     if world.chance(0.4):
         _add_limits(world, namespace, is_strict=False)
     # Not several at once: which of them comes first would be a race between controllers.
-    _apply(world, *_draw_any(world, namespace))
+    apply(world, *_draw_any(world, namespace))
 
 
 def _draw_any(world: World, namespace: str) -> list[Json]:
@@ -309,8 +253,8 @@ def _add_limits(world: World, namespace: str, *, is_strict: bool) -> None:
 def _refused(world: World) -> None:
     """Pods that the API server refuses, all or some: quotas, limits, a class that does not exist."""
     namespace = draw_namespace(world)
-    running = [_add_running(world, "Deployment", world.random.randrange(1, 3), namespace=namespace)]
-    _add_neighbours(world, 1)
+    running = [add_running(world, "Deployment", world.random.randrange(1, 3), namespace=namespace)]
+    add_neighbours(world, 1)
     cause = world.random.choice(("quota", "quota", "storage", "limits", "limits", "class", "runtime"))
     if cause == "storage":
         _apply_refused_claims(world, namespace)
@@ -336,14 +280,14 @@ def _refused(world: World) -> None:
     elif cause == "limits":
         _add_limits(world, namespace, is_strict=True)
     if world.chance(0.4) and cause not in _FIELD_OF_CLASS:
-        _scale(world, running[0], 1 + world.random.randrange(2, 5))
+        scale(world, running[0], 1 + world.random.randrange(2, 5))
         return
     items = _draw_any(world, namespace)
     if cause in _FIELD_OF_CLASS:
         for item in items:
             template = item["spec"].get("template", item)
             template["spec"][_FIELD_OF_CLASS[cause]] = _MISSING_CLASS
-    _apply(world, *items)
+    apply(world, *items)
 
 
 def _apply_refused_claims(world: World, namespace: str) -> None:
@@ -369,73 +313,13 @@ def _apply_refused_claims(world: World, namespace: str) -> None:
         hard = world.random.choice(({"persistentvolumeclaims": "1"}, {"requests.storage": "8Gi"}))
         late = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta, "spec": {"hard": hard}}
     world.plan.late.append(late)
-    _apply(world, _draw_new(world, kind, namespace, template, **spec))
-
-
-def _rollout(world: World) -> None:
-    """The template of a workload that runs is changed."""
-    _add_neighbours(world, 2)
-    kind = world.random.choice(("Deployment", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"))
-    item = _add_running(world, kind, world.random.randrange(1, 5), unready=world.random.choice((0, 0, 0.15)))
-    spec = item["spec"]
-    strategies: tuple[Json, ...] = (
-        {},
-        {"type": "Recreate"},
-        {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}},
-        {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
-        {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "100%", "maxUnavailable": "50%"}},
-    )
-    if kind == "Deployment" and (strategy := world.random.choice(strategies)):
-        spec["strategy"] = strategy
-    if kind == "StatefulSet" and world.chance(0.3):
-        spec["updateStrategy"] = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
-    if kind == "DaemonSet" and world.chance(0.3):
-        spec["updateStrategy"] = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
-    if kind in ("StatefulSet", "DaemonSet") and world.chance(0.2):
-        spec["updateStrategy"] = {"type": "OnDelete"}
-    if kind == "Deployment" and world.chance(0.1):
-        spec["paused"] = True
-    changed = copy.deepcopy(item)
-    pod = changed["spec"]["template"]["spec"]
-    pod["containers"][0]["resources"]["requests"] = draw_amounts(world, 2500)
-    if world.chance(0.3):
-        changed["spec"]["template"]["metadata"]["labels"]["tier"] = "new"
-    if world.chance(0.2):
-        pod["containers"][0]["image"] = f"{IMAGE}.1"
-    if kind in _SCALED and world.chance(0.3):
-        changed["spec"]["replicas"] += 1
-    _apply(world, changed)
-
-
-def _stuck_rollout(world: World) -> None:
-    """A rollout stops at pods that fit nowhere. Then it is scaled, mended, or its node is drained."""
-    _add_neighbours(world, 1)
-    kind = world.random.choice(("Deployment", "Deployment", "StatefulSet", "DaemonSet"))
-    item = _add_running(world, kind, world.random.randrange(2, 6), unready=0)
-    if kind == "Deployment" and world.chance(0.4):
-        item["spec"]["strategy"] = {
-            "rollingUpdate": {"maxSurge": world.random.choice((1, 2, "50%")), "maxUnavailable": 1}
-        }
-    stuck = copy.deepcopy(item)
-    pod = stuck["spec"]["template"]["spec"]
-    pod["nodeSelector"] = {**pod.get("nodeSelector", {}), "disk": "none"}
-    world.plan.late.append(stuck)
-    choice = world.random.choice(("scale", "scale", "mend", "drain") if kind != "DaemonSet" else ("mend", "drain"))
-    if choice == "scale":
-        _scale(world, item, world.random.randrange(1, 9))
-    elif choice == "mend":
-        # Another template; the selector of before stays, since whoever applies it never had the other one.
-        mended = copy.deepcopy(stuck)
-        mended["spec"]["template"]["spec"]["nodeSelector"]["disk"] = "ssd"
-        _apply(world, mended)
-    else:
-        world.plan.step = {"drain": world.random.choice(world.node_names)}
+    apply(world, _draw_new(world, kind, namespace, template, **spec))
 
 
 def _with_class(world: World) -> None:
     """What pods need comes with them: a PriorityClass, a template of claims, a budget."""
     world.add_devices()
-    _add_neighbours(world, 3)
+    add_neighbours(world, 3)
     namespace, name = draw_namespace(world), world.names.pop()
     template = draw_template(world, name)
     value = world.random.choice((-100, 10, 100, 5000))
@@ -449,39 +333,39 @@ def _with_class(world: World) -> None:
         version = "resource.k8s.io/v1"
         items.append({"apiVersion": version, "kind": "ResourceClaimTemplate", "metadata": meta, "spec": spec})
         template["spec"]["resourceClaims"] = [{"name": "dev", "resourceClaimTemplateName": "new"}]
-    _apply(world, *items, _draw_new(world, world.random.choice(_SCALED), namespace, template))
+    apply(world, *items, _draw_new(world, world.random.choice(SCALED), namespace, template))
 
 
 def _scale_up(world: World) -> None:
     """A workload gets more pods: one that runs, or one that has none yet."""
-    _add_neighbours(world, 3)
-    kind = world.random.choice((*_SCALED, "Job"))
+    add_neighbours(world, 3)
+    kind = world.random.choice((*SCALED, "Job"))
     if world.chance(0.3):
         name, namespace = world.names.pop(), draw_namespace(world)
         template = draw_template(world, name)
         item = workload(kind, namespace, name, template, 0)
         world.plan.workloads.append(item)
-        _scale(world, item, world.random.randrange(1, 5))
+        scale(world, item, world.random.randrange(1, 5))
     else:
         replicas = world.random.randrange(1, 4)
-        item = _add_running(world, kind, replicas, unready=world.random.choice((0.0, 0.0, 0.2)))
-        _scale(world, item, replicas + world.random.randrange(1, 4))
+        item = add_running(world, kind, replicas, unready=world.random.choice((0.0, 0.0, 0.2)))
+        scale(world, item, replicas + world.random.randrange(1, 4))
 
 
 def _scale_down(world: World) -> None:
     """A workload loses pods, of which some are pending, not ready, dear, or alone on their nodes."""
-    _add_neighbours(world, 2)
-    kind = world.random.choice(("Deployment", "Deployment", *_SCALED, "ReplicaSet", "Job"))
+    add_neighbours(world, 2)
+    kind = world.random.choice(("Deployment", "Deployment", *SCALED, "ReplicaSet", "Job"))
     replicas = world.random.randrange(2, 7)
-    item = _add_running(world, kind, replicas, unready=world.random.choice((0.0, 0.0, 0.25)))
+    item = add_running(world, kind, replicas, unready=world.random.choice((0.0, 0.0, 0.25)))
     if kind == "Deployment" and world.chance(0.4):
         item["spec"]["strategy"] = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
-    _scale(world, item, world.random.randrange(0, replicas))
+    scale(world, item, world.random.randrange(0, replicas))
 
 
 def _adoption(world: World) -> None:
     """A workload is new whose selector bare pods of before match, which it adopts."""
-    _add_neighbours(world, 1)
+    add_neighbours(world, 1)
     name, namespace = world.names.pop(), draw_namespace(world)
     kind = world.random.choice(
         ("Deployment", "ReplicaSet", "ReplicaSet", "ReplicationController", "DaemonSet", "StatefulSet")
@@ -491,17 +375,17 @@ def _adoption(world: World) -> None:
         pod = {"apiVersion": "v1", "kind": "Pod", **template}
         pod["metadata"] |= {"name": f"bare-{number}", "namespace": namespace}
         world.add_running(pod, 1, amounts_of(template), age=number)
-    _apply(world, _draw_new(world, kind, namespace, draw_template(world, name)))
+    apply(world, _draw_new(world, kind, namespace, draw_template(world, name)))
 
 
 def _drain(world: World) -> None:
     """A node is drained: budgets, bare pods, DaemonSets."""
     for _ in range(world.random.randrange(1, 4)):
-        kind = world.random.choice((*_SCALED, "DaemonSet", "Job", "Pod", "Pod"))
-        item = _add_running(world, kind, world.random.randrange(1, 4))
+        kind = world.random.choice((*SCALED, "DaemonSet", "Job", "Pod", "Pod"))
+        item = add_running(world, kind, world.random.randrange(1, 4))
         if world.chance(0.4):
-            _add_budget(world, item)
-    world.plan.step = {"drain": world.random.choice(world.node_names)}
+            add_budget(world, item)
+    drain(world)
 
 
 def _delete_node(world: World) -> None:
@@ -515,7 +399,7 @@ def _mixed(world: World) -> None:
         world.add_runtime()
     world.add_storage()
     world.add_devices()
-    _add_neighbours(world, 3)
+    add_neighbours(world, 3)
     namespace = draw_namespace(world)
     if world.chance(0.3):
         _add_limits(world, namespace, is_strict=False)
@@ -525,12 +409,81 @@ def _mixed(world: World) -> None:
         add_device_claim(world, template, namespace)
     if world.chance(0.5):
         add_ephemeral_volume(world, template)
-    kind = world.random.choice((*_SCALED, "Job", "DaemonSet"))
+    kind = world.random.choice((*SCALED, "Job", "DaemonSet"))
     spec: Json = {}
     if kind == "StatefulSet":
         spec["volumeClaimTemplates"] = [{"metadata": {"name": "data"}, "spec": claim_spec(world, (1, 5))}]
         mount(template, "data")
-    _apply(world, _draw_new(world, kind, namespace, template, **spec))
+    apply(world, _draw_new(world, kind, namespace, template, **spec))
+
+
+def _near(world: World) -> None:
+    """Pods keep near to others of their workload or away from them; some are replaced."""
+    add_neighbours(world, 1)
+    kind = world.random.choice((*SCALED, "Deployment", "ReplicaSet", "Job"))
+    replicas = world.random.randrange(1, 4)
+    item = add_running(world, kind, replicas, unready=0)
+    spec = item["spec"]["template"]["spec"]
+    labels = {"matchLabels": {"app": item["metadata"]["name"]}}
+    term = {"topologyKey": world.random.choice((ZONE, ZONE, HOSTNAME)), "labelSelector": labels}
+    name = world.random.choice(("podAffinity", "podAntiAffinity", "podAntiAffinity"))
+    spec["affinity"] = {name: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    choice = world.random.choice(("drain", "drain", "drain", "template", "preempt"))
+    if choice == "drain" or kind == "Job":
+        drain(world)
+    elif choice == "template":
+        changed = copy.deepcopy(item)
+        changed["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"] = draw_amounts(world)
+        apply(world, changed)
+    else:
+        world.add_priorities()
+        pod = _draw_pod(world)
+        pod["spec"]["priorityClassName"] = "high"
+        apply(world, pod)
+
+
+def _draw_pod(world: World) -> Json:
+    name = world.names.pop()
+    pod = {"apiVersion": "v1", "kind": "Pod", **draw_template(world, name)}
+    pod["metadata"] |= {"name": name, "namespace": draw_namespace(world)}
+    return pod
+
+
+def _delete(world: World) -> None:
+    """A workload or a bare pod is deleted, for whose place others wait."""
+    items = [add_running(world, world.random.choice((*SCALED, "DaemonSet", "Job", "Pod")), 2) for _ in range(2)]
+    add_neighbours(world, 1)
+    # What is pending before: it may fit afterwards.
+    name = world.names.pop()
+    template = draw_template(world, name, cpu_max=4000)
+    world.plan.daemons.append(workload("Deployment", draw_namespace(world), name, template, 2))
+    delete(world, world.random.choice(items))
+
+
+def _new_node(world: World) -> None:
+    """Nodes come for pods that wait, and for DaemonSets."""
+    add_neighbours(world, 2)
+    name = world.names.pop()
+    template = draw_template(world, name, cpu_max=3000)
+    kind = world.random.choice(("Deployment", "StatefulSet", "ReplicaSet", "Job"))
+    world.plan.daemons.append(workload(kind, draw_namespace(world), name, template, world.random.randrange(2, 7)))
+    if world.chance(0.6):
+        add_running(world, "DaemonSet", 0)
+    apply(world, *(world.draw_node(f"new-{number}") for number in range(world.random.randrange(1, 3))))
+
+
+def _resume(world: World) -> None:
+    """A suspended Job is resumed."""
+    add_neighbours(world, 3)
+    name, spec = world.names.pop(), {"suspend": True}
+    if world.chance(0.6):
+        spec |= {"completions": world.random.randrange(1, 6)}
+        if world.chance(0.5):
+            spec |= {"completionMode": "Indexed"}
+    template = draw_template(world, name)
+    item = workload("Job", draw_namespace(world), name, template, world.random.randrange(1, 5), **spec)
+    world.plan.daemons.append(item)
+    apply(world, {**item, "spec": {**item["spec"], "suspend": False}})
 
 
 CATEGORIES: dict[str, Callable[[World], None]] = {
@@ -542,8 +495,8 @@ CATEGORIES: dict[str, Callable[[World], None]] = {
     "job": _job,
     "admission": _admission,
     "refused": _refused,
-    "rollout": _rollout,
-    "stuck-rollout": _stuck_rollout,
+    "rollout": rollout,
+    "stuck-rollout": stuck_rollout,
     "with-class": _with_class,
     "scale-up": _scale_up,
     "scale-down": _scale_down,
@@ -551,4 +504,9 @@ CATEGORIES: dict[str, Callable[[World], None]] = {
     "drain": _drain,
     "delete-node": _delete_node,
     "mixed": _mixed,
+    "amid-rollout": amid_rollout,
+    "near": _near,
+    "delete": _delete,
+    "new-node": _new_node,
+    "resume": _resume,
 }

@@ -68,19 +68,21 @@ def path_of(kind: str, namespace: str, name: str = "") -> str:
     return f"{collection}/{name}" if name else collection
 
 
-async def record(plane: Plane, plan: Plan, *, in_reverse: bool) -> Json:
+async def record(plane: Plane, plan: Plan, *, is_otherwise: bool) -> Json:
     """The question and its answer.
 
     Args:
-        in_reverse: evict pods in the reverse order.
+        is_otherwise: evict pods in the reverse order, and let pods end only when everything else has come to rest.
 
     Raises:
         RestlessError: the cluster did not come to rest, or chance decided.
     """
+    plane.stand_ins.are_ends_slow = False
     await plane.empty()
     plane.stand_ins.follow(plan)
     await _set_up(plane, plan)
     objects = await _dump(plane.client)
+    plane.stand_ins.are_ends_slow = is_otherwise
     position, refused = plane.log_position(), list[Json]()
     plane.mirror.preempted.clear()
     ((action, value),) = plan.step.items()
@@ -90,7 +92,10 @@ async def record(plane: Plane, plan: Plan, *, in_reverse: bool) -> Json:
     elif action == "scale":
         await _scale(plane.client, value)
     elif action == "drain":
-        blocked = await _drain(plane, value, in_reverse=in_reverse)
+        blocked = await _drain(plane, value, in_reverse=is_otherwise)
+    elif action == "delete":
+        path = path_of(value["kind"], value["namespace"], value["name"])
+        await plane.client.request("DELETE", path, {"propagationPolicy": "Background"})
     else:
         await _delete_node(plane, value)
     await plane.settle()
@@ -132,9 +137,13 @@ async def _set_up(plane: Plane, plan: Plan) -> None:
 
 async def _create_all(client: Client, items: Iterable[Json]) -> None:
     for item in items:
-        await client.create(path_of(item["kind"], item["metadata"].get("namespace", "")), item)
-        if item["kind"] == "Node":
-            await client.patch(f"{path_of('Node', '', item['metadata']['name'])}/status", {"status": item["status"]})
+        await _create(client, item)
+
+
+async def _create(client: Client, item: Json) -> None:
+    await client.create(path_of(item["kind"], item["metadata"].get("namespace", "")), item)
+    if item["kind"] == "Node":
+        await client.patch(f"{path_of('Node', '', item['metadata']['name'])}/status", {"status": item["status"]})
 
 
 async def _wait_placed(plane: Plane) -> None:
@@ -167,7 +176,7 @@ async def _apply(client: Client, item: Json) -> Json | None:
     namespace = meta.get("namespace", "")
     try:
         try:
-            await client.create(path_of(item["kind"], namespace), item)
+            await _create(client, item)
         except ApiError as problem:
             if problem.status != 409:
                 raise

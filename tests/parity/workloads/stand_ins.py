@@ -1,7 +1,8 @@
 """What a control plane lacks to be a cluster: kubelets and provisioners, as far as a question needs them.
 
-Pods run and are ready as soon as they have a node, and end as soon as they are deleted; claims that have a node get a
-volume of its zone. Pods that the plan gives a node are bound to it, as if the scheduler had done so long ago.
+Pods run and are ready as soon as they have a node, and end as soon as they are deleted, or take their time for that.
+Claims that have a node get a volume of its zone. Pods that the plan gives a node are bound to it, as if the scheduler
+had done so long ago.
 """
 
 from __future__ import annotations
@@ -27,11 +28,13 @@ class StandIns:
 
     Attributes:
         is_idle: nothing is being done, and nothing is left to do as far as the mirror shows.
+        are_ends_slow: pods that are deleted end only when `end_pods` is called.
     """
 
     def __init__(self, client: Client, mirror: Mirror) -> None:
         self._client, self._mirror = client, mirror
         self._plan = Plan("", "")
+        self.are_ends_slow = False
         self._begin()
         self.is_idle = True
 
@@ -45,6 +48,13 @@ class StandIns:
         """Act for this plan from now on, in an empty cluster."""
         self._plan = plan
         self._begin()
+
+    async def end_pods(self) -> bool:
+        """Let the pods end that have been deleted; returns whether there are any."""
+        ending = [pod for pod in self._mirror.items(PODS) if "deletionTimestamp" in pod["metadata"]]
+        actions = [action for pod in ending for action in self._once(pod, "end", self._end)]
+        await asyncio.gather(*actions)
+        return bool(actions)
 
     @property
     def awaited(self) -> int:
@@ -71,7 +81,7 @@ class StandIns:
         for pod in self._mirror.items(PODS):
             has_node = bool(pod["spec"].get("nodeName"))
             if "deletionTimestamp" in pod["metadata"]:
-                actions += self._once(pod, "end", self._end)
+                actions += [] if self.are_ends_slow else self._once(pod, "end", self._end)
             elif has_node and pod["status"]["phase"] == "Pending":
                 actions += self._once(pod, "run", self._run_pod)
             elif not has_node:

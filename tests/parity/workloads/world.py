@@ -83,6 +83,13 @@ class World:
     # ------------------------------------------------------------ nodes
 
     def _add_node(self, name: str) -> None:
+        node = self.draw_node(name)
+        amounts = node["status"]["allocatable"]
+        self.plan.nodes.append(node)
+        self.free[name] = [int(amounts["cpu"][:-1]), int(amounts["memory"][:-2]), int(amounts["pods"])]
+
+    def draw_node(self, name: str) -> Json:
+        """A node that is not there yet."""
         random = self.random
         cpu = random.randrange(1500, 4200) if self.is_tight else random.randrange(2800, 8200)
         memory = random.randrange(3000, 7000) if self.is_tight else random.randrange(6000, 20000)
@@ -112,8 +119,7 @@ class World:
             "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
         }
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}
-        self.plan.nodes.append({**node, "spec": spec, "status": status})
-        self.free[name] = [cpu, memory, pods]
+        return {**node, "spec": spec, "status": status}
 
     def place(self, cpu: int, memory: int) -> str:
         """A node that has so much free, which is then less; "" if there is none."""

@@ -78,6 +78,12 @@ def test_a_pod_that_comes_only_when_the_old_one_is_gone_may_take_its_zone(kind):
     assert _drain(kind, AWAY, others=[]) == "n2"
 
 
+@pytest.mark.parametrize("kind", ["StatefulSet", "ReplicaSet", "Job"])
+def test_a_workload_of_which_only_a_pod_is_known_replaces_it(kind):
+    trial = _after([_node("n1", "a"), _node("n2", "a"), _web("web-0", "n1", kind)], Drain("n1"))
+    assert _nodes(trial) == ["n2"]
+
+
 def test_a_replacement_that_fits_nowhere_else_waits_until_the_old_pod_is_gone():
     replica_set = _workload("ReplicaSet", 1, **AWAY)
     trial = _after([_node("n1", "a"), _node("n2", "a"), _web("web-0", "n1", "ReplicaSet"), replica_set], Drain("n1"))

@@ -1,6 +1,7 @@
 import pytest
 
 from podium.engine.derivation.admission import RefusedError
+from podium.engine.errors import ClusterError
 from podium.engine.files import Found
 from podium.insight import Cluster
 from podium.insight.loading import node_named
@@ -220,12 +221,45 @@ def test_the_cost_of_deletion_counts_before_the_nodes():
     assert "cheap" not in _nodes_of_pods(_after(objects, Scale("default", "Deployment", "web", 2)))
 
 
+@pytest.mark.parametrize("classes", [[], [priority_class("high", 7), priority_class("low", -1, globalDefault=True)]])
+@pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet"])
+def test_a_workload_of_which_only_pods_are_known_has_their_priority(kind, classes):
+    name = "web-5d" if kind == "Deployment" else "web"
+    pods = [_web("web-0", name, "ReplicaSet" if kind == "Deployment" else kind, node="node-0", priority=7)]
+    trial = _after([*nodes(2), *pods, *classes], Scale("default", kind, "web", 2))
+    assert [each.priority for each in trial.world.pods] == [7, 7]
+    assert _count(trial) == (2, 0)
+
+
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "ReplicaSet", "Job", "ReplicationController"])
 def test_workloads_without_pods_can_be_scaled(kind):
     selector = {"selector": {"app": "web"}} if kind == "ReplicationController" else {}
     empty = {"parallelism": 0} if kind == "Job" else {"replicas": 0}
     trial = _after([*nodes(2), workload(kind, **empty, **selector)], Scale("default", kind, "web", 3))
     assert _count(trial) == (3, 0)
+
+
+ROLLOUT = {**workload("Rollout", replicas=0), "apiVersion": "argoproj.io/v1alpha1"}
+CLONE_SET = {**workload("CloneSet", replicas=0), "apiVersion": "apps.kruise.io/v1alpha1"}
+CRON_JOB = workload("CronJob", jobTemplate={"spec": {"template": workload("Job")["spec"]["template"]}})
+
+
+@pytest.mark.parametrize("manifest", [ROLLOUT, CLONE_SET])
+@pytest.mark.parametrize("kind", [str, str.lower])
+def test_workloads_without_pods_whose_controller_is_not_known_can_be_scaled(manifest, kind):
+    scale = Scale("default", kind(manifest["kind"]), "web", 3)
+    assert _count(_after([*nodes(2), manifest], scale)) == (3, 0)
+    assert _count(_after(nodes(2), _apply(manifest), scale)) == (3, 0)
+    assert _count(_after([*nodes(2), manifest], scale, Drain("node-0"))) == (3, 0)
+    fewer = Scale("default", manifest["kind"], "web", 1)
+    assert _count(_after([*nodes(2), manifest], scale, fewer)) == (1, 0)
+
+
+def test_a_kind_that_has_no_number_of_replicas_says_so():
+    with pytest.raises(ClusterError, match="a CronJob has no number of replicas"):
+        _after([*nodes(2), CRON_JOB], Scale("default", "CronJob", "web", 3))
+    with pytest.raises(ClusterError, match="there is no workload default/Rollout/other here"):
+        _after([*nodes(2), ROLLOUT], Scale("default", "Rollout", "other", 3))
 
 
 # ---------------------------------------------------------------- what the API server does
@@ -307,6 +341,43 @@ def test_a_quota_for_storage_keeps_the_pod_of_a_stateful_set_from_being_created(
     assert _nodes_of_pods(trial) == {"db-0": "node-0"}
     (reason,) = _refusals(trial)
     assert reason.startswith('persistentvolumeclaims "data-db-1" is forbidden: exceeded quota: quota')
+
+
+def test_pods_that_were_refused_before_are_created_once_there_is_room():
+    failure = {"conditions": [{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate"}]}
+    pods = [_web("web-a", node="node-0"), _web("other-a", "other", node="node-0")]
+    workloads = [workload("ReplicaSet", replicas=3, status=failure), workload("ReplicaSet", "other", 1)]
+    objects = [*nodes(1), *pods, *workloads, quota(hard={"pods": "2"})]
+    trial = _after(objects, Scale("default", "ReplicaSet", "other", 0))
+    assert _count(trial) == (2, 0)
+    assert _refusals(trial)
+    trial = _after(objects, _apply(quota(hard={"pods": "4"})))
+    assert _count(trial) == (4, 0)
+    assert not _refusals(trial)
+
+
+WAITING = "waiting for ephemeral volume controller to create the persistentvolumeclaim"
+
+
+def _scratch(replicas, size="5Gi"):
+    volume = {"name": "data", "ephemeral": {"volumeClaimTemplate": {"spec": claim_template(size=size)["spec"]}}}
+    return workload("ReplicaSet", replicas=replicas, pod_spec={"volumes": [volume]})
+
+
+def test_a_pod_waits_for_the_claim_of_its_ephemeral_volume_that_a_quota_refuses():
+    limit = quota(hard={"persistentvolumeclaims": "1"})
+    trial = _after([*nodes(2), *storage("10Gi"), limit], _apply(_scratch(2)))
+    assert _count(trial) == (1, 1)
+    assert [WAITING in why for why in trial.why.values()] == [True]
+    larger = quota(hard={"persistentvolumeclaims": "2"})
+    assert _count(_after([*nodes(2), *storage("10Gi"), limit], _apply(_scratch(2)), _apply(larger))) == (2, 0)
+
+
+def test_a_pod_waits_for_the_claim_of_its_ephemeral_volume_that_a_limit_range_refuses():
+    limits = limit_range({"type": "PersistentVolumeClaim", "max": {"storage": "4Gi"}})
+    trial = _after([*nodes(2), *storage("10Gi"), limits], _apply(_scratch(1)))
+    assert _count(trial) == (0, 1)
+    assert [WAITING in why for why in trial.why.values()] == [True]
 
 
 def test_a_pod_that_is_refused_by_itself_is_an_error():

@@ -48,6 +48,28 @@ def test_the_claims_of_a_stateful_set_need_room(size, fits):
     assert cluster.headroom(database, 2).fits is bool(fits)
 
 
+@pytest.mark.parametrize(("size", "where"), [("20Gi", None), ("5Gi", "node-0")])
+def test_a_placed_pod_of_a_stateful_set_has_its_claims(size, where):
+    database = workload("StatefulSet", "db", volumeClaimTemplates=[claim_template(size=size)])
+    for placed in (lambda cluster: [cluster.place(database)], lambda cluster: cluster.place([database])):
+        cluster = Cluster.load([*nodes(1), *storage("10Gi")])
+        (placement,) = placed(cluster)
+        assert placement.node == where
+        assert "not found" not in placement.message
+        claim = cluster.manifest_of("PersistentVolumeClaim", "data-db-0")
+        assert bool(claim["spec"].get("volumeName")) is bool(where)
+
+
+def test_a_placed_pod_of_a_deployment_counts_for_the_next_one_of_its_revision():
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}
+    keys = {"matchLabelKeys": ["pod-template-hash"]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": [{**term, **keys}]}
+    web = workload("Deployment", pod_spec={"affinity": {"podAntiAffinity": required}})
+    cluster = Cluster.load(nodes(1))
+    assert cluster.place(web).node == "node-0"
+    assert cluster.capacity(web).fits == 0
+
+
 def test_a_question_leaves_no_workload_behind():
     database = workload("StatefulSet", "db", volumeClaimTemplates=[claim_template()])
     cluster = Cluster.load([*nodes(2), *storage("10Gi")])

@@ -89,6 +89,13 @@ def test_several_reasons_stand_in_a_list():
     )
 
 
+def test_a_reason_that_several_containers_give_stands_once():
+    spec = {"containers": [{"name": name, "resources": {"requests": {"cpu": "1"}}} for name in ("main", "log")]}
+    ratio = limit_range({"type": "Container", "maxLimitRequestRatio": {"cpu": "2"}})
+    reason = "cpu max limit to request ratio per Container is 2, but no limit is specified or limit is 0"
+    assert limit_range_refusals(spec, [ratio]) == reason
+
+
 def test_amounts_that_cannot_be_read_refuse_nothing():
     assert _refusal({"min": {"cpu": "x"}}, {"cpu": "1"}) == ""
 

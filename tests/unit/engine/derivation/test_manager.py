@@ -140,6 +140,63 @@ def test_a_changed_template_of_a_stateful_set_rolls_its_pods():
     assert _deletions(manager) == ["db-1"]
 
 
+def _revised(name, revision, kind="StatefulSet", label="controller-revision-hash", of="db", **fields):
+    item = _web(name, kind, of=of, **fields)
+    item["metadata"]["labels"][label] = revision
+    return item
+
+
+REVISIONS = {"currentRevision": "db-1a", "updateRevision": "db-2b"}
+
+
+def test_a_rollout_of_a_stateful_set_that_was_begun_goes_on():
+    pods = [_revised("db-0", "db-1a"), _revised("db-1", "db-1a"), _revised("db-2", "db-2b")]
+    manager = _manager([workload("StatefulSet", "db", 3, status=REVISIONS)], pods)
+    assert manager.sync() == []
+    manager.touch("StatefulSet", "default/db")
+    assert _deletions(manager) == ["db-1"]
+
+
+def test_a_rollout_of_a_daemon_set_that_was_begun_goes_on():
+    agent = workload("DaemonSet", "agent")
+    agent["metadata"]["annotations"] = {"deprecated.daemonset.template.generation": "2"}
+    pods = [
+        _revised(f"agent-{generation}", generation, "DaemonSet", "pod-template-generation", "agent")
+        for generation in ("1", "2")
+    ]
+    pods[1]["spec"]["nodeName"] = "n2"
+    manager = _manager([agent], pods, nodes=[builders.node("n1"), builders.node("n2")])
+    manager.touch("DaemonSet", "default/agent")
+    assert _deletions(manager) == ["agent-1"]
+
+
+def _cpu_of_created(manager):
+    return [
+        create["spec"]["containers"][0]["resources"]["requests"]["cpu"]
+        for each in manager.sync()
+        for create in each.sync.create
+    ]
+
+
+def test_a_pod_below_the_partition_comes_back_from_the_template_that_it_had():
+    partition = {"updateStrategy": {"rollingUpdate": {"partition": 1}}}
+    pods = [_revised("db-0", "db-1a", cpu="1"), _revised("db-1", "db-2b", cpu="2")]
+    manager = _manager([workload("StatefulSet", "db", 2, cpu="2", status=REVISIONS, **partition)], pods)
+    manager.on_pod_gone(*_pods(pods[0]))
+    assert _cpu_of_created(manager) == ["1"]
+    manager.on_pod(*_pods(pods[0]))
+    manager.on_pod_gone(*_pods(pods[1]))
+    assert _cpu_of_created(manager) == ["2"]
+
+
+def test_a_template_that_is_changed_now_does_not_change_pods_below_the_partition():
+    partition = {"updateStrategy": {"rollingUpdate": {"partition": 3}}}
+    pods = [_web(f"db-{number}", "StatefulSet", of="db", cpu="1") for number in range(2)]
+    manager = _manager([workload("StatefulSet", "db", 2, cpu="1", **partition)], pods)
+    manager.apply(workload("StatefulSet", "db", 4, cpu="2", **partition))
+    assert _cpu_of_created(manager) == ["1"]
+
+
 def test_a_changed_template_of_a_deployment_gets_a_replica_set_of_its_own():
     manager = _manager([workload("Deployment", replicas=2)])
     manager.touch("Deployment", "default/web")

@@ -24,6 +24,32 @@ def test_requests_above_limits_are_named_with_their_container(group):
     ]
 
 
+def _whole(requests=None, limits=None, *containers):
+    return {"resources": {"requests": requests or {}, "limits": limits or {}}, "containers": list(containers)}
+
+
+def test_requests_of_a_pod_cover_those_of_its_containers():
+    containers = [_container("3188m", "9"), {"resources": {"requests": {"cpu": "347m", "memory": "1659Mi"}}}]
+    least = "must be greater than or equal to aggregate container requests of"
+    assert invalid_fields({}, _whole({"cpu": "3475m", "memory": "1Gi"}, None, *containers)) == [
+        f'spec.resources.requests[cpu]: Invalid value: "3475m": {least} 3535m',
+        f'spec.resources.requests[memory]: Invalid value: "1Gi": {least} 1659Mi',
+    ]
+    assert invalid_fields({}, _whole({"cpu": "3535m"}, None, *containers)) == []
+    sidecar = {"restartPolicy": "Always", **_container("1", "1")}
+    assert invalid_fields({}, {**_whole({"cpu": "1"}, None, _container("1", "1")), "initContainers": [sidecar]})
+
+
+def test_limits_of_a_pod_are_above_its_requests_and_those_of_its_containers():
+    assert invalid_fields({}, _whole({"cpu": "2"}, {"cpu": "1"})) == [
+        'spec.resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1'
+    ]
+    assert invalid_fields({}, _whole({"cpu": "2"}, {"cpu": "2"}, _container("1", "1"), _container("1", "3"))) == [
+        'spec.resources.containers[1][cpu].limits: Invalid value: "3": must be less than or equal to pod limits of 2'
+    ]
+    assert invalid_fields({}, _whole({"cpu": "x"}, {"cpu": "2"})) == []
+
+
 def test_amounts_that_cannot_be_read_and_requests_without_a_limit_are_not_judged():
     without = {"resources": {"requests": {"cpu": "9"}, "limits": {"memory": "1"}}}
     assert invalid_fields({}, {"containers": [_container("x", "1"), without]}) == []

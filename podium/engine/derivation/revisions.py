@@ -1,0 +1,47 @@
+"""What workloads and their pods say of older templates, and of pods that were refused."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from podium.engine.derivation.control_objects import ControlObjects, items_at, mapping_at
+from podium.engine.derivation.pods import REVISION
+from podium.engine.derivation.workload_parts import GENERATION_LABEL, WorkloadId, template_from
+from podium.engine.manifests import Manifest
+from podium.objects.core import Pod
+
+_GENERATION: Final = "deprecated.daemonset.template.generation"
+
+
+def is_of_older_template(pod: Pod, workload: Manifest) -> bool:
+    """Whether labels say that the pod was created from an older template than its StatefulSet or DaemonSet has."""
+    if workload.get("kind") == "StatefulSet":
+        own, newest = pod.metadata.labels.get(REVISION), mapping_at(workload, "status").get("updateRevision")
+    else:
+        own = pod.metadata.labels.get(GENERATION_LABEL)
+        newest = mapping_at(workload, "metadata", "annotations").get(_GENERATION)
+    return bool(own and newest) and own != newest
+
+
+def named_template(kind: str, pod: Pod, objects: ControlObjects) -> dict[str, Any]:
+    """A pod template that makes pods like this one: with the name of its PriorityClass, which decides."""
+    template = template_from(kind, pod)
+    priority = template["spec"].pop("priority", None)
+    classes = objects.of_kind("PriorityClass")
+    named = next((name for name, priority_class in classes.items() if priority_class.get("value") == priority), None)
+    if named is not None:
+        template["spec"]["priorityClassName"] = named
+    elif priority is not None and not classes:
+        template["spec"]["priority"] = priority
+    return template
+
+
+def refused_workloads(objects: ControlObjects) -> list[WorkloadId]:
+    """The workloads whose controllers say that the API server refuses their pods."""
+    return [
+        (kind, key)
+        for kind in ("ReplicaSet", "ReplicationController")
+        for key, workload in objects.of_kind(kind).items()
+        for condition in items_at(workload, "status", "conditions")
+        if condition.get("type") == "ReplicaFailure" and condition.get("status") == "True"
+    ]

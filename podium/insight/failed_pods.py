@@ -1,0 +1,70 @@
+"""The pods of a trial that could not be placed, and which of them another attempt may help.
+
+A pod is tried again if one of the plugins that rejected it says so of what has changed, as in a scheduling queue, so
+that its message is that of its last attempt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from podium.engine.placement import Placement
+from podium.framework.contract.cluster_event import ClusterEvent
+from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.framework.profile.runtime import Framework
+from podium.lib.clock import ManualClock
+from podium.objects.core import Pod
+from podium.queues import Hints, QueueObserver, Strategy, build_hint_map
+
+
+class FailedPods:
+    """The keys of the pods that failed, with the plugins that rejected them.
+
+    Args:
+        frameworks: the profiles as they are whenever it is called.
+    """
+
+    def __init__(self, frameworks: Callable[[], Mapping[str, Framework]]) -> None:
+        self._frameworks = frameworks
+        self._asked: Mapping[str, Framework] = {}
+        self._hints = Hints({}, ManualClock(), QueueObserver())
+        self._infos: dict[str, QueuedPodInfo] = {}
+
+    def __contains__(self, key: str) -> bool:
+        """Whether the pod failed, and nothing has changed since that may help it."""
+        return key in self._infos
+
+    def add(self, pod: Pod, placement: Placement) -> None:
+        """An attempt at the pod failed."""
+        info = self._infos[pod.key] = QueuedPodInfo(pod, 0.0)
+        if placement.diagnosis is not None:
+            info.unschedulable_plugins = placement.diagnosis.unschedulable_plugins
+            info.pending_plugins = placement.diagnosis.pending_plugins
+
+    def discard(self, key: str) -> None:
+        """The pod is to be tried, whatever it failed for."""
+        self._infos.pop(key, None)
+
+    def clear(self) -> None:
+        """All pods are to be tried again."""
+        self._infos.clear()
+
+    def keys_with_volumes(self) -> list[str]:
+        """The keys of the pods that have volumes."""
+        return [key for key, info in self._infos.items() if info.pod.spec.volumes]
+
+    def on_event(self, event: ClusterEvent, old: Any, new: Any) -> None:
+        """Something has changed: those are to be tried again whom it may help."""
+        if not self._infos:
+            return
+        frameworks = self._frameworks()
+        if frameworks is not self._asked:
+            self._asked = frameworks
+            self._hints.replace(
+                {name: build_hint_map(framework.plugins.values()) for name, framework in frameworks.items()}
+            )
+        interest = self._hints.interest(event)
+        for key, info in list(self._infos.items()):
+            if self._hints.strategy(info, interest, old, new) is not Strategy.SKIP:
+                del self._infos[key]
