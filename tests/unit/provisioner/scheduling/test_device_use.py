@@ -16,7 +16,9 @@ def resource_slice(name: str, count: int, *, driver: str = "gpu", pool: str = "n
 
 
 def claim(name: str, *results: Any) -> Any:
-    allocation = {"devices": {"results": [{"request": "r", "pool": "n1", "device": "d", **each} for each in results]}}
+    allocation = {
+        "devices": {"results": [{"request": "r", "pool": "n1", "device": "d", **result} for result in results]}
+    }
     status = {"allocation": allocation} if results else {}
     metadata = {"name": name, "namespace": "default"}
     return {"apiVersion": API, "kind": "ResourceClaim", "metadata": metadata, "spec": {}, "status": status}
