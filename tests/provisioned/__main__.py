@@ -43,9 +43,9 @@ def main() -> int:
 def _said_of_plans(plans: Sequence[CheckedPlan]) -> int:
     wrong = _faulty("plan", plans)
     sys.stdout.write(
-        f"{len(plans)} plans, {sum(each.bought for each in plans)} nodes bought, each left out once, "
-        f"{sum(each.promised for each in plans)} pods bound, {sum(each.staying for each in plans)} pending, "
-        f"{sum(each.preempted for each in plans)} preempted: {wrong} plans did not hold\n"
+        f"{len(plans)} plans, {sum(plan.bought for plan in plans)} nodes bought, each left out once, "
+        f"{sum(plan.promised for plan in plans)} pods bound, {sum(plan.staying for plan in plans)} pending, "
+        f"{sum(plan.preempted for plan in plans)} preempted: {wrong} plans did not hold\n"
     )
     return wrong
 
@@ -53,19 +53,19 @@ def _said_of_plans(plans: Sequence[CheckedPlan]) -> int:
 def _said_of_consolidations(consolidations: Sequence[CheckedConsolidation]) -> int:
     wrong = _faulty("consolidation", consolidations)
     sys.stdout.write(
-        f"{len(consolidations)} consolidations, {sum(each.commands for each in consolidations)} commands, "
-        f"{sum(each.removed for each in consolidations)} nodes removed, "
-        f"{sum(each.moved for each in consolidations)} pods moved, "
-        f"{sum(each.saved for each in consolidations):.2f} per hour saved: {wrong} consolidations did not hold\n"
+        f"{len(consolidations)} consolidations, {sum(case.commands for case in consolidations)} commands, "
+        f"{sum(case.removed for case in consolidations)} nodes removed, "
+        f"{sum(case.moved for case in consolidations)} pods moved, "
+        f"{sum(case.saved for case in consolidations):.2f} per hour saved: {wrong} consolidations did not hold\n"
     )
     return wrong
 
 
 def _faulty(what: str, cases: Sequence[CheckedPlan | CheckedConsolidation]) -> int:
-    for each in cases:
-        for fault in each.faults:
-            sys.stdout.write(f"{what} {each.seed}: {fault}\n")
-    return sum(bool(each.faults) for each in cases)
+    for case in cases:
+        for fault in case.faults:
+            sys.stdout.write(f"{what} {case.seed}: {fault}\n")
+    return sum(bool(case.faults) for case in cases)
 
 
 if __name__ == "__main__":

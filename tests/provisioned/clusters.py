@@ -40,9 +40,9 @@ class PlannedCluster:
     def waiting(self) -> tuple[str, ...]:
         """The names of the pods that wait."""
         return tuple(
-            each["metadata"]["name"]
-            for each in self.objects
-            if each["kind"] == "Pod" and "nodeName" not in each["spec"]
+            manifest["metadata"]["name"]
+            for manifest in self.objects
+            if manifest["kind"] == "Pod" and "nodeName" not in manifest["spec"]
         )
 
 
@@ -59,7 +59,7 @@ def planned_cluster(seed: int) -> PlannedCluster:
         if chance.random() < 0.06:
             volumes += _volume(waiting[-1], chance)
     daemons = [daemon_set(chance)] if chance.random() < 0.4 else []
-    on_nodes = [daemon_pod(each, node["metadata"]["name"]) for each in daemons for node in nodes]
+    on_nodes = [daemon_pod(daemon, node["metadata"]["name"]) for daemon in daemons for node in nodes]
     return PlannedCluster((*nodes, *daemons, *volumes, *on_nodes, *running, *waiting), pools, small_catalogue())
 
 

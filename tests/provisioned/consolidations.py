@@ -82,7 +82,7 @@ def _planned(fleet: Fleet, search: Search) -> ConsolidationPlan:
 
 async def _carry_out(fleet: Fleet, plan: ConsolidationPlan, found: CheckedConsolidation) -> None:
     # Daemons are created and deleted here, as the plan foresees, not by a controller.
-    objects = [each for each in fleet.objects if each["kind"] != "DaemonSet"]
+    objects = [manifest for manifest in fleet.objects if manifest["kind"] != "DaemonSet"]
     async with sandbox_of(objects, controllers=True) as sandbox, daemon_beside(sandbox, found.seed):
         await at_rest(sandbox)
         cost = _cost(sandbox)
@@ -108,7 +108,7 @@ async def _run_command(sandbox: Sandbox, fleet: Fleet, command: PlannedCommand) 
     for name in command.nodes:
         store.patch("nodes", name, {"spec": {"unschedulable": True, "taints": [_TAINT]}})
     on_nodes = [each for each in store.list("pods") if each["spec"].get("nodeName") in command.nodes]
-    leaving = [each for each in on_nodes if not is_of_daemon_set(each)]
+    leaving = [pod for pod in on_nodes if not is_of_daemon_set(pod)]
     leaving.sort(key=lambda each: (-each["spec"].get("priority", 0), each["metadata"]["name"]))
     loop, waiting = asyncio.get_running_loop(), list(leaving)
     limit = loop.time() + _DRAIN_S_MAX
@@ -150,9 +150,7 @@ def _too_few(sandbox: Sandbox, fleet: Fleet) -> list[str]:
     pods = sandbox.store.list("pods")
     found = []
     for app, least in fleet.available_min.items():
-        count = sum(
-            each["metadata"]["labels"].get("app") == app and bool(each["spec"].get("nodeName")) for each in pods
-        )
+        count = sum(pod["metadata"]["labels"].get("app") == app and bool(pod["spec"].get("nodeName")) for pod in pods)
         if count < least:
             found.append(f"{count} pods of {app} are left, fewer than its PodDisruptionBudget allows")
     return found
@@ -161,7 +159,7 @@ def _too_few(sandbox: Sandbox, fleet: Fleet) -> list[str]:
 def _over_budget(fleet: Fleet, pools: Mapping[str, str], command: PlannedCommand) -> list[str]:
     found = []
     for pool, text in fleet.nodes_at_once.items():
-        going = sum(pools[each] == pool for each in command.nodes)
+        going = sum(pools[node] == pool for node in command.nodes)
         nodes = sum(each == pool for each in pools.values())
         share = math.ceil(nodes * int(text[:-1]) / 100) if text.endswith("%") else int(text)
         if going > share:
@@ -183,8 +181,8 @@ def _cost(sandbox: Sandbox) -> float:
 
 
 def _price(offerings: Sequence[Json], labels: Mapping[str, str]) -> float:
-    for each in offerings:
-        wanted = (one for one in each["requirements"] if one["operator"] == "In")
+    for offering in offerings:
+        wanted = (one for one in offering["requirements"] if one["operator"] == "In")
         if all(labels.get(one["key"]) in one["values"] for one in wanted):
-            return float(each["price"])
+            return float(offering["price"])
     raise AssertionError(f"no offering has {labels}")

@@ -37,19 +37,21 @@ class Fleet:
     def running(self) -> frozenset[str]:
         """The names of the pods on nodes, but for those of DaemonSets."""
         return frozenset(
-            each["metadata"]["name"]
-            for each in self.objects
-            if each["kind"] == "Pod" and each["spec"].get("nodeName") and not is_of_daemon_set(each)
+            manifest["metadata"]["name"]
+            for manifest in self.objects
+            if manifest["kind"] == "Pod" and manifest["spec"].get("nodeName") and not is_of_daemon_set(manifest)
         )
 
     @property
     def daemon_sets(self) -> tuple[Json, ...]:
         """The DaemonSets, all of which run on every node."""
-        return tuple(each for each in self.objects if each["kind"] == "DaemonSet")
+        return tuple(manifest for manifest in self.objects if manifest["kind"] == "DaemonSet")
 
     def pool_of(self, node: str) -> str:
         """The NodePool of one of its nodes."""
-        named = (each for each in self.objects if each["kind"] == "Node" and each["metadata"]["name"] == node)
+        named = (
+            manifest for manifest in self.objects if manifest["kind"] == "Node" and manifest["metadata"]["name"] == node
+        )
         return str(next(named)["metadata"]["labels"][NODE_POOL])
 
 
@@ -71,7 +73,7 @@ def any_fleet(seed: int) -> Fleet:
             zone=chance.choice(("zone-1", "zone-2")),
             capacity_type=chance.choice(("on-demand", "on-demand", "spot")),
         )
-        found += [daemon_pod(each, name) for each in daemons]
+        found += [daemon_pod(daemon, name) for daemon in daemons]
         free = size * 1000 - DAEMON_CPU_MAX
         for number in range(chance.randint(0, 4)):
             cpu = chance.choice((50, 300, 700, 1500, 3000))

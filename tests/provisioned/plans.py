@@ -54,7 +54,7 @@ def check_plan(seed: int) -> CheckedPlan:
     if neither := waiting - promised - staying:
         found.faults.append(f"not told of: {_list(neither)}")
     for left_out in nodes:
-        others = [each for each in nodes if each is not left_out]
+        others = [node for node in nodes if node is not left_out]
         # A node may also be what keeps pods that run from being preempted.
         if after <= _bound(cluster, others, seed):
             found.faults.append(f"can be left out: {left_out.text}")
@@ -64,19 +64,19 @@ def check_plan(seed: int) -> CheckedPlan:
 def plan_for(cluster: PlannedCluster) -> Plan:
     """The plan. Its nodes keep their names when they are made: among equally good nodes podium goes by their order."""
     manifests = [*cluster.objects, *cluster.pools]
-    objects = read_cluster([Found(each, "cluster") for each in manifests])
+    objects = read_cluster([Found(manifest, "cluster") for manifest in manifests])
     basis = PlanBasis(objects, cluster.catalogue, read_settings({}))
     return plan_with_podium(basis, Cluster.load(cluster.objects), START_S)
 
 
 def _bound(cluster: PlannedCluster, nodes: Iterable[NodePlan], seed: int) -> set[str]:
     """The names of the pods that have a node once podium has these nodes, but for the DaemonSets' pods on them."""
-    daemons = [each for each in cluster.objects if each["kind"] == "DaemonSet"]
+    daemons = [manifest for manifest in cluster.objects if manifest["kind"] == "DaemonSet"]
     made: list[Json] = []
     for node in nodes:
         manifest: Mapping[str, object] = manifest_of(node, START_S)
-        made += [dict(manifest), *(daemon_pod(each, node.name) for each in daemons)]
-    own = {each["metadata"]["name"] for each in cluster.objects if each["kind"] == "Pod"}
+        made += [dict(manifest), *(daemon_pod(daemon, node.name) for daemon in daemons)]
+    own = {manifest["metadata"]["name"] for manifest in cluster.objects if manifest["kind"] == "Pod"}
     return own & bound_pods([*cluster.objects, *made], seed).keys()
 
 

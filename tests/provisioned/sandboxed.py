@@ -62,8 +62,8 @@ def sandbox_of(objects: Iterable[Json], *, controllers: bool = False) -> Abstrac
         controllers=controllers,
         bookmark_interval_s=1000.0,
     )
-    for each in objects:
-        sandbox.store.put_raw(each)
+    for manifest in objects:
+        sandbox.store.put_raw(manifest)
     return sandbox
 
 

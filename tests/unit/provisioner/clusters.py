@@ -225,14 +225,14 @@ def node_affinity(*alternatives: Document, preferred: Iterable[tuple[int, Docume
     }
     if alternatives:
         found["requiredDuringSchedulingIgnoredDuringExecution"] = {
-            "nodeSelectorTerms": [{"matchExpressions": [each]} for each in alternatives]
+            "nodeSelectorTerms": [{"matchExpressions": [alternative]} for alternative in alternatives]
         }
     return {"nodeAffinity": found}
 
 
 def plan(*objects: Document, types: Sequence[Document] = TYPES, **settings: Any) -> Document:
     """The plan for a cluster of these objects, with one NodePool if none is among them."""
-    if not any(each["kind"] == "NodePool" for each in objects):
+    if not any(manifest["kind"] == "NodePool" for manifest in objects):
         objects = (*objects, node_pool())
     return plan_provisioning(read_objects(objects), catalogue(*types), Settings(**settings), NOW)
 

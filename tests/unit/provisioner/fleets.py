@@ -136,4 +136,4 @@ def disrupted(*objects: Document | Sequence[Document], types: Iterable[Document]
 
 def candidate_names(state: DisruptionState) -> list[str]:
     """The names of the nodes that nothing blocks."""
-    return [each.name for each in state.candidates]
+    return [candidate.name for candidate in state.candidates]

@@ -161,7 +161,9 @@ def test_names_of_fields_may_be_in_any_case_and_unknown_ones_are_ignored() -> No
     item = shouted(entry(colour="blue"))
     item["RESOURCES"] = ENTRY["resources"]
     assert only(item).requirements == only(ENTRY).requirements
-    assert [each.requirements for each in only(item).offerings] == [each.requirements for each in only(ENTRY).offerings]
+    assert [offering.requirements for offering in only(item).offerings] == [
+        offering.requirements for offering in only(ENTRY).offerings
+    ]
 
 
 def test_the_names_of_resources_keep_their_case() -> None:
@@ -174,7 +176,9 @@ def test_the_older_form_of_an_offering_is_read() -> None:
         {"capacityType": "spot", "zone": "us-east-1b", "price": 1.7},
     ]
     it = only(entry(offerings=older))
-    assert [(each.capacity_type, each.zone, each.price, each.is_available) for each in it.offerings] == [
+    assert [
+        (offering.capacity_type, offering.zone, offering.price, offering.is_available) for offering in it.offerings
+    ] == [
         ("on-demand", "us-east-1a", 1.624, True),
         ("spot", "us-east-1b", 1.7, True),
     ]
@@ -183,7 +187,7 @@ def test_the_older_form_of_an_offering_is_read() -> None:
 
 def test_two_instance_types_may_have_one_name() -> None:
     twice = read_catalogue([entry(operatingSystems=["linux"]), entry(operatingSystems=["windows"])])
-    assert [each.name for each in twice.instance_types] == ["m5.large", "m5.large"]
+    assert [instance_type.name for instance_type in twice.instance_types] == ["m5.large", "m5.large"]
 
 
 @pytest.mark.parametrize(
@@ -253,8 +257,12 @@ def test_what_cannot_be_read_is_named(document: object, text: str) -> None:
 
 def test_the_generated_catalogue_has_every_combination_in_four_zones() -> None:
     catalogue = generated_catalogue()
-    assert len(catalogue.instance_types) == len({each.name for each in catalogue.instance_types}) == 12 * 3 * 2 * 2
-    assert {len(each.offerings) for each in catalogue.instance_types} == {8}
+    assert (
+        len(catalogue.instance_types)
+        == len({instance_type.name for instance_type in catalogue.instance_types})
+        == 12 * 3 * 2 * 2
+    )
+    assert {len(instance_type.offerings) for instance_type in catalogue.instance_types} == {8}
     assert [each.name for each in catalogue.instance_types[:5]] == [
         "c-1x-amd64-linux",
         "c-1x-arm64-linux",
@@ -276,7 +284,7 @@ def test_the_generated_catalogue_has_every_combination_in_four_zones() -> None:
 def test_generated_instance_types_cost_by_their_resources(
     name: str, on_demand: float, capacity: dict[str, int]
 ) -> None:
-    (it,) = (each for each in generated_catalogue().instance_types if each.name == name)
+    (it,) = (instance_type for instance_type in generated_catalogue().instance_types if instance_type.name == name)
     assert it.capacity == {**capacity, "ephemeral-storage": 20 * GIB}
     for zone in ("test-zone-a", "test-zone-b", "test-zone-c", "test-zone-d"):
         assert it.price_of(zone, "on-demand") == pytest.approx(on_demand)

@@ -69,7 +69,7 @@ def test_room_counts_where_there_is_an_offering(
         if any(
             fits(requests, group.allocatable)
             for group in each.groups
-            if any(requirements.is_compatible(one.requirements, WELL_KNOWN) for one in group.offerings)
+            if any(requirements.is_compatible(offering.requirements, WELL_KNOWN) for offering in group.offerings)
         )
     )
     assert columns.types_in(columns.types_of_rows(rows)) == expected

@@ -20,7 +20,7 @@ APART = [spread(HOSTNAME)]
 
 def test_a_node_holds_its_places_until_it_lets_them_go() -> None:
     types = catalogue(instance_type("a", 2, "2Gi", reserved={"r1": 1})).instance_types
-    (offering,) = (each for each in types[0].offerings if each.capacity_type == "reserved")
+    (offering,) = (offering for offering in types[0].offerings if offering.capacity_type == "reserved")
     assert reservation_of(offering) == "r1"
     places = Reservations(types)
     assert places.can_hold("one", offering)
@@ -35,7 +35,7 @@ def test_the_smallest_number_of_places_counts() -> None:
     types = catalogue(
         instance_type("a", 2, "2Gi", reserved={"r1": 3}), instance_type("b", 2, "2Gi", reserved={"r1": 0})
     ).instance_types
-    (offering,) = (each for each in types[0].offerings if each.capacity_type == "reserved")
+    (offering,) = (offering for offering in types[0].offerings if offering.capacity_type == "reserved")
     assert not Reservations(types).can_hold("one", offering)
 
 

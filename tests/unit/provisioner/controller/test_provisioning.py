@@ -37,8 +37,8 @@ async def test_pods_that_come_together_are_planned_together(anyio_backend: objec
             await anyio.sleep(0.4)
         await anyio.sleep(2.0)
     (plan,) = bench.plans
-    assert sorted(len(each.pods) for each in plan.nodes) == [3, 3]
-    assert sorted(world.creations) == sorted(each.name for each in plan.nodes)
+    assert sorted(len(node.pods) for node in plan.nodes) == [3, 3]
+    assert sorted(world.creations) == sorted(node.name for node in plan.nodes)
 
 
 async def test_pods_that_still_wait_are_planned_again_and_nothing_is_bought_twice(world: World) -> None:

@@ -144,7 +144,7 @@ def test_drift_with_a_grace_period_overrides_pods_but_not_the_node() -> None:
     bounded = {"claim_spec": {"terminationGracePeriod": "1h"}, "conditions": {"Drifted": "NodePoolDrifted"}}
     spot = node_pool(requirements=[{"key": CAPACITY_TYPE, "operator": "In", "values": ["spot"]}])
     state = state_of(machine("a", **bounded), web(), budget(), spot)
-    assert [each.name for each in state.drift_candidates] == ["a"]
+    assert [candidate.name for candidate in state.drift_candidates] == ["a"]
     assert candidate_names(state) == []
     unbounded = state_of(machine("a", conditions={"Drifted": "NodePoolDrifted"}), web(), budget(), spot)
     assert unbounded.drift_candidates == ()
@@ -167,8 +167,8 @@ def test_a_node_without_an_offering_costs_nothing() -> None:
 def test_a_node_whose_pods_cost_nothing_is_empty() -> None:
     free = {"annotations": {"karpenter.sh/disruption-cost": str(-(2**30))}}
     state = state_of(machine("a"), web(metadata=free), machine("b"), pod("b-1", node="b"))
-    assert [each.is_empty for each in state.candidates] == [True, False]
-    assert [each.name for each in state.candidates if each.goes_when_empty] == ["a"]
+    assert [candidate.is_empty for candidate in state.candidates] == [True, False]
+    assert [candidate.name for candidate in state.candidates if candidate.goes_when_empty] == ["a"]
     assert [each.name for each in state.consolidatable] == ["b"]
 
 

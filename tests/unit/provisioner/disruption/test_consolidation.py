@@ -16,14 +16,14 @@ SPOT = node_pool(requirements=[required(CAPACITY_TYPE, "In", "spot")])
 
 
 def consolidated(state: DisruptionState, *names: str) -> Command | NoCommand:
-    chosen = [each for name in names for each in state.candidates if each.name == name]
+    chosen = [candidate for name in names for candidate in state.candidates if candidate.name == name]
     return state.consolidation.of(chosen) if len(chosen) == 1 else state.consolidation.of_several(chosen)
 
 
 def types_of(command: Command | NoCommand) -> list[str]:
     assert isinstance(command, Command), command
     (replacement,) = command.replacements
-    return [each.name for each in replacement.instance_types]
+    return [instance_type.name for instance_type in replacement.instance_types]
 
 
 def refusal(found: Command | NoCommand) -> str:
@@ -200,8 +200,8 @@ def several(options: tuple[str, ...], removed: tuple[str, ...]) -> Command | NoC
     nodes = []
     for index, name in enumerate(removed):
         parts = machine(f"n{index}", 8)
-        for each in parts:
-            each["metadata"]["labels"][INSTANCE_TYPE] = name
+        for part in parts:
+            part["metadata"]["labels"][INSTANCE_TYPE] = name
         nodes += [*parts, pod(f"p{index}", node=f"n{index}", cpu="100m")]
     pool = node_pool(requirements=[required(CAPACITY_TYPE, "In", "on-demand"), required(INSTANCE_TYPE, "In", *options)])
     state = state_of(nodes, pool, types=types)

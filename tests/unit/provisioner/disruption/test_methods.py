@@ -20,7 +20,7 @@ DUTY = {"budgets": [{"nodes": "0", "schedule": "27 20 * * *", "duration": "1h"},
 
 
 def names(command: Command | None) -> list[str]:
-    return [] if command is None else [each.name for each in command.candidates]
+    return [] if command is None else [candidate.name for candidate in command.candidates]
 
 
 def machines(count: int, size: int = 4, **more: Any) -> list[Document]:

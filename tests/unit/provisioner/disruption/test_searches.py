@@ -16,7 +16,7 @@ ON_DEMAND = [required(CAPACITY_TYPE, "In", "on-demand")]
 
 
 def names(command: Command | None) -> list[str]:
-    return [] if command is None else sorted(each.name for each in command.candidates)
+    return [] if command is None else sorted(candidate.name for candidate in command.candidates)
 
 
 def searched(state: DisruptionState, search: Search, rules: Rules | None = None) -> Command | None:
@@ -103,7 +103,10 @@ def test_one_node_may_become_several_that_are_cheaper_together() -> None:
     assert found is not None
     assert len(found.replacements) == 2
     state = halves()
-    dearest = [max(one.price_of("zone-1", "on-demand") for one in each.instance_types) for each in found.replacements]
+    dearest = [
+        max(instance_type.price_of("zone-1", "on-demand") for instance_type in replacement.instance_types)
+        for replacement in found.replacements
+    ]
     assert sum(dearest) < state.candidates[0].price
     assert saved(state, "prefix", Rules(to_several=True)) == pytest.approx(1.6 - 0.2)
 

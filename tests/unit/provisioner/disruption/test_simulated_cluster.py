@@ -22,7 +22,7 @@ def consolidated(state: DisruptionState) -> SimulatedCluster:
 
 
 def pods_by_node(state: DisruptionState) -> dict[str, list[str]]:
-    return {each.name: [one.metadata.name for one in each.pods] for each in state.basis.nodes}
+    return {node.name: [pod.metadata.name for pod in node.pods] for node in state.basis.nodes}
 
 
 def test_pods_are_on_the_nodes_where_they_were_simulated() -> None:
@@ -99,5 +99,5 @@ def test_no_node_has_more_on_it_than_it_can_hold(seed: int) -> None:
     command = greedy(state, methods.Rules(to_several=True))
     if command is not None:
         left = after(state, command).state.basis
-        assert [each.name for each in left.nodes if min(left.room(each).free.values()) < 0] == []
+        assert [node.name for node in left.nodes if min(left.room(node).free.values()) < 0] == []
         assert len(left.objects.node_claims) == len(left.objects.nodes)

@@ -16,7 +16,7 @@ NO_LIMIT = {"limits": {"cpu": "4"}}
 
 
 def without(state: DisruptionState, *names: str, **how: Any) -> Simulation:
-    chosen = [each for each in state.candidates if each.name in names]
+    chosen = [candidate for candidate in state.candidates if candidate.name in names]
     assert len(chosen) == len(names)
     found = state.simulator.without(chosen, **how)
     assert found is not None
@@ -24,7 +24,7 @@ def without(state: DisruptionState, *names: str, **how: Any) -> Simulation:
 
 
 def existing(simulation: Simulation) -> dict[str, list[str]]:
-    return {name: [each.metadata.name for each in pods] for name, pods in simulation.plan.existing.items()}
+    return {name: [pod.metadata.name for pod in pods] for name, pods in simulation.plan.existing.items()}
 
 
 def test_pods_move_to_the_nodes_that_stay() -> None:
@@ -56,7 +56,7 @@ def test_pods_that_cannot_go_are_dropped_though_their_node_goes() -> None:
         "status": {"disruptionsAllowed": 1},
     }
     state = state_of(machine("a"), machine("b"), pod("a-1", node="a", labels=WEB), never)
-    assert [each.name for each in state.candidates] == ["a", "b"]
+    assert [candidate.name for candidate in state.candidates] == ["a", "b"]
     assert existing(without(state, "a")) == {}
 
 
@@ -88,7 +88,7 @@ def test_a_node_under_consolidate_after_takes_only_pods_that_wait_or_must_leave(
     )
     found = without(state, "a", is_consolidation=True)
     assert existing(found) == {"rests": ["gone-1", "waits"]}
-    assert [[each.metadata.name for each in node.pods] for node in found.plan.nodes] == [["a-1"]]
+    assert [[pod.metadata.name for pod in node.pods] for node in found.plan.nodes] == [["a-1"]]
     assert existing(without(state, "a")) == {"rests": ["a-1", "gone-1", "waits"]}, "drift does not mind"
     later = without(state.later(50), "a", is_consolidation=True)
     assert existing(later) == {"rests": ["a-1", "gone-1", "waits"]}

@@ -33,11 +33,11 @@ _APART = {"app": "web"}
 
 
 def _plan(*objects, types=TYPES, limit=UNLIMITED) -> Plan:
-    if not any(each["kind"] == "NodePool" for each in objects):
+    if not any(manifest["kind"] == "NodePool" for manifest in objects):
         objects = (*objects, node_pool())
     before = copy.deepcopy(objects)
     basis = PlanBasis(read_objects(objects), catalogue(*types), Settings())
-    cluster = Cluster.load([{"apiVersion": "v1", **each} for each in objects])
+    cluster = Cluster.load([{"apiVersion": "v1", **manifest} for manifest in objects])
     found = plan_with_podium(basis, cluster, NOW, limit)
     assert objects == before
     return found
@@ -65,7 +65,7 @@ def _bought(plan: Plan) -> list[str]:
 
 
 def _keys(pods) -> list[str]:
-    return [each.key for each in pods]
+    return [pod.key for pod in pods]
 
 
 def test_a_pod_that_fits_on_a_node_that_is_there_needs_no_other():
@@ -158,9 +158,9 @@ def test_pods_of_a_leaving_node_are_placed_elsewhere():
 
 def test_before_anything_else_pods_that_fit_are_placed():
     objects = [node(), pod("old", node="node-1", cpu="3", priority=-10), pod("fits", cpu="2"), pod("huge", cpu="64")]
-    cluster = Cluster.load([{"apiVersion": "v1", **each} for each in objects])
+    cluster = Cluster.load([{"apiVersion": "v1", **manifest} for manifest in objects])
     found = settled_objects(read_objects(objects), cluster)
-    assert {each.metadata.name: each.node_name for each in found.pods} == {"fits": "node-1", "huge": ""}
+    assert {pod.metadata.name: pod.node_name for pod in found.pods} == {"fits": "node-1", "huge": ""}
     assert len(cluster.pods) == 3
 
 

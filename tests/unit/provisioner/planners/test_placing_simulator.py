@@ -22,21 +22,23 @@ from tests.unit.provisioner.fleets import TYPES, cluster, machine, node_pool
 
 
 def _keys(nodes) -> dict[str, list[str]]:
-    return {name: [each.key for each in pods] for name, pods in nodes.items()}
+    return {name: [pod.key for pod in pods] for name, pods in nodes.items()}
 
 
 def _bought_for(found: Simulation) -> list[list[str]]:
-    return [[each.key for each in node.pods] for node in found.plan.nodes]
+    return [[pod.key for pod in node.pods] for node in found.plan.nodes]
 
 
 def _without(name: str, *parts) -> Simulation:
     objects = cluster(*parts, node_pool(requirements=[required(CAPACITY_TYPE, "In", "on-demand")]))
-    known = Cluster.load([{"apiVersion": "v1", **each} for each in objects if each["kind"] in ("Node", "Pod")])
+    known = Cluster.load(
+        [{"apiVersion": "v1", **manifest} for manifest in objects if manifest["kind"] in ("Node", "Pod")]
+    )
     make = partial(PlacingSimulator, known)
     state = DisruptionState.of(read_objects(objects), catalogue(*TYPES), Settings(), NOW, make)
-    found = state.simulator.without([each for each in state.candidates if each.name == name])
+    found = state.simulator.without([candidate for candidate in state.candidates if candidate.name == name])
     assert found is not None
-    assert len(known.nodes) == sum(each["kind"] == "Node" for each in objects)
+    assert len(known.nodes) == sum(manifest["kind"] == "Node" for manifest in objects)
     return found
 
 
@@ -48,8 +50,8 @@ def test_a_pod_goes_to_a_node_that_has_room():
 
 def test_the_cheapest_node_is_bought_for_a_pod_that_has_no_room():
     (node,) = _without("a", machine("a", 8), pod("web", node="a")).plan.nodes
-    assert [each.name for each in node.instance_types] == ["c-2"]
-    assert [each.key for each in node.pods] == ["default/web"]
+    assert [instance_type.name for instance_type in node.instance_types] == ["c-2"]
+    assert [pod.key for pod in node.pods] == ["default/web"]
 
 
 def test_a_pod_that_fits_nowhere_is_stranded():

@@ -81,7 +81,7 @@ def test_the_pods_of_daemon_sets_come_with_the_node():
     assert has_room(launch, {"cpu": 1400, "pods": 1})
     assert not has_room(launch, {"cpu": 1401, "pods": 1})
     cluster = Cluster.load([*launch.manifests("new")])
-    assert [each.node_name for each in cluster.pods] == ["new", "new"]
+    assert [pod.node_name for pod in cluster.pods] == ["new", "new"]
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}}
     port = {"hostPort": 9100, "containerPort": 1}
     container = {"name": "main", "image": "x", "resources": {"requests": {"cpu": "1400m"}}}

@@ -63,8 +63,8 @@ def test_a_requirement_with_two_bounds_has_two_forms() -> None:
     cpu = "karpenter.kwok.sh/instance-cpu"
     pool = node_pool(requirements=[required(cpu, "Gt", "2"), required(cpu, "Lt", "16")])
     (claim,) = plan(pool, pod("a"))["claims"]
-    told = [(each["operator"], each["values"]) for each in claim["requirements"] if each["key"] == cpu]
-    assert (told, claim["types"]) == ([("Gte", ["3"]), ("Lte", ["15"])], ["default"])
+    answer = [(each["operator"], each["values"]) for each in claim["requirements"] if each["key"] == cpu]
+    assert (answer, claim["types"]) == ([("Gte", ["3"]), ("Lte", ["15"])], ["default"])
 
 
 def test_too_few_values_are_refused_or_lowered() -> None:

@@ -30,9 +30,9 @@ def replacing(state: DisruptionState) -> Command:
 def test_what_cannot_be_launched_is_left_out_of_a_node_to_buy() -> None:
     state = fleet(on_demand_only("c-1", 1), instance_type("c-4", 4, "8Gi", 50), instance_type("c-2", 2, "4Gi", 50))
     (bought,) = replacing(state).replacements
-    assert {each.name for each in bought.instance_types} == {"c-1", "c-2", "c-4"}
+    assert {instance_type.name for instance_type in bought.instance_types} == {"c-1", "c-2", "c-4"}
     launched = bought.launchable(state.basis.well_known)
-    assert [each.name for each in launched.instance_types] == ["c-2", "c-4"]
+    assert [instance_type.name for instance_type in launched.instance_types] == ["c-2", "c-4"]
 
 
 def test_a_command_whose_new_node_cannot_be_launched_is_none() -> None:

@@ -38,7 +38,7 @@ def test_pods_of_a_node_are_those_bound_to_it_even_if_they_have_ended() -> None:
     found = basis(node("n"), pod("b", node="n"), pod("a", node="n", status={"phase": "Failed"}), pod("waits"))
     (state,) = found.nodes
     assert [each.metadata.name for each in found.pods_on(state)] == ["a", "b"]
-    assert [each.metadata.name for each in state.pods] == ["b"]
+    assert [pod.metadata.name for pod in state.pods] == ["b"]
 
 
 def test_a_claim_without_a_node_has_no_pods() -> None:

@@ -8,7 +8,7 @@ from tests.unit.provisioner.clusters import HOSTNAME, ZONE, as_pod, node_affinit
 
 
 def weighted(*weights: int) -> dict[str, object]:
-    terms = [{"weight": each, "podAffinityTerm": {"topologyKey": f"key-{each}"}} for each in weights]
+    terms = [{"weight": weight, "podAffinityTerm": {"topologyKey": f"key-{weight}"}} for weight in weights]
     return {"preferredDuringSchedulingIgnoredDuringExecution": terms}
 
 
@@ -66,8 +66,8 @@ def test_everything_is_given_up_in_order() -> None:
 def test_the_last_spread_takes_the_place_of_one_that_is_dropped() -> None:
     soft = [spread(ZONE, when="ScheduleAnyway"), spread("rack"), spread(HOSTNAME, when="ScheduleAnyway")]
     first, second = steps(as_pod(pod("a", topologySpreadConstraints=soft)))
-    assert [each.topology_key for each in first.spec.topology_spread_constraints] == [HOSTNAME, "rack"]
-    assert [each.topology_key for each in second.spec.topology_spread_constraints] == ["rack"]
+    assert [constraint.topology_key for constraint in first.spec.topology_spread_constraints] == [HOSTNAME, "rack"]
+    assert [constraint.topology_key for constraint in second.spec.topology_spread_constraints] == ["rack"]
 
 
 def test_preferences_are_tolerated_once() -> None:

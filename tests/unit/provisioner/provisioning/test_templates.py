@@ -45,7 +45,7 @@ def test_a_condition_that_is_absent_is_unknown(missing: str) -> None:
 def test_a_template_has_the_types_that_meet_the_pools_requirements() -> None:
     found = template(node_pool(requirements=[required(ARCH, "In", "arm64")], labels={"team": "x"}))
     assert isinstance(found, Template)
-    assert [each.name for each in found.instance_types] == ["arm"]
+    assert [instance_type.name for instance_type in found.instance_types] == ["arm"]
     assert found.requirements.get("team").values == {"x"}
     assert found.requirements.get("karpenter.sh/initialized").values == {"true"}
 

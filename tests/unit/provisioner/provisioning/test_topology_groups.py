@@ -68,11 +68,11 @@ def test_a_node_is_its_own_domain() -> None:
 def test_a_refusal_counts_the_domains() -> None:
     anti = group(TopologyKind.ANTI_AFFINITY, *(f"zone-{index:02}" for index in range(27)))
     anti.record(["zone-00"])
-    told = anti.refusal(zones(), zones("zone-00"))
-    assert told.startswith(
+    answer = anti.refusal(zones(), zones("zone-00"))
+    assert answer.startswith(
         f"unsatisfiable topology constraint for pod anti-affinity, key={ZONE} (counts = zone-00: 1, zone-01: 0, "
     )
-    assert told.endswith(f"zone-24: 0 and 2 other(s), podDomains = {ZONE} Exists, nodeDomains = {ZONE} In [zone-00]")
+    assert answer.endswith(f"zone-24: 0 and 2 other(s), podDomains = {ZONE} Exists, nodeDomains = {ZONE} In [zone-00]")
 
 
 def test_groups_that_upstream_cannot_tell_apart_are_one() -> None:

@@ -62,7 +62,7 @@ def test_settings_are_those_of_karpenter() -> None:
         False,
         True,
     )
-    assert [each.topology_key for each in found.default_constraints] == [ZONE]
+    assert [constraint.topology_key for constraint in found.default_constraints] == [ZONE]
 
 
 def test_a_gate_that_is_neither_on_nor_off_is_refused() -> None:

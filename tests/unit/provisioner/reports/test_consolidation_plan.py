@@ -32,7 +32,7 @@ def test_empty_nodes_go_first_and_then_one_command_follows_another() -> None:
         node_pool(requirements=ON_DEMAND),
     )
     plan = planned(state)
-    assert [(each.reason, each.decision, each.nodes) for each in plan.commands] == [
+    assert [(command.reason, command.decision, command.nodes) for command in plan.commands] == [
         ("Empty", "delete", ("empty",)),
         ("Underutilized", "replace", ("b",)),
     ]
@@ -94,8 +94,8 @@ def test_the_policy_balanced_is_named_as_a_reason() -> None:
 
 def test_a_plan_has_the_types_of_json() -> None:
     state = state_of(machine("a", 8), pod("a-1", node="a"), node_pool(requirements=ON_DEMAND))
-    told = json.loads(json.dumps(planned(state).as_dict()))
-    (command,) = told["commands"]
+    answer = json.loads(json.dumps(planned(state).as_dict()))
+    (command,) = answer["commands"]
     (new,) = command["new_nodes"]
     assert (new["name"], new["instance_type"], new["zone"], new["capacity_type"]) == (
         "new-1",
@@ -104,8 +104,8 @@ def test_a_plan_has_the_types_of_json() -> None:
         "on-demand",
     )
     assert new["instance_types"] == ["c-2", "c-4"]
-    assert told["hourly_savings"] == command["hourly_savings"] == pytest.approx(0.6)
-    assert told["monthly_savings"] == pytest.approx(0.6 * 730)
+    assert answer["hourly_savings"] == command["hourly_savings"] == pytest.approx(0.6)
+    assert answer["monthly_savings"] == pytest.approx(0.6 * 730)
 
 
 def test_options_ask_for_more_than_karpenter_does() -> None:
@@ -118,9 +118,9 @@ def test_options_ask_for_more_than_karpenter_does() -> None:
 def test_budgets_can_be_ignored() -> None:
     nodes = [part for name in "abcd" for part in machine(name, 4)]
     state = state_of(nodes, node_pool(nodes="1"))
-    assert [each.nodes for each in planned(state).commands] == [("a",), ("b",), ("c",), ("d",)]
+    assert [command.nodes for command in planned(state).commands] == [("a",), ("b",), ("c",), ("d",)]
     found = plan_consolidation(state, ConsolidationOptions(ignore_budgets=True))
-    assert [each.nodes for each in found.commands] == [("a", "b", "c", "d")]
+    assert [command.nodes for command in found.commands] == [("a", "b", "c", "d")]
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -130,10 +130,10 @@ def test_plans_of_any_cluster_hold_what_they_promise(seed: int) -> None:
     plans: dict[Search, ConsolidationPlan] = {"prefix": planned(state), "greedy": planned(state, "greedy")}
     assert plans["greedy"].savings >= plans["prefix"].savings
     assert repr(state.basis.objects) == before
-    known = {each.name for each in state.basis.nodes}
+    known = {node.name for node in state.basis.nodes}
     for plan in plans.values():
-        gone = [name for each in plan.commands for name in each.nodes]
-        bought = {new.name for each in plan.commands for new in each.new}
+        gone = [name for command in plan.commands for name in command.nodes]
+        bought = {new.name for command in plan.commands for new in command.new}
         assert len(set(gone)) == len(gone)
         assert set(gone) <= known
         assert plan.blockers.keys() == (known - set(gone)) | bought
@@ -166,6 +166,6 @@ def test_commands_found_in_time_are_the_first_of_all_and_partial() -> None:
     for looks in range(4):
         limit = after_looks(looks)
         found = plan_consolidation(state, limit=limit)
-        assert [each.nodes for each in found.commands] == [each.nodes for each in every.commands[:looks]]
+        assert [command.nodes for command in found.commands] == [each.nodes for each in every.commands[:looks]]
         assert (found.is_partial, limit.is_noticed, found.as_dict()["partial"]) == (True, True, True)
     assert "partial" not in every.as_dict()

@@ -9,28 +9,28 @@ KEEP = {"karpenter.sh/do-not-disrupt": "true"}
 
 
 def test_the_answer_has_every_part() -> None:
-    told = disrupted(
+    answer = disrupted(
         machine("empty"),
         machine("busy", 8),
         machine("kept", annotations=KEEP),
         machine("other", 3),
         [pod("busy-1", node="busy"), pod("other-1", node="other")],
     )
-    assert told["conditions"] == {
+    assert answer["conditions"] == {
         f"claim-{name}": {"consolidatable": True} for name in ("busy", "empty", "kept", "other")
     }
-    assert told["budgets"] == {"pool": {"Drifted": 4, "Empty": 4, "Underutilized": 4}}
-    assert told["blocked"] == {"kept": 'Disruption is blocked through the "karpenter.sh/do-not-disrupt" annotation'}
-    assert told["unfit"] == {"other": 'Instance Type "c-3" not found'}
-    assert told["candidates"] == [{"node": "busy", "price": 0.8, "cost": 2.0}]
-    assert told["nodes"] == {"busy": {"decision": "delete", "replacements": [], "savings": 0.8}}
-    assert told["methods"]["emptiness"] == {
+    assert answer["budgets"] == {"pool": {"Drifted": 4, "Empty": 4, "Underutilized": 4}}
+    assert answer["blocked"] == {"kept": 'Disruption is blocked through the "karpenter.sh/do-not-disrupt" annotation'}
+    assert answer["unfit"] == {"other": 'Instance Type "c-3" not found'}
+    assert answer["candidates"] == [{"node": "busy", "price": 0.8, "cost": 2.0}]
+    assert answer["nodes"] == {"busy": {"decision": "delete", "replacements": [], "savings": 0.8}}
+    assert answer["methods"]["emptiness"] == {
         "decision": "delete",
         "nodes": ["empty"],
         "replacements": [],
         "savings": 0.4,
     }
-    assert told["methods"]["single"] == {
+    assert answer["methods"]["single"] == {
         "decision": "delete",
         "nodes": ["busy"],
         "replacements": [],
@@ -39,16 +39,16 @@ def test_the_answer_has_every_part() -> None:
         "errors": {},
         "validation": None,
     }
-    assert told["methods"]["drift"] == told["methods"]["multi"] == {"decision": "no-op"}
+    assert answer["methods"]["drift"] == answer["methods"]["multi"] == {"decision": "no-op"}
 
 
 def test_a_node_that_stays_has_the_reason() -> None:
-    told = disrupted(machine("a"), pod("a-1", node="a", nodeSelector={"gpu": "yes"}))
-    assert told["nodes"]["a"]["reason"] == "Not all pods would schedule"
-    assert list(told["nodes"]["a"]["unschedulable"]) == ["default/a-1"]
+    answer = disrupted(machine("a"), pod("a-1", node="a", nodeSelector={"gpu": "yes"}))
+    assert answer["nodes"]["a"]["reason"] == "Not all pods would schedule"
+    assert list(answer["nodes"]["a"]["unschedulable"]) == ["default/a-1"]
 
 
 def test_without_a_pool_to_buy_from_nodes_stay() -> None:
-    told = disrupted(machine("a"), pod("a-1", node="a"), node_pool(ready=False))
-    assert told["nodes"]["a"]["decision"] == "no-op"
-    assert told["methods"]["single"] == {"decision": "no-op"}
+    answer = disrupted(machine("a"), pod("a-1", node="a"), node_pool(ready=False))
+    assert answer["nodes"]["a"]["decision"] == "no-op"
+    assert answer["methods"]["single"] == {"decision": "no-op"}

@@ -61,8 +61,8 @@ def test_without_a_pool_every_pod_stays() -> None:
 
 
 def test_planned_nodes_have_reasons_too() -> None:
-    told = planned(pod("a", cpu="15"), pod("b", cpu="14")).why("b")
-    (reason,) = told["new_nodes"].values()
+    answer = planned(pod("a", cpu="15"), pod("b", cpu="14")).why("b")
+    (reason,) = answer["new_nodes"].values()
     assert "no instance type has enough resources" in reason
 
 
@@ -81,7 +81,7 @@ def test_a_pool_that_wants_too_many_different_values_buys_nothing() -> None:
 def test_the_built_in_catalogue_is_in_the_zones_of_the_nodes() -> None:
     def zones(*objects: dict[str, Any]) -> set[str]:
         found = built_in_catalogue(read_objects(objects)).instance_types[0]
-        return {each.zone for each in found.offerings}
+        return {offering.zone for offering in found.offerings}
 
     assert zones() == zones(node(zone="test-zone-a")) == {f"test-zone-{each}" for each in "abcd"}
     assert zones(node("a", zone="x"), node("b", zone="y")) == {"x", "y"}
@@ -89,24 +89,24 @@ def test_the_built_in_catalogue_is_in_the_zones_of_the_nodes() -> None:
 
 def placed(*objects: dict[str, Any]) -> PlanReport:
     basis = PlanBasis(read_objects([node_pool(), *objects]), catalogue(), Settings())
-    cluster = Cluster.load([{"apiVersion": "v1", **each} for each in objects])
+    cluster = Cluster.load([{"apiVersion": "v1", **manifest} for manifest in objects])
     return PlanReport(basis, plan_with_podium(basis, cluster, NOW))
 
 
 def test_a_plan_by_podiums_rules_has_the_same_form():
     objects = [node(cpu="2"), pod("web"), pod("api", cpu="1500m"), pod("huge", cpu="64")]
-    told, other = placed(*objects).as_dict(), planned(*objects).as_dict()
-    assert told.keys() - other.keys() == {"preempted"}
-    assert told["new_nodes"][0].keys() - other["new_nodes"][0].keys() == {"name"}
-    (bought,) = told["new_nodes"]
+    answer, other = placed(*objects).as_dict(), planned(*objects).as_dict()
+    assert answer.keys() - other.keys() == {"preempted"}
+    assert answer["new_nodes"][0].keys() - other["new_nodes"][0].keys() == {"name"}
+    (bought,) = answer["new_nodes"]
     assert (bought["name"], bought["cheapest_type"], bought["pods"]) == ("pool-new-0001", "small", ["default/web"])
-    assert told["existing"] == {"node-1": ["default/api"]}
-    (stays,) = told["unschedulable"]
+    assert answer["existing"] == {"node-1": ["default/api"]}
+    (stays,) = answer["unschedulable"]
     assert stays["pod"] == "default/huge"
     assert stays["pools"].keys() == {"pool"}
-    assert told["monthly_cost"] == pytest.approx(bought["price"] * 730)
-    assert told["utilisation"]["before"]["cpu"] == {"requested": "0", "allocatable": "2"}
-    assert told["utilisation"]["after"]["cpu"] == {"requested": "2500m", "allocatable": "3900m"}
+    assert answer["monthly_cost"] == pytest.approx(bought["price"] * 730)
+    assert answer["utilisation"]["before"]["cpu"] == {"requested": "0", "allocatable": "2"}
+    assert answer["utilisation"]["after"]["cpu"] == {"requested": "2500m", "allocatable": "3900m"}
 
 
 def test_what_became_of_each_pod_under_podiums_rules():

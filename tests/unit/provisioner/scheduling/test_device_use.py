@@ -17,7 +17,9 @@ def resource_slice(name: str, count: int, *, driver: str = "gpu", pool: str = "n
 
 
 def claim(name: str, *results: Any) -> Any:
-    allocation = {"devices": {"results": [{"request": "r", "pool": "n1", "device": "d", **each} for each in results]}}
+    allocation = {
+        "devices": {"results": [{"request": "r", "pool": "n1", "device": "d", **result} for result in results]}
+    }
     return resource_claim(name, allocation=allocation) if results else resource_claim(name)
 
 

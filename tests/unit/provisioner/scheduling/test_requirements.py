@@ -336,8 +336,8 @@ def test_one_unknown_label_comes_before_any_conflict() -> None:
 def test_a_label_that_was_meant_is_hinted_at(key: str, hint: str | None) -> None:
     mine = Requirements([requirement("In", "x", key="example.com/team")])
     incoming = Requirements([requirement("Exists", key=key)])
-    told = f' (typo of "{hint}"?)' if hint else ""
-    assert mine.incompatibilities(incoming, WELL_KNOWN) == (f'label "{key}" does not have known values{told}',)
+    answer = f' (typo of "{hint}"?)' if hint else ""
+    assert mine.incompatibilities(incoming, WELL_KNOWN) == (f'label "{key}" does not have known values{answer}',)
 
 
 def test_labels_that_may_be_undefined_are_hinted_at_first() -> None:

@@ -31,7 +31,7 @@ def claim(name: str = "data", *, volume: str = "", storage_class: str | None = N
 
 
 def volume(name: str = "pv", *alternatives: Document, **spec: Any) -> Document:
-    terms = [{"matchExpressions": [each]} for each in alternatives]
+    terms = [{"matchExpressions": [alternative]} for alternative in alternatives]
     affinity = {"nodeAffinity": {"required": {"nodeSelectorTerms": terms}}} if terms else {}
     return {"kind": "PersistentVolume", "metadata": {"name": name}, "spec": {**affinity, **spec}}
 
@@ -48,7 +48,7 @@ def storage_class(name: str = "zonal", *zones: str, mode: str = "WaitForFirstCon
 
 
 def using(*claims: str) -> Document:
-    volumes = [{"name": each, "persistentVolumeClaim": {"claimName": each}} for each in claims]
+    volumes = [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in claims]
     return pod("a", volumes=volumes)
 
 
@@ -114,7 +114,7 @@ def test_a_volume_that_pods_share_counts_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("objects", "told"),
+    ("objects", "answer"),
     [
         ([], 'getting persistent volume claim, PersistentVolumeClaim "data" not found (PersistentVolumeClaim=data)'),
         (
@@ -164,8 +164,8 @@ def test_a_volume_that_pods_share_counts_once() -> None:
         ([claim(volume="pv"), volume()], None),
     ],
 )
-def test_a_claim_that_cannot_be_used_has_the_reason(objects: list[Document], told: str | None) -> None:
-    assert fault(*objects) == told
+def test_a_claim_that_cannot_be_used_has_the_reason(objects: list[Document], answer: str | None) -> None:
+    assert fault(*objects) == answer
 
 
 def test_a_new_node_is_bought_where_the_volume_is() -> None:

@@ -34,7 +34,7 @@ def test_each_group_of_nodes_becomes_a_pool_with_what_its_nodes_have_in_common()
     first, second = adopted.node_pools
     assert (first.metadata.name, second.metadata.name) == ("a", "default")
     assert first.spec.template.metadata.labels == {GROUP: "a", "team": "x"}
-    assert [each.key for each in first.spec.template.spec.taints] == ["gpu"]
+    assert [taint.key for taint in first.spec.template.spec.taints] == ["gpu"]
     assert first.spec.template.spec.requirements[0].values == ("big",)
     assert second.spec.template.metadata.labels == {"team": "y"}
 
@@ -44,7 +44,7 @@ def test_instance_types_have_what_pods_can_use_on_the_smallest_node_of_the_type(
     (big,) = adopt_nodes(nodes(*documents), generated_catalogue()).catalogue.instance_types
     assert big.name == "big"
     assert big.allocatable["cpu"] == 3900
-    assert [each.zone for each in big.offerings] == ["z1", "z2"]
+    assert [offering.zone for offering in big.offerings] == ["z1", "z2"]
 
 
 def test_a_node_without_a_type_is_named_by_its_size() -> None:
@@ -63,7 +63,7 @@ def test_prices_are_those_of_the_catalogue_and_else_there_is_a_rank() -> None:
         ),
         prices,
     ).catalogue.instance_types
-    assert [(each.zone, each.price) for each in found[0].offerings] == [
+    assert [(offering.zone, offering.price) for offering in found[0].offerings] == [
         ("elsewhere", pytest.approx(4.9)),
         ("zone-1", pytest.approx(7.0)),
     ]
@@ -72,7 +72,7 @@ def test_prices_are_those_of_the_catalogue_and_else_there_is_a_rank() -> None:
 
 def test_nodes_are_adopted_as_if_they_had_been_bought() -> None:
     adopted = adopt_nodes(nodes(node("b", **{GROUP: "workers", TYPE: "big"}), node("a")), generated_catalogue())
-    assert [(each.name, each.metadata.labels["karpenter.sh/nodepool"]) for each in adopted.nodes] == [
+    assert [(node.name, node.metadata.labels["karpenter.sh/nodepool"]) for node in adopted.nodes] == [
         ("a", "default"),
         ("b", "workers"),
     ]
@@ -98,7 +98,7 @@ def test_the_smaller_a_type_is_the_earlier_it_comes_and_devices_make_it_larger()
         {"cpu": 4_000, "memory": 32 << 30, "nvidia.com/gpu": 1},
         {"cpu": 192_000, "memory": 2048 << 30, "nvidia.com/gpu": 8},
     ]
-    ranks = [size_rank(each) for each in sizes]
+    ranks = [size_rank(size) for size in sizes]
     assert ranks == sorted(ranks)
     # None of a device is as good as no device.
     assert size_rank({**sizes[0], "nvidia.com/gpu": 0}) == ranks[0]

@@ -38,7 +38,11 @@ def test_objects_of_other_groups_are_left_out() -> None:
 def test_a_pool_without_a_state_counts_as_ready() -> None:
     pool = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "p"}}
     (read,) = read_cluster(found({**pool, "spec": {"template": {"spec": {}}}})).node_pools
-    assert {each.type for each in read.status.conditions} == {"Ready", "ValidationSucceeded", "NodeClassReady"}
+    assert {condition.type for condition in read.status.conditions} == {
+        "Ready",
+        "ValidationSucceeded",
+        "NodeClassReady",
+    }
     assert read.spec.template.spec.node_class_ref.kind == "KWOKNodeClass"
 
 
@@ -49,7 +53,7 @@ def test_a_pool_without_a_state_counts_as_ready() -> None:
 def test_pods_that_nobody_has_tried_can_be_assumed_unschedulable(change: dict[str, Any], is_assumed: bool) -> None:
     waiting = {**POD, "spec": {**POD["spec"], **change}}
     (pod,) = read_cluster(found(waiting), assume_unschedulable=True).pods
-    assert any(each.reason == "Unschedulable" for each in pod.status.conditions) == is_assumed
+    assert any(condition.reason == "Unschedulable" for condition in pod.status.conditions) == is_assumed
 
 
 @pytest.mark.parametrize(
@@ -65,8 +69,8 @@ def test_pods_that_nobody_has_tried_can_be_assumed_unschedulable(change: dict[st
 )
 def test_workloads_become_waiting_pods(manifest: dict[str, Any], names: list[str]) -> None:
     pods = read_cluster(list(pods_of_workloads(found(manifest), "w.yaml"))).pods
-    assert [each.metadata.name for each in pods] == names
-    assert all(each.status.conditions[0].reason == "Unschedulable" and not each.node_name for each in pods)
+    assert [pod.metadata.name for pod in pods] == names
+    assert all(pod.status.conditions[0].reason == "Unschedulable" and not pod.node_name for pod in pods)
 
 
 def test_daemon_sets_stay_what_they_are() -> None:

@@ -23,8 +23,8 @@ from tests.unit.provisioner.clusters import (
 
 def test_objects_are_put_in_order_and_other_kinds_are_left_out() -> None:
     found = read_objects([pod("b"), {"kind": "Lease"}, node(), pod("a")])
-    assert [each.metadata.name for each in found.pods] == ["a", "b"]
-    assert [each.metadata.name for each in found.nodes] == ["node-1"]
+    assert [pod.metadata.name for pod in found.pods] == ["a", "b"]
+    assert [node.metadata.name for node in found.nodes] == ["node-1"]
 
 
 def affinity_between_namespaces() -> dict[str, Any]:

@@ -18,7 +18,7 @@ def nodes(*objects: Document) -> tuple[StateNode, ...]:
 def test_a_node_without_claim_speaks_for_itself() -> None:
     (found,) = nodes(node("n", taints=[NOT_READY], zone="zone-1"))
     assert (found.name, found.is_registered, found.is_initialized) == ("n", True, True)
-    assert [each.key for each in found.taints] == ["node.kubernetes.io/not-ready"]
+    assert [taint.key for taint in found.taints] == ["node.kubernetes.io/not-ready"]
     assert found.labels[ZONE] == "zone-1"
 
 
@@ -39,7 +39,7 @@ def test_passing_taints_do_not_count_until_the_node_is_initialised() -> None:
     claim["spec"] = {"startupTaints": [STARTUP]}
     taints = [STARTUP, NOT_READY, OWN, {"key": "readiness.k8s.io/net", "effect": "NoSchedule"}]
     (found,) = nodes(claim, managed(initialized=False, taints=taints))
-    assert [each.key for each in found.taints] == ["gpu"]
+    assert [taint.key for taint in found.taints] == ["gpu"]
     (found,) = nodes(claim, managed(taints=taints))
     assert len(found.taints) == 4
 

@@ -29,7 +29,7 @@ def test_an_ordinary_pod_has_no_fault() -> None:
 
 
 @pytest.mark.parametrize(
-    ("expression", "told"),
+    ("expression", "answer"),
     [
         (required(NODE_POOL, "DoesNotExist"), "configured to not run on a Karpenter provisioned node (requirement="),
         (required("kubernetes.io/hostname", "In", "n1"), "using label kubernetes.io/hostname is not allowed as it "),
@@ -48,8 +48,8 @@ def test_an_ordinary_pod_has_no_fault() -> None:
         ),
     ],
 )
-def test_every_required_alternative_is_checked(expression: Document, told: str) -> None:
-    assert fault(pod("a", affinity=node_affinity(expression))).startswith(told)
+def test_every_required_alternative_is_checked(expression: Document, answer: str) -> None:
+    assert fault(pod("a", affinity=node_affinity(expression))).startswith(answer)
 
 
 def test_preferences_are_not_checked() -> None:
@@ -60,6 +60,6 @@ def test_preferences_are_not_checked() -> None:
 def test_all_faults_are_listed() -> None:
     fields = {"nodeSelectorTerms": [{"matchFields": [required("metadata.name", "In", "n1")]}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": fields}}
-    told = fault(pod("a", affinity=affinity, nodeSelector={"karpenter.sh/custom": "x"}))
-    assert told.startswith("using label karpenter.sh/custom")
-    assert told.endswith("; node selector term with matchFields is not supported")
+    answer = fault(pod("a", affinity=affinity, nodeSelector={"karpenter.sh/custom": "x"}))
+    assert answer.startswith("using label karpenter.sh/custom")
+    assert answer.endswith("; node selector term with matchFields is not supported")
