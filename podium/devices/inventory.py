@@ -29,7 +29,7 @@ Counters = dict[str, dict[str, int]]
 
 
 class DeviceID(NamedTuple):
-    """What tells a device from every other one."""
+    """The identity of a device."""
 
     driver: str
     pool: str

@@ -1,4 +1,4 @@
-"""What a search has found, as `status.allocation` of the claims.
+"""Converts the choices of a search to `status.allocation` of the claims.
 
 Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, v0.36.2.
 """
