@@ -153,7 +153,7 @@ class AllocatedDevices:
 
 
 def _exclusive_results(allocation: AllocationResult) -> Iterator[tuple[DeviceID, DeviceRequestAllocationResult]]:
-    """Return the results that keep a device from others: administrators' access does not."""
+    """Yield the results that keep a device from others: administrators' access does not."""
     for result in allocation.devices.results:
         if not result.admin_access:
             yield DeviceID(result.driver, result.pool, result.device), result
