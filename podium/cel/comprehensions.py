@@ -170,7 +170,7 @@ def insert_maps(loop: Loop, predicate: Run | None, entries: Run) -> Run:
 
 
 def _iterate_if(loop: Loop, predicate: Run | None, frame: Frame) -> Iterable[None]:
-    """Return the iterations of a loop for which its predicate holds."""
+    """Yield the iterations of a loop for which its predicate holds."""
     for _ in loop.iterate(frame):
         if loop.counts_costs:
             charge(frame, 2)
@@ -195,7 +195,7 @@ def bind(slot: int, result: Run) -> Run:
 
 
 def bound_name(slot: int, value: Run) -> Run:
-    """Return a read of a name that `cel.bind` has bound."""
+    """Compile a read of a name that `cel.bind` has bound."""
 
     def run(frame: Frame) -> Any:
         state = frame[slot]
@@ -214,7 +214,7 @@ def bound_name(slot: int, value: Run) -> Run:
 
 
 def repeated_name(slot: int, value: Run) -> Run:
-    """Return a read of the target of `optMap`. It is computed once, and charged for on every read."""
+    """Compile a read of the target of `optMap`, which is computed once, and charged for on every read."""
 
     def run(frame: Frame) -> Any:
         if frame[slot] is _UNSET:

@@ -1,4 +1,4 @@
-"""Which devices are allocated to claims, and how much of their capacity.
+"""Tracks the devices that are allocated to claims, and their consumed capacity.
 
 Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/allocateddevices.go, v1.36.2.
 Differs: a device that two claims hold is free when both have gone, upstream's when the first has: a watch may show that
@@ -21,7 +21,7 @@ _ANY_POOL: Final = ("", "")
 
 
 class ConsumedCapacity:
-    """How much of its capacities is taken of each shared device, in billionths.
+    """The consumed capacities of each shared device, in billionths.
 
     Args:
         base: what has been taken as well.
@@ -80,7 +80,7 @@ class AllocatedDevices:
         self._changes: dict[tuple[str, str], int] = {} if base is None else base._changes
         self._dedicated: Counter[DeviceID] = Counter()
         self._unclear: Counter[DeviceID] = Counter()
-        """What claims hold of which not all can be read, without the parts that cannot."""
+        """Devices of claims whose allocation is partly unreadable, without the unreadable parts."""
         self._shares: dict[DeviceID, set[str]] = {}
         self.consumed: ConsumedCapacity = ConsumedCapacity(None if base is None else base.consumed)
 
@@ -153,7 +153,7 @@ class AllocatedDevices:
 
 
 def _exclusive_results(allocation: AllocationResult) -> Iterator[tuple[DeviceID, DeviceRequestAllocationResult]]:
-    """Return the results that keep a device from others: administrators' access does not."""
+    """Yield the results that keep a device from others: administrators' access does not."""
     for result in allocation.devices.results:
         if not result.admin_access:
             yield DeviceID(result.driver, result.pool, result.device), result

@@ -1,4 +1,4 @@
-"""What selectors say of devices, once for all devices that look alike to them.
+"""Caches the answers of selectors, once for all devices that look alike to them.
 
 Owns the answers, and what is done where an evaluation is too long to be done between two turns of the event loop.
 """
@@ -19,7 +19,7 @@ _TEXTS_MAX: Final = 1024
 SHORT_MAX: Final = 500
 """A selector of this length is compiled in a few milliseconds."""
 _COST_PER_STEP: Final = 50
-"""What an evaluation costs in the time of a step of the search."""
+"""The cost of an evaluation that takes as long as one step of the search."""
 
 _Outcome: TypeAlias = bool | CompileError | EvaluationError
 

@@ -1,4 +1,4 @@
-"""Whether a claim that is allocated can be used: on a node, and with its devices bound.
+"""Checks that an allocated claim can be used: on a node, and with its devices bound.
 
 Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, v1.36.2.
 """

@@ -1,4 +1,4 @@
-"""How much of a device's capacities a request consumes, and whether the device has that much left.
+"""Computes what a request consumes of a device's capacities, and checks that the device has that much left.
 
 Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/consumable_capacity.go, v0.36.2.
 """

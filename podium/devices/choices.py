@@ -42,7 +42,7 @@ class Choice:
 
 
 class Choices:
-    """What a search has chosen for each claim.
+    """The choices of a search for each claim.
 
     Args:
         undoes_all: whether counters are given back where upstream forgets to, so that a search misses nothing.
@@ -77,7 +77,7 @@ class Choices:
     def has_capacity(self, data: RequestData, device: SliceDevice) -> bool:
         """Tell whether the device has the capacities that the request asks for."""
         if not (device.is_shared or device.has_policies or data.capacities or device.id in self._allocated.consumed):
-            return True  # The request consumes all of each capacity, and nobody else has any of it.
+            return True  # The request consumes all of each capacity, and no other claim has any of it.
         consumed_amounts = self._allocated.consumed.of(device.id), self._capacity.of(device.id)
         return has_capacity(data.capacities, device.device.capacity or {}, *consumed_amounts)
 

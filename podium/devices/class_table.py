@@ -1,4 +1,4 @@
-"""Which device class provides an extended resource.
+"""Finds the device class that provides an extended resource.
 
 Source: k8s.io/dynamic-resource-allocation/deviceclass/extendedresourcecache, v0.36.2. As upstream, the table depends on
 the order in which classes come and go.

@@ -19,7 +19,7 @@ _DEVICES_PER_TURN: Final = 128
 
 
 class AvailableCounters:
-    """What allocated devices leave of the counters of each pool. Computed once, when a search first needs it."""
+    """The counters that allocated devices leave in each pool, computed when a search first needs them."""
 
     __slots__ = ("_allocated", "_by_pool")
 
@@ -47,7 +47,7 @@ class AvailableCounters:
 
 
 class ConsumedCounters:
-    """What the devices that one search has chosen consume."""
+    """The counters that the chosen devices of one search consume."""
 
     __slots__ = ("_by_pool", "available")
 

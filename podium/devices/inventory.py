@@ -29,7 +29,7 @@ Counters = dict[str, dict[str, int]]
 
 
 class DeviceID(NamedTuple):
-    """What tells a device from every other one."""
+    """The identity of a device."""
 
     driver: str
     pool: str
@@ -354,7 +354,7 @@ class Inventory:
 
 
 def _needs(device: SliceDevice) -> Iterator[tuple[str, str]]:
-    """Return the counter sets, and the counters in them, that the device names."""
+    """Yield the counter sets, and the counters in them, that the device names."""
     yield from ((consumption.counter_set, "") for consumption in device.device.consumes_counters)
     yield from ((counter_set, counter) for counter_set, counter, _ in device.consumes)
 

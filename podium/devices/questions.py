@@ -1,4 +1,4 @@
-"""What pods ask for: claims that are alike have the same answer on a node.
+"""Identifies the questions of pods: claims with equal specs have the same answer on a node.
 
 Owns nothing but the questions asked last; the answers are kept with the pools of the nodes.
 """

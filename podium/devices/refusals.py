@@ -126,7 +126,7 @@ class UnmetRequest:
 
     @property
     def text(self) -> str:
-        """What is asked for, and what there is."""
+        """The request and the node's devices, in words."""
         amount = "all devices" if self.count is None else f"{self.count} device{'' if self.count == 1 else 's'}"
         head = f"request {self.name} of claim {self.claim} asks for {amount} of class {self.device_class}"
         if not self.devices:
@@ -177,7 +177,7 @@ class NodeRefusal:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """What is missing, without what is this node's only."""
+        """The shortage, without the parts that concern this node only."""
         reasons = [self.error] if self.error else []
         reasons += [request.text for request in self.requests]
         reasons += [f"claim {holder.claim} has its devices elsewhere" for holder in self.elsewhere]
@@ -195,7 +195,7 @@ class NodeRefusal:
 
     @property
     def details(self) -> tuple[str, ...]:
-        """What is this node's only: who has which devices, and which pools are broken."""
+        """The parts that concern this node only: the holders of devices, and invalid pools."""
         holders = dict.fromkeys(holder.text for request in self.requests for holder in request.holders)
         users = (f"claim {user.claim} ({user.users_text}) has {user.devices_text}" for user in self.elsewhere)
         return (*holders, *users, *self.broken_pools)

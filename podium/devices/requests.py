@@ -1,4 +1,4 @@
-"""What the claims of a pod request, checked and completed before the search for devices begins.
+"""Checks and completes the requests of a pod's claims before the search for devices begins.
 
 Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, v0.36.2.
 Differs: a request for all devices does not fail for a broken pool of a driver that its selectors exclude.
@@ -49,7 +49,7 @@ class RequestData:
     """A request, or one of the alternatives of a request.
 
     Attributes:
-        parent: the name of the request that this is an alternative of, "" if it is none.
+        parent: the name of the request whose alternative this is; "" if it is no alternative.
         count: how many devices it needs.
         devices: the devices that it needs, if it asks for all.
     """
@@ -69,7 +69,7 @@ class RequestData:
 
     @property
     def base_and_subrequest(self) -> tuple[str, str]:
-        """The request's name and the subrequest's, "" if there is none."""
+        """The names of the request and of the subrequest, or ""."""
         return (self.parent, self.name) if self.parent else (self.name, "")
 
     @property

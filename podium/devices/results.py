@@ -1,4 +1,4 @@
-"""What a search has found, as `status.allocation` of the claims.
+"""Converts the choices of a search to `status.allocation` of the claims.
 
 Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, v0.36.2.
 """
@@ -72,7 +72,7 @@ def _config_of_classes(request_data: Sequence[RequestData]) -> Iterator[DeviceAl
 
 
 def _config_of_claim(claim: ResourceClaim, requests: Sequence[RequestData]) -> Iterator[DeviceAllocationConfiguration]:
-    """Return the claim's configurations: as upstream, once for every request that they name."""
+    """Yield the claim's configurations: as upstream, once for every request that they name."""
     for config in claim.spec.devices.config:
         entry = DeviceAllocationConfiguration(source="FromClaim", requests=config.requests, opaque=config.opaque)
         if not config.requests:

@@ -21,7 +21,7 @@ from podium.devices.requests import RESULTS_MAX, Candidate, ClaimData, RequestDa
 
 
 class Outcome(enum.Enum):
-    """What became of a part of the search."""
+    """The result of a part of the search."""
 
     FOUND = enum.auto()
     DEAD_END = enum.auto()

@@ -46,7 +46,7 @@ HoldersOf = Callable[[DeviceID], Sequence[tuple[str, tuple[str, ...]]]]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much is done to explain all nodes.
+    """The limits of the work to explain all nodes.
 
     Attributes:
         looks: how many devices are looked at, once for each request.
@@ -66,14 +66,14 @@ HURRIED: Final = Limits(looks=1000, searches=10, steps=500, is_hurried=True)
 
 @dataclass(slots=True, eq=False)
 class _Look:
-    """What one request finds on a node.
+    """The devices of a node from one request's point of view.
 
     Attributes:
         matching: the devices that the selectors select.
         mismatches: the others, by the index of the first selector that refuses them.
         errors: the first error of each selector.
         lacks: the devices that are neither taken nor free, by the reason.
-        holders: the devices that keep others from the request, whoever has them.
+        holders: the devices in use that keep others from the request.
     """
 
     data: RequestData
@@ -89,7 +89,7 @@ class _Look:
 
     @property
     def count(self) -> int | None:
-        """How many devices the request asks for; None for all."""
+        """The number of requested devices; None for all."""
         return None if self.data.devices is not None else self.data.count
 
     @property

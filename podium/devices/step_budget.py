@@ -1,4 +1,4 @@
-"""How long a search for devices on a node may be, in steps: to look at a device is one, a selector may take more."""
+"""Limits a search for devices on a node, in steps: examining a device is one, a selector may take more."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Taints that DeviceTaintRules add to devices, as if the slices had them.
 
-Owns the rules. Never evicts anybody: that is the part of the controller manager.
+Owns the rules. Never evicts pods: the controller manager does.
 
 Source: staging dynamic-resource-allocation/resourceslice/tracker/tracker.go, v1.36.2. As there, a rule without a
 selector taints all devices, though the API's documentation says none.

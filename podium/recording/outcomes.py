@@ -1,4 +1,4 @@
-"""What a counterfactual replay has come to, in numbers, and which of several outcomes are not beaten.
+"""The outcomes of a counterfactual replay in numbers, and the Pareto front of several.
 
 Pure. Times are virtual.
 """

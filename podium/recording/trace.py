@@ -98,7 +98,7 @@ class _Spans:
 def _span(
     category: str, decision: Decision, began_us: float, ended_us: float, details: Mapping[str, str]
 ) -> Iterator[Mapping[str, Any]]:
-    """Return a span that may overlap with others of its category."""
+    """Yield the two events of a span that may overlap with others of its category."""
     common = {"pid": _PROCESS, "cat": category, "id": f"{category}-{decision.uid}", "name": decision.pod}
     yield {"ph": "b", "ts": began_us, "args": _arguments(decision), **common}
     yield {"ph": "e", "ts": ended_us, "args": dict(details), **common}

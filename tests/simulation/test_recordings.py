@@ -25,21 +25,21 @@ SEED, STEPS = 3, 60
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory, no_log: None) -> Path:
+def directory(tmp_path_factory: pytest.TempPathFactory, no_log: None) -> Path:
     directory = tmp_path_factory.mktemp("recorded")
     assert simulate(SEED, STEPS, recorded_to=directory).violation is None
     return directory
 
 
 def assert_same(replays: list[ReplayResult]) -> None:
-    for each in replays:
-        assert each.is_same, each.outcome.divergence
-        assert not each.damage
-        assert each.summary()["digest"] == each.summary()["recorded_digest"]
+    for result in replays:
+        assert result.is_same, result.outcome.divergence
+        assert not result.damage
+        assert result.summary()["digest"] == result.summary()["recorded_digest"]
 
 
-def test_seed_equals_its_replay(recorded: Path) -> None:
-    (first,), (second,) = replay_all(recorded), replay_all(recorded)
+def test_seed_equals_its_replay(directory: Path) -> None:
+    (first,), (second,) = replay_all(directory), replay_all(directory)
     assert_same([first, second])
     assert first.summary()["digest"] == second.summary()["digest"]
     assert first.outcome.attempts > 50
@@ -52,30 +52,30 @@ def test_other_seeds_equal_their_replays(seed: int, devices: bool, gangs: bool, 
     assert_same(replay_all(tmp_path, configuration(gangs=gangs)))
 
 
-def test_recording_changes_no_history(recorded: Path, tmp_path: Path) -> None:
-    del recorded
+def test_recording_changes_no_history(directory: Path, tmp_path: Path) -> None:
+    del directory
     assert simulate(SEED, 20, recorded_to=tmp_path).lines == simulate(SEED, 20).lines
 
 
-def test_replay_ends_after_a_part_of_the_time(recorded: Path) -> None:
-    life = recorded / "life-01"
-    (whole,) = replay_all(recorded)
+def test_replay_ends_after_a_part_of_the_time(directory: Path) -> None:
+    life = directory / "life-01"
+    (complete,) = replay_all(directory)
     part = replay(life, configuration(), PLUGINS, window=ReplayWindow(seconds=30.0), prepare=have_calm_read)
     assert part.is_same
-    assert 0 < part.outcome.attempts < whole.outcome.attempts
-    assert part.virtual_s < 60.0 < whole.virtual_s
+    assert 0 < part.outcome.attempts < complete.outcome.attempts
+    assert part.virtual_s < 60.0 < complete.virtual_s
     end = ReplayWindow(wall_s=START_S + 30.0)
     assert replay(life, configuration(), PLUGINS, window=end, prepare=have_calm_read).virtual_s < 60.0
 
 
-def test_recording_that_was_cut_replays_up_to_there(recorded: Path, tmp_path: Path) -> None:
+def test_recording_that_was_cut_replays_up_to_there(directory: Path, tmp_path: Path) -> None:
     (tmp_path / "life").mkdir()
-    content = (recorded / "life-01/000001.podium").read_bytes()
+    content = (directory / "life-01/000001.podium").read_bytes()
     (tmp_path / "life/000001.podium").write_bytes(content[:-20])
-    (found,) = replay_all(tmp_path)
-    assert found.is_same
-    assert found.is_cut
-    assert "the block at byte" in found.damage
+    (result,) = replay_all(tmp_path)
+    assert result.is_same
+    assert result.is_cut
+    assert "the block at byte" in result.damage
 
 
 @pytest.mark.parametrize(("seed", "devices"), [(2, False), (3, True)])
@@ -89,16 +89,16 @@ def test_recording_with_hashed_names_replays_the_same_and_says_no_name(
     simulate(seed, 40, devices=devices, recorded_to=tmp_path)
     replays = replay_all(tmp_path)
     assert_same(replays)
-    assert sum(each.outcome.attempts for each in replays) > 20
+    assert sum(result.outcome.attempts for result in replays) > 20
     for life in tmp_path.iterdir():
         content = b"".join(open_segments(life).blocks())
-        assert [each for each in (b"pod-1", b"node-1", b"simulation", b"default/") if each in content] == []
+        assert [text for text in (b"pod-1", b"node-1", b"simulation", b"default/") if text in content] == []
 
 
-def test_recording_of_another_version_says_which_one_it_needs(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recording_of_another_version_says_which_one_it_needs(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("podium.__version__", "0.0.0")
     with pytest.raises(RecordingError, match=r"was recorded by podium .* replay it with podium"):
-        replay_all(recorded)
+        replay_all(directory)
 
 
 @pytest.mark.parametrize(
@@ -109,9 +109,9 @@ def test_recording_of_another_version_says_which_one_it_needs(recorded: Path, mo
         "filter: {disabled: [{name: NodeResourcesFit}]}",
     ],
 )
-def test_first_decision_that_another_configuration_makes_differently_is_named(plugins: str, recorded: Path) -> None:
-    (found,) = replay_all(recorded, configuration(plugins), has_other_config=True)
-    differing = found.outcome.divergence
+def test_first_decision_that_another_configuration_makes_differently_is_named(plugins: str, directory: Path) -> None:
+    (result,) = replay_all(directory, configuration(plugins), has_other_config=True)
+    differing = result.outcome.divergence
     assert differing is not None
     assert isinstance(differing.recorded, Decision), differing
     assert isinstance(differing.replayed, Decision)

@@ -22,15 +22,15 @@ def test_sweep_is_resumed_from_its_file(tmp_path: Path) -> None:
     record_calm(day, pods=20)
     grid = ("--grid", "NodeResourcesFit=1,90", "--grid", "ImageLocality=1,3")
     command = ("sweep", day, *grid, *PLUGINS, "--workers", "2", "--resume", file, "-o", "json")
-    done = run(*command)
-    assert done.exit_code == 0, done.output
-    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    process = run(*command)
+    assert process.exit_code == 0, process.output
+    rows = [json.loads(line) for line in process.stdout.splitlines()]
     assert len(rows) == 4
     assert any(row["on_front"] for row in rows)
     assert all(row["placed"] + row["pending"] > 0 for row in rows)
-    kept = file.read_text()
-    file.write_text(kept[: -len(kept.splitlines()[-1]) // 2])
-    assert run(*command).stdout == done.stdout
+    saved = file.read_text()
+    file.write_text(saved[: -len(saved.splitlines()[-1]) // 2])
+    assert run(*command).stdout == process.stdout
     assert len(file.read_text().splitlines()) == 4
 
 
@@ -40,10 +40,10 @@ def test_a_result_without_the_end_of_its_line_is_kept(tmp_path: Path) -> None:
     command = ("sweep", day, "--grid", "NodeResourcesFit=1", *PLUGINS, "--workers", "1", "--resume", file)
     assert run(*command).exit_code == 0
     # Another outcome than that of the replay, so that it is seen to be taken from the file.
-    whole = file.read_text().replace('"placed":5', '"placed":7')
-    file.write_text(whole.rstrip("\n"))
+    content = file.read_text().replace('"placed":5', '"placed":7')
+    file.write_text(content.rstrip("\n"))
     assert run(*command).exit_code == 0
-    assert file.read_text() == whole
+    assert file.read_text() == content
 
 
 @pytest.mark.parametrize("content", ["{}\n", "{}", "notes of mine", "caf\u00e9 \u2028", "[" * 100_000])
@@ -51,9 +51,9 @@ def test_a_file_that_holds_no_results_is_refused_and_stays_as_it_is(tmp_path: Pa
     day, file = tmp_path / "day", tmp_path / "results"
     record_calm(day, pods=5)
     file.write_text(content)
-    done = run("sweep", day, "--grid", "NodeResourcesFit=1", *PLUGINS, "--resume", file)
-    assert done.exit_code == 1
-    assert "line 1 is not a result of podium sweep" in done.output
+    process = run("sweep", day, "--grid", "NodeResourcesFit=1", *PLUGINS, "--resume", file)
+    assert process.exit_code == 1
+    assert "line 1 is not a result of podium sweep" in process.output
     assert file.read_text() == content
 
 
@@ -75,16 +75,16 @@ def test_dask_cluster_finds_what_a_pool_finds(dask: str, tmp_path: Path) -> None
     day = tmp_path / "day"
     record_calm(day, pods=20)
     command = ("sweep", day, "--grid", "NodeResourcesFit=1,90", *PLUGINS, "-o", "json")
-    done, pooled = run(*command, "--dask", dask), run(*command, "--workers", "1")
-    assert done.exit_code == 0, done.output
-    assert done.stdout == pooled.stdout
-    assert len(done.stdout.splitlines()) == 2
+    process, pooled = run(*command, "--dask", dask), run(*command, "--workers", "1")
+    assert process.exit_code == 0, process.output
+    assert process.stdout == pooled.stdout
+    assert len(process.stdout.splitlines()) == 2
 
 
 def test_dask_cluster_that_is_not_there_is_named(tmp_path: Path) -> None:
     day = tmp_path / "day"
     record_calm(day, pods=5)
     with dask_config.set({"distributed.comm.timeouts.connect": "200ms"}):
-        done = run("sweep", day, "--grid", "NodeResourcesFit=1", *PLUGINS, "--dask", "tcp://127.0.0.1:1")
-    assert done.exit_code == 1
-    assert "tcp://127.0.0.1:1" in done.output
+        process = run("sweep", day, "--grid", "NodeResourcesFit=1", *PLUGINS, "--dask", "tcp://127.0.0.1:1")
+    assert process.exit_code == 1
+    assert "tcp://127.0.0.1:1" in process.output

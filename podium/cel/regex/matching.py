@@ -144,7 +144,7 @@ class Pattern:
         return self._find(text, start, [0])
 
     def find_all(self, text: str, limit: int = -1) -> Iterator[Span]:
-        """Return all successive matches. An empty match directly after another match is left out.
+        """Yield all successive matches. An empty match directly after another match is left out.
 
         Raises: CostLimitError: it takes too long to know.
         """

@@ -33,24 +33,24 @@ pytestmark = pytest.mark.anyio
 _RUN = "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); from podium.cli.main import main; main()"
 
 
-def seen(directory: Path) -> list[Any]:
+def objects_in(directory: Path) -> list[Any]:
     """All states of objects in a recording that is still written."""
     try:
-        return [item_of(each) for each in entries_of(open_segments(directory)) if each[0] == PUT]
+        return [item_of(item) for item in entries_of(open_segments(directory)) if item[0] == PUT]
     except RecordingError:
         return []
 
 
-async def recorded(directory: Path, tmp_path: Path, hasher: NameHasher | None = None) -> None:
+async def record_events(directory: Path, tmp_path: Path, hasher: NameHasher | None = None) -> None:
     """Record a cluster with two nodes, whose scheduler chooses the better one, and then the worse one."""
     async with Sandbox(kubelets=False) as sandbox, Client(sandbox.url) as admin:
         kubeconfig = sandbox.write_kubeconfig(tmp_path / "kubeconfig")
-        for each in (
+        for item in (
             node("big", "16"),
             node("small", "4"),
             *(pod(name, "1", scheduler="default-scheduler") for name in "ab"),
         ):
-            sandbox.store.create(each)
+            sandbox.store.create(item)
         options = Options(
             directory=directory,
             config=default_configuration(),
@@ -58,14 +58,14 @@ async def recorded(directory: Path, tmp_path: Path, hasher: NameHasher | None = 
             kubeconfig=str(kubeconfig),
             hasher=hasher,
         )
-        app, started = RecordApp(options), anyio.Event()
+        app, start = RecordApp(options), anyio.Event()
 
         async def shows(count: int) -> bool:
-            return sum(isinstance(each, Pod) and bool(each.node_name) for each in seen(directory)) >= count
+            return sum(isinstance(item, Pod) and bool(item.node_name) for item in objects_in(directory)) >= count
 
         async with anyio.create_task_group() as group:
-            group.start_soon(app.run, started.set)
-            await started.wait()
+            group.start_soon(app.run, start.set)
+            await start.wait()
             for count, (name, on) in enumerate((("a", "big"), ("b", "small")), 1):
                 target = {"apiVersion": "v1", "kind": "Node", "name": on}
                 binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
@@ -74,13 +74,13 @@ async def recorded(directory: Path, tmp_path: Path, hasher: NameHasher | None = 
             app.stop()
 
 
-def replayed(directory: Path) -> WatchedReplay:
+def replay_bindings(directory: Path) -> WatchedReplay:
     return compare_bindings(directory, default_configuration(), IN_TREE)
 
 
 async def test_bindings_in_a_recording_are_compared(tmp_path: Path) -> None:
-    await recorded(tmp_path / "recording", tmp_path)
-    first, second = replayed(tmp_path / "recording"), replayed(tmp_path / "recording")
+    await record_events(tmp_path / "recording", tmp_path)
+    first, second = replay_bindings(tmp_path / "recording"), replay_bindings(tmp_path / "recording")
     assert (first.report.compared_count, first.report.agreed_count) == (2, 1)
     assert first.report.disagreements[0].comparison.choice == "big"
     assert first.digest == second.digest
@@ -88,9 +88,9 @@ async def test_bindings_in_a_recording_are_compared(tmp_path: Path) -> None:
 
 
 async def test_hashed_names_change_no_comparison_and_cannot_be_read(tmp_path: Path) -> None:
-    await recorded(tmp_path / "recording", tmp_path, NameHasher(b"secret"))
-    found = replayed(tmp_path / "recording")
-    assert (found.report.compared_count, found.report.agreed_count) == (2, 1)
+    await record_events(tmp_path / "recording", tmp_path, NameHasher(b"secret"))
+    replay = replay_bindings(tmp_path / "recording")
+    assert (replay.report.compared_count, replay.report.agreed_count) == (2, 1)
     assert b"small" not in b"".join(open_segments(tmp_path / "recording").blocks())
 
 
@@ -103,10 +103,10 @@ async def test_command_ends_with_one_line_when_the_disk_is_full(tmp_path: Path) 
         for number in range(200):
             sandbox.store.create(node(f"n{number}", labels={"digest": sha256(bytes([number])).hexdigest()[:63]}))
         command = [sys.executable, "-B", "-c", limited, "record", str(directory), "--kubeconfig", str(kubeconfig)]
-        done = await anyio.run_process(command, check=False)
-    assert done.returncode == 1
-    told = f"the recording in {directory} has ended early: OSError: [Errno {errno.EFBIG}] File too large"
-    assert json.loads(done.stderr.splitlines()[-1])["error"] == told
+        process = await anyio.run_process(command, check=False)
+    assert process.returncode == 1
+    message = f"the recording in {directory} has ended early: OSError: [Errno {errno.EFBIG}] File too large"
+    assert json.loads(process.stderr.splitlines()[-1])["error"] == message
 
 
 async def test_command_ends_whole_at_sigint_and_its_recording_is_replayed(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ async def test_command_ends_whole_at_sigint_and_its_recording_is_replayed(tmp_pa
         )
 
         async def holds_the_node() -> bool:
-            return bool(seen(directory))
+            return bool(objects_in(directory))
 
         await eventually(holds_the_node)
         process.send_signal(signal.SIGINT)
@@ -132,6 +132,6 @@ async def test_command_ends_whole_at_sigint_and_its_recording_is_replayed(tmp_pa
     done = await anyio.run_process([*podium, "replay", str(directory), "--expect", "-o", "json", "--html", str(page)])
     assert json.loads(done.stdout.splitlines()[-1])["compared"] == 0
     assert "Bindings in recording" in page.read_text()
-    refused = await anyio.run_process([*podium, "diff", str(directory), str(directory)], check=False)
-    assert refused.returncode == 1
-    assert b"holds no decisions" in refused.stderr
+    refusal = await anyio.run_process([*podium, "diff", str(directory), str(directory)], check=False)
+    assert refusal.returncode == 1
+    assert b"holds no decisions" in refusal.stderr

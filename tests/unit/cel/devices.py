@@ -28,6 +28,6 @@ def holds(expression, **changes):
     """Whether the expression chooses the device, the same with costs and without."""
     selector = compile_selector(expression)
     device = bound(**changes)
-    found = selector.matches(device)
-    assert selector.evaluate(device)[0] is found
-    return found
+    answer = selector.matches(device)
+    assert selector.evaluate(device)[0] is answer
+    return answer

@@ -67,9 +67,9 @@ def test_missing_part_is_an_error(expression, problem):
 
 
 def test_optional_quantity_does_not_survive_a_variable():
-    wrapped = f"{CAPACITY}.?memory"
-    assert holds(f"{wrapped}.value().isGreaterThan(quantity('1'))")
-    assert holds(f"{wrapped}.optMap(m, m.isGreaterThan(quantity('1'))).orValue(false)")
-    assert holds(f"cel.bind(m, {wrapped}, m.hasValue())")
+    optional = f"{CAPACITY}.?memory"
+    assert holds(f"{optional}.value().isGreaterThan(quantity('1'))")
+    assert holds(f"{optional}.optMap(m, m.isGreaterThan(quantity('1'))).orValue(false)")
+    assert holds(f"cel.bind(m, {optional}, m.hasValue())")
     with pytest.raises(EvaluationError, match="unsupported conversion"):
-        holds(f"cel.bind(m, {wrapped}, m.value().isGreaterThan(quantity('1')))")
+        holds(f"cel.bind(m, {optional}, m.value().isGreaterThan(quantity('1')))")

@@ -13,7 +13,7 @@ JOIN = Overload("join", "plus(list(string), string) -> string", lambda a, b: b.j
 def test_signature_says_all():
     assert (PLUS.name, PLUS.is_member, PLUS.arguments, PLUS.result) == ("plus", True, (INT, INT), INT)
     assert (JOIN.is_member, JOIN.arguments) == (False, (list_of(STRING), STRING))
-    spaced = Overload("first", "lists::first(list(A)) -> A", lambda held: held[0])
+    spaced = Overload("first", "lists::first(list(A)) -> A", lambda value: value[0])
     assert (spaced.name, spaced.is_member, spaced.result) == ("lists.first", False, parameter("A"))
 
 

@@ -8,7 +8,7 @@ def kinds(text):
     return [token.kind for token in tokens(text)]
 
 
-def test_tokens_are_told_apart():
+def test_text_is_split_into_tokens():
     assert kinds("a1 in [1, 2u, .5e1] && !b\"x\" // rest") == [
         *("name", "in", "[", "int", ",", "uint", ",", "float", "]", "&&", "!", "bytes", END)
     ]  # fmt: skip

@@ -104,7 +104,7 @@ def test_minus_belongs_to_the_number():
     assert parse("-1") == Literal(0, -1)
 
 
-def test_message_is_told_from_a_map():
+def test_message_differs_from_a_map():
     assert isinstance(parse("a.b{c: 1}"), MessageLiteral)
     assert parse("a.b") == Select(1, Ident(0, "a"), "b")
 
@@ -150,8 +150,8 @@ def test_digits_without_end_are_a_compile_error():
 
 
 def test_wide_expressions_compile():
-    many = 500
-    for text in (" && ".join(["true"] * many), " || ".join(["device.driver == 'x'"] * many), f"1 in {[1] * many}"):
+    count = 500
+    for text in (" && ".join(["true"] * count), " || ".join(["device.driver == 'x'"] * count), f"1 in {[1] * count}"):
         compile_selector(text)
 
 

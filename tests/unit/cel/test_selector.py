@@ -158,7 +158,7 @@ def test_threads_share_a_selector():
         f"{ATTRIBUTES}.model.matches('^[a-h]+[0-9]*$') && [1, 2, 3].exists(x, x == {ATTRIBUTES}.index)"
     )
     devices = [bound(attributes={"model": {"string": f"{'a' * i}1"}, "index": {"int": i % 5}}) for i in range(1, 40)]
-    expected = [selector.matches(device) for device in devices]
+    matches = [selector.matches(device) for device in devices]
     answers = []
     threads = [
         threading.Thread(target=lambda: answers.append([selector.matches(device) for device in devices]))
@@ -168,4 +168,4 @@ def test_threads_share_a_selector():
         thread.start()
     for thread in threads:
         thread.join()
-    assert answers == [expected] * 4
+    assert answers == [matches] * 4

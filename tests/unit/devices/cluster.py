@@ -42,7 +42,7 @@ def a_slice(
         spec["nodeName"] = "n1"
     spec = {"driver": DRIVER, **spec}
     spec["pool"] = {"name": pool, "generation": generation, "resourceSliceCount": slices}
-    spec["devices"] = [device(each) if isinstance(each, str) else each for each in devices]
+    spec["devices"] = [device(item) if isinstance(item, str) else item for item in devices]
     return msgspec.convert({"metadata": {"name": name}, "spec": spec}, ResourceSlice)
 
 
@@ -53,7 +53,7 @@ def request(name: str = "r", **fields: Any) -> dict[str, Any]:
 
 def either(name: str, *alternatives: dict[str, Any]) -> dict[str, Any]:
     """A request for the first of these exact ones."""
-    return {"name": name, "firstAvailable": [{"name": each["name"], **each["exactly"]} for each in alternatives]}
+    return {"name": name, "firstAvailable": [{"name": item["name"], **item["exactly"]} for item in alternatives]}
 
 
 def claim(*requests: dict[str, Any], name: str = "c", **devices: Any) -> ResourceClaim:
@@ -64,26 +64,28 @@ def claim(*requests: dict[str, Any], name: str = "c", **devices: Any) -> Resourc
 
 def allocation(*results: dict[str, Any]) -> AllocationResult:
     """An allocation of devices of pool p, each given by what its result says."""
-    full = [{"driver": DRIVER, "pool": "p", **each} for each in results]
+    full = [{"driver": DRIVER, "pool": "p", **item} for item in results]
     return msgspec.convert({"devices": {"results": full}}, AllocationResult)
 
 
-def allocator(*slices: ResourceSlice, held: AllocationResult | None = None, steps_max: int = 0) -> Allocator:
+def allocator(*slices: ResourceSlice, claim_in_use: AllocationResult | None = None, steps_max: int = 0) -> Allocator:
     """The allocator for these slices, and devices that claims hold."""
-    allocated = AllocatedDevices()
-    if held is not None:
-        allocated.add(held)
-    return Allocator(Inventory(slices), CLASSES.get, allocated, Random(1), steps_max)
+    devices_in_use = AllocatedDevices()
+    if claim_in_use is not None:
+        devices_in_use.add(claim_in_use)
+    return Allocator(Inventory(slices), CLASSES.get, devices_in_use, Random(1), steps_max)
 
 
-def allocate(claims: Any, *slices: ResourceSlice, node: str = "n1", held: AllocationResult | None = None) -> Any:
+def allocate(
+    claims: Any, *slices: ResourceSlice, node: str = "n1", claim_in_use: AllocationResult | None = None
+) -> Any:
     """What the allocator answers for a node without labels."""
-    wanted = [claims] if isinstance(claims, ResourceClaim) else claims
-    return allocator(*slices, held=held).allocate(node, {}, wanted)
+    claim_list = [claims] if isinstance(claims, ResourceClaim) else claims
+    return allocator(*slices, claim_in_use=claim_in_use).allocate(node, {}, claim_list)
 
 
 def devices_of(answer: Any) -> Any:
     """The names of the devices, as one list for each claim; a refusal stays as it is."""
     if not isinstance(answer, tuple):
         return answer
-    return [[result.device for result in each.devices.results] for each in answer]
+    return [[result.device for result in item.devices.results] for item in answer]

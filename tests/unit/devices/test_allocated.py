@@ -11,46 +11,46 @@ def share(uid, **capacity):
 
 
 def test_device_is_held_until_the_allocation_goes():
-    allocated = AllocatedDevices()
-    allocated.add(allocation({"device": "g"}))
-    assert allocated.is_dedicated(G)
-    assert allocated.is_allocated(G)
-    allocated.remove(allocation({"device": "g"}))
-    assert not allocated.is_allocated(G)
+    devices_in_use = AllocatedDevices()
+    devices_in_use.add(allocation({"device": "g"}))
+    assert devices_in_use.is_dedicated(G)
+    assert devices_in_use.is_allocated(G)
+    devices_in_use.remove(allocation({"device": "g"}))
+    assert not devices_in_use.is_allocated(G)
 
 
 def test_device_that_two_claims_hold_is_free_when_both_have_gone():
-    allocated = AllocatedDevices()
+    devices_in_use = AllocatedDevices()
     for _ in range(2):
-        allocated.add(allocation({"device": "g"}))
+        devices_in_use.add(allocation({"device": "g"}))
     for is_held in (True, False, False):
-        allocated.remove(allocation({"device": "g"}))
-        assert allocated.is_allocated(G) is is_held
+        devices_in_use.remove(allocation({"device": "g"}))
+        assert devices_in_use.is_allocated(G) is is_held
 
 
 def test_administrators_access_does_not_count():
-    allocated = AllocatedDevices()
-    allocated.add(allocation({"device": "g", "adminAccess": True}))
-    assert not allocated.is_allocated(G)
+    devices_in_use = AllocatedDevices()
+    devices_in_use.add(allocation({"device": "g", "adminAccess": True}))
+    assert not devices_in_use.is_allocated(G)
 
 
 def test_shares_add_up():
-    allocated = AllocatedDevices()
-    allocated.add(allocation(share("a", memory="1Gi")))
-    allocated.add(allocation(share("b", memory="2Gi")))
-    assert (allocated.is_dedicated(G), allocated.is_allocated(G)) == (False, True)
-    assert allocated.consumed.of(G) == {"memory": 3 * GI}
-    allocated.remove(allocation(share("a", memory="1Gi")))
-    allocated.remove(allocation(share("b", memory="2Gi")))
-    assert not allocated.is_allocated(G)
-    assert G not in allocated.consumed
+    devices_in_use = AllocatedDevices()
+    devices_in_use.add(allocation(share("a", memory="1Gi")))
+    devices_in_use.add(allocation(share("b", memory="2Gi")))
+    assert (devices_in_use.is_dedicated(G), devices_in_use.is_allocated(G)) == (False, True)
+    assert devices_in_use.consumed.of(G) == {"memory": 3 * GI}
+    devices_in_use.remove(allocation(share("a", memory="1Gi")))
+    devices_in_use.remove(allocation(share("b", memory="2Gi")))
+    assert not devices_in_use.is_allocated(G)
+    assert G not in devices_in_use.consumed
 
 
 def test_share_without_capacity_holds_the_device_but_no_capacity():
-    allocated = AllocatedDevices()
-    allocated.add(allocation(share("a")))
-    assert allocated.is_allocated(G)
-    assert G not in allocated.consumed
+    devices_in_use = AllocatedDevices()
+    devices_in_use.add(allocation(share("a")))
+    assert devices_in_use.is_allocated(G)
+    assert G not in devices_in_use.consumed
 
 
 def test_what_others_hold_counts_as_well():
@@ -67,38 +67,38 @@ def test_what_others_hold_counts_as_well():
 
 
 def test_share_with_an_amount_that_cannot_be_parsed_counts_as_the_whole_device():
-    allocated = AllocatedDevices()
-    allocated.add(allocation(share("a", memory="much", cores="2")))
-    assert allocated.is_dedicated(G)
-    allocated.remove(allocation(share("a", memory="much", cores="2")))
-    assert not allocated.is_allocated(G)
+    devices_in_use = AllocatedDevices()
+    devices_in_use.add(allocation(share("a", memory="much", cores="2")))
+    assert devices_in_use.is_dedicated(G)
+    devices_in_use.remove(allocation(share("a", memory="much", cores="2")))
+    assert not devices_in_use.is_allocated(G)
 
 
 def test_part_that_cannot_be_read_stands_for_any():
     base = AllocatedDevices()
-    allocated = AllocatedDevices(base)
+    devices_in_use = AllocatedDevices(base)
     any_of_driver, any_of_pool = {"pool": "", "device": ""}, {"device": ""}
     other_pool, other_driver = DeviceID(DRIVER, "q", "g"), DeviceID("other", "p", "g")
-    for results, expected in (
+    for results, is_known in (
         ([any_of_pool], (True, False, False)),
         ([any_of_driver], (True, True, False)),
         ([{"driver": "", "pool": "", "device": ""}], (True, True, True)),
     ):
-        before = allocated.version([("other", "p")]), allocated.version([(DRIVER, "p")])
+        versions = devices_in_use.version([("other", "p")]), devices_in_use.version([(DRIVER, "p")])
         base.add(allocation(*results))
         base.add(allocation(*results))
-        after = allocated.version([("other", "p")]), allocated.version([(DRIVER, "p")])
-        assert (after[0] > before[0], after[1] > before[1]) == (expected[1], True)
+        later_versions = devices_in_use.version([("other", "p")]), devices_in_use.version([(DRIVER, "p")])
+        assert (later_versions[0] > versions[0], later_versions[1] > versions[1]) == (is_known[1], True)
         base.remove(allocation(*results))
-        for holds in (allocated.is_dedicated, allocated.is_allocated, base.is_dedicated, base.is_allocated):
-            assert (holds(G), holds(other_pool), holds(other_driver)) == expected
+        for holds in (devices_in_use.is_dedicated, devices_in_use.is_allocated, base.is_dedicated, base.is_allocated):
+            assert (holds(G), holds(other_pool), holds(other_driver)) == is_known
         base.remove(allocation(*results))
         assert not base.is_allocated(G)
 
 
 def test_device_that_was_taken_without_amounts_stays_marked():
-    consumed = ConsumedCapacity()
-    consumed.add(G, {})
-    assert G in consumed
-    consumed.remove(DeviceID(DRIVER, "p", "other"), {"memory": 1})
-    assert consumed.of(G) == {}
+    capacity = ConsumedCapacity()
+    capacity.add(G, {})
+    assert G in capacity
+    capacity.remove(DeviceID(DRIVER, "p", "other"), {"memory": 1})
+    assert capacity.of(G) == {}

@@ -5,7 +5,9 @@ from tests.unit.devices.cluster import a_slice, allocate, allocation, allocator,
 
 
 def test_first_free_device_is_taken():
-    assert devices_of(allocate(claim(), a_slice("s", "g0", "g1"), held=allocation({"device": "g0"}))) == [["g1"]]
+    assert devices_of(allocate(claim(), a_slice("s", "g0", "g1"), claim_in_use=allocation({"device": "g0"}))) == [
+        ["g1"]
+    ]
 
 
 def test_node_without_devices_gets_nothing():
@@ -26,21 +28,21 @@ def test_claims_of_a_pod_do_not_get_the_same_device():
 
 def test_administrators_get_devices_that_are_in_use():
     admin = claim(request(adminAccess=True))
-    assert devices_of(allocate(admin, a_slice("s", "g0"), held=allocation({"device": "g0"}))) == [["g0"]]
+    assert devices_of(allocate(admin, a_slice("s", "g0"), claim_in_use=allocation({"device": "g0"}))) == [["g0"]]
     twice = claim(request("a", adminAccess=True), request("b", adminAccess=True))
     assert allocate(twice, a_slice("s", "g0")) is Refusal.NOT_FOUND
 
 
 def test_claim_without_requests_gets_an_empty_allocation():
-    (found,) = allocator().allocate("n1", {}, [claim().__class__(metadata=claim().metadata)])
-    assert found.devices.results == ()
+    (solutions,) = allocator().allocate("n1", {}, [claim().__class__(metadata=claim().metadata)])
+    assert solutions.devices.results == ()
 
 
 def test_search_ends_after_a_number_of_steps():
     slices = a_slice("s", *(f"g{number}" for number in range(40)))
-    wanted = [claim(request(count=10), request("q", count=31), name="a")]
+    claims = [claim(request(count=10), request("q", count=31), name="a")]
     with pytest.raises(AllocationError, match="number of requested devices 41 exceeds the claim limit of 32"):
-        allocator(slices).allocate("n1", {}, wanted)
+        allocator(slices).allocate("n1", {}, claims)
     odd = [claim(request(count=16), constraints=[{"matchAttribute": "x.org/y"}])]
     assert allocator(slices).allocate("n1", {}, odd) is Refusal.NOT_FOUND
     with pytest.raises(StepsExceededError):
@@ -50,8 +52,8 @@ def test_search_ends_after_a_number_of_steps():
 def test_many_devices_do_not_exhaust_the_stack():
     slices = [a_slice(f"s{n}", *(f"g{n}-{i}" for i in range(128)), pool=f"p{n}") for n in range(8)]
     claims = [claim(request(count=32), name=f"c{number}") for number in range(32)]
-    found = devices_of(allocate(claims, *slices))
-    assert sum(map(len, found)) == len({each for devices in found for each in devices}) == 1024
+    solutions = devices_of(allocate(claims, *slices))
+    assert sum(map(len, solutions)) == len({device_names for devices in solutions for device_names in devices}) == 1024
 
 
 def test_taints_need_a_toleration():

@@ -11,8 +11,8 @@ ENDLESS = "lists.range(1000).all(a, lists.range(1000).all(b, a + b >= 0))"
 
 
 def look(looks, serial):
-    (found,) = a_slice("s", device("g", attributes={"serial": serial})).spec.devices
-    return looks.of(DRIVER, found)
+    (result,) = a_slice("s", device("g", attributes={"serial": serial})).spec.devices
+    return looks.of(DRIVER, result)
 
 
 def answers():
@@ -34,12 +34,12 @@ def test_short_evaluation_has_an_answer_soon():
 
 @pytest.mark.parametrize("expression", [LOOPS, "true" + " && true" * 200])
 def test_long_evaluation_is_yielded_as_work_and_its_answer_is_kept(expression):
-    held = answers()
-    assert held.soon(expression, StepBudget(0)) is None
-    (work,) = held.find(expression, StepBudget(0))
+    cache = answers()
+    assert cache.soon(expression, StepBudget(0)) is None
+    (work,) = cache.find(expression, StepBudget(0))
     assert callable(work)
-    assert held.soon(expression, StepBudget(0)) is True
-    assert list(held.find(expression, StepBudget(0))) == []
+    assert cache.soon(expression, StepBudget(0)) is True
+    assert list(cache.find(expression, StepBudget(0))) == []
 
 
 def test_long_text_is_evaluated_at_once_where_it_has_been_compiled():
@@ -74,11 +74,11 @@ def test_after_many_steps_the_turn_is_over_before_another_evaluation():
     ],
 )
 def test_error_is_kept_as_well_and_raised_each_time(expression, error, text):
-    held = answers()
-    assert held.soon(expression, StepBudget(0)) is None
+    cache = answers()
+    assert cache.soon(expression, StepBudget(0)) is None
     for works in ((1 if expression == ENDLESS else 0), 0):
-        found = held.find(expression, StepBudget(0))
+        result = cache.find(expression, StepBudget(0))
         for _ in range(works):
-            next(found)
+            next(result)
         with pytest.raises(error, match=text):
-            next(found)
+            next(result)

@@ -14,7 +14,7 @@ def capacities(value="16Gi", policy=None):
 
 
 @pytest.mark.parametrize(
-    ("policy", "requested", "expected"),
+    ("policy", "request_amount", "amount"),
     [
         (None, None, "16Gi"),
         (None, "3000Mi", "3000Mi"),
@@ -27,13 +27,13 @@ def capacities(value="16Gi", policy=None):
         (VALUES, "5Gi", "5Gi"),
     ],
 )
-def test_request_is_rounded_up_to_what_the_policy_allows(policy, requested, expected):
-    found = consumption({} if requested is None else {"memory": requested}, capacities(policy=policy))
-    assert found["memory"].text == expected
+def test_request_is_rounded_up_to_what_the_policy_allows(policy, request_amount, amount):
+    amounts = consumption({} if request_amount is None else {"memory": request_amount}, capacities(policy=policy))
+    assert amounts["memory"].text == amount
 
 
 @pytest.mark.parametrize(
-    ("policy", "requested", "fits"),
+    ("policy", "request_amount", "fits"),
     [
         (None, "16Gi", True),
         (None, "17Gi", False),
@@ -45,8 +45,8 @@ def test_request_is_rounded_up_to_what_the_policy_allows(policy, requested, expe
         ({**VALUES, "default": "0.1Gi"}, None, False),
     ],
 )
-def test_amount_beyond_the_policy_or_the_capacity_does_not_fit(policy, requested, fits):
-    assert has_capacity({} if requested is None else {"memory": requested}, capacities(policy=policy)) is fits
+def test_amount_beyond_the_policy_or_the_capacity_does_not_fit(policy, request_amount, fits):
+    assert has_capacity({} if request_amount is None else {"memory": request_amount}, capacities(policy=policy)) is fits
 
 
 def test_default_is_recognized_by_its_text():

@@ -12,10 +12,10 @@ def a_class(name, day=1, resource=GPU):
 
 
 def table(*classes):
-    found = ClassTable()
-    for each in classes:
-        found.add(each)
-    return found
+    classes_table = ClassTable()
+    for device_class in classes:
+        classes_table.add(device_class)
+    return classes_table
 
 
 def test_class_provides_its_resource_and_an_implicit_one():
@@ -39,17 +39,17 @@ def test_class_that_loses_when_it_is_added_provides_nothing():
 
 
 def test_update_counts_only_if_the_class_names_another_resource():
-    old, other = a_class("gpu"), a_class("gpu", resource="example.com/other")
-    found = table(old)
-    found.add(a_class("gpu"), old)
-    assert found.get(GPU) is old
-    found.add(other, old)
-    assert (found.get(GPU), found.get("example.com/other")) == (None, other)
+    old, second = a_class("gpu"), a_class("gpu", resource="example.com/other")
+    classes_table = table(old)
+    classes_table.add(a_class("gpu"), old)
+    assert classes_table.get(GPU) is old
+    classes_table.add(second, old)
+    assert (classes_table.get(GPU), classes_table.get("example.com/other")) == (None, second)
 
 
 def test_class_that_goes_takes_its_resource_along_even_from_another_class():
     old, new = a_class("a", 1), a_class("b", 2)
-    found = table(old, new)
-    found.remove(old)
-    assert found.get(GPU) is None
-    assert found.get(f"{IMPLICIT_PREFIX}b") is new
+    classes_table = table(old, new)
+    classes_table.remove(old)
+    assert classes_table.get(GPU) is None
+    assert classes_table.get(f"{IMPLICIT_PREFIX}b") is new

@@ -57,7 +57,7 @@ def test_other_requests_are_not_affected():
     assert not constraint.add("a", "", gpu(model=2))
 
 
-def test_kind_that_nobody_knows_gives_no_constraint():
+def test_unknown_kind_gives_no_constraint():
     assert new_constraint(DeviceConstraint()) is None
     assert isinstance(new_constraint(DeviceConstraint(match_attribute=NAME)), MatchAttribute)
     assert isinstance(new_constraint(DeviceConstraint(distinct_attribute=NAME)), DistinctAttribute)

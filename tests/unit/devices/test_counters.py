@@ -19,15 +19,15 @@ def a_pool(driver="d"):
     return pool, dict(zip(("half", "whole", "most"), pool.devices, strict=True))
 
 
-def consumed(*held):
-    allocated = AllocatedDevices()
-    allocated.add(allocation(*({"device": each, "driver": "d"} for each in held)))
-    return ConsumedCounters(AvailableCounters(allocated))
+def counters_in_use(*names):
+    devices_in_use = AllocatedDevices()
+    devices_in_use.add(allocation(*({"device": name, "driver": "d"} for name in names)))
+    return ConsumedCounters(AvailableCounters(devices_in_use))
 
 
 def test_devices_share_the_counters_of_their_pool():
     pool, devices = a_pool()
-    counters = consumed()
+    counters = counters_in_use()
     assert counters.charge(devices["half"], pool)
     assert not counters.charge(devices["most"], pool)
     counters.give_back(devices["half"], pool)
@@ -36,7 +36,7 @@ def test_devices_share_the_counters_of_their_pool():
 
 def test_refused_charge_leaves_nothing_behind():
     pool, devices = a_pool()
-    counters = consumed()
+    counters = counters_in_use()
     assert counters.charge(devices["half"], pool)
     assert not counters.charge(devices["whole"], pool)
     assert counters.charge(devices["half"], pool)
@@ -44,14 +44,14 @@ def test_refused_charge_leaves_nothing_behind():
 
 def test_allocated_devices_consume_too():
     pool, devices = a_pool()
-    assert not consumed("half").charge(devices["most"], pool)
-    assert consumed("half").charge(devices["half"], pool)
-    assert not consumed("half", "most").charge(devices["half"], pool)
+    assert not counters_in_use("half").charge(devices["most"], pool)
+    assert counters_in_use("half").charge(devices["half"], pool)
+    assert not counters_in_use("half", "most").charge(devices["half"], pool)
 
 
 def test_pools_of_two_drivers_with_one_name_have_their_own_counters():
-    (one, devices), (other, others) = a_pool("d"), a_pool("e")
-    counters = consumed()
-    assert counters.charge(devices["most"], one)
-    assert counters.charge(others["whole"], other)
-    assert not counters.charge(others["half"], other)
+    (pool, devices), (second_pool, second_devices) = a_pool("d"), a_pool("e")
+    counters = counters_in_use()
+    assert counters.charge(devices["most"], pool)
+    assert counters.charge(second_devices["whole"], second_pool)
+    assert not counters.charge(second_devices["half"], second_pool)

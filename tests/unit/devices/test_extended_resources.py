@@ -18,8 +18,8 @@ def answer(*containers, init=(), classes=CLASSES):
     spec = msgspec.convert({"containers": list(containers), "initContainers": list(init)}, PodSpec)
     requests, mappings = requests_for(spec, classes)
     return (
-        [(each.name, each.exactly.device_class_name, each.exactly.count) for each in requests],
-        [(each.container_name, each.request_name) for each in mappings],
+        [(entry.name, entry.exactly.device_class_name, entry.exactly.count) for entry in requests],
+        [(entry.container_name, entry.request_name) for entry in mappings],
     )
 
 
@@ -42,8 +42,8 @@ def test_sidecars_count_as_containers():
 
 
 def test_init_container_uses_the_devices_of_later_containers_first():
-    found = answer(container("a", requests={GPU: "2"}), init=[container("i", requests={GPU: "3"})])
-    assert found == (
+    result = answer(container("a", requests={GPU: "2"}), init=[container("i", requests={GPU: "3"})])
+    assert result == (
         [("container-0-request-0", "gpu", 1), ("container-1-request-0", "gpu", 2)],
         [("a", "container-1-request-0"), ("i", "container-1-request-0"), ("i", "container-0-request-0")],
     )
@@ -52,8 +52,8 @@ def test_init_container_uses_the_devices_of_later_containers_first():
 
 
 def test_init_containers_share_the_largest_request():
-    found = answer(container("a"), init=[container(f"i{count}", requests={GPU: str(count)}) for count in (1, 3, 2)])
-    assert found == (
+    result = answer(container("a"), init=[container(f"i{count}", requests={GPU: str(count)}) for count in (1, 3, 2)])
+    assert result == (
         [("container-1-request-0", "gpu", 3)],
         [(name, "container-1-request-0") for name in ("i1", "i3", "i2")],
     )

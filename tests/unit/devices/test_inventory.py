@@ -27,52 +27,54 @@ def test_selector_that_cannot_be_parsed_is_noticed():
 def test_slices_come_change_and_go():
     first, second = a_slice("s1"), a_slice("s1", nodeName="n2", pool="q")
     inventory = Inventory([first])
-    assert [each.item for each in inventory.candidates("n1")] == [first]
+    assert [entry.item for entry in inventory.candidates("n1")] == [first]
     inventory.put(second, first)
     assert inventory.candidates("n1") == inventory.of_pool((DRIVER, "p")) == []
-    assert [each.item for each in inventory.candidates("n2")] == [second]
+    assert [entry.item for entry in inventory.candidates("n2")] == [second]
     inventory.remove(second)
     assert inventory.candidates("n2") == inventory.of_pool((DRIVER, "q")) == []
 
 
 def test_device_that_is_not_shared_is_its_own_dedicated_one():
-    shared, plain = InventorySlice(a_slice("s", device("g", allowMultipleAllocations=True), "h"), Looks()).devices
+    shared_device, plain = InventorySlice(
+        a_slice("s", device("g", allowMultipleAllocations=True), "h"), Looks()
+    ).devices
     assert plain.dedicated_device is plain
-    assert shared.matches("device.allowMultipleAllocations")
-    assert not shared.dedicated_device.matches("device.allowMultipleAllocations")
-    assert shared.dedicated_device is shared.dedicated_device
+    assert shared_device.matches("device.allowMultipleAllocations")
+    assert not shared_device.dedicated_device.matches("device.allowMultipleAllocations")
+    assert shared_device.dedicated_device is shared_device.dedicated_device
 
 
 def test_slice_with_counters_matters_to_every_node():
     counters = a_slice("s", sharedCounters=[{"name": "set", "counters": {"memory": {"value": "1Gi"}}}])
     assert InventorySlice(counters, Looks()).reaches("n2", {})
-    assert [each.item for each in Inventory([counters]).candidates("n2")] == [counters]
+    assert [entry.item for entry in Inventory([counters]).candidates("n2")] == [counters]
 
 
 def test_slice_of_another_node_is_no_candidate():
     inventory = Inventory([a_slice("s1"), a_slice("s2", nodeName="n2"), a_slice("s3", allNodes=True)])
-    assert [each.item.metadata.name for each in inventory.candidates("n1")] == ["s1", "s3"]
+    assert [entry.item.metadata.name for entry in inventory.candidates("n1")] == ["s1", "s3"]
     assert len(inventory.of_pool((DRIVER, "p"))) == 3
 
 
 def test_device_is_named_by_driver_and_pool_and_answers_selectors():
-    (found,) = InventorySlice(a_slice("s", device("g", attributes={"model": "a100"})), Looks()).devices
-    assert str(found.id) == str(DeviceID(DRIVER, "p", "g")) == "gpu.example.com/p/g"
-    assert found.matches(f'device.attributes["{DRIVER}"].model == "a100"')
+    (slice_device,) = InventorySlice(a_slice("s", device("g", attributes={"model": "a100"})), Looks()).devices
+    assert str(slice_device.id) == str(DeviceID(DRIVER, "p", "g")) == "gpu.example.com/p/g"
+    assert slice_device.matches(f'device.attributes["{DRIVER}"].model == "a100"')
     for _ in range(2):
         with pytest.raises(EvaluationError):
-            found.matches(f'device.attributes["{DRIVER}"].nope == "a100"')
+            slice_device.matches(f'device.attributes["{DRIVER}"].nope == "a100"')
 
 
 def test_a_part_has_the_pools_of_its_nodes_and_shares_no_answers():
-    shared = [a_slice("a", "g1", slices=2), a_slice("b", "g2", slices=2, nodeName="n2")]
+    shared_device = [a_slice("a", "g1", slices=2), a_slice("b", "g2", slices=2, nodeName="n2")]
     inventory = Inventory(
-        [*shared, a_slice("c", "g3", pool="other", nodeName="n3"), a_slice("d", allNodes=True, pool="q")]
+        [*shared_device, a_slice("c", "g3", pool="other", nodeName="n3"), a_slice("d", allNodes=True, pool="q")]
     )
     part = inventory.part_of(["n1"])
     assert {entry.item.metadata.name for pool in ("p", "q", "other") for entry in part.of_pool((DRIVER, pool))} == set(
         "abd"
     )
-    (own, _), (there, _) = inventory.candidates("n1"), part.candidates("n1")
-    assert there.devices[0].matches("true")
-    assert own.devices[0].look is not there.devices[0].look
+    (own, _), (theirs, _) = inventory.candidates("n1"), part.candidates("n1")
+    assert theirs.devices[0].matches("true")
+    assert own.devices[0].look is not theirs.devices[0].look

@@ -12,19 +12,21 @@ def pools(*slices, node="n1", labels=None):
     return list(pools_of_node(Inventory(slices), node, labels or {}).pools)
 
 
-def names(found):
-    return [[device.id.device for device in pool.devices] for pool in found]
+def names(result):
+    return [[device.id.device for device in pool.devices] for pool in result]
 
 
 def test_slices_go_by_name_and_devices_in_slice_order():
-    found = pools(a_slice("b", "g3", "g2", slices=2), a_slice("a", "g1", slices=2))
-    assert names(found) == [["g1", "g3", "g2"]]
+    result = pools(a_slice("b", "g3", "g2", slices=2), a_slice("a", "g1", slices=2))
+    assert names(result) == [["g1", "g3", "g2"]]
 
 
 def test_pools_go_by_driver_and_name_those_with_binding_conditions_last():
     conditional = device("g1", bindingConditions=["ready"])
-    found = pools(a_slice("1", conditional, pool="a"), a_slice("2", "g2", pool="b"), a_slice("3", pool="c", driver="a"))
-    assert [str(pool) for pool in found] == ["a/c", f"{DRIVER}/b", f"{DRIVER}/a"]
+    result = pools(
+        a_slice("1", conditional, pool="a"), a_slice("2", "g2", pool="b"), a_slice("3", pool="c", driver="a")
+    )
+    assert [str(pool) for pool in result] == ["a/c", f"{DRIVER}/b", f"{DRIVER}/a"]
 
 
 def test_only_the_highest_generation_counts():
@@ -38,15 +40,15 @@ def test_newer_generation_elsewhere_goes_unnoticed_if_the_pool_is_complete():
 
 
 def test_pool_with_a_missing_slice_is_incomplete_and_offers_nothing():
-    (found,) = pools(a_slice("1", "g", slices=2))
-    assert (found.is_incomplete, found.devices) == (True, ())
-    (found,) = pools(a_slice("1", "g", slices=2), a_slice("2", "h", slices=2, nodeName="n2"))
-    assert (found.is_incomplete, names([found])) == (False, [["g"]])
+    (result,) = pools(a_slice("1", "g", slices=2))
+    assert (result.is_incomplete, result.devices) == (True, ())
+    (result,) = pools(a_slice("1", "g", slices=2), a_slice("2", "h", slices=2, nodeName="n2"))
+    assert (result.is_incomplete, names([result])) == (False, [["g"]])
 
 
 def test_more_slices_than_announced_make_a_pool_incomplete():
-    (found,) = pools(a_slice("1", "g"), a_slice("2", "h"))
-    assert found.is_incomplete
+    (result,) = pools(a_slice("1", "g"), a_slice("2", "h"))
+    assert result.is_incomplete
 
 
 @pytest.mark.parametrize(
@@ -71,20 +73,20 @@ def test_more_slices_than_announced_make_a_pool_incomplete():
     ],
 )
 def test_contradictory_pool_is_invalid(slices):
-    (found,) = pools(*slices)
-    assert (found.is_invalid, found.devices) == (True, ())
+    (result,) = pools(*slices)
+    assert (result.is_invalid, result.devices) == (True, ())
 
 
 def test_devices_of_other_nodes_are_kept_for_the_counters():
-    shared = device("g", consumesCounters=CONSUMES)
-    (found,) = pools(
+    shared_device = device("g", consumesCounters=CONSUMES)
+    (result,) = pools(
         a_slice("1", slices=3, sharedCounters=COUNTERS),
-        a_slice("2", shared, slices=3),
-        a_slice("3", {**shared, "name": "h"}, slices=3, nodeName="n2"),
+        a_slice("2", shared_device, slices=3),
+        a_slice("3", {**shared_device, "name": "h"}, slices=3, nodeName="n2"),
     )
-    assert names([found]) == [["g"]]
-    assert [each.id.device for each in found.unreachable_devices] == ["h"]
-    assert found.counters == {"set": {"memory": 8 * 2**30 * 10**9}}
+    assert names([result]) == [["g"]]
+    assert [entry.id.device for entry in result.unreachable_devices] == ["h"]
+    assert result.counters == {"set": {"memory": 8 * 2**30 * 10**9}}
 
 
 def test_slice_that_leaves_nodes_to_its_devices_matters_if_one_of_them_does():
@@ -106,8 +108,8 @@ ODD = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "
     ],
 )
 def test_slice_that_cannot_be_read_makes_its_own_pool_invalid_only(odd):
-    found = pools(odd, a_slice("2", "h", pool="q"))
-    assert [(pool.name, pool.is_invalid, len(pool.devices)) for pool in found] == [("p", True, 0), ("q", False, 1)]
+    result = pools(odd, a_slice("2", "h", pool="q"))
+    assert [(pool.name, pool.is_invalid, len(pool.devices)) for pool in result] == [("p", True, 0), ("q", False, 1)]
 
 
 def test_node_with_devices_of_its_own_shares_the_pools_that_all_nodes_reach():
@@ -115,7 +117,7 @@ def test_node_with_devices_of_its_own_shares_the_pools_that_all_nodes_reach():
         [a_slice("1", "g"), a_slice("2", "h", pool="o", nodeName="n2"), a_slice("3", "x", pool="q", allNodes=True)]
     )
     first, second = (pools_of_node(inventory, node, {}) for node in ("n1", "n2"))
-    assert [names(each.pools) for each in (first, second)] == [[["g"], ["x"]], [["h"], ["x"]]]
+    assert [names(entry.pools) for entry in (first, second)] == [[["g"], ["x"]], [["h"], ["x"]]]
     assert first.pools[1] is second.pools[1]
     inventory.put(a_slice("3", "y", pool="q", allNodes=True), a_slice("3", pool="q", allNodes=True))
     assert names(pools_of_node(inventory, "n1", {}).pools) == [["g"], ["y"]]

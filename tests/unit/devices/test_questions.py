@@ -72,14 +72,14 @@ class Cluster:
 
     def answers(self, node: str, claims: Any) -> list[Any]:
         """As found anew, and as kept."""
-        found = []
+        answers = []
         for questions in (None, self.questions):
             allocator = Allocator(self.inventory, CLASSES.get, self.allocated, Random(1), 0, questions)
             try:
-                found.append(allocator.allocate(node, self.labels[node], claims))
+                answers.append(allocator.allocate(node, self.labels[node], claims))
             except AllocationError as error:
-                found.append(str(error))
-        return found
+                answers.append(str(error))
+        return answers
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -90,11 +90,11 @@ def test_a_kept_answer_is_the_one_that_would_be_found_anew(seed: int) -> None:
         random.choice((cluster.change_slice, cluster.change_labels, cluster.free, lambda: None))()
         claims = random.choice(CLAIMS)
         for node in NODES:
-            anew, kept = cluster.answers(node, claims)
-            assert kept == anew
-        if isinstance(kept, tuple):
+            anew, repeated = cluster.answers(node, claims)
+            assert repeated == anew
+        if isinstance(repeated, tuple):
             where = random.choice((cluster.base, cluster.allocated))
-            for allocation in kept:
+            for allocation in repeated:
                 where.add(allocation)
                 cluster.held.append((where, allocation))
 
@@ -112,21 +112,21 @@ def test_a_node_is_searched_once_while_its_devices_stay_the_same(monkeypatch: py
     searched: list[str] = []
     search = Allocator._search
 
-    def counted(self: Allocator, pools: Any, node_name: str, *rest: Any) -> Any:
+    def count_and_search(self: Allocator, pools: Any, node_name: str, *arguments: Any) -> Any:
         searched.append(node_name)
-        return search(self, pools, node_name, *rest)
+        return search(self, pools, node_name, *arguments)
 
-    monkeypatch.setattr(Allocator, "_search", counted)
+    monkeypatch.setattr(Allocator, "_search", count_and_search)
     inventory = Inventory([a_slice(node, "g0", "g1", pool=node, nodeName=node) for node in NODES])
-    allocated, questions = AllocatedDevices(), Questions()
+    devices_in_use, questions = AllocatedDevices(), Questions()
 
     def attempt() -> Any:
-        allocator = Allocator(inventory, CLASSES.get, allocated, Random(1), 0, questions)
+        allocator = Allocator(inventory, CLASSES.get, devices_in_use, Random(1), 0, questions)
         claims = [claim()]
         return [allocator.allocate(node, {}, claims) for node in NODES]
 
     first, *_ = attempt()
     assert searched == list(NODES)
-    allocated.add(first[0])
+    devices_in_use.add(first[0])
     assert [devices_of(answer) for answer in attempt()] == [[["g1"]], [["g0"]], [["g0"]]]
     assert searched == [*NODES, "n1"]

@@ -11,11 +11,11 @@ def test_many_devices_and_pods_are_counted():
     holder = Holder("ns/c", tuple(f"pod-{index}" for index in range(9)), devices)
     names = ", ".join(f"gpu-{index}" for index in range(8))
     pods = ", ".join(f"pod-{index}" for index in range(8))
-    expected = f"{names} and 2 more of d/p0, gpu-10, gpu-11 of d/p1: taken by claim ns/c (pods {pods} and 1 more)"
-    assert holder.text == expected
+    text = f"{names} and 2 more of d/p0, gpu-10, gpu-11 of d/p1: taken by claim ns/c (pods {pods} and 1 more)"
+    assert holder.text == text
 
 
-def test_devices_that_nobody_is_known_to_have_are_taken_all_the_same():
+def test_devices_with_unknown_holders_count_as_taken():
     assert Holder("", (), ("d/p/gpu-0",)).text == "gpu-0 of d/p: taken by an allocation that cannot be read"
 
 

@@ -9,7 +9,7 @@ def cel(expression):
 
 
 @pytest.mark.parametrize(
-    ("wanted", "text"),
+    ("request_spec", "text"),
     [
         (request(selectors=[{}]), "claim ns/c, request r, selector #0: CEL expression empty"),
         (request(deviceClassName=""), "claim ns/c, request r: missing device class name"),
@@ -26,9 +26,9 @@ def cel(expression):
         ),
     ],
 )
-def test_request_that_cannot_be_allocated_on_any_account_ends_the_attempt(wanted, text):
+def test_request_that_cannot_be_allocated_on_any_account_ends_the_attempt(request_spec, text):
     with pytest.raises(AllocationError, match=text):
-        allocate(claim(wanted), a_slice("s", "g0"))
+        allocate(claim(request_spec), a_slice("s", "g0"))
 
 
 def test_constraint_of_an_unknown_kind_ends_the_attempt():
@@ -37,18 +37,18 @@ def test_constraint_of_an_unknown_kind_ends_the_attempt():
 
 
 @pytest.mark.parametrize(
-    ("broken", "state"),
+    ("pool_slices", "state"),
     [(a_slice("t", "g", pool="q", slices=2), "being updated"), (a_slice("t", "g", "g", pool="q"), "invalid")],
 )
-def test_all_devices_cannot_be_had_while_a_pool_is_broken(broken, state):
+def test_all_devices_cannot_be_had_while_a_pool_is_broken(pool_slices, state):
     with pytest.raises(AllocationError, match=f"resource pool {DRIVER}/q is currently {state}"):
-        allocate(claim(request(allocationMode="All")), a_slice("s", "g0"), broken)
+        allocate(claim(request(allocationMode="All")), a_slice("s", "g0"), pool_slices)
 
 
 def test_all_devices_are_those_that_the_selectors_choose():
     slices = a_slice("s", device("g0", attributes={"index": 0}), device("g1", attributes={"index": 1}))
-    chosen = request(allocationMode="All", selectors=cel(f'device.attributes["{DRIVER}"].index > 0'))
-    assert devices_of(allocate(claim(chosen), slices)) == [["g1"]]
+    request_for_all = request(allocationMode="All", selectors=cel(f'device.attributes["{DRIVER}"].index > 0'))
+    assert devices_of(allocate(claim(request_for_all), slices)) == [["g1"]]
 
 
 def test_device_chooses_its_own_nodes_where_the_slice_leaves_that_to_it():

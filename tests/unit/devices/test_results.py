@@ -14,15 +14,15 @@ def selector(*expressions):
     return {"nodeSelectorTerms": [{"matchExpressions": list(expressions)}]}
 
 
-def found(wanted, *slices, labels=None):
-    (answer,) = allocator(*slices).allocate("n1", labels or {}, [wanted])
+def allocation_result(claims, *slices, labels=None):
+    (answer,) = allocator(*slices).allocate("n1", labels or {}, [claims])
     return answer
 
 
 def test_result_carries_what_the_binding_needs():
     tolerations = [{"key": "k", "operator": "Exists", "tolerationSeconds": 5}]
     conditional = device("g0", bindingConditions=["ready"], bindingFailureConditions=["broken"])
-    (result,) = found(
+    (result,) = allocation_result(
         claim(request(tolerations=tolerations, adminAccess=True)), a_slice("s", conditional)
     ).devices.results
     assert msgspec.json.decode(msgspec.json.encode(result)) == {
@@ -39,32 +39,34 @@ def test_result_carries_what_the_binding_needs():
 
 def test_configuration_of_a_class_comes_once_with_all_its_requests():
     tuned = [request(name, deviceClassName="tuned") for name in ("a", "b")]
-    config = found(claim(tuned[0], request("x"), either("y", tuned[1])), a_slice("s", "g0", "g1", "g2")).devices.config
-    assert [(each.source, each.requests) for each in config] == [("FromClass", ("a", "y/b"))]
+    config = allocation_result(
+        claim(tuned[0], request("x"), either("y", tuned[1])), a_slice("s", "g0", "g1", "g2")
+    ).devices.config
+    assert [(entry.source, entry.requests) for entry in config] == [("FromClass", ("a", "y/b"))]
     assert config[0].opaque.parameters == {"mtu": 9000}
 
 
 def test_configuration_of_the_claim_comes_once_for_every_request_that_it_names():
     opaque = {"driver": DRIVER, "parameters": {"n": 0}}
-    given = [[], ["a", "b"], ["c/one"], ["c/two"]]
-    wanted = claim(
+    request_names = [[], ["a", "b"], ["c/one"], ["c/two"]]
+    claims = claim(
         request("a"),
         request("b"),
         either("c", request("one"), request("two")),
-        config=[{"requests": each, "opaque": opaque} for each in given],
+        config=[{"requests": entry, "opaque": opaque} for entry in request_names],
     )
-    config = found(wanted, a_slice("s", "g0", "g1", "g2")).devices.config
-    assert [each.requests for each in config] == [(), ("a", "b"), ("a", "b"), ("c/one",)]
+    config = allocation_result(claims, a_slice("s", "g0", "g1", "g2")).devices.config
+    assert [entry.requests for entry in config] == [(), ("a", "b"), ("a", "b"), ("c/one",)]
 
 
 def test_device_of_one_node_binds_the_claim_to_it():
     only = {"nodeSelectorTerms": [{"matchFields": [requirement("metadata.name", "n1")]}]}
     for slices in (a_slice("s", "g0"), a_slice("s", device("g0", bindsToNode=True), allNodes=True)):
-        assert found(claim(), slices).node_selector == msgspec.convert(only, NodeSelector)
+        assert allocation_result(claim(), slices).node_selector == msgspec.convert(only, NodeSelector)
 
 
 def test_device_of_all_nodes_binds_the_claim_to_none():
-    assert found(claim(), a_slice("s", "g0", allNodes=True)).node_selector is None
+    assert allocation_result(claim(), a_slice("s", "g0", allNodes=True)).node_selector is None
 
 
 def test_node_selectors_are_merged():
@@ -72,19 +74,23 @@ def test_node_selectors_are_merged():
         a_slice("s", "g0", nodeSelector=selector(requirement("zone", "a", "b"))),
         a_slice("t", "g1", pool="q", nodeSelector=selector(requirement("zone", "b", "a"), requirement("gen", "1"))),
     ]
-    merged = selector(requirement("zone", "a", "b"), requirement("gen", "1"))
+    union = selector(requirement("zone", "a", "b"), requirement("gen", "1"))
     labels = {"zone": "a", "gen": "1"}
-    assert found(claim(request(count=2)), *slices, labels=labels).node_selector == msgspec.convert(merged, NodeSelector)
+    assert allocation_result(claim(request(count=2)), *slices, labels=labels).node_selector == msgspec.convert(
+        union, NodeSelector
+    )
 
 
 def test_selector_with_several_terms_is_an_error():
     terms = selector(requirement("zone", "a"))["nodeSelectorTerms"]
     with pytest.raises(AllocationError, match=r"create NodeSelector for claim c: unsupported .* with 2 terms"):
-        found(claim(), a_slice("s", "g0", nodeSelector={"nodeSelectorTerms": terms * 2}), labels={"zone": "a"})
+        allocation_result(
+            claim(), a_slice("s", "g0", nodeSelector={"nodeSelectorTerms": terms * 2}), labels={"zone": "a"}
+        )
 
 
 def test_ids_of_shares_come_from_the_given_random_source():
     slices = a_slice("s", device("g0", allowMultipleAllocations=True))
-    first, again = (allocate(claim(), slices)[0].devices.results[0].share_id for _ in range(2))
-    assert first == again
+    first, second = (allocate(claim(), slices)[0].devices.results[0].share_id for _ in range(2))
+    assert first == second
     assert len(first) == 36

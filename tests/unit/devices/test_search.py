@@ -14,8 +14,8 @@ def names(count):
 
 
 def results(answer):
-    (found,) = answer
-    return [(each.request, each.device) for each in found.devices.results]
+    (result,) = answer
+    return [(device_result.request, device_result.device) for device_result in result.devices.results]
 
 
 def test_search_takes_another_device_where_the_first_leads_nowhere():
@@ -35,21 +35,21 @@ def test_earlier_claim_gives_way_to_a_later_one():
 
 
 def test_first_alternative_that_leads_to_a_complete_solution_is_taken():
-    wanted = claim(either("a", request("big", count=2), request("small")), request("b"))
-    assert results(allocate(wanted, a_slice("s", *names(2)))) == [("a/small", "g0"), ("b", "g1")]
-    assert results(allocate(wanted, a_slice("s", *names(3))))[0] == ("a/big", "g0")
+    claim_spec = claim(either("a", request("big", count=2), request("small")), request("b"))
+    assert results(allocate(claim_spec, a_slice("s", *names(2)))) == [("a/small", "g0"), ("b", "g1")]
+    assert results(allocate(claim_spec, a_slice("s", *names(3))))[0] == ("a/big", "g0")
 
 
 def test_alternative_that_needs_too_many_devices_is_passed_over():
-    wanted = claim(either("a", request("big", count=20), request("small")), request("b", count=20))
-    assert len(results(allocate(wanted, a_slice("s", *names(50))))) == 21
+    claim_spec = claim(either("a", request("big", count=20), request("small")), request("b", count=20))
+    assert len(results(allocate(claim_spec, a_slice("s", *names(50))))) == 21
 
 
 def test_all_devices_means_all_and_at_least_one():
-    everything = claim(request(allocationMode="All"))
-    assert devices_of(allocate(everything, a_slice("s", "g0", "g1"))) == [["g0", "g1"]]
-    assert allocate(everything) is Refusal.NOT_FOUND
-    assert allocate([claim(name="a"), everything], a_slice("s", "g0", "g1")) is Refusal.NOT_FOUND
+    all_devices = claim(request(allocationMode="All"))
+    assert devices_of(allocate(all_devices, a_slice("s", "g0", "g1"))) == [["g0", "g1"]]
+    assert allocate(all_devices) is Refusal.NOT_FOUND
+    assert allocate([claim(name="a"), all_devices], a_slice("s", "g0", "g1")) is Refusal.NOT_FOUND
 
 
 def test_incomplete_pool_offers_no_devices():

@@ -20,7 +20,7 @@ def a_rule(name: str = "r", taint: Any = TAINT, **selector: str) -> DeviceTaintR
 
 
 def keys(item: Any) -> list[list[str]]:
-    return [[taint.key for taint in each.taints] for each in item.spec.devices]
+    return [[taint.key for taint in entry.taints] for entry in item.spec.devices]
 
 
 @pytest.mark.parametrize(
@@ -59,17 +59,17 @@ def test_taints_are_added_to_those_of_the_slice_and_go_with_their_rule() -> None
 def test_only_slices_that_a_change_of_a_rule_concerns_are_read_again() -> None:
     inventory = Inventory([a_slice("s", "g0"), a_slice("t", "h0", pool="q", nodeName="n2")])
     inventory.derived.update(n1="derived", n2="derived")
-    before, other = inventory.candidates("n1"), inventory.candidates("n2")
+    first, second = inventory.candidates("n1"), inventory.candidates("n2")
     rule = a_rule(pool="p")
     inventory.change_taint_rule(None, rule)
     assert inventory.derived == {"n2": "derived"}
-    assert [each.key for each in inventory.candidates("n1")[0].devices[0].device.taints] == ["broken"]
-    assert inventory.candidates("n2")[0] is other[0]
+    assert [entry.key for entry in inventory.candidates("n1")[0].devices[0].device.taints] == ["broken"]
+    assert inventory.candidates("n2")[0] is second[0]
     tainted = inventory.candidates("n1")[0]
     inventory.change_taint_rule(rule, msgspec.structs.replace(rule))
     assert inventory.candidates("n1")[0] is tainted
     inventory.change_taint_rule(rule, a_rule(pool="q"))
-    assert inventory.candidates("n1")[0].devices[0].device == before[0].devices[0].device
+    assert inventory.candidates("n1")[0].devices[0].device == first[0].devices[0].device
     assert len(inventory.candidates("n2")[0].devices[0].device.taints) == 1
     inventory.change_taint_rule(a_rule(pool="q"), None)
     assert inventory.candidates("n2")[0].devices[0].device.taints == ()

@@ -46,16 +46,16 @@ def read(slices: Iterator[ResourceSlice]) -> Inventory:
 def test_a_pool_of_many_devices_is_put_together_slice_by_slice() -> None:
     def cost(per_slice: int) -> int:
         inventory = read(pool(100, per_slice))
-        found = []
-        count = calls(lambda: found.append(pools_of_node(inventory, "n1", {})))
-        assert len(found[0].pools[0].devices) == 100 * per_slice
+        pauses = []
+        count = calls(lambda: pauses.append(pools_of_node(inventory, "n1", {})))
+        assert len(pauses[0].pools[0].devices) == 100 * per_slice
         return count
 
     assert cost(PER_SLICE) == cost(1)
 
 
 @pytest.mark.parametrize(
-    ("wanted", "fields"),
+    ("request_spec", "fields"),
     [
         (request(selectors=[{"cel": {"expression": "device.driver == 'none'"}}]), {}),
         (request(allocationMode="All"), {}),
@@ -64,10 +64,12 @@ def test_a_pool_of_many_devices_is_put_together_slice_by_slice() -> None:
     ],
     ids=["none is selected", "all of them", "counters", "shared"],
 )
-def test_an_attempt_pauses_however_many_devices_a_pool_has(wanted: dict[str, Any], fields: dict[str, Any]) -> None:
+def test_an_attempt_pauses_however_many_devices_a_pool_has(
+    request_spec: dict[str, Any], fields: dict[str, Any]
+) -> None:
     inventory = read(pool(40, **fields))
     allocator = Allocator(inventory, CLASSES.get, AllocatedDevices(), Random(1))
-    steps = allocator.allocate_interruptibly("n1", {}, [claim(wanted)])
+    steps = allocator.allocate_interruptibly("n1", {}, [claim(request_spec)])
     turns = []
     is_over = False
 

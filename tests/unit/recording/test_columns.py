@@ -42,12 +42,12 @@ ALL: list[tuple[int, Any]] = [
 ]
 
 
-def written(kinds: Any, **values: Any) -> bytes:
+def block_of(kinds: Any, **values: Any) -> bytes:
     """A block with these columns, by the names of their kinds."""
-    made = [[] for _ in range(SPECS + 1)]
+    block_columns = [[] for _ in range(SPECS + 1)]
     for name, column in values.items():
-        made[{"POD": POD, "SPECS": SPECS}.get(name) or getattr(entries, name)] = column
-    return msgspec.msgpack.encode([kinds, *made])
+        block_columns[{"POD": POD, "SPECS": SPECS}.get(name) or getattr(entries, name)] = column
+    return msgspec.msgpack.encode([kinds, *block_columns])
 
 
 def test_every_kind_of_entry_is_read_as_it_was_noted() -> None:
@@ -73,12 +73,12 @@ def test_pods_are_read_as_they_were_and_share_their_specs() -> None:
         pod("web-2", uid="b", labels={"app": "web"}, cpu="1", node="n2"),
     ]
     buffer = EntryBuffer()
-    for each in pods:
-        buffer.note_put(PODS.path, each)
+    for item in pods:
+        buffer.note_put(PODS.path, item)
     contents = ColumnWriter().contents(*buffer.take(4)) + ColumnWriter().contents(*buffer.take(4))
-    found = [entries.item_of(entry) for content in contents for entry in entries_of(content)]
-    assert found == pods
-    assert all(each.spec is made.spec for each, made in zip(found, pods, strict=True))
+    items = [entries.item_of(entry) for content in contents for entry in entries_of(content)]
+    assert items == pods
+    assert all(item.spec is block_columns.spec for item, block_columns in zip(items, pods, strict=True))
 
 
 def test_what_replicas_share_is_written_once() -> None:
@@ -92,9 +92,9 @@ def test_entries_are_taken_in_order_and_by_number() -> None:
     for number in range(5):
         buffer.note(entries.SIGNAL, number)
         buffer.note(entries.READ, -number)
-    taken = [buffer.take(4), buffer.take(100)]
-    assert [values[entries.SIGNAL] for _, values in taken] == [[0, 1], [2, 3, 4]]
-    assert [values[entries.READ] for _, values in taken] == [[0, -1], [-2, -3, -4]]
+    parts = [buffer.take(4), buffer.take(100)]
+    assert [values[entries.SIGNAL] for _, values in parts] == [[0, 1], [2, 3, 4]]
+    assert [values[entries.READ] for _, values in parts] == [[0, -1], [-2, -3, -4]]
     assert len(buffer) == 0
 
 
@@ -105,10 +105,10 @@ def test_entries_that_a_reader_would_refuse_for_their_size_are_several_blocks(mo
         buffer.note(entries.FAILED, (str(number), "unschedulable", "x" * 100))
         buffer.note_put(PODS.path, pod(f"web-{number}"))
     contents = ColumnWriter().contents(*buffer.take(100))
-    assert all(len(each) <= 1000 for each in contents)
-    block = [entry for each in contents for entry in entries_of(each)]
-    assert [entry[1] for entry in block[::2]] == [str(each) for each in range(50)]
-    assert [entries.item_of(entry).key for entry in block[1::2]] == [f"default/web-{each}" for each in range(50)]
+    assert all(len(content) <= 1000 for content in contents)
+    block = [entry for number in contents for entry in entries_of(number)]
+    assert [entry[1] for entry in block[::2]] == [str(number) for number in range(50)]
+    assert [entries.item_of(entry).key for entry in block[1::2]] == [f"default/web-{item}" for item in range(50)]
 
 
 # ---------------------------------------------------------------- what podium did not write
@@ -121,7 +121,7 @@ BYTES = msgspec.msgpack.encode(pod("web"))
 
 
 def test_a_pod_is_read_from_its_row() -> None:
-    (entry,) = entries_of(written(bytes([POD]), POD=[[*OWN, OTHERS, STATUS]], SPECS=[SPEC]))
+    (entry,) = entries_of(block_of(bytes([POD]), POD=[[*OWN, OTHERS, STATUS]], SPECS=[SPEC]))
     assert (entry[:2], entries.item_of(entry).key) == ((entries.PUT, PODS.path), "default/web")
 
 
@@ -129,7 +129,7 @@ def test_a_pod_is_read_from_its_row() -> None:
 @pytest.mark.parametrize("name", ["NOW", "MONOTONIC", "READ", "SIGNAL", "RESUME", "COMPOSE", "TIME", "FAILED", "END"])
 def test_value_of_another_type_is_refused(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match="in it is not as podium writes it"):
-        entries_of(written(bytes([getattr(entries, name)]), **{name: [value]}))
+        entries_of(block_of(bytes([getattr(entries, name)]), **{name: [value]}))
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_value_of_another_type_is_refused(name: str, value: Any) -> None:
 def test_entry_without_sense_is_refused(name: str, value: Any) -> None:
     kind = POD if name == "POD" else getattr(entries, name)
     with pytest.raises(ValueError, match="in it is not as podium writes it"):
-        entries_of(written(bytes([kind]), SPECS=[SPEC], **{name: [value]}))
+        entries_of(block_of(bytes([kind]), SPECS=[SPEC], **{name: [value]}))
 
 
 @pytest.mark.parametrize(
@@ -168,10 +168,10 @@ def test_entry_without_sense_is_refused(name: str, value: Any) -> None:
         b"\x91" * 100_000 + b"\x90",
         b"\xdd\xff\xff\xff\xff",
         msgspec.msgpack.encode([b""] * 3),
-        written(b"", READ=[1]),
-        written(bytes([entries.READ])),
-        written(bytes([SPECS]), SPECS=[SPEC]),
-        written(bytes([99])),
+        block_of(b"", READ=[1]),
+        block_of(bytes([entries.READ])),
+        block_of(bytes([SPECS]), SPECS=[SPEC]),
+        block_of(bytes([99])),
     ],
 )
 def test_bytes_that_are_no_block_are_refused(content: bytes) -> None:
@@ -189,10 +189,10 @@ def test_bytes_that_are_no_block_are_refused(content: bytes) -> None:
     ],
 )
 def test_object_that_cannot_be_read_is_named_and_the_others_are_read(value: Any) -> None:
-    content = written(bytes([entries.READ, entries.PUT, entries.READ]), READ=[1, 2], PUT=[value])
+    content = block_of(bytes([entries.READ, entries.PUT, entries.READ]), READ=[1, 2], PUT=[value])
     left_out: list[LeftOut] = []
     assert entries_of(content, left_out.append) == [(entries.READ, 1), (entries.READ, 2)]
-    assert [str(each).startswith(f"{value[1]} of a name that is not read: an object") for each in left_out] == [True]
+    assert [str(item).startswith(f"{value[1]} of a name that is not read: an object") for item in left_out] == [True]
 
 
 MANY = b"\xdd\x00\x40\x00\x00"
@@ -202,15 +202,15 @@ MANY = b"\xdd\x00\x40\x00\x00"
     "content",
     [
         MANY + b"\x90" * (1 << 22),
-        written(bytes(1 << 22)),
+        block_of(bytes(1 << 22)),
         *(
             b"\xdc\x00\x10\xc4\x00" + b"\x90" * at + MANY + b"\x90" * (1 << 22) + b"\x90" * (SPECS - at)
             for at in range(SPECS + 1)
         ),
-        written(bytes([entries.PUT]), PUT=[[PODS.path, "Pod", b"\x80" * ((1 << 22) + 1)]]),
-        written(bytes([POD]), POD=[[*OWN, OTHERS, ["", [{}] * (1 << 22), *STATUS[2:]]]]),
-        written(bytes([entries.DECIDED]), DECIDED=[[*DECIDED[:-1], ["n"] * (1 << 20)]]),
-        written(bytes([entries.ANSWER]), ANSWER=[[1, entries.REFUSED, ["n"] * 1000, b""]]),
+        block_of(bytes([entries.PUT]), PUT=[[PODS.path, "Pod", b"\x80" * ((1 << 22) + 1)]]),
+        block_of(bytes([POD]), POD=[[*OWN, OTHERS, ["", [{}] * (1 << 22), *STATUS[2:]]]]),
+        block_of(bytes([entries.DECIDED]), DECIDED=[[*DECIDED[:-1], ["n"] * (1 << 20)]]),
+        block_of(bytes([entries.ANSWER]), ANSWER=[[1, entries.REFUSED, ["n"] * 1000, b""]]),
     ],
 )
 def test_bytes_that_claim_to_be_very_much_take_no_memory(content: bytes) -> None:
@@ -252,7 +252,7 @@ def test_object_that_no_reader_would_take_is_left_out_and_named(item: Any) -> No
     buffer.note_put(PODS.path if isinstance(item, Pod) else NODES.path, item)
     buffer.note_put(PODS.path, pod("web-2"))
     contents = ColumnWriter(leave_out=left_out.append).contents(*buffer.take(10))
-    assert [(each.kind, each.key) for each in left_out] == [(type(item).__name__, item.key)]
+    assert [(item.kind, item.key) for item in left_out] == [(type(item).__name__, item.key)]
     read_without: list[LeftOut] = []
     block = [entry for content in contents for entry in entries_of(content, read_without.append)]
     assert [entries.item_of(entry).key for entry in block] == ["default/web-1", "default/web-2"]
@@ -272,7 +272,7 @@ def test_answer_with_an_object_that_no_reader_would_take_says_so() -> None:
 def test_block_of_an_earlier_podium_with_one_pod_that_is_too_large_is_left_out() -> None:
     """An earlier podium wrote such a pod, and its reader refused all that came after it."""
     left_out: list[LeftOut] = []
-    content = written(bytes([POD]), POD=[[*OWN, OTHERS, STATUS]], SPECS=[{"schedulerName": "x" * (1 << 22)}])
+    content = block_of(bytes([POD]), POD=[[*OWN, OTHERS, STATUS]], SPECS=[{"schedulerName": "x" * (1 << 22)}])
     assert entries_of(content, left_out.append) == []
     assert left_out[0].kind == "Pod"
     assert "at most 4,194,304 are read" in left_out[0].why

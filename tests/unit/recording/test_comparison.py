@@ -8,15 +8,13 @@ from typing import Any
 
 from podium.objects.resource_types import NODES
 from podium.recording.comparison import first_difference
-from podium.recording.entries import DECIDED, PUT, REMOVE, RESUME, Decision
+from podium.recording.entries import PUT, REMOVE, RESUME
 from tests.builders import node
+from tests.unit.recording.contents import decision_entry
 
 
 def decision(number: int, node_name: str, uid: str = "") -> Any:
-    return (
-        DECIDED,
-        *Decision(uid or f"u{number}", f"default/web-{number}", "Suggested", node_name, 3, 2, 170, None, ()),
-    )
+    return decision_entry(uid or f"u{number}", node_name, name=f"web-{number}")
 
 
 def recording(*entries: Any) -> Any:
@@ -24,15 +22,15 @@ def recording(*entries: Any) -> Any:
 
 
 def test_recordings_with_the_same_decisions_do_not_differ() -> None:
-    left = recording(decision(1, "n1"), (RESUME, 1), decision(2, "n2"))
+    first = recording(decision(1, "n1"), (RESUME, 1), decision(2, "n2"))
     right = recording(decision(1, "n1", uid="another"), decision(2, "n2"))
-    assert first_difference(left, right) is None
+    assert first_difference(first, right) is None
 
 
 def test_first_difference_is_named_with_the_event_before_it() -> None:
-    left = recording(decision(1, "n1"), (PUT, NODES.path, node("n3")), decision(2, "n3"), decision(3, "n1"))
+    first = recording(decision(1, "n1"), (PUT, NODES.path, node("n3")), decision(2, "n3"), decision(3, "n1"))
     right = recording(decision(1, "n1"), (REMOVE, NODES.path, "n2"), decision(2, "n1"), decision(3, "n2"))
-    difference = first_difference(left, right)
+    difference = first_difference(first, right)
     assert difference is not None
     assert difference.attempt == 2
     events = [side and (side.decision.node, side.event) for side in difference.decisions]
@@ -52,7 +50,7 @@ def test_planted_differences_are_found_where_they_are() -> None:
         nodes = [random.choice(("n1", "n2", "n3")) for _ in range(40)]
         place = random.randrange(40)
         variant = [*nodes[:place], "n4", *(random.choice(("n1", "n2")) for _ in range(random.randrange(40)))]
-        left, right = (recording(*starmap(decision, enumerate(names))) for names in (nodes, variant))
-        difference = first_difference(left, right)
+        first, right = (recording(*starmap(decision, enumerate(names))) for names in (nodes, variant))
+        difference = first_difference(first, right)
         assert difference is not None
         assert difference.attempt == place + 1

@@ -28,7 +28,7 @@ from tests.builders import node, pod
 HASHER = NameHasher(b"secret")
 
 
-def hashed(item: Any) -> Any:
+def hash_names(item: Any) -> Any:
     """The object as a replay sees it."""
     return msgspec.convert(HASHER.item(item), type(item))
 
@@ -44,18 +44,18 @@ def test_equal_texts_stay_equal_and_parts_stay_parts() -> None:
 
 
 def test_integers_and_words_of_the_api_stay() -> None:
-    made = hashed(pod("web-1", labels={"generation": "12", "team": "billing"}, cpu="250m"))
-    assert made.metadata.labels == {HASHER.text("generation"): "12", HASHER.text("team"): HASHER.text("billing")}
-    assert made.spec.scheduler_name == pod("web-1").spec.scheduler_name
-    assert made.spec.containers[0].resources.requests == {"cpu": "250m"}
+    copy = hash_names(pod("web-1", labels={"generation": "12", "team": "billing"}, cpu="250m"))
+    assert copy.metadata.labels == {HASHER.text("generation"): "12", HASHER.text("team"): HASHER.text("billing")}
+    assert copy.spec.scheduler_name == pod("web-1").spec.scheduler_name
+    assert copy.spec.containers[0].resources.requests == {"cpu": "250m"}
 
 
 def test_well_known_keys_stay_and_their_values_are_hashed() -> None:
     zone, architecture = "topology.kubernetes.io/zone", "kubernetes.io/arch"
-    made = hashed(node("n1", labels={zone: "paris-1", architecture: "arm64", "kubernetes.io/hostname": "n1"}))
-    assert made.metadata.labels[zone] == HASHER.text("paris-1")
-    assert made.metadata.labels[architecture] == "arm64"
-    assert made.metadata.labels["kubernetes.io/hostname"] == made.metadata.name
+    copy = hash_names(node("n1", labels={zone: "paris-1", architecture: "arm64", "kubernetes.io/hostname": "n1"}))
+    assert copy.metadata.labels[zone] == HASHER.text("paris-1")
+    assert copy.metadata.labels[architecture] == "arm64"
+    assert copy.metadata.labels["kubernetes.io/hostname"] == copy.metadata.name
 
 
 def test_kinds_conditions_and_reasons_outside_the_api_are_hashed_alike() -> None:
@@ -70,39 +70,39 @@ def test_kinds_conditions_and_reasons_outside_the_api_are_hashed_alike() -> None
         PodCondition(type="payroll.acme.com/paid", status="Berlin", reason="NoSalary"),
     )
     plain = pod("web-1")
-    made = hashed(
+    copy = hash_names(
         replace(
             plain,
             metadata=replace(plain.metadata, owner_references=owners),
             status=replace(plain.status, conditions=conditions),
         )
     )
-    first, second, third, fourth = made.metadata.owner_references
-    assert [(each.api_version, each.kind) for each in (first, second)] == [
+    first, second, third, fourth = copy.metadata.owner_references
+    assert [(item.api_version, item.kind) for item in (first, second)] == [
         ("apps/v1", "ReplicaSet"),
         ("v1", "ReplicationController"),
     ]
     assert third.kind == fourth.kind == HASHER.text("SalaryRun")
     assert third.api_version == HASHER.text("payroll.acme.com/v1")
     assert fourth.api_version == HASHER.text("salaries")
-    ours, theirs = made.status.conditions
+    ours, theirs = copy.status.conditions
     assert (ours.type, ours.status, ours.reason) == ("PodScheduled", "False", "Unschedulable")
     assert theirs.type == HASHER.text("payroll.acme.com/paid")
     assert (theirs.status, theirs.reason) == (HASHER.text("Berlin"), HASHER.text("NoSalary"))
 
 
 def test_conditions_of_devices_keep_their_names_in_slices_and_claims() -> None:
-    device = hashed(Device(name="d", binding_conditions=("acme.com/attached",)))
-    status = hashed(AllocatedDeviceStatus(conditions=(DeviceCondition(type="acme.com/attached", status="True"),)))
+    device = hash_names(Device(name="d", binding_conditions=("acme.com/attached",)))
+    status = hash_names(AllocatedDeviceStatus(conditions=(DeviceCondition(type="acme.com/attached", status="True"),)))
     assert device.binding_conditions == (status.conditions[0].type,) == (HASHER.text("acme.com/attached"),)
 
 
 def test_consumers_and_finalizers_of_others_are_hashed() -> None:
-    pods = hashed(ResourceClaimConsumerReference(resource="pods", name="web"))
+    pods = hash_names(ResourceClaimConsumerReference(resource="pods", name="web"))
     assert (pods.api_group, pods.resource) == ("", "pods")
-    runs = hashed(ResourceClaimConsumerReference(api_group="acme.com", resource="salaryruns", name="web"))
+    runs = hash_names(ResourceClaimConsumerReference(api_group="acme.com", resource="salaryruns", name="web"))
     assert (runs.api_group, runs.resource) == (HASHER.text("acme.com"), HASHER.text("salaryruns"))
-    meta = hashed(ResourceClaimMeta(finalizers=("resource.kubernetes.io/delete-protection", "acme.com/payroll")))
+    meta = hash_names(ResourceClaimMeta(finalizers=("resource.kubernetes.io/delete-protection", "acme.com/payroll")))
     assert meta.finalizers == ("resource.kubernetes.io/delete-protection", HASHER.text("acme.com/payroll"))
 
 
@@ -116,22 +116,24 @@ def test_reasons_of_webhooks_are_hashed() -> None:
 
 def test_segments_hold_no_name(tmp_path: Path) -> None:
     names = ["acme-payroll", "salaries", "berlin-cellar", "secretzone", "accounting", "whoever", "intranet"]
-    described = {
+    description = {
         "podium": "1",
         "plugins": ["/home/whoever/picky.py:Picky"],
         "config": {"clientConnection": {"kubeconfig": "/home/whoever/.kube/config"}},
     }
-    recorder = Recorder(tmp_path, described, HASHER)
+    recorder = Recorder(tmp_path, description, HASHER)
     waiting = pod("acme-payroll", namespace="salaries", labels={"intranet.example/team": "accounting"})
     recorder.note_put(PODS.path, waiting)
     recorder.note_put(NODES.path, node("berlin-cellar", zone="secretzone"))
-    decided = Decision("u", "salaries/acme-payroll", "Suggested", "berlin-cellar", 1, 1, 0, None, ("salaries/x",))
-    recorder.note(DECIDED, decided)
+    clear_decision = Decision(
+        "u", "salaries/acme-payroll", "Suggested", "berlin-cellar", 1, 1, 0, None, ("salaries/x",)
+    )
+    recorder.note(DECIDED, clear_decision)
     recorder.note(FAILED, ("u", "error", 'pods "acme-payroll" not found'))
     recorder.note(REMOVE, (NODES.path, "berlin-cellar"))
     recorder.close()
     segments = open_segments(tmp_path)
     content = b"".join([*segments.blocks(), msgspec.json.encode(segments.description)])
-    assert [each for each in names if each.encode() in content] == []
-    put, _, decision, *_ = entries_of(open_segments(tmp_path))
-    assert Decision(*decision[1:]).pod == item_of(put).key
+    assert [item for item in names if item.encode() in content] == []
+    put_entry, _, decision, *_ = entries_of(open_segments(tmp_path))
+    assert Decision(*decision[1:]).pod == item_of(put_entry).key

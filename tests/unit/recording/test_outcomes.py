@@ -26,10 +26,10 @@ GOOD = Outcomes(
 def test_state_of_a_cluster() -> None:
     nodes = [node("n1", cpu="4", labels={ZONE: "a"}), node("n2", cpu="4", labels={ZONE: "b"})]
     pods = [pod("one", cpu="3500m", node="n1"), pod("waits", cpu="1")]
-    found = state_of(nodes, pods, (1000, 0))
-    assert found.cpu == 0.4375
-    assert found.fragmentation == 500 / 4500
-    assert found.spread == 1.0
+    result = state_of(nodes, pods, (1000, 0))
+    assert result.cpu == 0.4375
+    assert result.fragmentation == 500 / 4500
+    assert result.spread == 1.0
 
 
 def test_typical_pod_has_the_median_requests() -> None:
@@ -44,10 +44,10 @@ def test_pods_that_were_deleted_while_they_waited_are_neither_placed_nor_pending
         PodStory("default/waits", 1.0),
         PodStory("default/gone", 1.0, is_gone=True),
     ]
-    found = outcomes(stories, [State(0.2, 0.4, 0.0, 0.0), State(0.4, 0.4, 0.0, 0.0)], attempts=9, preemptions=2)
-    assert (found.placed, found.pending, found.attempts, found.preemptions) == (2, 1, 9, 2)
-    assert (found.bind_s_p50, found.bind_s_p99) == (0.5, 3.0)
-    assert found.cpu == 0.3
+    result = outcomes(stories, [State(0.2, 0.4, 0.0, 0.0), State(0.4, 0.4, 0.0, 0.0)], attempts=9, preemptions=2)
+    assert (result.placed, result.pending, result.attempts, result.preemptions) == (2, 1, 9, 2)
+    assert (result.bind_s_p50, result.bind_s_p99) == (0.5, 3.0)
+    assert result.cpu == 0.3
 
 
 def test_nothing_bound_has_no_time_to_bind() -> None:

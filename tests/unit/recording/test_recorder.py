@@ -41,10 +41,10 @@ def test_reader_returns_the_recorded_entries(tmp_path: Path) -> None:
 
 def test_more_random_bits_than_an_entry_holds_are_several_draws(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path, {})
-    drawn = recorder.random(Random(1)).getrandbits(128)
+    bits = recorder.random(Random(1)).getrandbits(128)
     recorder.close()
     high, low = (entry[1] for entry in entries_of(open_segments(tmp_path)))
-    assert high << 64 | low == drawn
+    assert high << 64 | low == bits
     assert max(high, low) < 1 << 64
 
 
@@ -54,7 +54,7 @@ def test_many_entries_at_once_are_written_in_several_blocks(tmp_path: Path) -> N
         recorder.note(SIGNAL, number)
     recorder.close()
     blocks = list(open_segments(tmp_path).blocks())
-    assert max(len(columns.entries_of(each)) for each in blocks) == 2_000
+    assert max(len(columns.entries_of(block)) for block in blocks) == 2_000
     assert [entry[1] for entry in entries_of(open_segments(tmp_path))] == list(range(25_000))
 
 

@@ -39,10 +39,8 @@ _ANNOTATIONS = {
 
 
 def _with(annotations: dict[str, str], **status: Any) -> Any:
-    made = pod("web-1", uid="u")
-    return replace(
-        made, metadata=replace(made.metadata, annotations=annotations), status=replace(made.status, **status)
-    )
+    web = pod("web-1", uid="u")
+    return replace(web, metadata=replace(web.metadata, annotations=annotations), status=replace(web.status, **status))
 
 
 def _content(directory: Path) -> bytes:
@@ -54,13 +52,13 @@ def test_no_block_holds_what_an_annotation_or_an_error_says(tmp_path: Path, hash
     recorder = Recorder(tmp_path, {"plugins": [], "config": {}}, hasher)
     recorder.note_put(PODS.path, _with(_ANNOTATIONS))
     recorder.note_put(NODES.path, replace(node("n1"), metadata=ObjectMeta(name="n1", annotations=_ANNOTATIONS)))
-    refused = Invalid(f"denied: {_MANIFEST}", code=422, reason=f"Because{SECRET}")
-    recorder.note(ANSWER, (1, *outcome_of(refused)))
+    refusal = Invalid(f"denied: {_MANIFEST}", code=422, reason=f"Because{SECRET}")
+    recorder.note(ANSWER, (1, *outcome_of(refusal)))
     recorder.note(ANSWER, (2, *outcome_of(ValueError(f"not {SECRET}"))))
     recorder.note(ANSWER, (3, OBJECT, _with(_ANNOTATIONS)))
-    message = f'running Bind plugin "DefaultBinder": {refused.message}'
+    message = f'running Bind plugin "DefaultBinder": {refusal.message}'
     recorder.note(FAILED, ("u", "error", message))
-    recorder.note(FAILED, ("u", "error", f"it failed: {refused}"))
+    recorder.note(FAILED, ("u", "error", f"it failed: {refusal}"))
     condition = PodCondition(type="PodScheduled", status="False", reason="SchedulerError", message=message)
     recorder.note_put(PODS.path, _with({}, conditions=(condition,)))
     recorder.close()
@@ -70,19 +68,23 @@ def test_no_block_holds_what_an_annotation_or_an_error_says(tmp_path: Path, hash
 
 
 def test_annotations_that_plugins_read_stay() -> None:
-    kept = {"volume.kubernetes.io/selected-node": "n1", "pv.kubernetes.io/bind-completed": "yes", "team": "billing"}
-    item = _with({**kept, _LAST_APPLIED: _MANIFEST})
-    found = Redactor().item(item).metadata.annotations
-    assert {key: value for key, value in found.items() if key != _LAST_APPLIED} == kept
-    assert found[_LAST_APPLIED].startswith(MARK)
-    assert Redactor().item(_with(kept)) is not None
+    annotations = {
+        "volume.kubernetes.io/selected-node": "n1",
+        "pv.kubernetes.io/bind-completed": "yes",
+        "team": "billing",
+    }
+    item = _with({**annotations, _LAST_APPLIED: _MANIFEST})
+    redacted_annotations = Redactor().item(item).metadata.annotations
+    assert {key: value for key, value in redacted_annotations.items() if key != _LAST_APPLIED} == annotations
+    assert redacted_annotations[_LAST_APPLIED].startswith(MARK)
+    assert Redactor().item(_with(annotations)) is not None
 
 
 def test_what_is_equal_stays_equal_and_cannot_be_tried_out() -> None:
-    one, another = Redactor(), Redactor()
-    assert one.mark("a") == one.mark("a") != one.mark("b")
-    assert one.mark("a") != another.mark("a")
-    assert one.mark("") == ""
+    first, second = Redactor(), Redactor()
+    assert first.mark("a") == first.mark("a") != first.mark("b")
+    assert first.mark("a") != second.mark("a")
+    assert first.mark("") == ""
 
 
 @pytest.mark.parametrize(
@@ -106,10 +108,10 @@ def test_what_is_equal_stays_equal_and_cannot_be_tried_out() -> None:
 def test_message_is_what_a_replay_will_say(error: Any, say: Any) -> None:
     redactor = Redactor()
     outcome, fields = outcome_of(error)
-    answered = error_of(redactor.answer(outcome, fields))
-    written = redactor.failure(("u", "error", say(error)))
-    assert written[2] == say(answered)
-    assert written[3] == redactor.mark(say(error))
+    error_copy = error_of(redactor.answer(outcome, fields))
+    failure = redactor.failure(("u", "error", say(error)))
+    assert failure[2] == say(error_copy)
+    assert failure[3] == redactor.mark(say(error))
 
 
 def test_message_without_an_error_stays() -> None:
@@ -117,14 +119,14 @@ def test_message_without_an_error_stays() -> None:
 
 
 def test_only_the_owner_sees_a_recording(tmp_path: Path) -> None:
-    before = os.umask(0)
+    umask = os.umask(0)
     try:
         Recorder(tmp_path / "monday", {}).close()
         recorder = Recorder(tmp_path / "of" / "tuesday", {})
         recorder.note(SIGNAL, 0)
         recorder.close()
     finally:
-        os.umask(before)
+        os.umask(umask)
     for directory in (tmp_path / "monday", tmp_path / "of" / "tuesday"):
         assert stat.S_IMODE(directory.stat().st_mode) == 0o700
     assert stat.S_IMODE((tmp_path / "of" / "tuesday" / "000001.podium").stat().st_mode) == 0o600

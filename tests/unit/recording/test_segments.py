@@ -77,9 +77,9 @@ def test_every_changed_byte_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "000001.podium"
     content = path.read_bytes()
     for place in range(len(content)):
-        changed = bytearray(content)
-        changed[place] ^= 0x10
-        path.write_bytes(changed)
+        corrupt = bytearray(content)
+        corrupt[place] ^= 0x10
+        path.write_bytes(corrupt)
         read, damage = read_all(tmp_path)
         assert read == BLOCKS[: len(read)]
         assert len(read) < len(BLOCKS)
@@ -119,7 +119,7 @@ def test_segment_of_another_recording_ends_the_reading(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "problem"),
     [
         (b"", "is not a segment of a podium recording"),
         (b"apiVersion: v1\n", "is not a segment of a podium recording"),
@@ -128,9 +128,9 @@ def test_segment_of_another_recording_ends_the_reading(tmp_path: Path) -> None:
         (b"podium recording" + (FORMAT - 1).to_bytes(2, "big") + bytes(12), "with the podium that recorded it"),
     ],
 )
-def test_file_that_is_no_segment_says_what_is_wrong(tmp_path: Path, content: bytes, told: str) -> None:
+def test_file_that_is_no_segment_says_what_is_wrong(tmp_path: Path, content: bytes, problem: str) -> None:
     (tmp_path / "000001.podium").write_bytes(content)
-    with pytest.raises(RecordingError, match=told):
+    with pytest.raises(RecordingError, match=problem):
         open_segments(tmp_path)
 
 
@@ -138,9 +138,9 @@ def test_file_that_is_no_segment_says_what_is_wrong(tmp_path: Path, content: byt
 def test_what_is_no_file_is_not_read(tmp_path: Path, make: Callable[[Path], None]) -> None:
     """A pipe would be waited for without end."""
     make(tmp_path / "000001.podium")
-    with pytest.raises(OSError, match="Not a regular file") as refused:
+    with pytest.raises(OSError, match="Not a regular file") as failure:
         open_segments(tmp_path)
-    assert refused.value.filename == str(tmp_path / "000001.podium")
+    assert failure.value.filename == str(tmp_path / "000001.podium")
 
 
 def test_pipe_amid_a_recording_ends_the_reading(tmp_path: Path) -> None:
@@ -208,9 +208,9 @@ def read_all(directory: Path) -> tuple[list[bytes], str]:
 def stored_blocks(directory: Path) -> list[bytes]:
     """The blocks of a recording with one segment, as they are stored."""
     content = (directory / "000001.podium").read_bytes()
-    at, found = 30 + int.from_bytes(content[22:26], "big"), []
+    at, blocks = 30 + int.from_bytes(content[22:26], "big"), []
     while at < len(content):
         size = 16 + int.from_bytes(content[at + 4 : at + 8], "big")
-        found.append(content[at : at + size])
+        blocks.append(content[at : at + size])
         at += size
-    return found
+    return blocks

@@ -41,52 +41,55 @@ class AtOnce(Executor):
         return future
 
 
-def run_with(executor: AtOnce, known: dict[str, Result] | None = None) -> list[Result]:
+def run_with(executor: AtOnce, earlier: dict[str, Result] | None = None) -> list[Result]:
     @contextmanager
     def make() -> Iterator[Executor]:
         yield executor
 
-    return list(sweep(COMBINATIONS, make, known or {}, run=result))
+    return list(sweep(COMBINATIONS, make, earlier or {}, run=result))
 
 
 def test_lost_worker_costs_only_its_combination() -> None:
     lives = iter([True])
     executor = AtOnce(lambda name: name == "weight=2" and next(lives, False))
-    found = run_with(executor)
-    assert sorted(each.configuration for each in found) == [each.name for each in COMBINATIONS]
-    assert not any(each.error for each in found)
+    results = run_with(executor)
+    assert sorted(row.configuration for row in results) == [row.name for row in COMBINATIONS]
+    assert not any(row.error for row in results)
     assert len(executor.asked) == 5
 
 
 def test_combination_that_ends_every_worker_is_given_up() -> None:
-    found = run_with(AtOnce(lambda name: name == "weight=2"))
-    assert [each.configuration for each in found if each.error] == ["weight=2"]
-    assert len(found) == 4
+    results = run_with(AtOnce(lambda name: name == "weight=2"))
+    assert [row.configuration for row in results if row.error] == ["weight=2"]
+    assert len(results) == 4
 
 
 def test_known_results_are_not_computed_again() -> None:
     executor = AtOnce(lambda _: False)
-    known = {COMBINATIONS[1].key: result(COMBINATIONS[1])}
-    assert len(run_with(executor, known)) == 4
+    earlier = {COMBINATIONS[1].key: result(COMBINATIONS[1])}
+    assert len(run_with(executor, earlier)) == 4
     assert "weight=1" not in executor.asked
 
 
 def test_result_survives_a_file() -> None:
-    for each in (result(COMBINATIONS[0]), result(COMBINATIONS[0], None, "no recording")):
-        assert result_of(json.loads(json.dumps(each.as_value()))) == each
+    for expected_result in (result(COMBINATIONS[0]), result(COMBINATIONS[0], None, "no recording")):
+        assert result_of(json.loads(json.dumps(expected_result.as_value()))) == expected_result
 
 
 def test_key_changes_with_the_recording_and_the_configuration() -> None:
-    one = COMBINATIONS[0]
-    assert one.key == replace(one).key
-    assert len({one.key, replace(one, fingerprint="grown").key, replace(one, document="[]").key}) == 3
+    combination = COMBINATIONS[0]
+    assert combination.key == replace(combination).key
+    assert (
+        len({combination.key, replace(combination, fingerprint="grown").key, replace(combination, document="[]").key})
+        == 3
+    )
 
 
 def test_grid_has_every_combination_of_weights() -> None:
-    found = dict(grid_documents(DOCUMENT, {"A": (1, 5), "B": (2, 3)}))
-    assert list(found) == ["A=1 B=2", "A=1 B=3", "A=5 B=2", "A=5 B=3"]
-    enabled = json.loads(found["A=5 B=2"])["profiles"][0]["plugins"]["multiPoint"]["enabled"]
-    assert [each["weight"] for each in enabled] == [5, 2]
+    documents = dict(grid_documents(DOCUMENT, {"A": (1, 5), "B": (2, 3)}))
+    assert list(documents) == ["A=1 B=2", "A=1 B=3", "A=5 B=2", "A=5 B=3"]
+    plugins = json.loads(documents["A=5 B=2"])["profiles"][0]["plugins"]["multiPoint"]["enabled"]
+    assert [plugin["weight"] for plugin in plugins] == [5, 2]
     assert DOCUMENT["profiles"][0]["plugins"]["multiPoint"]["enabled"][0]["weight"] == 1
 
 

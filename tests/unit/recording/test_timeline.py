@@ -21,7 +21,7 @@ def read(*entries: Any, seconds: float | None = None) -> Timeline:
 
 
 def test_pod_waits_and_then_fills_its_node() -> None:
-    found = read(
+    timeline = read(
         (NOW, 1000 * SECOND),
         (MONOTONIC, 5 * SECOND),
         (PUT, NODES.path, node("n1", cpu="4", memory="8Gi", labels={ZONE: "a"})),
@@ -32,37 +32,37 @@ def test_pod_waits_and_then_fills_its_node() -> None:
         (REMOVE, PODS.path, "default/web"),
         (MONOTONIC, 30 * SECOND),
     )
-    assert found.started_s == 1000.0
-    assert (found.times_s[0], found.times_s[-1]) == (0.0, 90.0)
-    assert len(found.times_s) <= SAMPLES_MAX + 1
+    assert timeline.started_s == 1000.0
+    assert (timeline.times_s[0], timeline.times_s[-1]) == (0.0, 90.0)
+    assert len(timeline.times_s) <= SAMPLES_MAX + 1
 
     def at(time_s: float) -> int:
-        return next(index for index, each in enumerate(found.times_s) if each >= time_s)
+        return next(index for index, at_s in enumerate(timeline.times_s) if at_s >= time_s)
 
-    (line,) = found.nodes
+    (line,) = timeline.nodes
     assert (line.name, line.zone) == ("n1", "a")
     assert (line.cpu[0], line.cpu[at(20)], line.cpu[at(50)], line.cpu[-1]) == (ABSENT, 0, 25, 0)
     assert (line.memory[at(20)], line.memory[at(50)]) == (0, 50)
-    assert (found.pending[at(20)], found.pending[at(50)], found.pending[-1]) == (1, 0, 0)
-    assert (found.zones["a"][at(20)], found.zones["a"][at(50)], found.zones["a"][-1]) == (0, 1, 0)
-    assert [each for each in found.waits_s if each] == [(30.0, 30.0)]
-    assert found.bound_count == 1
+    assert (timeline.pending[at(20)], timeline.pending[at(50)], timeline.pending[-1]) == (1, 0, 0)
+    assert (timeline.zones["a"][at(20)], timeline.zones["a"][at(50)], timeline.zones["a"][-1]) == (0, 1, 0)
+    assert [wait for wait in timeline.waits_s if wait] == [(30.0, 30.0)]
+    assert timeline.bound_count == 1
 
 
 def test_pods_of_others_do_not_wait_and_pods_that_ended_take_nothing() -> None:
-    found = read(
+    timeline = read(
         (MONOTONIC, 0),
         (PUT, NODES.path, node("n1", cpu="4")),
         (PUT, PODS.path, pod("other", scheduler="other")),
         (PUT, PODS.path, pod("done", cpu="1", node="n1", status={"phase": "Succeeded"})),
         (MONOTONIC, SECOND),
     )
-    assert set(found.pending) == {0}
-    assert found.nodes[0].cpu[-1] == 0
+    assert set(timeline.pending) == {0}
+    assert timeline.nodes[0].cpu[-1] == 0
 
 
 def test_pod_that_was_created_again_has_not_waited_for_long() -> None:
-    found = read(
+    timeline = read(
         (MONOTONIC, 0),
         (PUT, PODS.path, pod("web", uid="one")),
         (MONOTONIC, 60 * SECOND),
@@ -70,18 +70,18 @@ def test_pod_that_was_created_again_has_not_waited_for_long() -> None:
         (MONOTONIC, SECOND),
         (PUT, PODS.path, pod("web", uid="two", node="n1")),
     )
-    assert [each for each in found.waits_s if each] == [(1.0, 1.0)]
+    assert [wait for wait in timeline.waits_s if wait] == [(1.0, 1.0)]
 
 
 def test_node_that_goes_is_absent_afterwards() -> None:
-    found = read(
+    timeline = read(
         (MONOTONIC, 0),
         (PUT, NODES.path, node("n1", cpu="4")),
         (MONOTONIC, SECOND),
         (REMOVE, NODES.path, "n1"),
         (MONOTONIC, SECOND),
     )
-    assert (found.nodes[0].cpu[len(found.times_s) // 4], found.nodes[0].cpu[-1]) == (0, ABSENT)
+    assert (timeline.nodes[0].cpu[len(timeline.times_s) // 4], timeline.nodes[0].cpu[-1]) == (0, ABSENT)
 
 
 def test_a_part_of_the_time_is_read() -> None:
@@ -95,11 +95,11 @@ def test_large_clusters_and_long_times_take_no_more_room() -> None:
         recorder.put(NODES, node(f"n{index:04}", cpu="4", labels={ZONE: "ab"[index % 2]}))
     for day in range(4):
         recorder.advance_to(day * 86_400.0)
-    found = recorder.timeline()
-    assert (len(found.nodes), found.nodes_count) == (NODES_MAX, 3 * NODES_MAX)
-    assert {line.zone for line in found.nodes} == {"a", "b"}
-    assert len(found.times_s) <= SAMPLES_MAX + 1
-    assert found.times_s[-1] == 3 * 86_400.0
+    timeline = recorder.timeline()
+    assert (len(timeline.nodes), timeline.nodes_count) == (NODES_MAX, 3 * NODES_MAX)
+    assert {line.zone for line in timeline.nodes} == {"a", "b"}
+    assert len(timeline.times_s) <= SAMPLES_MAX + 1
+    assert timeline.times_s[-1] == 3 * 86_400.0
 
 
 def test_waits_beyond_a_number_are_thinned_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,12 +113,12 @@ def test_waits_beyond_a_number_are_thinned_out(monkeypatch: pytest.MonkeyPatch) 
     found = recorder.timeline()
     assert found.bound_count == 100
     assert found.waits_count <= 10
-    assert {each for each in found.waits_s if each} == {(0.5, 0.5)}
+    assert {wait for wait in found.waits_s if wait} == {(0.5, 0.5)}
 
 
 def test_quantity_that_cannot_be_read_counts_as_nothing() -> None:
     recorder = UtilizationRecorder(["podium"], clock=lambda: 5.0)
     recorder.put(NODES, node("n1", cpu="much"))
     recorder.put(PODS, pod("web", cpu="some", node="n1"))
-    found = recorder.timeline()
-    assert (found.nodes[0].cpu[-1], found.zones) == (0, {"": [1]})
+    timeline = recorder.timeline()
+    assert (timeline.nodes[0].cpu[-1], timeline.zones) == (0, {"": [1]})

@@ -38,8 +38,8 @@ Json = dict[str, Any]
 PODS, NODES = "/api/v1/namespaces/default/pods", "/api/v1/nodes"
 
 
-def ours(name: str, cpu: str = "1", **more: Any) -> Json:
-    return pod(name, cpu, scheduler="default-scheduler", **more)
+def ours(name: str, cpu: str = "1", **fields: Any) -> Json:
+    return pod(name, cpu, scheduler="default-scheduler", **fields)
 
 
 class Cluster:
@@ -52,8 +52,8 @@ class Cluster:
         self.methods = methods
 
     def put(self, *items: Json) -> None:
-        for each in items:
-            self.sandbox.store.create(each)
+        for item in items:
+            self.sandbox.store.create(item)
 
     def bind_now(self, name: str, node_name: str) -> None:
         """Before anything that was shown of it can be taken in."""
@@ -66,19 +66,19 @@ class Cluster:
         await self.admin.create(f"{PODS}/{name}/binding", binding)
 
     @asynccontextmanager
-    async def shadowed(self, **options: Any) -> AsyncIterator[tuple[ShadowApp, list[Report]]]:
+    async def run_shadow(self, **options: Any) -> AsyncIterator[tuple[ShadowApp, list[Report]]]:
         """Runs a shadow meanwhile. Its report is in the list afterwards."""
-        given = Options(
+        app_options = Options(
             config=default_configuration(), classes=IN_TREE, kubeconfig=str(self.kubeconfig), settled_s=0.0, **options
         )
-        app, reports, started = ShadowApp(given), list[Report](), anyio.Event()
+        app, reports, start = ShadowApp(app_options), list[Report](), anyio.Event()
 
         async def run() -> None:
-            reports.append(await app.run(started.set))
+            reports.append(await app.run(start.set))
 
         async with anyio.create_task_group() as group:
             group.start_soon(run)
-            await started.wait()
+            await start.wait()
             yield app, reports
             app.stop()
 
@@ -108,7 +108,7 @@ def shows(app: ShadowApp, line: str) -> Callable[[], Awaitable[bool]]:
 async def test_bindings_are_compared_and_counted_and_nothing_is_written(cluster: Cluster, tmp_path: Path) -> None:
     cluster.put(node("big", "16"), node("small", "4", memory="16Gi"), ours("before", node="big"), ours("web"))
     file = tmp_path / "disagreements.jsonl"
-    async with cluster.shadowed(scenarios=file) as (app, reports):
+    async with cluster.run_shadow(scenarios=file) as (app, reports):
         cluster.put(ours("late"), pod("foreign"))
         await cluster.bind("late", "big")
         await eventually(shows(app, 'podium_shadow_pods_compared_total{verdict="same node"} 1'))
@@ -118,8 +118,8 @@ async def test_bindings_are_compared_and_counted_and_nothing_is_written(cluster:
         await eventually(shows(app, 'podium_shadow_disagreements_total{reason="unexplained"'))
     (report,) = reports
     assert (report.compared_count, report.agreed_count) == (2, 1)
-    (found,) = report.disagreements
-    assert (found.pod, found.reason) == ("default/web", Reason.UNEXPLAINED)
+    (disagreement,) = report.disagreements
+    assert (disagreement.pod, disagreement.reason) == ("default/web", Reason.UNEXPLAINED)
     (line,) = file.read_bytes().splitlines()
     answer = Evaluator().answer_line(line, "")
     assert answer == {"id": "default/web as seen", **json.loads(line)["expect"]}
@@ -129,7 +129,7 @@ async def test_bindings_are_compared_and_counted_and_nothing_is_written(cluster:
 
 async def test_each_binding_is_counted_once_though_the_watch_lags_when_it_stops(cluster: Cluster) -> None:
     cluster.put(*nodes(200), *(ours(f"web-{number}") for number in range(82)))
-    async with cluster.shadowed() as (app, reports):
+    async with cluster.run_shadow() as (app, reports):
         for number in range(82):
             cluster.bind_now(f"web-{number}", f"node-{number}")
         app.stop()
@@ -139,7 +139,7 @@ async def test_each_binding_is_counted_once_though_the_watch_lags_when_it_stops(
 
 async def test_bindings_that_a_broken_watch_has_missed_are_counted_once(cluster: Cluster) -> None:
     cluster.put(*nodes(2), ours("before", node="node-0"), ours("pending"))
-    async with cluster.shadowed() as (app, reports):
+    async with cluster.run_shadow() as (app, reports):
         cluster.sandbox.faults.expire_watches(resource="pods")
         cluster.bind_now("pending", "node-0")
         cluster.put(ours("unseen"))
@@ -157,7 +157,7 @@ async def test_it_stops_after_a_time_and_serves_health_and_metrics(cluster: Clus
     cluster.put(*nodes(2))
     health, metrics = free_ports(2)
     addresses = {"health_address": ("127.0.0.1", health), "metrics_address": ("127.0.0.1", metrics)}
-    async with cluster.shadowed(**addresses) as (_, _), aiohttp.ClientSession() as client:
+    async with cluster.run_shadow(**addresses) as (_, _), aiohttp.ClientSession() as client:
         for url in (f"http://127.0.0.1:{health}/readyz", f"http://127.0.0.1:{metrics}/metrics"):
             async with client.get(url) as answer:
                 assert answer.status == 200
@@ -167,7 +167,7 @@ async def test_it_stops_after_a_time_and_serves_health_and_metrics(cluster: Clus
 
 async def test_a_file_that_cannot_be_written_ends_no_comparison(cluster: Cluster) -> None:
     cluster.put(node("big", "16"), node("small", "4", memory="16Gi"), ours("web"), ours("more"))
-    async with cluster.shadowed(scenarios=Path("/dev/full")) as (app, _):
+    async with cluster.run_shadow(scenarios=Path("/dev/full")) as (app, _):
         for count, name in enumerate(("web", "more"), start=1):
             await cluster.bind(name, "small")
             await eventually(shows(app, f'podium_shadow_pods_compared_total{{verdict="lower score"}} {count}'))
@@ -178,8 +178,8 @@ async def test_a_file_that_cannot_be_written_ends_no_comparison(cluster: Cluster
 async def test_the_command_prints_a_report_when_it_is_stopped(cluster: Cluster, tmp_path: Path) -> None:
     cluster.put(node("big", "16"), node("small", "4", memory="16Gi"), ours("web"), ours("other"))
     file, page, port = tmp_path / "disagreements.jsonl", tmp_path / "page.html", free_ports(1)[0]
-    more = ("--disagreements", str(file), "--html", str(page), "--metrics-bind-address", f"127.0.0.1:{port}")
-    process = start_command(cluster.kubeconfig, *more)
+    arguments = ("--disagreements", str(file), "--html", str(page), "--metrics-bind-address", f"127.0.0.1:{port}")
+    process = start_command(cluster.kubeconfig, *arguments)
     try:
         await _until_shown(port, "podium_shadow_unsettled_disagreements 0")
         await eventually(lambda: _is_compared(cluster, port))
@@ -193,10 +193,10 @@ async def test_the_command_prints_a_report_when_it_is_stopped(cluster: Cluster, 
     assert set(cluster.methods) == {"GET"}
     assert len(file.read_bytes().splitlines()) == len(report["disagreements"])
     (data,) = re.findall(r'id="data">(.*?)</script>', page.read_text())
-    shown = {each["title"]: each for each in json.loads(data)["sections"]}
-    assert sum(count for _, count in shown["Verdicts"]["rows"]) == report["compared"]
-    assert [name for name, *_ in shown["Nodes by utilisation"]["nodes"]] == ["big", "small"]
-    assert max(shown["Pods by zone"]["series"]["no zone"]) >= report["compared"]
+    sections = {section["title"]: section for section in json.loads(data)["sections"]}
+    assert sum(count for _, count in sections["Verdicts"]["rows"]) == report["compared"]
+    assert [name for name, *_ in sections["Nodes by utilisation"]["nodes"]] == ["big", "small"]
+    assert max(sections["Pods by zone"]["series"]["no zone"]) >= report["compared"]
 
 
 def start_command(kubeconfig: Path, *options: str) -> subprocess.Popen[bytes]:

@@ -40,7 +40,7 @@ from tests.unit.cel.devices import holds
         'cidr("10.1.2.3/16") != cidr("10.1.0.0/16")',
     ],
 )
-def test_addresses_are_told_apart(expression):
+def test_kinds_of_addresses_are_distinguished(expression):
     assert holds(expression)
 
 

@@ -48,9 +48,9 @@ from podium.cel.regex import PatternError, compile_pattern
     ],
 )
 def test_pattern_is_found_where_re2_finds_it(pattern, text, found):
-    compiled = compile_pattern(pattern)
-    assert compiled.find(text) == found
-    assert compiled.search(text) is (found is not None)
+    program = compile_pattern(pattern)
+    assert program.find(text) == found
+    assert program.search(text) is (found is not None)
 
 
 @pytest.mark.parametrize(
@@ -105,24 +105,24 @@ def test_all_matches_do_not_overlap(pattern, text, limit, found):
     "pattern", ["(a*)*b", "(a+)+$", "(a|a)*b", "(.*)*(.*)*(.*)*x", "(a?){500}a{500}", "(?:a|b)*c", "([ab]*a[ab]{12})+c"]
 )
 def test_pattern_that_makes_others_backtrack_does_not(pattern):
-    compiled = compile_pattern(pattern)
+    program = compile_pattern(pattern)
     for text in ("a" * 2_000, "ab" * 1_000):
         with contextlib.suppress(CostLimitError):  # it takes too many steps
-            compiled.search(text)
-            compiled.find(text)
+            program.search(text)
+            program.find(text)
 
 
 def test_search_remembers_its_states_within_bounds():
-    compiled = compile_pattern("(?:a|b)*a(?:a|b){8}c")
+    program = compile_pattern("(?:a|b)*a(?:a|b){8}c")
     text = "".join("ab"[(i * i) % 7 % 2] for i in range(3_000))
-    assert compiled.search(text) is False
-    assert compiled.search(text + "abbbbbbbbc") is True
+    assert program.search(text) is False
+    assert program.search(text + "abbbbbbbbc") is True
 
 
 @given(st.text("abc()[]{}*+?|^$.\\dpL-1,:P<>isU", max_size=25), st.text("abc1 \n", max_size=8))
 def test_any_text_is_a_pattern_or_refused(pattern, text):
     try:
-        compiled = compile_pattern(pattern)
+        program = compile_pattern(pattern)
     except PatternError:
         return
-    assert compiled.search(text) is (compiled.find(text) is not None)
+    assert program.search(text) is (program.find(text) is not None)

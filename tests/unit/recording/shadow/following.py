@@ -22,8 +22,8 @@ from tests.manifests import pod
 Json = dict[str, Any]
 
 
-def web(name: str = "web", cpu: str = "1", **more: Any) -> Json:
-    return pod(name, cpu, scheduler="default-scheduler", **more)
+def web(name: str = "web", cpu: str = "1", **fields: Any) -> Json:
+    return pod(name, cpu, scheduler="default-scheduler", **fields)
 
 
 class Following:
@@ -47,7 +47,7 @@ class Following:
         self.skips.append(reason)
 
     def on_disagreement(self, disagreement: Disagreement, pod: Pod, states: Mapping[str, Cluster]) -> None:
-        self.scenarios += [scenario_of(disagreement, pod, name, each, self.config) for name, each in states.items()]
+        self.scenarios += [scenario_of(disagreement, pod, name, state, self.config) for name, state in states.items()]
 
     def tell(self, *objects: Json) -> None:
         """Tell of objects that are there or have changed."""
@@ -59,7 +59,7 @@ class Following:
             item = read_manifest({**manifest, "metadata": metadata}, resource)
             self.shadow.put(resource, item, is_complete=self.is_complete)
 
-    def gone(self, manifest: Json) -> None:
+    def delete(self, manifest: Json) -> None:
         resource = resource_of(manifest)
         assert resource is not None
         self.shadow.drop(resource, read_manifest(manifest, resource))

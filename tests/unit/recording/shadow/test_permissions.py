@@ -22,5 +22,5 @@ def test_the_role_grants_exactly_what_is_needed() -> None:
 
 def test_what_is_needed_is_to_read_what_the_shadow_follows() -> None:
     assert set(NEEDED.resources) == set(Shadow(default_configuration(), IN_TREE, ManualClock()).resources)
-    assert {each.verb for each in NEEDED.permissions} == {"list", "watch"}
+    assert {permission.verb for permission in NEEDED.permissions} == {"list", "watch"}
     assert Permission("storage.k8s.io", "csidrivers", "watch") in NEEDED.permissions

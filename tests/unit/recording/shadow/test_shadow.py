@@ -13,7 +13,7 @@ BIG, SMALL = node("big", "16"), node("small", "4", memory="16Gi")
 def test_a_binding_is_compared_with_the_cluster_without_the_pod():
     following = Following(BIG, SMALL, web(cpu="14"))
     following.bind(web(cpu="14"), "big")
-    assert [each.verdict for each in following.comparisons] == [Verdict.SAME_NODE]
+    assert [comparison.verdict for comparison in following.comparisons] == [Verdict.SAME_NODE]
     assert following.settle() == []
     assert (following.shadow.report.compared_count, following.shadow.report.agreed_count) == (1, 1)
 
@@ -22,26 +22,26 @@ def test_bound_pods_count_for_the_pods_after_them():
     following = Following(BIG, SMALL, web("first", "15"), web("second", "3"))
     following.bind(web("first", "15"), "big")
     following.bind(web("second", "3"), "small")
-    assert [each.verdict for each in following.comparisons] == [Verdict.SAME_NODE] * 2
+    assert [comparison.verdict for comparison in following.comparisons] == [Verdict.SAME_NODE] * 2
 
 
 def test_a_disagreement_that_no_earlier_state_explains_stays_unexplained():
     following = Following(BIG, SMALL, web())
     following.bind(web(), "small")
-    (found,) = following.settle()
-    assert (found.pod, found.reason, found.comparison.verdict) == (
+    (disagreement,) = following.settle()
+    assert (disagreement.pod, disagreement.reason, disagreement.comparison.verdict) == (
         "default/web",
         Reason.UNEXPLAINED,
         Verdict.LOWER_SCORE,
     )
-    assert found.comparison.plugin in ("NodeResourcesFit", "NodeResourcesBalancedAllocation")
+    assert disagreement.comparison.plugin in ("NodeResourcesFit", "NodeResourcesBalancedAllocation")
 
 
 def test_extenders_may_be_the_reason_and_the_question_is_asked_without_them():
     following = Following(BIG, SMALL, web(), extenders=(Extender(url_prefix="http://127.0.0.1:1", filter_verb="f"),))
     following.bind(web(), "small")
-    (found,) = following.settle()
-    assert found.reason is Reason.EXTENDERS
+    (disagreement,) = following.settle()
+    assert disagreement.reason is Reason.EXTENDERS
     (scenario,) = following.scenarios
     answer = Evaluator().answer_line(json.dumps(scenario).encode(), "")
     assert answer == {"id": scenario["id"], **scenario["expect"]}
@@ -62,28 +62,28 @@ def test_a_binding_that_was_overtaken_explains_the_choice():
     following.bind(second, "small")
     assert not following.comparisons[0].verdict.agrees
     following.bind(first, "big")
-    (found,) = following.settle()
-    assert (found.pod, found.reason) == ("default/second", Reason.STALE_VIEW)
-    assert found.view == "Pod default/first bound to big, seen later"
+    (disagreement,) = following.settle()
+    assert (disagreement.pod, disagreement.reason) == ("default/second", Reason.STALE_VIEW)
+    assert disagreement.view == "Pod default/first bound to big, seen later"
 
 
 def test_a_pod_that_was_behind_in_the_queue_does_not_count_although_it_was_seen_bound_first():
-    urgent, other = web("urgent", "3", priority=10), web("other", "15")
-    following = Following(BIG, SMALL, other, urgent)
-    following.bind(other, "big")
+    urgent, foreign_pod = web("urgent", "3", priority=10), web("other", "15")
+    following = Following(BIG, SMALL, foreign_pod, urgent)
+    following.bind(foreign_pod, "big")
     following.bind(urgent, "big")
-    (found,) = following.settle()
-    assert (found.comparison.verdict, found.comparison.plugin) == (Verdict.REFUSED, "NodeResourcesFit")
-    assert (found.reason, found.view) == (Reason.STALE_VIEW, "not yet Pod default/other bound to big")
+    (disagreement,) = following.settle()
+    assert (disagreement.comparison.verdict, disagreement.comparison.plugin) == (Verdict.REFUSED, "NodeResourcesFit")
+    assert (disagreement.reason, disagreement.view) == (Reason.STALE_VIEW, "not yet Pod default/other bound to big")
 
 
 def test_a_change_that_the_scheduler_had_not_seen_explains_the_choice():
     following = Following(BIG, SMALL, web())
     following.tell({**BIG, "spec": {"taints": [{"key": "team", "value": "a", "effect": "NoSchedule"}]}})
     following.bind(web(), "big")
-    (found,) = following.settle()
-    assert found.comparison.verdict is Verdict.REFUSED
-    assert (found.reason, found.view) == (Reason.STALE_VIEW, "not yet Node big changed")
+    (disagreement,) = following.settle()
+    assert disagreement.comparison.verdict is Verdict.REFUSED
+    assert (disagreement.reason, disagreement.view) == (Reason.STALE_VIEW, "not yet Node big changed")
 
 
 def test_changes_may_come_while_a_disagreement_is_looked_at_again():
@@ -94,17 +94,21 @@ def test_changes_may_come_while_a_disagreement_is_looked_at_again():
     following.clock.advance(10.0)
     for _ in following.shadow.settle():
         following.tell(node("late", "64"))
-        following.gone(node("late"))
-    (found,) = following.shadow.report.disagreements
-    assert (found.reason, found.comparison.choice, found.views_tried) == (Reason.UNEXPLAINED, "big", 10)
+        following.delete(node("late"))
+    (disagreement,) = following.shadow.report.disagreements
+    assert (disagreement.reason, disagreement.comparison.choice, disagreement.views_tried) == (
+        Reason.UNEXPLAINED,
+        "big",
+        10,
+    )
 
 
 def test_pods_of_other_schedulers_count_and_are_not_compared():
-    other = pod("other", "15", scheduler="other")
-    following = Following(BIG, SMALL, other, web(cpu="3"))
-    following.bind(other, "big")
+    foreign_pod = pod("other", "15", scheduler="other")
+    following = Following(BIG, SMALL, foreign_pod, web(cpu="3"))
+    following.bind(foreign_pod, "big")
     following.bind(web(cpu="3"), "small")
-    assert [each.node for each in following.comparisons] == ["small"]
+    assert [comparison.node for comparison in following.comparisons] == ["small"]
     assert following.comparisons[0].verdict is Verdict.SAME_NODE
 
 
@@ -148,10 +152,10 @@ def test_the_first_list_after_the_start_may_show_a_binding_before_anything_else_
 
 def test_a_pod_that_comes_back_under_its_name_is_another_one():
     following = Following(*nodes(1), web())
-    again = web()
-    again["metadata"] = {**again["metadata"], "uid": "again"}
-    following.tell(again)
-    following.bind(again, "node-0")
+    recreated = web()
+    recreated["metadata"] = {**recreated["metadata"], "uid": "again"}
+    following.tell(recreated)
+    following.bind(recreated, "node-0")
     assert following.shadow.report.compared_count == 1
 
 
@@ -159,7 +163,7 @@ def test_a_deleted_pod_counts_no_more():
     first = web("first", "15")
     following = Following(BIG, SMALL, first, web("second", "14"))
     following.bind(first, "big")
-    following.gone(first)
+    following.delete(first)
     following.bind(web("second", "14"), "big")
     assert following.comparisons[-1].verdict is Verdict.SAME_NODE
 
@@ -179,12 +183,12 @@ def test_a_claim_that_the_scheduler_bound_for_the_pod_does_not_decide_for_it():
         "volumeBindingMode": "WaitForFirstConsumer",
     }
     volumes = [volume("on-big", "big"), volume("on-small", "small")]
-    asked = web(volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}])
-    following = Following(BIG, SMALL, storage, claim, *volumes, asked)
+    claiming_pod = web(volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}])
+    following = Following(BIG, SMALL, storage, claim, *volumes, claiming_pod)
     reference = {"kind": "PersistentVolumeClaim", "namespace": "default", "name": "data"}
     following.tell({**volumes[1], "spec": {**volumes[1]["spec"], "claimRef": reference}})
     following.tell({**claim, "spec": {**claim["spec"], "volumeName": "on-small"}})
-    following.bind(asked, "small")
+    following.bind(claiming_pod, "small")
     # With the claim as it is now the pod could only go where its volume is.
     assert (following.comparisons[0].verdict, following.comparisons[0].choice) == (Verdict.LOWER_SCORE, "big")
 
@@ -217,8 +221,8 @@ def test_a_disagreement_is_a_question_that_can_be_asked_again():
         assert answer == {"id": scenario["id"], **scenario["expect"]}
         answers[scenario["id"]] = answer
     assert answers.keys() == {"default/second as seen", "default/second as decided"}
-    seen = answers["default/second as seen"]["scores"]
-    assert seen["big"]["total"] > seen["small"]["total"]
+    scores = answers["default/second as seen"]["scores"]
+    assert scores["big"]["total"] > scores["small"]["total"]
     assert answers["default/second as decided"]["feasible"] == ["small"]
 
 
