@@ -40,7 +40,7 @@ from podium.objects.resource_types import (
 )
 
 _CLAIMS: Final[Mapping[str, ResourceType[Any]]] = {
-    each.kind: each for each in (PERSISTENT_VOLUME_CLAIMS, RESOURCE_CLAIMS)
+    resource.kind: resource for resource in (PERSISTENT_VOLUME_CLAIMS, RESOURCE_CLAIMS)
 }
 _MIRROR_POD: Final = "kubernetes.io/config.mirror"
 
@@ -53,8 +53,8 @@ class Cluster(ClusterObjects):
 
     Args:
         store: the objects.
-        asked: the keys of pods that the question is about. They do not count on a node, whatever node they name.
-        admission: fills in missing fields of manifests that are added or asked about.
+        asked: the keys of the pods in question. They do not count on a node, whatever node they name.
+        admission: fills in missing fields of manifests that are added or evaluated.
 
     Raises:
         ManifestError, CacheError: an object has a field that cannot be read, or contradicts another.
@@ -64,7 +64,7 @@ class Cluster(ClusterObjects):
     # ------------------------------------------------------------ questions
 
     def evaluate(self, pod: PodLike, limit: TimeLimit = UNLIMITED) -> Evaluation:
-        """One scheduling attempt over all nodes, with every verdict and score. Nothing changes.
+        """Make one scheduling attempt over all nodes, with every verdict and score. Nothing changes.
 
         Args:
             limit: when to end without the verdict of preemption.
@@ -81,12 +81,12 @@ class Cluster(ClusterObjects):
             raise ScheduleError(NO_NODES)
         # A question is no attempt: plugins that keep gangs together must not remember that the pod did not fit.
         cycle.state.write(SimulatedGroup(None))
-        found = Evaluation(evaluate_all(cycle, limit), cycle.snapshot)
-        state.evaluations.add(found)
-        return found
+        evaluation = Evaluation(evaluate_all(cycle, limit), cycle.snapshot)
+        state.evaluations.add(evaluation)
+        return evaluation
 
     def gates_of(self, pod: Pod) -> tuple[Status, ...]:
-        """The statuses of PreEnqueue plugins that gate the pod.
+        """Return the statuses of PreEnqueue plugins that gate the pod.
 
         Raises:
             ClusterError: no profile serves the pod, or a plugin failed.
@@ -112,16 +112,16 @@ class Cluster(ClusterObjects):
             ScheduleError: the attempt failed for a reason other than that the pod does not fit.
             ClusterError: no profile serves the pod, it cannot be read, or it counts on a node already.
         """
-        typed = self.read_pod(pod)
+        typed_pod = self.read_pod(pod)
         self.put_workload_of(pod)
-        return self._place(typed, makes_room=True)
+        return self._place(typed_pod, makes_room=True)
 
     def place_with_its_claims(self, pod: Pod) -> Placement:
-        """As `place`, but the claims that do not exist yet are missing. Raises: as `place`."""
+        """Place the pod without creating its missing claims. Raises: as `place`."""
         return self._place(pod, makes_room=True, creates_claims=False)
 
     def place_without_preemption(self, pod: Pod) -> Placement:
-        """As `place`, but without preemption, and no plugin learns that the pod failed. Raises: as `place`."""
+        """Place the pod without preemption; no plugin is notified of a failure. Raises: as `place`."""
         return self._place(pod, makes_room=False)
 
     def _place(self, pod: Pod, *, makes_room: bool, creates_claims: bool = True) -> Placement:
@@ -130,7 +130,7 @@ class Cluster(ClusterObjects):
         pod = self.create_claims(pod) if creates_claims else pod
         state = self._own()
         if gates := self.gates_of(pod):
-            return Placement(pod, None, "; ".join(each.message for each in gates))
+            return Placement(pod, None, "; ".join(resource.message for resource in gates))
         state.random.seed(SEED)
         cycle = state.engine.cycle(self.framework_for(pod), pod)
         cycle.makes_room = makes_room
@@ -139,35 +139,37 @@ class Cluster(ClusterObjects):
             raise ScheduleError(f"{pod.key}: {decision.status.message}")
         if isinstance(decision, DoesNotFit):
             help_ = decision.post_filter
-            nominated = help_.nominated_node_name if help_ is not None else ""
-            victims = tuple(help_.victims) if help_ is not None and nominated else ()
+            node_name = help_.nominated_node_name if help_ is not None else ""
+            victims = tuple(help_.victims) if help_ is not None and node_name else ()
             writes = writes_after_failure(cycle.framework, cycle.state, pod)
             return Placement(
                 pod,
                 None,
                 decision.error.message,
-                nominated or None,
+                node_name or None,
                 victims,
                 writes,
                 cycle.state,
                 decision.error.diagnosis,
-                loses_nomination=help_ is not None and not nominated,
+                loses_nomination=help_ is not None and not node_name,
             )
         assert isinstance(decision, Suggested)
-        placed = state.engine.place(cycle, decision.node_name)
-        if placed.status is not None:
-            return Placement(pod, None, placed.status.message)
-        written = writes_before_binding(cycle.framework, cycle.state, pod, decision.node_name)
-        if isinstance(written, str):
-            state.engine.take_back(placed)
-            return Placement(pod, None, written)
-        carry_out(state.store, written)
-        bound = list(controller_writes(state.store, written, decision.node_name))
-        carry_out(state.store, bound)
-        written = [*written, *bound]
-        before = state.store.get(PODS, pod.key)
+        placed_pod = state.engine.place(cycle, decision.node_name)
+        if placed_pod.status is not None:
+            return Placement(pod, None, placed_pod.status.message)
+        object_writes = writes_before_binding(cycle.framework, cycle.state, pod, decision.node_name)
+        if isinstance(object_writes, str):
+            state.engine.take_back(placed_pod)
+            return Placement(pod, None, object_writes)
+        carry_out(state.store, object_writes)
+        binding_writes = list(controller_writes(state.store, object_writes, decision.node_name))
+        carry_out(state.store, binding_writes)
+        object_writes = [*object_writes, *binding_writes]
+        stored_pod = state.store.get(PODS, pod.key)
         state.store.put(PODS, pod.on_node(decision.node_name))
-        return Placement(pod, decision.node_name, writes=written, state=cycle.state, placed=placed, before=before)
+        return Placement(
+            pod, decision.node_name, writes=object_writes, state=cycle.state, placed=placed_pod, before=stored_pod
+        )
 
     def undo(self, placement: Placement) -> None:
         """Undo a `place` of this cluster; undo the latest placement first.
@@ -175,16 +177,20 @@ class Cluster(ClusterObjects):
         Raises:
             ClusterError: the pod does not count on a node by that placement (any more).
         """
-        placed, state = placement.placed, self._state
-        framework = None if placed is None else state.frameworks.get(placed.pod.spec.scheduler_name)
-        if placed is None or placed.framework is not framework or not state.cache.is_assumed(placed.pod.uid):
+        placed_pod, state = placement.placed, self._state
+        framework = None if placed_pod is None else state.frameworks.get(placed_pod.pod.spec.scheduler_name)
+        if (
+            placed_pod is None
+            or placed_pod.framework is not framework
+            or not state.cache.is_assumed(placed_pod.pod.uid)
+        ):
             raise ClusterError(f"Pod {placement.pod.key} was not placed on a node here by that placement")
         if placement.before is None:
-            state.store.drop(PODS, placed.pod)
+            state.store.drop(PODS, placed_pod.pod)
         else:
             state.store.put(PODS, placement.before)
         undo(state.store, placement.writes)
-        state.engine.take_back(placed)
+        state.engine.take_back(placed_pod)
 
     def place_all(self, pods: Iterable[PodLike] | None = None) -> list[Placement]:
         """Place the pods one after the other, as the scheduler would if nothing else happened.
@@ -197,7 +203,7 @@ class Cluster(ClusterObjects):
 
         Raises: as `place`.
         """
-        waiting = sorted((each for each in self.pods if not each.node_name), key=_before_others)
+        waiting = sorted((resource for resource in self.pods if not resource.node_name), key=_before_others)
         return [self._make_room(self.place(pod)) for pod in (waiting if pods is None else pods)]
 
     def drain(self, node: str) -> list[Placement]:
@@ -209,21 +215,26 @@ class Cluster(ClusterObjects):
             ManifestError: there is no such node.
             ScheduleError, ClusterError: as `place`.
         """
-        known = self._demand(NODES, node)
-        leaving = [each for each in self._state.cache.pods_on(node) if not stays_on_node(each)]
+        cordoned_node = self._demand(NODES, node)
+        leaving = [resource for resource in self._state.cache.pods_on(node) if not stays_on_node(resource)]
         state = self._own()
-        state.put(NODES, msgspec.structs.replace(known, spec=msgspec.structs.replace(known.spec, unschedulable=True)))
+        state.put(
+            NODES,
+            msgspec.structs.replace(
+                cordoned_node, spec=msgspec.structs.replace(cordoned_node.spec, unschedulable=True)
+            ),
+        )
         pending = []
         for pod in sorted(leaving, key=_before_others):
-            evicted = unbound(pod)
-            state.put(PODS, evicted)
-            pending.append(evicted)
+            unbound_pod = unbound(pod)
+            state.put(PODS, unbound_pod)
+            pending.append(unbound_pod)
         return self.place_all(pending)
 
     # ------------------------------------------------------------ for the command line and other packages
 
     def nominate(self, placement: Placement) -> None:
-        """Carry out what follows a failed attempt at once: what plugins want to be written, and changed nominations.
+        """Carry out the plugins' writes and the changed nominations after a failed attempt.
 
         The victims of its preemption stay, as they do while they are terminating.
         """
@@ -235,15 +246,15 @@ class Cluster(ClusterObjects):
         if placement.nominated_node is not None:
             if state.store.get(PODS, pod.key) is None:
                 state.store.put(PODS, pod)
-            for other in state.nominator.pods(placement.nominated_node):
-                if other.priority < pod.priority:
-                    state.nominator.delete(other)
+            for nominated_pod in state.nominator.pods(placement.nominated_node):
+                if nominated_pod.priority < pod.priority:
+                    state.nominator.delete(nominated_pod)
             state.nominator.add(pod, placement.nominated_node)
         elif placement.loses_nomination:
             state.nominator.delete(pod)
 
     def _make_room(self, placement: Placement) -> Placement:
-        """Carry a preemption out: nominate the pod and remove its victims. Do what plugins want to be written."""
+        """Carry out a preemption: nominate the pod, apply the plugins' writes, and remove the victims."""
         self.nominate(placement)
         if placement.nominated_node is not None:
             for victim in placement.victims:
@@ -253,20 +264,20 @@ class Cluster(ClusterObjects):
     # ------------------------------------------------------------ the claims of a pod
 
     def asked(self, pod: PodLike) -> tuple[Self, Pod]:
-        """The pod that a question is about, and the cluster to ask, in which the claims exist that the pod would have.
+        """Return the pod in question, and the cluster in which its claims exist.
 
         Raises:
             ManifestError: the pod cannot be read, or the API server would refuse it.
         """
         world = self.with_workload_of(pod)
-        typed = world.read_pod(pod)
-        claimed, claims = world.claims_of(typed)
+        typed_pod = world.read_pod(pod)
+        pod_with_claims, claims = world.claims_of(typed_pod)
         world = self.fork() if claims and world is self else world
         world._create_all(claims)
-        return world, claimed
+        return world, pod_with_claims
 
     def with_workload_of(self, pod: PodLike) -> Self:
-        """This cluster, or a fork of it with the workload that is asked about."""
+        """Return this cluster, or a fork of it with the workload in question."""
         if not objects_beside(pod):
             return self
         world = self.fork()
@@ -286,16 +297,16 @@ class Cluster(ClusterObjects):
         Raises:
             ManifestError: a claim cannot be read.
         """
-        claimed, claims = self.claims_of(pod)
+        pod_with_claims, claims = self.claims_of(pod)
         self._create_all(claims)
-        return claimed
+        return pod_with_claims
 
     def _create_all(self, manifests: Iterable[Manifest]) -> None:
         for manifest in manifests:
             self.create(*self.read(manifest))
 
     def claims_of(self, pod: Pod) -> tuple[Pod, list[Manifest]]:
-        """The pod with the names of its claims, and those of them that do not exist yet."""
+        """Return the pod with the names of its claims, and the claims that do not exist yet."""
         if not may_have_claims(pod):
             return pod, []
         store = self._state.store
@@ -305,14 +316,14 @@ class Cluster(ClusterObjects):
             lambda kind, key: store.get(_CLAIMS[kind], key) is not None,
         )
         statuses = mapping_at(manifest, "status").get("resourceClaimStatuses", [])
-        claimed = msgspec.convert(statuses, tuple[PodResourceClaimStatus, ...])
-        if claimed == pod.status.resource_claim_statuses:
+        claim_statuses = msgspec.convert(statuses, tuple[PodResourceClaimStatus, ...])
+        if claim_statuses == pod.status.resource_claim_statuses:
             return pod, claims
-        status = msgspec.structs.replace(pod.status, resource_claim_statuses=claimed)
+        status = msgspec.structs.replace(pod.status, resource_claim_statuses=claim_statuses)
         return msgspec.structs.replace(pod, status=status), claims
 
     def read_pod(self, pod: PodLike) -> Pod:
-        """The typed pod, with missing fields filled in; of a workload one of its pods.
+        """Return the typed pod, with missing fields filled in; for a workload, one of its pods.
 
         Raises:
             ManifestError: the pod cannot be read.
@@ -333,6 +344,6 @@ def _before_others(pod: Pod) -> tuple[int, str, str]:
 
 
 def stays_on_node(pod: Pod) -> bool:
-    """Whether a drain leaves the pod on its node."""
+    """Return whether a drain leaves the pod on its node."""
     owners = pod.metadata.owner_references
-    return _MIRROR_POD in pod.metadata.annotations or any(each.kind == "DaemonSet" for each in owners)
+    return _MIRROR_POD in pod.metadata.annotations or any(resource.kind == "DaemonSet" for resource in owners)

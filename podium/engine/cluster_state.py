@@ -116,7 +116,7 @@ class ClusterState:
         return self._frameworks
 
     def framework_for(self, pod: Pod) -> Framework:
-        """The profile that the pod asks for. Raises: as `Cluster.framework_for`."""
+        """Return the profile of the pod's scheduler name. Raises: as `Cluster.framework_for`."""
         try:
             filter_requests(pod.spec)
         except FieldError as error:

@@ -28,7 +28,7 @@ class RejectionDetails:
         self._cache = cache
 
     def on_group(self, pod: Pod, group: Group) -> str:
-        """What keeps a pending pod off the nodes of a group; "" if nothing is known, or does any more."""
+        """Return why the nodes of a group reject a pending pod; "" if unknown, or if they do not any more."""
         snapshot, framework = self._cache.snapshot(), self._frameworks().get(pod.spec.scheduler_name)
         rows = [snapshot.row_of[name] for name in group.nodes if name in snapshot.row_of]
         if framework is None or not rows:

@@ -45,9 +45,9 @@ class SimulatedCache:
         prefers = _prefers(pod)
         if prefers is not self._prefers:
             self._prefers = prefers
-            for row, assumed in self._assumed.values():
-                if _has_terms(assumed):
-                    self._snapshot.replace_pod(row, self._visible_pod(row, assumed), readable_pod_usage(assumed))
+            for row, member in self._assumed.values():
+                if _has_terms(member):
+                    self._snapshot.replace_pod(row, self._visible_pod(row, member), readable_pod_usage(member))
 
     def assume_pod(self, pod: Pod, node_name: str) -> None:
         """Count the pod on the node.
@@ -57,9 +57,9 @@ class SimulatedCache:
         """
         if pod.uid in self._assumed:
             raise CacheError(f"pod {pod.uid} is in the cache, so can't be assumed")
-        row, assumed = self._snapshot.row_of[node_name], pod.on_node(node_name)
-        self._assumed[pod.uid] = row, assumed
-        self._snapshot.add_pod(row, self._visible_pod(row, assumed), readable_pod_usage(pod))
+        row, bound_pod = self._snapshot.row_of[node_name], pod.on_node(node_name)
+        self._assumed[pod.uid] = row, bound_pod
+        self._snapshot.add_pod(row, self._visible_pod(row, bound_pod), readable_pod_usage(pod))
         self.group.assume(pod, node_name)
 
     def forget_pod(self, pod: Pod) -> bool:

@@ -112,8 +112,8 @@ class Cluster(EngineCluster):
         if isinstance(pod, Pod | Mapping | str):
             return super().place(pod)
         queue = sorted(map(self.read_pod, pod), key=lambda entry: -entry.priority)
-        for asked in pod:
-            self.put_workload_of(asked)
+        for subject in pod:
+            self.put_workload_of(subject)
         return self.place_all(queue) if preempt else [super(Cluster, self).place(entry) for entry in queue]
 
     def patch(
@@ -193,22 +193,22 @@ class Cluster(EngineCluster):
             most: the maximum number of copies of all pods together.
             limit: when to end with the copies placed by then.
         """
-        world, typed, gangs = self, list[Pod](), list[Gang | None]()
+        world, typed_pods, gangs = self, list[Pod](), list[Gang | None]()
         for pod in pods:
             world = world.with_workload_of(pod)
-            typed.append(world.read_pod(pod))
-            gangs.append(gang := gang_of(world, typed[-1]))
-            world = world if gang is None else with_siblings(world, typed[-1], gang)
-        counts = world._count_copies(typed, most, limit)
+            typed_pods.append(world.read_pod(pod))
+            gangs.append(gang := gang_of(world, typed_pods[-1]))
+            world = world if gang is None else with_siblings(world, typed_pods[-1], gang)
+        counts = world._count_copies(typed_pods, most, limit)
         return [
             count if gang is None else replace(count, gang=gangs_among(gang, count))
             for gang, count in zip(gangs, counts, strict=True)
         ]
 
-    def _count_copies(self, pods: Sequence[PodLike], most: int, limit: TimeLimit) -> Sequence[Capacity]:
+    def _count_copies(self, pods: Sequence[PodLike], placed_max: int, limit: TimeLimit) -> Sequence[Capacity]:
         """Count the copies of the pods that fit in turn, whether they make whole gangs or not."""
         world, copies = self._asked_copies(pods)
-        return capacity.count_copies(world.engine, copies, most, world.create_claims, limit)
+        return capacity.count_copies(world.engine, copies, placed_max, world.create_claims, limit)
 
     def headroom(self, pod: PodLike, times: int, limit: TimeLimit = UNLIMITED) -> Headroom:
         """Return how large the pod's requests may be so that it still fits this many times. Nothing changes.
@@ -256,8 +256,8 @@ class Cluster(EngineCluster):
 
         Raises: as `capacity`.
         """
-        world, typed = self.asked(pod)
+        world, typed_pod = self.asked(pod)
         source = "" if self._state.config == default_configuration() else "the cluster's configuration"
-        report = scheduler_report(world, typed, source)
-        answer = explain(world, pod_for_profile(typed, report, self.profiles), node, limit)
+        report = scheduler_report(world, typed_pod, source)
+        answer = explain(world, pod_for_profile(typed_pod, report, self.profiles), node, limit)
         return replace(answer, warning=report.warning)

@@ -1,4 +1,4 @@
-"""The pods of a trial that could not be placed, and which of them another attempt may help.
+"""The pods of a trial that could not be placed, and the changes after which each is tried again.
 
 A pod is tried again if one of the plugins that rejected it says so of what has changed, as in a scheduling queue, so
 that its message is that of its last attempt.
@@ -32,30 +32,30 @@ class FailedPods:
         self._infos: dict[str, QueuedPodInfo] = {}
 
     def __contains__(self, key: str) -> bool:
-        """Whether the pod failed, and nothing has changed since that may help it."""
+        """Return whether the pod failed, and no later change may help it."""
         return key in self._infos
 
     def add(self, pod: Pod, placement: Placement) -> None:
-        """An attempt at the pod failed."""
+        """Note that an attempt at the pod failed."""
         info = self._infos[pod.key] = QueuedPodInfo(pod, 0.0)
         if placement.diagnosis is not None:
             info.unschedulable_plugins = placement.diagnosis.unschedulable_plugins
             info.pending_plugins = placement.diagnosis.pending_plugins
 
     def discard(self, key: str) -> None:
-        """The pod is to be tried, whatever it failed for."""
+        """Let the pod be tried again."""
         self._infos.pop(key, None)
 
     def clear(self) -> None:
-        """All pods are to be tried again."""
+        """Let all pods be tried again."""
         self._infos.clear()
 
     def keys_with_volumes(self) -> list[str]:
-        """The keys of the pods that have volumes."""
+        """Return the keys of the pods that have volumes."""
         return [key for key, info in self._infos.items() if info.pod.spec.volumes]
 
     def on_event(self, event: ClusterEvent, old: Any, new: Any) -> None:
-        """Something has changed: those are to be tried again whom it may help."""
+        """Let the pods be tried again that the change may help."""
         if not self._infos:
             return
         frameworks = self._frameworks()

@@ -200,9 +200,9 @@ class Scale:
         kind = KINDS_WITH_TEMPLATES.get(self.kind.lower(), self.kind)
         workload = trial.world.admission.objects.get(kind, self.name, self.namespace)
         if workload is None:
-            what = f"{self.namespace}/{self.kind}/{self.name}"
-            advice = nearest(what, trial.controllers.workloads()) or "; add it with an apply step"
-            raise ClusterError(f"there is no workload {what} here{advice}")
+            target = f"{self.namespace}/{self.kind}/{self.name}"
+            advice = nearest(target, trial.controllers.workloads()) or "; add it with an apply step"
+            raise ClusterError(f"there is no workload {target} here{advice}")
         templates = templates_in(workload)
         if [template.count_field for template in templates] != ["replicas"]:
             raise ClusterError(f"a {kind} has no number of replicas; change its manifest, and apply that")

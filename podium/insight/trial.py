@@ -1,6 +1,6 @@
-"""A private world in which a what-if question plays: the steps, and what controllers and the scheduler make of them.
+"""A private world in which the steps of a what-if question are carried out, with controllers and a scheduler.
 
-After each step controllers create and delete pods, and pending pods are placed, until nothing moves any more. A pod
+After each step controllers create and delete pods, and pending pods are placed, until nothing changes any more. A pod
 that could not be placed is tried again only after something has changed that may help it, as in a scheduling queue, so
 that its message is that of its last attempt.
 
@@ -68,7 +68,7 @@ class Blocked:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A workload of which the API server refuses pods, and why."""
+    """A workload whose pods the API server refuses, and the reason."""
 
     kind: str
     key: str
@@ -76,7 +76,7 @@ class Refused:
 
     @property
     def workload(self) -> str:
-        """NAMESPACE/KIND/NAME of the workload."""
+        """The workload as NAMESPACE/KIND/NAME."""
         namespace, _, name = self.key.partition("/")
         return f"{namespace}/{self.kind}/{name}"
 
@@ -86,22 +86,22 @@ class Trial:
     """A private world in which steps are carried out one after the other.
 
     Attributes:
-        before: the cluster as it was.
+        original: the cluster before the steps.
         world: the cluster as it is after the steps so far.
         limit: how long the steps may take.
-        is_partial: whether the time was up before all steps were carried out to their end.
-        replaced: by key of a pod that was created in the place of another one: the key of that one.
+        is_partial: whether the time limit ended the steps early.
+        predecessors: the key of the deleted pod, by the key of the pod that was created in its place.
     """
 
-    before: Cluster
+    original: Cluster
     limit: TimeLimit = UNLIMITED
     world: Cluster = field(init=False)
     controllers: ControllerManager = field(init=False)
     _quotas: Quotas = field(init=False)
     preempted: list[Preemption] = field(default_factory=list)
-    blocked: list[Blocked] = field(default_factory=list)
-    refused: dict[str, Refused] = field(default_factory=dict)
-    replaced: dict[str, str] = field(default_factory=dict)
+    blocks: list[Blocked] = field(default_factory=list)
+    refusals: dict[str, Refused] = field(default_factory=dict)
+    predecessors: dict[str, str] = field(default_factory=dict)
     why: dict[str, str] = field(default_factory=dict)
     is_partial: bool = False
     _order: dict[str, int] = field(default_factory=dict)
@@ -116,7 +116,7 @@ class Trial:
 
     def __post_init__(self) -> None:
         """Fork the cluster and the objects of its controllers."""
-        self.world = self.before.fork()
+        self.world = self.original.fork()
         self.world.admit_by(Admission(self.world.admission.objects.fork()))
         self.controllers = ControllerManager(
             self.world.admission.objects,
@@ -147,24 +147,24 @@ class Trial:
         """
         admission = self.world.admission
         admission.demand_admission(pod)
-        typed = self.world.read_pod(with_node_lost_tolerations(pod))
-        demand_allowed(pod, self._quotas.refusal(typed, admission.admit(pod, PODS)))
+        typed_pod = self.world.read_pod(with_node_lost_tolerations(pod))
+        demand_allowed(pod, self._quotas.refusal(typed_pod, admission.admit(pod, PODS)))
         time = admission.objects.latest_time or None
-        metadata = replace(typed.metadata, creation_timestamp=time)
-        typed = self._with_claims(replace(typed, metadata=metadata), is_new=True)
-        self.world.put(PODS, typed)
-        self._order[typed.key] = len(self._order)
-        self._failed.discard(typed.key)
-        if deleted := self._deleted.get(_owner(typed)):
-            self.replaced[typed.key] = deleted.pop(0)
-        self.controllers.on_pod(typed)
+        metadata = replace(typed_pod.metadata, creation_timestamp=time)
+        typed_pod = self._with_claims(replace(typed_pod, metadata=metadata), is_new=True)
+        self.world.put(PODS, typed_pod)
+        self._order[typed_pod.key] = len(self._order)
+        self._failed.discard(typed_pod.key)
+        if keys := self._deleted.get(_owner(typed_pod)):
+            self.predecessors[typed_pod.key] = keys.pop(0)
+        self.controllers.on_pod(typed_pod)
 
     def _with_claims(self, pod: Pod, *, is_new: bool = False) -> Pod:
-        """Create the claims that exist because the pod does, as far as it is allowed; return the pod with their names.
+        """Create the pod's claims that the API server does not refuse, and return the pod with their names.
 
         A claim that is refused keeps a new pod of a StatefulSet from being created; other pods wait for it.
         """
-        claimed, claims = self.world.claims_of(pod)
+        pod_with_claims, claims = self.world.claims_of(pod)
         reasons = [self._claim_refusal(claim) for claim in claims]
         for claim, reason in zip(claims, reasons, strict=True):
             if is_new and reason and not items_at(claim, "metadata", "ownerReferences"):
@@ -173,16 +173,16 @@ class Trial:
             if not reason:
                 self.world.create(*self.world.read(claim))
         (self._lack_claims.add if any(reasons) else self._lack_claims.discard)(pod.key)
-        return claimed
+        return pod_with_claims
 
     def _claim_refusal(self, claim: Manifest) -> str:
-        """Why the API server refuses the claim; "" if it does not."""
+        """Return why the API server refuses the claim; "" if it does not."""
         if claim["kind"] != PERSISTENT_VOLUME_CLAIMS.kind:
             return ""
         admission = self.world.admission
-        admitted = admission.admit(claim, PERSISTENT_VOLUME_CLAIMS)
+        admitted_claim = admission.admit(claim, PERSISTENT_VOLUME_CLAIMS)
         limits = admission.objects.in_namespace("LimitRange", namespace_of(claim))
-        return claim_refusals(admitted, limits) or self._quotas.claim_refusal(admitted)
+        return claim_refusals(admitted_claim, limits) or self._quotas.claim_refusal(admitted_claim)
 
     def delete(self, pod: Pod, *, is_replaced: bool = True, is_graceful: bool = True) -> None:
         """Delete a pod, and what it owns once it has ended.
@@ -213,7 +213,7 @@ class Trial:
             self._create_alike(pod, len(self._order))
 
     def end_terminating(self) -> bool:
-        """Let the pods end that were deleted; returns whether there are any."""
+        """End the pods that were deleted, and return whether any pod was terminating."""
         terminating, self._terminating = self._terminating, {}
         for key, is_replaced in terminating.items():
             if (pod := self.world.store.get(PODS, key)) is not None:
@@ -241,10 +241,10 @@ class Trial:
             self._create_alike(pod, len(self._order))
 
     def _try_refused_again(self) -> None:
-        for kind, key in (*self._refused_before, *((refused.kind, refused.key) for refused in self.refused.values())):
+        for kind, key in (*self._refused_before, *((refusal.kind, refusal.key) for refusal in self.refusals.values())):
             self.controllers.touch(kind, key)
         self._refused_before.clear()
-        self.refused.clear()
+        self.refusals.clear()
 
     def _create_alike(self, pod: Pod, number: int) -> None:
         """Create another pod of a workload whose controller is not known."""
@@ -256,8 +256,8 @@ class Trial:
         alike = self.world.create_claims(Pod(metadata=metadata, spec=pod.spec))
         self.world.put(PODS, alike)
         self._order[alike.key] = len(self._order)
-        if deleted := self._deleted.get(_owner(pod)):
-            self.replaced[alike.key] = deleted.pop(0)
+        if keys := self._deleted.get(_owner(pod)):
+            self.predecessors[alike.key] = keys.pop(0)
         self.controllers.on_pod(alike)
 
     def _release_claims(self, pod: Pod) -> None:
@@ -269,15 +269,15 @@ class Trial:
                 if volume_claim is not None:
                     self.world.drop(PERSISTENT_VOLUME_CLAIMS, volume_claim)
                     self._quotas.on_claim_gone(volume_claim)
-        derived = {status.resource_claim_name for status in pod.status.resource_claim_statuses}
-        named = {use.resource_claim_name for use in pod.spec.resource_claims}
-        for name in filter(None, derived | named):
+        derived_names = {status.resource_claim_name for status in pod.status.resource_claim_statuses}
+        named_claims = {use.resource_claim_name for use in pod.spec.resource_claims}
+        for name in filter(None, derived_names | named_claims):
             claim = store.get(RESOURCE_CLAIMS, f"{namespace}/{name}")
-            if claim is not None and name in derived:
+            if claim is not None and name in derived_names:
                 self.world.drop(RESOURCE_CLAIMS, claim)
             elif claim is not None:
                 self.world.put(RESOURCE_CLAIMS, claim.released_by(pod.uid))
-        if derived or named:
+        if derived_names or named_claims:
             # Devices are free, or a claim may be allocated anew.
             self._failed.clear()
 
@@ -304,14 +304,14 @@ class Trial:
                 return
 
     def _note_ends_of_jobs(self) -> bool:
-        """The pods of Jobs that were deleted are gone only now; returns whether there are any.
+        """Note that the deleted pods of Jobs are gone, and return whether there are any.
 
         A Job keeps a finalizer on each pod until it has counted it.
         """
-        ended, self._ended_of_jobs = self._ended_of_jobs, []
-        for pod in ended:
+        pods, self._ended_of_jobs = self._ended_of_jobs, []
+        for pod in pods:
             self._failed.on_event(ASSIGNED_POD_DELETE, pod, None)
-        return bool(ended)
+        return bool(pods)
 
     def reconcile(self) -> None:
         """Let controllers act until none has anything left to do. No pod is placed."""
@@ -319,7 +319,7 @@ class Trial:
             self.limit.check()
 
     def _sync(self) -> bool:
-        """One sync of each controller that has something to do; returns whether anything changed."""
+        """Sync each controller that has work to do, and return whether anything changed."""
         has_changed = False
         workloads = self.controllers.sync()
         while self.controllers.new_replica_sets:
@@ -336,22 +336,25 @@ class Trial:
                 try:
                     self.create(manifest)
                 except RefusedError as error:
-                    self.refused[workload.key] = Refused(workload.kind, workload.key, str(error))
+                    self.refusals[workload.key] = Refused(workload.kind, workload.key, str(error))
                 else:
                     has_changed = True
         return has_changed or self.controllers.has_work
 
     def _place_pending(self) -> bool:
-        """One attempt at each pending pod that may fit; returns whether anything changed."""
+        """Make an attempt at each pending pod that may fit, and return whether anything changed."""
         profiles = self.world.profiles
         pending = [pod for pod in self.world.pods if not pod.node_name and pod.key not in self._failed]
         for pod in pending:
             if pod.spec.scheduler_name not in profiles:
                 self.why[pod.key] = f"no profile is named {pod.spec.scheduler_name!r}"
-        served = [pod for pod in pending if pod.spec.scheduler_name in profiles]
-        served.sort(key=lambda pod: (-pod.priority, self._order.get(pod.key, -1), pod.key))
+        candidates = [pod for pod in pending if pod.spec.scheduler_name in profiles]
+        candidates.sort(key=lambda pod: (-pod.priority, self._order.get(pod.key, -1), pod.key))
         return (
-            sum(self._note(self.world.place_with_its_claims(self._with_claims(pod))) for pod in self.limit.take(served))
+            sum(
+                self._note(self.world.place_with_its_claims(self._with_claims(pod)))
+                for pod in self.limit.take(candidates)
+            )
             > 0
         )
 
@@ -364,10 +367,10 @@ class Trial:
             # Its volumes may be those for which others wait.
             for key in self._failed.keys_with_volumes() if pod.spec.volumes else ():
                 self._failed.discard(key)
-            placed = self.world.store.get(PODS, pod.key)
-            assert placed is not None
-            self._failed.on_event(ASSIGNED_POD_ADD, None, placed)
-            self.controllers.on_pod(placed)
+            stored_pod = self.world.store.get(PODS, pod.key)
+            assert stored_pod is not None
+            self._failed.on_event(ASSIGNED_POD_ADD, None, stored_pod)
+            self.controllers.on_pod(stored_pod)
             return True
         self.why[pod.key] = _GATED if pod.spec.scheduling_gates else placement.message
         self._failed.add(pod, placement)
@@ -391,14 +394,14 @@ class Trial:
     # ------------------------------------------------------------ nodes
 
     def on_objects(self, resource: ResourceType[Any] | None) -> None:
-        """Objects other than pods were changed."""
+        """Note that objects other than pods were changed."""
         self._failed.clear()
         self._try_refused_again()
         if resource is NODES:
             self.controllers.on_nodes()
 
     def on_nodes(self) -> None:
-        """Nodes were added, changed or removed."""
+        """Note that nodes were added, changed or removed."""
         self._failed.clear()
         self.controllers.on_nodes()
 
@@ -414,27 +417,27 @@ class Trial:
         # Only these: a pod that tolerates a cordon may come back.
         leaving = [pod for pod in self.world.pods if pod.node_name == node.name and not stays_on_node(pod)]
         while leaving:
-            left = self._evict(leaving)
+            remaining = self._evict(leaving)
             self.settle()
-            if len(left) == len(leaving):
+            if len(remaining) == len(leaving):
                 break
-            leaving = left
-        self.blocked += [Blocked(pod.key, self._forbidding(pod)) for pod in leaving]
+            leaving = remaining
+        self.blocks += [Blocked(pod.key, self._forbidding(pod)) for pod in leaving]
 
     def _evict(self, pods: Sequence[Pod]) -> list[Pod]:
         """Evict those of the pods that budgets allow now, and return the others."""
-        left = []
+        remaining = []
         for pod in pods:
             if self.world.store.get(PODS, pod.key) is not pod:
                 continue  # preempted meanwhile
             if self._forbidding(pod):
-                left.append(pod)
+                remaining.append(pod)
             else:
                 self.delete(pod)
-        return left
+        return remaining
 
     def _forbidding(self, pod: Pod) -> tuple[str, ...]:
-        """The budgets that do not allow the pod to be evicted; more than one is never allowed."""
+        """Return the budgets that forbid the eviction. A pod of several budgets may never be evicted."""
         if pod.status.phase == "Pending":
             return ()
         manifests = self.world.admission.objects.in_namespace("PodDisruptionBudget", pod.metadata.namespace)
@@ -446,19 +449,19 @@ class Trial:
 
     def remove_node(self, node: Node) -> None:
         """Delete a node and its pods, as the garbage collector of pods does."""
-        gone = [pod for pod in self.world.pods if pod.node_name == node.name]
+        pods = [pod for pod in self.world.pods if pod.node_name == node.name]
         self.world.remove("Node", node.name)
-        for pod in gone:
+        for pod in pods:
             self.delete(pod, is_graceful=False)
         self.on_nodes()
 
 
 def _keeping_order(pod: Pod) -> tuple[bool, str, str]:
-    """Pods on nodes are kept before pending ones, older before younger ones."""
+    """Return the sort key of pods to keep: pods on nodes come before pending ones, older before younger ones."""
     return not pod.node_name, pod.metadata.creation_timestamp or "", pod.key
 
 
 def _owner(pod: Pod) -> tuple[str, str, str]:
-    """Namespace, kind and name of the pod's controller."""
+    """Return the namespace, kind and name of the pod's controller."""
     owner = pod.metadata.controller
     return (pod.metadata.namespace, owner.kind, owner.name) if owner is not None else (pod.metadata.namespace, "", "")

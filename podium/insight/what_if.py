@@ -139,14 +139,14 @@ def _origin(pod: Move | Pending) -> dict[str, str]:
 
 def outcome_of(trial: Trial) -> Outcome:
     """Compare the cluster with the cluster before the steps."""
-    pods_before = {pod.key: pod for pod in trial.before.pods}
+    pods_before = {pod.key: pod for pod in trial.original.pods}
     pods_after = {pod.key: pod for pod in trial.world.pods}
     moves: list[Move] = []
     placements: list[Move] = []
     pending: list[Pending] = []
     still_pending: list[Pending] = []
     for key, pod in pods_after.items():
-        replaced_key = trial.replaced.get(key, "")
+        replaced_key = trial.predecessors.get(key, "")
         was = pods_before.get(key) or pods_before.get(replaced_key)
         node_before = was.node_name if was is not None else ""
         if not pod.node_name:
@@ -164,11 +164,11 @@ def outcome_of(trial: Trial) -> Outcome:
         still_pending=still_pending,
         preempted=tuple(trial.preempted),
         gone=[key for key in pods_before if key not in pods_after],
-        blocked=tuple(trial.blocked),
-        refused=tuple(trial.refused.values()),
-        before=utilisation(trial.before),
+        blocked=tuple(trial.blocks),
+        refused=tuple(trial.refusals.values()),
+        before=utilisation(trial.original),
         after=utilisation(trial.world),
-        spread=_spreads(trial.before, trial.world),
+        spread=_spreads(trial.original, trial.world),
         is_partial=trial.is_partial,
     )
 

@@ -71,8 +71,8 @@ class Cluster(insight.Cluster):
         trial = Trial(self)
         _apply(manifest).carry_out(trial)
         trial.reconcile()
-        if trial.refused:
-            raise ManifestError("; ".join(refusal.reason for refusal in trial.refused.values()))
+        if trial.refusals:
+            raise ManifestError("; ".join(refusal.reason for refusal in trial.refusals.values()))
         trial.world.commit()
         self._keep([Found(manifest, "add")])
 

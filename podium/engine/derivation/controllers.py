@@ -1,10 +1,10 @@
-"""What the controllers of workloads do next: which pods they create and which they delete.
+"""Decides what the controllers of workloads do next: the pods that they create and delete.
 
 Each function is one sync of one controller, a pure function of the workload, its pods and the nodes. The caller carries
 the answers out, decides when pods become ready, and syncs again until nothing is left to do.
 
 Source: kubernetes pkg/controller/{replicaset,deployment,statefulset,daemon,job}, v1.36.2.
-Differs: no time passes: minReadySeconds, backoffs, deadlines and progress are not considered.
+Differs: no time passes, so minReadySeconds, backoffs, deadlines and progress are not considered.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from podium.objects.core import Node, Pod
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """What a controller does in one sync."""
+    """The actions of a controller in one sync."""
 
     create: tuple[Manifest, ...] = ()
     delete: tuple[Pod, ...] = ()
     adopt: tuple[Pod, ...] = ()
-    """Pods that had no controller, as they are with this one."""
+    """Pods that had no controller, with a reference to this one."""
 
 
 @dataclass(frozen=True, slots=True)
 class SyncContext:
-    """What all controllers share.
+    """The input that all controllers share.
 
     Attributes:
         now_s: the time of the question.
-        serial: tells apart what is created in one question; it becomes part of generated names.
+        serial: a number that makes the names that one question generates unique.
     """
 
     now_s: float
@@ -55,23 +55,25 @@ class SyncContext:
 
 
 def desired_replicas(workload: Manifest) -> int:
-    """The number of pods that the spec asks for."""
+    """Return the number of pods in the spec."""
     return min(count_at(workload, "spec", "replicas", default=1), REPLICAS_MAX)
 
 
-def sync_replica_set(replica_set: Manifest, pods: Sequence[Pod], related: Iterable[Pod], context: SyncContext) -> Sync:
-    """One sync of a ReplicaSet or ReplicationController."""
+def sync_replica_set(
+    replica_set: Manifest, pods: Sequence[Pod], sibling_pods: Iterable[Pod], context: SyncContext
+) -> Sync:
+    """Sync a ReplicaSet or ReplicationController."""
     active = [pod for pod in pods if not pod.is_terminating]
     missing = desired_replicas(replica_set) - len(active)
     if missing < 0:
-        victims = replica_set_victims(active, related, -missing, context.now_s, context.restarts)
+        victims = replica_set_victims(active, sibling_pods, -missing, context.now_s, context.restarts)
         return Sync(delete=tuple(victims))
     template, name = mapping_at(replica_set, "spec", "template"), _name(replica_set)
     return Sync(tuple(pod_of(replica_set, template, _pod_name(name, context, number)) for number in range(missing)))
 
 
 def ordinals_kept(stateful_set: Manifest) -> range:
-    """The ordinals below the partition of a rolling update, whose pods stay as they are."""
+    """Return the ordinals below the partition of a rolling update, whose pods are not updated."""
     start = count_at(stateful_set, "spec", "ordinals", "start", default=0)
     return range(start, start + min(_partition(stateful_set), desired_replicas(stateful_set)))
 
@@ -83,45 +85,50 @@ def _partition(stateful_set: Manifest) -> int:
 def sync_stateful_set(
     stateful_set: Manifest, pods: Sequence[Pod], outdated: Collection[str], former: Manifest | None = None
 ) -> Sync:
-    """One sync of a StatefulSet.
+    """Sync a StatefulSet.
 
     Args:
         outdated: the keys of pods that an older revision of the template has made.
         former: the template of that revision, which pods below the partition get again.
     """
-    kept = ordinals_kept(stateful_set) if former is not None else ()
-    before = {**stateful_set, "spec": {**mapping_at(stateful_set, "spec"), "template": former}}
+    partition_ordinals = ordinals_kept(stateful_set) if former is not None else ()
+    former_set = {**stateful_set, "spec": {**mapping_at(stateful_set, "spec"), "template": former}}
     start = count_at(stateful_set, "spec", "ordinals", "start", default=0)
     is_ordered = mapping_at(stateful_set, "spec").get("podManagementPolicy") != "Parallel"
     by_ordinal = {ordinal: pod for pod in pods if (ordinal := _ordinal(pod)) is not None}
-    wanted = range(start, start + desired_replicas(stateful_set))
-    missing = [ordinal for ordinal in wanted if ordinal not in by_ordinal]
+    ordinals = range(start, start + desired_replicas(stateful_set))
+    missing = [ordinal for ordinal in ordinals if ordinal not in by_ordinal]
     if not is_ordered:
         if missing:
             return Sync(
-                tuple(stateful_set_pod(before if ordinal in kept else stateful_set, ordinal) for ordinal in missing)
+                tuple(
+                    stateful_set_pod(former_set if ordinal in partition_ordinals else stateful_set, ordinal)
+                    for ordinal in missing
+                )
             )
     else:
-        for ordinal in wanted:
+        for ordinal in ordinals:
             if ordinal not in by_ordinal:
-                return Sync((stateful_set_pod(before if ordinal in kept else stateful_set, ordinal),))
+                return Sync((stateful_set_pod(former_set if ordinal in partition_ordinals else stateful_set, ordinal),))
             if not is_ready(by_ordinal[ordinal]):
                 return Sync()
-    condemned = sorted((ordinal for ordinal in by_ordinal if ordinal not in wanted), reverse=True)
+    condemned = sorted((ordinal for ordinal in by_ordinal if ordinal not in ordinals), reverse=True)
     if condemned:
-        sync = _condemned(by_ordinal, condemned, wanted, is_ordered=is_ordered)
+        sync = _delete_condemned(by_ordinal, condemned, ordinals, is_ordered=is_ordered)
         if is_ordered or sync.delete:
             return sync
-    return _outdated(stateful_set, [by_ordinal[ordinal] for ordinal in wanted], outdated)
+    return _replace_outdated(stateful_set, [by_ordinal[ordinal] for ordinal in ordinals], outdated)
 
 
-def _condemned(by_ordinal: Mapping[int, Pod], condemned: Sequence[int], wanted: range, *, is_ordered: bool) -> Sync:
-    """The pods beyond the replicas go, the highest ordinal first; in order, an unready one blocks those above it."""
+def _delete_condemned(
+    by_ordinal: Mapping[int, Pod], condemned: Sequence[int], replica_ordinals: range, *, is_ordered: bool
+) -> Sync:
+    """Delete pods beyond the replicas, the highest ordinal first. In order, an unready pod blocks those above it."""
     if not is_ordered:
         return Sync(delete=tuple(pod for ordinal in condemned if not (pod := by_ordinal[ordinal]).is_terminating))
     if by_ordinal[condemned[0]].is_terminating:
         return Sync()
-    ordinals = (*wanted, *reversed(condemned))
+    ordinals = (*replica_ordinals, *reversed(condemned))
     first_unready = next((ordinal for ordinal in ordinals if not is_ready(by_ordinal[ordinal])), None)
     highest = condemned[0]
     if not is_ready(by_ordinal[highest]) and highest != first_unready:
@@ -129,8 +136,8 @@ def _condemned(by_ordinal: Mapping[int, Pod], condemned: Sequence[int], wanted: 
     return Sync(delete=(by_ordinal[highest],))
 
 
-def _outdated(stateful_set: Manifest, pods: Sequence[Pod], outdated: Collection[str]) -> Sync:
-    """The next pod that a rolling update replaces, from the highest ordinal down."""
+def _replace_outdated(stateful_set: Manifest, pods: Sequence[Pod], outdated: Collection[str]) -> Sync:
+    """Delete the next pod that a rolling update replaces, from the highest ordinal down."""
     if mapping_at(stateful_set, "spec", "updateStrategy").get("type") == "OnDelete":
         return Sync()
     for pod in reversed(pods[_partition(stateful_set) :]):
@@ -144,24 +151,24 @@ def _outdated(stateful_set: Manifest, pods: Sequence[Pod], outdated: Collection[
 def sync_daemon_set(
     daemon_set: Manifest, pods: Sequence[Pod], nodes: Collection[Node], outdated: Collection[str], context: SyncContext
 ) -> Sync:
-    """One sync of a DaemonSet.
+    """Sync a DaemonSet.
 
     Args:
-        outdated: as in `sync_stateful_set`.
+        outdated: the keys of the pods of an older revision of the template.
     """
     update = mapping_at(daemon_set, "spec", "updateStrategy", "rollingUpdate")
     daemon_nodes = DaemonNodes(daemon_set)
     names = {node.name for node in daemon_nodes.for_new_pods(nodes)}
-    surge = _scaled(update.get("maxSurge", 0), len(names), up=True)
+    surge = _resolve(update.get("maxSurge", 0), len(names), up=True)
     on_node: dict[str, list[Pod]] = {}
     for pod in pods:
         if not pod.is_terminating:
             on_node.setdefault(_target_node(pod), []).append(pod)
-    # The next pod of a node comes when the last one is gone, unless there may be two.
+    # A node's next pod is created once the last one is gone, unless the node may have two.
     ending = set() if surge else {_target_node(pod) for pod in pods} - on_node.keys()
     create = _new_daemons(daemon_set, names - on_node.keys() - ending, context)
-    kept = {node.name for node in daemon_nodes.for_existing_pods(nodes)}
-    misplaced = tuple(pod for node, daemons in sorted(on_node.items()) if node not in kept for pod in daemons)
+    allowed_nodes = {node.name for node in daemon_nodes.for_existing_pods(nodes)}
+    misplaced = tuple(pod for node, daemons in sorted(on_node.items()) if node not in allowed_nodes for pod in daemons)
     if create or misplaced:
         return Sync(create, misplaced)
     if mapping_at(daemon_set, "spec", "updateStrategy").get("type") == "OnDelete":
@@ -175,14 +182,14 @@ def sync_daemon_set(
         for node, daemons in sorted(on_node.items())
     ]
     if surge:
-        return _surged(daemon_set, daemons_by_node, surge, context)
-    most = max(_scaled(update.get("maxUnavailable", 1), len(names), up=True), 1)
-    return _replaced(daemons_by_node, most - len(ending))
+        return _surge_daemons(daemon_set, daemons_by_node, surge, context)
+    unavailable_max = max(_resolve(update.get("maxUnavailable", 1), len(names), up=True), 1)
+    return _replace_daemons(daemons_by_node, unavailable_max - len(ending))
 
 
 @dataclass(frozen=True, slots=True)
 class _NodeDaemons:
-    """The pods of a DaemonSet on a node: of an older revision of the template, and of the newest."""
+    """The pods of a DaemonSet on a node: one of an older revision of the template, and one of the newest."""
 
     node: str
     old: Pod | None
@@ -196,30 +203,30 @@ def _new_daemons(daemon_set: Manifest, nodes: Collection[str], context: SyncCont
     )
 
 
-def _replaced(daemons: Sequence[_NodeDaemons], most: int) -> Sync:
-    """Old pods go before new ones come: unready ones at once, ready ones as far as no more than `most` are unready."""
+def _replace_daemons(daemons: Sequence[_NodeDaemons], unavailable_max: int) -> Sync:
+    """Delete old pods before new ones are created: all unready ones, and ready ones within `unavailable_max`."""
     old = [daemon.old for daemon in daemons if daemon.old is not None]
     unready_old = [pod for pod in old if not is_ready(pod)]
     unready_new = sum(daemon.new is not None and not is_ready(daemon.new) for daemon in daemons)
-    room = max(most - unready_new - len(unready_old), 0)
+    room = max(unavailable_max - unready_new - len(unready_old), 0)
     return Sync(delete=(*unready_old, *[pod for pod in old if is_ready(pod)][:room]))
 
 
-def _surged(daemon_set: Manifest, daemons: Sequence[_NodeDaemons], surge: int, context: SyncContext) -> Sync:
-    """New pods come before old ones go: beside unready old ones at once, beside ready ones `surge` at a time."""
-    both = [daemon for daemon in daemons if daemon.old is not None and daemon.new is not None]
+def _surge_daemons(daemon_set: Manifest, daemons: Sequence[_NodeDaemons], surge: int, context: SyncContext) -> Sync:
+    """Create new pods before old ones are deleted: beside all unready old ones, and beside `surge` ready ones."""
+    pairs = [daemon for daemon in daemons if daemon.old is not None and daemon.new is not None]
     delete = tuple(
-        daemon.old for daemon in both if daemon.old is not None and daemon.new is not None and is_ready(daemon.new)
+        daemon.old for daemon in pairs if daemon.old is not None and daemon.new is not None and is_ready(daemon.new)
     )
-    room = max(surge - (len(both) - len(delete)), 0)
+    room = max(surge - (len(pairs) - len(delete)), 0)
     old_only = [daemon for daemon in daemons if daemon.old is not None and daemon.new is None]
     urgent = [daemon.node for daemon in old_only if daemon.old is not None and not is_ready(daemon.old)]
-    others = [daemon.node for daemon in old_only if daemon.node not in urgent]
-    return Sync(_new_daemons(daemon_set, {*urgent, *others[:room]}, context), delete)
+    waiting = [daemon.node for daemon in old_only if daemon.node not in urgent]
+    return Sync(_new_daemons(daemon_set, {*urgent, *waiting[:room]}, context), delete)
 
 
 def sync_job(job: Manifest, pods: Sequence[Pod], context: SyncContext) -> Sync:
-    """One sync of a Job whose pods do not end by themselves. Those that are being deleted count as failed."""
+    """Sync a Job whose pods do not end by themselves. Pods that are being deleted count as failed."""
     active = [pod for pod in pods if not pod.is_terminating]
     spec = mapping_at(job, "spec")
     if any(
@@ -229,29 +236,34 @@ def sync_job(job: Manifest, pods: Sequence[Pod], context: SyncContext) -> Sync:
         return Sync()
     if spec.get("suspend") is True:
         return Sync(delete=tuple(active))
-    succeeded = count_at(job, "status", "succeeded", default=0)
-    wanted = min(count_at(spec, "parallelism", default=1), REPLICAS_MAX)
+    success_count = count_at(job, "status", "succeeded", default=0)
+    pod_count = min(count_at(spec, "parallelism", default=1), REPLICAS_MAX)
     is_indexed = spec.get("completionMode") == "Indexed"
     completions = spec.get("completions")
     if isinstance(completions, int):
-        wanted = max(min(wanted, completions - succeeded), 0)
-    elif succeeded:
-        wanted = len(active)
-    if len(active) > wanted:
-        return Sync(delete=tuple(youngest_victims(active, len(active) - wanted, context.restarts)))
+        pod_count = max(min(pod_count, completions - success_count), 0)
+    elif success_count:
+        pod_count = len(active)
+    if len(active) > pod_count:
+        return Sync(delete=tuple(youngest_victims(active, len(active) - pod_count, context.restarts)))
     if len(active) < len(pods):
-        # After a failure nothing is created until a backoff has ended, which pods that end are taken not to outlast.
+        # After a failure no pod is created until the backoff ends. Terminating pods are assumed to be gone by then.
         return Sync()
     name = _name(job)
     if not is_indexed:
-        new = range(wanted - len(active))
+        new = range(pod_count - len(active))
         return Sync(tuple(job_pod(job, _pod_name(name, context, number)) for number in new))
-    taken = {pod.metadata.annotations.get(COMPLETION_INDEX) for pod in active}
-    done = _indexes(str(mapping_at(job, "status").get("completedIndexes") or ""))
-    free = [index for index in range(completions or 0) if str(index) not in taken and index not in done]
+    active_indexes = {pod.metadata.annotations.get(COMPLETION_INDEX) for pod in active}
+    completed_indexes = _indexes(str(mapping_at(job, "status").get("completedIndexes") or ""))
+    free = [
+        index
+        for index in range(completions or 0)
+        if str(index) not in active_indexes and index not in completed_indexes
+    ]
     return Sync(
         tuple(
-            job_pod(job, _pod_name(f"{name}-{index}", context, index), index) for index in free[: wanted - len(active)]
+            job_pod(job, _pod_name(f"{name}-{index}", context, index), index)
+            for index in free[: pod_count - len(active)]
         )
     )
 
@@ -261,79 +273,81 @@ def sync_job(job: Manifest, pods: Sequence[Pod], context: SyncContext) -> Sync:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaSetState:
-    """A ReplicaSet of a Deployment, and how many of its pods are ready."""
+    """A ReplicaSet of a Deployment, and the number of its ready pods."""
 
     manifest: Manifest
     ready: int
 
     @property
     def replicas(self) -> int:
-        """How many pods it is to have."""
+        """The number of pods in its spec."""
         return desired_replicas(self.manifest)
 
 
 def sync_deployment(
     deployment: Manifest, new: ReplicaSetState, old: Sequence[ReplicaSetState], pod_count: int
 ) -> dict[str, int]:
-    """The new numbers of replicas of its ReplicaSets, by name; empty if nothing is to do.
+    """Return the new numbers of replicas of its ReplicaSets, by name; empty if none changes.
 
     Args:
         old: the ReplicaSets of older templates, the oldest first.
-        pod_count: how many pods the old ones still have.
+        pod_count: the number of pods that the old ones still have.
     """
-    wanted = desired_replicas(deployment)
+    replicas = desired_replicas(deployment)
     strategy = mapping_at(deployment, "spec", "strategy")
     active = [state for state in old if state.replicas]
     if not active:
         # Recreate waits until the old pods are gone.
         waits = strategy.get("type") == "Recreate" and pod_count
-        return {} if new.replicas == wanted or waits else {_name(new.manifest): wanted}
+        return {} if new.replicas == replicas or waits else {_name(new.manifest): replicas}
     if strategy.get("type") == "Recreate":
         return {_name(state.manifest): 0 for state in active}
-    surge, unavailable = _fenceposts(strategy, wanted)
+    surge, unavailable = _fenceposts(strategy, replicas)
     total = new.replicas + sum(state.replicas for state in active)
-    if new.replicas > wanted:
-        return {_name(new.manifest): wanted}
-    if total < wanted + surge and new.replicas < wanted:
-        return {_name(new.manifest): min(new.replicas + wanted + surge - total, wanted)}
-    return _scaled_down(new, active, total, wanted - unavailable)
+    if new.replicas > replicas:
+        return {_name(new.manifest): replicas}
+    if total < replicas + surge and new.replicas < replicas:
+        return {_name(new.manifest): min(new.replicas + replicas + surge - total, replicas)}
+    return _scale_down(new, active, total, replicas - unavailable)
 
 
-def scale_in_proportion(deployment: Manifest, before: Manifest, replica_sets: Sequence[Manifest]) -> dict[str, int]:
-    """The new numbers of replicas of a Deployment's ReplicaSets after it was scaled, by name.
+def scale_in_proportion(
+    deployment: Manifest, old_deployment: Manifest, replica_sets: Sequence[Manifest]
+) -> dict[str, int]:
+    """Return the new numbers of replicas of a Deployment's ReplicaSets after it was scaled, by name.
 
-    A single one gets all. Amid a rolling update each keeps its share, and the largest gets what rounding leaves.
+    A single one gets all. Amid a rolling update each keeps its share, and the largest gets the remainder of rounding.
 
     Args:
-        before: the Deployment as it was.
+        old_deployment: the Deployment before it was scaled.
         replica_sets: those with replicas, the oldest first.
     """
-    wanted = desired_replicas(deployment)
+    replicas = desired_replicas(deployment)
     if len(replica_sets) == 1:
-        return {_name(replica_sets[0]): wanted}
+        return {_name(replica_sets[0]): replicas}
     strategy = mapping_at(deployment, "spec", "strategy")
     if strategy.get("type") == "Recreate":
         return {}
-    most = wanted + _fenceposts(strategy, wanted)[0] if wanted else 0
-    most_before = desired_replicas(before) + _fenceposts(strategy, desired_replicas(before))[0]
-    more = most - sum(map(desired_replicas, replica_sets))
+    pods_max = replicas + _fenceposts(strategy, replicas)[0] if replicas else 0
+    most_before = desired_replicas(old_deployment) + _fenceposts(strategy, desired_replicas(old_deployment))[0]
+    additional = pods_max - sum(map(desired_replicas, replica_sets))
     # The largest first; of equal ones the newest gets pods first, and the oldest loses them first.
-    by_age = list(reversed(replica_sets)) if more > 0 else list(replica_sets)
+    by_age = list(reversed(replica_sets)) if additional > 0 else list(replica_sets)
     largest_first = sorted(by_age, key=desired_replicas, reverse=True)
-    sizes, added = {}, 0
+    sizes, total = {}, 0
     for replica_set in largest_first:
         size = desired_replicas(replica_set)
-        share = math.floor(size * most / max(most_before, 1) + 0.5) - size if wanted else -size
-        change = min(share, more - added) if more > 0 else max(share, more - added)
+        share = math.floor(size * pods_max / max(most_before, 1) + 0.5) - size if replicas else -size
+        change = min(share, additional - total) if additional > 0 else max(share, additional - total)
         sizes[_name(replica_set)] = size + change
-        added += change
+        total += change
     largest = _name(largest_first[0])
-    sizes[largest] = max(sizes[largest] + more - added, 0)
+    sizes[largest] = max(sizes[largest] + additional - total, 0)
     return sizes
 
 
-def _scaled_down(new: ReplicaSetState, old: Sequence[ReplicaSetState], total: int, least_ready: int) -> dict[str, int]:
-    """First the unready pods of old ReplicaSets go, then the ready ones that may."""
+def _scale_down(new: ReplicaSetState, old: Sequence[ReplicaSetState], total: int, least_ready: int) -> dict[str, int]:
+    """Scale old ReplicaSets down: first by their unready pods, then by the ready ones that may be unavailable."""
     room = total - least_ready - (new.replicas - new.ready)
     if room <= 0:
         return {}
@@ -345,9 +359,9 @@ def _scaled_down(new: ReplicaSetState, old: Sequence[ReplicaSetState], total: in
     spare = new.ready + sum(state.ready for state in old) - least_ready
     for state in old:
         name = _name(state.manifest)
-        gone = max(min(replicas[name], spare), 0)
-        replicas[name] -= gone
-        spare -= gone
+        reduction = max(min(replicas[name], spare), 0)
+        replicas[name] -= reduction
+        spare -= reduction
     return {name: count for name, count in replicas.items() if count != _replicas_of(old, name)}
 
 
@@ -355,16 +369,16 @@ def _replicas_of(states: Sequence[ReplicaSetState], name: str) -> int:
     return next(state.replicas for state in states if _name(state.manifest) == name)
 
 
-def _fenceposts(strategy: Mapping[str, Any], wanted: int) -> tuple[int, int]:
-    """How many pods more than wanted there may be, and how many fewer may be ready."""
+def _fenceposts(strategy: Mapping[str, Any], replicas: int) -> tuple[int, int]:
+    """Return how many additional pods may exist, and how many pods may be unavailable."""
     update = mapping_at(strategy, "rollingUpdate")
-    surge = _scaled(update.get("maxSurge", "25%"), wanted, up=True)
-    unavailable = min(_scaled(update.get("maxUnavailable", "25%"), wanted, up=False), wanted)
+    surge = _resolve(update.get("maxSurge", "25%"), replicas, up=True)
+    unavailable = min(_resolve(update.get("maxUnavailable", "25%"), replicas, up=False), replicas)
     return surge, unavailable if surge or unavailable else 1
 
 
-def _scaled(amount: Any, total: int, *, up: bool) -> int:
-    """A number, or a percentage of the total."""
+def _resolve(amount: Any, total: int, *, up: bool) -> int:
+    """Resolve a number, or a percentage of the total."""
     if isinstance(amount, str) and amount.endswith("%") and amount[:-1].isdecimal():
         share = int(amount[:-1]) * total / 100
         return math.ceil(share) if up else math.floor(share)
@@ -388,12 +402,12 @@ def _ordinal(pod: Pod) -> int | None:
 
 
 def _target_node(pod: Pod) -> str:
-    """The node that a daemon is on or is meant for."""
+    """Return the node on which a daemon is, or to which its affinity restricts it."""
     if pod.node_name:
         return pod.node_name
     affinity = pod.spec.affinity
-    required = affinity.node_affinity.required if affinity is not None and affinity.node_affinity is not None else None
-    for term in required.node_selector_terms if required is not None else ():
+    selector = affinity.node_affinity.required if affinity is not None and affinity.node_affinity is not None else None
+    for term in selector.node_selector_terms if selector is not None else ():
         for field in term.match_fields:
             if field.key == "metadata.name" and field.values:
                 return field.values[0]
@@ -401,7 +415,7 @@ def _target_node(pod: Pod) -> str:
 
 
 def _indexes(text: str) -> set[int]:
-    """The indexes in a text such as `1,3-5,7`."""
+    """Parse the indexes in a text such as `1,3-5,7`."""
     indexes: set[int] = set()
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
@@ -411,5 +425,5 @@ def _indexes(text: str) -> set[int]:
 
 
 def workload_key(workload: Manifest) -> tuple[str, str]:
-    """Kind and key, by which a workload is known here."""
+    """Return the kind and key of the workload."""
     return str(workload.get("kind")), key_of(workload)

@@ -1,9 +1,9 @@
-"""The controller manager of a question: knows the workloads and their pods, and what their controllers do next.
+"""The controller manager of a question: it decides what the controllers of all workloads do next.
 
 The caller reports every change of a pod and asks for the next syncs of the workloads concerned. The manager never
 changes the cluster: the caller creates and deletes the pods.
 
-A workload of which only pods are known is made up from them, so that a dump without workloads can be asked, too.
+A workload of which only pods are known is derived from them, so that questions about dumps without workloads work, too.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _KEEPING_REVISIONS: Final = ("StatefulSet", "DaemonSet")
 
 @dataclass(frozen=True, slots=True)
 class WorkloadSync:
-    """What the controller of a workload does next."""
+    """The next sync of a workload's controller."""
 
     kind: str
     key: str
@@ -71,9 +71,9 @@ class ControllerManager:
     """The controllers of all workloads of a cluster.
 
     Args:
-        objects: changed as workloads are applied, scaled and removed.
-        nodes: the nodes as they are whenever it is called.
-        claim_of: the claim to storage with that key; None if it does not exist.
+        objects: the workloads, which `apply`, `scale` and `remove` change.
+        nodes: returns the present nodes.
+        claim_of: returns the claim to storage with that key; None if it does not exist.
 
     Attributes:
         new_replica_sets: ReplicaSets created for Deployments; the caller adds them to the cluster and takes them out.
@@ -98,14 +98,14 @@ class ControllerManager:
         self._former: dict[str, Manifest] = {}
         """By key of a StatefulSet: its template before a rollout, which pods below the partition get again."""
         self._made_up: set[WorkloadId] = set()
-        """The workloads that are known by their pods only."""
+        """The workloads of which only pods are known."""
         self._removed: set[WorkloadId] = set()
         self._scaled_from: dict[str, Manifest] = {}
-        """By key of a Deployment that was scaled: the Deployment before."""
+        """The earlier state of each Deployment that was scaled, by its key."""
         self._changed: set[str] = set()
         """The keys of Deployments whose template was changed here."""
         self._current: dict[str, str] = {}
-        """By key of a Deployment: the key of the ReplicaSet of its template."""
+        """The key of the ReplicaSet of each Deployment's template, by the Deployment's key."""
         self._serial = 0
         for pod in pods:
             self._index(pod)
@@ -114,7 +114,7 @@ class ControllerManager:
     # ------------------------------------------------------------ changes
 
     def on_pod(self, pod: Pod) -> None:
-        """A pod was created or placed, or is being deleted."""
+        """Note that a pod was created or placed, or is being deleted."""
         owner = owner_id(pod)
         if owner is not None and pod.is_terminating and not self.is_replaced_alike(pod):
             self._ensure(*owner)
@@ -122,7 +122,7 @@ class ControllerManager:
         self._touch_owner(pod)
 
     def on_pod_gone(self, pod: Pod) -> None:
-        """A pod was deleted."""
+        """Note that a pod was deleted."""
         owner = owner_id(pod)
         if owner is not None and owner[0] == "Job" and self._is_complete(owner):
             # A Job counts the pod as failed, and replaces it after a backoff.
@@ -135,38 +135,38 @@ class ControllerManager:
             self._pods.get(owner, {}).pop(pod.key, None)
 
     def end_backoffs(self) -> bool:
-        """Let Jobs replace pods that were deleted; returns whether there are any."""
+        """Let Jobs replace deleted pods, and return whether any Job does."""
         late, self._late = self._late, {}
         self._dirty.update(late)
         return bool(late)
 
     def touch(self, kind: str, key: str) -> None:
-        """Something has changed that may help a workload."""
+        """Note a change after which the workload may create more pods."""
         self._dirty[kind, key] = None
 
     def on_nodes(self) -> None:
-        """A node was added, changed or removed."""
+        """Note that a node was added, changed or removed."""
         for key in self._objects.of_kind("DaemonSet"):
             self._dirty["DaemonSet", key] = None
 
     def apply(self, manifest: Manifest) -> None:
-        """A workload, or another object that derivation reads, was applied."""
+        """Apply a workload, or another object that derivation reads."""
         kind, key = str(manifest.get("kind")), key_of(manifest)
         if kind not in KINDS:
             self._objects.put(manifest)
             return
         self._removed.discard((kind, key))
         self._ensure(kind, key)
-        before = self._objects.get(kind, key)
-        after = manifest if before is None else apply_manifest(before, manifest)
-        if before is not None and mapping_at(manifest, "spec").get("replicas") is None:
-            after = {**after, "spec": {**mapping_at(after, "spec"), **only(mapping_at(before, "spec"), "replicas")}}
-        self._objects.put(after)
+        old = self._objects.get(kind, key)
+        new = manifest if old is None else apply_manifest(old, manifest)
+        if old is not None and mapping_at(manifest, "spec").get("replicas") is None:
+            new = {**new, "spec": {**mapping_at(new, "spec"), **only(mapping_at(old, "spec"), "replicas")}}
+        self._objects.put(new)
         self._dirty[kind, key] = None
-        if kind == "Deployment" and before is not None:
-            self._note_scaling(key, before, after)
-        templates = [mapping_at(workload, "spec", "template") for workload in (before, after)]
-        if before is None or is_same(*templates):
+        if kind == "Deployment" and old is not None:
+            self._note_scaling(key, old, new)
+        templates = [mapping_at(workload, "spec", "template") for workload in (old, new)]
+        if old is None or is_same(*templates):
             return
         if kind == "Deployment":
             self._current.pop(key, None)
@@ -178,7 +178,7 @@ class ControllerManager:
             self._outdated.update(pods)
 
     def scale(self, kind: str, key: str, count: int) -> bool:
-        """A workload was scaled; returns whether it and its controller are known."""
+        """Scale a workload, and return whether it and its controller are known."""
         self._ensure(kind, key)
         workload = self._objects.get(kind, key) if kind in KINDS else None
         if workload is None:
@@ -191,13 +191,13 @@ class ControllerManager:
             self._note_scaling(key, workload, scaled)
         return True
 
-    def _note_scaling(self, key: str, before: Manifest, after: Manifest) -> None:
-        """Remember the size of a Deployment before it was scaled: its ReplicaSets are scaled in proportion."""
-        if desired_replicas(before) != desired_replicas(after):
-            self._scaled_from.setdefault(key, before)
+    def _note_scaling(self, key: str, old: Manifest, new: Manifest) -> None:
+        """Remember a Deployment before it is scaled, because its ReplicaSets are scaled in proportion."""
+        if desired_replicas(old) != desired_replicas(new):
+            self._scaled_from.setdefault(key, old)
 
     def remove(self, kind: str, key: str) -> list[Pod] | None:
-        """A workload was removed; returns the pods that go with it, None if it is not known."""
+        """Remove a workload, and return its pods, which are to be deleted; None if the workload is not known."""
         self._ensure(kind, key)
         if self._objects.get(kind, key) is None:
             return None
@@ -214,13 +214,13 @@ class ControllerManager:
     # ------------------------------------------------------------ questions
 
     def workloads(self) -> list[str]:
-        """All workloads that are known by themselves or by their pods, as NAMESPACE/KIND/NAME."""
+        """Return all workloads that exist or have pods, as NAMESPACE/KIND/NAME."""
         workloads = {(kind, key) for kind in KINDS for key in self._objects.of_kind(kind)}
         workloads |= {above for owner, pods in self._pods.items() for above in self._owners(owner, pods) if pods}
         return sorted(f"{key.partition('/')[0]}/{kind}/{key.partition('/')[2]}" for kind, key in workloads)
 
     def expected_pods(self, pods: Sequence[Pod]) -> int | None:
-        """How many pods the controllers of these pods want together; None if one of them cannot be scaled.
+        """Return the total replicas of these pods' controllers; None if one of them cannot be scaled.
 
         Pods without a controller do not count.
         """
@@ -235,14 +235,14 @@ class ControllerManager:
         )
 
     def _scaled_owner(self, owner: WorkloadId) -> WorkloadId:
-        """The Deployment of a ReplicaSet, if it is known; other workloads as they are."""
+        """Return the Deployment of a ReplicaSet, if it is known; return other workloads unchanged."""
         replica_set = self._objects.get(*owner) if owner[0] == "ReplicaSet" else None
         deployment = controller_of(replica_set) if replica_set is not None else None
         above = "Deployment", f"{owner[1].partition('/')[0]}/{deployment}"
         return owner if deployment is None or self._objects.get(*above) is None else above
 
     def is_replaced_alike(self, pod: Pod) -> bool:
-        """Whether the pod is replaced by one like it once it is deleted: its workload is not known, or is made up."""
+        """Return whether a copy replaces the pod once it is deleted, because its workload is not known exactly."""
         owner = owner_id(pod)
         if owner is None or owner[0] in _KEEPING_REVISIONS:
             return False
@@ -251,26 +251,26 @@ class ControllerManager:
     # ------------------------------------------------------------ work
 
     def sync(self) -> list[WorkloadSync]:
-        """One sync of each workload that has changed since the last call, in the order of the changes."""
+        """Sync each workload that has changed since the last call, in the order of the changes."""
         dirty, self._dirty = list(self._dirty), {}
         return [WorkloadSync(kind, key, sync) for kind, key in dirty if (sync := self._sync(kind, key)) != Sync()]
 
     @property
     def has_work(self) -> bool:
-        """Whether a workload has changed since the last sync."""
+        """True if a workload has changed since the last sync."""
         return bool(self._dirty)
 
     def _sync(self, kind: str, key: str) -> Sync:
         workload = self._objects.get(kind, key)
         if workload is None:
             return Sync()
-        adopted = self._adopted(workload, key)
-        if adopted:
+        adoptions = self._adoptable_pods(workload, key)
+        if adoptions:
             if kind in _KEEPING_REVISIONS:
                 # They carry no label of the workload's revision.
-                self._outdated.update(pod.key for pod in adopted)
+                self._outdated.update(pod.key for pod in adoptions)
             self._dirty[kind, key] = None
-            return Sync(adopt=adopted)
+            return Sync(adopt=adoptions)
         self._serial += 1
         pods = list(self._pods.get((kind, key), {}).values())
         context = SyncContext(self._now_s(), self._objects.restarts_of, self._serial)
@@ -278,7 +278,7 @@ class ControllerManager:
             self._sync_deployment(workload, key)
             return Sync()
         if kind in ("ReplicaSet", "ReplicationController"):
-            return sync_replica_set(workload, pods, self._related(workload), context)
+            return sync_replica_set(workload, pods, self._sibling_pods(workload), context)
         if kind == "StatefulSet":
             return self._sync_stateful_set(workload, key, pods)
         if kind == "Job":
@@ -291,8 +291,8 @@ class ControllerManager:
         except ValueError:
             return 0.0
 
-    def _related(self, replica_set: Manifest) -> list[Pod]:
-        """The pods of all ReplicaSets of the same Deployment."""
+    def _sibling_pods(self, replica_set: Manifest) -> list[Pod]:
+        """Return the pods of all ReplicaSets of the same Deployment."""
         deployment = controller_of(replica_set)
         if deployment is None:
             return []
@@ -322,18 +322,20 @@ class ControllerManager:
     # ------------------------------------------------------------ Deployments
 
     def _sync_deployment(self, deployment: Manifest, key: str) -> None:
-        before = self._scaled_from.pop(key, None)
-        active = [owned for owned in self._replica_sets(key) if desired_replicas(owned)]
-        if before is not None and active:
-            # Scaling comes first, and a rollout goes on from there.
+        old_deployment = self._scaled_from.pop(key, None)
+        active = [replica_set for replica_set in self._replica_sets(key) if desired_replicas(replica_set)]
+        if old_deployment is not None and active:
+            # Upstream scales first, and continues the rollout in a later sync.
             self._dirty["Deployment", key] = None
-            for name, replicas in scale_in_proportion(deployment, before, active).items():
+            for name, replicas in scale_in_proportion(deployment, old_deployment, active).items():
                 self.scale("ReplicaSet", f"{namespace_of(deployment)}/{name}", replicas)
             return
         current = self._current_replica_set(deployment, key)
         states = [
-            ReplicaSetState(owned, sum(map(is_ready, self._pods.get(("ReplicaSet", key_of(owned)), {}).values())))
-            for owned in self._replica_sets(key)
+            ReplicaSetState(
+                replica_set, sum(map(is_ready, self._pods.get(("ReplicaSet", key_of(replica_set)), {}).values()))
+            )
+            for replica_set in self._replica_sets(key)
         ]
         (new,) = [state for state in states if key_of(state.manifest) == current]
         old = [state for state in states if state is not new]
@@ -343,20 +345,20 @@ class ControllerManager:
             self._dirty["Deployment", key] = None
 
     def _current_replica_set(self, deployment: Manifest, key: str) -> str:
-        """The key of the ReplicaSet of the Deployment's template, which is made if it does not exist."""
+        """Return the key of the ReplicaSet of the Deployment's template, which is created if it does not exist."""
         if key in self._current:
             return self._current[key]
         template = mapping_at(deployment, "spec", "template")
-        owned = self._replica_sets(key)
-        same = [
+        replica_sets = self._replica_sets(key)
+        equals = [
             candidate
-            for candidate in owned
+            for candidate in replica_sets
             if is_same(without_hash(mapping_at(candidate, "spec", "template")), template)
         ]
-        if not same and key not in self._changed:
-            same = owned  # the same but for defaults that this dump lacks
-        if same:
-            replica_set = same[-1]
+        if not equals and key not in self._changed:
+            equals = replica_sets  # the same but for defaults that this dump lacks
+        if equals:
+            replica_set = equals[-1]
         else:
             replica_set = replica_set_of(deployment)
             self._objects.put(replica_set)
@@ -365,14 +367,14 @@ class ControllerManager:
         return self._current[key]
 
     def _replica_sets(self, key: str) -> list[Manifest]:
-        """The ReplicaSets of a Deployment, the oldest revision first."""
+        """Return the ReplicaSets of a Deployment, the oldest revision first."""
         namespace, _, name = key.partition("/")
-        owned = [
+        replica_sets = [
             candidate
             for candidate in self._objects.in_namespace("ReplicaSet", namespace)
             if controller_of(candidate) == name
         ]
-        return sorted(owned, key=revision_of)
+        return sorted(replica_sets, key=revision_of)
 
     # ------------------------------------------------------------ pods and their owners
 
@@ -384,8 +386,8 @@ class ControllerManager:
             self._orphans.pop(pod.key, None)
             self._pods.setdefault(owner, {})[pod.key] = pod
 
-    def _adopted(self, workload: Manifest, key: str) -> tuple[Pod, ...]:
-        """The pods without a controller that the workload selects, as they are once it controls them."""
+    def _adoptable_pods(self, workload: Manifest, key: str) -> tuple[Pod, ...]:
+        """Return the pods without a controller that the workload selects, with a reference to it."""
         kind, namespace = str(workload.get("kind")), key.partition("/")[0]
         if kind not in _ADOPTING or not self._orphans:
             return ()
@@ -411,12 +413,12 @@ class ControllerManager:
         if owner[0] == "ReplicaSet" and (replica_set := self._objects.get(*owner)) is not None:
             deployment = controller_of(replica_set)
             key = f"{pod.metadata.namespace}/{deployment}"
-            # A Deployment that nothing has changed has nothing to do, and its template may not be known exactly.
+            # An unchanged Deployment needs no sync, and its template may not be known exactly.
             if deployment is not None and key in self._current:
                 self._dirty["Deployment", key] = None
 
     def _owners(self, owner: WorkloadId, pods: Mapping[str, Pod]) -> list[WorkloadId]:
-        """What controls these pods, and what controls that: by its name if nothing else says it."""
+        """Return the pods' controller and that controller's own, which may be derived from the name."""
         kind, key = owner
         workload = self._objects.get(kind, key)
         namespace = key.partition("/")[0]
@@ -429,7 +431,7 @@ class ControllerManager:
         return [owner]
 
     def _ensure(self, kind: str, key: str) -> None:
-        """Make up a workload of which only pods are known."""
+        """Derive a workload of which only pods are known."""
         # A DaemonSet's pods do not say on which other nodes it runs.
         if kind not in KINDS or kind == "DaemonSet" or (kind, key) in self._removed:
             return
@@ -467,7 +469,7 @@ class ControllerManager:
         )
 
     def _pods_below(self, key: str) -> list[Pod]:
-        """The pods of a Deployment's ReplicaSets, which are made up if they are not known."""
+        """Return the pods of a Deployment's ReplicaSets, which are derived if they are not known."""
         owners = [
             owner for owner, pods in self._pods.items() if pods and ("Deployment", key) in self._owners(owner, pods)
         ]
@@ -477,11 +479,11 @@ class ControllerManager:
         return [pod for owner in replica_sets for pod in _active(self._pods[owner])]
 
     def _is_complete(self, workload: WorkloadId) -> bool:
-        """Whether the workload is known with its template."""
+        """Return whether the workload is known with its template."""
         return bool(mapping_at(self._objects.get(*workload), "spec", "template", "spec"))
 
     def _claim_templates(self, pod: Pod) -> list[dict[str, Any]]:
-        """The claim templates of a StatefulSet, from the claims of one of its pods."""
+        """Derive the claim templates of a StatefulSet from the claims of one of its pods."""
         templates = []
         for volume in pod.spec.volumes:
             use = volume.persistent_volume_claim
@@ -496,5 +498,5 @@ class ControllerManager:
 
 
 def _active(pods: Mapping[str, Pod]) -> list[Pod]:
-    """The pods that are not being deleted."""
+    """Return the pods that are not being deleted."""
     return [pod for pod in pods.values() if not pod.is_terminating]

@@ -34,15 +34,15 @@ def invalid_fields(original: Mapping[str, Any], spec: Mapping[str, Any], labels:
 
 
 def _pod_level(spec: Mapping[str, Any]) -> Iterator[str]:
-    """The amounts of the pod as a whole: requests are within limits, and both cover those of the containers."""
+    """Yield errors where the pod's requests exceed its limits, or the containers' amounts exceed the pod's."""
     path, resources = "spec.resources", mapping_at(spec, "resources")
     requests, limits = mapping_at(resources, "requests"), mapping_at(resources, "limits")
     containers = items_at(spec, "containers")
     try:
         for resource, request in requests.items():
             if resource in limits and parse(request) > parse(limits[resource]):
-                most = f"must be less than or equal to {resource} limit of {canonical_text(limits[resource])}"
-                yield f'{path}.requests: Invalid value: "{canonical_text(request)}": {most}'
+                rule = f"must be less than or equal to {resource} limit of {canonical_text(limits[resource])}"
+                yield f'{path}.requests: Invalid value: "{canonical_text(request)}": {rule}'
         content = {"containers": containers, "initContainers": items_at(spec, "initContainers")}
         for resource, total in container_requests(msgspec.convert(content, PodSpec)).items() if requests else ():
             if resource in requests and total > parse(requests[resource]):
@@ -54,9 +54,9 @@ def _pod_level(spec: Mapping[str, Any]) -> Iterator[str]:
         for index, container in enumerate(containers):
             for resource, limit in mapping_at(container, "resources", "limits").items():
                 if resource in limits and parse(limit) > parse(limits[resource]):
-                    most = f"must be less than or equal to pod limits of {canonical_text(limits[resource])}"
+                    rule = f"must be less than or equal to pod limits of {canonical_text(limits[resource])}"
                     where = f"{path}.containers[{index}][{resource}].limits"
-                    yield f'{where}: Invalid value: "{canonical_text(limit)}": {most}'
+                    yield f'{where}: Invalid value: "{canonical_text(limit)}": {rule}'
     except (QuantityError, FieldError, msgspec.ValidationError):
         # What cannot be read is reported with its field when the pod is.
         return

@@ -14,7 +14,7 @@ _GENERATION: Final = "deprecated.daemonset.template.generation"
 
 
 def is_of_older_template(pod: Pod, workload: Manifest) -> bool:
-    """Whether labels say that the pod was created from an older template than its StatefulSet or DaemonSet has."""
+    """Return whether the pod's labels name an older revision than that of its StatefulSet or DaemonSet."""
     if workload.get("kind") == "StatefulSet":
         own, newest = pod.metadata.labels.get(REVISION), mapping_at(workload, "status").get("updateRevision")
     else:
@@ -24,20 +24,22 @@ def is_of_older_template(pod: Pod, workload: Manifest) -> bool:
 
 
 def named_template(kind: str, pod: Pod, objects: ControlObjects) -> dict[str, Any]:
-    """A pod template that makes pods like this one: with the name of its PriorityClass, which decides."""
+    """Derive a pod template from a pod, with the name of its PriorityClass instead of the priority."""
     template = template_from(kind, pod)
     priority = template["spec"].pop("priority", None)
     classes = objects.of_kind("PriorityClass")
-    named = next((name for name, priority_class in classes.items() if priority_class.get("value") == priority), None)
-    if named is not None:
-        template["spec"]["priorityClassName"] = named
+    class_name = next(
+        (name for name, priority_class in classes.items() if priority_class.get("value") == priority), None
+    )
+    if class_name is not None:
+        template["spec"]["priorityClassName"] = class_name
     elif priority is not None and not classes:
         template["spec"]["priority"] = priority
     return template
 
 
 def refused_workloads(objects: ControlObjects) -> list[WorkloadId]:
-    """The workloads whose controllers say that the API server refuses their pods."""
+    """Return the workloads whose conditions say that the API server refuses their pods."""
     return [
         (kind, key)
         for kind in ("ReplicaSet", "ReplicationController")

@@ -98,7 +98,7 @@ def templates_in(manifest: Manifest) -> list[PodTemplate]:
 
 
 def has_template(manifest: Manifest) -> bool:
-    """Whether the object is of a kind that has pod templates, and no pod itself."""
+    """Return whether the object is a workload with pod templates, not a pod."""
     return (group_of(manifest), str(manifest.get("kind"))) in _PLACES
 
 

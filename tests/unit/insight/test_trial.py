@@ -53,7 +53,7 @@ def _count(trial):
 
 
 def _refusals(trial):
-    return [each.reason for each in trial.refused.values()]
+    return [each.reason for each in trial.refusals.values()]
 
 
 # ---------------------------------------------------------------- StatefulSets and claims
@@ -150,7 +150,7 @@ def test_a_bare_pod_is_evicted_for_good():
     trial = _after([node("n1"), node("n2"), _pod("bare", node="n1"), _web("web-a", node="n1")], Drain("n1"))
     assert "bare" not in _nodes_of_pods(trial)
     assert list(_nodes_of_pods(trial).values()) == ["n2"]
-    assert list(trial.replaced.values()) == ["default/web-a"]
+    assert list(trial.predecessors.values()) == ["default/web-a"]
 
 
 def test_budgets_let_pods_go_one_after_the_other_as_replacements_become_ready():
@@ -158,14 +158,14 @@ def test_budgets_let_pods_go_one_after_the_other_as_replacements_become_ready():
     objects = [node("n1"), node("n2"), *pods, workload("ReplicaSet", replicas=3)]
     trial = _after([*objects, budget({"app": "web"}, minAvailable=2)], Drain("n1"))
     assert list(_nodes_of_pods(trial).values()) == ["n2", "n2", "n2"]
-    assert not trial.blocked
+    assert not trial.blocks
 
 
 def test_a_drain_says_which_budgets_block_it():
     pods = [_web(f"web-{number}", node="n1", status=ready()) for number in range(2)]
     objects = [node("n1"), node("n2", "1"), *pods, workload("ReplicaSet", replicas=2)]
     trial = _after([*objects, budget({"app": "web"}, minAvailable=2)], Drain("n1"))
-    assert [(entry.pod, entry.budgets) for entry in trial.blocked] == [
+    assert [(entry.pod, entry.budgets) for entry in trial.blocks] == [
         ("default/web-0", ("default/budget",)),
         ("default/web-1", ("default/budget",)),
     ]
@@ -175,7 +175,7 @@ def test_a_drain_says_which_budgets_block_it():
 def test_a_pod_of_two_budgets_is_never_evicted():
     budgets = [budget({"app": "web"}, name, minAvailable=0) for name in ("one", "two")]
     trial = _after([node("n1"), node("n2"), _web("web-a", node="n1", status=ready()), *budgets], Drain("n1"))
-    assert [entry.budgets for entry in trial.blocked] == [("default/one", "default/two")]
+    assert [entry.budgets for entry in trial.blocks] == [("default/one", "default/two")]
 
 
 def test_a_pending_pod_needs_no_leave_of_a_budget():
@@ -312,14 +312,14 @@ def test_a_quota_lets_only_some_pods_exist_until_others_are_gone():
     Scale("default", "ReplicaSet", "old", 1).carry_out(trial)
     trial.settle()
     assert _count(trial) == (3, 0)
-    assert trial.refused == {}
+    assert trial.refusals == {}
 
 
 @pytest.mark.parametrize("change", [_apply(quota(hard={"pods": "5"})), Remove("ResourceQuota", "", "quota")])
 def test_pods_are_created_once_a_quota_allows_them(change):
     trial = _after([*nodes(1), quota(hard={"pods": "1"})], _apply(workload("Deployment", replicas=3)), change)
     assert _count(trial) == (3, 0)
-    assert trial.refused == {}
+    assert trial.refusals == {}
 
 
 def test_a_quota_that_is_applied_counts_from_then_on():
