@@ -88,7 +88,7 @@ def errors_shown() -> Iterator[None]:
 
 
 def _advice(error: Exception) -> str:
-    """What to do about a plugin that no question runs."""
+    """Advise what to do about a plugin that no question runs."""
     from podium.framework.contract.status import GateNeededError
 
     cause = error.__cause__

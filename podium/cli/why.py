@@ -1,4 +1,4 @@
-"""`podium why`: why is a pod pending, or where it is, and what would make it fit?"""
+"""`podium why`: explains why a pod is pending, or on its node, and finds edits that would make it fit."""
 
 from __future__ import annotations
 
@@ -107,11 +107,11 @@ def command(
             return
     try:
         with errors_shown():
-            loaded = load_cluster(clusters, (kubeconfig, context), config, plugins, running=leader.configuration)
-            asked = name.found_in(loaded)
-            leader = leader if asked.key == name.key else leader.about(asked, ask)
+            load_result = load_cluster(clusters, (kubeconfig, context), config, plugins, running=leader.configuration)
+            asked_pod = name.found_in(load_result)
+            leader = leader if asked_pod.key == name.key else leader.about(asked_pod, ask)
             source = leader.source if config is None else str(config)
-            answer = _ask(loaded, asked, node or "", source, fix=fix, unasked=leader.unasked)
+            answer = _ask(load_result, asked_pod, node or "", source, fix=fix, problem=leader.problem)
     except click.ClickException:
         if fix or leader.story is None:
             raise
@@ -119,7 +119,7 @@ def command(
         _show_story(leader, node or "", output, tells_by_status=tells_by_status)
         return
     warn_of_time_limit(output)
-    _print(loaded, answer, leader, output)
+    _print(load_result, answer, leader, output)
     why = answer.why
     if tells_by_status and (why.node is None or (why.gang is not None and not why.gang.fits)):
         raise SystemExit(EXIT_FITS_NOWHERE)
@@ -140,59 +140,59 @@ class PodName:
     @classmethod
     def read(cls, pod: str, namespace: str | None = None) -> PodName:
         """Read the argument, `name` or `namespace/name`. Raises: click.UsageError: it names two namespaces."""
-        there, slash, name = pod.rpartition("/")
-        if slash and namespace is not None and namespace != there:
-            raise click.UsageError(f"{pod} is in the namespace {there}, and --namespace names {namespace}")
-        return cls(name, there or namespace or "default", bool(slash) or namespace is not None)
+        prefix, slash, name = pod.rpartition("/")
+        if slash and namespace is not None and namespace != prefix:
+            raise click.UsageError(f"{pod} is in the namespace {prefix}, and --namespace names {namespace}")
+        return cls(name, prefix or namespace or "default", bool(slash) or namespace is not None)
 
     @property
     def key(self) -> str:
-        """Its namespace and name."""
+        """The pod's namespace and name."""
         return f"{self.namespace}/{self.name}"
 
     def in_context(self, clusters: Sequence[str], kubeconfig: str | None, context: str | None) -> PodName:
-        """The pod in the namespace of the kubeconfig's context, unless the command line names one, or files."""
+        """Use the namespace of the kubeconfig's context, unless the command line names a namespace or files."""
         from podium.client.credentials import own_namespace
 
         if self.is_given or clusters:
             return self
         return replace(self, namespace=own_namespace(kubeconfig, context))
 
-    def found_in(self, loaded: LoadResult) -> Pod:
-        """The pod of the cluster. Raises: ClusterError: it is not there."""
+    def found_in(self, load_result: LoadResult) -> Pod:
+        """Find the pod in the cluster. Raises: ClusterError: the cluster has no such pod."""
         from podium.insight.loading import pod_named
 
-        return pod_named(loaded.cluster, self.name, self.namespace, is_only_there=self.is_given)
+        return pod_named(load_result.cluster, self.name, self.namespace, is_only_there=self.is_given)
 
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """What the running podium says.
+    """The answer of the running podium that leads.
 
     Attributes:
-        name: its pod.
-        told: its answer about the pod as it was sent, and as `story` read; empty if there is none.
-        configuration: the one that it decides by; None if it is not known here.
-        unasked: why anything of that is not known; "" if everything is, or the running podium was not to be asked.
+        name: the leader's own pod.
+        content: the answer about the pod in question as it was sent, and as `story` parsed; empty without an answer.
+        configuration: the leader's configuration; None if it is unknown here.
+        problem: the reason why a part of the answer is unknown; "" if nothing is, or the leader was not to be asked.
     """
 
     name: str = ""
-    told: bytes = b""
+    content: bytes = b""
     story: Story | None = None
     configuration: KubeSchedulerConfiguration | None = None
-    unasked: str = ""
+    problem: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """Its answer as JSON values, with the name of its pod."""
-        found: dict[str, Any] = orjson.loads(self.told)
-        return found | ({"asked": self.name} if self.name else {})
+        """Return the answer as JSON values, with the name of the leader's pod."""
+        answer: dict[str, Any] = orjson.loads(self.content)
+        return answer | ({"asked": self.name} if self.name else {})
 
     def about(self, pod: Pod, ask: Callable[[PodName], Leader]) -> Leader:
-        """What it says about a pod of which only the cluster has shown in which namespace it is."""
+        """Ask the leader again, about a pod whose namespace only the cluster has shown."""
         return ask(PodName.read(pod.key)) if self.name else self
 
     def answers_alone(self, *, fix: bool, is_text: bool) -> bool:
-        """Whether its answer is to be shown without judging anew: nothing else knows its plugins, and what it did."""
+        """Return whether the leader's answer is shown alone: only the leader knows its plugins and its decisions."""
         story = self.story
         if story is None or fix or not story.serves_pod:
             return False
@@ -200,7 +200,7 @@ class Leader:
 
     @property
     def source(self) -> str:
-        """What the configuration is from; "" if it is not known."""
+        """The origin of the configuration; "" if it is unknown."""
         return "" if self.configuration is None else f"the running podium ({self.name})"
 
 
@@ -213,31 +213,31 @@ def _ask_leader(live: tuple[str | None, str | None], lease: str, pod: PodName, n
         answer = ask_leader(*live, lease, pod.name, pod.namespace, node)
         story = None if answer.story is None else read_story(answer.story)
     except NotAskedError as error:
-        return Leader(unasked=f"the running podium was not asked: {error}")
+        return Leader(problem=f"the running podium was not asked: {error}")
     except ValueError as error:
-        return Leader(unasked=f"the running podium has an answer that is not that of a podium like this: {error}")
-    configuration, unasked = _configuration_of(answer.configuration)
-    return Leader(answer.leader, answer.story or b"", story, configuration, unasked)
+        return Leader(problem=f"the running podium has an answer that is not that of a podium like this: {error}")
+    configuration, problem = _configuration_of(answer.configuration)
+    return Leader(answer.leader, answer.story or b"", story, configuration, problem)
 
 
-def _configuration_of(told: bytes | None) -> tuple[KubeSchedulerConfiguration | None, str]:
-    """The running podium's configuration, if it can be used here; otherwise why not."""
+def _configuration_of(content: bytes | None) -> tuple[KubeSchedulerConfiguration | None, str]:
+    """Read the running podium's configuration; return None and the reason if it cannot be used here."""
     from podium.config import ConfigError
     from podium.engine.configurations import read_configuration
     from podium.engine.errors import ClusterError
     from podium.plugins import IN_TREE
     from podium.plugins.contrib import CONTRIB
 
-    if told is None:
+    if content is None:
         return None, "the running podium does not show this user its configuration (/configz)"
     try:
-        return read_configuration(told.decode(), "the running podium's configuration", {**IN_TREE, **CONTRIB}), ""
+        return read_configuration(content.decode(), "the running podium's configuration", {**IN_TREE, **CONTRIB}), ""
     except (ConfigError, ClusterError, ValueError) as error:
         return None, f"the running podium's configuration cannot be used here: {error}"
 
 
 def _tell_story(running: RunningPodium, pod: PodName, node: str, output: str, *, tells_by_status: bool) -> None:
-    """Print what a running podium knows about the pod."""
+    """Print the story that a running podium has of the pod."""
     from podium.cli.running_podium import story_of
     from podium.cli.story import read_story
 
@@ -246,7 +246,7 @@ def _tell_story(running: RunningPodium, pod: PodName, node: str, output: str, *,
         story = read_story(answer)
     except ValueError as error:
         raise click.ClickException(f"{running.url}: the answer is not that of a podium like this: {error}") from error
-    _show_story(Leader(told=answer, story=story), node, output, tells_by_status=tells_by_status)
+    _show_story(Leader(content=answer, story=story), node, output, tells_by_status=tells_by_status)
 
 
 def _show_story(leader: Leader, node: str, output: str, *, tells_by_status: bool) -> None:
@@ -262,19 +262,19 @@ def _show_story(leader: Leader, node: str, output: str, *, tells_by_status: bool
         raise SystemExit(EXIT_FITS_NOWHERE)
 
 
-def _ask(loaded: LoadResult, asked: Pod, node: str, source: str, *, fix: bool, unasked: str) -> PodAnswer:
+def _ask(load_result: LoadResult, pod: Pod, node: str, source: str, *, fix: bool, problem: str) -> PodAnswer:
     from podium.insight.loading import node_named
     from podium.insight.pod_answer import pod_answer
 
     if node:
-        node_named(loaded.cluster, node)
-    return pod_answer(loaded, asked, node, source, fix=fix, unknown_reason=unasked, limit=current_time_limit())
+        node_named(load_result.cluster, node)
+    return pod_answer(load_result, pod, node, source, fix=fix, unknown_reason=problem, limit=current_time_limit())
 
 
-def _print(loaded: LoadResult, answer: PodAnswer, leader: Leader, output: str) -> None:
+def _print(load_result: LoadResult, answer: PodAnswer, leader: Leader, output: str) -> None:
     from podium.cli.cluster_source import warn_of_missing
 
-    warn_of_missing(loaded.missing_kinds())
+    warn_of_missing(load_result.missing_kinds())
     story = leader.story
     if output == TEXT:
         from podium.cli.story import last_message, story_head
@@ -284,7 +284,7 @@ def _print(loaded: LoadResult, answer: PodAnswer, leader: Leader, output: str) -
         print_why(answer, head, last_message(story) if head and story is not None else "")
         return
     running = {} if story is None else {"running": leader.as_dict()}
-    print_value(answer.as_dict() | running | loaded.unknown(), output)
+    print_value(answer.as_dict() | running | load_result.unknown(), output)
 
 
 def _answer_cases(name: str, config: Path | None, plugins: tuple[str, ...]) -> None:

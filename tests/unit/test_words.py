@@ -39,7 +39,7 @@ CEILINGS: dict[str, tuple[int, int]] = {
     "": (0, 0),
     "binder": (1, 1),
     "cel": (1, 1),
-    "cli": (17, 1),
+    "cli": (4, 1),
     "client": (10, 10),
     "cluster": (85, 12),
     "config": (1, 1),
