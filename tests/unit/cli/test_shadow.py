@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 
 from podium.cli.shadow_table import print_report
@@ -7,7 +5,6 @@ from podium.recording.shadow.report import Report
 from tests.manifests import node
 from tests.unit.recording.shadow.following import Following, web
 
-PAGE = (Path(__file__).parents[3] / "docs" / "shadow.md").read_text()
 TAINT = {"key": "team", "value": "a", "effect": "NoSchedule"}
 
 
@@ -19,7 +16,7 @@ def report() -> Report:
     following.tell(first, second, third)
     following.bind(second, "small")
     following.bind(first, "big")
-    following.gone(first)
+    following.delete(first)
     following.tell(node("big", "16", taints=[TAINT]))
     following.bind(third, "big")
     following.tell(node("big", "16"), fourth)
@@ -28,10 +25,16 @@ def report() -> Report:
     return following.shadow.report
 
 
-def test_the_report_is_as_the_page_shows_it(report, capsys):
+def test_the_report_has_totals_and_then_the_disagreements(report, capsys):
     print_report(report)
-    printed = "\n".join(line.rstrip() for line in capsys.readouterr().out.splitlines())
-    assert printed in PAGE
+    printed = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert printed[0] == "4 pod(s) compared, podium agrees on 1 (25.00 %)"
+    assert {"same node        1", "lower score      2", "refused          1"} <= set(printed)
+    unexplained, overtaken, refused = printed[-3:]
+    assert unexplained.startswith("default/d on small: scored ")
+    assert unexplained.endswith("Unexplained.")
+    assert overtaken.endswith("Stale view (Pod default/a bound to big, seen later).")
+    assert refused.startswith("default/c on big: refused by TaintToleration: ")
 
 
 def test_a_report_without_pods_is_short(capsys):
