@@ -101,7 +101,7 @@ class App(Process):
             LeaseTakenError: kube-scheduler holds the lease, and the options do not allow sharing it.
             ExceptionGroup: of `ComponentFailedError`; everything else has been cancelled.
         """
-        self._log_start("Starting podium")
+        self._prepare("Starting podium")
         kubeconfig = self._options.kubeconfig or self._config.client_connection.kubeconfig or None
         master = self._options.master
         connection = await connect(self._clock, kubeconfig, master=master)

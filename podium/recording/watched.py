@@ -126,7 +126,7 @@ class RecordApp(Process):
             ExceptionGroup: of `ComponentFailedError`; everything else has been cancelled.
         """
         options = self._options
-        self._log_start("Starting podium's recording")
+        self._prepare("Starting podium's recording")
         connection = await connect(self._clock, options.kubeconfig, context=options.context)
         resources = ObservedCluster(Cluster(options.config, ObjectStore(()), options.classes)).resources
         recorder = Recorder(options.directory, _description(options), options.hasher)

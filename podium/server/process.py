@@ -161,7 +161,7 @@ class Parts:
 
 
 class Process:
-    """One process of podium; a subclass adds `run`, which calls `_log_start` and then `_run_parts`.
+    """One process of podium; a subclass adds `run`, which calls `_prepare` and then `_run_parts`.
 
     Args:
         log: the logger under the name of the process.
@@ -208,8 +208,10 @@ class Process:
         """Return whether this process leads, for its sessions; None if it needs no leader."""
         return None if self._term is None else self._term.may_write
 
-    def _log_start(self, title: str) -> None:
-        self._log.info(title, version=podium.__version__, python=platform.python_version())
+    def _prepare(self, title: str = "") -> None:
+        """Settle the garbage collector, and log the title, if any, with the versions."""
+        if title:
+            self._log.info(title, version=podium.__version__, python=platform.python_version())
         garbage_collection.settle()
 
     def _informer_set(self, session: ApiSession, **options: Any) -> InformerSet:

@@ -105,7 +105,7 @@ class EstimatorApp(Process):
             ExceptionGroup: of `ComponentFailedError`; everything else has been cancelled.
         """
         options = self._options
-        self._log_start("Starting podium's estimator")
+        self._prepare()
         credentials = ReloadingCertificates(options.tls).credentials() if options.tls is not None else None
         live = [await self._live(source) for source in self._sources]
         members_by_name: dict[str, Served] = {name: StaticMember(cluster) for name, cluster in self._still.items()}

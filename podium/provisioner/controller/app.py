@@ -129,7 +129,7 @@ class ProvisionerApp(Process):
             ExceptionGroup: of `ComponentFailedError`; everything else has been cancelled.
         """
         options = self._options
-        self._log_start("Starting podium's provisioner")
+        self._prepare("Starting podium's provisioner")
         connection = await connect(self._clock, options.kubeconfig, context=options.context)
         connections_max = _WRITES_MAX + _CONNECTIONS_FOR_READS
         async with connection.session(connections_max=connections_max, may_write=self._may_write) as session:

@@ -92,7 +92,7 @@ class ShadowApp(Process):
             ExceptionGroup: of `ComponentFailedError`; everything else has been cancelled.
         """
         options = self._options
-        self._log_start("Starting podium's shadow")
+        self._prepare("Starting podium's shadow")
         connection = await connect(self._clock, options.kubeconfig, context=options.context)
         async with AsyncExitStack() as stack:
             session = await stack.enter_async_context(connection.session(may_write=lambda: False))
