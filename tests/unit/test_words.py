@@ -29,7 +29,7 @@ VAGUE = frozenset(_VAGUE.split())
 """Words that say what was done to a value, or point at it, where a noun says what it is."""
 
 _IRREGULAR = """
-bound broken built chosen cut done drawn fed fit found given gone held kept known led left lost made meant paid put
+bound broken built chosen cut done drawn fed fit found given gone held kept known led left lost made meant paid
 said seen sent shown spent taken taught thought told woken worn written
 """
 IRREGULAR = frozenset(_IRREGULAR.split())

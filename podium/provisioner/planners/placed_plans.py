@@ -36,8 +36,7 @@ nodes podium goes by their order.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace as replace_fields
 from typing import Final
 
@@ -45,17 +44,16 @@ from msgspec.structs import replace
 
 from podium.engine.cluster import Cluster
 from podium.engine.placement import Placement
-from podium.framework.contract.status import ScheduleError
 from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.objects.amounts import amount_texts
 from podium.objects.core import Pod
-from podium.objects.requests import Requests, whole_amounts
+from podium.objects.requests import Requests
 from podium.objects.resource_types import NODES, PODS
 from podium.objects.tolerations import taint_text
 from podium.provisioner.apis.labels import NODE_POOL
 from podium.provisioner.apis.objects import ClusterObjects
 from podium.provisioner.cloudprovider.instance_type_filter import DaemonGroup
-from podium.provisioner.cloudprovider.instance_types import fits
+from podium.provisioner.planners.placement_trial import PlacementTrial, place, verdict
 from podium.provisioner.provisioning.candidate_nodes import (
     CandidateNode,
     candidate_nodes,
@@ -69,7 +67,7 @@ from podium.provisioner.provisioning.plan_basis import PlanBasis
 from podium.provisioner.provisioning.provisioner import pods_of_leaving
 from podium.provisioner.provisioning.reasons import demands_text, in_own_words, unmet_demands
 from podium.provisioner.provisioning.relaxation import without_first_alternative
-from podium.provisioner.provisioning.solve import NOT_LOOKED_AT, Solver
+from podium.provisioner.provisioning.solve import Solver
 from podium.provisioner.provisioning.templates import Template
 from podium.provisioner.scheduling.amounts import less, requests_of, total
 from podium.provisioner.scheduling.device_use import DeviceUse
@@ -114,7 +112,7 @@ def settled_objects(objects: ClusterObjects, cluster: Cluster) -> ClusterObjects
     Args:
         cluster: as `plan_with_podium` takes it.
     """
-    trial = _Trial(cluster.fork())
+    trial = PlacementTrial(cluster.fork())
     trial.settle(_in_queue_order(pod for pod in cluster.pods if not pod.node_name), preempt=True)
     nodes = {placement.pod.key: placement.node for placement in trial.placements}
     pods = (pod for pod in objects.pods if pod.key not in trial.victims)
@@ -123,74 +121,13 @@ def settled_objects(objects: ClusterObjects, cluster: Cluster) -> ClusterObjects
     )
 
 
-@dataclass(eq=False)
-class _Trial:
-    """A fork of the cluster with candidate nodes, on which podium places pods.
-
-    Attributes:
-        last: The last attempt at each pod, by its key.
-        victims: The attempts that led to a preemption, by the key of each pod that was preempted.
-        late: The keys of the pods that had no node before others went.
-        limit: when to place no more pods.
-    """
-
-    world: Cluster
-    limit: TimeLimit = UNLIMITED
-    last: dict[str, Placement] = field(default_factory=dict)
-    victims: dict[str, Placement] = field(default_factory=dict)
-    late: frozenset[str] = frozenset()
-
-    @property
-    def placements(self) -> Collection[Placement]:
-        """The last attempt at each pod, in the order of the first ones."""
-        return self.last.values()
-
-    def settle(self, waiting: Sequence[Pod], *, preempt: bool) -> None:
-        """Place the pods in this order, and again those that do not fit, until nothing changes any more."""
-        while waiting:
-            victims: dict[str, Pod] = {}
-            for pod in waiting:
-                if self.limit.is_over():
-                    self.limit.is_noticed = True
-                    self.last.setdefault(pod.key, Placement(pod, None, NOT_LOOKED_AT))
-                    continue
-                placement = self.last[pod.key] = _place(self.world, pod)
-                if preempt:
-                    self.world.nominate(placement)
-                    victims |= {victim.key: victim for victim in placement.victims}
-                    self.victims |= dict.fromkeys((victim.key for victim in placement.victims), placement)
-            is_changed = bool(victims) or any(self.last[pod.key].node is not None for pod in waiting)
-            # Victims need time to end: meanwhile the scheduler tries the other pods beside them.
-            for key, victim in victims.items():
-                self.world.drop(PODS, victim)
-                self.last.pop(key, None)
-            # The scheduler's queue, too, tries a pod again once others were placed or evicted.
-            waiting = self.pods_left if is_changed and not self.limit.is_noticed else ()
-
-    @property
-    def pods_left(self) -> Sequence[Pod]:
-        """The pods that have no node."""
-        return [placement.pod for placement in self.placements if placement.node is None]
-
-    def remove(self, nodes: Collection[str]) -> None:
-        """Let these nodes go, with the pods that are on them; those that were placed there wait again."""
-        for pod in self.world.pods:
-            if pod.node_name in nodes:
-                self.world.drop(PODS, pod)
-                if pod.key in self.last:
-                    self.last[pod.key] = Placement(self.last[pod.key].pod, None)
-        self.late = frozenset(pod.key for pod in self.pods_left)
-        for name in nodes:
-            self.world.remove("Node", name)
-
-
 class _Search:
     """One search over a cluster."""
 
     def __init__(self, basis: PlanBasis, cluster: Cluster, evictions: Evictions, limit: TimeLimit) -> None:
         self._basis = basis
         self._limit = limit
-        self._whole_trial: tuple[dict[str, CandidateNode], _Trial] | None = None
+        self._whole_trial: tuple[dict[str, CandidateNode], PlacementTrial] | None = None
         self._world = cluster.fork()
         self._pool_names: dict[str, int] = {}
         pending = [pod for pod in self._world.pods if not pod.node_name]
@@ -280,7 +217,7 @@ class _Search:
             trial = self._trial(candidates, preempt=False)
             additions: dict[str, CandidateNode] = {}
             for placement in self._limit.take(trial.placements):
-                if placement.node is None and _place(trial.world, placement.pod).node is None:
+                if placement.node is None and place(trial.world, placement.pod).node is None:
                     additions |= self._one_more(trial.world, placement.pod, {**candidates, **additions})
             if not additions:
                 break
@@ -296,9 +233,9 @@ class _Search:
             for candidate in self._options(template, groups, pod, candidates):
                 what_if = world.fork()
                 _add(what_if, name, candidate)
-                if _place(what_if, pod).node is not None:
+                if place(what_if, pod).node is not None:
                     _add(world, name, candidate)
-                    _place(world, pod)
+                    place(world, pod)
                     return {self._name(template.name): candidate}
         return {}
 
@@ -316,7 +253,7 @@ class _Search:
                 other_name: candidate for other_name, candidate in candidates.items() if other_name != name
             }
             without = (
-                None if is_large and not _others_may_hold(trial, name) else self._trial(other_candidates, preempt=True)
+                None if is_large and not trial.others_may_hold(name) else self._trial(other_candidates, preempt=True)
             )
             if without is None or not self._bound_pods(without) >= bound_pods:
                 needed.append(name)
@@ -329,14 +266,14 @@ class _Search:
                 needed.clear()
         return candidates
 
-    def _bound_pods(self, trial: _Trial) -> frozenset[str]:
+    def _bound_pods(self, trial: PlacementTrial) -> frozenset[str]:
         """The pods that have a node, but for those of DaemonSets on new nodes."""
         return frozenset(pod.key for pod in trial.world.pods if pod.node_name) & self._known
 
     # ------------------------------------------------------------ one trial
 
-    def _trial(self, candidates: Mapping[str, CandidateNode], *, preempt: bool) -> _Trial:
-        trial = _Trial(self._world.fork(), self._limit)
+    def _trial(self, candidates: Mapping[str, CandidateNode], *, preempt: bool) -> PlacementTrial:
+        trial = PlacementTrial(self._world.fork(), self._limit)
         for name, candidate in sorted(candidates.items()):
             _add(trial.world, name, candidate)
         trial.settle(self._waiting, preempt=preempt)
@@ -382,7 +319,7 @@ class _Search:
                 return
             spec = less_demanding
 
-    def _objections(self, trial: _Trial, pod: Pod, candidates: Mapping[str, CandidateNode]) -> dict[str, str]:
+    def _objections(self, trial: PlacementTrial, pod: Pod, candidates: Mapping[str, CandidateNode]) -> dict[str, str]:
         """By NodePool, why a new node does not help the pod."""
         basis = self._basis
         return {
@@ -395,7 +332,7 @@ class _Search:
 
     def _objection(
         self,
-        trial: _Trial,
+        trial: PlacementTrial,
         template: Template,
         groups: Sequence[DaemonGroup],
         pod: Pod,
@@ -416,12 +353,12 @@ class _Search:
         what_if = trial.world.fork()
         name = self._next_name(template.name)
         _add(what_if, name, options[0])
-        placement = _place(what_if, pod)
+        placement = place(what_if, pod)
         if placement.node is not None:
             if self._options(template, groups, pod, candidates):
                 return "with a new node podium would place the pods differently, so that this one or others stay"
             return _NO_ROOM_IN_LIMITS
-        return f"a new node does not help: {_verdict(what_if, pod, name) or placement.message}"
+        return f"a new node does not help: {verdict(what_if, pod, name) or placement.message}"
 
     def _why_no_options(
         self, template: Template, groups: Sequence[DaemonGroup], pod: Pod, pod_requirements: Requirements
@@ -476,38 +413,8 @@ def _add(world: Cluster, name: str, candidate: CandidateNode) -> None:
         world.add(manifest)
 
 
-def _place(world: Cluster, pod: Pod) -> Placement:
-    """Place the pod; what fails its attempt is why it stays."""
-    if pod.spec.scheduler_name not in world.profiles:
-        return Placement(pod, None, f"no profile is named {pod.spec.scheduler_name!r}")
-    try:
-        return world.place(pod)
-    except ScheduleError as error:
-        return Placement(pod, None, str(error).removeprefix(f"{pod.key}: "))
-
-
 def _preempted_text(preemption: Placement) -> str:
     return f"preempted by {preemption.pod.key} after it was placed on {preemption.nominated_node}"
-
-
-def _others_may_hold(trial: _Trial, name: str) -> bool:
-    """Return True if the other nodes have, in sum, room for the pods that were placed on this one."""
-    moving = total(*(requests_of(placement.pod) for placement in trial.placements if placement.node == name))
-    nodes = (node for node in trial.world.nodes if node.name != name)
-    allocatable = total(*(whole_amounts(node.status.allocatable, "status.allocatable") for node in nodes))
-    staying = (pod for pod in trial.world.pods if pod.node_name and pod.node_name != name)
-    return fits(moving, less(allocatable, total(*(requests_of(pod) for pod in staying))))
-
-
-def _verdict(world: Cluster, pod: Pod, name: str) -> str:
-    """The reason why the node refuses the pod; empty if the attempt fails altogether."""
-    try:
-        evaluation = world.evaluate(pod)
-    except ScheduleError:
-        return ""
-    statuses = evaluation.found.diagnosis.statuses()
-    reasons = (status.all_reasons for row, status in statuses.items() if evaluation.snapshot.name(row) == name)
-    return ", ".join(next(reasons, ()))
 
 
 def _within(candidate: CandidateNode, remaining: Requests) -> bool:
