@@ -117,7 +117,7 @@ class UnmetRequest:
     count: int | None
     devices: int
     matching: int
-    taken_count: int
+    taken: int
     free: int
     mismatches: tuple[Mismatch, ...] = ()
     holders: tuple[Holder, ...] = ()
@@ -135,7 +135,7 @@ class UnmetRequest:
         if self.matching < (self.count or 1):
             parts += [mismatch.text for mismatch in self.mismatches]
         if self.matching:
-            parts += [f"{self.taken_count} taken"] if self.taken_count else []
+            parts += [f"{self.taken} taken"] if self.taken else []
             parts += self.lacks
             parts.append(f"{self.free} free")
         return f"{head}: {', '.join(parts)}{f'; {self.reason}' if self.reason else ''}"
@@ -149,7 +149,7 @@ class UnmetRequest:
             "count": "all" if self.count is None else self.count,
             "devices": self.devices,
             "matching": self.matching,
-            "taken": self.taken_count,
+            "taken": self.taken,
             "free": self.free,
             "refused_by": [mismatch.as_dict() for mismatch in self.mismatches],
             "taken_by": [holder.as_dict() for holder in self.holders],
