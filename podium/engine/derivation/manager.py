@@ -446,11 +446,9 @@ class ControllerManager:
         name = key.partition("/")[2]
         owner_references = []
         if kind == "ReplicaSet" and (above := self._owners((kind, key), self._pods[kind, key])[1:]):
-            owner_kind, owner_key = above[0]
-            owner_metadata = {"name": owner_key.partition("/")[2]}
-            owner_references = [
-                owner_reference({"apiVersion": "apps/v1", "kind": owner_kind, "metadata": owner_metadata})
-            ]
+            above_kind, above_key = above[0]
+            above_name = {"name": above_key.partition("/")[2]}
+            owner_references = [owner_reference({"apiVersion": "apps/v1", "kind": above_kind, "metadata": above_name})]
         metadata = {"name": name, "namespace": pods[0].metadata.namespace, "ownerReferences": owner_references}
         metadata |= mapping_at(partial, "metadata")
         template = named_template(kind, pods[0], self._objects)
