@@ -42,7 +42,7 @@ def status_of(group: CoschedulingPodGroup, gang: Gang, now_s: float) -> Mapping[
         return None
     running = sum(pod.status.phase == "Running" for pod in gang.members.values())
     is_complete = bool(gang.members) and len(gang.members) >= needed
-    status: dict[str, Any] = {"phase": _PENDING, "running": running, "scheduled": len(gang.bound)}
+    status: dict[str, Any] = {"phase": _PENDING, "running": running, "scheduled": len(gang.bound_uids)}
     if is_complete:
         status["phase"] = _RUNNING if running >= needed else _SCHEDULING
         status["occupiedBy"] = before.occupied_by or _owners_of(next(iter(gang.members.values())))

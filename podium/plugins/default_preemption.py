@@ -85,18 +85,18 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
         state: fwk.CycleState,
         pod: Pod,
         snapshot: Snapshot,
-        filtered: fwk.FilteredNodes,
+        filtered_nodes: fwk.FilteredNodes,
         extenders: Sequence[Extender],
     ) -> fwk.Steps[tuple[fwk.PostFilterResult | None, fwk.Status | None]]:
         """Return success with a node and victims, Unschedulable, or Error."""
         self._preemptions.attempted()
-        if self._groups is not None and (refused := self._refused_in_group(pod)) is not None:
-            return None, refused
+        if self._groups is not None and (refusal := self._refused_in_group(pod)) is not None:
+            return None, refusal
         if pod.spec.preemption_policy == "Never":
             return None, _NEVER
-        if self._waits_for_victims(pod, snapshot, filtered):
+        if self._waits_for_victims(pod, snapshot, filtered_nodes):
             return None, _VICTIMS_LEAVING
-        count = filtered.count(fwk.Code.UNSCHEDULABLE)
+        count = filtered_nodes.count(fwk.Code.UNSCHEDULABLE)
         if not count:
             return _not_helpful(snapshot, 0, {})
         rows = held_back = snapshot.order[:0]
@@ -104,7 +104,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
         has_lower = self._lowest.of(snapshot) < pod.priority
         # Mostly no node of the cluster has a victim, and which nodes there are to try does not matter.
         if loops_on or np.count_nonzero(has_lower):
-            rows = snapshot.order[filtered.codes().take(snapshot.order) == _UNSCHEDULABLE]
+            rows = snapshot.order[filtered_nodes.codes().take(snapshot.order) == _UNSCHEDULABLE]
             is_held_back = np.isin(rows, [row for name in loops_on if (row := snapshot.row_of.get(name)) is not None])
             rows, held_back = rows[~is_held_back], rows[is_held_back]
             count = len(rows)
@@ -116,24 +116,24 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
         start = self._random.randrange(count)
         rotated = np.concatenate((rows[start:], rows[:start]))
         have_lower = has_lower[rotated]
-        tried = yield from dry_run_preemption(
-            filtered,
+        outcome = yield from dry_run_preemption(
+            filtered_nodes,
             rotated[have_lower],
-            self._wanted(count),
+            self._candidates_max(count),
             pod,
             budgets,
             importance,
             self._known,
         )
-        if tried.candidates and extenders:
-            return (yield from self._among(tried.candidates, pod, snapshot, extenders))
-        if tried.candidates:
-            best = choose(tried.candidates, importance)
+        if outcome.candidates and extenders:
+            return (yield from self._among(outcome.candidates, pod, snapshot, extenders))
+        if outcome.candidates:
+            best = choose(outcome.candidates, importance)
             return fwk.PostFilterResult(best.node_name, best.victims), None
-        if errors := errors_of(tried.rejected.values()):
+        if errors := errors_of(outcome.rejected.values()):
             return None, fwk.error_status(_PREFIX + errors)
         without_victims = count - int(np.count_nonzero(have_lower))
-        return _not_helpful(snapshot, without_victims, tried.rejected | dict.fromkeys(held_back.tolist(), _COME_BACK))
+        return _not_helpful(snapshot, without_victims, outcome.rejected | dict.fromkeys(held_back.tolist(), _COME_BACK))
 
     def _refused_in_group(self, pod: Pod) -> fwk.Status | None:
         """Why no room is made for a pod of a group, while its group is tried."""
@@ -178,26 +178,30 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
         self, candidates: Sequence[Candidate], pod: Pod, snapshot: Snapshot, extenders: Sequence[Extender]
     ) -> fwk.Steps[tuple[fwk.PostFilterResult | None, fwk.Status | None]]:
         """The best of the candidates that the extenders accept."""
-        found = {each.node_name: fwk.Victims(each.victims, each.violations) for each in candidates}
+        victims_by_node = {
+            candidate.node_name: fwk.Victims(candidate.victims, candidate.violations) for candidate in candidates
+        }
         try:
-            agreed = yield from narrow_by_extenders(extenders, pod, snapshot, found)
+            agreed = yield from narrow_by_extenders(extenders, pod, snapshot, victims_by_node)
         except fwk.ScheduleError as error:
             return None, fwk.error_status(f"{_PREFIX}{error}")
         if not agreed:
             return None, _NO_CANDIDATE
-        left = [Candidate(name, each.pods, each.violations) for name, each in agreed.items()]
-        best = choose(left, Importance(self._clock.now()))
+        accepted = [Candidate(name, victims.pods, victims.violations) for name, victims in agreed.items()]
+        best = choose(accepted, Importance(self._clock.now()))
         return fwk.PostFilterResult(best.node_name, best.victims), None
 
     @staticmethod
-    def _waits_for_victims(pod: Pod, snapshot: Snapshot, filtered: fwk.FilteredNodes) -> bool:
+    def _waits_for_victims(pod: Pod, snapshot: Snapshot, filtered_nodes: fwk.FilteredNodes) -> bool:
         """Whether earlier victims are still terminating on the nominated node, and the pod may fit there afterwards."""
         row = snapshot.row_of.get(pod.status.nominated_node_name)
-        if row is None or filtered.status(row).code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+        if row is None or filtered_nodes.status(row).code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
             return False
-        return any(each.priority < pod.priority and _is_leaving(each) for each in snapshot.node(row).pods)
+        return any(
+            pod_on_node.priority < pod.priority and _is_leaving(pod_on_node) for pod_on_node in snapshot.node(row).pods
+        )
 
-    def _wanted(self, node_count: int) -> int:
+    def _candidates_max(self, node_count: int) -> int:
         """How many candidates a search looks for before it stops."""
         return min(max(node_count * self._percentage // 100, self._absolute), node_count)
 
@@ -221,14 +225,14 @@ def _is_leaving(pod: Pod) -> bool:
 
 
 def _not_helpful(
-    snapshot: Snapshot, without_victims: int, tried: dict[int, fwk.Status]
+    snapshot: Snapshot, without_victims: int, rejections: dict[int, fwk.Status]
 ) -> tuple[fwk.PostFilterResult, fwk.Status]:
     """The result if no node helps: clear the nomination, and count the reasons of the nodes in the message.
 
     Args:
         without_victims: how many nodes have no pods of lower priority, mostly hundreds. As a dry run would find.
     """
-    reasons = Diagnosis(single=tried).reasons(len(tried))
+    reasons = Diagnosis(single=rejections).reasons(len(rejections))
     reasons[NO_VICTIMS.message] += without_victims
-    reasons[_NOT_HELPFUL.message] += len(snapshot) - without_victims - len(tried)
+    reasons[_NOT_HELPFUL.message] += len(snapshot) - without_victims - len(rejections)
     return fwk.PostFilterResult(""), fwk.unschedulable(_PREFIX + none_available(len(snapshot), reasons))

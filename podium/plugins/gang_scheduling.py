@@ -85,14 +85,14 @@ class GangScheduling(fwk.PreEnqueuePlugin, fwk.PermitPlugin):
             return fwk.error_status(f"failed to get podGroup {key}: {problem}"), 0.0
         if group.min_count is None:
             return None, 0.0
-        simulated = state.find(fwk.SimulatedGroup)
-        members = simulated.state if simulated is not None else None
+        simulation = state.find(fwk.SimulatedGroup)
+        members = simulation.state if simulation is not None else None
         members = members or self._states.state(key)
         if members is None:
             return _not_known(key), 0.0
         if members.scheduled_count < group.min_count:
             # In a simulation all of them are being tried.
-            if simulated is None or simulated.state is None:
+            if simulation is None or simulation.state is None:
                 self._states.activate(list(members.unscheduled.values()))
             return _TOO_FEW_PLACED, GANG_TIMEOUT_S
         for uid in members.assumed:

@@ -60,9 +60,9 @@ class ImageLocality(fwk.TableScorePlugin, fwk.ScorePlugin):
             return total
         for image in present:
             total += _weighted_bytes(image, len(snapshot)) * image.presence(len(snapshot.nodes)).take(rows)
-        most = _max_bytes(pod.spec)
-        above = np.where(total < MIN_BYTES, MIN_BYTES, np.minimum(total, most)) - MIN_BYTES
-        scores: IntArray = fwk.MAX_NODE_SCORE * above // (most - MIN_BYTES)
+        bytes_max = _max_bytes(pod.spec)
+        above = np.where(total < MIN_BYTES, MIN_BYTES, np.minimum(total, bytes_max)) - MIN_BYTES
+        scores: IntArray = fwk.MAX_NODE_SCORE * above // (bytes_max - MIN_BYTES)
         return scores
 
     def score(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> int:
@@ -70,9 +70,9 @@ class ImageLocality(fwk.TableScorePlugin, fwk.ScorePlugin):
         snapshot = self._handle.snapshot()
         images = _present_images(snapshot, pod.spec)
         total = sum(_weighted_bytes(image, len(snapshot)) for image in images if node.row in image.rows)
-        most = _max_bytes(pod.spec)
-        above = (MIN_BYTES if total < MIN_BYTES else min(total, most)) - MIN_BYTES
-        return fwk.MAX_NODE_SCORE * above // (most - MIN_BYTES)
+        bytes_max = _max_bytes(pod.spec)
+        above = (MIN_BYTES if total < MIN_BYTES else min(total, bytes_max)) - MIN_BYTES
+        return fwk.MAX_NODE_SCORE * above // (bytes_max - MIN_BYTES)
 
     def score_scope(self, spec: PodSpec) -> fwk.Scope:
         """NODE: the score depends on the node's images and on `score_basis`."""
@@ -89,5 +89,5 @@ class ImageLocality(fwk.TableScorePlugin, fwk.ScorePlugin):
 
 
 def _present_images(snapshot: Snapshot, spec: PodSpec) -> list[ImageState]:
-    found = map(snapshot.images.get, _image_names(spec))
-    return [image for image in found if image is not None]
+    images = map(snapshot.images.get, _image_names(spec))
+    return [image for image in images if image is not None]

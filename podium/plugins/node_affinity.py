@@ -47,7 +47,7 @@ def _named_nodes(spec: PodSpec) -> frozenset[str] | None:
 
 
 @once_per_spec
-def _preferred(spec: PodSpec) -> tuple[WeightedRowTerm, ...]:
+def _preferences(spec: PodSpec) -> tuple[WeightedRowTerm, ...]:
     affinity = spec.affinity
     rules = affinity.node_affinity if affinity is not None else None
     return weighted_row_terms(compile_preferred_terms(rules.preferred if rules is not None else ()))
@@ -68,11 +68,13 @@ class NodeAffinity(
     """
 
     def __init__(self, args: NodeAffinityArgs, handle: fwk.Handle) -> None:
-        added = msgspec.convert(args.added_affinity or {}, AffinityRules)
-        self.added_terms = added.required
-        self._enforced = None if added.required is None else RowSelector({}, compile_node_selector(added.required))
-        self._added_preferences = weighted_row_terms(compile_preferred_terms(added.preferred))
-        self._prefers_for_all = bool(added.preferred)
+        added_rules = msgspec.convert(args.added_affinity or {}, AffinityRules)
+        self.added_terms = added_rules.required
+        self._enforced = (
+            None if added_rules.required is None else RowSelector({}, compile_node_selector(added_rules.required))
+        )
+        self._added_preferences = weighted_row_terms(compile_preferred_terms(added_rules.preferred))
+        self._prefers_for_all = bool(added_rules.preferred)
 
     # ------------------------------------------------------------ filtering
 
@@ -90,11 +92,11 @@ class NodeAffinity(
 
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """Verdict 1 for nodes that the configuration's affinity rejects, 2 for those that the pod's rejects."""
-        selected = _demanded(pod.spec).matching(snapshot, rows)
+        is_selected = _demanded(pod.spec).matching(snapshot, rows)
         if self._enforced is None:
-            return None if selected.all() else np.where(selected, 0, _NOT_SELECTED)
-        enforced = self._enforced.matching(snapshot, rows)
-        return np.where(enforced, np.where(selected, 0, _NOT_SELECTED), _NOT_ENFORCED)
+            return None if is_selected.all() else np.where(is_selected, 0, _NOT_SELECTED)
+        is_enforced = self._enforced.matching(snapshot, rows)
+        return np.where(is_enforced, np.where(is_selected, 0, _NOT_SELECTED), _NOT_ENFORCED)
 
     def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
         """The status for the affinity that the node does not match."""
@@ -115,7 +117,7 @@ class NodeAffinity(
         if not self._prefers_for_all and (rules is None or not rules.preferred):
             return fwk.SKIP
         try:
-            _preferred(pod.spec)
+            _preferences(pod.spec)
         except FieldError as error:
             return fwk.error_status(error)
         return None
@@ -123,21 +125,23 @@ class NodeAffinity(
     def score_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
         """The summed weights of the preferred terms that match."""
         scores = np.zeros(len(rows), np.int64)
-        for preferred in self._preferences_for(pod):
-            scores += preferred.weight * preferred.term.matching(snapshot, rows)
+        for preference in self._preferences_for(pod):
+            scores += preference.weight * preference.term.matching(snapshot, rows)
         return scores
 
     def score(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> int:
         """The summed weights of the preferred terms that match."""
         labels, name = node.labels, node.name
-        return sum(each.weight for each in self._preferences_for(pod) if each.term.matches(labels, name))
+        return sum(
+            preference.weight for preference in self._preferences_for(pod) if preference.term.matches(labels, name)
+        )
 
     def normalize_scores(self, state: fwk.CycleState, pod: Pod, scores: IntArray) -> IntArray:
         """Scale so that the highest sum of weights becomes MAX_NODE_SCORE."""
         return default_normalize(scores)
 
     def _preferences_for(self, pod: Pod) -> tuple[WeightedRowTerm, ...]:
-        return (*_preferred(pod.spec), *self._added_preferences)
+        return (*_preferences(pod.spec), *self._added_preferences)
 
     def filter_scope(self, spec: PodSpec) -> fwk.Scope:
         """NODE: the answer depends on the node's labels and name."""
@@ -163,9 +167,9 @@ class NodeAffinity(
 
     def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> fwk.QueueingHint:
         """Queue if the node matches now, and did not match the pod's own affinity before."""
-        demanded = _demanded(pod.spec)
+        selector = _demanded(pod.spec)
         if self._enforced is not None and not self._enforced.matches(new.metadata.labels, new.name):
             return fwk.QueueingHint.SKIP
-        if not demanded.matches(new.metadata.labels, new.name):
+        if not selector.matches(new.metadata.labels, new.name):
             return fwk.QueueingHint.SKIP
-        return queue_if(old is None or not demanded.matches(old.metadata.labels, old.name))
+        return queue_if(old is None or not selector.matches(old.metadata.labels, old.name))

@@ -25,7 +25,9 @@ _REJECTED: Final = fwk.unresolvable("node(s) didn't match Pod's required feature
 
 def _restarts_all_containers(spec: PodSpec) -> bool:
     containers = (*spec.containers, *spec.init_containers)
-    return any(rule.action == "RestartAllContainers" for each in containers for rule in each.restart_policy_rules)
+    return any(
+        rule.action == "RestartAllContainers" for container in containers for rule in container.restart_policy_rules
+    )
 
 
 def _has_own_users_on_host_network(spec: PodSpec) -> bool:
@@ -40,7 +42,7 @@ _NEEDS: Final[dict[str, Callable[[PodSpec], bool]]] = {
 
 
 @once_per_spec
-def _needed(spec: PodSpec) -> frozenset[str]:
+def _needed_features(spec: PodSpec) -> frozenset[str]:
     return frozenset(feature for feature, is_needed in _NEEDS.items() if is_needed(spec))
 
 
@@ -51,14 +53,14 @@ class NodeDeclaredFeatures(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.Filte
         self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot
     ) -> tuple[fwk.PreFilterResult | None, fwk.Status | None]:
         """Return Skip if the pod needs no feature."""
-        return None, None if _needed(pod.spec) else fwk.SKIP
+        return None, None if _needed_features(pod.spec) else fwk.SKIP
 
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """Verdict 1 for nodes that lack a feature."""
-        needed = _needed(pod.spec)
-        if not needed:
+        features = _needed_features(pod.spec)
+        if not features:
             return None
-        lacks = [not needed.issubset(snapshot.node(row).node.status.declared_features) for row in rows.tolist()]
+        lacks = [not features.issubset(snapshot.node(row).node.status.declared_features) for row in rows.tolist()]
         return np.array(lacks, np.int64)
 
     def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
@@ -67,7 +69,7 @@ class NodeDeclaredFeatures(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.Filte
 
     def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
         """Return success or UnschedulableAndUnresolvable."""
-        return None if _needed(pod.spec).issubset(node.node.status.declared_features) else _REJECTED
+        return None if _needed_features(pod.spec).issubset(node.node.status.declared_features) else _REJECTED
 
     def filter_scope(self, spec: PodSpec) -> fwk.Scope:
         """NODE: the answer depends on the node's declared features."""
@@ -95,4 +97,4 @@ class NodeDeclaredFeatures(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.Filte
         """Queue if the pod itself needs other features than before."""
         if old is None or new is None:
             return fwk.QueueingHint.QUEUE
-        return queue_if(is_about(pod, new) and _needed(old.spec) != _needed(new.spec))
+        return queue_if(is_about(pod, new) and _needed_features(old.spec) != _needed_features(new.spec))

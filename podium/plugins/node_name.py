@@ -28,8 +28,8 @@ class NodeName(fwk.TableFilterPlugin, fwk.FilterPlugin):
         """Verdict 1 for nodes other than the named one."""
         if not pod.node_name:
             return None
-        others: IntArray = np.not_equal(rows, snapshot.row_of.get(pod.node_name, _NO_ROW)).astype(np.int64)
-        return others
+        verdicts: IntArray = np.not_equal(rows, snapshot.row_of.get(pod.node_name, _NO_ROW)).astype(np.int64)
+        return verdicts
 
     def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
         """The status of the only verdict."""

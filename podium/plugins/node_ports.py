@@ -22,15 +22,17 @@ from podium.plugins.shared.hints import occupies_node, queue_if
 _REJECTED: Final = fwk.unschedulable("node(s) didn't have free ports for the requested pod ports")
 
 
-def _conflict(wanted: HostPort, taken: HostPort) -> bool:
-    if (wanted.protocol, wanted.port) != (taken.protocol, taken.port):
+def _conflict(new_port: HostPort, port_in_use: HostPort) -> bool:
+    if (new_port.protocol, new_port.port) != (port_in_use.protocol, port_in_use.port):
         return False
-    return wanted.ip == taken.ip or ANY_ADDRESS in (wanted.ip, taken.ip)
+    return new_port.ip == port_in_use.ip or ANY_ADDRESS in (new_port.ip, port_in_use.ip)
 
 
 def _pods_conflict(wanting: Pod, holding: Pod) -> bool:
-    held = host_ports(holding.spec)
-    return any(_conflict(wanted, taken) for wanted in host_ports(wanting.spec) for taken in held)
+    ports_in_use = host_ports(holding.spec)
+    return any(
+        _conflict(new_port, port_in_use) for new_port in host_ports(wanting.spec) for port_in_use in ports_in_use
+    )
 
 
 class NodePorts(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlugin):
@@ -44,11 +46,11 @@ class NodePorts(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlugin):
 
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """Verdict 1 for nodes where a port is taken."""
-        taken = [row for port in host_ports(pod.spec) for row in snapshot.host_ports.conflicting_rows(port)]
-        if not taken:
+        conflicting_rows = [row for port in host_ports(pod.spec) for row in snapshot.host_ports.conflicting_rows(port)]
+        if not conflicting_rows:
             return None
         verdicts = np.zeros(len(snapshot.nodes), np.int64)
-        verdicts[taken] = 1
+        verdicts[conflicting_rows] = 1
         return verdicts.take(rows)
 
     def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
@@ -57,7 +59,7 @@ class NodePorts(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlugin):
 
     def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
         """Return success or Unschedulable."""
-        return _REJECTED if any(_pods_conflict(pod, other) for other in node.pods) else None
+        return _REJECTED if any(_pods_conflict(pod, pod_on_node) for pod_on_node in node.pods) else None
 
     def filter_scope(self, spec: PodSpec) -> fwk.Scope:
         """PODS_ON_NODE: the answer depends on the ports of the pods on the node."""

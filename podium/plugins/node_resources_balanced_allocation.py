@@ -53,25 +53,25 @@ class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.TableScorePlugin, 
         """Scores from half of MAX_NODE_SCORE, if the pod only worsens the balance, to MAX_NODE_SCORE."""
         columns = [
             _Column(
-                snapshot.requested(resource.name).take(rows), wanted, snapshot.allocatable(resource.name).take(rows)
+                snapshot.requested(resource.name).take(rows), amount, snapshot.allocatable(resource.name).take(rows)
             )
-            for resource, wanted in self._counted(pod)
+            for resource, amount in self._amounts(pod)
         ]
         if self._totals is not None:
             classes = self._totals.classes(pod_requests_with_status(pod))
-            for (resource, _), column in zip(self._counted(pod), columns, strict=True):
+            for (resource, _), column in zip(self._amounts(pod), columns, strict=True):
                 if resource.name in classes:
                     device_class = classes[resource.name]
                     self._totals.add_to(column.allocatable, column.in_use, device_class, snapshot, rows)
         if all(np.count_nonzero(column.allocatable) == len(rows) for column in columns):
             return _gain(columns, len(rows))
         scores = np.empty(len(rows), np.int64)
-        offered = np.array([column.allocatable != 0 for column in columns])
+        has_resource = np.array([column.allocatable != 0 for column in columns])
         # Rows that offer the same resources are scored together.
-        for pattern in np.unique(offered, axis=1).T:
-            alike = np.flatnonzero((offered == pattern[:, None]).all(axis=0))
-            there = [column.narrowed(alike) for column, is_there in zip(columns, pattern, strict=True) if is_there]
-            scores[alike] = _gain(there, len(alike))
+        for pattern in np.unique(has_resource, axis=1).T:
+            alike = np.flatnonzero((has_resource == pattern[:, None]).all(axis=0))
+            subset = [column.take(alike) for column, is_there in zip(columns, pattern, strict=True) if is_there]
+            scores[alike] = _gain(subset, len(alike))
         return scores
 
     def score(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> int:
@@ -80,14 +80,14 @@ class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.TableScorePlugin, 
         with_pod: list[float] = []
         snapshot, row = node.snapshot, node.row
         classes = {} if self._totals is None else self._totals.classes(pod_requests_with_status(pod))
-        for resource, wanted in self._counted(pod):
+        for resource, amount in self._amounts(pod):
             allocatable = snapshot.allocatable_on(row, resource.name)
             in_use = snapshot.requested_on(row, resource.name)
             if self._totals is not None and not allocatable and resource.name in classes:
                 allocatable, in_use = self._totals.of(node, classes[resource.name])
             if allocatable:
                 without.append(_fraction(in_use, allocatable))
-                with_pod.append(_fraction(in_use + wanted, allocatable))
+                with_pod.append(_fraction(in_use + amount, allocatable))
         return _HALF + (_HALF + _evenness(with_pod) - _evenness(without)) // 2
 
     def score_scope(self, spec: PodSpec) -> fwk.Scope:
@@ -99,7 +99,7 @@ class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.TableScorePlugin, 
         """None: the plugin rejects no node."""
         return ()
 
-    def _counted(self, pod: Pod) -> Sequence[tuple[ResourceSpec, int]]:
+    def _amounts(self, pod: Pod) -> Sequence[tuple[ResourceSpec, int]]:
         return self._counted_resources.of(pod_requests_with_status(pod))
 
 
@@ -107,18 +107,18 @@ class _Column(NamedTuple):
     """One resource by row: in use, requested by the pod, allocatable."""
 
     in_use: IntArray
-    wanted: int
+    amount: int
     allocatable: IntArray
 
-    def narrowed(self, places: NDArray[np.intp]) -> _Column:
+    def take(self, places: NDArray[np.intp]) -> _Column:
         """Only the rows at these positions."""
-        return _Column(self.in_use[places], self.wanted, self.allocatable[places])
+        return _Column(self.in_use[places], self.amount, self.allocatable[places])
 
     def fractions(self) -> NDArray[np.float64]:
         """The fraction in use, at most 1: first without the pod, then with it."""
         fractions = np.empty((2, len(self.in_use)))
         fractions[0] = self.in_use
-        fractions[1] = self.in_use + self.wanted
+        fractions[1] = self.in_use + self.amount
         fractions /= self.allocatable.astype(np.float64)
         np.minimum(fractions, 1.0, out=fractions)
         return fractions

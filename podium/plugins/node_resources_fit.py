@@ -59,8 +59,8 @@ class Demand(NamedTuple):
 def _demands(spec: PodSpec) -> tuple[Demand, ...]:
     """The requests in the order in which reasons are given: cpu, memory, ephemeral storage, the rest by name."""
     requests = filter_requests(spec)
-    others = sorted(name for name in requests if name not in _NATIVE_ORDER)
-    return tuple(Demand(name, requests[name]) for name in (*_NATIVE_ORDER, *others) if requests.get(name, 0) > 0)
+    other_names = sorted(name for name in requests if name not in _NATIVE_ORDER)
+    return tuple(Demand(name, requests[name]) for name in (*_NATIVE_ORDER, *other_names) if requests.get(name, 0) > 0)
 
 
 def _bit(index: int) -> int:
@@ -130,7 +130,7 @@ class NodeResourcesFit(
         """Every reason, in upstream's order; scalar resources, which have none there, by name."""
         reasons = ["Too many pods"] if verdict & _TOO_MANY_PODS else []
         demands = self._held_demands(pod.spec)[:_RESOURCE_BITS]
-        reasons += (f"Insufficient {each.resource}" for index, each in enumerate(demands) if verdict & _bit(index))
+        reasons += (f"Insufficient {demand.resource}" for index, demand in enumerate(demands) if verdict & _bit(index))
         return fwk.Status(_code(bool(verdict & _UNRESOLVABLE)), tuple(reasons))
 
     def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
@@ -155,7 +155,7 @@ class NodeResourcesFit(
         demands = _demands(spec)
         if self.ignores_nothing:
             return demands
-        return tuple(each for each in demands if not self._is_ignored(each.resource))
+        return tuple(demand for demand in demands if not self._is_ignored(demand.resource))
 
     def _is_ignored(self, resource: str) -> bool:
         if not is_extended_resource(resource):
@@ -232,8 +232,8 @@ class NodeResourcesFit(
             return fwk.QueueingHint.QUEUE
         if not new.node_name:
             return fwk.QueueingHint.SKIP
-        before, after = requests_on_node(old), requests_on_node(new)
-        return queue_if(any(before.get(name, 0) > after.get(name, 0) for name, _ in _demands(pod.spec)))
+        old_requests, new_requests = requests_on_node(old), requests_on_node(new)
+        return queue_if(any(old_requests.get(name, 0) > new_requests.get(name, 0) for name, _ in _demands(pod.spec)))
 
     def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> fwk.QueueingHint:
         """Queue if the pod fits on the empty node, and the node is new or has more of a requested resource."""
@@ -257,9 +257,9 @@ class NodeResourcesFit(
         is_news = old is None or (old.spec.extended_resource_name or "") != (provided or "")
         return queue_if(is_news and provided is not None and provided in requests)
 
-    def _grew(self, demands: tuple[Demand, ...], before: Requests, after: Requests) -> bool:
+    def _grew(self, demands: tuple[Demand, ...], old_amounts: Requests, new_amounts: Requests) -> bool:
         return any(
-            after.get(name, 0) > before.get(name, 0) or self._are_devices(name, after.get(name, 0))
+            new_amounts.get(name, 0) > old_amounts.get(name, 0) or self._are_devices(name, new_amounts.get(name, 0))
             for name, _ in demands
         )
 

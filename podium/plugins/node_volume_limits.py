@@ -86,15 +86,17 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlu
         if not is_limited.any():
             return None
         # Any limited node will do: the wanted volumes only depend on whether there is a CSINode.
-        wanted = self._finder.of_new_pod(pod, self._csi_nodes.get(snapshot.name(int(rows[is_limited.argmax()]))))
-        if not wanted:
+        new_volumes = self._finder.of_new_pod(pod, self._csi_nodes.get(snapshot.name(int(rows[is_limited.argmax()]))))
+        if not new_volumes:
             return None
         verdicts = np.zeros(len(rows), np.int64)
-        for position in self._close_to_limits(wanted, snapshot, rows).nonzero()[0].tolist():
+        for position in self._close_to_limits(new_volumes, snapshot, rows).nonzero()[0].tolist():
             row = int(rows[position])
             csi_node = self._csi_nodes.get(snapshot.name(row))
             if csi_node is not None:
-                verdicts[position] = self._is_exceeded(wanted, snapshot.pods[row].values(), csi_node, _limits(csi_node))
+                verdicts[position] = self._is_exceeded(
+                    new_volumes, snapshot.pods[row].values(), csi_node, _limits(csi_node)
+                )
         return verdicts if verdicts.any() else None
 
     def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
@@ -111,19 +113,19 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlu
         """Return success, Unschedulable, or UnschedulableAndUnresolvable if a claim is missing."""
         csi_node = self._csi_nodes.get(node.name)
         try:
-            wanted = self._finder.of_new_pod(pod, csi_node)
+            new_volumes = self._finder.of_new_pod(pod, csi_node)
         except MissingClaimError as error:
             return fwk.unresolvable(str(error))
-        if not wanted or csi_node is None:
+        if not new_volumes or csi_node is None:
             return None
-        return _TOO_MANY if self._is_exceeded(wanted, node.pods, csi_node, _limits(csi_node)) else None
+        return _TOO_MANY if self._is_exceeded(new_volumes, node.pods, csi_node, _limits(csi_node)) else None
 
-    def _close_to_limits(self, wanted: AbstractSet[AttachedVolume], snapshot: Snapshot, rows: Rows) -> BoolArray:
+    def _close_to_limits(self, new_volumes: AbstractSet[AttachedVolume], snapshot: Snapshot, rows: Rows) -> BoolArray:
         """Rows that may exceed a wanted driver's limit if all volumes are distinct; unclear rows are included."""
         in_use = snapshot.volumes_in_use
-        used_max = in_use.named_claims(rows) + self._attached.over(snapshot).take(rows) + len(wanted)
+        used_max = in_use.named_claims(rows) + self._attached.over(snapshot).take(rows) + len(new_volumes)
         is_close: BoolArray = in_use.unclear(rows) > 0
-        for driver in {volume.driver for volume in wanted}:
+        for driver in {volume.driver for volume in new_volumes}:
             is_close |= used_max > self._limit_of(driver).over(snapshot).take(rows)
         return is_close
 
@@ -147,21 +149,21 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlu
 
     def _is_exceeded(
         self,
-        wanted: AbstractSet[AttachedVolume],
+        new_volumes: AbstractSet[AttachedVolume],
         pods: Iterable[Pod],
         csi_node: CSINode,
         limits: Mapping[str, int],
     ) -> bool:
         """Whether a driver would, or might, exceed its limit of volumes on the node."""
         if isinstance(csi_node, UnreadableCSINode):
-            return bool(wanted - self._finder.of_pods(pods, csi_node))
+            return bool(new_volumes - self._finder.of_pods(pods, csi_node))
         if not limits:
             return False
-        used = self._finder.of_pods(pods, csi_node)
-        new = Counter(volume.driver for volume in wanted - used)
+        volumes_in_use = self._finder.of_pods(pods, csi_node)
+        new = Counter(volume.driver for volume in new_volumes - volumes_in_use)
         if new.keys().isdisjoint(limits):
             return False
-        current = Counter(volume.driver for volume in used | self._finder.attached_to(csi_node.metadata.name))
+        current = Counter(volume.driver for volume in volumes_in_use | self._finder.attached_to(csi_node.metadata.name))
         unknown = current[UNKNOWN]
         return any(
             driver in limits and current[driver] + unknown + count > limits[driver] for driver, count in new.items()
@@ -199,8 +201,8 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlu
         """Queue if a driver has a higher limit than before. A driver without a limit counts as 0."""
         if isinstance(old, UnreadableCSINode):
             return fwk.QueueingHint.QUEUE
-        before = _limits(old)
-        return queue_if(any(count > before.get(driver, 0) for driver, count in _limits(new).items()))
+        old_limits = _limits(old)
+        return queue_if(any(count > old_limits.get(driver, 0) for driver, count in _limits(new).items()))
 
     def after_pod_deletion(self, pod: Pod, old: Pod, new: Pod | None) -> fwk.QueueingHint:
         """Queue if the deleted pod was on a node, or nominated to one, and had volumes that may have been attached."""

@@ -33,7 +33,7 @@ _TaintLookup: TypeAlias = Lookup[tuple[Taint, ...], np.int64]
 
 
 def _soft_tolerations(tolerations: Sequence[Toleration]) -> tuple[Toleration, ...]:
-    return tuple(each for each in tolerations if each.effect in ("", _PREFER_NO_SCHEDULE))
+    return tuple(toleration for toleration in tolerations if toleration.effect in ("", _PREFER_NO_SCHEDULE))
 
 
 def _untolerated_preferences(soft_tolerations: Sequence[Toleration], taints: Sequence[Taint]) -> int:
@@ -75,15 +75,15 @@ class TaintToleration(
 
     def rejection_details(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> Mapping[str, int]:
         """The first taint of each node that the pod does not tolerate, as upstream logs it."""
-        tolerations, found = pod.spec.tolerations, dict[str, int]()
+        tolerations, counts_by_text = pod.spec.tolerations, dict[str, int]()
         counts = np.bincount(snapshot.taint_set.take(rows))
         for number in np.argsort(-counts, kind="stable")[:_SETS_TOLD_MAX].tolist():
             count = int(counts[number])
-            taints = (each for each in snapshot.taint_sets[number] if is_repelled(tolerations, (each,)))
+            taints = (taint for taint in snapshot.taint_sets[number] if is_repelled(tolerations, (taint,)))
             if count and (first := next(taints, None)) is not None:
                 text = f"untolerated taint {taint_text(first)}"
-                found[text] = found.get(text, 0) + count
-        return found
+                counts_by_text[text] = counts_by_text.get(text, 0) + count
+        return counts_by_text
 
     def pre_score(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> fwk.Status | None:
         """Never return Skip: without soft taints every node gets the full score, which counts in the total."""

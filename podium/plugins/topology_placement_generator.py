@@ -60,7 +60,7 @@ def _domain_of_scheduled(state: PodGroupState, snapshot: Snapshot, label: str) -
     Raises:
         PluginError: they have no domain, or several.
     """
-    found: str | None = None
+    group_domain: str | None = None
     for pod in state.scheduled():
         row = snapshot.row_of.get(pod.node_name)
         if row is None:
@@ -68,7 +68,7 @@ def _domain_of_scheduled(state: PodGroupState, snapshot: Snapshot, label: str) -
         domain = snapshot.node(row).labels.get(label)
         if domain is None:
             raise fwk.PluginError(f"no topology domain found for pod {pod.key}")
-        if found not in (None, domain):
-            raise fwk.PluginError(f"more than 1 domain found for pod group: {found}, {domain}")
-        found = domain
-    return found
+        if group_domain not in (None, domain):
+            raise fwk.PluginError(f"more than 1 domain found for pod group: {group_domain}, {domain}")
+        group_domain = domain
+    return group_domain

@@ -50,7 +50,7 @@ from podium.plugins.volumes.claims import (
 )
 from podium.plugins.volumes.csi_translation import MIGRATED_PLUGINS
 from podium.plugins.volumes.free_volumes import VolumeIndex
-from podium.plugins.volumes.grouped import indexed
+from podium.plugins.volumes.grouped import index_of
 from podium.plugins.volumes.matching import choice_for, requested_nano
 from podium.plugins.volumes.pod_claims import Conflict, PodClaims, Waiting
 from podium.plugins.volumes.provisioning import StorageCapacity, volume_limit
@@ -82,7 +82,7 @@ class VolumeBinding(
         self._handle = handle
         self._listed_claims = handle.lister(resource_types.PERSISTENT_VOLUME_CLAIMS)
         volumes = handle.lister(resource_types.PERSISTENT_VOLUMES)
-        self._volume_index = indexed(volumes, VolumeIndex)
+        self._volume_index = index_of(volumes, VolumeIndex)
         self._classes = handle.lister(resource_types.STORAGE_CLASSES)
         self._csi_nodes = handle.lister(resource_types.CSI_NODES)
         self._drivers = handle.lister(resource_types.CSI_DRIVERS)
@@ -105,7 +105,7 @@ class VolumeBinding(
             if problem is not None:
                 return None, fwk.unresolvable(problem)
         try:
-            claims = self._followed(pod, uses)
+            claims = self._pod_claims(pod, uses)
         except fwk.PluginError as error:
             return None, fwk.error_status(error)
         if claims is None:
@@ -119,12 +119,12 @@ class VolumeBinding(
 
     def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
         """Every reason that holds."""
-        return _rejected(verdict)
+        return _rejection(verdict)
 
     def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
         """Return success or UnschedulableAndUnresolvable."""
         conflict, _ = state.read(PodClaims).plan(node)
-        return _rejected(conflict) if conflict else None
+        return _rejection(conflict) if conflict else None
 
     def _problem(self, pod: Pod, use: ClaimUse) -> str | None:
         """Why the claim cannot be used."""
@@ -142,20 +142,20 @@ class VolumeBinding(
             return f'persistentvolumeclaim "{use.name}" is being deleted'
         return ownership_problem(pod, claim) if use.is_ephemeral else None
 
-    def _followed(self, pod: Pod, uses: Iterable[ClaimUse]) -> PodClaims | None:
+    def _pod_claims(self, pod: Pod, uses: Iterable[ClaimUse]) -> PodClaims | None:
         """The pod's claims with their volumes, as assumed; None if a claim should be bound already and is not.
 
         Raises:
             PluginError: a class or a claim is invalid.
         """
-        bound: list[PersistentVolume | None] = []
+        bound_volumes: list[PersistentVolume | None] = []
         waiting: list[tuple[PersistentVolumeClaim, StorageClass]] = []
         is_immediate = False
         for use in uses:
             claim = self._claims.get(f"{pod.metadata.namespace}/{use.name}")
             assert claim is not None, "found a moment ago"
             if is_fully_bound(claim):
-                bound.append(self._volumes.get(claim.spec.volume_name))
+                bound_volumes.append(self._volumes.get(claim.spec.volume_name))
                 continue
             storage_class = self._class_that_waits(claim)
             if storage_class is None or claim.spec.volume_name:
@@ -164,7 +164,7 @@ class VolumeBinding(
                 waiting.append((claim, storage_class))
         if is_immediate:
             return None
-        return PodClaims(tuple(bound), self._in_order(waiting), self._csi_nodes)
+        return PodClaims(tuple(bound_volumes), self._in_order(waiting), self._csi_nodes)
 
     def _class_that_waits(self, claim: PersistentVolumeClaim) -> StorageClass | None:
         """The claim's class, if its binding mode is WaitForFirstConsumer.
@@ -184,12 +184,13 @@ class VolumeBinding(
         """The waiting claims, with the volumes that they may take, in the order of `PodClaims`."""
         if not waiting:
             return ()
-        made = [self._waiting(claim, storage_class) for claim, storage_class in waiting]
-        selected = [each for each in made if each.selected_node is not None]
+        waiting_claims = [self._waiting(claim, storage_class) for claim, storage_class in waiting]
+        claims_with_node = [claim for claim in waiting_claims if claim.selected_node is not None]
         choosing = sorted(
-            (each for each in made if each.selected_node is None), key=lambda each: requested_nano(each.claim)
+            (claim for claim in waiting_claims if claim.selected_node is None),
+            key=lambda claim: requested_nano(claim.claim),
         )
-        return (*selected, *choosing)
+        return (*claims_with_node, *choosing)
 
     def _waiting(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> Waiting:
         capacity = StorageCapacity(claim, storage_class, self._drivers.get(storage_class.provisioner), self._capacities)
@@ -223,7 +224,7 @@ class VolumeBinding(
         snapshot = self._handle.snapshot()
         conflict, plan = claims.plan(snapshot.node(snapshot.row_of[node_name]))
         if conflict:
-            return _rejected(conflict)
+            return _rejection(conflict)
         state.write(self._binder.assume(plan, node_name))
         return None
 
@@ -316,14 +317,14 @@ class VolumeBinding(
         """Queue if the CSINode is new, or its migrated in-tree plugins have changed."""
         if old is None:
             return fwk.QueueingHint.QUEUE
-        before, after = old.metadata.annotations, new.metadata.annotations
-        return queue_if(before.get(MIGRATED_PLUGINS, "") != after.get(MIGRATED_PLUGINS, ""))
+        old_annotations, new_annotations = old.metadata.annotations, new.metadata.annotations
+        return queue_if(old_annotations.get(MIGRATED_PLUGINS, "") != new_annotations.get(MIGRATED_PLUGINS, ""))
 
     def after_driver_change(self, pod: Pod, old: CSIDriver, new: CSIDriver) -> fwk.QueueingHint:
         """Queue if the driver of an inline volume of the pod has stopped publishing its storage capacity."""
-        stopped = old.spec.storage_capacity and not new.spec.storage_capacity
+        stops_publishing = old.spec.storage_capacity and not new.spec.storage_capacity
         return queue_if(
-            bool(stopped)
+            bool(stops_publishing)
             and any(volume.csi is not None and volume.csi.driver == new.metadata.name for volume in pod.spec.volumes)
         )
 
@@ -333,10 +334,10 @@ class VolumeBinding(
         """Queue if the capacity object is new, or larger volumes can be provisioned there."""
         if old is None:
             return fwk.QueueingHint.QUEUE
-        before, after = volume_limit(old), volume_limit(new)
-        return queue_if(after is not None and (before is None or after > before))
+        old_limit, new_limit = volume_limit(old), volume_limit(new)
+        return queue_if(new_limit is not None and (old_limit is None or new_limit > old_limit))
 
 
 @functools.cache
-def _rejected(conflict: int) -> fwk.Status:
+def _rejection(conflict: int) -> fwk.Status:
     return fwk.unresolvable(*(reason for bit, reason in _REASONS.items() if bit & conflict))

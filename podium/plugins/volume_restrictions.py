@@ -40,25 +40,29 @@ def _disks(spec: PodSpec) -> tuple[Volume, ...]:
     return tuple(volume for volume in spec.volumes if disk_key(volume) is not None)
 
 
-def _conflict(wanted: Volume, used: Volume) -> bool:
-    if disk_key(wanted) != disk_key(used):
+def _conflict(new_volume: Volume, volume_in_use: Volume) -> bool:
+    if disk_key(new_volume) != disk_key(volume_in_use):
         return False
-    if wanted.aws_elastic_block_store is not None:
+    if new_volume.aws_elastic_block_store is not None:
         return True
-    if wanted.gce_persistent_disk is not None and used.gce_persistent_disk is not None:
-        return not (wanted.gce_persistent_disk.read_only and used.gce_persistent_disk.read_only)
-    if wanted.iscsi is not None and used.iscsi is not None:
-        return not (wanted.iscsi.read_only and used.iscsi.read_only)
-    assert wanted.rbd is not None
-    assert used.rbd is not None
-    one, other = wanted.rbd, used.rbd
-    is_same = (one.pool, one.image) == (other.pool, other.image) and not set(one.monitors).isdisjoint(other.monitors)
-    return is_same and not (one.read_only and other.read_only)
+    if new_volume.gce_persistent_disk is not None and volume_in_use.gce_persistent_disk is not None:
+        return not (new_volume.gce_persistent_disk.read_only and volume_in_use.gce_persistent_disk.read_only)
+    if new_volume.iscsi is not None and volume_in_use.iscsi is not None:
+        return not (new_volume.iscsi.read_only and volume_in_use.iscsi.read_only)
+    assert new_volume.rbd is not None
+    assert volume_in_use.rbd is not None
+    new_image, image_in_use = new_volume.rbd, volume_in_use.rbd
+    is_same = (new_image.pool, new_image.image) == (image_in_use.pool, image_in_use.image) and not set(
+        new_image.monitors
+    ).isdisjoint(image_in_use.monitors)
+    return is_same and not (new_image.read_only and image_in_use.read_only)
 
 
 def _pods_conflict(wanting: Pod, using: Pod) -> bool:
-    used = _disks(using.spec)
-    return bool(used) and any(_conflict(one, other) for one in _disks(wanting.spec) for other in used)
+    disks_in_use = _disks(using.spec)
+    return bool(disks_in_use) and any(
+        _conflict(new_disk, disk_in_use) for new_disk in _disks(wanting.spec) for disk_in_use in disks_in_use
+    )
 
 
 @dataclass(slots=True)
@@ -66,26 +70,26 @@ class ReadWriteOncePodConflicts:
     """The pod's ReadWriteOncePod claims, and how often other pods use them."""
 
     names: frozenset[str]
-    others: int
+    conflict_count: int
 
     def clone(self) -> ReadWriteOncePodConflicts:
         """An independent copy."""
-        return ReadWriteOncePodConflicts(self.names, self.others)
+        return ReadWriteOncePodConflicts(self.names, self.conflict_count)
 
     def count(self, pod: Pod, sign: int) -> None:
         """Add or remove another pod's uses. Namespaces are not compared, as upstream."""
-        self.others += sign * sum(name in self.names for name in named_claims(pod))
+        self.conflict_count += sign * sum(name in self.names for name in named_claims(pod))
 
 
 class _Extensions(fwk.PreFilterExtensions):
-    def add_pod(self, state: fwk.CycleState, pod: Pod, added: Pod, node: NodeInfo) -> fwk.Status | None:
+    def add_pod(self, state: fwk.CycleState, pod: Pod, pod_to_add: Pod, node: NodeInfo) -> fwk.Status | None:
         """Add the pod's uses."""
-        state.read(ReadWriteOncePodConflicts).count(added, 1)
+        state.read(ReadWriteOncePodConflicts).count(pod_to_add, 1)
         return None
 
-    def remove_pod(self, state: fwk.CycleState, pod: Pod, removed: Pod, node: NodeInfo) -> fwk.Status | None:
+    def remove_pod(self, state: fwk.CycleState, pod: Pod, pod_to_remove: Pod, node: NodeInfo) -> fwk.Status | None:
         """Remove the pod's uses."""
-        state.read(ReadWriteOncePodConflicts).count(removed, -1)
+        state.read(ReadWriteOncePodConflicts).count(pod_to_remove, -1)
         return None
 
 
@@ -109,10 +113,10 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterP
             if READ_WRITE_ONCE_POD in claim.spec.access_modes:
                 once_only.add(name)
         in_use = snapshot.volumes_in_use
-        others = sum(bool(in_use.rows_using(ClaimKey(namespace, name))) for name in once_only)
-        if not others and not _disks(pod.spec):
+        conflict_count = sum(bool(in_use.rows_using(ClaimKey(namespace, name))) for name in once_only)
+        if not conflict_count and not _disks(pod.spec):
             return None, fwk.SKIP
-        state.write(ReadWriteOncePodConflicts(frozenset(once_only), others))
+        state.write(ReadWriteOncePodConflicts(frozenset(once_only), conflict_count))
         return None, None
 
     def pre_filter_extensions(self) -> fwk.PreFilterExtensions:
@@ -121,12 +125,14 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterP
 
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """Verdict 1 for nodes where a disk is in use, 2 for all others if a claim is in use."""
-        taken = [row for row in _rows_with_disks(pod, snapshot) if self._is_disk_taken(pod, snapshot.node(row))]
-        is_claim_taken = state.read(ReadWriteOncePodConflicts).others > 0
-        if not taken and not is_claim_taken:
+        rows_with_disk = [
+            row for row in _rows_with_disks(pod, snapshot) if self._is_disk_taken(pod, snapshot.node(row))
+        ]
+        is_claim_taken = state.read(ReadWriteOncePodConflicts).conflict_count > 0
+        if not rows_with_disk and not is_claim_taken:
             return None
         verdicts = np.full(len(snapshot.nodes), _CLAIM_TAKEN if is_claim_taken else 0, np.int64)
-        verdicts[taken] = _DISK_TAKEN
+        verdicts[rows_with_disk] = _DISK_TAKEN
         return verdicts.take(rows)
 
     def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
@@ -137,10 +143,10 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterP
         """Return success or Unschedulable."""
         if self._is_disk_taken(pod, node):
             return _REJECTED[_DISK_TAKEN]
-        return _REJECTED[_CLAIM_TAKEN] if state.read(ReadWriteOncePodConflicts).others > 0 else None
+        return _REJECTED[_CLAIM_TAKEN] if state.read(ReadWriteOncePodConflicts).conflict_count > 0 else None
 
     def _is_disk_taken(self, pod: Pod, node: NodeInfo) -> bool:
-        return any(_pods_conflict(pod, other) for other in node.pods)
+        return any(_pods_conflict(pod, pod_on_node) for pod_on_node in node.pods)
 
     def filter_scope(self, spec: PodSpec) -> fwk.Scope:
         """CLUSTER for a pod with volumes, because claims and volumes are objects elsewhere; otherwise NODE."""

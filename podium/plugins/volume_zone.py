@@ -57,10 +57,10 @@ class VolumeZone(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlugin):
         """Return Skip if no volume has such labels, UnschedulableAndUnresolvable if a claim or volume is missing."""
         zones: list[Zones] = []
         for name in named_claims(pod):
-            found = self._zones_of_claim(pod.metadata.namespace, name)
-            if isinstance(found, fwk.Status):
-                return None, found
-            zones += found
+            claim_zones = self._zones_of_claim(pod.metadata.namespace, name)
+            if isinstance(claim_zones, fwk.Status):
+                return None, claim_zones
+            zones += claim_zones
         if not zones:
             return None, fwk.SKIP
         state.write(_Demands(tuple(zones)))
@@ -73,10 +73,10 @@ class VolumeZone(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlugin):
             fits &= _rows_in(zones, snapshot, rows)
         if fits.all():
             return None
-        labelled = np.zeros(len(rows), np.bool_)
+        has_zone_label = np.zeros(len(rows), np.bool_)
         for label in TOPOLOGY_LABELS:
-            labelled |= snapshot.label_column(label).ids.take(rows) != ABSENT
-        return np.where(labelled & ~fits, 1, 0)
+            has_zone_label |= snapshot.label_column(label).ids.take(rows) != ABSENT
+        return np.where(has_zone_label & ~fits, 1, 0)
 
     def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
         """The status of the only verdict."""
@@ -184,5 +184,5 @@ def _rows_with(label: str, values: frozenset[str], snapshot: Snapshot, rows: Row
     """Which rows have the label with one of the values, and which have the label with any value."""
     column = snapshot.label_column(label)
     ids = column.ids.take(rows)
-    wanted = [known for value in values if (known := column.id_of(value)) is not None]
-    return np.isin(ids, wanted), ids != ABSENT
+    value_ids = [value_id for value in values if (value_id := column.id_of(value)) is not None]
+    return np.isin(ids, value_ids), ids != ABSENT

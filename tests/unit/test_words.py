@@ -52,7 +52,7 @@ CEILINGS: dict[str, tuple[int, int]] = {
     "lib": (2, 1),
     "library": (0, 0),
     "objects": (122, 15),
-    "plugins": (386, 33),
+    "plugins": (0, 0),
     "provisioner": (9, 0),
     "queues": (1, 1),
     "recording": (6, 0),

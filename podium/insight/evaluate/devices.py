@@ -24,7 +24,7 @@ def devices_of_attempt(state: CycleState, feasible: Collection[str]) -> dict[str
     if pod_devices is None:
         return {}
     answer: dict[str, Any] = {}
-    claims = [pod_devices.claims[index] for index in pod_devices.wanted]
+    claims = [pod_devices.claims[index] for index in pod_devices.indexes_to_allocate]
     nodes = {name: on_node for name, on_node in sorted(pod_devices.by_node.items()) if name in feasible}
     if nodes:
         answer["allocations"] = {
@@ -41,7 +41,9 @@ def devices_of_attempt(state: CycleState, feasible: Collection[str]) -> dict[str
     }
     if extended:
         answer["extended"] = extended
-    withdrawals = [claim for claim in (pod_devices.deallocated, pod_devices.deleted) if claim is not None]
+    withdrawals = [
+        claim for claim in (pod_devices.claim_to_deallocate, pod_devices.claim_to_delete) if claim is not None
+    ]
     if withdrawals:
         answer["deallocated"] = sorted(claim.key for claim in withdrawals)
     return answer

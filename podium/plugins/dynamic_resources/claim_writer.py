@@ -76,39 +76,39 @@ class ClaimWriter:
 
     # ------------------------------------------------------------ before the binding
 
-    async def write(self, found: PodDevices, pod: Pod, node_name: str) -> None:
+    async def write(self, pod_devices: PodDevices, pod: Pod, node_name: str) -> None:
         """Allocate and reserve the pod's claims, in order, and put the written ones in place of the known ones.
 
         Raises:
             PluginError: a claim cannot be written.
         """
         async with self._turn(pod):
-            await self._write(found, pod, node_name)
+            await self._write(pod_devices, pod, node_name)
 
-    async def _write(self, found: PodDevices, pod: Pod, node_name: str) -> None:
-        for index, claim in enumerate(found.claims):
-            decided = found.reserved.get(index)
-            allocation = decided or claim.status.allocation
+    async def _write(self, pod_devices: PodDevices, pod: Pod, node_name: str) -> None:
+        for index, claim in enumerate(pod_devices.claims):
+            new_allocation = pod_devices.reserved.get(index)
+            allocation = new_allocation or claim.status.allocation
             if claim.is_reserved_for(pod.uid):
                 # Since the attempt began, the reservation may have been taken back, or the claim allocated anew.
-                known = self._known(claim)
-                if has_allocation(known, allocation) and self._stays_reserved(known, pod):
+                latest = self._latest(claim)
+                if has_allocation(latest, allocation) and self._stays_reserved(latest, pod):
                     continue
-            is_special = index >= found.user_count
+            is_special = index >= pod_devices.user_count
             if is_special and allocation is None:
                 continue
             try:
-                if is_special and decided is not None:
-                    await self._write_special(found, pod, found.by_node[node_name], decided)
+                if is_special and new_allocation is not None:
+                    await self._write_special(pod_devices, pod, pod_devices.by_node[node_name], new_allocation)
                 else:
-                    is_new, known = decided is not None, self._known(claim)
-                    found.claims[index] = await self._reserve(known, allocation, pod, is_new=is_new)
-                    self._devices.claims.assume(found.claims[index])
+                    is_new, latest = new_allocation is not None, self._latest(claim)
+                    pod_devices.claims[index] = await self._reserve(latest, allocation, pod, is_new=is_new)
+                    self._devices.claims.assume(pod_devices.claims[index])
             except BaseException:
-                if (uid := found.in_flight.pop(index, None)) is not None:
+                if (uid := pod_devices.in_flight.pop(index, None)) is not None:
                     self._devices.give_up_allocation(uid, claim)
                 raise
-            if (uid := found.in_flight.pop(index, None)) is not None:
+            if (uid := pod_devices.in_flight.pop(index, None)) is not None:
                 self._devices.end_allocation(uid)
 
     async def _reserve(
@@ -123,7 +123,7 @@ class ClaimWriter:
         failure: ApiError | None = None
         for attempt in range(_TRIES):
             if attempt:
-                claim = await self._again(claim)
+                claim = await self._read_again(claim)
             if has_allocation(claim, allocation):
                 # Another pod of the group has written it, or it was written and the answer was lost.
                 is_new = False
@@ -131,13 +131,13 @@ class ClaimWriter:
                     return claim
                 if claim.is_reserved_for(pod.uid):
                     # Once the claim has changed, a write of an earlier attempt can no longer come late.
-                    claim = await self._unreserved(claim, pod)
+                    claim = await self._remove_reservation(claim, pod)
             try:
                 with_reservation(claim, allocation, pod, self._handle.clock.now(), is_new=is_new)
                 if is_new:
                     claim = await self._protect(claim)
-                wanted = with_reservation(claim, allocation, pod, self._handle.clock.now(), is_new=is_new)
-                return await self._write_reservation(claim, wanted)
+                target = with_reservation(claim, allocation, pod, self._handle.clock.now(), is_new=is_new)
+                return await self._write_reservation(claim, target)
             except ReservationError as error:
                 raise fwk.PluginError(str(error)) from error
             except Conflict as error:
@@ -146,42 +146,42 @@ class ClaimWriter:
                 raise fwk.PluginError(f"{doing} claim {claim.key}: {error}") from error
         raise fwk.PluginError(f"{doing} claim {claim.key}: {failure}") from failure
 
-    async def _write_reservation(self, claim: ResourceClaim, wanted: ResourceClaim) -> ResourceClaim:
+    async def _write_reservation(self, claim: ResourceClaim, target: ResourceClaim) -> ResourceClaim:
         """Write what is allocated and reserved. If the outcome is unknown, the devices of a new allocation are kept."""
-        before, after = claim.status.allocation, wanted.status.allocation
+        old_allocation, new_allocation = claim.status.allocation, target.status.allocation
         try:
-            return await self._patch_status(claim, _reservation(claim, wanted))
+            return await self._patch_status(claim, _reservation(claim, target))
         except BaseException as error:
-            if before is None and after is not None and _may_be_written_yet(error):
-                self._devices.doubt(claim, after)
+            if old_allocation is None and new_allocation is not None and _may_be_written_yet(error):
+                self._devices.doubt(claim, new_allocation)
             raise
 
-    def _known(self, claim: ResourceClaim) -> ResourceClaim:
+    def _latest(self, claim: ResourceClaim) -> ResourceClaim:
         """The claim as far as it is known to have changed since the attempt began.
 
         Raises:
             PluginError: it is gone, or an earlier attempt has requested that.
         """
-        known = self._devices.claims.get(claim.key)
-        if known is None or claim.metadata.uid in self._deleted:
+        latest = self._devices.claims.get(claim.key)
+        if latest is None or claim.metadata.uid in self._deleted:
             raise fwk.PluginError(_DELETED.format(claim=claim.key))
-        return _same(claim, known)
+        return _require_same(claim, latest)
 
     def _stays_reserved(self, claim: ResourceClaim, pod: Pod) -> bool:
         """Whether the claim is reserved for the pod, and no write of an earlier attempt may take that back yet."""
         return claim.is_reserved_for(pod.uid) and not self._devices.may_be_taken_back_yet(claim)
 
-    async def _unreserved(self, claim: ResourceClaim, pod: Pod) -> ResourceClaim:
+    async def _remove_reservation(self, claim: ResourceClaim, pod: Pod) -> ResourceClaim:
         try:
             return await self._without(claim, pod)
         except ApiError as error:
             raise fwk.PluginError(f"remove reservation from claim {claim.key}: {error}") from error
 
     async def _protect(self, claim: ResourceClaim) -> ResourceClaim:
-        wanted = with_finalizer(claim)
-        if wanted is claim:
+        target = with_finalizer(claim)
+        if target is claim:
             return claim
-        change = {"metadata": {"finalizers": list(wanted.metadata.finalizers)}}
+        change = {"metadata": {"finalizers": list(target.metadata.finalizers)}}
         try:
             return await self._handle.client.patch(RESOURCE_CLAIMS, claim, change)
         except Conflict:
@@ -189,16 +189,16 @@ class ClaimWriter:
         except ApiError as error:
             raise fwk.PluginError(f"add finalizer to claim {claim.key}: {error}") from error
 
-    async def _again(self, claim: ResourceClaim) -> ResourceClaim:
+    async def _read_again(self, claim: ResourceClaim) -> ResourceClaim:
         """The claim as it is now, after a conflict."""
         import anyio
 
         await anyio.sleep(_PAUSE_S * (1 + _JITTER * self._handle.random.random()))
         try:
-            now = await self._handle.client.read(RESOURCE_CLAIMS, claim)
+            latest = await self._handle.client.read(RESOURCE_CLAIMS, claim)
         except ApiError as error:
             raise fwk.PluginError(f"get updated claim {claim.key} after conflict: {error}") from error
-        return _same(claim, now)
+        return _require_same(claim, latest)
 
     def _patch_status(self, claim: ResourceClaim, status: dict[str, Any]) -> Awaitable[ResourceClaim]:
         return self._handle.client.patch(RESOURCE_CLAIMS, claim, {"status": status}, "status")
@@ -206,27 +206,27 @@ class ClaimWriter:
     # ------------------------------------------------------------ the claim for extended resources
 
     async def _write_special(
-        self, found: PodDevices, pod: Pod, on_node: NodeDevices, allocation: AllocationResult
+        self, pod_devices: PodDevices, pod: Pod, on_node: NodeDevices, allocation: AllocationResult
     ) -> None:
         """Create the claim, allocate and reserve it, and tell the pod about it."""
         assert on_node.special is not None
-        created = await self._create(on_node.special)
+        claim = await self._create(on_node.special)
         # Noted before anything else can fail, so that the claim is deleted then.
-        found.claims[-1] = created
-        found.claims[-1] = written = await self._reserve(created, allocation, pod, is_new=True)
+        pod_devices.claims[-1] = claim
+        pod_devices.claims[-1] = reserved_claim = await self._reserve(claim, allocation, pod, is_new=True)
         try:
-            await self._tell_pod(pod, written, on_node)
+            await self._tell_pod(pod, reserved_claim, on_node)
         except BaseException:
             # The claim has the devices until it is deleted, and the watch may not have shown it yet.
-            self._devices.doubt(created, allocation)
+            self._devices.doubt(claim, allocation)
             raise
-        await self._wait_until_seen(written)
+        await self._wait_until_seen(reserved_claim)
 
-    async def _tell_pod(self, pod: Pod, written: ResourceClaim, on_node: NodeDevices) -> None:
+    async def _tell_pod(self, pod: Pod, claim: ResourceClaim, on_node: NodeDevices) -> None:
         if not on_node.mappings:
             raise fwk.PluginError(NO_MAPPINGS.format(pod=pod.key))
-        mappings = [msgspec.to_builtins(each) for each in on_node.mappings]
-        status = {"resourceClaimName": written.metadata.name, "requestMappings": mappings}
+        mappings = [msgspec.to_builtins(mapping) for mapping in on_node.mappings]
+        status = {"resourceClaimName": claim.metadata.name, "requestMappings": mappings}
         try:
             await self._handle.client.merge_status(pod, {"extendedResourceClaimStatus": status})
         except ApiError as error:
@@ -235,21 +235,21 @@ class ClaimWriter:
     async def _create(self, special: ResourceClaim) -> ResourceClaim:
         metadata = special.metadata
         name = _generated_name(metadata.generate_name, self._handle.random)
-        named = replace(special, metadata=replace(metadata, uid="", name=name))
+        claim = replace(special, metadata=replace(metadata, uid="", name=name))
         manifest = {
             "apiVersion": RESOURCE_CLAIMS.api_version,
             "kind": RESOURCE_CLAIMS.kind,
-            "metadata": msgspec.to_builtins(named.metadata),
-            "spec": msgspec.to_builtins(named.spec),
+            "metadata": msgspec.to_builtins(claim.metadata),
+            "spec": msgspec.to_builtins(claim.spec),
         }
         try:
-            created = await self._handle.client.create(RESOURCE_CLAIMS, named, manifest)
+            created_claim = await self._handle.client.create(RESOURCE_CLAIMS, claim, manifest)
         except ApiError as error:
             self._devices.observer.claim_created(succeeded=False)
             where = f"{metadata.namespace}/{SPECIAL_NAME}"
             raise fwk.PluginError(f"create claim for extended resources {where}: {error}") from error
         self._devices.observer.claim_created(succeeded=True)
-        return created
+        return created_claim
 
     async def _wait_until_seen(self, claim: ResourceClaim) -> None:
         """Wait until the watch has shown the claim, so that its devices count as allocated from then on.
@@ -267,7 +267,7 @@ class ClaimWriter:
             await anyio.sleep(_SEEN_POLL_S)
             if poll % _SEEN_POLLS_A_READ == 0:
                 try:
-                    _same(claim, await self._handle.client.read(RESOURCE_CLAIMS, claim))
+                    _require_same(claim, await self._handle.client.read(RESOURCE_CLAIMS, claim))
                 except NotFound as error:
                     raise fwk.PluginError(_DELETED.format(claim=claim.key)) from error
                 except ApiError:
@@ -276,57 +276,57 @@ class ClaimWriter:
 
     # ------------------------------------------------------------ after a failure
 
-    async def clean_up(self, found: PodDevices | None, doubts: Sequence[DoubtedAllocation], pod: Pod) -> None:
+    async def clean_up(self, pod_devices: PodDevices | None, doubts: Sequence[DoubtedAllocation], pod: Pod) -> None:
         """Take back what the attempt leaves, and find out whether allocations that were given up have been written.
 
         Args:
-            found: None if there is nothing to take back.
+            pod_devices: None if there is nothing to take back.
         """
-        if found is not None:
-            await self.take_back(found, pod)
+        if pod_devices is not None:
+            await self.take_back(pod_devices, pod)
         for doubt in doubts:
             try:
-                now = await self._handle.client.read(RESOURCE_CLAIMS, doubt.claim)
+                claim = await self._handle.client.read(RESOURCE_CLAIMS, doubt.claim)
             except NotFound:
                 self._devices.settle(doubt, None)
             except ApiError as error:
                 self._try_again_soon(pod, "A claim could not be read", error, claim=doubt.claim.key)
             else:
-                self._devices.settle(doubt, now)
+                self._devices.settle(doubt, claim)
 
-    async def take_back(self, found: PodDevices, pod: Pod) -> None:
+    async def take_back(self, pod_devices: PodDevices, pod: Pod) -> None:
         """Take back the reservations of a pod that is not bound, and what PostFilter wants to be taken back.
 
         An allocation that another attempt is about to clear is left to it.
         """
-        claim = found.deallocated
+        claim = pod_devices.claim_to_deallocate
         version = None if claim is None else (claim.metadata.uid, claim.metadata.resource_version)
         if version is None or version in self._deallocating:
-            found.deallocated = None
-            await self._take_back(found, pod)
+            pod_devices.claim_to_deallocate = None
+            await self._take_back(pod_devices, pod)
             return
         self._deallocating.add(version)
         try:
-            await self._take_back(found, pod)
+            await self._take_back(pod_devices, pod)
         finally:
             self._deallocating.remove(version)
 
-    async def _take_back(self, found: PodDevices, pod: Pod) -> None:
+    async def _take_back(self, pod_devices: PodDevices, pod: Pod) -> None:
         async with self._turn(pod):
-            is_reserved = any(claim.is_reserved_for(pod.uid) for claim in found.claims)
+            is_reserved = any(claim.is_reserved_for(pod.uid) for claim in pod_devices.claims)
             if is_reserved and not await self._is_unbound(pod):
                 return
-            if found.is_unreserved:
-                for claim in found.claims[: found.user_count]:
+            if pod_devices.is_unreserved:
+                for claim in pod_devices.claims[: pod_devices.user_count]:
                     if claim.status.allocation is not None and claim.is_reserved_for(pod.uid):
                         await self._try(self._release, claim, pod)
-                special = found.special
+                special = pod_devices.special
                 if special is not None and special.metadata.name != SPECIAL_NAME:
                     await self._try(self._delete, special, pod)
-            if found.deallocated is not None:
-                await self._try(self._deallocate, found.deallocated, pod)
-            if found.deleted is not None:
-                await self._try(self._delete, found.deleted, pod)
+            if pod_devices.claim_to_deallocate is not None:
+                await self._try(self._deallocate, pod_devices.claim_to_deallocate, pod)
+            if pod_devices.claim_to_delete is not None:
+                await self._try(self._delete, pod_devices.claim_to_delete, pod)
 
     async def _try(
         self, write: Callable[[ResourceClaim, Pod], Awaitable[None]], claim: ResourceClaim, pod: Pod
@@ -342,17 +342,17 @@ class ClaimWriter:
     async def _is_unbound(self, pod: Pod) -> bool:
         """Whether the API server shows that the pod is not bound. The watch may not have shown a late binding yet."""
         try:
-            now = await self._handle.client.read(PODS, pod)
+            latest = await self._handle.client.read(PODS, pod)
         except NotFound:
             return True
         except ApiError as error:
             self._try_again_soon(pod, "A pod could not be read; it keeps its claims", error)
             return False
-        return now.uid != pod.uid or not now.node_name
+        return latest.uid != pod.uid or not latest.node_name
 
-    def _try_again_soon(self, pod: Pod, what: str, error: Exception, **fields: str) -> None:
+    def _try_again_soon(self, pod: Pod, message: str, error: Exception, **fields: str) -> None:
         """Upstream's PostFilter fails then, and the pod backs off; here it waits for events already."""
-        log.warning(what, pod=pod.key, error=str(error), **fields)
+        log.warning(message, pod=pod.key, error=str(error), **fields)
         self._handle.activate([pod], _RETRY_S)
 
     async def _release(self, claim: ResourceClaim, pod: Pod) -> None:
@@ -362,12 +362,14 @@ class ClaimWriter:
         """Remove the pod from those that the claim is reserved for. Returns the claim as it is then."""
         for attempt in range(_TRIES):
             if attempt:
-                claim = await self._again(claim)
+                claim = await self._read_again(claim)
             if not claim.is_reserved_for(pod.uid):
                 return claim
-            kept = [msgspec.to_builtins(each) for each in claim.status.reserved_for if each.uid != pod.uid]
+            references = [
+                msgspec.to_builtins(reference) for reference in claim.status.reserved_for if reference.uid != pod.uid
+            ]
             try:
-                return await self._clear(claim, {"reservedFor": kept or None})
+                return await self._clear(claim, {"reservedFor": references or None})
             except Conflict:
                 continue
         raise fwk.PluginError("the claim keeps changing")
@@ -379,14 +381,14 @@ class ClaimWriter:
     async def _clear(self, claim: ResourceClaim, status: dict[str, Any]) -> ResourceClaim:
         """Take something out of the status."""
         try:
-            written = await self._patch_status(claim, status)
+            new_claim = await self._patch_status(claim, status)
         except BaseException as error:
             if _may_be_written_yet(error):
                 self._devices.doubt_taking_back(claim)
             raise
         # An attempt that has begun would otherwise rely on the reservation until the watch shows that it is gone.
-        self._devices.claims.assume(written)
-        return written
+        self._devices.claims.assume(new_claim)
+        return new_claim
 
     async def _delete(self, claim: ResourceClaim, pod: Pod) -> None:
         """Delete a claim for extended resources. From now on no attempt relies on it, unless that certainly fails."""
@@ -406,12 +408,12 @@ class ClaimWriter:
         """Delete a claim, without the finalizer that would keep it."""
         for attempt in range(_TRIES):
             if attempt:
-                claim = await self._again(claim)
-            kept = [each for each in claim.metadata.finalizers if each != DELETE_PROTECTION]
+                claim = await self._read_again(claim)
+            finalizers = [finalizer for finalizer in claim.metadata.finalizers if finalizer != DELETE_PROTECTION]
             try:
-                if len(kept) != len(claim.metadata.finalizers):
+                if len(finalizers) != len(claim.metadata.finalizers):
                     claim = await self._handle.client.patch(
-                        RESOURCE_CLAIMS, claim, {"metadata": {"finalizers": kept or None}}
+                        RESOURCE_CLAIMS, claim, {"metadata": {"finalizers": finalizers or None}}
                     )
                 await self._handle.client.delete(RESOURCE_CLAIMS, claim)
             except Conflict:
@@ -420,15 +422,15 @@ class ClaimWriter:
         raise fwk.PluginError("the claim keeps changing")
 
 
-def _same(claim: ResourceClaim, now: ResourceClaim) -> ResourceClaim:
+def _require_same(claim: ResourceClaim, latest: ResourceClaim) -> ResourceClaim:
     """The claim as it is now.
 
     Raises:
         PluginError: that is another claim of the same name.
     """
-    if now.metadata.uid != claim.metadata.uid:
+    if latest.metadata.uid != claim.metadata.uid:
         raise fwk.PluginError(_DELETED.format(claim=claim.key))
-    return now
+    return latest
 
 
 def _may_be_written_yet(error: BaseException) -> bool:
@@ -444,13 +446,15 @@ def _generated_name(base: str, random: Random) -> str:
     return f"{base[: _NAME_LENGTH_MAX - _SUFFIX_LENGTH]}{suffix}"
 
 
-def _reservation(claim: ResourceClaim, wanted: ResourceClaim) -> dict[str, Any]:
+def _reservation(claim: ResourceClaim, target: ResourceClaim) -> dict[str, Any]:
     """The changes of the status."""
-    before, after = claim.status.allocation, wanted.status.allocation
-    assert after is not None
-    change: dict[str, Any] = {"reservedFor": [msgspec.to_builtins(each) for each in wanted.status.reserved_for]}
-    if before is None:
-        change["allocation"] = msgspec.to_builtins(after)
-    elif before.allocation_timestamp is None:
-        change["allocation"] = {"allocationTimestamp": after.allocation_timestamp}
+    old_allocation, new_allocation = claim.status.allocation, target.status.allocation
+    assert new_allocation is not None
+    change: dict[str, Any] = {
+        "reservedFor": [msgspec.to_builtins(reference) for reference in target.status.reserved_for]
+    }
+    if old_allocation is None:
+        change["allocation"] = msgspec.to_builtins(new_allocation)
+    elif old_allocation.allocation_timestamp is None:
+        change["allocation"] = {"allocationTimestamp": new_allocation.allocation_timestamp}
     return change

@@ -35,34 +35,34 @@ class NodeSearch:
         self._clock = clock
         self._binding_timeout_s = binding_timeout_s
 
-    def on_rows(self, found: PodDevices, pod: Pod, snapshot: Snapshot, rows: Rows) -> Interruptible[IntArray]:
+    def on_rows(self, pod_devices: PodDevices, pod: Pod, snapshot: Snapshot, rows: Rows) -> Interruptible[IntArray]:
         """The number of the status of each row, 0 if it has the devices. Shape: one entry per row of `rows`."""
         numbers: IntArray = np.zeros(len(rows), np.int64)
-        has_short_way = found.needs_devices_only and not found.ways_max
+        has_short_way = pod_devices.needs_devices_only and not pod_devices.ways_max
         for position, row in enumerate(rows.tolist()):
-            status = found.error
+            status = pod_devices.error
             if status is None:
                 try:
                     if has_short_way:
-                        status = yield from self._by_devices(found, snapshot, row)
+                        status = yield from self._by_devices(pod_devices, snapshot, row)
                     else:
-                        status = yield from self.on_node(found, pod, snapshot.node(row))
+                        status = yield from self.on_node(pod_devices, pod, snapshot.node(row))
                 except BrokenPoolError as error:
-                    if found.is_elsewhere is None:
-                        found.is_elsewhere = yield from self._is_elsewhere(found, pod, snapshot)
-                    status = status_after(found, snapshot.name(row), error)
+                    if pod_devices.is_elsewhere is None:
+                        pod_devices.is_elsewhere = yield from self._is_elsewhere(pod_devices, pod, snapshot)
+                    status = status_after(pod_devices, snapshot.name(row), error)
                 except (StepsExceededError, AllocationError, ValueError) as error:
-                    status = status_after(found, snapshot.name(row), error)
+                    status = status_after(pod_devices, snapshot.name(row), error)
             if status is not None:
-                numbers[position] = found.number_of(status)
+                numbers[position] = pod_devices.number_of(status)
             yield None
         return numbers
 
-    def _is_elsewhere(self, found: PodDevices, pod: Pod, snapshot: Snapshot) -> Interruptible[bool]:
+    def _is_elsewhere(self, pod_devices: PodDevices, pod: Pod, snapshot: Snapshot) -> Interruptible[bool]:
         """Whether any node has the devices, so that nodes with broken pools are not needed."""
         for row in snapshot.order.tolist():
             try:
-                if (yield from self.on_node(found, pod, snapshot.node(row))) is None:
+                if (yield from self.on_node(pod_devices, pod, snapshot.node(row))) is None:
                     return True
             except BrokenPoolError:
                 continue
@@ -70,61 +70,63 @@ class NodeSearch:
                 return False
         return False
 
-    def _by_devices(self, found: PodDevices, snapshot: Snapshot, row: int) -> Interruptible[fwk.Status | None]:
+    def _by_devices(self, pod_devices: PodDevices, snapshot: Snapshot, row: int) -> Interruptible[fwk.Status | None]:
         """As `on_node`, for a pod whose claims all need devices and nothing else."""
         node = snapshot.nodes[row]
         assert node is not None
-        assert found.allocator is not None
+        assert pod_devices.allocator is not None
         name = node.metadata.name
-        allocated = yield from found.allocator.allocate_interruptibly(name, node.metadata.labels, found.fresh)
-        if isinstance(allocated, Refusal):
-            return _REFUSED[allocated]
-        found.by_node[name] = NodeDevices(allocated)
+        result = yield from pod_devices.allocator.allocate_interruptibly(name, node.metadata.labels, pod_devices.fresh)
+        if isinstance(result, Refusal):
+            return _REFUSED[result]
+        pod_devices.by_node[name] = NodeDevices(result)
         return None
 
-    def on_node(self, found: PodDevices, pod: Pod, node: NodeInfo) -> Interruptible[fwk.Status | None]:
+    def on_node(self, pod_devices: PodDevices, pod: Pod, node: NodeInfo) -> Interruptible[fwk.Status | None]:
         """The status of a node.
 
         Raises: AllocationError, StepsExceededError, ValueError.
         """
-        special = found.special
+        special = pod_devices.special
         own: ResourceClaim | None = None
         mappings: tuple[RequestMapping, ...] = ()
         if special is not None:
             answer = special_claim_on(
-                node, special, pod, found.requests, bool(found.user_count), self._devices.class_for
+                node, special, pod, pod_devices.requests, bool(pod_devices.user_count), self._devices.class_for
             )
             if isinstance(answer, fwk.Status):
                 return answer
             own, mappings = answer
-            if own is None and not found.user_count:
+            if own is None and not pod_devices.user_count:
                 return None
-        unavailable = [index for index in range(len(found.claims)) if not self._is_available(found, index, node)]
+        unavailable = [
+            index for index in range(len(pod_devices.claims)) if not self._is_available(pod_devices, index, node)
+        ]
         ways: Sequence[tuple[AllocationResult, ...]] = ()
-        if found.allocator is not None:
-            fresh = found.fresh
+        if pod_devices.allocator is not None:
+            fresh = pod_devices.fresh
             if own is not None and fresh and fresh[-1] is special:
                 fresh = [*fresh[:-1], own]
-            if found.ways_max:
-                ways = yield from found.allocator.allocations(node.name, node.labels, fresh, found.ways_max)
+            if pod_devices.ways_max:
+                ways = yield from pod_devices.allocator.allocations(node.name, node.labels, fresh, pod_devices.ways_max)
                 if not ways:
                     return _REFUSED[Refusal.NOT_FOUND]
             else:
-                allocated = yield from found.allocator.allocate_interruptibly(node.name, node.labels, fresh)
-                if isinstance(allocated, Refusal):
-                    return _REFUSED[allocated]
-                ways = (allocated,)
+                result = yield from pod_devices.allocator.allocate_interruptibly(node.name, node.labels, fresh)
+                if isinstance(result, Refusal):
+                    return _REFUSED[result]
+                ways = (result,)
         if unavailable:
-            found.unavailable.update(unavailable)
+            pod_devices.unavailable.update(unavailable)
             return _UNAVAILABLE
         if ways:
-            found.ways[node.name] = [NodeDevices(found.completed(way), own, mappings) for way in ways]
-            found.by_node[node.name] = found.ways[node.name][0]
+            pod_devices.ways[node.name] = [NodeDevices(pod_devices.all_results(way), own, mappings) for way in ways]
+            pod_devices.by_node[node.name] = pod_devices.ways[node.name][0]
         return None
 
-    def _is_available(self, found: PodDevices, index: int, node: NodeInfo) -> bool:
+    def _is_available(self, pod_devices: PodDevices, index: int, node: NodeInfo) -> bool:
         """Whether the node can use the claim, if it is allocated."""
-        claim, selector = found.claims[index], found.selectors.get(index)
+        claim, selector = pod_devices.claims[index], pod_devices.selectors.get(index)
         if selector is not None and not selector.matches(node.labels, node.name):
             return False
         if claim.status.allocation is None or self._binding_timeout_s is None:
@@ -132,11 +134,11 @@ class NodeSearch:
         return is_bound_or_may_be(claim, self._clock.now(), self._binding_timeout_s)
 
 
-def status_after(found: PodDevices, node_name: str, error: Exception) -> fwk.Status:
+def status_after(pod_devices: PodDevices, node_name: str, error: Exception) -> fwk.Status:
     """The status of a node on which the search failed: an error ends the attempt, unless other nodes have devices."""
-    if isinstance(error, BrokenPoolError) and found.is_elsewhere:
+    if isinstance(error, BrokenPoolError) and pod_devices.is_elsewhere:
         return _REFUSED[Refusal.INVALID_POOLS]
     is_late = isinstance(error, StepsExceededError)
     text = f"node {node_name}: timed out trying to allocate devices" if is_late else str(error)
-    found.error = fwk.error_status(text)
-    return found.error
+    pod_devices.error = fwk.error_status(text)
+    return pod_devices.error

@@ -19,7 +19,7 @@ _SUFFIX = 5
 
 
 def written_claims(
-    found: PodDevices, pod: Pod, node_name: str, now_s: float, claims: ClaimCache
+    pod_devices: PodDevices, pod: Pod, node_name: str, now_s: float, claims: ClaimCache
 ) -> Sequence[fwk.ObjectWrite]:
     """The pod's claims, allocated and reserved for it.
 
@@ -27,27 +27,31 @@ def written_claims(
         PluginError: a claim cannot be written.
     """
     writes = []
-    on_node = found.by_node.get(node_name)
-    for index, claim in enumerate(found.claims):
-        decided = found.reserved.get(index)
-        known = claims.get(claim.key)
-        if known is not None and has_allocation(known, decided):
-            claim = known
+    on_node = pod_devices.by_node.get(node_name)
+    for index, claim in enumerate(pod_devices.claims):
+        new_allocation = pod_devices.reserved.get(index)
+        latest = claims.get(claim.key)
+        if latest is not None and has_allocation(latest, new_allocation):
+            claim = latest
         if claim.is_reserved_for(pod.uid):
             continue
-        before: ResourceClaim | None = claim
-        if claim is found.special:
-            if decided is None or on_node is None or on_node.special is None:
+        old_claim: ResourceClaim | None = claim
+        if claim is pod_devices.special:
+            if new_allocation is None or on_node is None or on_node.special is None:
                 continue
             if not on_node.mappings:
                 raise fwk.PluginError(NO_MAPPINGS.format(pod=pod.key))
-            before, own = None, on_node.special.metadata
+            old_claim, own = None, on_node.special.metadata
             name = f"{own.generate_name}{own.uid[-_SUFFIX:]}"
             claim = replace(on_node.special, metadata=replace(own, name=name))
         try:
-            allocation = decided or claim.status.allocation
-            after = with_reservation(claim, allocation, pod, now_s, is_new=decided is not None)
+            allocation = new_allocation or claim.status.allocation
+            new_claim = with_reservation(claim, allocation, pod, now_s, is_new=new_allocation is not None)
         except ReservationError as error:
             raise fwk.PluginError(str(error)) from error
-        writes.append(fwk.ObjectWrite(RESOURCE_CLAIMS, before, after if decided is None else with_finalizer(after)))
+        writes.append(
+            fwk.ObjectWrite(
+                RESOURCE_CLAIMS, old_claim, new_claim if new_allocation is None else with_finalizer(new_claim)
+            )
+        )
     return writes

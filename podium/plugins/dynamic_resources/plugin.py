@@ -119,60 +119,64 @@ class DynamicResources(
         claims = self._claims_of(pod)
         if isinstance(claims, ClaimProblem):
             return None, fwk.unresolvable(claims.reason)
-        found = PodDevices(list(claims), len(claims), extended_requests(pod.spec))
+        pod_devices = PodDevices(list(claims), len(claims), extended_requests(pod.spec))
         if is_special:
-            left_over = self._devices.claims.of_extended_resources(pod)
-            if left_over is not None and (why := unreadable_claim(left_over)) is not None:
+            earlier_claim = self._devices.claims.of_extended_resources(pod)
+            if earlier_claim is not None and (why := unreadable_claim(earlier_claim)) is not None:
                 return None, fwk.unresolvable(why)
-            found.claims.append(left_over or new_special_claim(pod, self._handle.random))
-        if not found.claims:
+            pod_devices.claims.append(earlier_claim or new_special_claim(pod, self._handle.random))
+        if not pod_devices.claims:
             return None, fwk.SKIP
         self._devices.begin()
-        found.was_reserved = any(claim.is_reserved_for(pod.uid) for claim in found.claims)
-        found.ways_max = 0 if (search := state.find(fwk.ThoroughSearch)) is None else search.ways_max
-        problem = self._prepare(found, is_simulated=_is_simulated(state))
+        pod_devices.was_reserved = any(claim.is_reserved_for(pod.uid) for claim in pod_devices.claims)
+        pod_devices.ways_max = 0 if (search := state.find(fwk.ThoroughSearch)) is None else search.ways_max
+        problem = self._prepare(pod_devices, is_simulated=_is_simulated(state))
         if problem is None:
-            state.write(found)
-            if found.wanted and (left_s := self._devices.doubt_left_s()) is not None:
+            state.write(pod_devices)
+            if pod_devices.indexes_to_allocate and (left_s := self._devices.doubt_left_s()) is not None:
                 # No event tells that devices need not be withheld any more.
                 self._handle.activate([pod], left_s)
         return None, problem
 
-    def _prepare(self, found: PodDevices, *, is_simulated: bool) -> fwk.Status | None:
+    def _prepare(self, pod_devices: PodDevices, *, is_simulated: bool) -> fwk.Status | None:
         """Complete what is known about the claims, or say why they cannot be used now."""
         devices = self._devices
-        for index, claim in enumerate(found.claims):
+        for index, claim in enumerate(pod_devices.claims):
             allocation = claim.status.allocation
             if allocation is not None:
                 if allocation.node_selector is not None:
                     matcher = compile_node_selector(allocation.node_selector)
                     if matcher.errors:
                         return fwk.error_status(matcher.errors[0])
-                    found.selectors[index] = matcher
+                    pod_devices.selectors[index] = matcher
                 continue
-            pending = devices.simulated(claim.metadata.uid) if is_simulated else None
+            pending = devices.simulated_allocation(claim.metadata.uid) if is_simulated else None
             if pending is not None:
-                found.pending[index] = pending
-                if found.ways_max and pending.node_selector is not None:
-                    found.selectors[index] = compile_node_selector(pending.node_selector)
+                pod_devices.pending[index] = pending
+                if pod_devices.ways_max and pending.node_selector is not None:
+                    pod_devices.selectors[index] = compile_node_selector(pending.node_selector)
                 continue
             if devices.is_in_flight(claim.metadata.uid):
                 return fwk.unresolvable(f"resource claim {claim.key} is in the process of being allocated")
-            if index >= found.user_count:
+            if index >= pod_devices.user_count:
                 continue
             problem = problem_with_requests(claim, devices.class_named)
             if problem is not None:
                 return fwk.error_status(problem.reason) if problem.is_error else fwk.unresolvable(problem.reason)
-        if found.wanted:
-            found.allocator = Allocator(
+        if pod_devices.indexes_to_allocate:
+            pod_devices.allocator = Allocator(
                 devices.inventory(),
                 devices.class_named,
-                devices.allocated(),
+                devices.allocated_devices(),
                 self._handle.random,
                 self._steps_max,
                 devices.questions,
             )
-            found.fresh = [found.claims[index] for index in found.wanted if index not in found.pending]
+            pod_devices.fresh = [
+                pod_devices.claims[index]
+                for index in pod_devices.indexes_to_allocate
+                if index not in pod_devices.pending
+            ]
         return None
 
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
@@ -181,20 +185,20 @@ class DynamicResources(
         Raises:
             FilterInterrupted: the attempt's turn is over, or what comes next takes long.
         """
-        found = state.find(PodDevices)
-        if found is None:
+        pod_devices = state.find(PodDevices)
+        if pod_devices is None:
             raise fwk.PluginError("not found")
-        if not found.claims:
+        if not pod_devices.claims:
             return None
-        turn, steps = state.find(fwk.Turn), found.interrupted
-        found.interrupted = None
+        turn, steps = state.find(fwk.Turn), pod_devices.interrupted
+        pod_devices.interrupted = None
         if steps is None:
-            steps = self._search.on_rows(found, pod, snapshot, rows)
+            steps = self._search.on_rows(pod_devices, pod, snapshot, rows)
         try:
             while True:
                 work = next(steps)
                 if turn is not None and turn.is_open and (work is not None or turn.is_over):
-                    found.interrupted = steps
+                    pod_devices.interrupted = steps
                     raise fwk.FilterInterrupted(work)
         except StopIteration as end:
             numbers: IntArray = end.value
@@ -228,67 +232,67 @@ class DynamicResources(
 
     def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
         """Return success, UnschedulableAndUnresolvable, or an Error that ends the attempt."""
-        found = state.find(PodDevices)
-        if found is None:
+        pod_devices = state.find(PodDevices)
+        if pod_devices is None:
             return fwk.error_status(fwk.PluginError("not found"))
-        if not found.claims:
+        if not pod_devices.claims:
             return None
-        if found.error is not None:
-            return found.error
+        if pod_devices.error is not None:
+            return pod_devices.error
         try:
-            return run_uninterrupted(self._search.on_node(found, pod, node))
+            return run_uninterrupted(self._search.on_node(pod_devices, pod, node))
         except (StepsExceededError, AllocationError, ValueError) as error:
-            return status_after(found, node.name, error)
+            return status_after(pod_devices, node.name, error)
 
     def ways(self, state: fwk.CycleState, node_name: str) -> int:
         """How many sets of devices the pod may get on the node."""
-        found = state.find(PodDevices)
-        return 1 if found is None else len(found.ways.get(node_name, ())) or 1
+        pod_devices = state.find(PodDevices)
+        return 1 if pod_devices is None else len(pod_devices.ways.get(node_name, ())) or 1
 
     def choose(self, state: fwk.CycleState, node_name: str, way: int) -> Hashable:
         """Choose one of these sets for Reserve. Returns the devices, and the names of claims that pods may share."""
-        found = state.find(PodDevices)
-        if found is None or node_name not in found.ways:
+        pod_devices = state.find(PodDevices)
+        if pod_devices is None or node_name not in pod_devices.ways:
             return ()
-        chosen = found.by_node[node_name] = found.ways[node_name][way]
+        on_node = pod_devices.by_node[node_name] = pod_devices.ways[node_name][way]
         return tuple(
             (
-                "" if found.claims[index].metadata.controller else found.claims[index].key,
-                tuple((each.driver, each.pool, each.device) for each in allocation.devices.results),
+                "" if pod_devices.claims[index].metadata.controller else pod_devices.claims[index].key,
+                tuple((result.driver, result.pool, result.device) for result in allocation.devices.results),
             )
-            for index, allocation in zip(found.wanted, chosen.results, strict=True)
-            if index not in found.pending
+            for index, allocation in zip(pod_devices.indexes_to_allocate, on_node.results, strict=True)
+            if index not in pod_devices.pending
         )
 
     def post_filter(
-        self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, filtered: fwk.FilteredNodes
+        self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, filtered_nodes: fwk.FilteredNodes
     ) -> tuple[fwk.PostFilterResult | None, fwk.Status | None]:
         """Return Unschedulable. An allocation that no other pod uses is taken back if nodes could not use it."""
-        found = state.find(PodDevices)
-        if found is None:
+        pod_devices = state.find(PodDevices)
+        if pod_devices is None:
             return None, fwk.error_status(fwk.PluginError("not found"))
-        if not found.claims:
+        if not pod_devices.claims:
             return None, _NO_CLAIMS_TO_TAKE
         if left_s := self._devices.may_be_bound_for_s(pod):
             # What would come of it is not known before: no event tells.
             self._handle.activate([pod], left_s)
             return None, fwk.unschedulable("still not schedulable")
-        special = found.special
+        special = pod_devices.special
         is_left_over = special is not None and special.metadata.name != SPECIAL_NAME
-        unavailable = sorted(found.unavailable)
+        unavailable = sorted(pod_devices.unavailable)
         self._handle.random.shuffle(unavailable)
         for index in unavailable:
-            claim = found.claims[index]
+            claim = pod_devices.claims[index]
             if claim is special:
                 if is_left_over:
                     break
                 continue
             users = claim.status.reserved_for
             if not users or (len(users) == 1 and users[0].uid == pod.uid):
-                found.deallocated = replace(claim, status=ResourceClaimStatus())
+                pod_devices.claim_to_deallocate = replace(claim, status=ResourceClaimStatus())
                 return None, fwk.unschedulable("deallocation of ResourceClaim completed")
         if is_left_over:
-            found.deleted = special
+            pod_devices.claim_to_delete = special
             return None, fwk.unschedulable("deletion of ResourceClaim completed")
         return None, fwk.unschedulable("still not schedulable")
 
@@ -296,15 +300,15 @@ class DynamicResources(
 
     def score_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
         """Higher the earlier the chosen alternatives stand in their requests; 0 if nothing was allocated."""
-        found = state.find(PodDevices)
-        if found is None or not found.by_node or not found.has_alternatives:
+        pod_devices = state.find(PodDevices)
+        if pod_devices is None or not pod_devices.by_node or not pod_devices.has_alternatives:
             return np.zeros(len(rows), np.int64)
-        return np.array([found.preference_for(snapshot.name(row)) for row in rows.tolist()], np.int64)
+        return np.array([pod_devices.preference_for(snapshot.name(row)) for row in rows.tolist()], np.int64)
 
     def score(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> int:
         """As `score_rows`, for one node."""
-        found = state.find(PodDevices)
-        return 0 if found is None else found.preference_for(node.name)
+        pod_devices = state.find(PodDevices)
+        return 0 if pod_devices is None else pod_devices.preference_for(node.name)
 
     def normalize_scores(self, state: fwk.CycleState, pod: Pod, scores: IntArray) -> IntArray:
         """Scores from 0 to MAX_NODE_SCORE."""
@@ -314,48 +318,52 @@ class DynamicResources(
 
     def reserve(self, state: fwk.CycleState, pod: Pod, node_name: str) -> fwk.Status | None:
         """Note the allocations that were found on the node, so that no other pod gets these claims or devices."""
-        found = state.find(PodDevices)
-        if found is None or found.allocator is None:
+        pod_devices = state.find(PodDevices)
+        if pod_devices is None or pod_devices.allocator is None:
             return None
-        found.is_unreserved = False
-        wanted, on_node = found.wanted, found.by_node.get(node_name)
+        pod_devices.is_unreserved = False
+        indexes, on_node = pod_devices.indexes_to_allocate, pod_devices.by_node.get(node_name)
         if on_node is None:
-            needs_none = all(index >= found.user_count for index in wanted)
+            needs_none = all(index >= pod_devices.user_count for index in indexes)
             return None if needs_none else fwk.error_status("claim allocation not found for node")
-        for index, allocation in zip(wanted, on_node.results, strict=True):
-            uid = found.claims[index].metadata.uid
-            found.reserved[index], found.in_flight[index] = allocation, uid
+        for index, allocation in zip(indexes, on_node.results, strict=True):
+            uid = pod_devices.claims[index].metadata.uid
+            pod_devices.reserved[index], pod_devices.in_flight[index] = allocation, uid
             self._devices.start_allocation(uid, allocation, is_simulated=_is_simulated(state))
         return None
 
     def unreserve(self, state: fwk.CycleState, pod: Pod, node_name: str) -> None:
         """Drop the allocations that have not been written."""
-        found = state.find(PodDevices)
-        if found is None or not found.claims:
+        pod_devices = state.find(PodDevices)
+        if pod_devices is None or not pod_devices.claims:
             return
-        for index, uid in found.in_flight.items():
-            claim = found.claims[index]
+        for index, uid in pod_devices.in_flight.items():
+            claim = pod_devices.claims[index]
             if self._devices.give_up_allocation(uid, claim):
                 self._devices.claims.restore(claim.key)
-        found.in_flight.clear()
-        found.is_unreserved = True
+        pod_devices.in_flight.clear()
+        pod_devices.is_unreserved = True
 
     def pre_bind_pre_flight(
         self, state: fwk.CycleState, pod: Pod, node_name: str
     ) -> tuple[fwk.PreBindPreFlightResult | None, fwk.Status | None]:
         """Return Skip for a pod without claims."""
-        found = state.find(PodDevices)
-        return fwk.PreBindPreFlightResult(allow_parallel=True), None if found is not None and found.claims else fwk.SKIP
+        pod_devices = state.find(PodDevices)
+        return fwk.PreBindPreFlightResult(
+            allow_parallel=True
+        ), None if pod_devices is not None and pod_devices.claims else fwk.SKIP
 
     async def pre_bind(self, state: fwk.CycleState, pod: Pod, node_name: str) -> fwk.Status | None:
         """Write the allocations, reserve the claims for the pod, and wait until the devices are ready."""
-        found = state.find(PodDevices)
-        if found is None:
+        pod_devices = state.find(PodDevices)
+        if pod_devices is None:
             return None
         try:
-            await self._writer.write(found, pod, node_name)
+            await self._writer.write(pod_devices, pod, node_name)
             if self._binding_timeout_s is not None:
-                await wait_until_ready(self._handle, self._devices, found, pod, node_name, self._binding_timeout_s)
+                await wait_until_ready(
+                    self._handle, self._devices, pod_devices, pod, node_name, self._binding_timeout_s
+                )
         except fwk.PluginError as error:
             return fwk.error_status(error)
         return None
@@ -365,43 +373,47 @@ class DynamicResources(
 
         Claims that may have got devices late are read, so that others can have the devices if they have not.
         """
-        found = state.find(PodDevices)
-        if found is None or not found.claims:
+        pod_devices = state.find(PodDevices)
+        if pod_devices is None or not pod_devices.claims:
             return None
-        takes_back = found.is_unreserved or found.deallocated is not None or found.deleted is not None
-        if takes_back and (left_s := self._may_be_bound_for_s(state, found, pod)):
+        takes_back = (
+            pod_devices.is_unreserved
+            or pod_devices.claim_to_deallocate is not None
+            or pod_devices.claim_to_delete is not None
+        )
+        if takes_back and (left_s := self._may_be_bound_for_s(state, pod_devices, pod)):
             self._handle.activate([pod], left_s)
             takes_back = False
         doubts = self._devices.overdue_doubts()
-        return self._writer.clean_up(found if takes_back else None, doubts, pod) if takes_back or doubts else None
+        return self._writer.clean_up(pod_devices if takes_back else None, doubts, pod) if takes_back or doubts else None
 
-    def _may_be_bound_for_s(self, state: fwk.CycleState, found: PodDevices, pod: Pod) -> float:
+    def _may_be_bound_for_s(self, state: fwk.CycleState, pod_devices: PodDevices, pod: Pod) -> float:
         """For how many seconds the API server may still bind the pod, as requested now or by an earlier process."""
         if state.find(fwk.BindingInDoubt) is not None:
             self._devices.doubt_binding(pod)
-        elif found.was_reserved:
+        elif pod_devices.was_reserved:
             self._devices.doubt_binding(pod, is_inherited=True)
         return self._devices.may_be_bound_for_s(pod)
 
     def writes_before_binding(self, state: fwk.CycleState, pod: Pod, node_name: str) -> Sequence[fwk.ObjectWrite]:
         """The claims allocated and reserved for the pod: no longer in flight, since the caller writes them at once."""
-        found = state.find(PodDevices)
-        if found is None:
+        pod_devices = state.find(PodDevices)
+        if pod_devices is None:
             return []
-        writes = written_claims(found, pod, node_name, self._handle.clock.now(), self._devices.claims)
-        while found.in_flight:
-            self._devices.end_allocation(found.in_flight.popitem()[1])
+        writes = written_claims(pod_devices, pod, node_name, self._handle.clock.now(), self._devices.claims)
+        while pod_devices.in_flight:
+            self._devices.end_allocation(pod_devices.in_flight.popitem()[1])
         return writes
 
     def writes_after_failure(self, state: fwk.CycleState, pod: Pod) -> Sequence[fwk.ObjectWrite]:
         """The claim that loses its allocation, or is deleted."""
-        found, resource = state.find(PodDevices), RESOURCE_CLAIMS
-        if found is None:
+        pod_devices, resource = state.find(PodDevices), RESOURCE_CLAIMS
+        if pod_devices is None:
             return []
-        if found.deleted is not None:
-            return [fwk.ObjectWrite(resource, found.deleted, None)]
-        after = found.deallocated
-        return [] if after is None else [fwk.ObjectWrite(resource, self._devices.claims.get(after.key), after)]
+        if pod_devices.claim_to_delete is not None:
+            return [fwk.ObjectWrite(resource, pod_devices.claim_to_delete, None)]
+        claim = pod_devices.claim_to_deallocate
+        return [] if claim is None else [fwk.ObjectWrite(resource, self._devices.claims.get(claim.key), claim)]
 
     # ------------------------------------------------------------ requeueing
 

@@ -67,8 +67,8 @@ class PodDevices:
         is_elsewhere: whether a node has devices for the pod; None as long as no pool was broken.
         was_reserved: whether one of the claims was reserved for the pod when the attempt began.
         is_unreserved: whether the pod is not bound after all.
-        deallocated: the claim that PostFilter wants to lose its allocation, as it will be.
-        deleted: the claim that PostFilter wants to be deleted.
+        claim_to_deallocate: the claim that PostFilter wants to lose its allocation, as it will be.
+        claim_to_delete: the claim that PostFilter wants to be deleted.
     """
 
     claims: list[ResourceClaim] = field(default_factory=list)
@@ -90,8 +90,8 @@ class PodDevices:
     is_elsewhere: bool | None = None
     was_reserved: bool = False
     is_unreserved: bool = False
-    deallocated: ResourceClaim | None = None
-    deleted: ResourceClaim | None = None
+    claim_to_deallocate: ResourceClaim | None = None
+    claim_to_delete: ResourceClaim | None = None
 
     @property
     def special(self) -> ResourceClaim | None:
@@ -99,7 +99,7 @@ class PodDevices:
         return self.claims[-1] if len(self.claims) > self.user_count else None
 
     @property
-    def wanted(self) -> list[int]:
+    def indexes_to_allocate(self) -> list[int]:
         """The indexes of the claims that are not allocated."""
         return [index for index, claim in enumerate(self.claims) if claim.status.allocation is None]
 
@@ -113,12 +113,12 @@ class PodDevices:
         """Whether nothing matters on a node but the devices that are free there."""
         return self.allocator is not None and self.special is None and len(self.fresh) == len(self.claims)
 
-    def completed(self, fresh: Sequence[AllocationResult]) -> tuple[AllocationResult, ...]:
+    def all_results(self, fresh: Sequence[AllocationResult]) -> tuple[AllocationResult, ...]:
         """The allocations of all wanted claims, given those of the fresh ones."""
         if not self.pending:
             return tuple(fresh)
-        left = iter(fresh)
-        return tuple(self.pending.get(index) or next(left) for index in self.wanted)
+        results = iter(fresh)
+        return tuple(self.pending.get(index) or next(results) for index in self.indexes_to_allocate)
 
     def number_of(self, status: fwk.Status) -> int:
         """The number of a rejection among `statuses`, from 1 on."""
@@ -128,10 +128,10 @@ class PodDevices:
 
     def preference_for(self, node_name: str) -> int:
         """How early the chosen alternatives stand in their requests, over all claims."""
-        found = self.by_node.get(node_name)
-        if found is None:
+        on_node = self.by_node.get(node_name)
+        if on_node is None:
             return 0
-        results = iter(found.results)
+        results = iter(on_node.results)
         return sum(_preference(claim, claim.status.allocation or next(results)) for claim in self.claims)
 
 
@@ -140,10 +140,10 @@ NO_CLAIMS: Final = PodDevices()
 
 
 def _preference(claim: ResourceClaim, allocation: AllocationResult) -> int:
-    chosen = {result.request for result in allocation.devices.results}
+    request_names = {result.request for result in allocation.devices.results}
     return sum(
         _ALTERNATIVES_MAX - index
         for request in claim.spec.devices.requests
         for index, alternative in enumerate(request.first_available)
-        if request.exactly is None and f"{request.name}/{alternative.name}" in chosen
+        if request.exactly is None and f"{request.name}/{alternative.name}" in request_names
     )

@@ -50,32 +50,32 @@ def explain_nodes(
         return {}
     if any(problem_with_requests(claim, devices.class_named) is not None for claim in fresh):
         return {}
-    gathered = [] if holders is None else [holders]
+    holders_read = [] if holders is None else [holders]
 
     def holders_of(device: DeviceID) -> Sequence[tuple[str, tuple[str, ...]]]:
-        if not gathered:
-            gathered.append(run_uninterrupted(devices.holders()))
-        return gathered[0].get(device, ())
+        if not holders_read:
+            holders_read.append(run_uninterrupted(devices.holders()))
+        return holders_read[0].get(device, ())
 
     inventory, limits = devices.inventory(), Limits()
     if holders is not None:
         inventory, limits = inventory.part_of(snapshot.name(row) for row in rows.tolist()), HURRIED
-    shortages = Shortages(inventory, devices.class_named, devices.allocated(), holders_of, limits)
-    allocated = [claim for claim in claims if claim.status.allocation is not None]
+    shortages = Shortages(inventory, devices.class_named, devices.allocated_devices(), holders_of, limits)
+    allocated_claims = [claim for claim in claims if claim.status.allocation is not None]
     requests = extended_requests(pod.spec)
     is_backed = any(devices.class_for(resource) is not None for resource in requests)
     special = new_special_claim(pod, Random(0)) if is_backed else None
     refusals = {}
     for row in rows.tolist():
         node = snapshot.node(row)
-        wanted = fresh
+        claims_to_allocate = fresh
         if special is not None:
             answer = special_claim_on(node, special, pod, requests, bool(claims), devices.class_for)
             if isinstance(answer, fwk.Status):
                 continue
-            wanted = [*fresh, *([] if answer[0] is None else [answer[0]])]
-        refusal = shortages.on_node(node.name, node.labels, wanted) if wanted else NodeRefusal()
-        elsewhere = tuple(_holder(claim) for claim in allocated if not _is_there(claim, node, is_usable))
+            claims_to_allocate = [*fresh, *([] if answer[0] is None else [answer[0]])]
+        refusal = shortages.on_node(node.name, node.labels, claims_to_allocate) if claims_to_allocate else NodeRefusal()
+        elsewhere = tuple(_holder(claim) for claim in allocated_claims if not _is_there(claim, node, is_usable))
         if elsewhere:
             refusal = NodeRefusal(refusal.requests, elsewhere, refusal.broken_pools, refusal.error)
         if refusal.text:

@@ -62,6 +62,6 @@ def special_claim_on(
             return fwk.unresolvable("cannot fit resource")
     if claim.status.allocation is not None or (not classes and not has_other_claims):
         return None, ()
-    found, mappings = requests_for(pod.spec, classes)
-    devices = replace(claim.spec.devices, requests=found)
+    device_requests, mappings = requests_for(pod.spec, classes)
+    devices = replace(claim.spec.devices, requests=device_requests)
     return replace(claim, spec=ResourceClaimSpec(devices=devices)), mappings

@@ -59,13 +59,12 @@ def incoming_term(term: AffinityTerm, namespaces: Namespaces) -> IncomingTerm:
     """Build the query for a term of an incoming pod.
 
     Upstream adds the selected namespaces to the named ones, but keeps the selector and later matches it against an
-    empty
-    set of labels: a selector that is empty, or only requires labels to be absent, selects every namespace.
+    empty set of labels: a selector that is empty, or only requires labels to be absent, selects every namespace.
     """
-    meant: frozenset[str] | None = None
+    namespaces_by_name: frozenset[str] | None = None
     if not term.namespace_selector.matches(_NO_LABELS):
-        meant = term.namespaces | namespaces.selected_by(term.namespace_selector)
-    return IncomingTerm(term.topology_key, PodQuery(meant, term.selector))
+        namespaces_by_name = term.namespaces | namespaces.selected_by(term.namespace_selector)
+    return IncomingTerm(term.topology_key, PodQuery(namespaces_by_name, term.selector))
 
 
 def _joint_query(terms: tuple[IncomingTerm, ...]) -> PodQuery:
@@ -74,9 +73,9 @@ def _joint_query(terms: tuple[IncomingTerm, ...]) -> PodQuery:
         return terms[0].query
     namespaces: frozenset[str] | None = None
     for term in terms:
-        meant = term.query.namespaces
-        if meant is not None:
-            namespaces = meant if namespaces is None else namespaces & meant
+        term_namespaces = term.query.namespaces
+        if term_namespaces is not None:
+            namespaces = term_namespaces if namespaces is None else namespaces & term_namespaces
     return PodQuery(namespaces, joined([term.query.selector for term in terms]))
 
 
@@ -104,13 +103,13 @@ class RequiredAffinity:
         self._near_terms, self._far_terms = near_terms, far_terms
         self._suits_itself = all(term.means(pod) for term in near_terms)
         self._near, self._far, self._unwelcome = (TopologyCounts(snapshot) for _ in range(3))
-        counted, column = snapshot.pod_counts.matching_by_value, snapshot.label_column
+        count_by_value, column = snapshot.pod_counts.matching_by_value, snapshot.label_column
         if near_terms:
             query = _joint_query(near_terms)
             for key in {term.topology_key for term in near_terms}:
-                self._near.add_values(key, counted(query, column(key)))
+                self._near.add_values(key, count_by_value(query, column(key)))
         for term in far_terms:
-            self._far.add_values(term.topology_key, counted(term.query, column(term.topology_key)))
+            self._far.add_values(term.topology_key, count_by_value(term.query, column(term.topology_key)))
         for pod_term, by_value in snapshot.existing_terms.matching_by_value(incoming_pod, _MINDING, column):
             self._unwelcome.add_values(pod_term.term.topology_key, by_value)
 
@@ -127,16 +126,16 @@ class RequiredAffinity:
         twin._near, twin._far, twin._unwelcome = self._near.clone(), self._far.clone(), self._unwelcome.clone()
         return twin
 
-    def add(self, changed: Pod, row: int, number: int) -> None:
+    def add(self, other_pod: Pod, row: int, number: int) -> None:
         """Count a pod that a dry run adds to the row (1) or removes from it (-1)."""
-        for term in pod_terms(changed).required_anti_affinity:
+        for term in pod_terms(other_pod).required_anti_affinity:
             if self._incoming_pod.is_selected_by(term):
                 self._unwelcome.add_node(term.topology_key, row, number)
-        if self._near_terms and all(term.means(changed) for term in self._near_terms):
+        if self._near_terms and all(term.means(other_pod) for term in self._near_terms):
             for key in {term.topology_key for term in self._near_terms}:
                 self._near.add_node(key, row, number)
         for incoming in self._far_terms:
-            if incoming.means(changed):
+            if incoming.means(other_pod):
                 self._far.add_node(incoming.topology_key, row, number)
 
     def verdicts(self, rows: Rows) -> IntArray | None:
@@ -183,23 +182,23 @@ class PreferredAffinity:
     def __init__(
         self,
         incoming_pod: IncomingPod,
-        preferred: Iterable[tuple[IncomingTerm, int]],
+        preferences: Iterable[tuple[IncomingTerm, int]],
         hard_pod_affinity_weight: int,
         snapshot: Snapshot,
     ) -> None:
         matching, column = snapshot.pod_counts.matching_by_value, snapshot.label_column
-        counted = [
-            (term.topology_key, matching(term.query, column(term.topology_key)), weight) for term, weight in preferred
+        weighted_counts = [
+            (term.topology_key, matching(term.query, column(term.topology_key)), weight) for term, weight in preferences
         ]
         kinds = _SCORING_KINDS if not hard_pod_affinity_weight else _ALL_SCORING_KINDS
         for pod_term, by_value in snapshot.existing_terms.matching_by_value(incoming_pod, kinds, column):
             weight = hard_pod_affinity_weight if pod_term.kind is TermKind.REQUIRED_AFFINITY else pod_term.weight
-            counted.append((pod_term.term.topology_key, by_value, weight))
+            weighted_counts.append((pod_term.term.topology_key, by_value, weight))
         self._weights = TopologyCounts(snapshot)
-        for key, by_value, weight in counted:
+        for key, by_value, weight in weighted_counts:
             self._weights.add_values(key, by_value * weight)
         # Weights may cancel each other out; the nodes are scored all the same if any term selected a pod.
-        self.counts_anything = any(by_value[ABSENT + 1 :].any() for _, by_value, _ in counted)
+        self.counts_anything = any(by_value[ABSENT + 1 :].any() for _, by_value, _ in weighted_counts)
 
     def score(self, rows: Rows) -> IntArray:
         """The summed weights of each row. Shape: one entry per row of `rows`."""

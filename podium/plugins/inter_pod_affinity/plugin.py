@@ -55,7 +55,9 @@ class _ListedNamespaces:
     def selected_by(self, selector: Selector) -> frozenset[str]:
         if selector.nothing:
             return frozenset()
-        return frozenset(each.key for each in self.lister.list() if selector.matches(each.metadata.labels))
+        return frozenset(
+            namespace.key for namespace in self.lister.list() if selector.matches(namespace.metadata.labels)
+        )
 
     def incoming_pod(self, pod: Pod) -> IncomingPod:
         """The incoming pod as existing pods' terms see it. An unknown namespace has no labels."""
@@ -67,14 +69,14 @@ class _ListedNamespaces:
 class _TriedOut(fwk.PreFilterExtensions):
     """Updates the counts when a dry run adds or removes a pod."""
 
-    def add_pod(self, state: fwk.CycleState, pod: Pod, added: Pod, node: NodeInfo) -> fwk.Status | None:
+    def add_pod(self, state: fwk.CycleState, pod: Pod, pod_to_add: Pod, node: NodeInfo) -> fwk.Status | None:
         """Count the added pod."""
-        state.read(RequiredAffinity).add(added, node.row, 1)
+        state.read(RequiredAffinity).add(pod_to_add, node.row, 1)
         return None
 
-    def remove_pod(self, state: fwk.CycleState, pod: Pod, removed: Pod, node: NodeInfo) -> fwk.Status | None:
+    def remove_pod(self, state: fwk.CycleState, pod: Pod, pod_to_remove: Pod, node: NodeInfo) -> fwk.Status | None:
         """Stop counting the removed pod."""
-        state.read(RequiredAffinity).add(removed, node.row, -1)
+        state.read(RequiredAffinity).add(pod_to_remove, node.row, -1)
         return None
 
 
@@ -105,19 +107,19 @@ class InterPodAffinity(
         """
         terms = pod_terms(pod)
         if terms.errors:
-            return None, fwk.unresolvable(f"parsing pod: {_joined(terms.errors)}")
+            return None, fwk.unresolvable(f"parsing pod: {_error_text(terms.errors)}")
         if not terms.for_other_pods and not snapshot.existing_terms.may_have_any:
             return None, fwk.SKIP
-        required = RequiredAffinity(
+        affinity = RequiredAffinity(
             pod,
             self._namespaces.incoming_pod(pod),
             self._incoming(terms.required_affinity),
             self._incoming(terms.required_anti_affinity),
             snapshot,
         )
-        if required.is_empty:
+        if affinity.is_empty:
             return None, fwk.SKIP
-        state.write(required)
+        state.write(affinity)
         return None, None
 
     def pre_filter_extensions(self) -> fwk.PreFilterExtensions:
@@ -144,15 +146,15 @@ class InterPodAffinity(
         if self._ignores_preferences_of_others and not _has_preferences(pod):
             return fwk.SKIP
         if terms.errors:
-            return fwk.error_status(f"failed to parse pod: {_joined(terms.errors)}")
+            return fwk.error_status(f"failed to parse pod: {_error_text(terms.errors)}")
         if not terms.for_other_pods and not snapshot.existing_terms.may_have_any:
             return fwk.SKIP
-        preferred = PreferredAffinity(
+        affinity = PreferredAffinity(
             self._namespaces.incoming_pod(pod), self._preferences(terms), self._hard_weight, snapshot
         )
-        if not preferred.counts_anything:
+        if not affinity.counts_anything:
             return fwk.SKIP
-        state.write(preferred)
+        state.write(affinity)
         return None
 
     def score_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
@@ -174,7 +176,10 @@ class InterPodAffinity(
         return tuple(incoming_term(term, self._namespaces) for term in terms)
 
     def _preferences(self, terms: PodTerms) -> list[tuple[IncomingTerm, int]]:
-        return [(incoming_term(each.term, self._namespaces), each.weight) for each in terms.preferred]
+        return [
+            (incoming_term(weighted_term.term, self._namespaces), weighted_term.weight)
+            for weighted_term in terms.preferred
+        ]
 
     # ------------------------------------------------------------ requeueing
 
@@ -196,7 +201,7 @@ class InterPodAffinity(
         """Queue if a pod that affinity selects appears, or a pod on either side of anti-affinity goes."""
         if old is not None and is_about(pod, new):
             return fwk.QueueingHint.QUEUE
-        if any(changed is not None and not occupies_node(changed) for changed in (old, new)):
+        if any(state is not None and not occupies_node(state) for state in (old, new)):
             return fwk.QueueingHint.SKIP
         terms = _valid_terms(pod)
         near, far = terms.required_affinity, terms.required_anti_affinity
@@ -215,19 +220,19 @@ class InterPodAffinity(
         labels = new.metadata.labels
         if old is None:
             return queue_if(bool(far) or any(key in labels for key in near))
-        before = old.metadata.labels
-        moved_in = any(key in labels and before.get(key) != labels[key] for key in near)
-        moved_out = any(key in before and before[key] != labels.get(key) for key in far)
+        old_labels = old.metadata.labels
+        moved_in = any(key in labels and old_labels.get(key) != labels[key] for key in near)
+        moved_out = any(key in old_labels and old_labels[key] != labels.get(key) for key in far)
         return queue_if(moved_in or moved_out)
 
 
 def _has_preferences(pod: Pod) -> bool:
     affinity = pod.spec.affinity
     rules = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ()
-    return any(each is not None and each.preferred for each in rules)
+    return any(rule_set is not None and rule_set.preferred for rule_set in rules)
 
 
-def _joined(errors: tuple[str, ...]) -> str:
+def _error_text(errors: tuple[str, ...]) -> str:
     return errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
 
 
@@ -239,7 +244,7 @@ def _valid_terms(pod: Pod) -> PodTerms:
     """
     terms = pod_terms(pod)
     if terms.errors:
-        raise ValueError(_joined(terms.errors))
+        raise ValueError(_error_text(terms.errors))
     return terms
 
 

@@ -20,7 +20,7 @@ from podium.lib.error_text import UserFacingError, error_text
 from podium.plugins import IN_TREE
 from podium.plugins.contrib import CONTRIB
 from podium.plugins.loading import trusted_import
-from podium.plugins.loading.file_trust import untrusted
+from podium.plugins.loading.file_trust import distrust_reason
 
 ENTRY_POINT_GROUP = "podium.plugins"
 SAY_AFTER_S: Final = 2.0
@@ -44,14 +44,16 @@ def discover(
     Raises:
         DiscoveryError: a reference or entry point cannot be resolved to a plugin, or two plugins have the same name.
     """
-    found: dict[str, type[fwk.Plugin]] = {**IN_TREE, **CONTRIB}
+    plugins: dict[str, type[fwk.Plugin]] = {**IN_TREE, **CONTRIB}
     for entry_point in entry_points(group=ENTRY_POINT_GROUP) if installed is None else installed:
         _add(
-            found, _checked(_load_entry_point(entry_point), f"installed plugin {entry_point.value}"), entry_point.value
+            plugins,
+            _require_plugin(_load_entry_point(entry_point), f"installed plugin {entry_point.value}"),
+            entry_point.value,
         )
     for reference in references:
-        _add(found, load(reference), reference)
-    return found
+        _add(plugins, load(reference), reference)
+    return plugins
 
 
 def load(reference: str) -> type[fwk.Plugin]:
@@ -65,11 +67,11 @@ def load(reference: str) -> type[fwk.Plugin]:
         raise DiscoveryError(f"--plugin {reference}: expected module:Class or path/file.py:Class")
     module = _from_file(Path(where), reference) if where.endswith(".py") else _from_module(where, reference)
     try:
-        found = getattr(module, name)
+        plugin = getattr(module, name)
     except AttributeError:
-        there = ", ".join(sorted(_plugin_names(module))) or "none"
-        raise DiscoveryError(f"--plugin {reference}: no class {name} in {where}; plugins there: {there}") from None
-    return _checked(found, f"--plugin {reference}")
+        names = ", ".join(sorted(_plugin_names(module))) or "none"
+        raise DiscoveryError(f"--plugin {reference}: no class {name} in {where}; plugins there: {names}") from None
+    return _require_plugin(plugin, f"--plugin {reference}")
 
 
 def reference_being_loaded(frame: FrameType) -> str:
@@ -87,7 +89,7 @@ def reference_being_loaded(frame: FrameType) -> str:
 def _from_file(path: Path, reference: str) -> ModuleType:
     if not path.is_file():
         raise DiscoveryError(f"--plugin {reference}: there is no file {path}")
-    if (reason := untrusted(path)) is not None:
+    if (reason := distrust_reason(path)) is not None:
         raise DiscoveryError(f"--plugin {reference}: not loaded, others could have changed it: {reason}")
     name = f"podium_plugin_{path.stem}_{abs(hash(path.resolve())):x}"
     try:
@@ -114,20 +116,20 @@ def _load_entry_point(entry_point: EntryPoint) -> object:
         raise DiscoveryError(f"installed plugin {entry_point.value} fails to load: {error_text(error)}") from error
 
 
-def _checked(found: object, called: str) -> type[fwk.Plugin]:
-    if not isinstance(found, type) or not issubclass(found, fwk.Plugin):
+def _require_plugin(candidate: object, called: str) -> type[fwk.Plugin]:
+    if not isinstance(candidate, type) or not issubclass(candidate, fwk.Plugin):
         raise DiscoveryError(f"{called} is no plugin: it derives from no plugin class of podium.framework")
-    if inspect.isabstract(found):
-        missing = ", ".join(sorted(found.__abstractmethods__))
+    if inspect.isabstract(candidate):
+        missing = ", ".join(sorted(candidate.__abstractmethods__))
         raise DiscoveryError(f"{called} is not complete: it does not define {missing}")
-    return found
+    return candidate
 
 
-def _add(found: dict[str, type[fwk.Plugin]], plugin: type[fwk.Plugin], reference: str) -> None:
-    known = found.get(plugin.name)
-    if known is not None and known is not plugin:
-        raise DiscoveryError(f"{reference}: there is another plugin named {plugin.name}, {known.__module__}")
-    found[plugin.name] = plugin
+def _add(plugins: dict[str, type[fwk.Plugin]], plugin: type[fwk.Plugin], reference: str) -> None:
+    same_named = plugins.get(plugin.name)
+    if same_named is not None and same_named is not plugin:
+        raise DiscoveryError(f"{reference}: there is another plugin named {plugin.name}, {same_named.__module__}")
+    plugins[plugin.name] = plugin
 
 
 def _plugin_names(module: ModuleType) -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""Trust in plugin files: a file that an untrusted user could have changed is not run.
+"""Trust in plugin files: a file that an distrust_reason user could have changed is not run.
 
 Owns the rule. Only root, the user that podium runs as, and the owner of podium's own code may be able to change the
 file, a directory on the path to it, or a link. Files on a read-only mount are trusted: ConfigMaps are mounted that way,
@@ -16,32 +16,36 @@ from pathlib import Path
 import podium
 
 
-def untrusted(path: Path) -> str | None:
+def distrust_reason(path: Path) -> str | None:
     """Why code in that file must not be run; None if it may. The file must exist."""
     for place in _places(path):
         try:
-            found = place.lstat()
+            file_status = place.lstat()
         except (FileNotFoundError, NotADirectoryError):
             # A path within an archive; the archive itself is another place on the path and is checked.
             continue
-        if stat.S_ISLNK(found.st_mode) or _is_read_only(place):
+        if stat.S_ISLNK(file_status.st_mode) or _is_read_only(place):
             continue
-        if found.st_uid not in _trusted_users():
-            return f"{place} belongs to another user, uid {found.st_uid}"
+        if file_status.st_uid not in _trusted_users():
+            return f"{place} belongs to another user, uid {file_status.st_uid}"
         # In a directory with the sticky bit, such as /tmp, a user cannot replace files of other users.
-        if stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX:
+        if stat.S_ISDIR(file_status.st_mode) and file_status.st_mode & stat.S_ISVTX:
             continue
-        if found.st_mode & stat.S_IWOTH:
-            return f"{place} can be written by everybody (mode {stat.S_IMODE(found.st_mode):04o}); chmod o-w helps"
-        if found.st_mode & stat.S_IWGRP and not _is_private_group(found.st_gid):
-            return f"{place} can be written by its group (mode {stat.S_IMODE(found.st_mode):04o}); chmod g-w helps"
+        if file_status.st_mode & stat.S_IWOTH:
+            return (
+                f"{place} can be written by everybody (mode {stat.S_IMODE(file_status.st_mode):04o}); chmod o-w helps"
+            )
+        if file_status.st_mode & stat.S_IWGRP and not _is_private_group(file_status.st_gid):
+            return (
+                f"{place} can be written by its group (mode {stat.S_IMODE(file_status.st_mode):04o}); chmod g-w helps"
+            )
     return None
 
 
 def _places(path: Path) -> Iterator[Path]:
     """The file and every directory on the path to it, both as named and with links resolved."""
-    named, real = Path(os.path.abspath(path)), path.resolve()
-    yield from dict.fromkeys((named, *named.parents, real, *real.parents))
+    named_path, real = Path(os.path.abspath(path)), path.resolve()
+    yield from dict.fromkeys((named_path, *named_path.parents, real, *real.parents))
 
 
 def _trusted_users() -> frozenset[int]:

@@ -20,7 +20,7 @@ from types import CodeType, ModuleType
 from typing import Final
 
 from podium.lib.error_text import UserFacingError
-from podium.plugins.loading.file_trust import untrusted
+from podium.plugins.loading.file_trust import distrust_reason
 
 _OWN_PACKAGE: Final = __name__.partition(".")[0]
 
@@ -39,7 +39,7 @@ class SourceLoader(SourceFileLoader):
 
 
 class _Finder(MetaPathFinder):
-    """The first finder: it asks all other finders and checks the file that they found."""
+    """The first finder: it asks all other finders and checks the file that they module_spec."""
 
     def __init__(self) -> None:
         self._packages: set[str] = set()
@@ -65,18 +65,18 @@ class _Finder(MetaPathFinder):
         is_plugins = fullname.partition(".")[0] in self._packages
         if not is_plugins and not self._loads:
             return None
-        others = (finder for finder in sys.meta_path if finder is not self)
-        specs = (finder.find_spec(fullname, path, target) for finder in others)
-        found = next((spec for spec in specs if spec is not None), None)
-        if found is None or found.origin is None or not found.has_location:
-            return found
-        if is_plugins or not _is_installed(fullname, Path(found.origin)):
-            if (reason := untrusted(Path(found.origin))) is not None:
+        other_finders = (finder for finder in sys.meta_path if finder is not self)
+        specs = (finder.find_spec(fullname, path, target) for finder in other_finders)
+        module_spec = next((spec for spec in specs if spec is not None), None)
+        if module_spec is None or module_spec.origin is None or not module_spec.has_location:
+            return module_spec
+        if is_plugins or not _is_installed(fullname, Path(module_spec.origin)):
+            if (reason := distrust_reason(Path(module_spec.origin))) is not None:
                 raise UntrustedError(f"not loaded, others could have changed it: {reason}", name=fullname)
-            if type(found.loader) is SourceFileLoader:
-                found.loader = SourceLoader(fullname, found.origin)
-                found.cached = None
-        return found
+            if type(module_spec.loader) is SourceFileLoader:
+                module_spec.loader = SourceLoader(fullname, module_spec.origin)
+                module_spec.cached = None
+        return module_spec
 
 
 _finder = _Finder()

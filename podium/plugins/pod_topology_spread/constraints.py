@@ -58,31 +58,31 @@ class SpreadConstraint:
             return False
         return not (self.honors_taints and is_repelled(spec.tolerations, node.spec.taints))
 
-    def included(self, spec: PodSpec, snapshot: Snapshot) -> BoolArray | None:
+    def inclusion(self, spec: PodSpec, snapshot: Snapshot) -> BoolArray | None:
         """By row, whether the policies include the node; None if they include all.
 
         Shape: one entry per row of the snapshot.
         """
-        included: BoolArray | None = None
+        is_included: BoolArray | None = None
         if self.honors_affinity and not _demanded(spec).everything:
-            included = _demanded(spec).matching(snapshot, np.arange(len(snapshot.nodes)))
+            is_included = _demanded(spec).matching(snapshot, np.arange(len(snapshot.nodes)))
         if self.honors_taints:
-            repelled = _repelled(spec).over(snapshot.taint_sets)
+            repelled = _repulsion(spec).over(snapshot.taint_sets)
             if repelled.any():
                 welcome = ~repelled.take(snapshot.taint_set)
-                included = welcome if included is None else included & welcome
-        return included
+                is_included = welcome if is_included is None else is_included & welcome
+        return is_included
 
 
 @once_per_spec
-def _repelled(spec: PodSpec) -> Lookup[tuple[Taint, ...], np.bool_]:
+def _repulsion(spec: PodSpec) -> Lookup[tuple[Taint, ...], np.bool_]:
     tolerations = spec.tolerations
     return Lookup(lambda taints: is_repelled(tolerations, taints), np.bool_)
 
 
 def has_all_keys(labels: Mapping[str, str], constraints: tuple[SpreadConstraint, ...]) -> bool:
     """Whether a node with these labels is in some domain of each constraint."""
-    return all(each.topology_key in labels for each in constraints)
+    return all(constraint.topology_key in labels for constraint in constraints)
 
 
 # ---------------------------------------------------------------- a pod's own
@@ -94,13 +94,13 @@ def own_constraints(pod: Pod, action: str) -> tuple[SpreadConstraint, ...]:
     Raises:
         FieldError: one of their selectors is invalid.
     """
-    compiled = _hard(pod.spec) if action == HARD else _soft(pod.spec)
+    constraints = _hard(pod.spec) if action == HARD else _soft(pod.spec)
     labels = pod.metadata.labels
     return tuple(
         replace(constraint, selector=constraint.selector.narrowed({key: labels[key] for key in keys if key in labels}))
         if keys
         else constraint
-        for constraint, keys in compiled
+        for constraint, keys in constraints
     )
 
 
@@ -117,20 +117,20 @@ def _soft(spec: PodSpec) -> tuple[tuple[SpreadConstraint, tuple[str, ...]], ...]
 def _compile(spec: PodSpec, action: str) -> tuple[tuple[SpreadConstraint, tuple[str, ...]], ...]:
     """The constraints, each with its `matchLabelKeys`, which require the pod's own label values."""
     return tuple(
-        (_constraint(each, compile_selector(each.label_selector)), each.match_label_keys)
-        for each in spec.topology_spread_constraints
-        if each.when_unsatisfiable == action
+        (_constraint(rule, compile_selector(rule.label_selector)), rule.match_label_keys)
+        for rule in spec.topology_spread_constraints
+        if rule.when_unsatisfiable == action
     )
 
 
-def _constraint(each: TopologySpreadConstraint | ConfiguredConstraint, selector: Selector) -> SpreadConstraint:
+def _constraint(rule: TopologySpreadConstraint | ConfiguredConstraint, selector: Selector) -> SpreadConstraint:
     return SpreadConstraint(
-        each.topology_key,
-        each.max_skew,
+        rule.topology_key,
+        rule.max_skew,
         selector,
-        min_domains=1 if each.min_domains is None else each.min_domains,
-        honors_affinity=each.node_affinity_policy in (None, _HONOR),
-        honors_taints=each.node_taints_policy == _HONOR,
+        min_domains=1 if rule.min_domains is None else rule.min_domains,
+        honors_affinity=rule.node_affinity_policy in (None, _HONOR),
+        honors_taints=rule.node_taints_policy == _HONOR,
     )
 
 
@@ -144,7 +144,7 @@ class DefaultConstraints:
         self.is_system = args.defaulting_type == SYSTEM_DEFAULTING
         configured = _SYSTEM_DEFAULTS if self.is_system else args.default_constraints
         self._by_action = {
-            action: tuple(_constraint(each, NOTHING) for each in configured if each.when_unsatisfiable == action)
+            action: tuple(_constraint(rule, NOTHING) for rule in configured if rule.when_unsatisfiable == action)
             for action in (HARD, SOFT)
         }
         if configured:
@@ -165,23 +165,27 @@ class DefaultConstraints:
         if not constraints:
             return ()
         selector = self._selector(pod)
-        return () if selector.everything else tuple(replace(each, selector=selector) for each in constraints)
+        return (
+            () if selector.everything else tuple(replace(constraint, selector=selector) for constraint in constraints)
+        )
 
     def _selector(self, pod: Pod) -> Selector:
         """The joint selector of the pod's services and of the workload that owns it."""
         meta = pod.metadata
-        demanded: dict[str, str] = {}
+        required_labels: dict[str, str] = {}
         for service in self._services.in_namespace(meta.namespace):
             if service.spec.selector.items() <= meta.labels.items():
-                demanded |= service.spec.selector
+                required_labels |= service.spec.selector
         owner = meta.controller
         if owner is None:
-            return selector_of_labels(demanded)
+            return selector_of_labels(required_labels)
         key = f"{meta.namespace}/{owner.name}"
         if (owner.api_version, owner.kind) == ("v1", "ReplicationController"):
             controller = self._controllers.get(key)
-            return selector_of_labels(demanded if controller is None else {**demanded, **controller.spec.selector})
-        return self._of_workload(owner, key).narrowed(demanded)
+            return selector_of_labels(
+                required_labels if controller is None else {**required_labels, **controller.spec.selector}
+            )
+        return self._of_workload(owner, key).narrowed(required_labels)
 
     def _of_workload(self, owner: OwnerReference, key: str) -> Selector:
         """The owning workload's selector; one that selects everything if there is none, or it is absent or invalid."""

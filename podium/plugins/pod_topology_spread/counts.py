@@ -42,11 +42,11 @@ def _matching(pod: Pod, constraint: SpreadConstraint, snapshot: Snapshot) -> Int
 
 
 def _matching_by_value(
-    pod: Pod, constraint: SpreadConstraint, column: LabelColumn, snapshot: Snapshot, counted: BoolArray | None
+    pod: Pod, constraint: SpreadConstraint, column: LabelColumn, snapshot: Snapshot, is_counted: BoolArray | None
 ) -> IntArray:
     """By value id, how many pods the constraint counts on the nodes that are counted; a new array."""
-    if counted is not None:
-        return summed(column, _matching(pod, constraint, snapshot) * counted)
+    if is_counted is not None:
+        return summed(column, _matching(pod, constraint, snapshot) * is_counted)
     if constraint.selector.everything:
         return np.zeros(len(column.values), np.int64)
     return snapshot.pod_counts.matching_by_value(_query(pod, constraint), column).copy()
@@ -62,10 +62,10 @@ def _in_all_topologies(columns: Sequence[LabelColumn], snapshot: Snapshot) -> Bo
     return present
 
 
-def _both(one: BoolArray | None, other: BoolArray | None) -> BoolArray | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return one & other
+def _both(left_mask: BoolArray | None, right_mask: BoolArray | None) -> BoolArray | None:
+    if left_mask is None or right_mask is None:
+        return right_mask if left_mask is None else left_mask
+    return left_mask & right_mask
 
 
 # ---------------------------------------------------------------- hard constraints
@@ -98,8 +98,8 @@ class Domains:
         Shape: one entry per value id of the topology label.
         """
         if self._verdicts is None:
-            allowed = self.constraint.max_skew + self._minimum() - self._self_match
-            self._verdicts = np.where(self._counts > allowed, TOO_SKEWED, 0)
+            count_max = self.constraint.max_skew + self._minimum() - self._self_match
+            self._verdicts = np.where(self._counts > count_max, TOO_SKEWED, 0)
             self._verdicts[ABSENT] = NO_LABEL
         return self._verdicts
 
@@ -133,29 +133,31 @@ class HardSpread:
     @classmethod
     def of(cls, pod: Pod, constraints: tuple[SpreadConstraint, ...], snapshot: Snapshot) -> HardSpread:
         """Count the pods in all domains of nodes that have the labels of all constraints."""
-        columns = [snapshot.label_column(each.topology_key) for each in constraints]
+        columns = [snapshot.label_column(constraint.topology_key) for constraint in constraints]
         in_all = _in_all_topologies(columns, snapshot) if len(columns) > 1 else None
         return cls(
             tuple(
-                _count_domains(pod, each, column, snapshot, _both(in_all, each.included(pod.spec, snapshot)))
-                for each, column in zip(constraints, columns, strict=True)
+                _count_domains(
+                    pod, constraint, column, snapshot, _both(in_all, constraint.inclusion(pod.spec, snapshot))
+                )
+                for constraint, column in zip(constraints, columns, strict=True)
             )
         )
 
     def clone(self) -> HardSpread:
         """An independent copy."""
-        return HardSpread(tuple(each.clone() for each in self.domains))
+        return HardSpread(tuple(domains.clone() for domains in self.domains))
 
-    def add(self, pod: Pod, changed: Pod, node: NodeInfo, number: int) -> None:
+    def add(self, pod: Pod, other_pod: Pod, node: NodeInfo, number: int) -> None:
         """Count a pod that a dry run adds to the node (1) or removes from it (-1). Terminating pods count here, too."""
-        if changed.metadata.namespace != pod.metadata.namespace:
+        if other_pod.metadata.namespace != pod.metadata.namespace:
             return
         labels = node.labels
-        if any(each.constraint.topology_key not in labels for each in self.domains):
+        if any(domains.constraint.topology_key not in labels for domains in self.domains):
             return
         for domains in self.domains:
             constraint = domains.constraint
-            if constraint.selector.matches(changed.metadata.labels) and constraint.includes(pod.spec, node.node):
+            if constraint.selector.matches(other_pod.metadata.labels) and constraint.includes(pod.spec, node.node):
                 domains.add(node.row, number)
 
     def verdicts(self, rows: Rows) -> IntArray | None:
@@ -174,16 +176,16 @@ class HardSpread:
 
     def verdict(self, row: int) -> int:
         """The verdict on one row."""
-        return next((code for each in self.domains if (code := int(each.verdicts()[each.column.ids[row]]))), 0)
+        return next((code for domains in self.domains if (code := int(domains.verdicts()[domains.column.ids[row]]))), 0)
 
 
 def _count_domains(
-    pod: Pod, constraint: SpreadConstraint, column: LabelColumn, snapshot: Snapshot, counted: BoolArray | None
+    pod: Pod, constraint: SpreadConstraint, column: LabelColumn, snapshot: Snapshot, is_counted: BoolArray | None
 ) -> Domains:
-    counts = _matching_by_value(pod, constraint, column, snapshot, counted)
+    counts = _matching_by_value(pod, constraint, column, snapshot, is_counted)
     is_domain = column.values_in_use()
-    if counted is not None:
-        is_domain = np.bincount(column.ids[counted], minlength=len(column.values)) > 0
+    if is_counted is not None:
+        is_domain = np.bincount(column.ids[is_counted], minlength=len(column.values)) > 0
         is_domain[ABSENT] = False
     counts[ABSENT] = 0
     return Domains(constraint, column, counts, is_domain, constraint.selector.matches(pod.metadata.labels))
@@ -224,13 +226,14 @@ class _SoftCounts:
 class SoftSpread:
     """The soft constraints of one attempt.
 
-    `ignored` says by row which of the feasible nodes lack a required label; None if none does. `rows` are the feasible
-    nodes.
+    Attributes:
+        rows: the feasible nodes.
+        is_ignored: by row, whether a feasible node lacks a required label; None if no node does.
     """
 
     parts: tuple[_SoftCounts, ...]
     rows: Rows
-    ignored: BoolArray | None
+    is_ignored: BoolArray | None
 
     @classmethod
     def of(
@@ -243,37 +246,39 @@ class SoftSpread:
         requires_all_labels: bool,
     ) -> SoftSpread:
         """Count the pods in the domains of the feasible nodes, over all nodes."""
-        columns = [snapshot.label_column(each.topology_key) for each in constraints]
+        columns = [snapshot.label_column(constraint.topology_key) for constraint in constraints]
         in_all: BoolArray | None = None
-        ignored: BoolArray | None = None
-        kept = rows
+        is_ignored: BoolArray | None = None
+        scored_rows = rows
         if requires_all_labels:
             in_all = _in_all_topologies(columns, snapshot)
             if in_all is not None and not (keeps := in_all.take(rows)).all():
-                ignored, kept = ~in_all, rows[keeps]
+                is_ignored, scored_rows = ~in_all, rows[keeps]
         parts = (
-            _count_host(pod, each, column, snapshot, len(kept))
-            if each.topology_key == HOSTNAME
-            else _count_soft(pod, each, column, snapshot, kept, _both(in_all, each.included(pod.spec, snapshot)))
-            for each, column in zip(constraints, columns, strict=True)
+            _count_host(pod, constraint, column, snapshot, len(scored_rows))
+            if constraint.topology_key == HOSTNAME
+            else _count_soft(
+                pod, constraint, column, snapshot, scored_rows, _both(in_all, constraint.inclusion(pod.spec, snapshot))
+            )
+            for constraint, column in zip(constraints, columns, strict=True)
         )
-        return cls(tuple(parts), rows, ignored)
+        return cls(tuple(parts), rows, is_ignored)
 
     def score(self, rows: Rows) -> IntArray:
         """The weighted number of pods in the domains of each row. More is worse. Shape: one entry per row of `rows`."""
-        first, *others = self.parts
+        first, *other_parts = self.parts
         total = first.score(rows)
-        for part in others:
+        for part in other_parts:
             total += part.score(rows)
         total += 0.5
         scores: IntArray = np.floor(total, out=total).astype(np.int64)
-        if self.ignored is not None:
-            scores[self.ignored.take(rows)] = 0
+        if self.is_ignored is not None:
+            scores[self.is_ignored.take(rows)] = 0
         return scores
 
     def score_node(self, node: NodeInfo) -> int:
         """As `score`, for one node."""
-        if self.ignored is not None and self.ignored[node.row]:
+        if self.is_ignored is not None and self.is_ignored[node.row]:
             return 0
         total = sum(part.score_node(node.row) for part in self.parts)
         return math.floor(total + 0.5)
@@ -283,14 +288,14 @@ class SoftSpread:
 
         Shape: as `scores`, one entry per feasible node.
         """
-        kept = slice(None) if self.ignored is None else ~self.ignored.take(self.rows)
-        judged = scores[kept]
+        is_scored = slice(None) if self.is_ignored is None else ~self.is_ignored.take(self.rows)
+        judged = scores[is_scored]
         normalized = np.zeros(len(scores), np.int64)
         highest = int(judged.max(initial=0))
         if highest == 0:
-            normalized[kept] = 100
+            normalized[is_scored] = 100
         else:
-            normalized[kept] = 100 * (highest + int(judged.min()) - judged) // highest
+            normalized[is_scored] = 100 * (highest + int(judged.min()) - judged) // highest
         return normalized
 
 
@@ -311,12 +316,12 @@ def _count_soft(
     constraint: SpreadConstraint,
     column: LabelColumn,
     snapshot: Snapshot,
-    kept: Rows,
-    counted: BoolArray | None,
+    scored_rows: Rows,
+    is_counted: BoolArray | None,
 ) -> _SoftCounts:
-    counts = _matching_by_value(pod, constraint, column, snapshot, counted)
+    counts = _matching_by_value(pod, constraint, column, snapshot, is_counted)
     is_domain = np.zeros(len(column.values), np.bool_)
-    is_domain[column.ids.take(kept)] = True
+    is_domain[column.ids.take(scored_rows)] = True
     domain_count = int(np.count_nonzero(is_domain))
     empty = column.id_of("")
     if empty is not None:

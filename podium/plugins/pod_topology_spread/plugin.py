@@ -43,14 +43,14 @@ _REJECTED: Final = {
 class _TriedOut(fwk.PreFilterExtensions):
     """Updates the counts when a dry run adds or removes a pod."""
 
-    def add_pod(self, state: fwk.CycleState, pod: Pod, added: Pod, node: NodeInfo) -> fwk.Status | None:
+    def add_pod(self, state: fwk.CycleState, pod: Pod, pod_to_add: Pod, node: NodeInfo) -> fwk.Status | None:
         """Count the added pod."""
-        state.read(HardSpread).add(pod, added, node, 1)
+        state.read(HardSpread).add(pod, pod_to_add, node, 1)
         return None
 
-    def remove_pod(self, state: fwk.CycleState, pod: Pod, removed: Pod, node: NodeInfo) -> fwk.Status | None:
+    def remove_pod(self, state: fwk.CycleState, pod: Pod, pod_to_remove: Pod, node: NodeInfo) -> fwk.Status | None:
         """Stop counting the removed pod."""
-        state.read(HardSpread).add(pod, removed, node, -1)
+        state.read(HardSpread).add(pod, pod_to_remove, node, -1)
         return None
 
 
@@ -147,7 +147,11 @@ class PodTopologySpread(
 
     def _may_have(self, spec: PodSpec, action: str) -> bool:
         own = spec.topology_spread_constraints
-        return any(each.when_unsatisfiable == action for each in own) if own else self._defaults.has_any(action)
+        return (
+            any(constraint.when_unsatisfiable == action for constraint in own)
+            if own
+            else self._defaults.has_any(action)
+        )
 
     # ------------------------------------------------------------ requeueing
 
@@ -174,13 +178,13 @@ class PodTopologySpread(
 
     def after_pod_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> fwk.QueueingHint:
         """Queue if a counted pod was added or deleted, or a pod began or ceased to be counted."""
-        if any(changed is not None and not _is_involved(pod, changed) for changed in (old, new)):
+        if any(state is not None and not _is_involved(pod, state) for state in (old, new)):
             return fwk.QueueingHint.SKIP
         constraints = self._constraints(pod, HARD)
         if old is not None and new is not None:
             return queue_if(_may_help(pod, old, new, constraints))
-        changed = old if new is None else new
-        return queue_if(changed is not None and _is_counted(changed, constraints))
+        other_pod = old if new is None else new
+        return queue_if(other_pod is not None and _is_counted(other_pod, constraints))
 
     def after_node_change(self, pod: Pod, old: Node | None, new: Node | None) -> fwk.QueueingHint:
         """Queue if a node was added to a domain, left it, or moved to another; or changed its taints there."""
@@ -189,25 +193,30 @@ class PodTopologySpread(
         is_in = new is not None and has_all_keys(new.metadata.labels, constraints)
         if old is None or new is None or was_in != is_in:
             return queue_if(was_in or is_in)
-        before, now = old.metadata.labels, new.metadata.labels
-        moved = any(before.get(each.topology_key) != now.get(each.topology_key) for each in constraints)
-        return queue_if(is_in and (moved or old.spec.taints != new.spec.taints))
+        old_labels, new_labels = old.metadata.labels, new.metadata.labels
+        is_moved = any(
+            old_labels.get(constraint.topology_key) != new_labels.get(constraint.topology_key)
+            for constraint in constraints
+        )
+        return queue_if(is_in and (is_moved or old.spec.taints != new.spec.taints))
 
 
-def _is_involved(pod: Pod, changed: Pod) -> bool:
-    if changed.uid == pod.uid:
+def _is_involved(pod: Pod, other_pod: Pod) -> bool:
+    if other_pod.uid == pod.uid:
         return True
-    return occupies_node(changed) and changed.metadata.namespace == pod.metadata.namespace
+    return occupies_node(other_pod) and other_pod.metadata.namespace == pod.metadata.namespace
 
 
-def _is_counted(changed: Pod, constraints: tuple[SpreadConstraint, ...]) -> bool:
-    return any(each.selector.matches(changed.metadata.labels) for each in constraints)
+def _is_counted(other_pod: Pod, constraints: tuple[SpreadConstraint, ...]) -> bool:
+    return any(constraint.selector.matches(other_pod.metadata.labels) for constraint in constraints)
 
 
 def _may_help(pod: Pod, old: Pod, new: Pod, constraints: tuple[SpreadConstraint, ...]) -> bool:
     """Whether the update may let the pod fit."""
     tolerates_others = new.uid == pod.uid and new.spec.tolerations != old.spec.tolerations
-    if tolerates_others and any(each.honors_taints for each in constraints):
+    if tolerates_others and any(constraint.honors_taints for constraint in constraints):
         return True
-    before, now = old.metadata.labels, new.metadata.labels
-    return any(each.selector.matches(before) != each.selector.matches(now) for each in constraints)
+    old_labels, new_labels = old.metadata.labels, new.metadata.labels
+    return any(
+        constraint.selector.matches(old_labels) != constraint.selector.matches(new_labels) for constraint in constraints
+    )

@@ -158,10 +158,10 @@ class MostAllocated(Strategy):
         total = weight = 0
         for resource, amount in self._counted.of(requests):
             allocatable = snapshot.allocatable(resource.name).take(rows)
-            offered = int(allocatable.sum())
-            if offered:
+            total_allocatable = int(allocatable.sum())
+            if total_allocatable:
                 in_use = snapshot.nonzero_requested(resource.name).take(rows)[allocatable != 0]
-                total += self.resource_score(int(in_use.sum()) + amount, offered) * resource.weight
+                total += self.resource_score(int(in_use.sum()) + amount, total_allocatable) * resource.weight
                 weight += resource.weight
         return total // weight if weight else 0
 
@@ -190,17 +190,17 @@ class RequestedToCapacityRatio(Strategy):
 
 def _on_graph(points: Sequence[UtilizationShapePoint], percent: int) -> int:
     """The score at a utilization: level before the first and after the last point, straight lines in between."""
-    after = next((index for index, point in enumerate(points) if percent <= point.utilization), None)
-    if after is None:
+    right_index = next((index for index, point in enumerate(points) if percent <= point.utilization), None)
+    if right_index is None:
         return points[-1].score * _SHAPE_SCALE
-    right = points[after]
-    if after == 0:
+    right = points[right_index]
+    if right_index == 0:
         return right.score * _SHAPE_SCALE
-    left = points[after - 1]
-    rise = (right.score - left.score) * _SHAPE_SCALE * (percent - left.utilization)
-    run = right.utilization - left.utilization
+    left_point = points[right_index - 1]
+    rise = (right.score - left_point.score) * _SHAPE_SCALE * (percent - left_point.utilization)
+    run = right.utilization - left_point.utilization
     # Truncate towards zero, as Go does, also if the line falls.
-    return left.score * _SHAPE_SCALE + (rise // run if rise >= 0 else -(-rise // run))
+    return left_point.score * _SHAPE_SCALE + (rise // run if rise >= 0 else -(-rise // run))
 
 
 _STRATEGIES: Final[Mapping[str, type[Strategy]]] = {

@@ -27,7 +27,7 @@ class ClaimCache:
     def __init__(self, lister: fwk.Lister[ResourceClaim]) -> None:
         # A hundred thousand claims, read by the attempt that first needs one, would hold up all others. What a claim
         # held before it became unreadable is not known later.
-        self._followed = Followed(lister, self._heard, self._broken, at_once=True)
+        self._followed = Followed(lister, self._on_change, self._on_unreadable, at_once=True)
         self._claims: dict[str, ResourceClaim] = {}
         self._before: dict[str, ResourceClaim] = {}
         """The states from the watch beneath assumptions."""
@@ -60,48 +60,48 @@ class ClaimCache:
 
     def assume(self, claim: ResourceClaim) -> bool:
         """Assume this state, which an API server has returned. False if the claim is unknown, or known to be newer."""
-        known = self.get(claim.key)
-        if known is None or known.metadata.uid != claim.metadata.uid:
+        current = self.get(claim.key)
+        if current is None or current.metadata.uid != claim.metadata.uid:
             return False
-        if is_older(claim.metadata.resource_version, known.metadata.resource_version):
+        if is_older(claim.metadata.resource_version, current.metadata.resource_version):
             return False
-        self._before.setdefault(claim.key, known)
-        self._set(known, claim)
+        self._before.setdefault(claim.key, current)
+        self._set(current, claim)
         return True
 
     def restore(self, key: str) -> None:
         """Drop the assumption about a claim, if there is one."""
-        before = self._before.pop(key, None)
-        if before is not None:
-            self._set(self._claims[key], before)
+        last_written = self._before.pop(key, None)
+        if last_written is not None:
+            self._set(self._claims[key], last_written)
 
     # ------------------------------------------------------------ changes
 
-    def _heard(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
+    def _on_change(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
         """The watch has shown a new state."""
         if new is None:
             assert old is not None
             self._before.pop(old.key, None)
-            known = self._claims.pop(old.key, None)
-            if known is not None:
-                self._index(known, None)
+            current = self._claims.pop(old.key, None)
+            if current is not None:
+                self._index(current, None)
                 for handler in self._handlers:
-                    handler.on_delete(known)
+                    handler.on_delete(current)
             return
-        known, before = self._claims.get(new.key), self._before.get(new.key)
-        new = with_known_devices(new, known)
-        if known is not None and before is not None:
+        current, last_written = self._claims.get(new.key), self._before.get(new.key)
+        new = with_known_devices(new, current)
+        if current is not None and last_written is not None:
             version = new.metadata.resource_version
-            is_progress = not is_older(version, before.metadata.resource_version)
-            if is_progress and not is_older(known.metadata.resource_version, version):
+            is_progress = not is_older(version, last_written.metadata.resource_version)
+            if is_progress and not is_older(current.metadata.resource_version, version):
                 self._before[new.key] = new
                 return
             del self._before[new.key]
-        self._set(known, new)
+        self._set(current, new)
 
-    def _broken(self, broken: Any) -> None:
+    def _on_unreadable(self, unreadable: Any) -> None:
         for handler in self._handlers:
-            handler.on_broken(broken)
+            handler.on_broken(unreadable)
 
     def _set(self, old: ResourceClaim | None, new: ResourceClaim) -> None:
         self._claims[new.key] = new

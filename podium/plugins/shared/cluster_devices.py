@@ -137,7 +137,7 @@ class ClusterDevices:
 
     # ------------------------------------------------------------ allocations
 
-    def allocated(self) -> AllocatedDevices:
+    def allocated_devices(self) -> AllocatedDevices:
         """The devices that claims hold, and those that they are about to get."""
         self.claims.read()
         return self._with_in_flight
@@ -148,7 +148,7 @@ class ClusterDevices:
         Yields where it can be interrupted.
         """
         self.claims.read()
-        found: dict[DeviceID, list[tuple[str, tuple[str, ...]]]] = {}
+        users_by_device: dict[DeviceID, list[tuple[str, tuple[str, ...]]]] = {}
         for number, claim in enumerate(tuple(self.claims.list()), 1):
             if not number % _CLAIMS_PER_TURN:
                 yield None
@@ -157,8 +157,8 @@ class ClusterDevices:
             for result in () if allocation is None else allocation.devices.results:
                 if not result.admin_access:
                     device = DeviceID(result.driver, result.pool, result.device)
-                    found.setdefault(device, []).append(users_of(claim))
-        return found
+                    users_by_device.setdefault(device, []).append(users_of(claim))
+        return users_by_device
 
     def doubt(self, claim: ResourceClaim, allocation: AllocationResult) -> None:
         """Keep the devices from other claims while the API server may still write this allocation of the claim.
@@ -175,20 +175,20 @@ class ClusterDevices:
     def doubt_left_s(self) -> float | None:
         """Seconds until the next of these claims is to be read; None if there is none, or it is to be read now."""
         now_s = self._clock.monotonic() if self._doubts else 0.0
-        return min((each.until_s - now_s for each in self._doubts.values() if each.until_s > now_s), default=None)
+        return min((doubt.until_s - now_s for doubt in self._doubts.values() if doubt.until_s > now_s), default=None)
 
     def overdue_doubts(self) -> list[DoubtedAllocation]:
         """Those whose claims are to be read now; if `settle` does not follow, they are returned again after 5 s."""
         now_s = self._clock.monotonic() if self._doubts else 0.0
-        overdue = [each for each in self._doubts.values() if each.until_s <= now_s]
-        for each in overdue:
-            each.until_s = now_s + _AGAIN_S
+        overdue = [doubt for doubt in self._doubts.values() if doubt.until_s <= now_s]
+        for doubt in overdue:
+            doubt.until_s = now_s + _AGAIN_S
         return overdue
 
-    def settle(self, doubt: DoubtedAllocation, now: ResourceClaim | None) -> None:
+    def settle(self, doubt: DoubtedAllocation, claim: ResourceClaim | None) -> None:
         """The API server shows the claim like this; None if it is gone. Frees the devices if it does not have them."""
-        if now is not None:
-            self.claims.assume(now)
+        if claim is not None:
+            self.claims.assume(claim)
         if self._doubts.get(doubt.claim.metadata.uid) is doubt:
             self._end_doubt(doubt.claim.metadata.uid)
             self._tell_lost(doubt.claim, doubt.allocation)
@@ -230,49 +230,49 @@ class ClusterDevices:
         """Whether the claim with that uid is about to be allocated."""
         return uid in self._in_flight
 
-    def simulated(self, uid: str) -> AllocationResult | None:
+    def simulated_allocation(self, uid: str) -> AllocationResult | None:
         """The allocation of the claim with that uid that the running simulation of a pod group has made."""
-        known = self._in_flight.get(uid)
-        return known.allocation if known is not None and known.is_simulated else None
+        in_flight = self._in_flight.get(uid)
+        return in_flight.allocation if in_flight is not None and in_flight.is_simulated else None
 
     def start_allocation(self, uid: str, allocation: AllocationResult, *, is_simulated: bool = False) -> None:
         """A claim is about to be allocated for a pod, or for one more pod."""
-        known = self._in_flight.get(uid)
-        if known is None:
+        in_flight = self._in_flight.get(uid)
+        if in_flight is None:
             self._in_flight[uid] = _InFlight(allocation, is_simulated)
             self._with_in_flight.add(allocation)
         else:
-            known.sharers += 1
+            in_flight.sharers += 1
 
     def end_allocation(self, uid: str) -> bool:
         """A pod no longer needs the allocation in flight. Returns whether it was the last one, and nobody has it."""
-        known = self._in_flight.get(uid)
-        if known is None:
+        in_flight = self._in_flight.get(uid)
+        if in_flight is None:
             return False
-        known.sharers -= 1
-        if known.sharers:
+        in_flight.sharers -= 1
+        if in_flight.sharers:
             return False
         del self._in_flight[uid]
-        if known.is_counted:
-            self._with_in_flight.remove(known.allocation)
-        return known.is_counted
+        if in_flight.is_counted:
+            self._with_in_flight.remove(in_flight.allocation)
+        return in_flight.is_counted
 
     def give_up_allocation(self, uid: str, claim: ResourceClaim) -> bool:
         """As `end_allocation`, for an allocation that was not written: pods that want the devices hear of it."""
-        known = self._in_flight.get(uid)
+        in_flight = self._in_flight.get(uid)
         is_free = self.end_allocation(uid)
-        if known is not None and is_free and not known.is_simulated:
-            self._tell_lost(claim, known.allocation)
+        if in_flight is not None and is_free and not in_flight.is_simulated:
+            self._tell_lost(claim, in_flight.allocation)
         return is_free
 
     def _tell_lost(self, claim: ResourceClaim, allocation: AllocationResult) -> None:
         self.lost(replace(claim, status=replace(claim.status, allocation=allocation)), claim)
 
     def _count_in_flight(self, uid: str, *, is_counted: bool) -> None:
-        known = self._in_flight.get(uid)
-        if known is not None and known.is_counted is not is_counted:
-            known.is_counted = is_counted
-            (self._with_in_flight.add if is_counted else self._with_in_flight.remove)(known.allocation)
+        in_flight = self._in_flight.get(uid)
+        if in_flight is not None and in_flight.is_counted is not is_counted:
+            in_flight.is_counted = is_counted
+            (self._with_in_flight.add if is_counted else self._with_in_flight.remove)(in_flight.allocation)
 
     def on_add(self, new: ResourceClaim) -> None:
         """A claim was added."""
@@ -289,14 +289,14 @@ class ClusterDevices:
 
         But more or less of it may be readable than before.
         """
-        before, after = old.status.allocation, new.status.allocation
-        if before is not None and (isinstance(old, UnreadableClaim) or isinstance(new, UnreadableClaim)):
-            self._allocated.remove(before)
-            before = None
-        if before is None and after is not None:
+        old_allocation, new_allocation = old.status.allocation, new.status.allocation
+        if old_allocation is not None and (isinstance(old, UnreadableClaim) or isinstance(new, UnreadableClaim)):
+            self._allocated.remove(old_allocation)
+            old_allocation = None
+        if old_allocation is None and new_allocation is not None:
             self.on_add(new)
-        elif before is not None and after is None:
-            self._allocated.remove(before)
+        elif old_allocation is not None and new_allocation is None:
+            self._allocated.remove(old_allocation)
             # An attempt that has got no answer writes it again.
             self._count_in_flight(new.metadata.uid, is_counted=True)
 
@@ -307,10 +307,10 @@ class ClusterDevices:
         if old.status.allocation is not None:
             self._allocated.remove(old.status.allocation)
 
-    def on_broken(self, broken: Any) -> None:
+    def on_broken(self, unreadable: Any) -> None:
         """A claim cannot be decoded: its earlier state, if there is one, stays in use."""
 
 
 def users_of(claim: ResourceClaim) -> tuple[str, tuple[str, ...]]:
     """The key of a claim, and the names of the pods that use it."""
-    return claim.key, tuple(each.name for each in claim.status.reserved_for)
+    return claim.key, tuple(reference.name for reference in claim.status.reserved_for)

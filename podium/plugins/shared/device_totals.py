@@ -36,30 +36,30 @@ class DeviceTotals:
     @classmethod
     def of_resources(cls, devices: ClusterDevices, resources: Iterable[ResourceSpec]) -> DeviceTotals | None:
         """The devices behind the resources that a strategy counts; None if it counts none that may be devices."""
-        names = [each.name for each in resources if may_be_devices(each.name)]
+        names = [resource.name for resource in resources if may_be_devices(resource.name)]
         return cls(devices, names) if names else None
 
     def classes(self, requests: Requests) -> Mapping[str, DeviceClass]:
         """The classes of the requested resources that devices provide."""
-        found = {name: self._devices.class_for(name) for name in self._resources if requests.get(name, 0)}
-        return {name: device_class for name, device_class in found.items() if device_class is not None}
+        classes = {name: self._devices.class_for(name) for name in self._resources if requests.get(name, 0)}
+        return {name: device_class for name, device_class in classes.items() if device_class is not None}
 
     def add_to(
         self, allocatable: IntArray, in_use: IntArray, device_class: DeviceClass, snapshot: Snapshot, rows: Rows
     ) -> None:
         """Fill in the devices of the rows whose allocatable is 0. Shape: one entry per row of `rows`."""
-        allocated = self._devices.allocated()
+        devices_in_use = self._devices.allocated_devices()
         for position in np.flatnonzero(allocatable == 0).tolist():
-            total, taken = self._count(snapshot.node(int(rows[position])), device_class, allocated)
+            total, in_use_count = self._count(snapshot.node(int(rows[position])), device_class, devices_in_use)
             if total:
-                allocatable[position], in_use[position] = total, taken
+                allocatable[position], in_use[position] = total, in_use_count
 
     def of(self, node: NodeInfo, device_class: DeviceClass) -> tuple[int, int]:
         """How many devices of the node the class selects, and how many of them are allocated."""
-        return self._count(node, device_class, self._devices.allocated())
+        return self._count(node, device_class, self._devices.allocated_devices())
 
-    def _count(self, node: NodeInfo, device_class: DeviceClass, allocated: AllocatedDevices) -> tuple[int, int]:
-        total = taken = 0
+    def _count(self, node: NodeInfo, device_class: DeviceClass, devices_in_use: AllocatedDevices) -> tuple[int, int]:
+        total = in_use_count = 0
         try:
             for entry in self._devices.inventory().candidates(node.name):
                 if not entry.item.spec.per_device_node_selection and not entry.selection.matches(
@@ -70,13 +70,15 @@ class DeviceTotals:
                     is_here = device.selection is None or device.selection.matches(node.name, node.labels)
                     if is_here and _is_selected(device, device_class):
                         total += 1
-                        taken += allocated.is_allocated(device.id)
+                        in_use_count += devices_in_use.is_allocated(device.id)
         except (CompileError, EvaluationError):
             return 0, 0
-        return total, taken
+        return total, in_use_count
 
 
 def _is_selected(device: SliceDevice, device_class: DeviceClass) -> bool:
     """Whether the class selects the device. As upstream, selectors see every device as one that is not shared."""
     selectors = device_class.spec.selectors
-    return all(each.cel is None or device.dedicated_device.matches(each.cel.expression) for each in selectors)
+    return all(
+        selector.cel is None or device.dedicated_device.matches(selector.cel.expression) for selector in selectors
+    )

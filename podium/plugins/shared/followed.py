@@ -33,14 +33,14 @@ class Followed(Generic[ObjectT]):
     def __init__(
         self,
         lister: fwk.Lister[ObjectT],
-        changed: Callable[[ObjectT | None, ObjectT | None], None],
-        broken: Callable[[Any], None] = lambda _: None,
+        on_change: Callable[[ObjectT | None, ObjectT | None], None],
+        on_unreadable: Callable[[Any], None] = lambda _: None,
         *,
         at_once: bool = False,
     ) -> None:
         self._lister = lister
-        self._changed = changed
-        self._broken = broken
+        self._on_change = on_change
+        self._on_unreadable = on_unreadable
         self._is_read = self._reports_changes = False
         if isinstance(lister, Following):
             lister.add_handler(self)
@@ -54,23 +54,23 @@ class Followed(Generic[ObjectT]):
             if not self._reports_changes:
                 self._reports_changes = True
                 for item in items:
-                    self._changed(None, item)
+                    self._on_change(None, item)
 
     def on_add(self, new: ObjectT) -> None:
         """An object was added."""
         if self._reports_changes:
-            self._changed(None, new)
+            self._on_change(None, new)
 
     def on_update(self, old: ObjectT, new: ObjectT) -> None:
         """An object has changed."""
         if self._reports_changes:
-            self._changed(old, new)
+            self._on_change(old, new)
 
     def on_delete(self, old: ObjectT) -> None:
         """An object was deleted."""
         if self._reports_changes:
-            self._changed(old, None)
+            self._on_change(old, None)
 
-    def on_broken(self, broken: Any) -> None:
+    def on_broken(self, unreadable: Any) -> None:
         """An object cannot be decoded: its earlier state, if there is one, stays in use."""
-        self._broken(broken)
+        self._on_unreadable(unreadable)

@@ -14,9 +14,9 @@ def queue_if(helps: bool) -> fwk.QueueingHint:
     return fwk.QueueingHint.QUEUE if helps else fwk.QueueingHint.SKIP
 
 
-def is_about(pod: Pod, changed: Pod | None) -> bool:
+def is_about(pod: Pod, other_pod: Pod | None) -> bool:
     """Whether the changed pod is this one."""
-    return changed is not None and changed.uid == pod.uid
+    return other_pod is not None and other_pod.uid == pod.uid
 
 
 def occupies_node(pod: Pod) -> bool:

@@ -25,12 +25,12 @@ class TopologyCounts:
 
     def add_values(self, key: str, by_value: IntArray) -> None:
         """Add numbers by the value ids of a key. The number under id 0, of nodes without the label, is ignored."""
-        known = self._by_key.get(key)
-        if known is None:
-            self._by_key[key] = known = by_value.copy()
+        counts = self._by_key.get(key)
+        if counts is None:
+            self._by_key[key] = counts = by_value.copy()
         else:
-            known += by_value
-        known[ABSENT] = 0
+            counts += by_value
+        counts[ABSENT] = 0
 
     def add_node(self, key: str, row: int, number: int) -> None:
         """Add to the topology value of one node, if it has the key."""

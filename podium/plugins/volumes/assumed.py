@@ -22,44 +22,44 @@ class Assumed(Generic[ObjectT]):
 
     def get(self, key: str) -> ObjectT | None:
         """The object as assumed; None if it does not exist."""
-        known = self._lister.get(key)
-        return self.seen(known) if known is not None else None
+        item = self._lister.get(key)
+        return self.state_of(item) if item is not None else None
 
     def heard(self, key: str) -> ObjectT | None:
         """The object as the watch last delivered it."""
         return self._lister.get(key)
 
-    def seen(self, known: ObjectT) -> ObjectT:
+    def state_of(self, item: ObjectT) -> ObjectT:
         """The assumed state of an object that the lister has in this state."""
         if not self._assumed:
-            return known
-        assumed = self._assumed.get(known.key)
-        if assumed is None:
-            return known
-        if assumed.metadata.resource_version != known.metadata.resource_version:
-            del self._assumed[known.key]
-            return known
-        return assumed
+            return item
+        assumption = self._assumed.get(item.key)
+        if assumption is None:
+            return item
+        if assumption.metadata.resource_version != item.metadata.resource_version:
+            del self._assumed[item.key]
+            return item
+        return assumption
 
     def all(self) -> list[ObjectT]:
         """The assumed states."""
-        return [each for each in self._assumed.values() if self._holds(each)]
+        return [assumption for assumption in self._assumed.values() if self._holds(assumption)]
 
     def assume(self, item: ObjectT) -> None:
         """Assume this state, which must be made from the state that the lister has."""
-        known = self._lister.get(item.key)
-        assert known is not None, f"{item.key} is gone"
-        assert known.metadata.resource_version == item.metadata.resource_version, f"{item.key} is out of sync"
+        current = self._lister.get(item.key)
+        assert current is not None, f"{item.key} is gone"
+        assert current.metadata.resource_version == item.metadata.resource_version, f"{item.key} is out of sync"
         # Most objects are never asked for again once they are bound.
-        self._assumed = {key: each for key, each in self._assumed.items() if self._holds(each)}
+        self._assumed = {key: assumption for key, assumption in self._assumed.items() if self._holds(assumption)}
         self._assumed[item.key] = item
 
-    def _holds(self, assumed: ObjectT) -> bool:
-        known = self._lister.get(assumed.key)
-        return known is not None and known.metadata.resource_version == assumed.metadata.resource_version
+    def _holds(self, assumption: ObjectT) -> bool:
+        current = self._lister.get(assumption.key)
+        return current is not None and current.metadata.resource_version == assumption.metadata.resource_version
 
     def restore(self, item: ObjectT) -> None:
         """Drop the assumption. Harmless if it has been dropped already or has been written."""
-        assumed = self._assumed.get(item.key)
-        if assumed is not None and assumed.metadata.resource_version == item.metadata.resource_version:
+        assumption = self._assumed.get(item.key)
+        if assumption is not None and assumption.metadata.resource_version == item.metadata.resource_version:
             del self._assumed[item.key]

@@ -29,7 +29,7 @@ from podium.plugins.volumes.csi_translation import (
     is_migratable_inline,
     plugin_of,
 )
-from podium.plugins.volumes.grouped import grouped
+from podium.plugins.volumes.grouped import group_by
 
 UNKNOWN: Final = ""
 """The driver of a volume that counts for each driver, because it cannot be read which one it is of."""
@@ -63,7 +63,9 @@ class VolumeFinder:
         self._claims = handle.lister(resource_types.PERSISTENT_VOLUME_CLAIMS)
         self._volumes = handle.lister(resource_types.PERSISTENT_VOLUMES)
         self._classes = handle.lister(resource_types.STORAGE_CLASSES)
-        self._attachments = grouped(handle.lister(resource_types.VOLUME_ATTACHMENTS), lambda each: each.spec.node_name)
+        self._attachments = group_by(
+            handle.lister(resource_types.VOLUME_ATTACHMENTS), lambda attachment: attachment.spec.node_name
+        )
 
     def of_new_pod(self, pod: Pod, csi_node: CSINode | None) -> set[AttachedVolume]:
         """The volumes of an incoming pod.
@@ -80,11 +82,11 @@ class VolumeFinder:
         Raises:
             PluginError: a volume is invalid.
         """
-        found: set[AttachedVolume] = set()
+        attached_volumes: set[AttachedVolume] = set()
         for pod in pods:
             if pod.spec.volumes and attaches_volumes(pod.spec):
-                found |= self._of_pod(pod, csi_node, is_new=False)
-        return found
+                attached_volumes |= self._of_pod(pod, csi_node, is_new=False)
+        return attached_volumes
 
     def attachments_max(self, node_name: str) -> int:
         """The number of VolumeAttachments of the node: an upper limit of `attached_to`."""
@@ -92,19 +94,19 @@ class VolumeFinder:
 
     def attached_to(self, node_name: str) -> set[AttachedVolume]:
         """The volumes that are attached to the node."""
-        found: set[AttachedVolume] = set()
+        attached_volumes: set[AttachedVolume] = set()
         for attachment in self._attachments(node_name):
             if isinstance(attachment, UnreadableAttachment):
-                found.add(AttachedVolume(UNKNOWN, attachment.key, is_made=False))
+                attached_volumes.add(AttachedVolume(UNKNOWN, attachment.key, is_made=False))
                 continue
             name, attacher = attachment.spec.source.persistent_volume_name, attachment.spec.attacher
             volume = self._volumes.get(name) if attacher and name is not None else None
             if volume is not None and volume.spec.csi is not None:
-                found.add(AttachedVolume(attacher, volume.spec.csi.volume_handle))
-        return found
+                attached_volumes.add(AttachedVolume(attacher, volume.spec.csi.volume_handle))
+        return attached_volumes
 
     def _of_pod(self, pod: Pod, csi_node: CSINode | None, *, is_new: bool) -> set[AttachedVolume]:
-        found: set[AttachedVolume] = set()
+        attached_volumes: set[AttachedVolume] = set()
         for volume in pod.spec.volumes:
             if volume.persistent_volume_claim is None and volume.ephemeral is None:
                 attached = _of_inline(volume, csi_node)
@@ -112,12 +114,12 @@ class VolumeFinder:
                 claim = self._claim(pod, volume, is_new=is_new)
                 attached = None if claim is None else self._of_claim(claim, csi_node)
             if attached is not None:
-                found.add(attached)
-        return found
+                attached_volumes.add(attached)
+        return attached_volumes
 
     def _claim(self, pod: Pod, volume: Volume, *, is_new: bool) -> PersistentVolumeClaim | None:
-        named = volume.persistent_volume_claim
-        name = named.claim_name if named is not None else ephemeral_claim_name(pod, volume.name)
+        claim_source = volume.persistent_volume_claim
+        name = claim_source.claim_name if claim_source is not None else ephemeral_claim_name(pod, volume.name)
         if not name:
             raise fwk.PluginError("PersistentVolumeClaim had no name")
         key = f"{pod.metadata.namespace}/{name}"
@@ -126,7 +128,7 @@ class VolumeFinder:
             raise MissingClaimError(f"looking up PVC {key}: {claim_not_found(name)}")
         if isinstance(claim, UnreadableVolumeClaim):
             return claim
-        if claim is not None and named is None and (problem := ownership_problem(pod, claim)) is not None:
+        if claim is not None and claim_source is None and (problem := ownership_problem(pod, claim)) is not None:
             raise fwk.PluginError(problem)
         return claim
 

@@ -88,12 +88,12 @@ class VolumeBinder:
 
     def assume(self, plan: Plan, node_name: str) -> Reservation:
         """Assume the planned volumes bound to their claims, and the node selected for claims to be provisioned."""
-        bindings = tuple(_bound(volume, claim) for volume, claim in plan.bindings)
+        bindings = tuple(_reservation_of(volume, claim) for volume, claim in plan.bindings)
         for binding in bindings:
             if not binding.is_written:
                 self._volumes.assume(binding.volume)
         provisions = tuple(
-            Provision(replace(claim, metadata=_annotated(claim.metadata, SELECTED_NODE, node_name)))
+            Provision(replace(claim, metadata=_with_annotation(claim.metadata, SELECTED_NODE, node_name)))
             for claim in plan.provisions
         )
         for provision in provisions:
@@ -145,8 +145,8 @@ class VolumeBinder:
                     binding.volume = await client.patch(resource_types.PERSISTENT_VOLUMES, binding.volume, change)
                     binding.is_written = True
             for provision in reservation.provisions:
-                selected = {SELECTED_NODE: provision.claim.metadata.annotations[SELECTED_NODE]}
-                change = {"metadata": {"annotations": selected}}
+                annotations = {SELECTED_NODE: provision.claim.metadata.annotations[SELECTED_NODE]}
+                change = {"metadata": {"annotations": annotations}}
                 provision.claim = await client.patch(resource_types.PERSISTENT_VOLUME_CLAIMS, provision.claim, change)
                 provision.is_written = True
         except BaseException:
@@ -212,12 +212,12 @@ class VolumeBinder:
             )
 
 
-def _bound(volume: PersistentVolume, claim: PersistentVolumeClaim) -> Binding:
+def _reservation_of(volume: PersistentVolume, claim: PersistentVolumeClaim) -> Binding:
     """The volume pre-bound to the claim. `is_written` is set if it is so already and no write is needed."""
     spec, metadata = volume.spec, volume.metadata
     reference = spec.claim_ref
     if not is_kept_for(volume, claim):
-        metadata = _annotated(metadata, BOUND_BY_CONTROLLER, "yes")
+        metadata = _with_annotation(metadata, BOUND_BY_CONTROLLER, "yes")
     if reference is None or reference.uid != claim.metadata.uid:
         reference = ClaimReference(
             api_version="v1",
@@ -228,8 +228,8 @@ def _bound(volume: PersistentVolume, claim: PersistentVolumeClaim) -> Binding:
             resource_version=claim.metadata.resource_version,
         )
     is_as_it_was = metadata is volume.metadata and reference is spec.claim_ref
-    kept = replace(volume, metadata=metadata, spec=replace(spec, claim_ref=reference))
-    return Binding(kept, claim, is_written=is_as_it_was)
+    reserved_volume = replace(volume, metadata=metadata, spec=replace(spec, claim_ref=reference))
+    return Binding(reserved_volume, claim, is_written=is_as_it_was)
 
 
 def _change_of_volume(volume: PersistentVolume) -> dict[str, Any]:
@@ -237,9 +237,9 @@ def _change_of_volume(volume: PersistentVolume) -> dict[str, Any]:
     reference = volume.spec.claim_ref
     assert reference is not None
     annotations = volume.metadata.annotations
-    kept = {key: annotations[key] for key in (BOUND_BY_CONTROLLER,) if key in annotations}
+    patch_annotations = {key: annotations[key] for key in (BOUND_BY_CONTROLLER,) if key in annotations}
     return {
-        "metadata": {"annotations": kept} if kept else {},
+        "metadata": {"annotations": patch_annotations} if patch_annotations else {},
         "spec": {
             "claimRef": {
                 "apiVersion": reference.api_version,
@@ -253,7 +253,7 @@ def _change_of_volume(volume: PersistentVolume) -> dict[str, Any]:
     }
 
 
-def _annotated(metadata: ObjectMeta, key: str, value: str) -> ObjectMeta:
+def _with_annotation(metadata: ObjectMeta, key: str, value: str) -> ObjectMeta:
     return (
         metadata
         if key in metadata.annotations and metadata.annotations[key] == value

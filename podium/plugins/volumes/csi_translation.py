@@ -92,9 +92,9 @@ def _gce_region(zones: list[str]) -> str:
             )
         regions.add("-".join(parts[:2]))
     if len(regions) != 1:
-        found = " ".join(f"{region}:{{}}" for region in sorted(regions))
+        region_list = " ".join(f"{region}:{{}}" for region in sorted(regions))
         raise TranslationError(
-            f"failed to get region from zones: multiple or no regions gotten from zones, got: map[{found}]"
+            f"failed to get region from zones: multiple or no regions gotten from zones, got: map[{region_list}]"
         )
     return regions.pop()
 
@@ -201,22 +201,22 @@ def translated_affinity(plugin: InTreePlugin, volume: PersistentVolume) -> NodeS
     """
     handle_of(plugin, volume)
     affinity = volume.spec.node_affinity
-    required = affinity.required if affinity is not None else None
+    selector = affinity.required if affinity is not None else None
     if not plugin.topology_key:
-        return required
-    zone_label, region_label = _topology_labels(required, volume.metadata.labels)
-    if _values_of(required, zone_label):
-        required = _renamed(required, zone_label, plugin.topology_key)
+        return selector
+    zone_label, region_label = _topology_labels(selector, volume.metadata.labels)
+    if _values_of(selector, zone_label):
+        selector = _with_renamed_key(selector, zone_label, plugin.topology_key)
     elif zone_label in volume.metadata.labels:
-        required = _narrowed(required, plugin.topology_key, volume.metadata.labels[zone_label])
-    if region_label == BETA_REGION and _values_of(required, region_label):
-        required = _renamed(required, region_label, REGION)
-    return required
+        selector = _with_zones(selector, plugin.topology_key, volume.metadata.labels[zone_label])
+    if region_label == BETA_REGION and _values_of(selector, region_label):
+        selector = _with_renamed_key(selector, region_label, REGION)
+    return selector
 
 
-def _topology_labels(required: NodeSelector | None, labels: dict[str, str]) -> tuple[str, str]:
+def _topology_labels(selector: NodeSelector | None, labels: dict[str, str]) -> tuple[str, str]:
     """The label keys for zone and region: the current ones, unless only the deprecated ones are used."""
-    keys = {each.key for term in _terms(required) for each in term.match_expressions}
+    keys = {requirement.key for term in _terms(selector) for requirement in term.match_expressions}
     for names in (keys, labels):
         if ZONE in names:
             return ZONE, REGION
@@ -225,38 +225,43 @@ def _topology_labels(required: NodeSelector | None, labels: dict[str, str]) -> t
     return ZONE, REGION
 
 
-def _terms(required: NodeSelector | None) -> tuple[NodeSelectorTerm, ...]:
-    return required.node_selector_terms if required is not None else ()
+def _terms(selector: NodeSelector | None) -> tuple[NodeSelectorTerm, ...]:
+    return selector.node_selector_terms if selector is not None else ()
 
 
-def _values_of(required: NodeSelector | None, key: str) -> bool:
+def _values_of(selector: NodeSelector | None, key: str) -> bool:
     """Whether any requirement on the key names values."""
-    return any(each.key == key and each.values for term in _terms(required) for each in term.match_expressions)
+    return any(
+        requirement.key == key and requirement.values
+        for term in _terms(selector)
+        for requirement in term.match_expressions
+    )
 
 
-def _renamed(required: NodeSelector | None, old_key: str, new_key: str) -> NodeSelector:
+def _with_renamed_key(selector: NodeSelector | None, old_key: str, new_key: str) -> NodeSelector:
     return NodeSelector(
         node_selector_terms=tuple(
             replace(
                 term,
                 match_expressions=tuple(
-                    replace(each, key=new_key) if each.key == old_key else each for each in term.match_expressions
+                    replace(requirement, key=new_key) if requirement.key == old_key else requirement
+                    for requirement in term.match_expressions
                 ),
             )
-            for term in _terms(required)
+            for term in _terms(selector)
         )
     )
 
 
-def _narrowed(required: NodeSelector | None, key: str, zones: str) -> NodeSelector | None:
+def _with_zones(selector: NodeSelector | None, key: str, zones: str) -> NodeSelector | None:
     """The selector with the zones required in every term; unchanged if no zone is named."""
-    named = sorted({zone.strip() for zone in zones.split(MULTI_ZONE_DELIMITER)} - {""})
-    if not named:
-        return required
-    requirement = NodeSelectorRequirement(key=key, operator="In", values=tuple(named))
+    zone_names = sorted({zone.strip() for zone in zones.split(MULTI_ZONE_DELIMITER)} - {""})
+    if not zone_names:
+        return selector
+    requirement = NodeSelectorRequirement(key=key, operator="In", values=tuple(zone_names))
     return NodeSelector(
         node_selector_terms=tuple(
             replace(term, match_expressions=(*term.match_expressions, requirement))
-            for term in _terms(required) or (NodeSelectorTerm(),)
+            for term in _terms(selector) or (NodeSelectorTerm(),)
         )
     )

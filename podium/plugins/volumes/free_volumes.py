@@ -51,7 +51,7 @@ def covers(volume: PersistentVolume, labels: Mapping[str, str]) -> bool:
     return affinity is None or affinity.matches(labels)
 
 
-def covered(volume: PersistentVolume, snapshot: Snapshot, rows: Rows) -> BoolArray:
+def coverage(volume: PersistentVolume, snapshot: Snapshot, rows: Rows) -> BoolArray:
     """Which of the rows can use the volume. Shape: one entry per row of `rows`."""
     affinity = node_affinity_of(volume)
     return np.ones(len(rows), np.bool_) if affinity is None else affinity.matching(snapshot, rows)
@@ -71,7 +71,7 @@ class _Labelled:
         self._has: BoolArray = np.zeros(0, np.bool_)
         self._changed: set[str] = set()
 
-    def put(self, value: str, number: int, volume: PersistentVolume) -> None:
+    def add(self, value: str, number: int, volume: PersistentVolume) -> None:
         self.by_value.setdefault(value, {})[number] = volume
         self._changed.add(value)
 
@@ -88,15 +88,15 @@ class _Labelled:
             self._column, self._has = column, np.zeros(len(column.values), np.bool_)
             self._changed.update(self.by_value)
         for value in self._changed:
-            if (known := column.id_of(value)) is not None:
-                self._has[known] = value in self.by_value
+            if (value_id := column.id_of(value)) is not None:
+                self._has[value_id] = value in self.by_value
         self._changed.clear()
         if not hidden:
             return self._has
         has = self._has.copy()
         for key, value in filter(None, map(_only_label, hidden.values())):
-            if key == column.key and value in self.by_value and (known := column.id_of(value)) is not None:
-                has[known] = any(each.metadata.name not in hidden for each in self.by_value[value].values())
+            if key == column.key and value in self.by_value and (value_id := column.id_of(value)) is not None:
+                has[value_id] = any(volume.metadata.name not in hidden for volume in self.by_value[value].values())
         return has
 
 
@@ -115,13 +115,13 @@ class AlikeVolumes:
         self._by_label: dict[str, _Labelled] = {}
         self._others: dict[int, PersistentVolume] = {}
 
-    def put(self, number: int, volume: PersistentVolume) -> None:
+    def add(self, number: int, volume: PersistentVolume) -> None:
         """Add a volume."""
         self.volumes[number] = volume
         if (label := _only_label(volume)) is None:
             self._others[number] = volume
         else:
-            self._by_label.setdefault(label[0], _Labelled()).put(label[1], number, volume)
+            self._by_label.setdefault(label[0], _Labelled()).add(label[1], number, volume)
 
     def drop(self, number: int) -> None:
         """Remove a volume."""
@@ -130,28 +130,32 @@ class AlikeVolumes:
         else:
             self._by_label[label[0]].drop(label[1], number)
 
-    def first(self, labels: Mapping[str, str], taken: Container[str]) -> tuple[int, PersistentVolume] | None:
+    def first(self, labels: Mapping[str, str], taken_names: Container[str]) -> tuple[int, PersistentVolume] | None:
         """The first volume, with its number, that is not taken and that a node with those labels can use."""
-        near = (each.by_value[labels[key]] for key, each in self._by_label.items() if labels.get(key) in each.by_value)
-        found = [item for volumes in near for item in volumes.items() if item[1].metadata.name not in taken]
-        others = (item for item in self._others.items() if item[1].metadata.name not in taken)
-        found += (item for item in others if covers(item[1], labels))
-        return min(found, default=None)
+        near = (
+            volumes_by_value.by_value[labels[key]]
+            for key, volumes_by_value in self._by_label.items()
+            if labels.get(key) in volumes_by_value.by_value
+        )
+        candidates = [item for volumes in near for item in volumes.items() if item[1].metadata.name not in taken_names]
+        other_volumes = (item for item in self._others.items() if item[1].metadata.name not in taken_names)
+        candidates += (item for item in other_volumes if covers(item[1], labels))
+        return min(candidates, default=None)
 
-    def covered(self, snapshot: Snapshot, rows: Rows, hidden: Mapping[str, PersistentVolume]) -> BoolArray:
+    def coverage(self, snapshot: Snapshot, rows: Rows, hidden: Mapping[str, PersistentVolume]) -> BoolArray:
         """Which of the rows can use a volume besides the hidden ones.
 
         Shape: one entry per row of `rows`.
         Cost: one pass over the rows for each label, and for each volume that requires more than one value of a label.
         """
-        found = np.zeros(len(rows), np.bool_)
-        for key, labelled in self._by_label.items():
+        has_volume = np.zeros(len(rows), np.bool_)
+        for key, labelled_volumes in self._by_label.items():
             column = snapshot.label_column(key)
-            found |= labelled.having(column, hidden).take(column.ids.take(rows))
+            has_volume |= labelled_volumes.having(column, hidden).take(column.ids.take(rows))
         for volume in self._others.values():
             if volume.metadata.name not in hidden:
-                found |= covered(volume, snapshot, rows)
-        return found
+                has_volume |= coverage(volume, snapshot, rows)
+        return has_volume
 
 
 class FreeVolumes:
@@ -167,7 +171,7 @@ class FreeVolumes:
         """Those that may suit a claim, alike ones together."""
         return iter(self._alike.values())
 
-    def put(self, volume: PersistentVolume) -> None:
+    def add(self, volume: PersistentVolume) -> None:
         """Add a volume, or a newer state of one, which keeps its number."""
         number = self._numbers.get(volume.metadata.name)
         if number is None:
@@ -180,7 +184,7 @@ class FreeVolumes:
         alike = self._alike.get(kind)
         if alike is None:
             alike = self._alike[kind] = AlikeVolumes(volume, kind[0])
-        alike.put(number, volume)
+        alike.add(number, volume)
         self._kinds[number] = kind
 
     def drop(self, volume: PersistentVolume) -> None:
@@ -222,7 +226,7 @@ class VolumeIndex(Index[PersistentVolume]):
         """As `Index.put`."""
         super().put(item)
         if item.spec.claim_ref is None:
-            self._free.setdefault(class_of_volume(item), FreeVolumes()).put(item)
+            self._free.setdefault(class_of_volume(item), FreeVolumes()).add(item)
 
     def drop(self, item: PersistentVolume) -> None:
         """As `Index.drop`."""

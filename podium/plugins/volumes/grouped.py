@@ -23,20 +23,20 @@ class Indexing(Protocol):
         """Fill the index with the objects, and update it with every change."""
 
 
-def indexed(lister: fwk.Lister[ObjectT], make: Callable[[], IndexT]) -> Callable[[], IndexT]:
+def index_of(lister: fwk.Lister[ObjectT], make: Callable[[], IndexT]) -> Callable[[], IndexT]:
     """What returns an index of the objects as they are: one that the lister keeps, or a new one after each change.
 
     Args:
         make: an empty index.
     """
     if isinstance(lister, Indexing):
-        kept = make()
-        lister.keep(kept)
-        return lambda: kept
+        kept_index = make()
+        lister.keep(kept_index)
+        return lambda: kept_index
 
     index, indexed_items = make(), list[ObjectT]()
 
-    def filled() -> IndexT:
+    def read() -> IndexT:
         nonlocal index, indexed_items
         items = [*lister.list()]
         if items != indexed_items:
@@ -45,11 +45,11 @@ def indexed(lister: fwk.Lister[ObjectT], make: Callable[[], IndexT]) -> Callable
                 index.put(item)
         return index
 
-    return filled
+    return read
 
 
-def grouped(lister: fwk.Lister[ObjectT], text_of: Callable[[ObjectT], str]) -> Grouped[ObjectT]:
+def group_by(lister: fwk.Lister[ObjectT], text_of: Callable[[ObjectT], str]) -> Grouped[ObjectT]:
     """The objects by a text made of each."""
     if isinstance(lister, Indexing):
-        return indexed(lister, lambda: Index(text_of))().of
+        return index_of(lister, lambda: Index(text_of))().of
     return lambda text: [item for item in lister.list() if text_of(item) == text]

@@ -28,7 +28,7 @@ from podium.plugins.volumes.free_volumes import (
     AlikeVolumes,
     VolumeIndex,
     capacity_nano,
-    covered,
+    coverage,
     covers,
     nano,
 )
@@ -64,55 +64,62 @@ class Choice:
     """The volumes that a claim may take, regardless of the node.
 
     Attributes:
-        kept: those pre-bound to the claim, in list order. Only the first one that is not taken is considered.
+        reserved_volumes: those pre-bound to the claim, in list order. Only the first free one is considered.
         free: the others, alike ones together, the smallest first; a live view.
         hidden: volumes by name that look free and are not.
     """
 
-    kept: tuple[PersistentVolume, ...]
+    reserved_volumes: tuple[PersistentVolume, ...]
     free: tuple[AlikeVolumes, ...]
     hidden: Mapping[str, PersistentVolume]
 
     def all(self) -> list[PersistentVolume]:
         """All of them, in the order in which a claim takes them."""
-        sized = sorted((each.size_nano, *item) for each in self.free for item in each.volumes.items())
-        return [*self.kept, *(volume for *_, volume in sized if volume.metadata.name not in self.hidden)]
+        sized_volumes = sorted((group.size_nano, *item) for group in self.free for item in group.volumes.items())
+        return [
+            *self.reserved_volumes,
+            *(volume for *_, volume in sized_volumes if volume.metadata.name not in self.hidden),
+        ]
 
-    def covered(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
+    def coverage(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
         """Which of the rows have a volume for the claim. Shape: one entry per row of `rows`."""
-        if self.kept:
-            return covered(self.kept[0], snapshot, rows)
-        found = np.zeros(len(rows), np.bool_)
+        if self.reserved_volumes:
+            return coverage(self.reserved_volumes[0], snapshot, rows)
+        has_volume = np.zeros(len(rows), np.bool_)
         for alike in self.free:
-            found |= alike.covered(snapshot, rows, self.hidden)
-        return found
+            has_volume |= alike.coverage(snapshot, rows, self.hidden)
+        return has_volume
 
 
 def choice_for(
     claim: PersistentVolumeClaim,
     index: VolumeIndex,
-    assumed: Iterable[PersistentVolume] = (),
+    assumed_volumes: Iterable[PersistentVolume] = (),
 ) -> Choice:
     """Which volumes of its class the claim may take.
 
     Args:
-        assumed: volumes that are assumed to be in another state than in the index.
+        assumed_volumes: volumes that are assumed to be in another state than in the index.
 
     Raises:
         PluginError: the claim's selector or its request cannot be parsed.
     """
-    wanted, selector, name = requested_nano(claim), _selector(claim), class_of_claim(claim)
-    hidden = {volume.metadata.name: volume for volume in assumed}
-    known = {volume.metadata.name: volume for volume in index.of(kept_for(claim.key))}
-    kept = (volume for volume in {**known, **hidden}.values() if class_of_volume(volume) == name)
+    request_nano, selector, name = requested_nano(claim), _selector(claim), class_of_claim(claim)
+    hidden = {volume.metadata.name: volume for volume in assumed_volumes}
+    indexed_volumes = {volume.metadata.name: volume for volume in index.of(kept_for(claim.key))}
+    reserved_volumes = (volume for volume in {**indexed_volumes, **hidden}.values() if class_of_volume(volume) == name)
     free = (
-        each
-        for each in index.free(name)
-        if _is_suitable(each.example, wanted, claim) and _may_be_taken(each.example, claim, selector)
+        group
+        for group in index.free(name)
+        if _is_suitable(group.example, request_nano, claim) and _may_be_taken(group.example, claim, selector)
     )
     return Choice(
-        tuple(volume for volume in kept if is_kept_for(volume, claim) and _is_suitable(volume, wanted, claim)),
-        tuple(sorted(free, key=lambda each: each.size_nano)),
+        tuple(
+            volume
+            for volume in reserved_volumes
+            if is_kept_for(volume, claim) and _is_suitable(volume, request_nano, claim)
+        ),
+        tuple(sorted(free, key=lambda group: group.size_nano)),
         hidden,
     )
 
@@ -141,18 +148,18 @@ def _may_be_taken(volume: PersistentVolume, claim: PersistentVolumeClaim, select
     return selector.matches(volume.metadata.labels) and set(claim.spec.access_modes) <= set(volume.spec.access_modes)
 
 
-def choose(choice: Choice, labels: Mapping[str, str], taken: AbstractSet[str]) -> PersistentVolume | None:
-    """The volume that the claim takes on a node with those labels; `taken` names volumes of other claims."""
-    for volume in choice.kept:
-        if volume.metadata.name not in taken:
+def choose(choice: Choice, labels: Mapping[str, str], taken_names: AbstractSet[str]) -> PersistentVolume | None:
+    """The volume that the claim takes on a node with those labels; `taken_names` are volumes of other claims."""
+    for volume in choice.reserved_volumes:
+        if volume.metadata.name not in taken_names:
             return volume if covers(volume, labels) else None
     size_nano, first = -1, None
     for alike in choice.free:
         if first is not None and alike.size_nano > size_nano:
             break
-        found = alike.first(labels, taken | choice.hidden.keys())
-        if found is not None and (first is None or found[0] < first[0]):
-            size_nano, first = alike.size_nano, found
+        candidate = alike.first(labels, taken_names | choice.hidden.keys())
+        if candidate is not None and (first is None or candidate[0] < first[0]):
+            size_nano, first = alike.size_nano, candidate
     return None if first is None else first[1]
 
 
@@ -160,17 +167,17 @@ def rows_with_volumes(choices: Sequence[Choice], snapshot: Snapshot, rows: Rows)
     """Which of the rows have a volume for each claim, one claim after the other, as `choose` finds them.
 
     Shape: one entry per row of `rows`.
-    Cost: as `Choice.covered`, and for several claims a few look-ups for each row that more than one has a volume on.
+    Cost: as `Choice.coverage`, and for several claims a few look-ups for each row that more than one has a volume on.
     """
-    found = [each.covered(snapshot, rows) for each in choices]
-    if len(found) < 2:
-        return found
-    is_contested = np.sum(found, axis=0) > 1
+    masks = [choice.coverage(snapshot, rows) for choice in choices]
+    if len(masks) < 2:
+        return masks
+    is_contested = np.sum(masks, axis=0) > 1
     for place in is_contested.nonzero()[0].tolist():
-        labels, taken = snapshot.node(int(rows[place])).labels, set[str]()
-        for has, choice in zip(found, choices, strict=True):
-            volume = choose(choice, labels, taken)
+        labels, taken_names = snapshot.node(int(rows[place])).labels, set[str]()
+        for has, choice in zip(masks, choices, strict=True):
+            volume = choose(choice, labels, taken_names)
             has[place] = volume is not None
             if volume is not None:
-                taken.add(volume.metadata.name)
-    return found
+                taken_names.add(volume.metadata.name)
+    return masks

@@ -56,7 +56,7 @@ class NodeColumn(Generic[ObjectT]):
 
         Shape: one entry per row of the snapshot.
         """
-        rows = self._changed(snapshot)
+        rows = self._rows_to_compute(snapshot)
         nodes = snapshot.nodes
         if rows is None or len(self._column) != len(nodes):
             numbers = (0 if node is None else self._number_of(node.name) for node in nodes)
@@ -67,15 +67,15 @@ class NodeColumn(Generic[ObjectT]):
                 self._column[row] = 0 if node is None else self._number_of(node.name)
         return self._column
 
-    def _changed(self, snapshot: Snapshot) -> set[int] | None:
+    def _rows_to_compute(self, snapshot: Snapshot) -> set[int] | None:
         """The rows to compute again; None for all. Forks share the node log of the original."""
-        log, known = self._log, self._nodes
+        log, previous_nodes = self._log, self._nodes
         if log is None:
             return None
         nodes, objects = snapshot.node_changes.since(self._nodes_seen), log.since(self._objects_seen)
         self._nodes = snapshot.node_changes
         self._nodes_seen, self._objects_seen = self._nodes.end, log.end
-        if known is not self._nodes or nodes is None or objects is None:
+        if previous_nodes is not self._nodes or nodes is None or objects is None:
             return None
-        names = {self._node_of(each) for each in objects}
+        names = {self._node_of(item) for item in objects}
         return {*nodes, *(row for name in names if (row := snapshot.row_of.get(name)) is not None)}

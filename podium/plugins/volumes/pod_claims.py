@@ -72,7 +72,7 @@ class PodClaims:
     Invariant: waiting claims whose node has been selected come first; the others choose volumes in their order.
     """
 
-    bound: tuple[PersistentVolume | None, ...]
+    bound_volumes: tuple[PersistentVolume | None, ...]
     waiting: tuple[Waiting, ...]
     csi_nodes: fwk.Lister[CSINode]
 
@@ -85,27 +85,31 @@ class PodClaims:
             PluginError: an in-tree volume cannot be translated.
         """
         conflict = self._bound_conflict(node)
-        if any(each.selected_node not in (None, node.name) for each in self.waiting):
+        if any(waiting_claim.selected_node not in (None, node.name) for waiting_claim in self.waiting):
             return conflict | Conflict.NO_VOLUME, Plan()
         bindings: list[tuple[PersistentVolume, PersistentVolumeClaim]] = []
         unmatched: list[Waiting] = []
-        taken: set[str] = set()
-        for each in self.waiting:
-            volume = choose(each.choice, node.labels, taken) if each.choice is not None else None
+        taken_names: set[str] = set()
+        for waiting_claim in self.waiting:
+            volume = (
+                choose(waiting_claim.choice, node.labels, taken_names) if waiting_claim.choice is not None else None
+            )
             if volume is None:
-                unmatched.append(each)
+                unmatched.append(waiting_claim)
             else:
-                taken.add(volume.metadata.name)
-                bindings.append((volume, each.claim))
-        for each in unmatched:
-            if not can_provision(each.storage_class) or not topology_allows(each.storage_class, node.labels):
+                taken_names.add(volume.metadata.name)
+                bindings.append((volume, waiting_claim.claim))
+        for waiting_claim in unmatched:
+            if not can_provision(waiting_claim.storage_class) or not topology_allows(
+                waiting_claim.storage_class, node.labels
+            ):
                 return conflict | Conflict.NO_VOLUME, Plan()
-            if not each.capacity.has_enough(node.labels):
+            if not waiting_claim.capacity.has_enough(node.labels):
                 return conflict | Conflict.NO_SPACE, Plan()
-        return conflict, Plan(tuple(bindings), tuple(each.claim for each in unmatched))
+        return conflict, Plan(tuple(bindings), tuple(waiting_claim.claim for waiting_claim in unmatched))
 
     def _bound_conflict(self, node: NodeInfo) -> Conflict:
-        for volume in self.bound:
+        for volume in self.bound_volumes:
             if volume is None:
                 return Conflict.VOLUME_GONE
             try:
@@ -126,50 +130,53 @@ class PodClaims:
         Shape: one entry per row of `rows`.
         """
         conflicts = np.zeros(len(rows), np.int64)
-        if self.bound:
+        if self.bound_volumes:
             self._check_bound(snapshot, rows, conflicts)
         if self.waiting:
             self._check_waiting(snapshot, rows, conflicts)
         return conflicts if np.count_nonzero(conflicts) else None
 
     def _check_bound(self, snapshot: Snapshot, rows: Rows, conflicts: IntArray) -> None:
-        undecided = np.ones(len(rows), np.bool_)
-        for volume in self.bound:
+        is_open = np.ones(len(rows), np.bool_)
+        for volume in self.bound_volumes:
             if volume is None:
-                conflicts[undecided] |= Conflict.VOLUME_GONE
+                conflicts[is_open] |= Conflict.VOLUME_GONE
                 return
             try:
                 within = usable_rows(volume, snapshot, rows, self.csi_nodes)
             except TranslationError as error:
                 raise fwk.PluginError(f"could not translate pv: {error}") from error
             if within is not None:
-                conflicts[undecided & ~within] |= Conflict.NODE_AFFINITY
-                undecided &= within
+                conflicts[is_open & ~within] |= Conflict.NODE_AFFINITY
+                is_open &= within
 
     def _check_waiting(self, snapshot: Snapshot, rows: Rows, conflicts: IntArray) -> None:
-        undecided = np.ones(len(rows), np.bool_)
-        if selected := {each.selected_node for each in self.waiting} - {None}:
-            for name in selected:
-                undecided &= rows == snapshot.row_of.get(name or "", -1)
-            conflicts[~undecided] |= _NO_VOLUME
-            if not np.count_nonzero(undecided):
+        is_open = np.ones(len(rows), np.bool_)
+        if node_names := {waiting_claim.selected_node for waiting_claim in self.waiting} - {None}:
+            for name in node_names:
+                is_open &= rows == snapshot.row_of.get(name or "", -1)
+            conflicts[~is_open] |= _NO_VOLUME
+            if not np.count_nonzero(is_open):
                 return
-        for each, is_unmatched in self._unmatched(snapshot, rows):
-            needed = undecided & is_unmatched
-            if not np.count_nonzero(needed):
+        for waiting_claim, is_unmatched in self._rows_without_volume(snapshot, rows):
+            is_needed = is_open & is_unmatched
+            if not np.count_nonzero(is_needed):
                 continue
-            if not can_provision(each.storage_class):
-                conflicts[needed] |= _NO_VOLUME
-                undecided &= ~needed
+            if not can_provision(waiting_claim.storage_class):
+                conflicts[is_needed] |= _NO_VOLUME
+                is_open &= ~is_needed
                 continue
-            lacking = needed & ~topology_allowing(each.storage_class, snapshot, rows)
+            lacking = is_needed & ~topology_allowing(waiting_claim.storage_class, snapshot, rows)
             conflicts[lacking] |= _NO_VOLUME
-            full = needed & ~lacking & ~each.capacity.having_enough(snapshot, rows)
+            full = is_needed & ~lacking & ~waiting_claim.capacity.having_enough(snapshot, rows)
             conflicts[full] |= _NO_SPACE
-            undecided &= ~(lacking | full)
+            is_open &= ~(lacking | full)
 
-    def _unmatched(self, snapshot: Snapshot, rows: Rows) -> Sequence[tuple[Waiting, BoolArray]]:
+    def _rows_without_volume(self, snapshot: Snapshot, rows: Rows) -> Sequence[tuple[Waiting, BoolArray]]:
         """Each waiting claim, with the rows on which there is no volume for it."""
-        choices = [each.choice for each in self.waiting if each.choice is not None]
-        found = iter(rows_with_volumes(choices, snapshot, rows))
-        return [(each, np.ones(len(rows), np.bool_) if each.choice is None else ~next(found)) for each in self.waiting]
+        choices = [waiting_claim.choice for waiting_claim in self.waiting if waiting_claim.choice is not None]
+        has_volume = iter(rows_with_volumes(choices, snapshot, rows))
+        return [
+            (waiting_claim, np.ones(len(rows), np.bool_) if waiting_claim.choice is None else ~next(has_volume))
+            for waiting_claim in self.waiting
+        ]

@@ -55,7 +55,7 @@ def topology_allows(storage_class: StorageClass, labels: Mapping[str, str]) -> b
 def topology_allowing(storage_class: StorageClass, snapshot: Snapshot, rows: Rows) -> BoolArray:
     """Which of the rows the class's allowed topologies include. Shape: one entry per row of `rows`."""
     terms = storage_class.allowed_topologies
-    allowed = np.full(len(rows), not terms, np.bool_)
+    is_allowed = np.full(len(rows), not terms, np.bool_)
     for term in terms:
         requirements = _requirements(term)
         if not requirements:
@@ -63,18 +63,18 @@ def topology_allowing(storage_class: StorageClass, snapshot: Snapshot, rows: Row
         in_term = np.ones(len(rows), np.bool_)
         for requirement in requirements:
             in_term &= LabelTest(requirement).matching(snapshot, rows)
-        allowed |= in_term
-    return allowed
+        is_allowed |= in_term
+    return is_allowed
 
 
 def _requirements(term: TopologyTerm) -> tuple[Requirement, ...]:
     """The term's requirements; empty for an empty or invalid term, which allows no node."""
     expressions = term.match_label_expressions
-    if not all(is_qualified_name(each.key) and each.values for each in expressions):
+    if not all(is_qualified_name(expression.key) and expression.values for expression in expressions):
         return ()
-    if not all(is_label_value(value) for each in expressions for value in each.values):
+    if not all(is_label_value(value) for expression in expressions for value in expression.values):
         return ()
-    return tuple(Requirement(each.key, Operator.IN, frozenset(each.values)) for each in expressions)
+    return tuple(Requirement(expression.key, Operator.IN, frozenset(expression.values)) for expression in expressions)
 
 
 def volume_limit(capacity: CSIStorageCapacity) -> int | None:

@@ -40,9 +40,9 @@ class LabelTest:
         column = snapshot.label_column(self.requirement.key)
         if self.requirement.operator is not Operator.IN:
             return self._lookup.over(column.values).take(column.ids.take(rows))
-        wanted = [known for value in self.requirement.values if (known := column.id_of(value)) is not None]
+        value_ids = [value_id for value in self.requirement.values if (value_id := column.id_of(value)) is not None]
         ids = column.ids.take(rows)
-        return ids == wanted[0] if len(wanted) == 1 else np.isin(ids, wanted)
+        return ids == value_ids[0] if len(value_ids) == 1 else np.isin(ids, value_ids)
 
 
 class NodeLabelTerms:
@@ -128,5 +128,5 @@ def usable_rows(
         return within
     affinity = _migrated_affinity(plugin, volume)
     everywhere = np.ones(len(rows), np.bool_)
-    there = affinity.matching(snapshot, rows) if affinity is not None else everywhere
-    return np.where(migrated, there, everywhere if within is None else within)
+    is_usable = affinity.matching(snapshot, rows) if affinity is not None else everywhere
+    return np.where(migrated, is_usable, everywhere if within is None else within)

@@ -31,8 +31,8 @@ class Gang:
     """The members of one group by uid, and its last attempts.
 
     Attributes:
-        bound: the members that are bound; `reserved` have a node besides, and of these `waiting` wait at Permit.
-        gated: the members with scheduling gates.
+        bound_uids: the members that are bound; `reserved` have a node besides, and of these `waiting` wait at Permit.
+        gated_uids: the members with scheduling gates.
         unfit_s: when each member was last found to fit nowhere, if it was.
         rejections: how often it was rejected since it was complete, to set its backoff.
         failed_s: when an attempt at the group failed last; None if it has not since it was complete.
@@ -41,10 +41,10 @@ class Gang:
     """
 
     members: dict[str, Pod] = field(default_factory=dict)
-    bound: set[str] = field(default_factory=set)
+    bound_uids: set[str] = field(default_factory=set)
     reserved: set[str] = field(default_factory=set)
     waiting: set[str] = field(default_factory=set)
-    gated: set[str] = field(default_factory=set)
+    gated_uids: set[str] = field(default_factory=set)
     unfit_s: dict[str, float] = field(default_factory=dict)
     rejections: int = 0
     failed_s: float | None = None
@@ -54,30 +54,30 @@ class Gang:
     @property
     def assigned_count(self) -> int:
         """How many members have a node, bound or not."""
-        return len(self.bound) + len(self.reserved)
+        return len(self.bound_uids) + len(self.reserved)
 
     def without_node(self) -> Iterator[Pod]:
         """The members that have no node yet."""
-        return (pod for uid, pod in self.members.items() if uid not in self.bound and uid not in self.reserved)
+        return (pod for uid, pod in self.members.items() if uid not in self.bound_uids and uid not in self.reserved)
 
     def reserve(self, uid: str) -> None:
         """The pod has a node."""
-        if uid not in self.bound:
+        if uid not in self.bound_uids:
             self.reserved.add(uid)
 
-    def put(self, pod: Pod) -> None:
+    def set_member(self, pod: Pod) -> None:
         """The pod is a member, or has changed."""
         self.members[pod.uid] = pod
-        (self.gated.add if pod.spec.scheduling_gates else self.gated.discard)(pod.uid)
+        (self.gated_uids.add if pod.spec.scheduling_gates else self.gated_uids.discard)(pod.uid)
         if pod.node_name:
             self.reserved.discard(pod.uid)
-            self.bound.add(pod.uid)
+            self.bound_uids.add(pod.uid)
 
     def drop(self, uid: str) -> None:
         """The pod is gone."""
         self.members.pop(uid, None)
         self.unfit_s.pop(uid, None)
-        for uids in (self.bound, self.reserved, self.waiting, self.gated):
+        for uids in (self.bound_uids, self.reserved, self.waiting, self.gated_uids):
             uids.discard(uid)
 
 
@@ -88,7 +88,7 @@ class Gangs:
         self.objects: fwk.Lister[CoschedulingPodGroup] = handle.lister(COSCHEDULING_POD_GROUPS)
         self._gangs: dict[str, Gang] = {}
         self._backing_off: list[Gang] = []
-        self._followed = Followed(handle.lister(PODS), self._changed)
+        self._followed = Followed(handle.lister(PODS), self._on_pod_change)
 
     def get(self, key: str) -> Gang:
         """The group with that key; an empty one if no pod of it is known."""
@@ -103,16 +103,16 @@ class Gangs:
 
     def take_backed_off(self, now_s: float) -> list[Gang]:
         """The groups whose backoff has ended since the last call."""
-        ended = [each for each in self._backing_off if each.backs_off_until_s <= now_s]
-        self._backing_off = [each for each in self._backing_off if each.backs_off_until_s > now_s]
-        return ended
+        ready_gangs = [gang for gang in self._backing_off if gang.backs_off_until_s <= now_s]
+        self._backing_off = [gang for gang in self._backing_off if gang.backs_off_until_s > now_s]
+        return ready_gangs
 
     def of_attempt(self, key: str, pod: Pod) -> Gang:
         """The group of a pod that is being tried, with that pod among its members."""
         self._followed.read()
         gang = self._gangs.setdefault(key, Gang())
         if pod.uid not in gang.members:
-            gang.put(pod)
+            gang.set_member(pod)
         return gang
 
     def spec_of(self, key: str, pod: Pod) -> GangSpec | None:
@@ -129,14 +129,14 @@ class Gangs:
         except ValueError:
             return otherwise_s
 
-    def _changed(self, old: Pod | None, new: Pod | None) -> None:
-        before = None if old is None else gang_of(old)
-        after = None if new is None else gang_of(new)
-        if old is not None and before is not None and (before != after or new is None):
-            gang = self._gangs.get(before)
+    def _on_pod_change(self, old: Pod | None, new: Pod | None) -> None:
+        old_key = None if old is None else gang_of(old)
+        new_key = None if new is None else gang_of(new)
+        if old is not None and old_key is not None and (old_key != new_key or new is None):
+            gang = self._gangs.get(old_key)
             if gang is not None:
                 gang.drop(old.uid)
                 if not gang.members:
-                    del self._gangs[before]
-        if new is not None and after is not None:
-            self._gangs.setdefault(after, Gang()).put(new)
+                    del self._gangs[old_key]
+        if new is not None and new_key is not None:
+            self._gangs.setdefault(new_key, Gang()).set_member(new)

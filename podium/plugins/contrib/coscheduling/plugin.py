@@ -130,7 +130,7 @@ class Coscheduling(fwk.QueueSortPlugin, fwk.PreFilterPlugin, fwk.PostFilterPlugi
         if count < spec.min_member:
             too_few = f"current pods number: {count}, minMember of group: {spec.min_member}"
             return None, fwk.unresolvable(f"pre-filter pod {name} cannot find enough sibling pods, {too_few}")
-        if count - len(gang.gated) < spec.min_member:
+        if count - len(gang.gated_uids) < spec.min_member:
             return None, fwk.unresolvable(
                 f"pre-filter pod {name} cannot proceed due to gated pods in the same PodGroup"
             )
@@ -142,7 +142,7 @@ class Coscheduling(fwk.QueueSortPlugin, fwk.PreFilterPlugin, fwk.PostFilterPlugi
         return None, status
 
     def post_filter(
-        self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, filtered: fwk.FilteredNodes
+        self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, filtered_nodes: fwk.FilteredNodes
     ) -> tuple[fwk.PostFilterResult | None, fwk.Status | None]:
         """Return Unschedulable. Members that wait are rejected at once, unless few others lack a node."""
         key = gang_of(pod)
@@ -196,8 +196,8 @@ class Coscheduling(fwk.QueueSortPlugin, fwk.PreFilterPlugin, fwk.PostFilterPlugi
             waiting, gang.waiting = gang.waiting, set()
             gang.failed_s, gang.rejections = None, 0
             for uid in waiting:
-                if (other := self.handle.waiting_pods.get(uid)) is not None:
-                    other.allow(self.name)
+                if (waiting_pod := self.handle.waiting_pods.get(uid)) is not None:
+                    waiting_pod.allow(self.name)
             return None, 0.0
         if state.find(fwk.SimulatedGroup) is None:
             if not gang.waiting:
@@ -209,31 +209,31 @@ class Coscheduling(fwk.QueueSortPlugin, fwk.PreFilterPlugin, fwk.PostFilterPlugi
         # Taken out first, so that the Unreserve of each of them finds nobody left to reject.
         waiting, gang.waiting = gang.waiting, set()
         for uid in waiting:
-            if (other := self.handle.waiting_pods.get(uid)) is not None:
-                other.reject(self.name, why)
+            if (waiting_pod := self.handle.waiting_pods.get(uid)) is not None:
+                waiting_pod.reject(self.name, why)
 
 
 def _resource_gap(spec: GangSpec, gang: Gang, snapshot: Snapshot) -> fwk.Status | None:
     """Why all nodes together do not have what the group asks for; None if they have. Its own pods do not count."""
     try:
-        wanted = whole_amounts(spec.min_resources or {}, "spec.minResources")
+        amounts_min = whole_amounts(spec.min_resources or {}, "spec.minResources")
     except FieldError as error:
         return fwk.unresolvable(str(error))
     rows = snapshot.order
     mine: list[Requests] = []
-    for uid in (*gang.bound, *gang.reserved):
+    for uid in (*gang.bound_uids, *gang.reserved):
         with suppress(FieldError):
             mine.append(requests_on_node(gang.members[uid]))
     gap = {}
-    for name, amount in {**wanted, "pods": spec.min_member}.items():
+    for name, amount in {**amounts_min, "pods": spec.min_member}.items():
         if name == "pods":
             free = snapshot.allowed_pods[rows] - snapshot.pod_count[rows]
-            left = int(free.clip(0).sum()) + len(mine)
+            free_amount = int(free.clip(0).sum()) + len(mine)
         else:
             free = snapshot.allocatable(name)[rows] - snapshot.requested(name)[rows]
-            left = int(free.clip(0).sum()) + sum(each.get(name, 0) for each in mine)
-        if left < amount:
-            gap[name] = amount - left
+            free_amount = int(free.clip(0).sum()) + sum(requests.get(name, 0) for requests in mine)
+        if free_amount < amount:
+            gap[name] = amount - free_amount
     if not gap:
         return None
     amounts = ", ".join(f"{name} {amount}{'m' if name == 'cpu' else ''}" for name, amount in sorted(gap.items()))

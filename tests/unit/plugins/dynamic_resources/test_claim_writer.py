@@ -167,7 +167,7 @@ async def test_what_was_written_is_assumed_before_the_watch_shows_it() -> None:
     binding.server.shows = False
     assert await binding.pre_bind() is None
     assert binding.devices.claims.get("default/c").status.allocation is not None
-    assert binding.devices.allocated().is_dedicated(("gpu.example.com", "n1", "g0"))
+    assert binding.devices.allocated_devices().is_dedicated(("gpu.example.com", "n1", "g0"))
 
 
 async def test_a_claim_that_is_allocated_is_only_reserved() -> None:
@@ -312,7 +312,7 @@ async def test_a_write_that_failed_leaves_nothing_reserved() -> None:
     await binding.fails()
     await binding.take_back()
     assert binding.server.written == [("metadata", "c")]
-    assert not binding.devices.allocated().is_dedicated(("gpu.example.com", "n1", "g0"))
+    assert not binding.devices.allocated_devices().is_dedicated(("gpu.example.com", "n1", "g0"))
 
 
 async def test_a_claim_that_is_gone_or_cannot_be_released_is_left_alone() -> None:
@@ -393,7 +393,7 @@ async def test_a_pod_that_may_be_bound_yet_keeps_its_claims() -> None:
     for is_over in (False, True):
         found.unavailable.add(0)
         binding.plugin.post_filter(binding.state, binding.pod, NODES, None)  # type: ignore[arg-type]
-        assert (found.deallocated is not None) is is_over
+        assert (found.claim_to_deallocate is not None) is is_over
         binding.handle.clock.advance(60)  # type: ignore[attr-defined]
 
 
@@ -464,7 +464,7 @@ async def test_devices_that_were_withheld_for_a_minute_are_free_once_the_api_ser
         assert work is not None
         binding.server.errors = [answer]
         await work
-        assert binding.devices.allocated().is_dedicated(device) is not is_free
+        assert binding.devices.allocated_devices().is_dedicated(device) is not is_free
         assert bool(lost) is is_free
 
 
@@ -481,7 +481,7 @@ async def test_devices_that_were_withheld_for_a_minute_stay_so_if_they_were_allo
     await work
     assert binding.devices.claims.get("default/c") is late
     binding.handle.clock.advance(60)  # type: ignore[attr-defined]
-    assert binding.devices.allocated().is_dedicated(("gpu.example.com", "n1", "g0"))
+    assert binding.devices.allocated_devices().is_dedicated(("gpu.example.com", "n1", "g0"))
 
 
 async def test_a_reservation_found_after_a_conflict_is_renewed_if_it_may_be_taken_back_yet() -> None:
@@ -567,7 +567,7 @@ async def test_the_claim_for_extended_resources_is_created_and_the_pod_told() ->
     }
     (in_memory,) = binding.state.read(PodDevices).claims
     assert in_memory == stored
-    assert binding.devices.allocated().is_dedicated(("gpu.example.com", "n1", "g0"))
+    assert binding.devices.allocated_devices().is_dedicated(("gpu.example.com", "n1", "g0"))
 
 
 async def test_a_claim_that_was_created_in_vain_is_deleted() -> None:
@@ -576,7 +576,7 @@ async def test_a_claim_that_was_created_in_vain_is_deleted() -> None:
     assert (await binding.fails()).startswith("add allocation and reservation to claim default/web-1-extended")
     await binding.take_back()
     assert binding.server.stored == {}
-    assert not binding.devices.allocated().is_dedicated(("gpu.example.com", "n1", "g0"))
+    assert not binding.devices.allocated_devices().is_dedicated(("gpu.example.com", "n1", "g0"))
 
 
 async def test_a_created_claim_that_goes_before_a_watch_has_shown_it_ends_the_binding_and_its_devices_are_free(
@@ -593,7 +593,7 @@ async def test_a_created_claim_that_goes_before_a_watch_has_shown_it_ends_the_bi
 
     binding.server.merge_status = lose_all  # type: ignore[method-assign]
     assert (await binding.fails()).endswith("got deleted in the meantime")
-    assert not binding.devices.allocated().is_dedicated(("gpu.example.com", "n1", "g0"))
+    assert not binding.devices.allocated_devices().is_dedicated(("gpu.example.com", "n1", "g0"))
     assert len(lost) == 1
 
 
@@ -610,9 +610,9 @@ async def test_devices_of_a_created_claim_are_kept_after_a_failure_until_a_watch
     await binding.take_back()
     for change in (lambda: None, lambda: binding.handle.claims.put(created)):
         change()
-        assert binding.devices.allocated().is_dedicated(("gpu.example.com", "n1", "g0"))
+        assert binding.devices.allocated_devices().is_dedicated(("gpu.example.com", "n1", "g0"))
     binding.handle.claims.drop(key)
-    assert not binding.devices.allocated().is_dedicated(("gpu.example.com", "n1", "g0"))
+    assert not binding.devices.allocated_devices().is_dedicated(("gpu.example.com", "n1", "g0"))
 
 
 async def test_a_claim_that_cannot_be_created_leaves_nothing_behind() -> None:

@@ -33,35 +33,35 @@ def handle() -> DeviceHandle:
 
 def test_devices_are_allocated_as_claims_come_change_and_go(handle: DeviceHandle) -> None:
     devices = ClusterDevices(handle)
-    assert devices.allocated().is_dedicated(G0)
+    assert devices.allocated_devices().is_dedicated(G0)
     handle.claims.put(a_claim("b", version="2", allocation=allocation("g1")))
-    assert devices.allocated().is_dedicated(G1)
+    assert devices.allocated_devices().is_dedicated(G1)
     handle.claims.put(a_claim("b", version="3"))
-    assert not devices.allocated().is_dedicated(G1)
+    assert not devices.allocated_devices().is_dedicated(G1)
     handle.claims.drop("default/a")
-    assert not devices.allocated().is_dedicated(G0)
+    assert not devices.allocated_devices().is_dedicated(G0)
 
 
 def test_a_claim_that_becomes_unreadable_or_readable_holds_what_it_may_hold(handle: DeviceHandle) -> None:
     devices = ClusterDevices(handle)
-    assert not devices.allocated().is_allocated(G1)
+    assert not devices.allocated_devices().is_allocated(G1)
     anything = msgspec.convert(allocation(""), AllocationResult)
     meta, status = a_claim("b", version="2").metadata, ResourceClaimStatus(allocation=anything)
     handle.claims.put(UnreadableClaim(metadata=meta, status=status, is_allocation_read=False))
-    assert devices.allocated().is_allocated(G1)
+    assert devices.allocated_devices().is_allocated(G1)
     handle.claims.put(a_claim("b", version="3"))
-    assert (devices.allocated().is_dedicated(G0), devices.allocated().is_dedicated(G1)) == (True, False)
+    assert (devices.allocated_devices().is_dedicated(G0), devices.allocated_devices().is_dedicated(G1)) == (True, False)
 
 
 def test_a_claim_that_becomes_unreadable_holds_its_devices_until_it_is_gone_or_readable(handle: DeviceHandle) -> None:
     devices = ClusterDevices(handle)
-    devices.allocated()
+    devices.allocated_devices()
     for version in ("2", "3"):
         meta = a_claim("a", version=version).metadata
         handle.claims.put(UnreadableClaim(metadata=meta, is_allocation_read=False))
-        assert devices.allocated().is_dedicated(G0)
+        assert devices.allocated_devices().is_dedicated(G0)
     handle.claims.put(a_claim("a", version="4"))
-    assert not devices.allocated().is_dedicated(G0)
+    assert not devices.allocated_devices().is_dedicated(G0)
 
 
 def test_a_claim_that_became_unreadable_before_any_pod_needed_claims_holds_its_devices() -> None:
@@ -69,7 +69,7 @@ def test_a_claim_that_became_unreadable_before_any_pod_needed_claims_holds_its_d
     devices = ClusterDevices(handle)
     handle.claims.put(a_claim("a", allocation=allocation("g0")))
     handle.claims.put(UnreadableClaim(metadata=a_claim("a", version="2").metadata, is_allocation_read=False))
-    assert devices.allocated().is_dedicated(G0)
+    assert devices.allocated_devices().is_dedicated(G0)
 
 
 def test_what_is_in_flight_counts_until_the_last_pod_lets_go(handle: DeviceHandle) -> None:
@@ -77,12 +77,12 @@ def test_what_is_in_flight_counts_until_the_last_pod_lets_go(handle: DeviceHandl
     devices.start_allocation("uid-b", typed("g1"))
     devices.start_allocation("uid-b", typed("g1"))
     assert devices.is_in_flight("uid-b")
-    assert devices.allocated().is_dedicated(G0)
-    assert devices.allocated().is_dedicated(G1)
+    assert devices.allocated_devices().is_dedicated(G0)
+    assert devices.allocated_devices().is_dedicated(G1)
     assert not devices.end_allocation("uid-b")
     assert devices.end_allocation("uid-b")
     assert not devices.end_allocation("uid-b")
-    assert not devices.allocated().is_dedicated(G1)
+    assert not devices.allocated_devices().is_dedicated(G1)
 
 
 @pytest.mark.parametrize("is_simulated", [False, True])
@@ -112,10 +112,10 @@ def test_devices_whose_allocation_may_have_been_written_are_kept_until_the_claim
         assert doubt.claim is claim
         assert devices.overdue_doubts() == []
         handle.clock.advance(5.0)
-    assert devices.allocated().is_dedicated(G1)
+    assert devices.allocated_devices().is_dedicated(G1)
     devices.settle(doubt, None)
     assert devices.overdue_doubts() == []
-    assert not devices.allocated().is_dedicated(G1)
+    assert not devices.allocated_devices().is_dedicated(G1)
 
 
 def test_an_answer_about_an_earlier_allocation_of_the_claim_leaves_the_devices_of_a_later_one(
@@ -127,7 +127,7 @@ def test_an_answer_about_an_earlier_allocation_of_the_claim_leaves_the_devices_o
     (doubt,) = devices.overdue_doubts()
     devices.doubt(claim, typed("g1"))
     devices.settle(doubt, None)
-    assert devices.allocated().is_dedicated(G1)
+    assert devices.allocated_devices().is_dedicated(G1)
 
 
 def test_devices_in_flight_are_kept_if_their_claim_loses_them_before_the_attempt_has_ended(
@@ -139,20 +139,20 @@ def test_devices_in_flight_are_kept_if_their_claim_loses_them_before_the_attempt
     devices.claims.read()
     devices.start_allocation("uid-b", typed("g1"))
     handle.claims.put(a_claim("b", version="2", allocation=allocation("g1")))
-    assert devices.allocated().is_dedicated(G1)
+    assert devices.allocated_devices().is_dedicated(G1)
     handle.claims.put(a_claim("b", version="3"))
-    assert devices.allocated().is_dedicated(G1)
+    assert devices.allocated_devices().is_dedicated(G1)
     handle.claims.put(a_claim("b", version="4", allocation=allocation("g1")))
     assert not devices.give_up_allocation("uid-b", a_claim("b"))
     assert lost == []
-    assert devices.allocated().is_dedicated(G1)
+    assert devices.allocated_devices().is_dedicated(G1)
     handle.claims.put(a_claim("b", version="5"))
-    assert not devices.allocated().is_dedicated(G1)
+    assert not devices.allocated_devices().is_dedicated(G1)
     devices.start_allocation("uid-b", typed("g1"))
     handle.claims.put(a_claim("b", version="6", allocation=allocation("g1")))
     handle.claims.put(a_claim("b", version="7"))
     assert devices.end_allocation("uid-b")
-    assert not devices.allocated().is_dedicated(G1)
+    assert not devices.allocated_devices().is_dedicated(G1)
 
 
 def test_an_earlier_state_of_a_claim_says_nothing_about_a_later_write_without_an_answer(handle: DeviceHandle) -> None:
@@ -161,10 +161,10 @@ def test_an_earlier_state_of_a_claim_says_nothing_about_a_later_write_without_an
     devices.doubt(a_claim("b", version="3"), typed("g1"))
     handle.claims.put(a_claim("b", version="2", allocation=allocation("g1")))
     handle.claims.put(a_claim("b", version="3"))
-    assert devices.allocated().is_dedicated(G1)
+    assert devices.allocated_devices().is_dedicated(G1)
     handle.claims.put(a_claim("b", version="4", allocation=allocation("g1")))
     handle.claims.put(a_claim("b", version="5"))
-    assert not devices.allocated().is_dedicated(G1)
+    assert not devices.allocated_devices().is_dedicated(G1)
 
 
 def test_classes_and_slices_are_followed(handle: DeviceHandle) -> None:

@@ -15,7 +15,7 @@ from podium.objects.resource_types import PERSISTENT_VOLUMES
 from podium.objects.storage import PersistentVolume, PersistentVolumeClaim
 from podium.plugins.volumes.claims import place_of_volume
 from podium.plugins.volumes.free_volumes import VolumeIndex
-from podium.plugins.volumes.grouped import indexed
+from podium.plugins.volumes.grouped import index_of
 from podium.plugins.volumes.matching import choice_for, choose, rows_with_volumes
 from podium.plugins.volumes.volume_nodes import node_affinity_of
 from tests.builders import node, snapshot_of
@@ -96,7 +96,7 @@ def test_claims_take_what_a_walk_over_all_volumes_finds(
     informer = Informer(PERSISTENT_VOLUMES, lambda resource, error: None)
     plain: Index[PersistentVolume] = Index(place_of_volume)
     informer.keep(plain)
-    index, snapshot = indexed(informer, VolumeIndex), snapshot_of(*NODES)
+    index, snapshot = index_of(informer, VolumeIndex), snapshot_of(*NODES)
     rows = snapshot.order[::-1].copy()
     for change in changes:
         if isinstance(change, PersistentVolume):
@@ -132,12 +132,12 @@ def _reach_of(one: PersistentVolume) -> dict[str, tuple[str, ...]] | None:
 
 
 def test_volumes_on_hundreds_of_nodes_are_looked_at_as_one() -> None:
-    index = indexed(Listed([volume(f"v{place}", reach={HOST: [f"n{place}"]}) for place in range(300)]), VolumeIndex)()
+    index = index_of(Listed([volume(f"v{place}", reach={HOST: [f"n{place}"]}) for place in range(300)]), VolumeIndex)()
     choice = choice_for(claim(), index)
     [alike] = choice.free
     assert len(alike.volumes) == 300
     snapshot = snapshot_of(*NODES)
-    assert np.count_nonzero(choice.covered(snapshot, snapshot.order)) == 3
+    assert np.count_nonzero(choice.coverage(snapshot, snapshot.order)) == 3
     chosen = choose(choice, {HOST: "n7"}, set())
     assert chosen is not None
     assert chosen.key == "v7"

@@ -5,7 +5,7 @@ from podium.engine.store import ObjectStore
 from podium.objects.index import Index
 from podium.objects.resource_types import PERSISTENT_VOLUMES
 from podium.plugins.volumes.claims import class_of_volume
-from podium.plugins.volumes.grouped import grouped, indexed
+from podium.plugins.volumes.grouped import group_by, index_of
 from tests.unit.plugins.clusters import Listed
 from tests.unit.plugins.storage import volume
 
@@ -13,14 +13,14 @@ ONE, OTHER, THIRD = volume("one"), volume("other", storage_class="fast"), volume
 
 
 def test_a_lister_without_indexes_is_looked_through() -> None:
-    of_class = grouped(Listed([ONE, OTHER, THIRD]), class_of_volume)
+    of_class = group_by(Listed([ONE, OTHER, THIRD]), class_of_volume)
     assert list(of_class("slow")) == [ONE, THIRD]
     assert list(of_class("none")) == []
 
 
 def test_an_informer_keeps_an_index() -> None:
     informer = Informer(PERSISTENT_VOLUMES, lambda resource, error: None)
-    of_class = grouped(informer, class_of_volume)
+    of_class = group_by(informer, class_of_volume)
     for each in (ONE, OTHER, THIRD):
         informer.put(each)
     assert list(of_class("slow")) == [ONE, THIRD]
@@ -30,7 +30,7 @@ def test_an_informer_keeps_an_index() -> None:
 
 def test_an_index_of_listed_objects_is_made_anew_only_after_a_change() -> None:
     store = ObjectStore((PERSISTENT_VOLUMES, each) for each in (ONE, OTHER))
-    index = indexed(store.lister(PERSISTENT_VOLUMES), lambda: Index(class_of_volume))
+    index = index_of(store.lister(PERSISTENT_VOLUMES), lambda: Index(class_of_volume))
     first = index()
     assert index() is first
     store.put(PERSISTENT_VOLUMES, THIRD)
