@@ -31,5 +31,5 @@ class DefaultBinder(fwk.BindPlugin):
         return None
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
-        """None: a failed binding is retried after a backoff."""
+        """Register no event: a failed binding is retried after a backoff."""
         return ()

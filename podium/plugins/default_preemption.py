@@ -102,7 +102,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
         rows = held_back = snapshot.order[:0]
         loops_on = self._preemptions.held_back_from(pod)
         has_lower = self._lowest.of(snapshot) < pod.priority
-        # Mostly no node of the cluster has a victim, and which nodes there are to try does not matter.
+        # In most clusters no node has a victim, and then the nodes need not be listed.
         if loops_on or np.count_nonzero(has_lower):
             rows = snapshot.order[filtered_nodes.codes().take(snapshot.order) == _UNSCHEDULABLE]
             is_held_back = np.isin(rows, [row for name in loops_on if (row := snapshot.row_of.get(name)) is not None])
@@ -136,7 +136,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
         return _not_helpful(snapshot, without_victims, outcome.rejected | dict.fromkeys(held_back.tolist(), _COME_BACK))
 
     def _refused_in_group(self, pod: Pod) -> fwk.Status | None:
-        """Why no room is made for a pod of a group, while its group is tried."""
+        """Return why no room is made for a pod of a group, while its group is tried."""
         key = group_of(pod)
         if key is None:
             return None
@@ -168,7 +168,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
         return None if self._groups is None else self._groups.get(key)
 
     def _is_protected(self, budgets: Budgets) -> Callable[[Pod], bool]:
-        """The test for pods that must not be victims."""
+        """Return the test for pods that must not be victims."""
         is_protected = self._preemptions.is_protected
         if not budgets.has_unreadable:
             return is_protected
@@ -177,7 +177,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
     def _among(
         self, candidates: Sequence[Candidate], pod: Pod, snapshot: Snapshot, extenders: Sequence[Extender]
     ) -> fwk.Steps[tuple[fwk.PostFilterResult | None, fwk.Status | None]]:
-        """The best of the candidates that the extenders accept."""
+        """Return the best of the candidates that the extenders accept."""
         victims_by_node = {
             candidate.node_name: fwk.Victims(candidate.victims, candidate.violations) for candidate in candidates
         }
@@ -193,7 +193,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
 
     @staticmethod
     def _waits_for_victims(pod: Pod, snapshot: Snapshot, filtered_nodes: fwk.FilteredNodes) -> bool:
-        """Whether earlier victims are still terminating on the nominated node, and the pod may fit there afterwards."""
+        """Return whether earlier victims still terminate on the nominated node, and the pod may fit there then."""
         row = snapshot.row_of.get(pod.status.nominated_node_name)
         if row is None or filtered_nodes.status(row).code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
             return False
@@ -202,11 +202,11 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
         )
 
     def _candidates_max(self, node_count: int) -> int:
-        """How many candidates a search looks for before it stops."""
+        """Return how many candidates a search looks for before it stops."""
         return min(max(node_count * self._percentage // 100, self._absolute), node_count)
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
-        """Deleted pods, so that PreEnqueue runs again for a pod that waits for its preemption."""
+        """Register deleted pods, so that PreEnqueue runs again for a pod that waits for its preemption."""
         return (
             fwk.on(fwk.EventResource.POD, fwk.ActionType.DELETE, hint=self.after_pod_delete, scope=fwk.HintScope.SPEC),
         )
@@ -217,7 +217,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
 
 
 def _is_leaving(pod: Pod) -> bool:
-    """Whether the pod is being deleted because a scheduler has preempted it."""
+    """Return whether the pod is being deleted because a scheduler has preempted it."""
     if not pod.is_terminating:
         return False
     condition = pod.status.condition("DisruptionTarget")
@@ -227,10 +227,10 @@ def _is_leaving(pod: Pod) -> bool:
 def _not_helpful(
     snapshot: Snapshot, without_victims: int, rejections: dict[int, fwk.Status]
 ) -> tuple[fwk.PostFilterResult, fwk.Status]:
-    """The result if no node helps: clear the nomination, and count the reasons of the nodes in the message.
+    """Return the result if no node helps: clear the nomination, and count the reasons of the nodes in the message.
 
     Args:
-        without_victims: how many nodes have no pods of lower priority, mostly hundreds. As a dry run would find.
+        without_victims: the number of nodes without pods of lower priority, whose dry run would find no victim.
     """
     reasons = Diagnosis(single=rejections).reasons(len(rejections))
     reasons[NO_VICTIMS.message] += without_victims

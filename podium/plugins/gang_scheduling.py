@@ -102,7 +102,7 @@ class GangScheduling(fwk.PreEnqueuePlugin, fwk.PermitPlugin):
         return None, 0.0
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
-        """Added pods and PodGroups, which may complete a gang. What groups pods together never changes."""
+        """Register added pods and PodGroups, which may complete a gang. The group of a pod never changes."""
         return (
             fwk.on(fwk.EventResource.POD, fwk.ActionType.ADD, hint=self.after_pod_add, scope=fwk.HintScope.SPEC),
             fwk.on(

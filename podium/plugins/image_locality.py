@@ -25,13 +25,13 @@ MAX_BYTES_PER_CONTAINER: Final = 1000 * _MIB
 
 
 def normalized_image_name(name: str) -> str:
-    """The name as nodes report it, with the tag `latest` if it has none."""
+    """Return the name as nodes report it, with the tag `latest` if it has none."""
     return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"
 
 
 @once_per_spec
 def _image_names(spec: PodSpec) -> tuple[str, ...]:
-    """The images of containers and volumes. An image that is used twice counts twice."""
+    """Return the images of containers and volumes. An image that is used twice counts twice."""
     containers = [container.image for container in (*spec.init_containers, *spec.containers)]
     volumes = [volume.image.reference for volume in spec.volumes if volume.image is not None]
     return tuple(map(normalized_image_name, containers + volumes))
@@ -42,7 +42,7 @@ def _max_bytes(spec: PodSpec) -> int:
 
 
 def _weighted_bytes(image: ImageState, node_count: int) -> int:
-    """The image size times the share of nodes that have it, so that pods do not pile up on the first such node."""
+    """Return the image size times the share of nodes that have it: pods must not pile up on the first such node."""
     return int(float(image.size_bytes) * (len(image.rows) / node_count))
 
 
@@ -53,7 +53,7 @@ class ImageLocality(fwk.TableScorePlugin, fwk.ScorePlugin):
         self._handle = handle
 
     def score_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
-        """Scores from 0, if at most MIN_BYTES are present, to MAX_NODE_SCORE."""
+        """Score from 0, if at most MIN_BYTES are present, to MAX_NODE_SCORE."""
         present = _present_images(snapshot, pod.spec)
         total = np.zeros(len(rows), np.int64)
         if not present:
@@ -66,7 +66,7 @@ class ImageLocality(fwk.TableScorePlugin, fwk.ScorePlugin):
         return scores
 
     def score(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> int:
-        """As `score_rows`, for one node of the current snapshot."""
+        """Score as `score_rows`, for one node of the current snapshot."""
         snapshot = self._handle.snapshot()
         images = _present_images(snapshot, pod.spec)
         total = sum(_weighted_bytes(image, len(snapshot)) for image in images if node.row in image.rows)
@@ -75,16 +75,16 @@ class ImageLocality(fwk.TableScorePlugin, fwk.ScorePlugin):
         return fwk.MAX_NODE_SCORE * above // (bytes_max - MIN_BYTES)
 
     def score_scope(self, spec: PodSpec) -> fwk.Scope:
-        """NODE: the score depends on the node's images and on `score_basis`."""
+        """Return NODE: the score depends on the node's images and on `score_basis`."""
         return fwk.Scope.NODE
 
     def score_basis(self, spec: PodSpec, snapshot: Snapshot) -> tuple[int | None, ...]:
-        """The weighted size of each image: it changes as the number of nodes that have the image changes."""
+        """Return the weighted size of each image: it changes as the number of nodes that have the image changes."""
         images = map(snapshot.images.get, _image_names(spec))
         return tuple(None if image is None else _weighted_bytes(image, len(snapshot)) for image in images)
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
-        """None: the plugin rejects no node."""
+        """Register no event: the plugin rejects no node."""
         return ()
 
 

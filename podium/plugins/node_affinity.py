@@ -91,7 +91,7 @@ class NodeAffinity(
         return (fwk.PreFilterResult(names), None) if names else (None, _CONFLICT)
 
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """Verdict 1 for nodes that the configuration's affinity rejects, 2 for those that the pod's rejects."""
+        """Return verdict 1 for nodes that the configuration's affinity rejects, 2 for those that the pod's rejects."""
         is_selected = _demanded(pod.spec).matching(snapshot, rows)
         if self._enforced is None:
             return None if is_selected.all() else np.where(is_selected, 0, _NOT_SELECTED)
@@ -99,7 +99,7 @@ class NodeAffinity(
         return np.where(is_enforced, np.where(is_selected, 0, _NOT_SELECTED), _NOT_ENFORCED)
 
     def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
-        """The status for the affinity that the node does not match."""
+        """Return the status for the affinity that the node does not match."""
         return _REJECTED[verdict]
 
     def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
@@ -123,14 +123,14 @@ class NodeAffinity(
         return None
 
     def score_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
-        """The summed weights of the preferred terms that match."""
+        """Return the summed weights of the preferred terms that match."""
         scores = np.zeros(len(rows), np.int64)
         for preference in self._preferences_for(pod):
             scores += preference.weight * preference.term.matching(snapshot, rows)
         return scores
 
     def score(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> int:
-        """The summed weights of the preferred terms that match."""
+        """Return the summed weights of the preferred terms that match."""
         labels, name = node.labels, node.name
         return sum(
             preference.weight for preference in self._preferences_for(pod) if preference.term.matches(labels, name)
@@ -144,17 +144,17 @@ class NodeAffinity(
         return (*_preferences(pod.spec), *self._added_preferences)
 
     def filter_scope(self, spec: PodSpec) -> fwk.Scope:
-        """NODE: the answer depends on the node's labels and name."""
+        """Return NODE: the answer depends on the node's labels and name."""
         return fwk.Scope.NODE
 
     def score_scope(self, spec: PodSpec) -> fwk.Scope:
-        """NODE: the answer depends on the node's labels and name."""
+        """Return NODE: the answer depends on the node's labels and name."""
         return fwk.Scope.NODE
 
     # ------------------------------------------------------------ requeueing
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
-        """Nodes that are added or change labels."""
+        """Register nodes that are added or change labels."""
         return (
             fwk.on(
                 fwk.EventResource.NODE,

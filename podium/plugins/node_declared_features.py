@@ -56,7 +56,7 @@ class NodeDeclaredFeatures(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.Filte
         return None, None if _needed_features(pod.spec) else fwk.SKIP
 
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """Verdict 1 for nodes that lack a feature."""
+        """Return verdict 1 for nodes that lack a feature."""
         features = _needed_features(pod.spec)
         if not features:
             return None
@@ -64,7 +64,7 @@ class NodeDeclaredFeatures(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.Filte
         return np.array(lacks, np.int64)
 
     def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
-        """The status of the only verdict."""
+        """Return the status of the only verdict."""
         return _REJECTED
 
     def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
@@ -72,11 +72,11 @@ class NodeDeclaredFeatures(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.Filte
         return None if _needed_features(pod.spec).issubset(node.node.status.declared_features) else _REJECTED
 
     def filter_scope(self, spec: PodSpec) -> fwk.Scope:
-        """NODE: the answer depends on the node's declared features."""
+        """Return NODE: the answer depends on the node's declared features."""
         return fwk.Scope.NODE
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
-        """Nodes that are added or declare other features; any update of the pod itself."""
+        """Register nodes that are added or declare other features; any update of the pod itself."""
         declared = fwk.ActionType.UPDATE_NODE_DECLARED_FEATURE
         return (
             fwk.on(

@@ -25,14 +25,14 @@ class NodeName(fwk.TableFilterPlugin, fwk.FilterPlugin):
     """Rejects every node but the one that `spec.nodeName` asks for."""
 
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """Verdict 1 for nodes other than the named one."""
+        """Return verdict 1 for nodes other than the named one."""
         if not pod.node_name:
             return None
         verdicts: IntArray = np.not_equal(rows, snapshot.row_of.get(pod.node_name, _NO_ROW)).astype(np.int64)
         return verdicts
 
     def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
-        """The status of the only verdict."""
+        """Return the status of the only verdict."""
         return _REJECTED
 
     def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
@@ -40,9 +40,9 @@ class NodeName(fwk.TableFilterPlugin, fwk.FilterPlugin):
         return _REJECTED if pod.node_name and pod.node_name != node.name else None
 
     def filter_scope(self, spec: PodSpec) -> fwk.Scope:
-        """NODE: the answer depends on the node's name."""
+        """Return NODE: the answer depends on the node's name."""
         return fwk.Scope.NODE
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
-        """Nodes that are added."""
+        """Register nodes that are added."""
         return (fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD),)

@@ -45,7 +45,7 @@ class NodePorts(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlugin):
         return None, None if host_ports(pod.spec) else fwk.SKIP
 
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """Verdict 1 for nodes where a port is taken."""
+        """Return verdict 1 for nodes where a port is taken."""
         conflicting_rows = [row for port in host_ports(pod.spec) for row in snapshot.host_ports.conflicting_rows(port)]
         if not conflicting_rows:
             return None
@@ -54,7 +54,7 @@ class NodePorts(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlugin):
         return verdicts.take(rows)
 
     def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
-        """The status of the only verdict."""
+        """Return the status of the only verdict."""
         return _REJECTED
 
     def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
@@ -62,11 +62,11 @@ class NodePorts(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlugin):
         return _REJECTED if any(_pods_conflict(pod, pod_on_node) for pod_on_node in node.pods) else None
 
     def filter_scope(self, spec: PodSpec) -> fwk.Scope:
-        """PODS_ON_NODE: the answer depends on the ports of the pods on the node."""
+        """Return PODS_ON_NODE: the answer depends on the ports of the pods on the node."""
         return fwk.Scope.PODS_ON_NODE if host_ports(spec) else fwk.Scope.NODE
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
-        """Pods that are deleted; nodes that are added."""
+        """Register pods that are deleted; nodes that are added."""
         return (
             fwk.on(
                 fwk.EventResource.POD, fwk.ActionType.DELETE, hint=self.after_pod_deletion, scope=fwk.HintScope.SPEC

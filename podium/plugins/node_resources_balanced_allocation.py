@@ -50,7 +50,7 @@ class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.TableScorePlugin, 
         return None if any(requests.get(resource.name, 0) for resource in self._resources) else fwk.SKIP
 
     def score_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
-        """Scores from half of MAX_NODE_SCORE, if the pod only worsens the balance, to MAX_NODE_SCORE."""
+        """Score from half of MAX_NODE_SCORE, if the pod only worsens the balance, to MAX_NODE_SCORE."""
         columns = [
             _Column(
                 snapshot.requested(resource.name).take(rows), amount, snapshot.allocatable(resource.name).take(rows)
@@ -75,7 +75,7 @@ class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.TableScorePlugin, 
         return scores
 
     def score(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> int:
-        """As `score_rows`, for one node."""
+        """Score as `score_rows`, for one node."""
         without: list[float] = []
         with_pod: list[float] = []
         snapshot, row = node.snapshot, node.row
@@ -91,12 +91,12 @@ class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.TableScorePlugin, 
         return _HALF + (_HALF + _evenness(with_pod) - _evenness(without)) // 2
 
     def score_scope(self, spec: PodSpec) -> fwk.Scope:
-        """USAGE: the score depends on what the pods on the node request together; CLUSTER if devices count."""
+        """Return USAGE: the score depends on what the pods on the node request together; CLUSTER if devices count."""
         has_devices = self._totals is not None and self._totals.classes(pod_requests(spec))
         return fwk.Scope.CLUSTER if has_devices else fwk.Scope.USAGE
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
-        """None: the plugin rejects no node."""
+        """Register no event: the plugin rejects no node."""
         return ()
 
     def _amounts(self, pod: Pod) -> Sequence[tuple[ResourceSpec, int]]:
@@ -111,11 +111,11 @@ class _Column(NamedTuple):
     allocatable: IntArray
 
     def take(self, places: NDArray[np.intp]) -> _Column:
-        """Only the rows at these positions."""
+        """Return the column of the rows at these positions."""
         return _Column(self.in_use[places], self.amount, self.allocatable[places])
 
     def fractions(self) -> NDArray[np.float64]:
-        """The fraction in use, at most 1: first without the pod, then with it."""
+        """Return the fraction in use, at most 1: first without the pod, then with it."""
         fractions = np.empty((2, len(self.in_use)))
         fractions[0] = self.in_use
         fractions[1] = self.in_use + self.amount
@@ -125,7 +125,7 @@ class _Column(NamedTuple):
 
 
 def _gain(columns: Sequence[_Column], size: int) -> IntArray:
-    """The score by row; no row of `allocatable` is 0."""
+    """Return the score by row; no row of `allocatable` is 0."""
     if len(columns) < 2:
         return np.full(size, _NO_GAIN, np.int64)
     without, with_pod = _evenness_by_row([column.fractions() for column in columns])
@@ -134,7 +134,7 @@ def _gain(columns: Sequence[_Column], size: int) -> IntArray:
 
 
 def _evenness_by_row(fractions: Sequence[NDArray[np.float64]]) -> IntArray:
-    """`_evenness` of two or more resources, in the shape of the fractions."""
+    """Return `_evenness` of two or more resources, in the shape of the fractions."""
     count = len(fractions)
     if count == 2:
         deviation = np.abs(fractions[0] - fractions[1])
@@ -148,7 +148,7 @@ def _evenness_by_row(fractions: Sequence[NDArray[np.float64]]) -> IntArray:
 
 
 def _evenness(fractions: Sequence[float]) -> int:
-    """MAX_NODE_SCORE if all fractions are equal; the further apart they are, the lower."""
+    """Return MAX_NODE_SCORE if all fractions are equal, less the further apart they are."""
     count = len(fractions)
     if count == 2:
         deviation = abs(fractions[0] - fractions[1]) / 2
@@ -165,7 +165,7 @@ def _fraction(in_use: int, allocatable: int) -> float:
 
 
 def _total(terms: Sequence[float]) -> float:
-    """The plain running sum; Python's own `sum` corrects rounding errors from 3.12 on."""
+    """Return the plain running sum; Python's own `sum` corrects rounding errors from 3.12 on."""
     total = 0.0
     for term in terms:
         total += term

@@ -4,7 +4,7 @@ Runs at: PreFilter, Filter, PreScore, Score, PlacementScore.
 Verdict: Unschedulable if deleting pods could free enough, UnschedulableAndUnresolvable if even the empty node has too
 little, each with every failing resource. UnschedulableAndUnresolvable from PreFilter if a request cannot be parsed.
 Requeue: a pod is deleted or scaled down; a node is added or grows on which the pod fits when it is empty; a device
-class comes to provide a requested resource.
+class begins to provide a requested resource.
 Cost: two gathers per requested resource.
 Source: kubernetes pkg/scheduler/framework/plugins/noderesources/fit.go, v1.36.2. Where a node offers none of an
 extended resource that a device class provides, DynamicResources decides.
@@ -57,14 +57,14 @@ class Demand(NamedTuple):
 
 @once_per_spec
 def _demands(spec: PodSpec) -> tuple[Demand, ...]:
-    """The requests in the order in which reasons are given: cpu, memory, ephemeral storage, the rest by name."""
+    """Return the requests in the order in which reasons are given: cpu, memory, ephemeral storage, the rest by name."""
     requests = filter_requests(spec)
     other_names = sorted(name for name in requests if name not in _NATIVE_ORDER)
     return tuple(Demand(name, requests[name]) for name in (*_NATIVE_ORDER, *other_names) if requests.get(name, 0) > 0)
 
 
 def _bit(index: int) -> int:
-    """The verdict's bit for the request at that index. The last bit is shared by all from there on."""
+    """Return the verdict's bit for the request at that index. The last bit is shared by all from there on."""
     return 1 << _FIRST_RESOURCE_BIT + min(index, _RESOURCE_BITS - 1)
 
 
@@ -92,7 +92,7 @@ class NodeResourcesFit(
 
     @property
     def ignores_nothing(self) -> bool:
-        """Whether every requested resource counts."""
+        """Return whether every requested resource counts."""
         return not self._ignored and not self._ignored_groups
 
     # ------------------------------------------------------------ filtering
@@ -108,7 +108,7 @@ class NodeResourcesFit(
         return None, None
 
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """A set of bits for each node without enough free resources."""
+        """Return a set of bits for each node without enough free resources."""
         verdicts: IntArray | None = None
         full = snapshot.pod_count.take(rows) >= snapshot.allowed_pods.take(rows)
         if np.count_nonzero(full):
@@ -127,7 +127,7 @@ class NodeResourcesFit(
         return verdicts
 
     def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
-        """Every reason, in upstream's order; scalar resources, which have none there, by name."""
+        """Return every reason, in upstream's order; scalar resources, which have none there, by name."""
         reasons = ["Too many pods"] if verdict & _TOO_MANY_PODS else []
         demands = self._held_demands(pod.spec)[:_RESOURCE_BITS]
         reasons += (f"Insufficient {demand.resource}" for index, demand in enumerate(demands) if verdict & _bit(index))
@@ -148,7 +148,7 @@ class NodeResourcesFit(
         return fwk.Status(_code(unresolvable_too), tuple(reasons)) if reasons else None
 
     def _are_devices(self, resource: str, allocatable: int) -> bool:
-        """Whether DynamicResources decides about the resource on a node that offers this much of it."""
+        """Return whether DynamicResources decides about the resource on a node that offers this much of it."""
         return allocatable <= 0 and resource not in _NATIVE_ORDER and self._devices.class_for(resource) is not None
 
     def _held_demands(self, spec: PodSpec) -> tuple[Demand, ...]:
@@ -173,33 +173,33 @@ class NodeResourcesFit(
         return None
 
     def score_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
-        """The strategy's score, from 0 to MAX_NODE_SCORE."""
+        """Return the strategy's score, from 0 to MAX_NODE_SCORE."""
         return self._strategy.score_rows(scoring_requests(pod.spec), snapshot, rows, self._totals)
 
     def score(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> int:
-        """The strategy's score, from 0 to MAX_NODE_SCORE."""
+        """Return the strategy's score, from 0 to MAX_NODE_SCORE."""
         return self._strategy.score(scoring_requests(pod.spec), node, self._totals)
 
     def score_placement(self, group: fwk.ProposedGroup, snapshot: Snapshot) -> int:
-        """How full the group makes the placement's nodes together, from 0 to MAX_NODE_SCORE."""
+        """Return how full the group makes the placement's nodes together, from 0 to MAX_NODE_SCORE."""
         requests: Counter[str] = Counter()
         for pod in group.pods:
             requests.update(scoring_requests(pod.spec))
         return self._of_placements.score_together(requests, snapshot, group.placement.rows)
 
     def filter_scope(self, spec: PodSpec) -> fwk.Scope:
-        """USAGE: the answer depends on what the pods on the node request."""
+        """Return USAGE: the answer depends on what the pods on the node request."""
         return fwk.Scope.USAGE
 
     def score_scope(self, spec: PodSpec) -> fwk.Scope:
-        """USAGE: the score depends on what the pods on the node request together; CLUSTER if devices count."""
+        """Return USAGE: the score depends on what the pods on the node request together; CLUSTER if devices count."""
         has_devices = self._totals is not None and self._totals.classes(scoring_requests(spec))
         return fwk.Scope.CLUSTER if has_devices else fwk.Scope.USAGE
 
     # ------------------------------------------------------------ requeueing
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
-        """Pods that are deleted or scaled down; nodes that are added or grow."""
+        """Register pods that are deleted or scaled down; nodes that are added or grow."""
         return (
             fwk.on(
                 fwk.EventResource.POD,
@@ -250,7 +250,7 @@ class NodeResourcesFit(
         return queue_if(allowed_pods > allowed_before or self._grew(demands, allocatable_before, allocatable))
 
     def after_class_change(self, pod: Pod, old: DeviceClass | None, new: DeviceClass) -> fwk.QueueingHint:
-        """Queue if the class has come to provide a resource that the pod requests."""
+        """Queue if the class now provides a resource that the pod requests."""
         requests, provided = pod_requests(pod.spec), new.spec.extended_resource_name
         if old is None and f"{IMPLICIT_PREFIX}{new.key}" in requests:
             return fwk.QueueingHint.QUEUE

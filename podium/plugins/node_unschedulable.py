@@ -32,14 +32,14 @@ class NodeUnschedulable(fwk.TableFilterPlugin, fwk.FilterPlugin):
     """Rejects nodes with `spec.unschedulable`."""
 
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """Verdict 1 for nodes that are cordoned."""
+        """Return verdict 1 for nodes that are cordoned."""
         if _tolerates_cordon(pod.spec):
             return None
         cordoned = snapshot.unschedulable.take(rows)
         return cordoned.astype(np.int64) if cordoned.any() else None
 
     def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
-        """The status of the only verdict."""
+        """Return the status of the only verdict."""
         return _REJECTED
 
     def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
@@ -47,11 +47,11 @@ class NodeUnschedulable(fwk.TableFilterPlugin, fwk.FilterPlugin):
         return _REJECTED if node.node.spec.unschedulable and not _tolerates_cordon(pod.spec) else None
 
     def filter_scope(self, spec: PodSpec) -> fwk.Scope:
-        """NODE: the answer depends on whether the node is cordoned."""
+        """Return NODE: the answer depends on whether the node is cordoned."""
         return fwk.Scope.NODE
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
-        """Nodes that are added or uncordoned, and tolerations that are added to the pod."""
+        """Register nodes that are added or uncordoned, and tolerations that are added to the pod."""
         return taint_events(self.after_node_change, self.after_toleration_change)
 
     def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> fwk.QueueingHint:

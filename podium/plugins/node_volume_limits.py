@@ -47,7 +47,7 @@ _DRIVERS_MAX: Final = 64
 
 
 def _limits(csi_node: CSINode) -> dict[str, int]:
-    """The volume limit of each driver that the CSINode has a limit for."""
+    """Return the volume limit of each driver that the CSINode has a limit for."""
     return {
         driver.name: driver.allocatable.count
         for driver in csi_node.spec.drivers
@@ -77,7 +77,7 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlu
         return None, None if attaches_volumes(pod.spec) else fwk.SKIP
 
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """Verdict 1 for nodes that would get too many volumes; 2 for all limited nodes if a claim is missing."""
+        """Return verdict 1 for nodes that would get too many volumes; 2 for all limited nodes if a claim is missing."""
         try:
             self._finder.of_new_pod(pod, None)
         except MissingClaimError:
@@ -100,7 +100,7 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlu
         return verdicts if verdicts.any() else None
 
     def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
-        """The status: too many volumes, or the missing claim."""
+        """Return the status: too many volumes, or the missing claim."""
         if verdict == _EXCEEDED:
             return _TOO_MANY
         try:
@@ -121,7 +121,7 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlu
         return _TOO_MANY if self._is_exceeded(new_volumes, node.pods, csi_node, _limits(csi_node)) else None
 
     def _close_to_limits(self, new_volumes: AbstractSet[AttachedVolume], snapshot: Snapshot, rows: Rows) -> BoolArray:
-        """Rows that may exceed a wanted driver's limit if all volumes are distinct; unclear rows are included."""
+        """Return rows that may exceed the limit of a driver if all volumes are distinct, unclear rows included."""
         in_use = snapshot.volumes_in_use
         used_max = in_use.named_claims(rows) + self._attached.over(snapshot).take(rows) + len(new_volumes)
         is_close: BoolArray = in_use.unclear(rows) > 0
@@ -154,7 +154,7 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlu
         csi_node: CSINode,
         limits: Mapping[str, int],
     ) -> bool:
-        """Whether a driver would, or might, exceed its limit of volumes on the node."""
+        """Return whether a driver would, or might, exceed its limit of volumes on the node."""
         if isinstance(csi_node, UnreadableCSINode):
             return bool(new_volumes - self._finder.of_pods(pods, csi_node))
         if not limits:
@@ -170,13 +170,13 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlu
         )
 
     def filter_scope(self, spec: PodSpec) -> fwk.Scope:
-        """CLUSTER for a pod with volumes, because claims and volumes are objects elsewhere; otherwise NODE."""
+        """Return CLUSTER for a pod with volumes, whose claims and volumes are separate objects; otherwise NODE."""
         return fwk.Scope.CLUSTER if spec.volumes else fwk.Scope.NODE
 
     # ------------------------------------------------------------ requeueing
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
-        """Changes that free attachments or raise limits, and claims that are added."""
+        """Register changes that free attachments or raise limits, and claims that are added."""
         return (
             fwk.on(fwk.EventResource.CSI_NODE, fwk.ActionType.ADD),
             fwk.on(

@@ -19,16 +19,16 @@ class PodGroupPodsCount(fwk.PlacementScorePlugin):
     """Counts the pods of the group that run already, and those that would."""
 
     def score_placement(self, group: fwk.ProposedGroup, snapshot: Snapshot) -> int:
-        """How many pods of the group would run."""
+        """Return how many pods of the group would run."""
         return group.state.scheduled_count + len(group.pods)
 
     def normalize_placement_scores(self, scores: Sequence[int]) -> Sequence[int]:
-        """The percentage of the best placement."""
+        """Return the percentage of the best placement."""
         best = max(scores)
         if best == 0:
             raise fwk.PluginError("no pods from pod group are assigned to any of the candidate placements")
         return [score * fwk.MAX_NODE_SCORE // best for score in scores]
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
-        """None: this plugin rejects nothing."""
+        """Register no event: this plugin rejects nothing."""
         return ()

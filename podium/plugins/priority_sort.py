@@ -16,13 +16,13 @@ class PrioritySort(fwk.QueueSortPlugin):
     """Orders the active queue by priority, then by the time a pod was put into the queue."""
 
     def sort_key(self, info: fwk.QueuedPodInfo) -> tuple[int, float]:
-        """The key of the order: `a` goes before `b` exactly if its key is lower."""
+        """Return the key of the order: `a` goes before `b` exactly if its key is lower."""
         return -info.pod.priority, info.timestamp_s
 
     def less(self, a: fwk.QueuedPodInfo, b: fwk.QueuedPodInfo) -> bool:
-        """Whether `a` goes before `b`."""
+        """Return whether `a` goes before `b`."""
         return self.sort_key(a) < self.sort_key(b)
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
-        """None: the plugin rejects no node."""
+        """Register no event: the plugin rejects no node."""
         return ()

@@ -26,7 +26,7 @@ class SchedulingGates(fwk.PreEnqueuePlugin):
         return fwk.unresolvable(f"waiting for scheduling gates: [{names}]")
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
-        """Updates that remove the last gate of a pod."""
+        """Register updates that remove the last gate of a pod."""
         eliminated = fwk.ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
         return (fwk.on(fwk.EventResource.POD, eliminated, hint=self.after_gates_eliminated, scope=fwk.HintScope.SPEC),)
 

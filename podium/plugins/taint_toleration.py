@@ -26,7 +26,7 @@ from podium.plugins.shared.normalize import default_normalize
 
 _PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
 _SETS_TOLD_MAX: Final = 100
-"""How many of the most frequent sets of taints a rejection names: a longer list would not be read."""
+"""The number of most frequent sets of taints that a rejection names: a longer list would not be read."""
 _REJECTED: Final = fwk.unresolvable("node(s) had untolerated taint(s)")
 
 _TaintLookup: TypeAlias = Lookup[tuple[Taint, ...], np.int64]
@@ -58,7 +58,7 @@ class TaintToleration(
     """Rejects nodes with taints that the pod does not tolerate, and prefers those with fewer soft ones."""
 
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """Verdict 1 for nodes with an untolerated taint."""
+        """Return verdict 1 for nodes with an untolerated taint."""
         repelled = _repelled_lookup(pod.spec).over(snapshot.taint_sets)
         if not repelled.any():
             return None
@@ -66,7 +66,7 @@ class TaintToleration(
         return verdicts if verdicts.any() else None
 
     def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
-        """The status of the only verdict."""
+        """Return the status of the only verdict."""
         return _REJECTED
 
     def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
@@ -74,7 +74,7 @@ class TaintToleration(
         return _REJECTED if is_repelled(pod.spec.tolerations, node.node.spec.taints) else None
 
     def rejection_details(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> Mapping[str, int]:
-        """The first taint of each node that the pod does not tolerate, as upstream logs it."""
+        """Return the first taint of each node that the pod does not tolerate, as upstream logs it."""
         tolerations, counts_by_text = pod.spec.tolerations, dict[str, int]()
         counts = np.bincount(snapshot.taint_set.take(rows))
         for number in np.argsort(-counts, kind="stable")[:_SETS_TOLD_MAX].tolist():
@@ -90,7 +90,7 @@ class TaintToleration(
         return None
 
     def score_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
-        """The number of untolerated soft taints."""
+        """Return the number of untolerated soft taints."""
         untolerated = _preference_lookup(pod.spec).over(snapshot.taint_sets)
         if not untolerated.any():
             return np.zeros(len(rows), np.int64)
@@ -98,7 +98,7 @@ class TaintToleration(
         return scores
 
     def score(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> int:
-        """The number of untolerated soft taints."""
+        """Return the number of untolerated soft taints."""
         return _untolerated_preferences(_soft_tolerations(pod.spec.tolerations), node.node.spec.taints)
 
     def normalize_scores(self, state: fwk.CycleState, pod: Pod, scores: IntArray) -> IntArray:
@@ -106,15 +106,15 @@ class TaintToleration(
         return default_normalize(scores, reverse=True)
 
     def filter_scope(self, spec: PodSpec) -> fwk.Scope:
-        """NODE: the answer depends on the node's taints."""
+        """Return NODE: the answer depends on the node's taints."""
         return fwk.Scope.NODE
 
     def score_scope(self, spec: PodSpec) -> fwk.Scope:
-        """NODE: the answer depends on the node's taints."""
+        """Return NODE: the answer depends on the node's taints."""
         return fwk.Scope.NODE
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
-        """Nodes that are added or lose taints, and tolerations that are added to the pod."""
+        """Register nodes that are added or lose taints, and tolerations that are added to the pod."""
         return taint_events(self.after_node_change, self.after_toleration_change)
 
     def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> fwk.QueueingHint:

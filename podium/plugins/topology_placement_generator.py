@@ -31,7 +31,7 @@ class TopologyPlacementGenerator(fwk.PlacementGeneratePlugin):
     def generate_placements(
         self, key: str, state: PodGroupState, snapshot: Snapshot
     ) -> tuple[Sequence[fwk.Placement], fwk.Status | None]:
-        """All nodes, for a group without a topology; else the nodes of each domain, or of that of its running pods."""
+        """Return all nodes for a group without a topology; else those of each domain, or of its running pods' one."""
         group = self._groups.get(key)
         if group is None:
             return (), fwk.error_status(f'podgroup.scheduling.k8s.io "{key.partition("/")[2]}" not found')
@@ -50,12 +50,12 @@ class TopologyPlacementGenerator(fwk.PlacementGeneratePlugin):
         return [fwk.Placement(domain, np.array(rows, np.intp)) for domain, rows in rows_of.items()], None
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
-        """None: this plugin rejects groups, not single pods."""
+        """Register no event: this plugin rejects groups, not single pods."""
         return ()
 
 
 def _domain_of_scheduled(state: PodGroupState, snapshot: Snapshot, label: str) -> str | None:
-    """The domain of the pods that have a node; None if there are none.
+    """Return the domain of the pods that have a node; None if there are none.
 
     Raises:
         PluginError: they have no domain, or several.

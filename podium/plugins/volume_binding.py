@@ -3,8 +3,8 @@
 Runs at: PreFilter, Filter, PreScore (always Skip), Score (always 0), Reserve, PreBind.
 Verdict: UnschedulableAndUnresolvable, with every reason that holds; an Error from PreBind if binding fails.
 Requeue: changes of volumes, claims of the pod, storage classes, nodes, and the objects that CSI drivers publish.
-Cost: nothing without claims; one pass over the rows for each bound volume, and for each label by whose values the
-volumes that a claim may take are bound to nodes, or volume that is bound to them otherwise.
+Cost: zero for pods without claims. Otherwise one pass over the rows per bound volume, per node label that the candidate
+volumes select by, and per candidate volume with any other affinity.
 Source: kubernetes pkg/scheduler/framework/plugins/volumebinding/volume_binding.go and binder.go, v1.36.2.
 Differs: the plan for the claims is computed again for the chosen node, instead of being kept for every node; nodes are
 scored only behind the feature gate StorageCapacityScoring, which is off. A claim with a field that cannot be read is
@@ -114,11 +114,11 @@ class VolumeBinding(
         return None, None
 
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """The bits of `Conflict` for each row."""
+        """Return the bits of `Conflict` for each row."""
         return state.read(PodClaims).conflicts(snapshot, rows)
 
     def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
-        """Every reason that holds."""
+        """Return every reason that holds."""
         return _rejection(verdict)
 
     def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
@@ -127,7 +127,7 @@ class VolumeBinding(
         return _rejection(conflict) if conflict else None
 
     def _problem(self, pod: Pod, use: ClaimUse) -> str | None:
-        """Why the claim cannot be used."""
+        """Return why the claim cannot be used."""
         claim = self._listed_claims.get(f"{pod.metadata.namespace}/{use.name}")
         if claim is None and use.is_ephemeral:
             return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{use.name}"'
@@ -143,7 +143,7 @@ class VolumeBinding(
         return ownership_problem(pod, claim) if use.is_ephemeral else None
 
     def _pod_claims(self, pod: Pod, uses: Iterable[ClaimUse]) -> PodClaims | None:
-        """The pod's claims with their volumes, as assumed; None if a claim should be bound already and is not.
+        """Return the pod's claims with their volumes, as assumed; None if a claim should be bound already and is not.
 
         Raises:
             PluginError: a class or a claim is invalid.
@@ -167,7 +167,7 @@ class VolumeBinding(
         return PodClaims(tuple(bound_volumes), self._in_order(waiting), self._csi_nodes)
 
     def _class_that_waits(self, claim: PersistentVolumeClaim) -> StorageClass | None:
-        """The claim's class, if its binding mode is WaitForFirstConsumer.
+        """Return the claim's class, if its binding mode is WaitForFirstConsumer.
 
         Raises:
             PluginError: the class has no binding mode.
@@ -181,7 +181,7 @@ class VolumeBinding(
         return storage_class if storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER else None
 
     def _in_order(self, waiting: list[tuple[PersistentVolumeClaim, StorageClass]]) -> tuple[Waiting, ...]:
-        """The waiting claims, with the volumes that they may take, in the order of `PodClaims`."""
+        """Return the waiting claims, with the volumes that they may take, in the order of `PodClaims`."""
         if not waiting:
             return ()
         waiting_claims = [self._waiting(claim, storage_class) for claim, storage_class in waiting]
@@ -217,7 +217,7 @@ class VolumeBinding(
     # ------------------------------------------------------------ on the way to the node
 
     def reserve(self, state: fwk.CycleState, pod: Pod, node_name: str) -> fwk.Status | None:
-        """Assume the bindings of claims; UnschedulableAndUnresolvable if they are no longer possible."""
+        """Assume the bindings of claims. Return UnschedulableAndUnresolvable if they are no longer possible."""
         claims = state.find(PodClaims)
         if claims is None or not claims.waiting:
             return None
@@ -253,7 +253,7 @@ class VolumeBinding(
         return None
 
     def writes_before_binding(self, state: fwk.CycleState, pod: Pod, node_name: str) -> Sequence[fwk.ObjectWrite]:
-        """The claimRef of each volume that was chosen, and the selected node of each claim to be provisioned."""
+        """Return the claimRef of each volume that was chosen, and the selected node of each claim to be provisioned."""
         reservation = state.find(Reservation)
         if reservation is None:
             return ()
@@ -273,17 +273,17 @@ class VolumeBinding(
         ]
 
     def filter_scope(self, spec: PodSpec) -> fwk.Scope:
-        """CLUSTER for a pod with volumes, because claims and volumes are objects elsewhere; otherwise NODE."""
+        """Return CLUSTER for a pod with volumes, whose claims and volumes are separate objects; otherwise NODE."""
         return fwk.Scope.CLUSTER if spec.volumes else fwk.Scope.NODE
 
     def score_scope(self, spec: PodSpec) -> fwk.Scope:
-        """NODE: every score is 0."""
+        """Return NODE: every score is 0."""
         return fwk.Scope.NODE
 
     # ------------------------------------------------------------ requeueing
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
-        """Everything that affects where volumes are or can be provisioned."""
+        """Register everything that affects where volumes are or can be provisioned."""
         add, update = fwk.ActionType.ADD, fwk.ActionType.UPDATE
         return (
             fwk.on(

@@ -36,7 +36,7 @@ _REJECTED: Final = {
 
 @once_per_spec
 def _disks(spec: PodSpec) -> tuple[Volume, ...]:
-    """The inline volumes that pods can share only under conditions."""
+    """Return the inline volumes that pods can share only under conditions."""
     return tuple(volume for volume in spec.volumes if disk_key(volume) is not None)
 
 
@@ -73,7 +73,7 @@ class ReadWriteOncePodConflicts:
     conflict_count: int
 
     def clone(self) -> ReadWriteOncePodConflicts:
-        """An independent copy."""
+        """Return an independent copy."""
         return ReadWriteOncePodConflicts(self.names, self.conflict_count)
 
     def count(self, pod: Pod, sign: int) -> None:
@@ -120,11 +120,11 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterP
         return None, None
 
     def pre_filter_extensions(self) -> fwk.PreFilterExtensions:
-        """The extensions that update the uses of claims."""
+        """Return the extensions that update the uses of claims."""
         return self._extensions
 
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """Verdict 1 for nodes where a disk is in use, 2 for all others if a claim is in use."""
+        """Return verdict 1 for nodes where a disk is in use, 2 for all others if a claim is in use."""
         rows_with_disk = [
             row for row in _rows_with_disks(pod, snapshot) if self._is_disk_taken(pod, snapshot.node(row))
         ]
@@ -136,7 +136,7 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterP
         return verdicts.take(rows)
 
     def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
-        """The status for a disk or a claim in use."""
+        """Return the status for a disk or a claim in use."""
         return _REJECTED[verdict]
 
     def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
@@ -149,13 +149,13 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterP
         return any(_pods_conflict(pod, pod_on_node) for pod_on_node in node.pods)
 
     def filter_scope(self, spec: PodSpec) -> fwk.Scope:
-        """CLUSTER for a pod with volumes, because claims and volumes are objects elsewhere; otherwise NODE."""
+        """Return CLUSTER for a pod with volumes, whose claims and volumes are separate objects; otherwise NODE."""
         return fwk.Scope.CLUSTER if spec.volumes else fwk.Scope.NODE
 
     # ------------------------------------------------------------ requeueing
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
-        """Pods that are deleted; nodes and claims that are added."""
+        """Register pods that are deleted; nodes and claims that are added."""
         return (
             fwk.on(
                 fwk.EventResource.POD, fwk.ActionType.DELETE, hint=self.after_pod_deletion, scope=fwk.HintScope.SPEC
@@ -183,6 +183,6 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterP
 
 
 def _rows_with_disks(pod: Pod, snapshot: Snapshot) -> set[int]:
-    """The rows with a pod that uses one of the disks, with or without conflict."""
+    """Return the rows with a pod that uses one of the disks, with or without conflict."""
     keys = {key for volume in _disks(pod.spec) if (key := disk_key(volume)) is not None}
     return {row for key in keys for row in snapshot.volumes_in_use.rows_using(key)}

@@ -67,7 +67,7 @@ class VolumeZone(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlugin):
         return None, None
 
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """Verdict 1 for nodes with other labels."""
+        """Return verdict 1 for nodes with other labels."""
         fits = np.ones(len(rows), np.bool_)
         for zones in state.read(_Demands).zones:
             fits &= _rows_in(zones, snapshot, rows)
@@ -79,7 +79,7 @@ class VolumeZone(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlugin):
         return np.where(has_zone_label & ~fits, 1, 0)
 
     def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
-        """The status of the only verdict."""
+        """Return the status of the only verdict."""
         return _REJECTED
 
     def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
@@ -104,7 +104,7 @@ class VolumeZone(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlugin):
         return zones_of(volume)
 
     def _problem_of_unbound(self, claim: PersistentVolumeClaim) -> fwk.Status | None:
-        """Why an unbound claim rejects the pod; None if it waits for its first consumer."""
+        """Return why an unbound claim rejects the pod; None if it waits for its first consumer."""
         class_name = class_of_claim(claim)
         if not class_name:
             return fwk.unresolvable("PersistentVolumeClaim had no pv name and storageClass name")
@@ -118,13 +118,13 @@ class VolumeZone(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlugin):
         return fwk.unresolvable("PersistentVolume had no name")
 
     def filter_scope(self, spec: PodSpec) -> fwk.Scope:
-        """CLUSTER for a pod with volumes, because claims and volumes are objects elsewhere; otherwise NODE."""
+        """Return CLUSTER for a pod with volumes, whose claims and volumes are separate objects; otherwise NODE."""
         return fwk.Scope.CLUSTER if spec.volumes else fwk.Scope.NODE
 
     # ------------------------------------------------------------ requeueing
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
-        """Classes, nodes, claims and volumes that are added or changed."""
+        """Register classes, nodes, claims and volumes that are added or changed."""
         return (
             fwk.on(
                 fwk.EventResource.STORAGE_CLASS,
@@ -181,7 +181,7 @@ def _rows_in(zones: Zones, snapshot: Snapshot, rows: Rows) -> BoolArray:
 
 
 def _rows_with(label: str, values: frozenset[str], snapshot: Snapshot, rows: Rows) -> tuple[BoolArray, BoolArray]:
-    """Which rows have the label with one of the values, and which have the label with any value."""
+    """Return which rows have the label with one of the values, and which have the label with any value."""
     column = snapshot.label_column(label)
     ids = column.ids.take(rows)
     value_ids = [value_id for value in values if (value_id := column.id_of(value)) is not None]

@@ -1,6 +1,35 @@
-"""Writing a pod's claims: allocation and reservation before the pod is bound, and what takes them back afterwards.
+"""Writes a pod's claims: allocation and reservation before the pod is bound, and their removal after a failure.
 
 Owns the order of writes, and what conflicts with other writers mean. Decides nothing.
+
+The path of a claim: Filter finds devices, Reserve notes them in memory (`ClusterDevices.start_allocation`), and PreBind
+calls `write`. It patches a claim without allocation twice: first the finalizer, then allocation and reservation, which
+are both in the status. The binding of the pod follows. The kubelet runs no pod whose claim is not reserved for it.
+Since KEP-4381 the scheduler chooses the devices and makes all allocations, where drivers used to, so a mistake here
+gives one device to two pods. Four rules follow:
+
+1. The finalizer goes first. A claim that is deleted while it is allocated must stay until its pods have stopped;
+   otherwise its devices count as free while containers still use them. The status has an endpoint of its own, which
+   ignores metadata, hence two writes.
+2. A write without an answer is neither a success nor a failure. The API server may carry it out for as long as it works
+   on a request, a minute. Until then, and until the claim has been read, the devices are withheld from other claims
+   (`ClusterDevices.doubt`).
+3. A conflict is no failure either: the claim is read again and written again, up to five times. If it already has this
+   very allocation, the write was our own, or that of another pod that shares the claim.
+4. A failed attempt takes its reservation back, but reads the pod first, because the binding may have been carried out
+   without an answer. The allocation stays: other pods may share it, and PostFilter clears it if it is in the way. While
+   such a removal may still come late, a reservation does not count as safe: it is removed and made again, since a new
+   resource version makes the late patch fail.
+
+Example: for pod web-1 with claim c, Filter finds device gpu-0 on node n1. The first patch adds the finalizer and moves
+c from version 7 to 8. The second sets gpu-0 and web-1 on version 8; the API server carries it out, and the connection
+breaks before the answer. PreBind fails and web-1 waits for its backoff, while gpu-0 is withheld. The watch then shows c
+at version 9, allocated and reserved for web-1. The next attempt considers only n1, finds nothing to write, and binds.
+Had the patch been lost, the claim would be read after a minute, and gpu-0 be free again.
+
+For extended resources that devices provide (KEP-5004), the scheduler creates the claim, too, and names it in the pod's
+status. No user owns this claim, so a failed attempt deletes it. Binding conditions (KEP-5007) need the time of the
+allocation; it is added to allocations that lack it.
 
 Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go (bindClaim, Unreserve) and
 extendeddynamicresources.go, v1.36.2.
@@ -60,7 +89,7 @@ class ClaimWriter:
         self._handle = handle
         self._devices = devices
         self._turns: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
-        """Who writes the claims of a pod, by its uid."""
+        """By uid of a pod, the lock of the attempt that writes its claims."""
         self._deallocating: set[tuple[str, str]] = set()
         """The uids and versions of the claims that lose their allocation, or wait for that."""
         self._deleted: dict[str, None] = {}
@@ -68,7 +97,7 @@ class ClaimWriter:
 
     @asynccontextmanager
     async def _turn(self, pod: Pod) -> AsyncIterator[None]:
-        """Only one attempt at the pod writes its claims: the next begins when what takes back the last has ended."""
+        """Let one attempt at the pod write its claims; the next one waits until the clean-up of the last has ended."""
         import anyio
 
         async with self._turns.setdefault(pod.uid, anyio.Lock()):
@@ -77,7 +106,7 @@ class ClaimWriter:
     # ------------------------------------------------------------ before the binding
 
     async def write(self, pod_devices: PodDevices, pod: Pod, node_name: str) -> None:
-        """Allocate and reserve the pod's claims, in order, and put the written ones in place of the known ones.
+        """Allocate and reserve the pod's claims, in order, and replace them by the states that were written.
 
         Raises:
             PluginError: a claim cannot be written.
@@ -147,7 +176,7 @@ class ClaimWriter:
         raise fwk.PluginError(f"{doing} claim {claim.key}: {failure}") from failure
 
     async def _write_reservation(self, claim: ResourceClaim, target: ResourceClaim) -> ResourceClaim:
-        """Write what is allocated and reserved. If the outcome is unknown, the devices of a new allocation are kept."""
+        """Write allocation and reservation. If the outcome is unknown, no other claim gets the devices for now."""
         old_allocation, new_allocation = claim.status.allocation, target.status.allocation
         try:
             return await self._patch_status(claim, _reservation(claim, target))
@@ -157,7 +186,7 @@ class ClaimWriter:
             raise
 
     def _latest(self, claim: ResourceClaim) -> ResourceClaim:
-        """The claim as far as it is known to have changed since the attempt began.
+        """Return the claim's latest known state.
 
         Raises:
             PluginError: it is gone, or an earlier attempt has requested that.
@@ -168,7 +197,7 @@ class ClaimWriter:
         return _require_same(claim, latest)
 
     def _stays_reserved(self, claim: ResourceClaim, pod: Pod) -> bool:
-        """Whether the claim is reserved for the pod, and no write of an earlier attempt may take that back yet."""
+        """Return whether the claim is reserved for the pod, and no write of an earlier attempt may still undo that."""
         return claim.is_reserved_for(pod.uid) and not self._devices.may_be_taken_back_yet(claim)
 
     async def _remove_reservation(self, claim: ResourceClaim, pod: Pod) -> ResourceClaim:
@@ -190,7 +219,7 @@ class ClaimWriter:
             raise fwk.PluginError(f"add finalizer to claim {claim.key}: {error}") from error
 
     async def _read_again(self, claim: ResourceClaim) -> ResourceClaim:
-        """The claim as it is now, after a conflict."""
+        """Return the claim as it is now, after a conflict."""
         import anyio
 
         await anyio.sleep(_PAUSE_S * (1 + _JITTER * self._handle.random.random()))
@@ -208,7 +237,7 @@ class ClaimWriter:
     async def _write_special(
         self, pod_devices: PodDevices, pod: Pod, on_node: NodeDevices, allocation: AllocationResult
     ) -> None:
-        """Create the claim, allocate and reserve it, and tell the pod about it."""
+        """Create the claim, allocate and reserve it, and name it in the pod's status."""
         assert on_node.special is not None
         claim = await self._create(on_node.special)
         # Noted before anything else can fail, so that the claim is deleted then.
@@ -277,7 +306,7 @@ class ClaimWriter:
     # ------------------------------------------------------------ after a failure
 
     async def clean_up(self, pod_devices: PodDevices | None, doubts: Sequence[DoubtedAllocation], pod: Pod) -> None:
-        """Take back what the attempt leaves, and find out whether allocations that were given up have been written.
+        """Undo the writes of a failed attempt, and read whether allocations with an unknown outcome were written.
 
         Args:
             pod_devices: None if there is nothing to take back.
@@ -295,7 +324,7 @@ class ClaimWriter:
                 self._devices.settle(doubt, claim)
 
     async def take_back(self, pod_devices: PodDevices, pod: Pod) -> None:
-        """Take back the reservations of a pod that is not bound, and what PostFilter wants to be taken back.
+        """Take back the reservations of a pod that is not bound, and carry out what PostFilter decided.
 
         An allocation that another attempt is about to clear is left to it.
         """
@@ -331,7 +360,7 @@ class ClaimWriter:
     async def _try(
         self, write: Callable[[ResourceClaim, Pod], Awaitable[None]], claim: ResourceClaim, pod: Pod
     ) -> None:
-        """Make a write. If it fails, the next attempt at the pod, which is made soon, comes to it again."""
+        """Make a write. If it fails, the next attempt at the pod, which follows soon, repeats it."""
         try:
             await write(claim, pod)
         except NotFound:
@@ -340,7 +369,7 @@ class ClaimWriter:
             self._try_again_soon(pod, "A claim could not be taken back", error, claim=claim.key)
 
     async def _is_unbound(self, pod: Pod) -> bool:
-        """Whether the API server shows that the pod is not bound. The watch may not have shown a late binding yet."""
+        """Return whether the pod is unbound according to the API server: the watch may not show a late binding yet."""
         try:
             latest = await self._handle.client.read(PODS, pod)
         except NotFound:
@@ -351,7 +380,7 @@ class ClaimWriter:
         return latest.uid != pod.uid or not latest.node_name
 
     def _try_again_soon(self, pod: Pod, message: str, error: Exception, **fields: str) -> None:
-        """Upstream's PostFilter fails then, and the pod backs off; here it waits for events already."""
+        """Retry the pod soon: it waits for events. Upstream's PostFilter fails instead, and the pod backs off."""
         log.warning(message, pod=pod.key, error=str(error), **fields)
         self._handle.activate([pod], _RETRY_S)
 
@@ -359,7 +388,7 @@ class ClaimWriter:
         await self._without(claim, pod)
 
     async def _without(self, claim: ResourceClaim, pod: Pod) -> ResourceClaim:
-        """Remove the pod from those that the claim is reserved for. Returns the claim as it is then."""
+        """Remove the pod from those that the claim is reserved for. Return the claim's new state."""
         for attempt in range(_TRIES):
             if attempt:
                 claim = await self._read_again(claim)
@@ -375,11 +404,11 @@ class ClaimWriter:
         raise fwk.PluginError("the claim keeps changing")
 
     async def _deallocate(self, claim: ResourceClaim, pod: Pod) -> None:
-        """Clear the allocation. Not repeated after a conflict: the claim may be in use by now."""
+        """Clear the allocation, but not again after a conflict: the claim may be in use by now."""
         await self._clear(claim, {"allocation": None, "reservedFor": None, "devices": None})
 
     async def _clear(self, claim: ResourceClaim, status: dict[str, Any]) -> ResourceClaim:
-        """Take something out of the status."""
+        """Patch fields of the status away; return the claim's new state."""
         try:
             new_claim = await self._patch_status(claim, status)
         except BaseException as error:
@@ -391,7 +420,7 @@ class ClaimWriter:
         return new_claim
 
     async def _delete(self, claim: ResourceClaim, pod: Pod) -> None:
-        """Delete a claim for extended resources. From now on no attempt relies on it, unless that certainly fails."""
+        """Delete a claim for extended resources. No attempt relies on it again unless the deletion certainly failed."""
         uid = claim.metadata.uid
         was_deleted = uid in self._deleted
         self._deleted[uid] = None
@@ -423,7 +452,7 @@ class ClaimWriter:
 
 
 def _require_same(claim: ResourceClaim, latest: ResourceClaim) -> ResourceClaim:
-    """The claim as it is now.
+    """Return the latest state.
 
     Raises:
         PluginError: that is another claim of the same name.
@@ -434,20 +463,20 @@ def _require_same(claim: ResourceClaim, latest: ResourceClaim) -> ResourceClaim:
 
 
 def _may_be_written_yet(error: BaseException) -> bool:
-    """Whether the API server may still carry out the write that ended like this: it was cancelled, or had no answer."""
+    """Return whether the API server may still carry out the failed write: it was cancelled, or got no answer."""
     if isinstance(error, fwk.PluginError):
         return isinstance(error.__cause__, ApiError) and error.__cause__.may_have_happened
     return not isinstance(error, ApiError) or error.may_have_happened
 
 
 def _generated_name(base: str, random: Random) -> str:
-    """The base, cut to leave room, and a suffix as API servers append it."""
+    """Return the base, cut to leave room, and a suffix as API servers append it."""
     suffix = "".join(random.choices(_SUFFIX_CHARACTERS, k=_SUFFIX_LENGTH))
     return f"{base[: _NAME_LENGTH_MAX - _SUFFIX_LENGTH]}{suffix}"
 
 
 def _reservation(claim: ResourceClaim, target: ResourceClaim) -> dict[str, Any]:
-    """The changes of the status."""
+    """Return the changes of the status."""
     old_allocation, new_allocation = claim.status.allocation, target.status.allocation
     assert new_allocation is not None
     change: dict[str, Any] = {

@@ -36,7 +36,7 @@ class NodeSearch:
         self._binding_timeout_s = binding_timeout_s
 
     def on_rows(self, pod_devices: PodDevices, pod: Pod, snapshot: Snapshot, rows: Rows) -> Interruptible[IntArray]:
-        """The number of the status of each row, 0 if it has the devices. Shape: one entry per row of `rows`."""
+        """Return the number of the status of each row, 0 if it has the devices. Shape: one entry per row of `rows`."""
         numbers: IntArray = np.zeros(len(rows), np.int64)
         has_short_way = pod_devices.needs_devices_only and not pod_devices.ways_max
         for position, row in enumerate(rows.tolist()):
@@ -59,7 +59,7 @@ class NodeSearch:
         return numbers
 
     def _is_elsewhere(self, pod_devices: PodDevices, pod: Pod, snapshot: Snapshot) -> Interruptible[bool]:
-        """Whether any node has the devices, so that nodes with broken pools are not needed."""
+        """Return whether any node has the devices, so that nodes with broken pools are not needed."""
         for row in snapshot.order.tolist():
             try:
                 if (yield from self.on_node(pod_devices, pod, snapshot.node(row))) is None:
@@ -71,7 +71,7 @@ class NodeSearch:
         return False
 
     def _by_devices(self, pod_devices: PodDevices, snapshot: Snapshot, row: int) -> Interruptible[fwk.Status | None]:
-        """As `on_node`, for a pod whose claims all need devices and nothing else."""
+        """Do as `on_node`, for a pod whose claims all need devices and nothing else."""
         node = snapshot.nodes[row]
         assert node is not None
         assert pod_devices.allocator is not None
@@ -83,7 +83,7 @@ class NodeSearch:
         return None
 
     def on_node(self, pod_devices: PodDevices, pod: Pod, node: NodeInfo) -> Interruptible[fwk.Status | None]:
-        """The status of a node.
+        """Return the status of a node.
 
         Raises: AllocationError, StepsExceededError, ValueError.
         """
@@ -125,7 +125,7 @@ class NodeSearch:
         return None
 
     def _is_available(self, pod_devices: PodDevices, index: int, node: NodeInfo) -> bool:
-        """Whether the node can use the claim, if it is allocated."""
+        """Return whether the node can use the claim, if it is allocated."""
         claim, selector = pod_devices.claims[index], pod_devices.selectors.get(index)
         if selector is not None and not selector.matches(node.labels, node.name):
             return False
@@ -135,7 +135,7 @@ class NodeSearch:
 
 
 def status_after(pod_devices: PodDevices, node_name: str, error: Exception) -> fwk.Status:
-    """The status of a node on which the search failed: an error ends the attempt, unless other nodes have devices."""
+    """Return the status of a node whose search failed: an error ends the attempt, unless other nodes have devices."""
     if isinstance(error, BrokenPoolError) and pod_devices.is_elsewhere:
         return _REFUSED[Refusal.INVALID_POOLS]
     is_late = isinstance(error, StepsExceededError)

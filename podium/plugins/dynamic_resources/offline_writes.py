@@ -1,4 +1,4 @@
-"""What PreBind writes, as values: for callers without an API server."""
+"""The writes of PreBind as values, for callers without an API server."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from podium.plugins.dynamic_resources.pod_devices import NO_MAPPINGS, PodDevices
 from podium.plugins.shared.claim_cache import ClaimCache
 
 _SUFFIX = 5
-"""How many characters of its uid end the name of a claim that an API server would name."""
+"""The length of the part of its uid that ends the name of a claim that an API server would name."""
 
 
 def written_claims(
     pod_devices: PodDevices, pod: Pod, node_name: str, now_s: float, claims: ClaimCache
 ) -> Sequence[fwk.ObjectWrite]:
-    """The pod's claims, allocated and reserved for it.
+    """Return the pod's claims, allocated and reserved for it.
 
     Raises:
         PluginError: a claim cannot be written.

@@ -84,7 +84,7 @@ class DynamicResources(
         self._writer = ClaimWriter(handle, self._devices)
 
     def pre_enqueue(self, pod: Pod) -> fwk.Status | None:
-        """Return UnschedulableAndUnresolvable if a claim is missing, being deleted, or somebody else's."""
+        """Return UnschedulableAndUnresolvable if a claim is missing, being deleted, or owned by another object."""
         if not pod.spec.resource_claims:
             return None
         claims = self._claims_of(pod)
@@ -96,15 +96,15 @@ class DynamicResources(
     # ------------------------------------------------------------ filtering
 
     def filter_scope(self, spec: PodSpec) -> fwk.Scope:
-        """CLUSTER for pods that may need devices, otherwise NODE."""
+        """Return CLUSTER for pods that may need devices, otherwise NODE."""
         return fwk.Scope.CLUSTER if spec.resource_claims or self._has_backed_resources(spec) else fwk.Scope.NODE
 
     def score_scope(self, spec: PodSpec) -> fwk.Scope:
-        """As `filter_scope`."""
+        """Return the same as `filter_scope`."""
         return self.filter_scope(spec)
 
     def _has_backed_resources(self, spec: PodSpec) -> bool:
-        """Whether a class provides one of the extended resources that the pod requests."""
+        """Return whether a class provides one of the extended resources that the pod requests."""
         requests = extended_requests(spec)
         return bool(requests) and any(self._devices.class_for(resource) is not None for resource in requests)
 
@@ -134,12 +134,12 @@ class DynamicResources(
         if problem is None:
             state.write(pod_devices)
             if pod_devices.indexes_to_allocate and (left_s := self._devices.doubt_left_s()) is not None:
-                # No event tells that devices need not be withheld any more.
+                # No event follows when devices are no longer withheld.
                 self._handle.activate([pod], left_s)
         return None, problem
 
     def _prepare(self, pod_devices: PodDevices, *, is_simulated: bool) -> fwk.Status | None:
-        """Complete what is known about the claims, or say why they cannot be used now."""
+        """Read selectors and pending allocations of the claims, or return why they cannot be used now."""
         devices = self._devices
         for index, claim in enumerate(pod_devices.claims):
             allocation = claim.status.allocation
@@ -180,7 +180,7 @@ class DynamicResources(
         return None
 
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """The number of each node's status among those of the attempt.
+        """Return the number of each node's status among those of the attempt.
 
         Raises:
             FilterInterrupted: the attempt's turn is over, or what comes next takes long.
@@ -205,17 +205,17 @@ class DynamicResources(
             return numbers
 
     def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
-        """The status of that number."""
+        """Return the status of that number."""
         return state.read(PodDevices).statuses[verdict - 1]
 
     def holders(self) -> Interruptible[Holders]:
-        """Which claims have which devices. Yields where it can be interrupted."""
+        """Return which claims have which devices. Yields where it can be interrupted."""
         return self._devices.holders()
 
     def explain_nodes(
         self, pod: Pod, snapshot: Snapshot, rows: Rows, holders: Holders | None = None
     ) -> Mapping[int, NodeRefusal]:
-        """Why each of these nodes, which the plugin has rejected, has no devices for the pod: for people who ask.
+        """Return why each of these rejected nodes has no devices for the pod; it serves explanations, not scheduling.
 
         Args:
             holders: as `holders` returns them; with them a few nodes are explained in some milliseconds, or not at all.
@@ -245,7 +245,7 @@ class DynamicResources(
             return status_after(pod_devices, node.name, error)
 
     def ways(self, state: fwk.CycleState, node_name: str) -> int:
-        """How many sets of devices the pod may get on the node."""
+        """Return how many sets of devices the pod may get on the node."""
         pod_devices = state.find(PodDevices)
         return 1 if pod_devices is None else len(pod_devices.ways.get(node_name, ())) or 1
 
@@ -274,7 +274,7 @@ class DynamicResources(
         if not pod_devices.claims:
             return None, _NO_CLAIMS_TO_TAKE
         if left_s := self._devices.may_be_bound_for_s(pod):
-            # What would come of it is not known before: no event tells.
+            # The outcome of the binding is unknown until then, and no event follows.
             self._handle.activate([pod], left_s)
             return None, fwk.unschedulable("still not schedulable")
         special = pod_devices.special
@@ -299,19 +299,19 @@ class DynamicResources(
     # ------------------------------------------------------------ scoring
 
     def score_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
-        """Higher the earlier the chosen alternatives stand in their requests; 0 if nothing was allocated."""
+        """Prefer nodes whose chosen alternatives stand early in their requests; 0 if nothing was allocated."""
         pod_devices = state.find(PodDevices)
         if pod_devices is None or not pod_devices.by_node or not pod_devices.has_alternatives:
             return np.zeros(len(rows), np.int64)
         return np.array([pod_devices.preference_for(snapshot.name(row)) for row in rows.tolist()], np.int64)
 
     def score(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> int:
-        """As `score_rows`, for one node."""
+        """Do as `score_rows`, for one node."""
         pod_devices = state.find(PodDevices)
         return 0 if pod_devices is None else pod_devices.preference_for(node.name)
 
     def normalize_scores(self, state: fwk.CycleState, pod: Pod, scores: IntArray) -> IntArray:
-        """Scores from 0 to MAX_NODE_SCORE."""
+        """Scale the scores to 0..MAX_NODE_SCORE."""
         return default_normalize(scores)
 
     # ------------------------------------------------------------ binding
@@ -369,7 +369,7 @@ class DynamicResources(
         return None
 
     def clean_up(self, state: fwk.CycleState, pod: Pod) -> Coroutine[Any, Any, None] | None:
-        """Release the claims of a pod that is not bound; carry out what PostFilter has chosen.
+        """Release the claims of a pod that is not bound; carry out what PostFilter decided.
 
         Claims that may have got devices late are read, so that others can have the devices if they have not.
         """
@@ -388,7 +388,7 @@ class DynamicResources(
         return self._writer.clean_up(pod_devices if takes_back else None, doubts, pod) if takes_back or doubts else None
 
     def _may_be_bound_for_s(self, state: fwk.CycleState, pod_devices: PodDevices, pod: Pod) -> float:
-        """For how many seconds the API server may still bind the pod, as requested now or by an earlier process."""
+        """Return for how many seconds the API server may still bind the pod, whichever process requested it."""
         if state.find(fwk.BindingInDoubt) is not None:
             self._devices.doubt_binding(pod)
         elif pod_devices.was_reserved:
@@ -396,7 +396,7 @@ class DynamicResources(
         return self._devices.may_be_bound_for_s(pod)
 
     def writes_before_binding(self, state: fwk.CycleState, pod: Pod, node_name: str) -> Sequence[fwk.ObjectWrite]:
-        """The claims allocated and reserved for the pod: no longer in flight, since the caller writes them at once."""
+        """Return the claims, allocated and reserved for the pod. The caller writes them: none stays in flight."""
         pod_devices = state.find(PodDevices)
         if pod_devices is None:
             return []
@@ -406,7 +406,7 @@ class DynamicResources(
         return writes
 
     def writes_after_failure(self, state: fwk.CycleState, pod: Pod) -> Sequence[fwk.ObjectWrite]:
-        """The claim that loses its allocation, or is deleted."""
+        """Return the claim that loses its allocation, or is deleted."""
         pod_devices, resource = state.find(PodDevices), RESOURCE_CLAIMS
         if pod_devices is None:
             return []
@@ -418,7 +418,7 @@ class DynamicResources(
     # ------------------------------------------------------------ requeueing
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
-        """Whatever may make devices available, or the pod's claims usable."""
+        """Register whatever may make devices available, or the pod's claims usable."""
         add, update = fwk.ActionType.ADD, fwk.ActionType.UPDATE
         nodes = (add, fwk.ActionType.UPDATE_NODE_LABEL, fwk.ActionType.UPDATE_NODE_ALLOCATABLE)
         generated = fwk.ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM
@@ -450,6 +450,6 @@ class DynamicResources(
 
 
 def _is_simulated(state: fwk.CycleState) -> bool:
-    """Whether the attempt is part of the simulation of a whole pod group."""
+    """Return whether the attempt is part of the simulation of a whole pod group."""
     group = state.find(fwk.SimulatedGroup)
     return group is not None and group.state is not None

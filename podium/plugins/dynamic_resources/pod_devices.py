@@ -1,4 +1,4 @@
-"""What one attempt knows about a pod's claims and the devices for them.
+"""The state of one attempt at a pod with claims: the claims, and the devices for them.
 
 Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/claims.go and dynamicresources.go (stateData),
 v1.36.2.
@@ -28,7 +28,7 @@ _ALTERNATIVES_MAX: Final = 8
 
 @dataclass(eq=False, slots=True)
 class NodeDevices:
-    """What was found on a node.
+    """The devices for the pod on one node.
 
     Attributes:
         results: the allocation of each claim that has none, in their order.
@@ -95,39 +95,39 @@ class PodDevices:
 
     @property
     def special(self) -> ResourceClaim | None:
-        """The claim for extended resources."""
+        """Return the claim for extended resources."""
         return self.claims[-1] if len(self.claims) > self.user_count else None
 
     @property
     def indexes_to_allocate(self) -> list[int]:
-        """The indexes of the claims that are not allocated."""
+        """Return the indexes of the claims that are not allocated."""
         return [index for index, claim in enumerate(self.claims) if claim.status.allocation is None]
 
     @property
     def has_alternatives(self) -> bool:
-        """Whether a claim leaves a choice of which some are preferred."""
+        """Return whether a claim leaves a choice of which some are preferred."""
         return any(request.first_available for claim in self.claims for request in claim.spec.devices.requests)
 
     @property
     def needs_devices_only(self) -> bool:
-        """Whether nothing matters on a node but the devices that are free there."""
+        """Return whether nothing matters on a node but the devices that are free there."""
         return self.allocator is not None and self.special is None and len(self.fresh) == len(self.claims)
 
     def all_results(self, fresh: Sequence[AllocationResult]) -> tuple[AllocationResult, ...]:
-        """The allocations of all wanted claims, given those of the fresh ones."""
+        """Return the allocations of all wanted claims, given those of the fresh ones."""
         if not self.pending:
             return tuple(fresh)
         results = iter(fresh)
         return tuple(self.pending.get(index) or next(results) for index in self.indexes_to_allocate)
 
     def number_of(self, status: fwk.Status) -> int:
-        """The number of a rejection among `statuses`, from 1 on."""
+        """Return the number of a rejection among `statuses`, from 1 on."""
         if status not in self.statuses:
             self.statuses.append(status)
         return self.statuses.index(status) + 1
 
     def preference_for(self, node_name: str) -> int:
-        """How early the chosen alternatives stand in their requests, over all claims."""
+        """Return how early the chosen alternatives stand in their requests, over all claims."""
         on_node = self.by_node.get(node_name)
         if on_node is None:
             return 0

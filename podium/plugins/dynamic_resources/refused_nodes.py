@@ -23,7 +23,7 @@ from podium.plugins.dynamic_resources.special_claim import new_special_claim, sp
 from podium.plugins.shared.cluster_devices import ClusterDevices, Holders, users_of
 
 IsUsable = Callable[[ResourceClaim], bool]
-"""Whether the devices of an allocated claim are bound, or may still be."""
+"""Tells whether the devices of an allocated claim are bound, or may still be."""
 
 
 def explain_nodes(
@@ -34,7 +34,7 @@ def explain_nodes(
     is_usable: IsUsable,
     holders: Holders | None,
 ) -> Mapping[int, NodeRefusal]:
-    """Why each of these nodes, which DynamicResources has rejected, has no devices for the pod.
+    """Return why each of these nodes, which DynamicResources has rejected, has no devices for the pod.
 
     Args:
         holders: who has which devices, if the caller knows that. It is then in a hurry, and what is asked about devices
@@ -84,7 +84,7 @@ def explain_nodes(
 
 
 def _is_there(claim: ResourceClaim, node: NodeInfo, is_usable: IsUsable) -> bool:
-    """Whether the node can use the allocated claim."""
+    """Return whether the node can use the allocated claim."""
     allocation = claim.status.allocation
     assert allocation is not None
     selector = allocation.node_selector

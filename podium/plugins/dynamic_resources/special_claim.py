@@ -24,7 +24,7 @@ ClassFor = Callable[[str], DeviceClass | None]
 
 
 def new_special_claim(pod: Pod, random: Random) -> ResourceClaim:
-    """The claim before its requests are known; it exists in memory only."""
+    """Return the claim before its requests are known; it exists in memory only."""
     owner = OwnerReference(api_version="v1", kind="Pod", name=pod.metadata.name, uid=pod.metadata.uid, controller=True)
     return ResourceClaim(
         metadata=ResourceClaimMeta(
@@ -46,7 +46,7 @@ def special_claim_on(
     has_other_claims: bool,
     class_for: ClassFor,
 ) -> tuple[ResourceClaim | None, tuple[RequestMapping, ...]] | fwk.Status:
-    """The claim with its requests on a node, or the node's rejection. No claim: there is nothing to allocate there.
+    """Return the claim with its requests on a node, or the node's rejection; None if nothing is to be allocated there.
 
     Args:
         requests: the extended resources that the pod requests.

@@ -37,7 +37,7 @@ class Namespaces(Protocol):
     """Looks up namespaces by their labels."""
 
     def selected_by(self, selector: Selector) -> frozenset[str]:
-        """The names of the namespaces whose labels match."""
+        """Return the names of the namespaces whose labels match."""
 
 
 # ---------------------------------------------------------------- terms of the incoming pod
@@ -51,7 +51,7 @@ class IncomingTerm:
     query: PodQuery
 
     def means(self, pod: Pod) -> bool:
-        """Whether the term selects the pod."""
+        """Return whether the term selects the pod."""
         return self.query.takes(pod.metadata.namespace, pod.metadata.labels, pod.is_terminating)
 
 
@@ -68,7 +68,7 @@ def incoming_term(term: AffinityTerm, namespaces: Namespaces) -> IncomingTerm:
 
 
 def _joint_query(terms: tuple[IncomingTerm, ...]) -> PodQuery:
-    """The query for the pods that all the terms select."""
+    """Return the query for the pods that all the terms select."""
     if len(terms) == 1:
         return terms[0].query
     namespaces: frozenset[str] | None = None
@@ -115,11 +115,11 @@ class RequiredAffinity:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there are no required terms on either side."""
+        """Return whether there are no required terms on either side."""
         return not self._near_terms and not self._far_terms and self._unwelcome.is_empty
 
     def clone(self) -> RequiredAffinity:
-        """An independent copy."""
+        """Return an independent copy."""
         twin = RequiredAffinity.__new__(RequiredAffinity)
         twin._incoming_pod, twin._suits_itself = self._incoming_pod, self._suits_itself
         twin._near_terms, twin._far_terms = self._near_terms, self._far_terms
@@ -139,7 +139,7 @@ class RequiredAffinity:
                 self._far.add_node(incoming.topology_key, row, number)
 
     def verdicts(self, rows: Rows) -> IntArray | None:
-        """The first verdict on each row, 0 if all terms are met; None if every row passes.
+        """Return the first verdict on each row, 0 if all terms are met; None if every row passes.
 
         Shape: one entry per row of `rows`.
         """
@@ -155,7 +155,7 @@ class RequiredAffinity:
         return verdicts if verdicts.any() else None
 
     def verdict(self, node: NodeInfo) -> int:
-        """As `verdicts`, for one node."""
+        """Return the entry of `verdicts` for one node."""
         row = node.row
         is_first = self._is_first_of_its_kind()
         for term in self._near_terms:
@@ -167,7 +167,7 @@ class RequiredAffinity:
         return UNWELCOME if any(self._unwelcome.at_node(key, row) > 0 for key in self._unwelcome.keys) else 0
 
     def _is_first_of_its_kind(self) -> bool:
-        """Whether affinity selects the pod itself and no existing pod: then any node with the labels will do."""
+        """Return whether affinity selects the pod itself and no existing pod: then any node with the labels will do."""
         return bool(self._near_terms) and self._suits_itself and self._near.is_empty
 
 
@@ -201,12 +201,12 @@ class PreferredAffinity:
         self.counts_anything = any(by_value[ABSENT + 1 :].any() for _, by_value, _ in weighted_counts)
 
     def score(self, rows: Rows) -> IntArray:
-        """The summed weights of each row. Shape: one entry per row of `rows`."""
+        """Return the summed weights of each row. Shape: one entry per row of `rows`."""
         scores = np.zeros(len(rows), np.int64)
         for key in self._weights.keys:
             scores += self._weights.at(key, rows)
         return scores
 
     def score_node(self, row: int) -> int:
-        """The summed weights of one row."""
+        """Return the summed weights of one row."""
         return sum(self._weights.at_node(key, row) for key in self._weights.keys)

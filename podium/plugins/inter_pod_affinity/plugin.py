@@ -60,7 +60,7 @@ class _ListedNamespaces:
         )
 
     def incoming_pod(self, pod: Pod) -> IncomingPod:
-        """The incoming pod as existing pods' terms see it. An unknown namespace has no labels."""
+        """Return the incoming pod as existing pods' terms see it. An unknown namespace has no labels."""
         meta = pod.metadata
         namespace = self.lister.get(meta.namespace)
         return IncomingPod(meta.namespace, meta.labels, {} if namespace is None else namespace.metadata.labels)
@@ -123,15 +123,15 @@ class InterPodAffinity(
         return None, None
 
     def pre_filter_extensions(self) -> fwk.PreFilterExtensions:
-        """The extensions that update the counts."""
+        """Return the extensions that update the counts."""
         return self._tried_out
 
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """Verdict 1: affinity not met; 2: anti-affinity rejects it; 3: an existing pod's anti-affinity rejects it."""
+        """Return 1: affinity not met; 2: anti-affinity violated; 3: an existing pod's anti-affinity rejects the pod."""
         return state.read(RequiredAffinity).verdicts(rows)
 
     def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
-        """The status for the kind of term that is not met."""
+        """Return the status for the kind of term that is not met."""
         return _REJECTED[verdict]
 
     def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
@@ -158,11 +158,11 @@ class InterPodAffinity(
         return None
 
     def score_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
-        """The sum of the weights. It is negative if anti-affinity prevails."""
+        """Return the sum of the weights. It is negative if anti-affinity prevails."""
         return state.read(PreferredAffinity).score(rows)
 
     def score(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> int:
-        """The sum of the weights. It is negative if anti-affinity prevails."""
+        """Return the sum of the weights. It is negative if anti-affinity prevails."""
         return state.read(PreferredAffinity).score_node(node.row)
 
     def normalize_scores(self, state: fwk.CycleState, pod: Pod, scores: IntArray) -> IntArray:
@@ -184,7 +184,7 @@ class InterPodAffinity(
     # ------------------------------------------------------------ requeueing
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
-        """Pods that are added, deleted or change labels; nodes that are added or change labels."""
+        """Register pods that are added, deleted or change labels; nodes that are added or change labels."""
         of_pods = (fwk.ActionType.ADD, fwk.ActionType.DELETE, fwk.ActionType.UPDATE_POD_LABEL)
         return (
             fwk.on(fwk.EventResource.POD, *of_pods, hint=self.after_pod_change, scope=fwk.HintScope.LABELS),
@@ -237,7 +237,7 @@ def _error_text(errors: tuple[str, ...]) -> str:
 
 
 def _valid_terms(pod: Pod) -> PodTerms:
-    """The terms of the pod.
+    """Return the terms of the pod.
 
     Raises:
         ValueError: a term is invalid.
@@ -249,6 +249,6 @@ def _valid_terms(pod: Pod) -> PodTerms:
 
 
 def _all_mean(terms: tuple[AffinityTerm, ...], pod: Pod) -> bool:
-    """Whether there are terms and each selects the pod. Namespace selectors are not resolved here, as upstream."""
+    """Return whether there are terms and each selects the pod. As upstream, namespace selectors are not resolved."""
     meta = pod.metadata
     return bool(terms) and all(term.matches(meta.namespace, meta.labels, {}) for term in terms)

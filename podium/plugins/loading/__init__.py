@@ -1,1 +1,1 @@
-"""Plugins of users: finding them by name, and importing only files that nobody else can change."""
+"""Plugins of users: finding them by name, and importing only files that no other user can change."""

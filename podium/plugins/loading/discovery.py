@@ -25,7 +25,7 @@ from podium.plugins.loading.file_trust import distrust_reason
 ENTRY_POINT_GROUP = "podium.plugins"
 SAY_AFTER_S: Final = 2.0
 LOAD_S_MAX: Final = 20.0
-"""How long the imports of plugins may take, and after how long, again and again, it is said that they do."""
+"""The time limit for imports of plugins, and the interval of warnings that they take long."""
 
 
 class DiscoveryError(UserFacingError):
@@ -35,7 +35,7 @@ class DiscoveryError(UserFacingError):
 def discover(
     references: Iterable[str], installed: Iterable[EntryPoint] | None = None
 ) -> Mapping[str, type[fwk.Plugin]]:
-    """All available plugins by name: in-tree, contributed, installed, and those of the references.
+    """Return all available plugins by name: in-tree, contributed, installed, and those of the references.
 
     Args:
         references: `package.module:Class` or `path/file.py:Class`, as given to `--plugin`.
@@ -57,7 +57,7 @@ def discover(
 
 
 def load(reference: str) -> type[fwk.Plugin]:
-    """The plugin class that a reference names.
+    """Return the plugin class that a reference names.
 
     Raises:
         DiscoveryError: the file, module or class does not exist, fails to import, or is not a plugin.
@@ -75,7 +75,7 @@ def load(reference: str) -> type[fwk.Plugin]:
 
 
 def reference_being_loaded(frame: FrameType) -> str:
-    """The plugin that is loaded in that frame or in a caller of it; empty if there is none."""
+    """Return the plugin that is loaded in that frame or in a caller of it; empty if there is none."""
     outer: FrameType | None = frame
     while outer is not None:
         if outer.f_code is load.__code__:

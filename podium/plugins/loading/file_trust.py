@@ -17,7 +17,7 @@ import podium
 
 
 def distrust_reason(path: Path) -> str | None:
-    """Why code in that file must not be run; None if it may. The file must exist."""
+    """Return why code in that file must not be run; None if it may. The file must exist."""
     for place in _places(path):
         try:
             file_status = place.lstat()
@@ -43,7 +43,7 @@ def distrust_reason(path: Path) -> str | None:
 
 
 def _places(path: Path) -> Iterator[Path]:
-    """The file and every directory on the path to it, both as named and with links resolved."""
+    """Yield the file and every directory on the path to it, both as named and with links resolved."""
     named_path, real = Path(os.path.abspath(path)), path.resolve()
     yield from dict.fromkeys((named_path, *named_path.parents, real, *real.parents))
 
@@ -57,7 +57,7 @@ def _is_read_only(place: Path) -> bool:
 
 
 def _is_private_group(gid: int) -> bool:
-    """Whether the group is the user's own and has no other members, as is usual with a umask of 002."""
+    """Return whether the group is the user's own and has no other members, as is usual with a umask of 002."""
     if gid != os.getegid():
         return False
     try:

@@ -33,7 +33,7 @@ class SourceLoader(SourceFileLoader):
     """Compiles the source on each import and ignores bytecode caches."""
 
     def get_code(self, fullname: str) -> CodeType:
-        """The code compiled from the current source."""
+        """Return the code compiled from the current source."""
         path = self.get_filename(fullname)
         return self.source_to_code(self.get_data(path), path)
 
@@ -61,7 +61,7 @@ class _Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The other finders' result, if it may run. Raises: UntrustedError."""
+        """Return the other finders' result, if it may run. Raises: UntrustedError."""
         is_plugins = fullname.partition(".")[0] in self._packages
         if not is_plugins and not self._loads:
             return None
@@ -106,7 +106,7 @@ def module_of_file(name: str, path: Path) -> ModuleType:
 
 
 def _is_installed(name: str, path: Path) -> bool:
-    """Whether the module is part of Python, of podium, or installed next to them: the user already trusts these."""
+    """Return whether the module belongs to Python or podium or is installed beside them: the user trusts these."""
     if name.partition(".")[0] == _OWN_PACKAGE:
         return True
     prefixes = {sys.prefix, sys.base_prefix, *sysconfig.get_paths().values()}

@@ -53,13 +53,13 @@ class SpreadConstraint:
     honors_taints: bool = False
 
     def includes(self, spec: PodSpec, node: Node) -> bool:
-        """Whether the policies include the node."""
+        """Return whether the policies include the node."""
         if self.honors_affinity and not _demanded(spec).matches(node.metadata.labels, node.name):
             return False
         return not (self.honors_taints and is_repelled(spec.tolerations, node.spec.taints))
 
     def inclusion(self, spec: PodSpec, snapshot: Snapshot) -> BoolArray | None:
-        """By row, whether the policies include the node; None if they include all.
+        """Return by row whether the policies include the node; None if they include all.
 
         Shape: one entry per row of the snapshot.
         """
@@ -81,7 +81,7 @@ def _repulsion(spec: PodSpec) -> Lookup[tuple[Taint, ...], np.bool_]:
 
 
 def has_all_keys(labels: Mapping[str, str], constraints: tuple[SpreadConstraint, ...]) -> bool:
-    """Whether a node with these labels is in some domain of each constraint."""
+    """Return whether a node with these labels is in some domain of each constraint."""
     return all(constraint.topology_key in labels for constraint in constraints)
 
 
@@ -89,7 +89,7 @@ def has_all_keys(labels: Mapping[str, str], constraints: tuple[SpreadConstraint,
 
 
 def own_constraints(pod: Pod, action: str) -> tuple[SpreadConstraint, ...]:
-    """The pod's constraints of that `whenUnsatisfiable`, in order.
+    """Return the pod's constraints of that `whenUnsatisfiable`, in order.
 
     Raises:
         FieldError: one of their selectors is invalid.
@@ -115,7 +115,7 @@ def _soft(spec: PodSpec) -> tuple[tuple[SpreadConstraint, tuple[str, ...]], ...]
 
 
 def _compile(spec: PodSpec, action: str) -> tuple[tuple[SpreadConstraint, tuple[str, ...]], ...]:
-    """The constraints, each with its `matchLabelKeys`, which require the pod's own label values."""
+    """Return the constraints, each with its `matchLabelKeys`, which require the pod's own label values."""
     return tuple(
         (_constraint(rule, compile_selector(rule.label_selector)), rule.match_label_keys)
         for rule in spec.topology_spread_constraints
@@ -156,11 +156,11 @@ class DefaultConstraints:
             }
 
     def has_any(self, action: str) -> bool:
-        """Whether any pod gets constraints of that `whenUnsatisfiable`."""
+        """Return whether any pod gets constraints of that `whenUnsatisfiable`."""
         return bool(self._by_action[action])
 
     def constraints(self, pod: Pod, action: str) -> tuple[SpreadConstraint, ...]:
-        """The constraints of that `whenUnsatisfiable`; none if no service or workload selects the pod."""
+        """Return the constraints of that `whenUnsatisfiable`; none if no service or workload selects the pod."""
         constraints = self._by_action[action]
         if not constraints:
             return ()
@@ -170,7 +170,7 @@ class DefaultConstraints:
         )
 
     def _selector(self, pod: Pod) -> Selector:
-        """The joint selector of the pod's services and of the workload that owns it."""
+        """Return the joint selector of the pod's services and of the workload that owns it."""
         meta = pod.metadata
         required_labels: dict[str, str] = {}
         for service in self._services.in_namespace(meta.namespace):
@@ -188,7 +188,7 @@ class DefaultConstraints:
         return self._of_workload(owner, key).narrowed(required_labels)
 
     def _of_workload(self, owner: OwnerReference, key: str) -> Selector:
-        """The owning workload's selector; one that selects everything if there is none, or it is absent or invalid."""
+        """Return the owning workload's selector; one for all pods if it is absent or invalid, or there is no owner."""
         workloads = self._workloads.get(owner.kind) if owner.api_version == "apps/v1" else None
         workload = workloads.get(key) if workloads is not None else None
         if workload is None or workload.spec.selector is None:

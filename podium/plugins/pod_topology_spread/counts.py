@@ -3,6 +3,33 @@
 Owns the state of PodTopologySpread within one attempt. Never looks at pods one by one: counts by row come from the
 snapshot and are summed by the ids of a label column.
 
+A domain is a value of the topology label, such as a zone (KEP-895). For each constraint the path is: the snapshot's
+count of selected pods by node, a mask of the nodes that take part, the sum by value id, and from the sums one verdict
+or score by value id, which nodes look up by their own id. So the cost depends on nodes and domains, never on pods.
+
+Hard constraints compare each domain with the smallest one. The pod may go where
+
+    pods in the domain + 1 if the pod selects itself - pods in the smallest domain <= maxSkew
+
+Example: zones a, b and c have 3, 1 and 0 selected pods, maxSkew is 1, and the pod selects itself. The smallest domain
+has 0 pods, so only domains with at most 1 + 0 - 1 = 0 pods fit: zone c. If all nodes of c have a taint that the pod
+does not tolerate, the pod fits nowhere, because taints are ignored by default: c still counts as a domain that could
+take it. `nodeTaintsPolicy: Honor` (KEP-3094) leaves c out. The minimum is then 1, and b fits with at most 1 + 1 - 1 = 1
+pods. With `minDomains: 3` (KEP-3022), a and b are too few domains and the minimum counts as 0: the pod waits, so that a
+cluster autoscaler adds a node in a third zone.
+
+Soft constraints only score. Each adds its domain's count times log(domains + 2), plus maxSkew - 1, and fewer is better.
+Without the logarithm a constraint on hosts, of which each has few pods, would not count beside one on zones, of which
+each has many; maxSkew makes a difference between domains weigh less when it is large.
+
+What may surprise:
+
+- A node without the label is UnschedulableAndUnresolvable: no eviction adds a label.
+- With several constraints, a node takes part only if it has the labels of all of them. Only soft system defaults (hosts
+  and zones) do without: a cluster without zones is still spread over its hosts.
+- Terminating pods do not count, since they leave room soon; those that a dry run adds or removes do, as upstream.
+- Soft constraints on hosts count by node and apply no policy, since every node is a domain of its own.
+
 Source: kubernetes pkg/scheduler/framework/plugins/podtopologyspread/filtering.go and scoring.go, v1.36.2.
 """
 
@@ -35,7 +62,7 @@ def _query(pod: Pod, constraint: SpreadConstraint) -> PodQuery:
 
 
 def _matching(pod: Pod, constraint: SpreadConstraint, snapshot: Snapshot) -> IntArray:
-    """By row, how many pods the constraint counts. A selector that matches everything counts no pod, as upstream."""
+    """Count pods by row. A selector that matches everything counts no pod, as upstream."""
     if constraint.selector.everything:
         return np.zeros(len(snapshot.nodes), np.int64)
     return snapshot.pod_counts.matching(_query(pod, constraint))
@@ -44,7 +71,7 @@ def _matching(pod: Pod, constraint: SpreadConstraint, snapshot: Snapshot) -> Int
 def _matching_by_value(
     pod: Pod, constraint: SpreadConstraint, column: LabelColumn, snapshot: Snapshot, is_counted: BoolArray | None
 ) -> IntArray:
-    """By value id, how many pods the constraint counts on the nodes that are counted; a new array."""
+    """Count pods by value id on the nodes that are counted; return a new array."""
     if is_counted is not None:
         return summed(column, _matching(pod, constraint, snapshot) * is_counted)
     if constraint.selector.everything:
@@ -53,7 +80,7 @@ def _matching_by_value(
 
 
 def _in_all_topologies(columns: Sequence[LabelColumn], snapshot: Snapshot) -> BoolArray | None:
-    """By row, whether the node has all of the labels; None if every node has them."""
+    """Return by row whether the node has all of the labels; None if every node has them."""
     if all(column.labelled() == len(snapshot) for column in columns):
         return None
     present: BoolArray = columns[0].ids != ABSENT
@@ -93,7 +120,7 @@ class Domains:
         self._verdicts: IntArray | None = None
 
     def verdicts(self) -> IntArray:
-        """The constraint's verdict for nodes of each domain; under id 0 for nodes without the label.
+        """Return the constraint's verdict for nodes of each domain; under id 0 for nodes without the label.
 
         Shape: one entry per value id of the topology label.
         """
@@ -109,7 +136,7 @@ class Domains:
         self._verdicts = None
 
     def clone(self) -> Domains:
-        """An independent copy."""
+        """Return an independent copy."""
         twin = Domains.__new__(Domains)
         for name in Domains.__slots__:
             setattr(twin, name, getattr(self, name))
@@ -145,7 +172,7 @@ class HardSpread:
         )
 
     def clone(self) -> HardSpread:
-        """An independent copy."""
+        """Return an independent copy."""
         return HardSpread(tuple(domains.clone() for domains in self.domains))
 
     def add(self, pod: Pod, other_pod: Pod, node: NodeInfo, number: int) -> None:
@@ -161,7 +188,7 @@ class HardSpread:
                 domains.add(node.row, number)
 
     def verdicts(self, rows: Rows) -> IntArray | None:
-        """The verdict of the first constraint that each row violates, 0 if there is none; None if every row passes.
+        """Return the verdict of the first constraint that each row violates, or 0; None if every row passes.
 
         Shape: one entry per row of `rows`.
         """
@@ -175,7 +202,7 @@ class HardSpread:
         return verdicts
 
     def verdict(self, row: int) -> int:
-        """The verdict on one row."""
+        """Return the verdict on one row."""
         return next((code for domains in self.domains if (code := int(domains.verdicts()[domains.column.ids[row]]))), 0)
 
 
@@ -205,7 +232,7 @@ class _SoftCounts:
     allowance: int
 
     def score(self, rows: Rows) -> NDArray[np.floating[Any]]:
-        """What the constraint adds to the score of each row; 0 for nodes without the label."""
+        """Return what the constraint adds to the score of each row; 0 for nodes without the label."""
         ids = self.column.ids.take(rows)
         scores = (self.counts.take(rows) if self.by_row else self.counts) * self.weight
         scores += self.allowance
@@ -215,7 +242,7 @@ class _SoftCounts:
         return scores.take(ids)
 
     def score_node(self, row: int) -> float:
-        """As `score`, for one row."""
+        """Score as `score`, for one row."""
         value_id = int(self.column.ids[row])
         if value_id == ABSENT:
             return 0.0
@@ -265,7 +292,7 @@ class SoftSpread:
         return cls(tuple(parts), rows, is_ignored)
 
     def score(self, rows: Rows) -> IntArray:
-        """The weighted number of pods in the domains of each row. More is worse. Shape: one entry per row of `rows`."""
+        """Return the weighted pod count of each row's domains; more is worse. Shape: one entry per row of `rows`."""
         first, *other_parts = self.parts
         total = first.score(rows)
         for part in other_parts:
@@ -277,14 +304,14 @@ class SoftSpread:
         return scores
 
     def score_node(self, node: NodeInfo) -> int:
-        """As `score`, for one node."""
+        """Score as `score`, for one node."""
         if self.is_ignored is not None and self.is_ignored[node.row]:
             return 0
         total = sum(part.score_node(node.row) for part in self.parts)
         return math.floor(total + 0.5)
 
     def normalize(self, scores: IntArray) -> IntArray:
-        """The scores of the feasible nodes, inverted and scaled to 0..100; ignored nodes get 0.
+        """Return the scores of the feasible nodes, inverted and scaled to 0..100; ignored nodes get 0.
 
         Shape: as `scores`, one entry per feasible node.
         """
@@ -300,7 +327,7 @@ class SoftSpread:
 
 
 def _weight(domain_count: int) -> float:
-    """The weight that compensates for having fewer pods in each domain if there are more domains."""
+    """Return the weight that compensates for having fewer pods in each domain if there are more domains."""
     return math.log(domain_count + 2)
 
 

@@ -70,7 +70,7 @@ class PodTopologySpread(
 
     @property
     def may_reject_by_default(self) -> bool:
-        """Whether the configuration adds hard constraints to pods that define none."""
+        """Return whether the configuration adds hard constraints to pods that define none."""
         return self._defaults.has_any(HARD)
 
     def _constraints(self, pod: Pod, action: str) -> tuple[SpreadConstraint, ...]:
@@ -95,15 +95,15 @@ class PodTopologySpread(
         return None, None
 
     def pre_filter_extensions(self) -> fwk.PreFilterExtensions:
-        """The extensions that update the counts."""
+        """Return the extensions that update the counts."""
         return self._tried_out
 
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """Verdict 1 for nodes without a label, 2 for nodes where the skew would be too large."""
+        """Return verdict 1 for nodes without a label, 2 for nodes where the skew would be too large."""
         return state.read(HardSpread).verdicts(rows)
 
     def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
-        """The status for a missing label or for too much skew."""
+        """Return the status for a missing label or for too much skew."""
         return _REJECTED[verdict]
 
     def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
@@ -126,11 +126,11 @@ class PodTopologySpread(
         return None
 
     def score_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
-        """The weighted number of matching pods in the node's domains."""
+        """Return the weighted number of matching pods in the node's domains."""
         return state.read(SoftSpread).score(rows)
 
     def score(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> int:
-        """The weighted number of matching pods in the node's domains."""
+        """Return the weighted number of matching pods in the node's domains."""
         return state.read(SoftSpread).score_node(node)
 
     def normalize_scores(self, state: fwk.CycleState, pod: Pod, scores: IntArray) -> IntArray:
@@ -138,11 +138,11 @@ class PodTopologySpread(
         return state.read(SoftSpread).normalize(scores)
 
     def filter_scope(self, spec: PodSpec) -> fwk.Scope:
-        """CLUSTER with hard constraints, because pods on other nodes count; NODE without."""
+        """Return CLUSTER with hard constraints, because pods on other nodes count; NODE without."""
         return fwk.Scope.CLUSTER if self._may_have(spec, HARD) else fwk.Scope.NODE
 
     def score_scope(self, spec: PodSpec) -> fwk.Scope:
-        """CLUSTER with soft constraints, because pods on other nodes count; NODE without."""
+        """Return CLUSTER with soft constraints, because pods on other nodes count; NODE without."""
         return fwk.Scope.CLUSTER if self._may_have(spec, SOFT) else fwk.Scope.NODE
 
     def _may_have(self, spec: PodSpec, action: str) -> bool:
@@ -156,7 +156,7 @@ class PodTopologySpread(
     # ------------------------------------------------------------ requeueing
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
-        """Pods that are added, deleted or change labels; nodes that are added, deleted or changed; new tolerations."""
+        """Register pods added, deleted or with changed labels; nodes added, deleted or changed; and new tolerations."""
         of_pods = (
             fwk.ActionType.ADD,
             fwk.ActionType.DELETE,
@@ -212,7 +212,7 @@ def _is_counted(other_pod: Pod, constraints: tuple[SpreadConstraint, ...]) -> bo
 
 
 def _may_help(pod: Pod, old: Pod, new: Pod, constraints: tuple[SpreadConstraint, ...]) -> bool:
-    """Whether the update may let the pod fit."""
+    """Return whether the update may let the pod fit."""
     tolerates_others = new.uid == pod.uid and new.spec.tolerations != old.spec.tolerations
     if tolerates_others and any(constraint.honors_taints for constraint in constraints):
         return True

@@ -1,1 +1,1 @@
-"""What several in-tree plugins use. No plugin knows another one."""
+"""Shared code of several in-tree plugins. No plugin imports another one."""

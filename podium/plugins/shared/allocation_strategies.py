@@ -46,7 +46,7 @@ class CountedResources:
         self._counted = self._count(self._requests)
 
     def of(self, requests: Requests) -> Sequence[tuple[ResourceSpec, int]]:
-        """The resources and the requests; scalar resources count only if they are requested.
+        """Return the resources and the requests; scalar resources count only if they are requested.
 
         Args: `requests` must not change afterwards.
         """
@@ -63,26 +63,26 @@ class Strategy(ABC):
     """The weighted mean of a score per resource. A resource that a node does not offer does not count there."""
 
     only_positive: ClassVar[bool] = False
-    """Whether resources with a score of 0 are left out, and the mean is rounded instead of truncated."""
+    """If true, resources with a score of 0 are left out, and the mean is rounded instead of truncated."""
 
     def __init__(self, strategy: ScoringStrategy) -> None:
         self._counted = CountedResources(strategy.resources)
 
     @abstractmethod
     def resource_scores(self, in_use: IntArray, allocatable: IntArray) -> IntArray:
-        """One resource's scores by row; no row of `allocatable` is 0.
+        """Return one resource's scores by row; no row of `allocatable` is 0.
 
         Shape: as `in_use` and `allocatable`, one entry per row. Units: the resource's own; scores are percentages.
         """
 
     @abstractmethod
     def resource_score(self, in_use: int, allocatable: int) -> int:
-        """One resource's score on one node; allocatable is not 0."""
+        """Return one resource's score on one node; allocatable is not 0."""
 
     def score_rows(
         self, requests: Requests, snapshot: Snapshot, rows: Rows, totals: DeviceTotals | None = None
     ) -> IntArray:
-        """The score by row; 0 if no resource counts. Shape: one entry per row of `rows`."""
+        """Return the score by row; 0 if no resource counts. Shape: one entry per row of `rows`."""
         total = np.zeros(len(rows), np.int64)
         weight: IntArray | int = 0
         classes = {} if totals is None else totals.classes(requests)
@@ -108,7 +108,7 @@ class Strategy(ABC):
         return (2 * total + weight) // (2 * weight) if self.only_positive else total // weight
 
     def score(self, requests: Requests, node: NodeInfo, totals: DeviceTotals | None = None) -> int:
-        """The score of one node; 0 if no resource counts."""
+        """Return the score of one node; 0 if no resource counts."""
         total = weight = 0
         snapshot, row = node.snapshot, node.row
         classes = {} if totals is None else totals.classes(requests)
@@ -132,12 +132,12 @@ class LeastAllocated(Strategy):
     """The share that stays free: spreads pods out."""
 
     def resource_scores(self, in_use: IntArray, allocatable: IntArray) -> IntArray:
-        """The percentage left free; 0 if the pod does not fit."""
+        """Return the percentage left free; 0 if the pod does not fit."""
         scores: IntArray = np.maximum(allocatable - in_use, 0) * fwk.MAX_NODE_SCORE // allocatable
         return scores
 
     def resource_score(self, in_use: int, allocatable: int) -> int:
-        """The percentage left free; 0 if the pod does not fit."""
+        """Return the percentage left free; 0 if the pod does not fit."""
         return 0 if in_use > allocatable else (allocatable - in_use) * fwk.MAX_NODE_SCORE // allocatable
 
 
@@ -145,16 +145,16 @@ class MostAllocated(Strategy):
     """The share that is in use: packs pods together."""
 
     def resource_scores(self, in_use: IntArray, allocatable: IntArray) -> IntArray:
-        """The percentage in use, at most 100."""
+        """Return the percentage in use, at most 100."""
         scores: IntArray = np.minimum(in_use, allocatable) * fwk.MAX_NODE_SCORE // allocatable
         return scores
 
     def resource_score(self, in_use: int, allocatable: int) -> int:
-        """The percentage in use, at most 100."""
+        """Return the percentage in use, at most 100."""
         return min(in_use, allocatable) * fwk.MAX_NODE_SCORE // allocatable
 
     def score_together(self, requests: Requests, snapshot: Snapshot, rows: Rows) -> int:
-        """The score of these rows as if they were one node; 0 if no resource counts."""
+        """Return the score of these rows as if they were one node; 0 if no resource counts."""
         total = weight = 0
         for resource, amount in self._counted.of(requests):
             allocatable = snapshot.allocatable(resource.name).take(rows)
@@ -179,17 +179,17 @@ class RequestedToCapacityRatio(Strategy):
         self._column = np.array(self._by_utilization, np.int64)
 
     def resource_scores(self, in_use: IntArray, allocatable: IntArray) -> IntArray:
-        """The function's value at the percentage in use; at 100 if the pod does not fit."""
+        """Return the function's value at the percentage in use; at 100 if the pod does not fit."""
         return self._column.take(np.minimum(in_use, allocatable) * MAX_UTILIZATION // allocatable)
 
     def resource_score(self, in_use: int, allocatable: int) -> int:
-        """The function's value at the percentage in use; at 100 if the pod does not fit."""
+        """Return the function's value at the percentage in use; at 100 if the pod does not fit."""
         percent = MAX_UTILIZATION if in_use > allocatable else in_use * MAX_UTILIZATION // allocatable
         return self._by_utilization[percent]
 
 
 def _on_graph(points: Sequence[UtilizationShapePoint], percent: int) -> int:
-    """The score at a utilization: level before the first and after the last point, straight lines in between."""
+    """Return the score at a utilization: level before the first and after the last point, straight lines in between."""
     right_index = next((index for index, point in enumerate(points) if percent <= point.utilization), None)
     if right_index is None:
         return points[-1].score * _SHAPE_SCALE
@@ -211,5 +211,5 @@ _STRATEGIES: Final[Mapping[str, type[Strategy]]] = {
 
 
 def strategy_of(strategy: ScoringStrategy) -> Strategy:
-    """The strategy that the configuration asks for."""
+    """Return the strategy that the configuration asks for."""
     return _STRATEGIES[strategy.type](strategy)

@@ -40,26 +40,26 @@ class ClaimCache:
         self._handlers.append(handler)
 
     def read(self) -> None:
-        """Report the claims that exist, unless that has happened. Otherwise the first look at a claim does it."""
+        """Report the existing claims to the handlers, once. Otherwise the first access to a claim does it."""
         self._followed.read()
 
     def get(self, key: str) -> ResourceClaim | None:
-        """The claim as assumed; None if there is none."""
+        """Return the claim as assumed; None if there is none."""
         self._followed.read()
         return self._claims.get(key)
 
     def list(self) -> Iterable[ResourceClaim]:
-        """All claims as assumed, a live view: not to be held across an await."""
+        """Return all claims as assumed, a live view: not to be held across an await."""
         self._followed.read()
         return self._claims.values()
 
     def of_extended_resources(self, pod: Pod) -> ResourceClaim | None:
-        """The claim that was made for the pod's extended resources; None if there is none."""
+        """Return the claim that was made for the pod's extended resources; None if there is none."""
         self._followed.read()
         return self._claims.get(self._special.get(pod.uid, ""))
 
     def assume(self, claim: ResourceClaim) -> bool:
-        """Assume this state, which an API server has returned. False if the claim is unknown, or known to be newer."""
+        """Assume this state, which an API server has returned. Return False if the claim is unknown or newer."""
         current = self.get(claim.key)
         if current is None or current.metadata.uid != claim.metadata.uid:
             return False
@@ -78,7 +78,7 @@ class ClaimCache:
     # ------------------------------------------------------------ changes
 
     def _on_change(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
-        """The watch has shown a new state."""
+        """Take a new state from the watch."""
         if new is None:
             assert old is not None
             self._before.pop(old.key, None)

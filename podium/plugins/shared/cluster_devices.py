@@ -1,4 +1,4 @@
-"""What the cluster's claims, classes and slices say about its devices; all profiles share it (`Handle.shared`).
+"""The cluster's devices according to its claims, classes and slices; all profiles share them (`Handle.shared`).
 
 Owns the claims as assumed, the allocations that are decided and not yet written, the devices in use, the inventory of
 devices, and the classes that provide extended resources. Each is kept up to date change by change. Never writes.
@@ -32,7 +32,7 @@ from podium.plugins.shared.device_observer import DeviceObserver
 from podium.plugins.shared.followed import Followed
 
 _DOUBT_S: Final = 60.0
-"""How long an API server may work on a request (kube-apiserver's `--request-timeout`)."""
+"""The time that an API server may work on a request (kube-apiserver's `--request-timeout`)."""
 
 _AGAIN_S: Final = 5.0
 _CLAIMS_PER_TURN: Final = 1000
@@ -68,8 +68,8 @@ class ClusterDevices:
     """The devices of the cluster, who has them, and who is about to get them.
 
     Attributes:
-        observer: hears what plugins report of devices.
-        questions: what pods have asked for.
+        observer: receives the reports of plugins about devices.
+        questions: the recent searches for devices; equal claims share their answers.
         lost: called with a claim's states before and after an allocation in flight was given up. No watch shows that.
     """
 
@@ -96,29 +96,29 @@ class ClusterDevices:
         self._doubts_of_taking_back: dict[str, str] = {}
         """The version of the claim, by its uid."""
         self._doubts_of_binding: dict[str, float] = {}
-        """Until when a pod may be bound, by its uid."""
+        """By uid of a pod, the time until which the API server may still bind it."""
         self._began_s: float | None = None
 
     # ------------------------------------------------------------ classes and slices
 
     def class_named(self, name: str) -> DeviceClass | None:
-        """The device class of that name; None if there is none."""
+        """Return the device class of that name; None if there is none."""
         return self._classes.get(name)
 
     def class_for(self, resource: str) -> DeviceClass | None:
-        """The device class that provides an extended resource; None if there is none."""
+        """Return the device class that provides an extended resource; None if there is none."""
         self._followed_classes.read()
         return self._class_table.get(resource)
 
     def inventory(self) -> Inventory:
-        """All slices, with the taints that rules add."""
+        """Return all slices, with the taints that rules add."""
         self._followed_slices.read()
         if self._followed_taint_rules is not None:
             self._followed_taint_rules.read()
         return self._inventory
 
     def follow_taint_rules(self, rules: fwk.Lister[DeviceTaintRule]) -> None:
-        """From now on rules taint devices, too."""
+        """Apply taint rules to devices from now on."""
         if self._followed_taint_rules is None:
             self._followed_taint_rules = Followed(rules, self._inventory.change_taint_rule)
 
@@ -138,12 +138,12 @@ class ClusterDevices:
     # ------------------------------------------------------------ allocations
 
     def allocated_devices(self) -> AllocatedDevices:
-        """The devices that claims hold, and those that they are about to get."""
+        """Return the devices that claims hold, and those that they are about to get."""
         self.claims.read()
         return self._with_in_flight
 
     def holders(self) -> Interruptible[Holders]:
-        """By device: the claims that have it, each with the pods that use it. Cost: one pass over all claims.
+        """Return by device the claims that have it, each with the pods that use it. Cost: one pass over all claims.
 
         Yields where it can be interrupted.
         """
@@ -173,12 +173,12 @@ class ClusterDevices:
         self._doubted.add(allocation)
 
     def doubt_left_s(self) -> float | None:
-        """Seconds until the next of these claims is to be read; None if there is none, or it is to be read now."""
+        """Return the seconds until the next of these claims is to be read; None if there is none or one is overdue."""
         now_s = self._clock.monotonic() if self._doubts else 0.0
         return min((doubt.until_s - now_s for doubt in self._doubts.values() if doubt.until_s > now_s), default=None)
 
     def overdue_doubts(self) -> list[DoubtedAllocation]:
-        """Those whose claims are to be read now; if `settle` does not follow, they are returned again after 5 s."""
+        """Return those whose claims are to be read now; if `settle` does not follow, they are due again after 5 s."""
         now_s = self._clock.monotonic() if self._doubts else 0.0
         overdue = [doubt for doubt in self._doubts.values() if doubt.until_s <= now_s]
         for doubt in overdue:
@@ -186,7 +186,7 @@ class ClusterDevices:
         return overdue
 
     def settle(self, doubt: DoubtedAllocation, claim: ResourceClaim | None) -> None:
-        """The API server shows the claim like this; None if it is gone. Frees the devices if it does not have them."""
+        """Take the API server's state of the claim, None if it is gone, and free the devices that it does not have."""
         if claim is not None:
             self.claims.assume(claim)
         if self._doubts.get(doubt.claim.metadata.uid) is doubt:
@@ -199,20 +199,20 @@ class ClusterDevices:
             self._doubted.remove(doubt.allocation)
 
     def doubt_taking_back(self, claim: ResourceClaim) -> None:
-        """The API server may still take the allocation or a reservation out of the claim, if it does not change."""
+        """Note that the API server may still clear the allocation or a reservation, until the claim changes."""
         self._doubts_of_taking_back[claim.metadata.uid] = claim.metadata.resource_version
 
     def may_be_taken_back_yet(self, claim: ResourceClaim) -> bool:
-        """Whether that has been told of this version of the claim."""
+        """Return whether this version of the claim may still lose its allocation or a reservation."""
         return self._doubts_of_taking_back.get(claim.metadata.uid) == claim.metadata.resource_version
 
     def begin(self) -> None:
-        """Attempts are made from now on, if not before: no other process sends bindings any more."""
+        """Note, once, that attempts begin: no other process sends bindings any more."""
         if self._began_s is None:
             self._began_s = self._clock.monotonic()
 
     def doubt_binding(self, pod: Pod, *, is_inherited: bool = False) -> None:
-        """The API server may still bind the pod: it must keep its claims for now.
+        """Note that the API server may still bind the pod, which must keep its claims for now.
 
         Args:
             is_inherited: an earlier process may have sent the binding, and this one has not.
@@ -223,20 +223,20 @@ class ClusterDevices:
         self._doubts_of_binding[pod.uid] = max(began_s + _DOUBT_S, self._doubts_of_binding.get(pod.uid, 0.0))
 
     def may_be_bound_for_s(self, pod: Pod) -> float:
-        """For how many seconds the API server may still bind the pod; 0 if it will not."""
+        """Return for how many seconds the API server may still bind the pod; 0 if it will not."""
         return max(0.0, self._doubts_of_binding.get(pod.uid, 0.0) - self._clock.monotonic())
 
     def is_in_flight(self, uid: str) -> bool:
-        """Whether the claim with that uid is about to be allocated."""
+        """Return whether the claim with that uid is about to be allocated."""
         return uid in self._in_flight
 
     def simulated_allocation(self, uid: str) -> AllocationResult | None:
-        """The allocation of the claim with that uid that the running simulation of a pod group has made."""
+        """Return the allocation of the claim with that uid that the running simulation of a pod group has made."""
         in_flight = self._in_flight.get(uid)
         return in_flight.allocation if in_flight is not None and in_flight.is_simulated else None
 
     def start_allocation(self, uid: str, allocation: AllocationResult, *, is_simulated: bool = False) -> None:
-        """A claim is about to be allocated for a pod, or for one more pod."""
+        """Note that a claim is about to be allocated for a pod, or for one more pod."""
         in_flight = self._in_flight.get(uid)
         if in_flight is None:
             self._in_flight[uid] = _InFlight(allocation, is_simulated)
@@ -245,7 +245,7 @@ class ClusterDevices:
             in_flight.sharers += 1
 
     def end_allocation(self, uid: str) -> bool:
-        """A pod no longer needs the allocation in flight. Returns whether it was the last one, and nobody has it."""
+        """End a pod's use of the allocation in flight. Return whether it was the last and no claim has the devices."""
         in_flight = self._in_flight.get(uid)
         if in_flight is None:
             return False
@@ -258,7 +258,7 @@ class ClusterDevices:
         return in_flight.is_counted
 
     def give_up_allocation(self, uid: str, claim: ResourceClaim) -> bool:
-        """As `end_allocation`, for an allocation that was not written: pods that want the devices hear of it."""
+        """Do as `end_allocation` for an allocation that was not written, and wake pods that need the devices."""
         in_flight = self._in_flight.get(uid)
         is_free = self.end_allocation(uid)
         if in_flight is not None and is_free and not in_flight.is_simulated:
@@ -275,7 +275,7 @@ class ClusterDevices:
             (self._with_in_flight.add if is_counted else self._with_in_flight.remove)(in_flight.allocation)
 
     def on_add(self, new: ResourceClaim) -> None:
-        """A claim was added."""
+        """Count the devices of an added claim."""
         if new.status.allocation is not None:
             metadata = new.metadata
             self._count_in_flight(metadata.uid, is_counted=False)
@@ -285,7 +285,7 @@ class ClusterDevices:
             self._allocated.add(new.status.allocation)
 
     def on_update(self, old: ResourceClaim, new: ResourceClaim) -> None:
-        """A claim has changed, perhaps as assumed. The API server never changes an allocation, only sets or clears.
+        """Take a changed claim, perhaps as assumed. The API server sets or clears allocations and never changes one.
 
         But more or less of it may be readable than before.
         """
@@ -301,16 +301,16 @@ class ClusterDevices:
             self._count_in_flight(new.metadata.uid, is_counted=True)
 
     def on_delete(self, old: ResourceClaim) -> None:
-        """A claim was deleted."""
+        """Free the devices of a deleted claim."""
         self._end_doubt(old.metadata.uid)
         self._doubts_of_taking_back.pop(old.metadata.uid, None)
         if old.status.allocation is not None:
             self._allocated.remove(old.status.allocation)
 
     def on_broken(self, unreadable: Any) -> None:
-        """A claim cannot be decoded: its earlier state, if there is one, stays in use."""
+        """Keep the earlier state, if there is one, of a claim that cannot be decoded."""
 
 
 def users_of(claim: ResourceClaim) -> tuple[str, tuple[str, ...]]:
-    """The key of a claim, and the names of the pods that use it."""
+    """Return the key of a claim, and the names of the pods that use it."""
     return claim.key, tuple(reference.name for reference in claim.status.reserved_for)

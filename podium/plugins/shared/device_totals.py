@@ -1,4 +1,4 @@
-"""How many devices of a node provide an extended resource, and how many of them are allocated: for scores.
+"""Counts the devices of a node that provide an extended resource, and those of them that are allocated, for scores.
 
 Source: kubernetes pkg/scheduler/framework/plugins/noderesources/resource_allocation.go, v1.36.2. As upstream, slices
 count whatever their generation, and taints, counters and incomplete pools do not matter.
@@ -35,12 +35,12 @@ class DeviceTotals:
 
     @classmethod
     def of_resources(cls, devices: ClusterDevices, resources: Iterable[ResourceSpec]) -> DeviceTotals | None:
-        """The devices behind the resources that a strategy counts; None if it counts none that may be devices."""
+        """Return the devices behind the resources that a strategy counts; None if none of them may be devices."""
         names = [resource.name for resource in resources if may_be_devices(resource.name)]
         return cls(devices, names) if names else None
 
     def classes(self, requests: Requests) -> Mapping[str, DeviceClass]:
-        """The classes of the requested resources that devices provide."""
+        """Return the classes of the requested resources that devices provide."""
         classes = {name: self._devices.class_for(name) for name in self._resources if requests.get(name, 0)}
         return {name: device_class for name, device_class in classes.items() if device_class is not None}
 
@@ -55,7 +55,7 @@ class DeviceTotals:
                 allocatable[position], in_use[position] = total, in_use_count
 
     def of(self, node: NodeInfo, device_class: DeviceClass) -> tuple[int, int]:
-        """How many devices of the node the class selects, and how many of them are allocated."""
+        """Return how many devices of the node the class selects, and how many of them are allocated."""
         return self._count(node, device_class, self._devices.allocated_devices())
 
     def _count(self, node: NodeInfo, device_class: DeviceClass, devices_in_use: AllocatedDevices) -> tuple[int, int]:
@@ -77,7 +77,7 @@ class DeviceTotals:
 
 
 def _is_selected(device: SliceDevice, device_class: DeviceClass) -> bool:
-    """Whether the class selects the device. As upstream, selectors see every device as one that is not shared."""
+    """Return whether the class selects the device. As upstream, selectors see every device as not shared."""
     selectors = device_class.spec.selectors
     return all(
         selector.cel is None or device.dedicated_device.matches(selector.cel.expression) for selector in selectors

@@ -1,7 +1,7 @@
-"""Following the objects of a lister: whatever is derived from them is kept up to date change by change.
+"""Follows the objects of a lister, so that derived state is kept up to date change by change.
 
-Never derives anything itself. Nothing is read before it is needed, unless asked for, so that nobody pays for objects
-that no pod needs.
+Never derives anything itself. Nothing is read before it is needed, unless asked for: objects that no pod needs cost
+nothing.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ class Followed(Generic[ObjectT]):
     """The objects of a lister, reported once, and all their later changes.
 
     Args:
-        changed: called with the old and the new state; one of them is None for objects that come or go.
-        broken: called with each object that cannot be decoded.
-        at_once: report objects as they come, even if nobody has asked: for what takes long if all are read together.
+        on_change: called with the old and the new state; one of them is None for objects that come or go.
+        on_unreadable: called with each object that cannot be decoded.
+        at_once: report objects as they come, before the first read: for state that takes long to derive from all of
+            them together.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class Followed(Generic[ObjectT]):
             self._reports_changes = at_once and isinstance(lister, Sized) and len(lister) == 0
 
     def read(self) -> None:
-        """Report the objects that exist, unless that has happened. From now on changes are reported as they happen."""
+        """Report the existing objects, once, and from then on changes as they happen."""
         if not self._is_read:
             self._is_read = True
             items = self._lister.list()
@@ -57,20 +58,20 @@ class Followed(Generic[ObjectT]):
                     self._on_change(None, item)
 
     def on_add(self, new: ObjectT) -> None:
-        """An object was added."""
+        """Report an added object."""
         if self._reports_changes:
             self._on_change(None, new)
 
     def on_update(self, old: ObjectT, new: ObjectT) -> None:
-        """An object has changed."""
+        """Report a changed object."""
         if self._reports_changes:
             self._on_change(old, new)
 
     def on_delete(self, old: ObjectT) -> None:
-        """An object was deleted."""
+        """Report a deleted object."""
         if self._reports_changes:
             self._on_change(old, None)
 
     def on_broken(self, unreadable: Any) -> None:
-        """An object cannot be decoded: its earlier state, if there is one, stays in use."""
+        """Report an object that cannot be decoded: its earlier state, if there is one, stays in use."""
         self._on_unreadable(unreadable)

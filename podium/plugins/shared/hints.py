@@ -15,19 +15,19 @@ def queue_if(helps: bool) -> fwk.QueueingHint:
 
 
 def is_about(pod: Pod, other_pod: Pod | None) -> bool:
-    """Whether the changed pod is this one."""
+    """Return whether the changed pod is this one."""
     return other_pod is not None and other_pod.uid == pod.uid
 
 
 def occupies_node(pod: Pod) -> bool:
-    """Whether the pod is on a node, or nominated to one."""
+    """Return whether the pod is on a node, or nominated to one."""
     return bool(pod.node_name or pod.status.nominated_node_name)
 
 
 def taint_events(
     after_node_change: fwk.HintFunction, after_toleration_change: fwk.HintFunction
 ) -> tuple[fwk.EventRegistration, fwk.EventRegistration]:
-    """The events that may help a pod rejected for taints, a cordon's included: a change of nodes or of tolerations."""
+    """Return the events that may help a pod rejected for taints or a cordon: changes of nodes or of tolerations."""
     return (
         fwk.on(
             fwk.EventResource.NODE,

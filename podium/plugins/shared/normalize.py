@@ -26,7 +26,7 @@ def default_normalize(scores: IntArray, *, reverse: bool = False) -> IntArray:
 
 
 def truncated_quotient(dividend: IntArray, divisor: int) -> IntArray:
-    """The quotient rounded towards zero, as Go divides; NumPy rounds down. The divisor is above 0.
+    """Return the quotient rounded towards zero, as Go divides; NumPy rounds down. The divisor is above 0.
 
     Shape: as `dividend`.
     """

@@ -44,32 +44,32 @@ class TopologyCounts:
 
     @property
     def keys(self) -> Collection[str]:
-        """The keys to which anything was added."""
+        """Return the keys to which anything was added."""
         return self._by_key.keys()
 
     @property
     def is_empty(self) -> bool:
-        """Whether all numbers are 0."""
+        """Return whether all numbers are 0."""
         return not any(counts.any() for counts in self._by_key.values())
 
     def at(self, key: str, rows: Rows) -> IntArray:
-        """The number of each row's node, 0 without the label. The key must be one of `keys`.
+        """Return the number of each row's node, 0 without the label. The key must be one of `keys`.
 
         Shape: one entry per row of `rows`.
         """
         return self._by_key[key].take(self._column(key).ids.take(rows))
 
     def at_node(self, key: str, row: int) -> int:
-        """The number of one row's node, 0 without the label. The key must be one of `keys`."""
+        """Return the number of one row's node, 0 without the label. The key must be one of `keys`."""
         return int(self._by_key[key][self._column(key).ids[row]])
 
     def has_label(self, key: str, rows: Rows) -> BoolArray:
-        """Which of the rows' nodes have the label at all. Shape: one entry per row of `rows`."""
+        """Return which of the rows' nodes have the label at all. Shape: one entry per row of `rows`."""
         has: BoolArray = self._column(key).ids.take(rows) != ABSENT
         return has
 
     def clone(self) -> TopologyCounts:
-        """An independent copy."""
+        """Return an independent copy."""
         twin = TopologyCounts.__new__(TopologyCounts)
         twin._column = self._column
         twin._by_key = {key: counts.copy() for key, counts in self._by_key.items()}

@@ -21,16 +21,16 @@ class Assumed(Generic[ObjectT]):
         self._assumed: dict[str, ObjectT] = {}
 
     def get(self, key: str) -> ObjectT | None:
-        """The object as assumed; None if it does not exist."""
+        """Return the object as assumed; None if it does not exist."""
         item = self._lister.get(key)
         return self.state_of(item) if item is not None else None
 
     def heard(self, key: str) -> ObjectT | None:
-        """The object as the watch last delivered it."""
+        """Return the object as the watch last delivered it."""
         return self._lister.get(key)
 
     def state_of(self, item: ObjectT) -> ObjectT:
-        """The assumed state of an object that the lister has in this state."""
+        """Return the assumed state of an object that the lister has in this state."""
         if not self._assumed:
             return item
         assumption = self._assumed.get(item.key)
@@ -42,7 +42,7 @@ class Assumed(Generic[ObjectT]):
         return assumption
 
     def all(self) -> list[ObjectT]:
-        """The assumed states."""
+        """Return the assumed states."""
         return [assumption for assumption in self._assumed.values() if self._holds(assumption)]
 
     def assume(self, item: ObjectT) -> None:
@@ -59,7 +59,7 @@ class Assumed(Generic[ObjectT]):
         return current is not None and current.metadata.resource_version == assumption.metadata.resource_version
 
     def restore(self, item: ObjectT) -> None:
-        """Drop the assumption. Harmless if it has been dropped already or has been written."""
+        """Drop the assumption. It does no harm if that has happened or the state was written."""
         assumption = self._assumed.get(item.key)
         if assumption is not None and assumption.metadata.resource_version == item.metadata.resource_version:
             del self._assumed[item.key]

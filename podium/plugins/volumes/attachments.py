@@ -32,11 +32,11 @@ from podium.plugins.volumes.csi_translation import (
 from podium.plugins.volumes.grouped import group_by
 
 UNKNOWN: Final = ""
-"""The driver of a volume that counts for each driver, because it cannot be read which one it is of."""
+"""The driver of a volume that counts for every driver, because its own cannot be read."""
 
 
 class AttachedVolume(NamedTuple):
-    """A volume that counts. `is_made` tells a driver's handle from the key of a claim or attachment."""
+    """A volume that counts. `is_made` distinguishes a driver's handle from the key of a claim or attachment."""
 
     driver: str
     handle: str
@@ -49,7 +49,7 @@ class MissingClaimError(fwk.PluginError):
 
 @once_per_spec
 def attaches_volumes(spec: PodSpec) -> bool:
-    """Whether any of the pod's volumes may have to be attached to its node."""
+    """Return whether any of the pod's volumes may have to be attached to its node."""
     return any(
         volume.persistent_volume_claim is not None or volume.ephemeral is not None or is_migratable_inline(volume)
         for volume in spec.volumes
@@ -68,7 +68,7 @@ class VolumeFinder:
         )
 
     def of_new_pod(self, pod: Pod, csi_node: CSINode | None) -> set[AttachedVolume]:
-        """The volumes of an incoming pod.
+        """Return the volumes of an incoming pod.
 
         Raises:
             MissingClaimError: a claim does not exist.
@@ -77,7 +77,7 @@ class VolumeFinder:
         return self._of_pod(pod, csi_node, is_new=True)
 
     def of_pods(self, pods: Iterable[Pod], csi_node: CSINode | None) -> set[AttachedVolume]:
-        """The volumes of pods that are on a node. Missing claims do not count.
+        """Return the volumes of pods that are on a node. Missing claims do not count.
 
         Raises:
             PluginError: a volume is invalid.
@@ -89,11 +89,11 @@ class VolumeFinder:
         return attached_volumes
 
     def attachments_max(self, node_name: str) -> int:
-        """The number of VolumeAttachments of the node: an upper limit of `attached_to`."""
+        """Return the number of VolumeAttachments of the node: an upper limit of `attached_to`."""
         return sum(1 for _ in self._attachments(node_name))
 
     def attached_to(self, node_name: str) -> set[AttachedVolume]:
-        """The volumes that are attached to the node."""
+        """Return the volumes that are attached to the node."""
         attached_volumes: set[AttachedVolume] = set()
         for attachment in self._attachments(node_name):
             if isinstance(attachment, UnreadableAttachment):
@@ -150,7 +150,7 @@ class VolumeFinder:
         return AttachedVolume(plugin.driver, handle) if handle else None
 
     def _of_class(self, claim: PersistentVolumeClaim, csi_node: CSINode | None) -> AttachedVolume | None:
-        """The volume that will be provisioned for the claim."""
+        """Return the volume that will be provisioned for the claim."""
         name = class_of_claim(claim)
         storage_class = self._classes.get(name) if name else None
         if storage_class is None or (is_in_tree(storage_class.provisioner) and csi_node is None):

@@ -51,13 +51,13 @@ class Provision:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """What was assumed for a pod."""
+    """The assumed writes for the claims of one pod."""
 
     bindings: tuple[Binding, ...]
     provisions: tuple[Provision, ...]
 
     def clone(self) -> Reservation:
-        """The same object: there are no dry runs after a node is chosen."""
+        """Return the same object: there are no dry runs after a node is chosen."""
         return self
 
 
@@ -154,7 +154,7 @@ class VolumeBinder:
             raise
 
     def _are_bound(self, reservation: Reservation, pod: Pod, node_name: str) -> bool:
-        """Whether every claim has its volume.
+        """Return whether every claim has its volume.
 
         Raises:
             PluginError: the claims can no longer be bound as decided.
@@ -213,7 +213,7 @@ class VolumeBinder:
 
 
 def _reservation_of(volume: PersistentVolume, claim: PersistentVolumeClaim) -> Binding:
-    """The volume pre-bound to the claim. `is_written` is set if it is so already and no write is needed."""
+    """Return the volume pre-bound to the claim. `is_written` is set if it is so already and no write is needed."""
     spec, metadata = volume.spec, volume.metadata
     reference = spec.claim_ref
     if not is_kept_for(volume, claim):
@@ -233,7 +233,7 @@ def _reservation_of(volume: PersistentVolume, claim: PersistentVolumeClaim) -> B
 
 
 def _change_of_volume(volume: PersistentVolume) -> dict[str, Any]:
-    """The patch that pre-binds a volume to a claim."""
+    """Return the patch that pre-binds a volume to a claim."""
     reference = volume.spec.claim_ref
     assert reference is not None
     annotations = volume.metadata.annotations

@@ -41,17 +41,17 @@ def _named_claims(spec: PodSpec) -> tuple[str, ...]:
 
 @once_per_spec
 def uses_claims(spec: PodSpec) -> bool:
-    """Whether any volume is a claim, named or made for the pod."""
+    """Return whether any volume is a claim, named or made for the pod."""
     return any(volume.persistent_volume_claim is not None or volume.ephemeral is not None for volume in spec.volumes)
 
 
 def named_claims(pod: Pod) -> tuple[str, ...]:
-    """The claims that the pod names, in volume order."""
+    """Return the claims that the pod names, in volume order."""
     return _named_claims(pod.spec)
 
 
 def claims_used(pod: Pod) -> Iterator[ClaimUse]:
-    """The claims that the pod names and those made for it, in volume order."""
+    """Yield the claims that the pod names and those made for it, in volume order."""
     for volume in pod.spec.volumes:
         if volume.persistent_volume_claim is not None:
             yield ClaimUse(volume.persistent_volume_claim.claim_name, is_ephemeral=False)
@@ -60,12 +60,12 @@ def claims_used(pod: Pod) -> Iterator[ClaimUse]:
 
 
 def ephemeral_claim_name(pod: Pod, volume_name: str) -> str:
-    """The name of the claim that is made for an ephemeral volume of the pod."""
+    """Return the name of the claim that is made for an ephemeral volume of the pod."""
     return f"{pod.metadata.name}-{volume_name}"
 
 
 def ownership_problem(pod: Pod, claim: PersistentVolumeClaim) -> str | None:
-    """The problem if the claim of an ephemeral volume was not made for this pod; None if it was."""
+    """Return the problem if the claim of an ephemeral volume was not made for this pod; None if it was."""
     controller = claim.metadata.controller
     if claim.metadata.namespace == pod.metadata.namespace and controller is not None and controller.uid == pod.uid:
         return None
@@ -73,7 +73,7 @@ def ownership_problem(pod: Pod, claim: PersistentVolumeClaim) -> str | None:
 
 
 def uses_claim(pod: Pod, claim: PersistentVolumeClaim) -> bool:
-    """Whether one of the pod's volumes is the claim, named or, by its name, made for the pod."""
+    """Return whether one of the pod's volumes is the claim, named or, by its name, made for the pod."""
     metadata = claim.metadata
     if pod.metadata.namespace != metadata.namespace:
         return False
@@ -81,34 +81,34 @@ def uses_claim(pod: Pod, claim: PersistentVolumeClaim) -> bool:
 
 
 def names_claim(pod: Pod, claim: PersistentVolumeClaim) -> bool:
-    """Whether the pod names the claim."""
+    """Return whether the pod names the claim."""
     return pod.metadata.namespace == claim.metadata.namespace and claim.metadata.name in named_claims(pod)
 
 
 def class_of_claim(claim: PersistentVolumeClaim) -> str:
-    """The storage class that the claim asks for; the legacy annotation has precedence."""
+    """Return the storage class that the claim asks for; the legacy annotation has precedence."""
     annotated = claim.metadata.annotations.get(_BETA_STORAGE_CLASS)
     return annotated if annotated is not None else claim.spec.storage_class_name or ""
 
 
 def class_of_volume(volume: PersistentVolume) -> str:
-    """The storage class of the volume; the legacy annotation has precedence."""
+    """Return the storage class of the volume; the legacy annotation has precedence."""
     annotated = volume.metadata.annotations.get(_BETA_STORAGE_CLASS)
     return annotated if annotated is not None else volume.spec.storage_class_name
 
 
 def kept_for(claim_key: str) -> str:
-    """Where `place_of_volume` has the volumes that are bound or pre-bound to a claim."""
+    """Return the `place_of_volume` of volumes that are bound or pre-bound to a claim."""
     return f"claim {claim_key}"
 
 
 def free_of(storage_class: str) -> str:
-    """Where `place_of_volume` has the volumes of a class that are kept for no claim."""
+    """Return the `place_of_volume` of the free volumes of a class."""
     return f"class {storage_class}"
 
 
 def place_of_volume(volume: PersistentVolume) -> str:
-    """What volumes are indexed by, so that no claim looks at those that others have taken."""
+    """Return the index key of a volume. With it a claim does not search the volumes of other claims."""
     reference = volume.spec.claim_ref
     if reference is None:
         return free_of(class_of_volume(volume))
@@ -116,10 +116,10 @@ def place_of_volume(volume: PersistentVolume) -> str:
 
 
 def is_fully_bound(claim: PersistentVolumeClaim) -> bool:
-    """Whether the claim has its volume, and binding has been completed."""
+    """Return whether the claim has its volume, and binding has been completed."""
     return bool(claim.spec.volume_name) and BIND_COMPLETED in claim.metadata.annotations
 
 
 def claim_not_found(name: str) -> str:
-    """Upstream's message for a missing claim."""
+    """Return upstream's message for a missing claim."""
     return f'persistentvolumeclaim "{name}" not found'

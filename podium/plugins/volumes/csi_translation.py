@@ -136,7 +136,7 @@ _NOT_COUNTED: Final = frozenset({"kubernetes.io/azure-file", "kubernetes.io/vsph
 
 
 def plugin_of(volume: Volume | PersistentVolume) -> InTreePlugin | None:
-    """The in-tree plugin of the volume's source, if a CSI driver replaces it; otherwise None."""
+    """Return the in-tree plugin of the volume's source, if a CSI driver replaces it; otherwise None."""
     sources = volume.spec if isinstance(volume, PersistentVolume) else volume
     for plugin in _MIGRATED:
         if getattr(sources, plugin.source) is not None:
@@ -145,7 +145,7 @@ def plugin_of(volume: Volume | PersistentVolume) -> InTreePlugin | None:
 
 
 def handle_of(plugin: InTreePlugin, volume: Volume | PersistentVolume) -> str:
-    """The driver's handle of a volume that has the plugin's source.
+    """Return the driver's handle of a volume that has the plugin's source.
 
     Raises:
         TranslationError: the volume has no handle.
@@ -156,12 +156,12 @@ def handle_of(plugin: InTreePlugin, volume: Volume | PersistentVolume) -> str:
 
 
 def is_migratable_inline(volume: Volume) -> bool:
-    """Whether the volume of a pod has an in-tree source that can be migrated to a CSI driver."""
+    """Return whether the volume of a pod has an in-tree source that can be migrated to a CSI driver."""
     return inline_driver(volume) is not None
 
 
 def inline_driver(volume: Volume) -> str | None:
-    """The CSI driver of a pod's volume with an in-tree source; None if there is none."""
+    """Return the CSI driver of a pod's volume with an in-tree source; None if there is none."""
     plugin = plugin_of(volume)
     if plugin is not None:
         return plugin.driver
@@ -171,7 +171,7 @@ def inline_driver(volume: Volume) -> str | None:
 
 
 def driver_of_provisioner(provisioner: str) -> str:
-    """The CSI driver that provisions for the provisioner; "" if its volumes do not count as CSI volumes."""
+    """Return the CSI driver that provisions for the provisioner; "" if its volumes do not count as CSI volumes."""
     plugin = _BY_NAME.get(provisioner)
     if plugin is not None:
         return plugin.driver
@@ -179,12 +179,12 @@ def driver_of_provisioner(provisioner: str) -> str:
 
 
 def is_in_tree(provisioner: str) -> bool:
-    """Whether the provisioner is an in-tree plugin for which there is a driver."""
+    """Return whether the provisioner is an in-tree plugin for which there is a driver."""
     return provisioner in _BY_NAME or provisioner in _NOT_COUNTED
 
 
 def is_migrated_on(plugin: InTreePlugin, csi_node: CSINode | None) -> bool:
-    """Whether the plugin is migrated to its CSI driver on the node, according to the CSINode."""
+    """Return whether the plugin is migrated to its CSI driver on the node, according to the CSINode."""
     if csi_node is None:
         return False
     return plugin.name in csi_node.metadata.annotations.get(MIGRATED_PLUGINS, "").split(",")
@@ -194,7 +194,7 @@ def is_migrated_on(plugin: InTreePlugin, csi_node: CSINode | None) -> bool:
 
 
 def translated_affinity(plugin: InTreePlugin, volume: PersistentVolume) -> NodeSelector | None:
-    """The volume's node affinity, with the driver's topology labels; None for all nodes.
+    """Return the volume's node affinity, with the driver's topology labels; None for all nodes.
 
     Raises:
         TranslationError: the volume cannot be translated.
@@ -215,7 +215,7 @@ def translated_affinity(plugin: InTreePlugin, volume: PersistentVolume) -> NodeS
 
 
 def _topology_labels(selector: NodeSelector | None, labels: dict[str, str]) -> tuple[str, str]:
-    """The label keys for zone and region: the current ones, unless only the deprecated ones are used."""
+    """Return the label keys for zone and region: the current ones, unless only the deprecated ones are used."""
     keys = {requirement.key for term in _terms(selector) for requirement in term.match_expressions}
     for names in (keys, labels):
         if ZONE in names:
@@ -230,7 +230,7 @@ def _terms(selector: NodeSelector | None) -> tuple[NodeSelectorTerm, ...]:
 
 
 def _values_of(selector: NodeSelector | None, key: str) -> bool:
-    """Whether any requirement on the key names values."""
+    """Return whether any requirement on the key names values."""
     return any(
         requirement.key == key and requirement.values
         for term in _terms(selector)
@@ -254,7 +254,7 @@ def _with_renamed_key(selector: NodeSelector | None, old_key: str, new_key: str)
 
 
 def _with_zones(selector: NodeSelector | None, key: str, zones: str) -> NodeSelector | None:
-    """The selector with the zones required in every term; unchanged if no zone is named."""
+    """Return the selector with the zones required in every term; unchanged if no zone is named."""
     zone_names = sorted({zone.strip() for zone in zones.split(MULTI_ZONE_DELIMITER)} - {""})
     if not zone_names:
         return selector

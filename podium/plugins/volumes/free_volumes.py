@@ -1,4 +1,4 @@
-"""The volumes that are kept for no claim, sorted out by what claims look at and by the nodes that can use them.
+"""The free volumes, which no claim has, grouped by the properties that claims compare and by their nodes.
 
 Owns the order in which they are offered: the smallest first, of equal ones the one that has been free for longest.
 Never decides what suits a claim; `matching` does, for one volume in place of all that are alike.
@@ -28,7 +28,7 @@ _AVAILABLE: Final = "Available"
 
 @functools.lru_cache(maxsize=4096)
 def nano(raw: RawQuantity) -> int:
-    """A quantity as an exact integer, in units of 10^-9.
+    """Return a quantity as an exact integer, in units of 10^-9.
 
     Raises:
         QuantityError: `raw` is not a quantity.
@@ -38,7 +38,7 @@ def nano(raw: RawQuantity) -> int:
 
 
 def capacity_nano(volume: PersistentVolume) -> int | None:
-    """The volume's capacity in the unit of `nano`; None if it cannot be parsed. Such a volume suits no claim."""
+    """Return the volume's capacity in the unit of `nano`; None if it cannot be parsed. Such a volume suits no claim."""
     try:
         return nano(volume.spec.capacity.get(STORAGE, 0))
     except QuantityError:
@@ -46,13 +46,13 @@ def capacity_nano(volume: PersistentVolume) -> int | None:
 
 
 def covers(volume: PersistentVolume, labels: Mapping[str, str]) -> bool:
-    """Whether a node with those labels can use the volume."""
+    """Return whether a node with those labels can use the volume."""
     affinity = node_affinity_of(volume)
     return affinity is None or affinity.matches(labels)
 
 
 def coverage(volume: PersistentVolume, snapshot: Snapshot, rows: Rows) -> BoolArray:
-    """Which of the rows can use the volume. Shape: one entry per row of `rows`."""
+    """Return which of the rows can use the volume. Shape: one entry per row of `rows`."""
     affinity = node_affinity_of(volume)
     return np.ones(len(rows), np.bool_) if affinity is None else affinity.matching(snapshot, rows)
 
@@ -83,7 +83,7 @@ class _Labelled:
         self._changed.add(value)
 
     def having(self, column: LabelColumn, hidden: Mapping[str, PersistentVolume]) -> BoolArray:
-        """By id of the label's value, whether there is a volume besides the hidden ones. Must not be written to."""
+        """Return by id of the label's value whether it has a volume besides the hidden ones. The array is read-only."""
         if column is not self._column or len(column.values) != len(self._has):
             self._column, self._has = column, np.zeros(len(column.values), np.bool_)
             self._changed.update(self.by_value)
@@ -131,7 +131,7 @@ class AlikeVolumes:
             self._by_label[label[0]].drop(label[1], number)
 
     def first(self, labels: Mapping[str, str], taken_names: Container[str]) -> tuple[int, PersistentVolume] | None:
-        """The first volume, with its number, that is not taken and that a node with those labels can use."""
+        """Return the first volume, with its number, that is not taken and that a node with those labels can use."""
         near = (
             volumes_by_value.by_value[labels[key]]
             for key, volumes_by_value in self._by_label.items()
@@ -143,7 +143,7 @@ class AlikeVolumes:
         return min(candidates, default=None)
 
     def coverage(self, snapshot: Snapshot, rows: Rows, hidden: Mapping[str, PersistentVolume]) -> BoolArray:
-        """Which of the rows can use a volume besides the hidden ones.
+        """Return which of the rows can use a volume besides the hidden ones.
 
         Shape: one entry per row of `rows`.
         Cost: one pass over the rows for each label, and for each volume that requires more than one value of a label.
@@ -159,7 +159,7 @@ class AlikeVolumes:
 
 
 class FreeVolumes:
-    """The volumes of one class that are kept for no claim."""
+    """The free volumes of one class."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -168,7 +168,7 @@ class FreeVolumes:
         self._alike: dict[_Kind, AlikeVolumes] = {}
 
     def __iter__(self) -> Iterator[AlikeVolumes]:
-        """Those that may suit a claim, alike ones together."""
+        """Yield the volumes that may suit a claim, alike ones together."""
         return iter(self._alike.values())
 
     def add(self, volume: PersistentVolume) -> None:
@@ -203,7 +203,7 @@ _Kind: TypeAlias = tuple[int, str | None, str | None, frozenset[str], frozenset[
 
 
 def _kind_of(volume: PersistentVolume) -> _Kind | None:
-    """All that a claim looks at in a free volume; None if the volume suits no claim now."""
+    """Return the properties of a free volume that claims compare; None if the volume suits no claim now."""
     size, spec, metadata = capacity_nano(volume), volume.spec, volume.metadata
     if size is None or volume.status.phase != _AVAILABLE or metadata.deletion_timestamp is not None:
         return None
@@ -212,24 +212,24 @@ def _kind_of(volume: PersistentVolume) -> _Kind | None:
 
 
 class VolumeIndex(Index[PersistentVolume]):
-    """Volumes by `place_of_volume`, of which those that are kept for no claim are sorted out further."""
+    """Volumes by `place_of_volume`; those that no claim has are grouped further."""
 
     def __init__(self) -> None:
         super().__init__(place_of_volume)
         self._free: dict[str, FreeVolumes] = {}
 
     def free(self, storage_class: str) -> Iterable[AlikeVolumes]:
-        """The volumes of the class that are kept for no claim, a live view."""
+        """Return the volumes of the class that are kept for no claim, a live view."""
         return self._free.get(storage_class, ())
 
     def put(self, item: PersistentVolume) -> None:
-        """As `Index.put`."""
+        """Add a volume; see `Index.put`."""
         super().put(item)
         if item.spec.claim_ref is None:
             self._free.setdefault(class_of_volume(item), FreeVolumes()).add(item)
 
     def drop(self, item: PersistentVolume) -> None:
-        """As `Index.drop`."""
+        """Remove a volume; see `Index.drop`."""
         super().drop(item)
         if item.spec.claim_ref is None:
             self._free[class_of_volume(item)].drop(item)

@@ -24,7 +24,7 @@ class Indexing(Protocol):
 
 
 def index_of(lister: fwk.Lister[ObjectT], make: Callable[[], IndexT]) -> Callable[[], IndexT]:
-    """What returns an index of the objects as they are: one that the lister keeps, or a new one after each change.
+    """Return a function that returns the index of the current objects: the lister's, or one rebuilt after changes.
 
     Args:
         make: an empty index.
@@ -49,7 +49,7 @@ def index_of(lister: fwk.Lister[ObjectT], make: Callable[[], IndexT]) -> Callabl
 
 
 def group_by(lister: fwk.Lister[ObjectT], text_of: Callable[[ObjectT], str]) -> Grouped[ObjectT]:
-    """The objects by a text made of each."""
+    """Return the objects by a text made of each."""
     if isinstance(lister, Indexing):
         return index_of(lister, lambda: Index(text_of))().of
     return lambda text: [item for item in lister.list() if text_of(item) == text]

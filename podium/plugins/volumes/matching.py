@@ -37,7 +37,7 @@ _FILESYSTEM: Final = "Filesystem"
 
 
 def requested_nano(claim: PersistentVolumeClaim) -> int:
-    """The storage request of the claim, in the unit of `nano`.
+    """Return the storage request of the claim, in the unit of `nano`.
 
     Raises:
         PluginError: the request cannot be parsed.
@@ -49,7 +49,7 @@ def requested_nano(claim: PersistentVolumeClaim) -> int:
 
 
 def is_kept_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether the volume is bound or pre-bound to the claim."""
+    """Return whether the volume is bound or pre-bound to the claim."""
     reference = volume.spec.claim_ref
     return (
         reference is not None
@@ -74,7 +74,7 @@ class Choice:
     hidden: Mapping[str, PersistentVolume]
 
     def all(self) -> list[PersistentVolume]:
-        """All of them, in the order in which a claim takes them."""
+        """Return all of them, in the order in which a claim takes them."""
         sized_volumes = sorted((group.size_nano, *item) for group in self.free for item in group.volumes.items())
         return [
             *self.reserved_volumes,
@@ -82,7 +82,7 @@ class Choice:
         ]
 
     def coverage(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
-        """Which of the rows have a volume for the claim. Shape: one entry per row of `rows`."""
+        """Return which of the rows have a volume for the claim. Shape: one entry per row of `rows`."""
         if self.reserved_volumes:
             return coverage(self.reserved_volumes[0], snapshot, rows)
         has_volume = np.zeros(len(rows), np.bool_)
@@ -96,7 +96,7 @@ def choice_for(
     index: VolumeIndex,
     assumed_volumes: Iterable[PersistentVolume] = (),
 ) -> Choice:
-    """Which volumes of its class the claim may take.
+    """Return which volumes of its class the claim may take.
 
     Args:
         assumed_volumes: volumes that are assumed to be in another state than in the index.
@@ -149,7 +149,7 @@ def _may_be_taken(volume: PersistentVolume, claim: PersistentVolumeClaim, select
 
 
 def choose(choice: Choice, labels: Mapping[str, str], taken_names: AbstractSet[str]) -> PersistentVolume | None:
-    """The volume that the claim takes on a node with those labels; `taken_names` are volumes of other claims."""
+    """Return the volume that the claim takes on a node with those labels; `taken_names` are volumes of other claims."""
     for volume in choice.reserved_volumes:
         if volume.metadata.name not in taken_names:
             return volume if covers(volume, labels) else None
@@ -164,7 +164,7 @@ def choose(choice: Choice, labels: Mapping[str, str], taken_names: AbstractSet[s
 
 
 def rows_with_volumes(choices: Sequence[Choice], snapshot: Snapshot, rows: Rows) -> Sequence[BoolArray]:
-    """Which of the rows have a volume for each claim, one claim after the other, as `choose` finds them.
+    """Return which of the rows have a volume for each claim, one claim after the other, as `choose` finds them.
 
     Shape: one entry per row of `rows`.
     Cost: as `Choice.coverage`, and for several claims a few look-ups for each row that more than one has a volume on.

@@ -22,11 +22,11 @@ class Logging(Protocol[ObjectT]):
     """A lister with a change log, as informers have."""
 
     def change_log(self) -> ChangeLog[ObjectT]:
-        """The log of every object state that was added or removed since the log was first requested."""
+        """Return the log of every object state that was added or removed since the log was first requested."""
 
 
 def change_log_of(lister: fwk.Lister[ObjectT]) -> ChangeLog[ObjectT] | None:
-    """The lister's change log; None if it has none, so that anything may have changed."""
+    """Return the lister's change log; None if it has none, so that anything may have changed."""
     return lister.change_log() if isinstance(lister, Logging) else None
 
 
@@ -52,7 +52,7 @@ class NodeColumn(Generic[ObjectT]):
         self._nodes_seen = self._objects_seen = 0
 
     def over(self, snapshot: Snapshot) -> IntArray:
-        """The numbers of all rows, 0 for rows without a node. Must not be written to; valid until the next change.
+        """Return the numbers of all rows, 0 for rows without a node. It is read-only, and valid until the next change.
 
         Shape: one entry per row of the snapshot.
         """
@@ -68,7 +68,7 @@ class NodeColumn(Generic[ObjectT]):
         return self._column
 
     def _rows_to_compute(self, snapshot: Snapshot) -> set[int] | None:
-        """The rows to compute again; None for all. Forks share the node log of the original."""
+        """Return the rows to compute again; None for all. Forks share the node log of the original."""
         log, previous_nodes = self._log, self._nodes
         if log is None:
             return None

@@ -26,7 +26,7 @@ from podium.plugins.volumes.volume_nodes import is_usable_on, usable_rows
 
 
 class Conflict(enum.IntFlag):
-    """Why a node does not fit; several conflicts may hold."""
+    """The reasons why a node does not fit; several may hold."""
 
     NODE_AFFINITY = 1
     NO_VOLUME = 2
@@ -53,13 +53,13 @@ class Waiting:
 
     @property
     def selected_node(self) -> str | None:
-        """The node for which the volume is being provisioned already."""
+        """Return the node for which the volume is being provisioned already."""
         return self.claim.metadata.annotations.get(SELECTED_NODE)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to do for the waiting claims on a node: volumes to bind, and claims to provision."""
+    """The actions for the waiting claims on a node: volumes to bind, and claims to provision."""
 
     bindings: tuple[tuple[PersistentVolume, PersistentVolumeClaim], ...] = ()
     provisions: tuple[PersistentVolumeClaim, ...] = ()
@@ -79,7 +79,7 @@ class PodClaims:
     # ------------------------------------------------------------ one node
 
     def plan(self, node: NodeInfo) -> tuple[Conflict, Plan]:
-        """The conflicts of the node, and what to do for the claims if there are none.
+        """Return the conflicts of the node, and what to do for the claims if there are none.
 
         Raises:
             PluginError: an in-tree volume cannot be translated.
@@ -122,7 +122,7 @@ class PodClaims:
     # ------------------------------------------------------------ many rows
 
     def conflicts(self, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """The conflicts of each row as the bits of `Conflict`; None if every row passes.
+        """Return the conflicts of each row as the bits of `Conflict`; None if every row passes.
 
         Raises:
             PluginError: an in-tree volume cannot be translated.
@@ -173,7 +173,7 @@ class PodClaims:
             is_open &= ~(lacking | full)
 
     def _rows_without_volume(self, snapshot: Snapshot, rows: Rows) -> Sequence[tuple[Waiting, BoolArray]]:
-        """Each waiting claim, with the rows on which there is no volume for it."""
+        """Return each waiting claim, with the rows on which there is no volume for it."""
         choices = [waiting_claim.choice for waiting_claim in self.waiting if waiting_claim.choice is not None]
         has_volume = iter(rows_with_volumes(choices, snapshot, rows))
         return [

@@ -1,4 +1,4 @@
-"""Whether a volume can be provisioned for a claim: by the class's provisioner, in its topology, with enough capacity.
+"""Decides if a volume can be provisioned for a claim: by the class's provisioner, in its topology, within its capacity.
 
 Source: kubernetes pkg/scheduler/framework/plugins/volumebinding/binder.go (checkVolumeProvisions, hasEnoughCapacity)
 and pkg/apis/core/v1/helper (MatchTopologySelectorTerms), v1.36.2.
@@ -38,12 +38,12 @@ _NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 
 
 def can_provision(storage_class: StorageClass) -> bool:
-    """Whether the class has a provisioner at all."""
+    """Return whether the class has a provisioner at all."""
     return storage_class.provisioner not in ("", _NO_PROVISIONER)
 
 
 def topology_allows(storage_class: StorageClass, labels: Mapping[str, str]) -> bool:
-    """Whether the class's allowed topologies include a node with those labels."""
+    """Return whether the class's allowed topologies include a node with those labels."""
     terms = storage_class.allowed_topologies
     return not terms or any(
         all(requirement.matches(labels) for requirement in requirements)
@@ -53,7 +53,7 @@ def topology_allows(storage_class: StorageClass, labels: Mapping[str, str]) -> b
 
 
 def topology_allowing(storage_class: StorageClass, snapshot: Snapshot, rows: Rows) -> BoolArray:
-    """Which of the rows the class's allowed topologies include. Shape: one entry per row of `rows`."""
+    """Return which of the rows the class's allowed topologies include. Shape: one entry per row of `rows`."""
     terms = storage_class.allowed_topologies
     is_allowed = np.full(len(rows), not terms, np.bool_)
     for term in terms:
@@ -68,7 +68,7 @@ def topology_allowing(storage_class: StorageClass, snapshot: Snapshot, rows: Row
 
 
 def _requirements(term: TopologyTerm) -> tuple[Requirement, ...]:
-    """The term's requirements; empty for an empty or invalid term, which allows no node."""
+    """Return the term's requirements; empty for an empty or invalid term, which allows no node."""
     expressions = term.match_label_expressions
     if not all(is_qualified_name(expression.key) and expression.values for expression in expressions):
         return ()
@@ -78,7 +78,7 @@ def _requirements(term: TopologyTerm) -> tuple[Requirement, ...]:
 
 
 def volume_limit(capacity: CSIStorageCapacity) -> int | None:
-    """The size in bytes of the largest volume that can be provisioned there; None if it is not known."""
+    """Return the size in bytes of the largest volume that can be provisioned there; None if it is not known."""
     raw = capacity.maximum_volume_size if capacity.maximum_volume_size is not None else capacity.capacity
     try:
         return None if raw is None else value(raw)
@@ -87,7 +87,7 @@ def volume_limit(capacity: CSIStorageCapacity) -> int | None:
 
 
 class StorageCapacity:
-    """Which nodes have access to enough storage capacity for a claim's new volume.
+    """Finds the nodes with access to enough storage capacity for a claim's new volume.
 
     Args:
         capacities: the driver's CSIStorageCapacity objects; only read if the driver publishes its capacity.
@@ -115,11 +115,11 @@ class StorageCapacity:
         )
 
     def has_enough(self, labels: Mapping[str, str]) -> bool:
-        """Whether a node with those labels has access to enough capacity."""
+        """Return whether a node with those labels has access to enough capacity."""
         return self._selectors is None or any(selector.matches(labels) for selector in self._selectors)
 
     def having_enough(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
-        """Which of the rows have access to enough capacity. Shape: one entry per row of `rows`."""
+        """Return which of the rows have access to enough capacity. Shape: one entry per row of `rows`."""
         enough = np.full(len(rows), self._selectors is None, np.bool_)
         for selector in self._selectors or ():
             accessible = np.ones(len(rows), np.bool_)
@@ -130,7 +130,7 @@ class StorageCapacity:
 
 
 def _accessible_from(capacity: CSIStorageCapacity) -> Selector | None:
-    """The selector of the nodes with access; None if it selects no node, is absent or is invalid."""
+    """Return the selector of the nodes with access; None if it selects no node, is absent or is invalid."""
     if capacity.node_topology is None:
         return None
     try:

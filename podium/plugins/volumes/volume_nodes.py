@@ -36,7 +36,7 @@ class LabelTest:
         self._lookup = Lookup(requirement.matches_value, np.bool_)
 
     def matching(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
-        """Which of the rows satisfy it. Shape: one entry per row of `rows`."""
+        """Return which of the rows satisfy it. Shape: one entry per row of `rows`."""
         column = snapshot.label_column(self.requirement.key)
         if self.requirement.operator is not Operator.IN:
             return self._lookup.over(column.values).take(column.ids.take(rows))
@@ -54,7 +54,7 @@ class NodeLabelTerms:
 
     @functools.cached_property
     def only_label(self) -> tuple[str, str] | None:
-        """The label and its value that are all that is required, as for a volume on one node or in one zone."""
+        """Return the label and its value that are all that is required, as for a volume on one node or in one zone."""
         if len(self._tests) != 1 or len(self._tests[0]) != 1:
             return None
         requirement = self._tests[0][0].requirement
@@ -63,11 +63,11 @@ class NodeLabelTerms:
         return requirement.key, next(iter(requirement.values))
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether a node with those labels matches."""
+        """Return whether a node with those labels matches."""
         return any(term.matches(labels, "") for term in self._terms)
 
     def matching(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
-        """Which of the rows match. Shape: one entry per row of `rows`."""
+        """Return which of the rows match. Shape: one entry per row of `rows`."""
         within = np.zeros(len(rows), np.bool_)
         for tests in self._tests:
             in_term = np.ones(len(rows), np.bool_)
@@ -87,7 +87,7 @@ def _label_terms(selector: NodeSelector) -> NodeLabelTerms:
 
 
 def node_affinity_of(volume: PersistentVolume) -> NodeLabelTerms | None:
-    """The volume's own node affinity; None if it can be used on every node."""
+    """Return the volume's own node affinity; None if it can be used on every node."""
     affinity = volume.spec.node_affinity
     return _label_terms(affinity.required) if affinity is not None and affinity.required is not None else None
 
@@ -98,7 +98,7 @@ def _migrated_affinity(plugin: InTreePlugin, volume: PersistentVolume) -> NodeLa
 
 
 def is_usable_on(volume: PersistentVolume, labels: Mapping[str, str], csi_node: CSINode | None) -> bool:
-    """Whether a node can use the volume. An in-tree volume is translated to CSI if its plugin is migrated on the node.
+    """Return whether a node can use the volume; an in-tree one counts as CSI if its plugin is migrated on the node.
 
     Raises:
         TranslationError: the volume cannot be expressed as a CSI volume.
@@ -112,7 +112,7 @@ def is_usable_on(volume: PersistentVolume, labels: Mapping[str, str], csi_node: 
 def usable_rows(
     volume: PersistentVolume, snapshot: Snapshot, rows: Rows, csi_nodes: fwk.Lister[CSINode]
 ) -> BoolArray | None:
-    """Which of the rows can use the volume, as `is_usable_on`; None for all of them.
+    """Return which of the rows can use the volume, as `is_usable_on`; None for all of them.
 
     Raises:
         TranslationError: the volume cannot be expressed as a CSI volume.

@@ -53,20 +53,20 @@ class Gang:
 
     @property
     def assigned_count(self) -> int:
-        """How many members have a node, bound or not."""
+        """Return how many members have a node, bound or not."""
         return len(self.bound_uids) + len(self.reserved)
 
     def without_node(self) -> Iterator[Pod]:
-        """The members that have no node yet."""
+        """Return the members that have no node yet."""
         return (pod for uid, pod in self.members.items() if uid not in self.bound_uids and uid not in self.reserved)
 
     def reserve(self, uid: str) -> None:
-        """The pod has a node."""
+        """Count the pod among the members with a node."""
         if uid not in self.bound_uids:
             self.reserved.add(uid)
 
     def set_member(self, pod: Pod) -> None:
-        """The pod is a member, or has changed."""
+        """Add the pod to the members, or replace its earlier state."""
         self.members[pod.uid] = pod
         (self.gated_uids.add if pod.spec.scheduling_gates else self.gated_uids.discard)(pod.uid)
         if pod.node_name:
@@ -74,7 +74,7 @@ class Gang:
             self.bound_uids.add(pod.uid)
 
     def drop(self, uid: str) -> None:
-        """The pod is gone."""
+        """Remove the pod."""
         self.members.pop(uid, None)
         self.unfit_s.pop(uid, None)
         for uids in (self.bound_uids, self.reserved, self.waiting, self.gated_uids):
@@ -91,7 +91,7 @@ class Gangs:
         self._followed = Followed(handle.lister(PODS), self._on_pod_change)
 
     def get(self, key: str) -> Gang:
-        """The group with that key; an empty one if no pod of it is known."""
+        """Return the group with that key; an empty one if no pod of it is known."""
         self._followed.read()
         return self._gangs.get(key) or Gang()
 
@@ -102,13 +102,13 @@ class Gangs:
         self._backing_off.append(gang)
 
     def take_backed_off(self, now_s: float) -> list[Gang]:
-        """The groups whose backoff has ended since the last call."""
+        """Return the groups whose backoff has ended since the last call."""
         ready_gangs = [gang for gang in self._backing_off if gang.backs_off_until_s <= now_s]
         self._backing_off = [gang for gang in self._backing_off if gang.backs_off_until_s > now_s]
         return ready_gangs
 
     def of_attempt(self, key: str, pod: Pod) -> Gang:
-        """The group of a pod that is being tried, with that pod among its members."""
+        """Return the group of a pod that is being tried, with that pod among its members."""
         self._followed.read()
         gang = self._gangs.setdefault(key, Gang())
         if pod.uid not in gang.members:
@@ -116,11 +116,11 @@ class Gangs:
         return gang
 
     def spec_of(self, key: str, pod: Pod) -> GangSpec | None:
-        """What the group of the pod asks for; None if neither a PodGroup nor the pod says that."""
+        """Return the spec of the pod's group; None if neither a PodGroup nor the pod's labels give one."""
         return spec_of_gang(self.objects.get(key), pod)
 
     def since_s(self, key: str, pod: Pod, otherwise_s: float) -> float:
-        """The time by which the group of the pod is ordered in the queue."""
+        """Return the time by which the group of the pod is ordered in the queue."""
         gang, spec = self.get(key), self.spec_of(key, pod)
         if spec is None or spec.created is None:
             return otherwise_s if gang.failed_s is None else gang.failed_s

@@ -57,7 +57,7 @@ class CoschedulingArgs(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def wait_s(self) -> int:
-        """How long members wait for each other."""
+        """Return how long members wait for each other."""
         return self.permit_waiting_time_seconds or _WAIT_S
 
 
@@ -74,7 +74,7 @@ class Coscheduling(fwk.QueueSortPlugin, fwk.PreFilterPlugin, fwk.PostFilterPlugi
     # ------------------------------------------------------------ the queue
 
     def sort_key(self, info: fwk.QueuedPodInfo) -> tuple[int, float, str, float, str]:
-        """The key of the order: `a` goes before `b` exactly if its key is lower."""
+        """Return the key of the order: `a` goes before `b` exactly if its key is lower."""
         pod, key = info.pod, gang_of(info.pod)
         since_s = info.initial_attempt_timestamp_s or info.timestamp_s
         if key is None:
@@ -83,11 +83,11 @@ class Coscheduling(fwk.QueueSortPlugin, fwk.PreFilterPlugin, fwk.PostFilterPlugi
         return -pod.priority, self.gangs.since_s(key, pod, since_s), key, unfit_s, pod.key
 
     def less(self, a: fwk.QueuedPodInfo, b: fwk.QueuedPodInfo) -> bool:
-        """Whether `a` goes before `b`: by priority, then by the age of the group."""
+        """Return whether `a` goes before `b`: by priority, then by the age of the group."""
         return self.sort_key(a) < self.sort_key(b)
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
-        """Added pods, and PodGroups, which may complete a gang."""
+        """Register added pods, and PodGroups, which may complete a gang."""
         return (
             fwk.on(fwk.EventResource.POD, fwk.ActionType.ADD, hint=self.after_pod_add, scope=fwk.HintScope.LABELS),
             fwk.on(
@@ -174,7 +174,7 @@ class Coscheduling(fwk.QueueSortPlugin, fwk.PreFilterPlugin, fwk.PostFilterPlugi
         return None
 
     def unreserve(self, state: fwk.CycleState, pod: Pod, node_name: str) -> None:
-        """One member gives up, and with it all that wait: no node is held for a gang that does not come together."""
+        """Reject all waiting members with this one: no node is held for a gang that cannot be completed."""
         key = gang_of(pod)
         if key is None or state.find(fwk.SimulatedGroup) is not None:
             return
@@ -206,7 +206,7 @@ class Coscheduling(fwk.QueueSortPlugin, fwk.PreFilterPlugin, fwk.PostFilterPlugi
         return _WAITS, float(spec.timeout_s or self.args.wait_s)
 
     def _reject_waiting(self, gang: Gang, why: str) -> None:
-        # Taken out first, so that the Unreserve of each of them finds nobody left to reject.
+        # Cleared first, so that the Unreserve of each rejected pod finds no other pod to reject.
         waiting, gang.waiting = gang.waiting, set()
         for uid in waiting:
             if (waiting_pod := self.handle.waiting_pods.get(uid)) is not None:
@@ -214,7 +214,7 @@ class Coscheduling(fwk.QueueSortPlugin, fwk.PreFilterPlugin, fwk.PostFilterPlugi
 
 
 def _resource_gap(spec: GangSpec, gang: Gang, snapshot: Snapshot) -> fwk.Status | None:
-    """Why all nodes together do not have what the group asks for; None if they have. Its own pods do not count."""
+    """Return the rejection if all nodes together lack resources for the group. Its own pods do not count as usage."""
     try:
         amounts_min = whole_amounts(spec.min_resources or {}, "spec.minResources")
     except FieldError as error:
