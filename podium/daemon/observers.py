@@ -122,9 +122,9 @@ class DeviceMetrics(DeviceObserver):
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
 
-    def claim_created(self, *, succeeded: bool) -> None:
+    def claim_created(self, *, is_success: bool) -> None:
         """A claim was created, or could not be."""
-        self._metrics.count_created_claim("success" if succeeded else "failure")
+        self._metrics.count_created_claim("success" if is_success else "failure")
 
     def devices_waited_for(self, profile: str, driver: str, status: str, seconds: float) -> None:
         """The wait for a pod's binding conditions has ended."""

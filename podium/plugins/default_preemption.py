@@ -114,11 +114,11 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
         importance = Importance(self._clock.now(), self._is_protected(budgets))
         # Start at a random row, so that the same nodes are not always tried first.
         start = self._random.randrange(count)
-        rotated = np.concatenate((rows[start:], rows[:start]))
-        have_lower = has_lower[rotated]
+        rotated_rows = np.concatenate((rows[start:], rows[:start]))
+        have_lower = has_lower[rotated_rows]
         outcome = yield from dry_run_preemption(
             filtered_nodes,
-            rotated[have_lower],
+            rotated_rows[have_lower],
             self._candidates_max(count),
             pod,
             budgets,
@@ -182,13 +182,15 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
             candidate.node_name: fwk.Victims(candidate.victims, candidate.violations) for candidate in candidates
         }
         try:
-            agreed = yield from narrow_by_extenders(extenders, pod, snapshot, victims_by_node)
+            victims_left = yield from narrow_by_extenders(extenders, pod, snapshot, victims_by_node)
         except fwk.ScheduleError as error:
             return None, fwk.error_status(f"{_PREFIX}{error}")
-        if not agreed:
+        if not victims_left:
             return None, _NO_CANDIDATE
-        accepted = [Candidate(name, victims.pods, victims.violations) for name, victims in agreed.items()]
-        best = choose(accepted, Importance(self._clock.now()))
+        accepted_candidates = [
+            Candidate(name, victims.pods, victims.violations) for name, victims in victims_left.items()
+        ]
+        best = choose(accepted_candidates, Importance(self._clock.now()))
         return fwk.PostFilterResult(best.node_name, best.victims), None
 
     @staticmethod

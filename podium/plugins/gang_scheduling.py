@@ -96,9 +96,9 @@ class GangScheduling(fwk.PreEnqueuePlugin, fwk.PermitPlugin):
                 self._states.activate(list(members.unscheduled.values()))
             return _TOO_FEW_PLACED, GANG_TIMEOUT_S
         for uid in members.assumed:
-            waiting = self._waiting_pods.get(uid)
-            if waiting is not None:
-                waiting.allow(self.name)
+            waiting_pod = self._waiting_pods.get(uid)
+            if waiting_pod is not None:
+                waiting_pod.allow(self.name)
         return None, 0.0
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:

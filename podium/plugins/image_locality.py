@@ -61,8 +61,8 @@ class ImageLocality(fwk.TableScorePlugin, fwk.ScorePlugin):
         for image in present:
             total += _weighted_bytes(image, len(snapshot)) * image.presence(len(snapshot.nodes)).take(rows)
         bytes_max = _max_bytes(pod.spec)
-        above = np.where(total < MIN_BYTES, MIN_BYTES, np.minimum(total, bytes_max)) - MIN_BYTES
-        scores: IntArray = fwk.MAX_NODE_SCORE * above // (bytes_max - MIN_BYTES)
+        bytes_above_min = np.where(total < MIN_BYTES, MIN_BYTES, np.minimum(total, bytes_max)) - MIN_BYTES
+        scores: IntArray = fwk.MAX_NODE_SCORE * bytes_above_min // (bytes_max - MIN_BYTES)
         return scores
 
     def score(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> int:
@@ -71,8 +71,8 @@ class ImageLocality(fwk.TableScorePlugin, fwk.ScorePlugin):
         images = _present_images(snapshot, pod.spec)
         total = sum(_weighted_bytes(image, len(snapshot)) for image in images if node.row in image.rows)
         bytes_max = _max_bytes(pod.spec)
-        above = (MIN_BYTES if total < MIN_BYTES else min(total, bytes_max)) - MIN_BYTES
-        return fwk.MAX_NODE_SCORE * above // (bytes_max - MIN_BYTES)
+        bytes_above_min = (MIN_BYTES if total < MIN_BYTES else min(total, bytes_max)) - MIN_BYTES
+        return fwk.MAX_NODE_SCORE * bytes_above_min // (bytes_max - MIN_BYTES)
 
     def score_scope(self, spec: PodSpec) -> fwk.Scope:
         """Return NODE: the score depends on the node's images and on `score_basis`."""

@@ -60,8 +60,10 @@ class NodeDeclaredFeatures(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.Filte
         features = _needed_features(pod.spec)
         if not features:
             return None
-        lacks = [not features.issubset(snapshot.node(row).node.status.declared_features) for row in rows.tolist()]
-        return np.array(lacks, np.int64)
+        lacks_feature = [
+            not features.issubset(snapshot.node(row).node.status.declared_features) for row in rows.tolist()
+        ]
+        return np.array(lacks_feature, np.int64)
 
     def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
         """Return the status of the only verdict."""

@@ -28,10 +28,10 @@ def _conflict(new_port: HostPort, port_in_use: HostPort) -> bool:
     return new_port.ip == port_in_use.ip or ANY_ADDRESS in (new_port.ip, port_in_use.ip)
 
 
-def _pods_conflict(wanting: Pod, holding: Pod) -> bool:
-    ports_in_use = host_ports(holding.spec)
+def _pods_conflict(incoming_pod: Pod, pod_on_node: Pod) -> bool:
+    ports_in_use = host_ports(pod_on_node.spec)
     return any(
-        _conflict(new_port, port_in_use) for new_port in host_ports(wanting.spec) for port_in_use in ports_in_use
+        _conflict(new_port, port_in_use) for new_port in host_ports(incoming_pod.spec) for port_in_use in ports_in_use
     )
 
 

@@ -76,8 +76,8 @@ class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.TableScorePlugin, 
 
     def score(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> int:
         """Score as `score_rows`, for one node."""
-        without: list[float] = []
-        with_pod: list[float] = []
+        fractions_without_pod: list[float] = []
+        fractions_with_pod: list[float] = []
         snapshot, row = node.snapshot, node.row
         classes = {} if self._totals is None else self._totals.classes(pod_requests_with_status(pod))
         for resource, amount in self._amounts(pod):
@@ -86,9 +86,9 @@ class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.TableScorePlugin, 
             if self._totals is not None and not allocatable and resource.name in classes:
                 allocatable, in_use = self._totals.of(node, classes[resource.name])
             if allocatable:
-                without.append(_fraction(in_use, allocatable))
-                with_pod.append(_fraction(in_use + amount, allocatable))
-        return _HALF + (_HALF + _evenness(with_pod) - _evenness(without)) // 2
+                fractions_without_pod.append(_fraction(in_use, allocatable))
+                fractions_with_pod.append(_fraction(in_use + amount, allocatable))
+        return _HALF + (_HALF + _evenness(fractions_with_pod) - _evenness(fractions_without_pod)) // 2
 
     def score_scope(self, spec: PodSpec) -> fwk.Scope:
         """Return USAGE: the score depends on what the pods on the node request together; CLUSTER if devices count."""

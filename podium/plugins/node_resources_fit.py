@@ -110,9 +110,9 @@ class NodeResourcesFit(
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """Return a set of bits for each node without enough free resources."""
         verdicts: IntArray | None = None
-        full = snapshot.pod_count.take(rows) >= snapshot.allowed_pods.take(rows)
-        if np.count_nonzero(full):
-            verdicts = full * np.int64(_TOO_MANY_PODS)
+        is_full = snapshot.pod_count.take(rows) >= snapshot.allowed_pods.take(rows)
+        if np.count_nonzero(is_full):
+            verdicts = is_full * np.int64(_TOO_MANY_PODS)
         for index, (resource, amount) in enumerate(self._held_demands(pod.spec)):
             allocatable = snapshot.allocatable(resource).take(rows)
             short = allocatable - snapshot.requested(resource).take(rows) < amount
@@ -251,11 +251,11 @@ class NodeResourcesFit(
 
     def after_class_change(self, pod: Pod, old: DeviceClass | None, new: DeviceClass) -> fwk.QueueingHint:
         """Queue if the class now provides a resource that the pod requests."""
-        requests, provided = pod_requests(pod.spec), new.spec.extended_resource_name
+        requests, resource = pod_requests(pod.spec), new.spec.extended_resource_name
         if old is None and f"{IMPLICIT_PREFIX}{new.key}" in requests:
             return fwk.QueueingHint.QUEUE
-        is_news = old is None or (old.spec.extended_resource_name or "") != (provided or "")
-        return queue_if(is_news and provided is not None and provided in requests)
+        is_news = old is None or (old.spec.extended_resource_name or "") != (resource or "")
+        return queue_if(is_news and resource is not None and resource in requests)
 
     def _grew(self, demands: tuple[Demand, ...], old_amounts: Requests, new_amounts: Requests) -> bool:
         return any(

@@ -35,8 +35,8 @@ class NodeUnschedulable(fwk.TableFilterPlugin, fwk.FilterPlugin):
         """Return verdict 1 for nodes that are cordoned."""
         if _tolerates_cordon(pod.spec):
             return None
-        cordoned = snapshot.unschedulable.take(rows)
-        return cordoned.astype(np.int64) if cordoned.any() else None
+        is_cordoned = snapshot.unschedulable.take(rows)
+        return is_cordoned.astype(np.int64) if is_cordoned.any() else None
 
     def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
         """Return the status of the only verdict."""

@@ -59,10 +59,10 @@ class TaintToleration(
 
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """Return verdict 1 for nodes with an untolerated taint."""
-        repelled = _repelled_lookup(pod.spec).over(snapshot.taint_sets)
-        if not repelled.any():
+        is_repelled_by_set = _repelled_lookup(pod.spec).over(snapshot.taint_sets)
+        if not is_repelled_by_set.any():
             return None
-        verdicts: IntArray = repelled.take(snapshot.taint_set.take(rows))
+        verdicts: IntArray = is_repelled_by_set.take(snapshot.taint_set.take(rows))
         return verdicts if verdicts.any() else None
 
     def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
@@ -91,10 +91,10 @@ class TaintToleration(
 
     def score_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
         """Return the number of untolerated soft taints."""
-        untolerated = _preference_lookup(pod.spec).over(snapshot.taint_sets)
-        if not untolerated.any():
+        untolerated_counts = _preference_lookup(pod.spec).over(snapshot.taint_sets)
+        if not untolerated_counts.any():
             return np.zeros(len(rows), np.int64)
-        scores: IntArray = untolerated.take(snapshot.taint_set.take(rows))
+        scores: IntArray = untolerated_counts.take(snapshot.taint_set.take(rows))
         return scores
 
     def score(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> int:

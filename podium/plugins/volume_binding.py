@@ -186,11 +186,11 @@ class VolumeBinding(
             return ()
         waiting_claims = [self._waiting(claim, storage_class) for claim, storage_class in waiting]
         claims_with_node = [claim for claim in waiting_claims if claim.selected_node is not None]
-        choosing = sorted(
+        claims_without_node = sorted(
             (claim for claim in waiting_claims if claim.selected_node is None),
             key=lambda claim: requested_nano(claim.claim),
         )
-        return (*claims_with_node, *choosing)
+        return (*claims_with_node, *claims_without_node)
 
     def _waiting(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> Waiting:
         capacity = StorageCapacity(claim, storage_class, self._drivers.get(storage_class.provisioner), self._capacities)
@@ -260,13 +260,15 @@ class VolumeBinding(
         return [
             *(
                 fwk.ObjectWrite(
-                    resource_types.PERSISTENT_VOLUMES, self._volumes.heard(binding.volume.key), binding.volume
+                    resource_types.PERSISTENT_VOLUMES, self._volumes.delivered_state(binding.volume.key), binding.volume
                 )
                 for binding in reservation.bindings
             ),
             *(
                 fwk.ObjectWrite(
-                    resource_types.PERSISTENT_VOLUME_CLAIMS, self._claims.heard(provision.claim.key), provision.claim
+                    resource_types.PERSISTENT_VOLUME_CLAIMS,
+                    self._claims.delivered_state(provision.claim.key),
+                    provision.claim,
                 )
                 for provision in reservation.provisions
             ),

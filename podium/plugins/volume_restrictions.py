@@ -58,10 +58,10 @@ def _conflict(new_volume: Volume, volume_in_use: Volume) -> bool:
     return is_same and not (new_image.read_only and image_in_use.read_only)
 
 
-def _pods_conflict(wanting: Pod, using: Pod) -> bool:
-    disks_in_use = _disks(using.spec)
+def _pods_conflict(incoming_pod: Pod, pod_on_node: Pod) -> bool:
+    disks_in_use = _disks(pod_on_node.spec)
     return bool(disks_in_use) and any(
-        _conflict(new_disk, disk_in_use) for new_disk in _disks(wanting.spec) for disk_in_use in disks_in_use
+        _conflict(new_disk, disk_in_use) for new_disk in _disks(incoming_pod.spec) for disk_in_use in disks_in_use
     )
 
 

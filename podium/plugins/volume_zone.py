@@ -68,15 +68,15 @@ class VolumeZone(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlugin):
 
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """Return verdict 1 for nodes with other labels."""
-        fits = np.ones(len(rows), np.bool_)
+        is_fitting = np.ones(len(rows), np.bool_)
         for zones in state.read(_Demands).zones:
-            fits &= _rows_in(zones, snapshot, rows)
-        if fits.all():
+            is_fitting &= _rows_in(zones, snapshot, rows)
+        if is_fitting.all():
             return None
         has_zone_label = np.zeros(len(rows), np.bool_)
         for label in TOPOLOGY_LABELS:
             has_zone_label |= snapshot.label_column(label).ids.take(rows) != ABSENT
-        return np.where(has_zone_label & ~fits, 1, 0)
+        return np.where(has_zone_label & ~is_fitting, 1, 0)
 
     def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
         """Return the status of the only verdict."""
@@ -172,12 +172,12 @@ def _is_in(zones: Zones, labels: Mapping[str, str]) -> bool:
 
 
 def _rows_in(zones: Zones, snapshot: Snapshot, rows: Rows) -> BoolArray:
-    within, present = _rows_with(zones.label, zones.values, snapshot, rows)
+    is_within, present = _rows_with(zones.label, zones.values, snapshot, rows)
     todays_label = _TODAYS_LABEL.get(zones.label)
     if todays_label is None:
-        return within
+        return is_within
     within_today, _ = _rows_with(todays_label, zones.values, snapshot, rows)
-    return np.where(present, within, within_today)
+    return np.where(present, is_within, within_today)
 
 
 def _rows_with(label: str, values: frozenset[str], snapshot: Snapshot, rows: Rows) -> tuple[BoolArray, BoolArray]:

@@ -148,7 +148,7 @@ class ClaimWriter:
         Raises:
             PluginError: that failed, or the claim is not what it was when the node was chosen.
         """
-        doing = "add allocation and reservation to" if is_new else "add reservation to"
+        action = "add allocation and reservation to" if is_new else "add reservation to"
         failure: ApiError | None = None
         for attempt in range(_TRIES):
             if attempt:
@@ -172,8 +172,8 @@ class ClaimWriter:
             except Conflict as error:
                 failure = error
             except ApiError as error:
-                raise fwk.PluginError(f"{doing} claim {claim.key}: {error}") from error
-        raise fwk.PluginError(f"{doing} claim {claim.key}: {failure}") from failure
+                raise fwk.PluginError(f"{action} claim {claim.key}: {error}") from error
+        raise fwk.PluginError(f"{action} claim {claim.key}: {failure}") from failure
 
     async def _write_reservation(self, claim: ResourceClaim, target: ResourceClaim) -> ResourceClaim:
         """Write allocation and reservation. If the outcome is unknown, no other claim gets the devices for now."""
@@ -274,10 +274,10 @@ class ClaimWriter:
         try:
             created_claim = await self._handle.client.create(RESOURCE_CLAIMS, claim, manifest)
         except ApiError as error:
-            self._devices.observer.claim_created(succeeded=False)
-            where = f"{metadata.namespace}/{SPECIAL_NAME}"
-            raise fwk.PluginError(f"create claim for extended resources {where}: {error}") from error
-        self._devices.observer.claim_created(succeeded=True)
+            self._devices.observer.claim_created(is_success=False)
+            claim_key = f"{metadata.namespace}/{SPECIAL_NAME}"
+            raise fwk.PluginError(f"create claim for extended resources {claim_key}: {error}") from error
+        self._devices.observer.claim_created(is_success=True)
         return created_claim
 
     async def _wait_until_seen(self, claim: ResourceClaim) -> None:

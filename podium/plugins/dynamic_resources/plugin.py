@@ -122,8 +122,8 @@ class DynamicResources(
         pod_devices = PodDevices(list(claims), len(claims), extended_requests(pod.spec))
         if is_special:
             earlier_claim = self._devices.claims.of_extended_resources(pod)
-            if earlier_claim is not None and (why := unreadable_claim(earlier_claim)) is not None:
-                return None, fwk.unresolvable(why)
+            if earlier_claim is not None and (reason := unreadable_claim(earlier_claim)) is not None:
+                return None, fwk.unresolvable(reason)
             pod_devices.claims.append(earlier_claim or new_special_claim(pod, self._handle.random))
         if not pod_devices.claims:
             return None, fwk.SKIP
@@ -150,11 +150,11 @@ class DynamicResources(
                         return fwk.error_status(matcher.errors[0])
                     pod_devices.selectors[index] = matcher
                 continue
-            pending = devices.simulated_allocation(claim.metadata.uid) if is_simulated else None
-            if pending is not None:
-                pod_devices.pending[index] = pending
-                if pod_devices.ways_max and pending.node_selector is not None:
-                    pod_devices.selectors[index] = compile_node_selector(pending.node_selector)
+            pending_allocation = devices.simulated_allocation(claim.metadata.uid) if is_simulated else None
+            if pending_allocation is not None:
+                pod_devices.pending[index] = pending_allocation
+                if pod_devices.ways_max and pending_allocation.node_selector is not None:
+                    pod_devices.selectors[index] = compile_node_selector(pending_allocation.node_selector)
                 continue
             if devices.is_in_flight(claim.metadata.uid):
                 return fwk.unresolvable(f"resource claim {claim.key} is in the process of being allocated")

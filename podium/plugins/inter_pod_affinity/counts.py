@@ -186,9 +186,10 @@ class PreferredAffinity:
         hard_pod_affinity_weight: int,
         snapshot: Snapshot,
     ) -> None:
-        matching, column = snapshot.pod_counts.matching_by_value, snapshot.label_column
+        count_by_value, column = snapshot.pod_counts.matching_by_value, snapshot.label_column
         weighted_counts = [
-            (term.topology_key, matching(term.query, column(term.topology_key)), weight) for term, weight in preferences
+            (term.topology_key, count_by_value(term.query, column(term.topology_key)), weight)
+            for term, weight in preferences
         ]
         kinds = _SCORING_KINDS if not hard_pod_affinity_weight else _ALL_SCORING_KINDS
         for pod_term, by_value in snapshot.existing_terms.matching_by_value(incoming_pod, kinds, column):

@@ -204,25 +204,25 @@ class InterPodAffinity(
         if any(state is not None and not occupies_node(state) for state in (old, new)):
             return fwk.QueueingHint.SKIP
         terms = _valid_terms(pod)
-        near, far = terms.required_affinity, terms.required_anti_affinity
+        near_terms, far_terms = terms.required_affinity, terms.required_anti_affinity
         if old is None:
-            return queue_if(new is not None and _all_mean(near, new))
+            return queue_if(new is not None and _all_mean(near_terms, new))
         if new is None:
-            return queue_if(_all_mean(far, old) or _all_mean(_valid_terms(old).required_anti_affinity, pod))
-        comes_near = not _all_mean(near, old) and _all_mean(near, new)
-        return queue_if(comes_near or (_all_mean(far, old) and not _all_mean(far, new)))
+            return queue_if(_all_mean(far_terms, old) or _all_mean(_valid_terms(old).required_anti_affinity, pod))
+        comes_near = not _all_mean(near_terms, old) and _all_mean(near_terms, new)
+        return queue_if(comes_near or (_all_mean(far_terms, old) and not _all_mean(far_terms, new)))
 
     def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> fwk.QueueingHint:
         """Queue if a node is added to, or moves within, a topology that the terms name."""
         terms = _valid_terms(pod)
-        near = [term.topology_key for term in terms.required_affinity]
-        far = [term.topology_key for term in terms.required_anti_affinity]
+        near_keys = [term.topology_key for term in terms.required_affinity]
+        far_keys = [term.topology_key for term in terms.required_anti_affinity]
         labels = new.metadata.labels
         if old is None:
-            return queue_if(bool(far) or any(key in labels for key in near))
+            return queue_if(bool(far_keys) or any(key in labels for key in near_keys))
         old_labels = old.metadata.labels
-        moved_in = any(key in labels and old_labels.get(key) != labels[key] for key in near)
-        moved_out = any(key in old_labels and old_labels[key] != labels.get(key) for key in far)
+        moved_in = any(key in labels and old_labels.get(key) != labels[key] for key in near_keys)
+        moved_out = any(key in old_labels and old_labels[key] != labels.get(key) for key in far_keys)
         return queue_if(moved_in or moved_out)
 
 

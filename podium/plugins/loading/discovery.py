@@ -62,15 +62,15 @@ def load(reference: str) -> type[fwk.Plugin]:
     Raises:
         DiscoveryError: the file, module or class does not exist, fails to import, or is not a plugin.
     """
-    where, colon, name = reference.rpartition(":")
-    if not colon or not where or not name:
+    location, colon, name = reference.rpartition(":")
+    if not colon or not location or not name:
         raise DiscoveryError(f"--plugin {reference}: expected module:Class or path/file.py:Class")
-    module = _from_file(Path(where), reference) if where.endswith(".py") else _from_module(where, reference)
+    module = _from_file(Path(location), reference) if location.endswith(".py") else _from_module(location, reference)
     try:
         plugin = getattr(module, name)
     except AttributeError:
         names = ", ".join(sorted(_plugin_names(module))) or "none"
-        raise DiscoveryError(f"--plugin {reference}: no class {name} in {where}; plugins there: {names}") from None
+        raise DiscoveryError(f"--plugin {reference}: no class {name} in {location}; plugins there: {names}") from None
     return _require_plugin(plugin, f"--plugin {reference}")
 
 
@@ -116,12 +116,12 @@ def _load_entry_point(entry_point: EntryPoint) -> object:
         raise DiscoveryError(f"installed plugin {entry_point.value} fails to load: {error_text(error)}") from error
 
 
-def _require_plugin(candidate: object, called: str) -> type[fwk.Plugin]:
+def _require_plugin(candidate: object, label: str) -> type[fwk.Plugin]:
     if not isinstance(candidate, type) or not issubclass(candidate, fwk.Plugin):
-        raise DiscoveryError(f"{called} is no plugin: it derives from no plugin class of podium.framework")
+        raise DiscoveryError(f"{label} is no plugin: it derives from no plugin class of podium.framework")
     if inspect.isabstract(candidate):
-        missing = ", ".join(sorted(candidate.__abstractmethods__))
-        raise DiscoveryError(f"{called} is not complete: it does not define {missing}")
+        missing_methods = ", ".join(sorted(candidate.__abstractmethods__))
+        raise DiscoveryError(f"{label} is not complete: it does not define {missing_methods}")
     return candidate
 
 

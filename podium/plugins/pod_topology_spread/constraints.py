@@ -67,9 +67,9 @@ class SpreadConstraint:
         if self.honors_affinity and not _demanded(spec).everything:
             is_included = _demanded(spec).matching(snapshot, np.arange(len(snapshot.nodes)))
         if self.honors_taints:
-            repelled = _repulsion(spec).over(snapshot.taint_sets)
-            if repelled.any():
-                welcome = ~repelled.take(snapshot.taint_set)
+            is_repelled_by_set = _repulsion(spec).over(snapshot.taint_sets)
+            if is_repelled_by_set.any():
+                welcome = ~is_repelled_by_set.take(snapshot.taint_set)
                 is_included = welcome if is_included is None else is_included & welcome
         return is_included
 
@@ -142,12 +142,14 @@ class DefaultConstraints:
 
     def __init__(self, args: PodTopologySpreadArgs, handle: fwk.Handle) -> None:
         self.is_system = args.defaulting_type == SYSTEM_DEFAULTING
-        configured = _SYSTEM_DEFAULTS if self.is_system else args.default_constraints
+        configured_constraints = _SYSTEM_DEFAULTS if self.is_system else args.default_constraints
         self._by_action = {
-            action: tuple(_constraint(rule, NOTHING) for rule in configured if rule.when_unsatisfiable == action)
+            action: tuple(
+                _constraint(rule, NOTHING) for rule in configured_constraints if rule.when_unsatisfiable == action
+            )
             for action in (HARD, SOFT)
         }
-        if configured:
+        if configured_constraints:
             self._services = handle.lister(resource_types.SERVICES)
             self._controllers = handle.lister(resource_types.REPLICATION_CONTROLLERS)
             self._workloads: dict[str, fwk.Lister[ReplicaSet] | fwk.Lister[StatefulSet]] = {

@@ -279,8 +279,8 @@ class SoftSpread:
         scored_rows = rows
         if requires_all_labels:
             in_all = _in_all_topologies(columns, snapshot)
-            if in_all is not None and not (keeps := in_all.take(rows)).all():
-                is_ignored, scored_rows = ~in_all, rows[keeps]
+            if in_all is not None and not (has_all_labels := in_all.take(rows)).all():
+                is_ignored, scored_rows = ~in_all, rows[has_all_labels]
         parts = (
             _count_host(pod, constraint, column, snapshot, len(scored_rows))
             if constraint.topology_key == HOSTNAME
@@ -316,13 +316,13 @@ class SoftSpread:
         Shape: as `scores`, one entry per feasible node.
         """
         is_scored = slice(None) if self.is_ignored is None else ~self.is_ignored.take(self.rows)
-        judged = scores[is_scored]
+        judged_scores = scores[is_scored]
         normalized = np.zeros(len(scores), np.int64)
-        highest = int(judged.max(initial=0))
+        highest = int(judged_scores.max(initial=0))
         if highest == 0:
             normalized[is_scored] = 100
         else:
-            normalized[is_scored] = 100 * (highest + int(judged.min()) - judged) // highest
+            normalized[is_scored] = 100 * (highest + int(judged_scores.min()) - judged_scores) // highest
         return normalized
 
 

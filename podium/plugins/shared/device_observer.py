@@ -6,7 +6,7 @@ from __future__ import annotations
 class DeviceObserver:
     """Hears of claims that were created, and of devices that were waited for."""
 
-    def claim_created(self, *, succeeded: bool) -> None:
+    def claim_created(self, *, is_success: bool) -> None:
         """Count a claim for extended resources that was created, or could not be."""
 
     def devices_waited_for(self, profile: str, driver: str, status: str, seconds: float) -> None:

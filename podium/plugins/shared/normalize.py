@@ -21,8 +21,8 @@ def default_normalize(scores: IntArray, *, reverse: bool = False) -> IntArray:
     highest = int(scores.max(initial=0))
     if highest == 0:
         return np.full(len(scores), fwk.MAX_NODE_SCORE, np.int64) if reverse else scores
-    scaled = truncated_quotient(scores * fwk.MAX_NODE_SCORE, highest)
-    return fwk.MAX_NODE_SCORE - scaled if reverse else scaled
+    scaled_scores = truncated_quotient(scores * fwk.MAX_NODE_SCORE, highest)
+    return fwk.MAX_NODE_SCORE - scaled_scores if reverse else scaled_scores
 
 
 def truncated_quotient(dividend: IntArray, divisor: int) -> IntArray:

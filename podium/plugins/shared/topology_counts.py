@@ -65,8 +65,8 @@ class TopologyCounts:
 
     def has_label(self, key: str, rows: Rows) -> BoolArray:
         """Return which of the rows' nodes have the label at all. Shape: one entry per row of `rows`."""
-        has: BoolArray = self._column(key).ids.take(rows) != ABSENT
-        return has
+        has_label: BoolArray = self._column(key).ids.take(rows) != ABSENT
+        return has_label
 
     def clone(self) -> TopologyCounts:
         """Return an independent copy."""

@@ -25,7 +25,7 @@ class Assumed(Generic[ObjectT]):
         item = self._lister.get(key)
         return self.state_of(item) if item is not None else None
 
-    def heard(self, key: str) -> ObjectT | None:
+    def delivered_state(self, key: str) -> ObjectT | None:
         """Return the object as the watch last delivered it."""
         return self._lister.get(key)
 

@@ -109,12 +109,12 @@ class VolumeFinder:
         attached_volumes: set[AttachedVolume] = set()
         for volume in pod.spec.volumes:
             if volume.persistent_volume_claim is None and volume.ephemeral is None:
-                attached = _of_inline(volume, csi_node)
+                attached_volume = _of_inline(volume, csi_node)
             else:
                 claim = self._claim(pod, volume, is_new=is_new)
-                attached = None if claim is None else self._of_claim(claim, csi_node)
-            if attached is not None:
-                attached_volumes.add(attached)
+                attached_volume = None if claim is None else self._of_claim(claim, csi_node)
+            if attached_volume is not None:
+                attached_volumes.add(attached_volume)
         return attached_volumes
 
     def _claim(self, pod: Pod, volume: Volume, *, is_new: bool) -> PersistentVolumeClaim | None:

@@ -170,7 +170,7 @@ class VolumeBinder:
 
     def _has_its_claim(self, binding: Binding, node: Node) -> bool:
         name, key = binding.volume.metadata.name, binding.claim.key
-        volume, claim = self._volumes.heard(name), self._claims.heard(key)
+        volume, claim = self._volumes.delivered_state(name), self._claims.delivered_state(key)
         if volume is None:
             raise fwk.PluginError(f'failed to check binding: persistentvolumes "{name}" not found')
         if claim is None:
@@ -184,7 +184,7 @@ class VolumeBinder:
 
     def _has_its_volume(self, provision: Provision, node: Node) -> bool:
         key, name = provision.claim.key, provision.claim.metadata.name
-        claim = self._claims.heard(key)
+        claim = self._claims.delivered_state(key)
         if claim is None:
             raise fwk.PluginError(f'failed to check provisioning pvc: persistentvolumeclaims "{key}" not found')
         if is_older(claim.metadata.resource_version, provision.claim.metadata.resource_version):
@@ -194,7 +194,7 @@ class VolumeBinder:
         if claim.metadata.annotations.get(SELECTED_NODE) != node.name:
             raise fwk.PluginError(f'provisioning failed for PVC "{name}"')
         if claim.spec.volume_name:
-            volume = self._volumes.heard(claim.spec.volume_name)
+            volume = self._volumes.delivered_state(claim.spec.volume_name)
             if volume is None:  # not seen yet; or deleted, and then the claim will lose it
                 return False
             self._demand_reach(volume, node)

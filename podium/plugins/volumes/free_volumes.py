@@ -82,7 +82,7 @@ class _Labelled:
             del self.by_value[value]
         self._changed.add(value)
 
-    def having(self, column: LabelColumn, hidden: Mapping[str, PersistentVolume]) -> BoolArray:
+    def volume_mask(self, column: LabelColumn, hidden: Mapping[str, PersistentVolume]) -> BoolArray:
         """Return by id of the label's value whether it has a volume besides the hidden ones. The array is read-only."""
         if column is not self._column or len(column.values) != len(self._has):
             self._column, self._has = column, np.zeros(len(column.values), np.bool_)
@@ -93,11 +93,13 @@ class _Labelled:
         self._changed.clear()
         if not hidden:
             return self._has
-        has = self._has.copy()
+        has_volume = self._has.copy()
         for key, value in filter(None, map(_only_label, hidden.values())):
             if key == column.key and value in self.by_value and (value_id := column.id_of(value)) is not None:
-                has[value_id] = any(volume.metadata.name not in hidden for volume in self.by_value[value].values())
-        return has
+                has_volume[value_id] = any(
+                    volume.metadata.name not in hidden for volume in self.by_value[value].values()
+                )
+        return has_volume
 
 
 class AlikeVolumes:
@@ -132,12 +134,14 @@ class AlikeVolumes:
 
     def first(self, labels: Mapping[str, str], taken_names: Container[str]) -> tuple[int, PersistentVolume] | None:
         """Return the first volume, with its number, that is not taken and that a node with those labels can use."""
-        near = (
+        nearby_volumes = (
             volumes_by_value.by_value[labels[key]]
             for key, volumes_by_value in self._by_label.items()
             if labels.get(key) in volumes_by_value.by_value
         )
-        candidates = [item for volumes in near for item in volumes.items() if item[1].metadata.name not in taken_names]
+        candidates = [
+            item for volumes in nearby_volumes for item in volumes.items() if item[1].metadata.name not in taken_names
+        ]
         other_volumes = (item for item in self._others.items() if item[1].metadata.name not in taken_names)
         candidates += (item for item in other_volumes if covers(item[1], labels))
         return min(candidates, default=None)
@@ -151,7 +155,7 @@ class AlikeVolumes:
         has_volume = np.zeros(len(rows), np.bool_)
         for key, labelled_volumes in self._by_label.items():
             column = snapshot.label_column(key)
-            has_volume |= labelled_volumes.having(column, hidden).take(column.ids.take(rows))
+            has_volume |= labelled_volumes.volume_mask(column, hidden).take(column.ids.take(rows))
         for volume in self._others.values():
             if volume.metadata.name not in hidden:
                 has_volume |= coverage(volume, snapshot, rows)

@@ -175,9 +175,9 @@ def rows_with_volumes(choices: Sequence[Choice], snapshot: Snapshot, rows: Rows)
     is_contested = np.sum(masks, axis=0) > 1
     for place in is_contested.nonzero()[0].tolist():
         labels, taken_names = snapshot.node(int(rows[place])).labels, set[str]()
-        for has, choice in zip(masks, choices, strict=True):
+        for has_volume, choice in zip(masks, choices, strict=True):
             volume = choose(choice, labels, taken_names)
-            has[place] = volume is not None
+            has_volume[place] = volume is not None
             if volume is not None:
                 taken_names.add(volume.metadata.name)
     return masks

@@ -21,7 +21,7 @@ from podium.objects.storage import CSINode, PersistentVolume, PersistentVolumeCl
 from podium.plugins.volumes.claims import SELECTED_NODE
 from podium.plugins.volumes.csi_translation import TranslationError
 from podium.plugins.volumes.matching import Choice, choose, rows_with_volumes
-from podium.plugins.volumes.provisioning import StorageCapacity, can_provision, topology_allowing, topology_allows
+from podium.plugins.volumes.provisioning import StorageCapacity, can_provision, topology_allows, topology_mask
 from podium.plugins.volumes.volume_nodes import is_usable_on, usable_rows
 
 
@@ -88,25 +88,25 @@ class PodClaims:
         if any(waiting_claim.selected_node not in (None, node.name) for waiting_claim in self.waiting):
             return conflict | Conflict.NO_VOLUME, Plan()
         bindings: list[tuple[PersistentVolume, PersistentVolumeClaim]] = []
-        unmatched: list[Waiting] = []
+        unmatched_claims: list[Waiting] = []
         taken_names: set[str] = set()
         for waiting_claim in self.waiting:
             volume = (
                 choose(waiting_claim.choice, node.labels, taken_names) if waiting_claim.choice is not None else None
             )
             if volume is None:
-                unmatched.append(waiting_claim)
+                unmatched_claims.append(waiting_claim)
             else:
                 taken_names.add(volume.metadata.name)
                 bindings.append((volume, waiting_claim.claim))
-        for waiting_claim in unmatched:
+        for waiting_claim in unmatched_claims:
             if not can_provision(waiting_claim.storage_class) or not topology_allows(
                 waiting_claim.storage_class, node.labels
             ):
                 return conflict | Conflict.NO_VOLUME, Plan()
             if not waiting_claim.capacity.has_enough(node.labels):
                 return conflict | Conflict.NO_SPACE, Plan()
-        return conflict, Plan(tuple(bindings), tuple(waiting_claim.claim for waiting_claim in unmatched))
+        return conflict, Plan(tuple(bindings), tuple(waiting_claim.claim for waiting_claim in unmatched_claims))
 
     def _bound_conflict(self, node: NodeInfo) -> Conflict:
         for volume in self.bound_volumes:
@@ -143,12 +143,12 @@ class PodClaims:
                 conflicts[is_open] |= Conflict.VOLUME_GONE
                 return
             try:
-                within = usable_rows(volume, snapshot, rows, self.csi_nodes)
+                is_within = usable_rows(volume, snapshot, rows, self.csi_nodes)
             except TranslationError as error:
                 raise fwk.PluginError(f"could not translate pv: {error}") from error
-            if within is not None:
-                conflicts[is_open & ~within] |= Conflict.NODE_AFFINITY
-                is_open &= within
+            if is_within is not None:
+                conflicts[is_open & ~is_within] |= Conflict.NODE_AFFINITY
+                is_open &= is_within
 
     def _check_waiting(self, snapshot: Snapshot, rows: Rows, conflicts: IntArray) -> None:
         is_open = np.ones(len(rows), np.bool_)
@@ -166,11 +166,11 @@ class PodClaims:
                 conflicts[is_needed] |= _NO_VOLUME
                 is_open &= ~is_needed
                 continue
-            lacking = is_needed & ~topology_allowing(waiting_claim.storage_class, snapshot, rows)
-            conflicts[lacking] |= _NO_VOLUME
-            full = is_needed & ~lacking & ~waiting_claim.capacity.having_enough(snapshot, rows)
-            conflicts[full] |= _NO_SPACE
-            is_open &= ~(lacking | full)
+            is_lacking = is_needed & ~topology_mask(waiting_claim.storage_class, snapshot, rows)
+            conflicts[is_lacking] |= _NO_VOLUME
+            is_full = is_needed & ~is_lacking & ~waiting_claim.capacity.capacity_mask(snapshot, rows)
+            conflicts[is_full] |= _NO_SPACE
+            is_open &= ~(is_lacking | is_full)
 
     def _rows_without_volume(self, snapshot: Snapshot, rows: Rows) -> Sequence[tuple[Waiting, BoolArray]]:
         """Return each waiting claim, with the rows on which there is no volume for it."""

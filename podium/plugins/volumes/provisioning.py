@@ -52,7 +52,7 @@ def topology_allows(storage_class: StorageClass, labels: Mapping[str, str]) -> b
     )
 
 
-def topology_allowing(storage_class: StorageClass, snapshot: Snapshot, rows: Rows) -> BoolArray:
+def topology_mask(storage_class: StorageClass, snapshot: Snapshot, rows: Rows) -> BoolArray:
     """Return which of the rows the class's allowed topologies include. Shape: one entry per row of `rows`."""
     terms = storage_class.allowed_topologies
     is_allowed = np.full(len(rows), not terms, np.bool_)
@@ -118,7 +118,7 @@ class StorageCapacity:
         """Return whether a node with those labels has access to enough capacity."""
         return self._selectors is None or any(selector.matches(labels) for selector in self._selectors)
 
-    def having_enough(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
+    def capacity_mask(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
         """Return which of the rows have access to enough capacity. Shape: one entry per row of `rows`."""
         enough = np.full(len(rows), self._selectors is None, np.bool_)
         for selector in self._selectors or ():

@@ -68,13 +68,13 @@ class NodeLabelTerms:
 
     def matching(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
         """Return which of the rows match. Shape: one entry per row of `rows`."""
-        within = np.zeros(len(rows), np.bool_)
+        is_within = np.zeros(len(rows), np.bool_)
         for tests in self._tests:
             in_term = np.ones(len(rows), np.bool_)
             for test in tests:
                 in_term &= test.matching(snapshot, rows)
-            within |= in_term
-        return within
+            is_within |= in_term
+        return is_within
 
 
 def _tests(term: NodeTerm) -> tuple[LabelTest, ...]:
@@ -120,13 +120,15 @@ def usable_rows(
     Shape: one entry per row of `rows`.
     """
     affinity, plugin = node_affinity_of(volume), plugin_of(volume)
-    within = affinity.matching(snapshot, rows) if affinity is not None else None
+    is_within = affinity.matching(snapshot, rows) if affinity is not None else None
     if plugin is None:
-        return within
-    migrated = np.array([is_migrated_on(plugin, csi_nodes.get(snapshot.name(row))) for row in rows.tolist()], np.bool_)
-    if not migrated.any():
-        return within
+        return is_within
+    is_migrated = np.array(
+        [is_migrated_on(plugin, csi_nodes.get(snapshot.name(row))) for row in rows.tolist()], np.bool_
+    )
+    if not is_migrated.any():
+        return is_within
     affinity = _migrated_affinity(plugin, volume)
     everywhere = np.ones(len(rows), np.bool_)
     is_usable = affinity.matching(snapshot, rows) if affinity is not None else everywhere
-    return np.where(migrated, is_usable, everywhere if within is None else within)
+    return np.where(is_migrated, is_usable, everywhere if is_within is None else is_within)

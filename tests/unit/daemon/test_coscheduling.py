@@ -184,7 +184,7 @@ class Informers:
 def gang(*pods: Pod) -> Gang:
     made = Gang()
     for each in pods:
-        made.put(each)
+        made.set_member(each)
     return made
 
 

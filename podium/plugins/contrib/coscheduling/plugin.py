@@ -150,8 +150,8 @@ class Coscheduling(fwk.QueueSortPlugin, fwk.PreFilterPlugin, fwk.PostFilterPlugi
         if key is None or spec is None:
             return None, fwk.unschedulable("can not find pod group")
         gang = self.gangs.of_attempt(key, pod)
-        missing = spec.min_member - gang.assigned_count
-        if missing <= 0 or missing * 100 <= self.args.pod_group_reject_percentage * spec.min_member:
+        missing_count = spec.min_member - gang.assigned_count
+        if missing_count <= 0 or missing_count * 100 <= self.args.pod_group_reject_percentage * spec.min_member:
             return None, _NO_HELP
         if state.find(fwk.SimulatedGroup) is None:
             now_s = self.handle.clock.now()
@@ -193,9 +193,9 @@ class Coscheduling(fwk.QueueSortPlugin, fwk.PreFilterPlugin, fwk.PostFilterPlugi
             return fwk.unschedulable("PodGroup not found"), 0.0
         gang = self.gangs.of_attempt(key, pod)
         if gang.assigned_count >= spec.min_member:
-            waiting, gang.waiting = gang.waiting, set()
+            waiting_uids, gang.waiting = gang.waiting, set()
             gang.failed_s, gang.rejections = None, 0
-            for uid in waiting:
+            for uid in waiting_uids:
                 if (waiting_pod := self.handle.waiting_pods.get(uid)) is not None:
                     waiting_pod.allow(self.name)
             return None, 0.0
@@ -205,12 +205,12 @@ class Coscheduling(fwk.QueueSortPlugin, fwk.PreFilterPlugin, fwk.PostFilterPlugi
             gang.waiting.add(pod.uid)
         return _WAITS, float(spec.timeout_s or self.args.wait_s)
 
-    def _reject_waiting(self, gang: Gang, why: str) -> None:
+    def _reject_waiting(self, gang: Gang, reason: str) -> None:
         # Cleared first, so that the Unreserve of each rejected pod finds no other pod to reject.
-        waiting, gang.waiting = gang.waiting, set()
-        for uid in waiting:
+        waiting_uids, gang.waiting = gang.waiting, set()
+        for uid in waiting_uids:
             if (waiting_pod := self.handle.waiting_pods.get(uid)) is not None:
-                waiting_pod.reject(self.name, why)
+                waiting_pod.reject(self.name, reason)
 
 
 def _resource_gap(spec: GangSpec, gang: Gang, snapshot: Snapshot) -> fwk.Status | None:
@@ -220,18 +220,18 @@ def _resource_gap(spec: GangSpec, gang: Gang, snapshot: Snapshot) -> fwk.Status 
     except FieldError as error:
         return fwk.unresolvable(str(error))
     rows = snapshot.order
-    mine: list[Requests] = []
+    member_requests: list[Requests] = []
     for uid in (*gang.bound_uids, *gang.reserved):
         with suppress(FieldError):
-            mine.append(requests_on_node(gang.members[uid]))
+            member_requests.append(requests_on_node(gang.members[uid]))
     gap = {}
     for name, amount in {**amounts_min, "pods": spec.min_member}.items():
         if name == "pods":
             free = snapshot.allowed_pods[rows] - snapshot.pod_count[rows]
-            free_amount = int(free.clip(0).sum()) + len(mine)
+            free_amount = int(free.clip(0).sum()) + len(member_requests)
         else:
             free = snapshot.allocatable(name)[rows] - snapshot.requested(name)[rows]
-            free_amount = int(free.clip(0).sum()) + sum(requests.get(name, 0) for requests in mine)
+            free_amount = int(free.clip(0).sum()) + sum(requests.get(name, 0) for requests in member_requests)
         if free_amount < amount:
             gap[name] = amount - free_amount
     if not gap:

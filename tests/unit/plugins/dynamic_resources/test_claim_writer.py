@@ -697,8 +697,8 @@ class Heard(DeviceObserver):
     def __init__(self) -> None:
         self.reports: list[tuple[Any, ...]] = []
 
-    def claim_created(self, *, succeeded: bool) -> None:
-        self.reports.append(("created", succeeded))
+    def claim_created(self, *, is_success: bool) -> None:
+        self.reports.append(("created", is_success))
 
     def devices_waited_for(self, profile: str, driver: str, status: str, seconds: float) -> None:
         self.reports.append(("waited", driver, status))
