@@ -33,7 +33,7 @@ class NodeDevices:
     Attributes:
         results: the allocation of each claim that has none, in their order.
         special: the claim for extended resources with its requests on this node.
-        mappings: which containers use which of these requests.
+        mappings: the containers that use each of these requests.
     """
 
     results: tuple[AllocationResult, ...]
@@ -43,32 +43,32 @@ class NodeDevices:
 
 @dataclass(eq=False, slots=True)
 class PodDevices:
-    """The pod's claims, what Filter found for them on each node, and what is to be done about them.
+    """The pod's claims, the devices that Filter found for them on each node, and the writes that follow.
 
-    Dry runs share it: whatever they find holds for the attempt as well.
+    Dry runs share it: their findings hold for the attempt as well.
 
     Attributes:
         claims: in the order of the pod's spec, then the one for extended resources; PreBind replaces them as written.
-        user_count: how many of them are named in the pod's spec.
+        user_count: the number of them that the pod's spec names.
         requests: the extended resources that the pod requests.
         fresh: the claims for which the allocator has to find devices.
         selectors: the nodes that can use a claim that is allocated, by the claim's index.
         pending: allocations that other pods of the group have decided on, by the claim's index. As upstream, they do
             not keep the pod from nodes that cannot use them.
         unavailable: the indexes of claims that some node could not use.
-        by_node: what was found, for every node that passed.
-        ways_max: how many sets of devices are looked for on each node; 0 for the first one.
-        ways: what was found on each node, if more than one set was looked for.
+        by_node: the devices on every node that passed.
+        ways_max: the number of sets of devices to search for on each node; 0 to stop at the first one.
+        ways: the sets of devices on each node, if `ways_max` is not 0.
         reserved: the allocations that Reserve has decided on, by the claim's index.
-        in_flight: under which uid such an allocation is known to be in flight.
+        in_flight: the claim uid under which such an allocation is in flight, by the claim's index.
         interrupted: the rest of a Filter that was interrupted.
         statuses: the rejections of nodes so far, each once.
         error: the error of a node's Filter, which ends the attempt.
-        is_elsewhere: whether a node has devices for the pod; None as long as no pool was broken.
-        was_reserved: whether one of the claims was reserved for the pod when the attempt began.
-        is_unreserved: whether the pod is not bound after all.
-        claim_to_deallocate: the claim that PostFilter wants to lose its allocation, as it will be.
-        claim_to_delete: the claim that PostFilter wants to be deleted.
+        is_elsewhere: true if a node has devices for the pod; None as long as no pool was broken.
+        was_reserved: true if one of the claims was reserved for the pod when the attempt began.
+        is_unreserved: true after Unreserve: the pod is not bound.
+        claim_to_deallocate: the claim that PostFilter deallocates, in its state without the allocation.
+        claim_to_delete: the claim that PostFilter deletes.
     """
 
     claims: list[ResourceClaim] = field(default_factory=list)

@@ -37,10 +37,10 @@ def explain_nodes(
     """Return why each of these nodes, which DynamicResources has rejected, has no devices for the pod.
 
     Args:
-        holders: who has which devices, if the caller knows that. It is then in a hurry, and what is asked about devices
-            leaves no trace in what attempts know: a replayed run is not asked.
+        holders: by device, the claims that have it, if the caller has read them. The search is then a short one, and
+            leaves no trace in the answers that attempts share, because a replayed run does not make it.
 
-    Returns: nothing for nodes of which the status says it all, as if a claim does not exist.
+    Returns: no entry for nodes whose status is the whole explanation, as if a claim does not exist.
     """
     claims = claims_of_pod(pod, devices.claims.get)
     if isinstance(claims, ClaimProblem):

@@ -1,7 +1,7 @@
 """Numbers by node that are computed from listed objects, as columns of the snapshot.
 
-Owns when a number is computed again: when its node, or an object that names the node, has changed. Never knows what the
-numbers mean.
+Owns the rule for computing a number again: its node, or an object that names the node, has changed. Never knows what
+the numbers mean.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The gangs that all profiles know: their members, and how far each has come.
+"""The gangs, which all profiles share: their members, and the progress of each.
 
 Owns the membership, by the pods alone, and which members have a node. Never decides anything.
 """
@@ -31,13 +31,13 @@ class Gang:
     """The members of one group by uid, and its last attempts.
 
     Attributes:
-        bound_uids: the members that are bound; `reserved` have a node besides, and of these `waiting` wait at Permit.
+        bound_uids: the bound members. The `reserved` ones have a node, too, and some of them are `waiting` at Permit.
         gated_uids: the members with scheduling gates.
-        unfit_s: when each member was last found to fit nowhere, if it was.
-        rejections: how often it was rejected since it was complete, to set its backoff.
-        failed_s: when an attempt at the group failed last; None if it has not since it was complete.
-        backs_off_until_s: until when no member is tried.
-        fits_until_s: until when its minimal resources need not be checked again.
+        unfit_s: the time at which each member last fitted on no node, if that happened.
+        rejections: the number of rejections since the group was complete, which sets its backoff.
+        failed_s: the time of the last failed attempt; None if none has failed since the group was complete.
+        backs_off_until_s: the end of the backoff, before which no member is tried.
+        fits_until_s: the time until which the check of its minimal resources holds.
     """
 
     members: dict[str, Pod] = field(default_factory=dict)
