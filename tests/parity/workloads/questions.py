@@ -202,8 +202,7 @@ def _let_pods_succeed(world: World, item: Json) -> None:
 
 def _admission(world: World) -> None:
     """Pods of every kind that the API server completes: classes, limits, amounts of pods, label keys."""
-    if not world.priorities:
-        world.add_priorities()
+    world.add_priorities()
     if world.chance(0.5):
         world.add_runtime()
     add_neighbours(world, 3)

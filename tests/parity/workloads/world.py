@@ -136,7 +136,9 @@ class World:
     # ------------------------------------------------------------ classes
 
     def add_priorities(self) -> None:
-        """PriorityClasses, of which one may be the default, and one may forbid preemption."""
+        """Add PriorityClasses once: one may be the default, and one may forbid preemption."""
+        if self.priorities:
+            return
         values = {"low": -10, "usual": 50, "high": 1000}
         default = self.random.choice(("usual", "low", "", ""))
         for name, value in values.items():

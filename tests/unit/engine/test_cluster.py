@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
@@ -313,6 +314,7 @@ def test_a_cluster_may_be_forked_before_each_of_many_changes():
         if number:
             cluster.remove("Pod", f"web-{number - 1}")
     assert cluster.evaluate(target).node == "n1"
+    gc.collect()
     assert len(earlier) < 100
 
 
