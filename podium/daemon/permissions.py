@@ -20,7 +20,7 @@ from podium.config import KubeSchedulerConfiguration, PodGroupRules
 from podium.daemon.handle import PluginHandle
 from podium.daemon.handlers import BrokenObjects
 from podium.framework.contract.plugin import Plugin
-from podium.framework.profile.runtime import construct, constructed
+from podium.framework.profile.runtime import construct, names_to_construct
 from podium.lib.clock import Clock
 from podium.objects.resource_types import COSCHEDULING_POD_GROUPS, NODES, POD_GROUPS, PODS, ResourceType
 from podium.queues import Nominator, QueuedPodGroups
@@ -119,7 +119,7 @@ def _watched_by(
 ) -> Iterator[tuple[str, Iterable[ResourceType[Any]]]]:
     """Each enabled plugin and the resources whose listers it asks for when it is constructed."""
     for profile in config.profiles:
-        for name in constructed(profile, plugins):
+        for name in names_to_construct(profile, plugins):
             informers = InformerSet(session, clock=clock, random=Random(0))
             construct(plugins[name], profile, _handle(session, informers, clock, pod_groups))
             yield name, informers.resources

@@ -55,7 +55,7 @@ from podium.engine.placing import Engine
 from podium.framework.contract.plugin import Plugin
 from podium.framework.cycle.extenders import Extenders
 from podium.framework.cycle.scoring import NearBest, choose
-from podium.framework.profile.runtime import Framework, construct, constructed
+from podium.framework.profile.runtime import Framework, construct, names_to_construct
 from podium.lib.clock import Clock
 from podium.objects.core import Pod
 from podium.objects.resource_types import (
@@ -304,7 +304,7 @@ class Scheduler:
             kept = self._kept(profile, classes)
             made = {
                 name: construct(classes[name], profile, new.handle)
-                for name in constructed(profile, classes)
+                for name in names_to_construct(profile, classes)
                 if name not in kept and is_users(classes[name])
             }
             # Their events are asked for again once they are in use; if that does not end, it should be here.

@@ -45,7 +45,7 @@ class VerdictLog:
         """Log the pod that is attempted."""
         log.debug("Attempting to schedule pod", pod=cycle.pod.key)
 
-    def filtered(self, cycle: Cycle) -> None:
+    def on_filtered(self, cycle: Cycle) -> None:
         """Log nodes with untolerated taints, and from 6 on every rejection."""
         pod, snapshot = cycle.pod, cycle.snapshot
         for row, status in cycle.diagnosis.statuses().items():
@@ -62,7 +62,7 @@ class VerdictLog:
             if detail := detail_of_node(cycle.framework, pod, snapshot, row, status):
                 log.debug(_IN_DETAIL[status.plugin], pod=pod.key, node=node, plugin=status.plugin, detail=detail)
 
-    def scored(self, cycle: Cycle, rows: Rows, scores: Scores) -> None:
+    def on_scored(self, cycle: Cycle, rows: Rows, scores: Scores) -> None:
         """Log each plugin's weighted score of each node, from 10 on."""
         if not self._tells_scores:
             return
@@ -76,7 +76,7 @@ class VerdictLog:
                     score=int(of_nodes[position]),
                 )
 
-    def extended(self, cycle: Cycle, extender: Extender, scores: ExtenderScores) -> None:
+    def on_extended(self, cycle: Cycle, extender: Extender, scores: ExtenderScores) -> None:
         """Log each score that an extender returned, before its weight, from 10 on."""
         if not self._tells_scores or isinstance(scores, ExtenderFailed):
             return
@@ -84,7 +84,7 @@ class VerdictLog:
         for node, score in scores:
             log.debug("Extender scored node for pod", pod=pod, extender=name, node=node, score=score)
 
-    def totalled(self, cycle: Cycle, rows: Rows, total: IntArray) -> None:
+    def on_totalled(self, cycle: Cycle, rows: Rows, total: IntArray) -> None:
         """Log each node's final score, from 10 on."""
         if not self._tells_scores:
             return

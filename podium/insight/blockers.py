@@ -128,7 +128,7 @@ def blockers_of(engine: Engine, framework: Framework, pod: Pod) -> Blockers:
     rejections: dict[str, Rejection] = {}
     if (split := among_closed(snapshot, rows)) is not None:
         rejection = split[1]
-        rejections[rejection.counted()[0][0].plugin] = rejection
+        rejections[rejection.status_counts()[0][0].plugin] = rejection
     if _LIMITS not in outright:
         for plugin in active(framework.filters, cycle.state):
             if plugin.name in outright:
@@ -137,7 +137,7 @@ def blockers_of(engine: Engine, framework: Framework, pod: Pod) -> Blockers:
                 split = rejection_of(rows, plugin.filter(cycle.state, pod, snapshot, rows))
             except BaseException as error:
                 action = f'running "{plugin.name}" filter plugin'
-                raise framework.failed(plugin.name, "Filter", pod, action, error) from error
+                raise framework.plugin_failure(plugin.name, "Filter", pod, action, error) from error
             if split is not None:
                 rejections[plugin.name] = split[1]
     blockers = Blockers(snapshot, outright, node_names, rejections, {})
@@ -178,4 +178,4 @@ def _ask(plugin: PreFilterPlugin, cycle: Cycle) -> tuple[Status | None, frozense
         return demand_status(status, _REJECTS_PODS), names_of(answer) if answer is not None else None
     except BaseException as error:
         action = f'running PreFilter plugin "{plugin.name}"'
-        raise cycle.framework.failed(plugin.name, "PreFilter", cycle.pod, action, error) from error
+        raise cycle.framework.plugin_failure(plugin.name, "PreFilter", cycle.pod, action, error) from error

@@ -174,13 +174,13 @@ def construction_failures(good: Usable) -> tuple[str, ...]:
     """
     from podium.cluster import Snapshot
     from podium.framework.contract.status import PluginError
-    from podium.framework.profile.runtime import construct, constructed
+    from podium.framework.profile.runtime import construct, names_to_construct
     from podium.queues import build_hint_map
     from podium.testing.handle import RecordedGroups, RecordingHandle
 
     problems: list[str] = []
     for profile in good.config.profiles:
-        for name in constructed(profile, good.plugins):
+        for name in names_to_construct(profile, good.plugins):
             try:
                 handle = RecordingHandle(Snapshot())
                 handle.pod_groups = None if good.pod_groups is None else RecordedGroups(good.pod_groups)

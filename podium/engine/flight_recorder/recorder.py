@@ -224,5 +224,5 @@ def _are_same(first: Rejection, second: Rejection) -> bool:
     return (
         np.array_equal(first.rows, second.rows)
         and np.array_equal(first.verdicts, second.verdicts)
-        and (first.meanings is second.meanings or first.counted() == second.counted())
+        and (first.meanings is second.meanings or first.status_counts() == second.status_counts())
     )

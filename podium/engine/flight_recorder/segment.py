@@ -228,11 +228,11 @@ def _scores(record: Scored | None, names: Sequence[str]) -> tuple[dict[str, int]
     """Return the total score of each node that was compared, and the weighted scores by plugin."""
     if record is None:
         return {}, {}
-    cached_scores = record.cached()
+    raw_scores = record.raw_scores()
     scores_by_plugin: dict[str, _Column] = {
         plugin: np.multiply(scores, weight, dtype=np.int64)
         for (plugin, weight), scores in zip(
-            record.weights.items(), () if cached_scores is None else cached_scores.T, strict=True
+            record.weights.items(), () if raw_scores is None else raw_scores.T, strict=True
         )
     }
     for plugin, (weight, scores) in record.computed.items():

@@ -91,11 +91,11 @@ class ClusterEvent:
     @property
     def description(self) -> str:
         """The resource and each of the actions, such as `Node Add, UpdateNodeLabel`."""
-        left, labels = self.action, []
+        actions, labels = self.action, []
         for action in (ActionType.ALL, ActionType.ADD, ActionType.DELETE, ActionType.UPDATE, *_ACTION_LABELS):
-            if left and action in left:
+            if actions and action in actions:
                 labels.append(_ACTION_LABELS[action])
-                left &= ~action
+                actions &= ~action
         return f"{self.resource.value} {', '.join(labels)}"
 
     @property

@@ -104,13 +104,13 @@ class AskFilter:
         self, node_names: Iterable[str], failed: Mapping[str, str], unresolvable: Mapping[str, str]
     ) -> Filtered | ExtenderFailed:
         """The answer; a failure if it accepts nodes that were not in the request."""
-        asked = {node.name for node in self.nodes}
-        passed = tuple(dict.fromkeys(node_names))
-        for name in passed:
-            if name not in asked:
+        node_names_asked = {node.name for node in self.nodes}
+        names = tuple(dict.fromkeys(node_names))
+        for name in names:
+            if name not in node_names_asked:
                 detail = f'claims a filtered node "{name}" which is not found in the input node list'
                 return ExtenderFailed(self.extender, detail)
-        return Filtered(passed, failed, unresolvable)
+        return Filtered(names, failed, unresolvable)
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,13 +141,13 @@ class ScheduleError(UserFacingError):
     """The scheduling attempt failed for a reason other than that the pod does not fit."""
 
 
-def demand_status(answer: object, allowed: Collection[Code] = MAY_REJECT) -> Status | None:
+def demand_status(answer: object, codes: Collection[Code] = MAY_REJECT) -> Status | None:
     """Check what a plugin returned at an extension point: None for success, an error, or one of the allowed codes.
 
     Raises:
         PluginError: the value is neither a Status nor None, or its code is not allowed at that extension point.
     """
-    if answer is None or (type(answer) is Status and answer.code in allowed):
+    if answer is None or (type(answer) is Status and answer.code in codes):
         return answer
     if not isinstance(answer, Status):
         raise PluginError(f"answered {short_repr(answer)}, which is not a Status")
@@ -156,7 +156,7 @@ def demand_status(answer: object, allowed: Collection[Code] = MAY_REJECT) -> Sta
         status = Status(answer.code, answer.reasons, answer.plugin, answer.error)
     if status.code is Code.SUCCESS:
         return None
-    if status.code is not Code.ERROR and status.code not in allowed:
+    if status.code is not Code.ERROR and status.code not in codes:
         raise PluginError(failure_text(status))
     return status
 

@@ -31,18 +31,18 @@ def closed_status(snapshot: Snapshot, row: int) -> Status | None:
 
 def among_closed(snapshot: Snapshot, rows: Rows) -> tuple[NDArray[np.bool_], Rejection] | None:
     """Which of the rows have a closed node, and why; None if all are open. Shape: one entry per row of `rows`."""
-    closed = snapshot.closed
-    is_closed = np.isin(rows, list(closed))
+    reason_of = snapshot.closed
+    is_closed = np.isin(rows, list(reason_of))
     if not is_closed.any():
         return None
-    there = rows[is_closed]
-    reasons = [closed[row] for row in there.tolist()]
+    closed_rows = rows[is_closed]
+    reasons = [reason_of[row] for row in closed_rows.tolist()]
     distinct = list(dict.fromkeys(reasons))
     if len(distinct) > _REASONS_MAX:
         distinct, reasons = [_GENERAL], [_GENERAL] * len(reasons)
     number = {why: at for at, why in enumerate(distinct, 1)}
     verdicts = np.array([number[why] for why in reasons], np.int64)
-    return is_closed, Rejection.of(there, verdicts, lambda verdict: _status(distinct[verdict - 1]))
+    return is_closed, Rejection.of(closed_rows, verdicts, lambda verdict: _status(distinct[verdict - 1]))
 
 
 def _status(why: str) -> Status:

@@ -26,16 +26,16 @@ def details_of(cycle: Cycle) -> str:
 
     Cost: one step for each distinct status, and one gather over the rows of each filter that has details.
     """
-    framework, found = cycle.framework, Counter[str]()
+    framework, counts = cycle.framework, Counter[str]()
     rejected_by = _rejected_by(framework.detailing, cycle.diagnosis)
     if not rejected_by:
         return ""
     for plugin, rows in rejected_by.items():
-        found.update(details_on(framework, plugin, cycle.pod, cycle.snapshot, rows))
-    shown = [f"{text} on {count} node(s)" for text, count in found.most_common(_SHOWN_MAX)]
-    if len(found) > _SHOWN_MAX:
-        shown.append(f"and {len(found) - _SHOWN_MAX} more")
-    return ", ".join(shown)
+        counts.update(details_on(framework, plugin, cycle.pod, cycle.snapshot, rows))
+    parts = [f"{text} on {count} node(s)" for text, count in counts.most_common(_SHOWN_MAX)]
+    if len(counts) > _SHOWN_MAX:
+        parts.append(f"and {len(counts) - _SHOWN_MAX} more")
+    return ", ".join(parts)
 
 
 def detail_of_node(framework: Framework, pod: Pod, snapshot: Snapshot, row: int, status: Status) -> str:
@@ -51,8 +51,8 @@ def details_on(framework: Framework, plugin: str, pod: Pod, snapshot: Snapshot, 
     if plugin not in framework.detailing:
         return {}
     try:
-        told = framework.detailing[plugin].rejection_details(pod, snapshot, rows)
-        return {str(text): int(count) for text, count in told.items()}
+        counts = framework.detailing[plugin].rejection_details(pod, snapshot, rows)
+        return {str(text): int(count) for text, count in counts.items()}
     except Exception as error:  # noqa: BLE001 - a plugin may raise anything
         framework.observer.plugin_failed(plugin, "RejectionDetails", pod, error)
         return {}

@@ -54,7 +54,9 @@ class Diagnosis:
     def overrule(self, row: int, status: Status) -> None:
         """Set a node's status, overriding the filters."""
         self._blame_all()
-        self.rejections = [left for each in self.rejections if len((left := each.without(row)).rows)]
+        self.rejections = [
+            remainder for rejection in self.rejections if len((remainder := rejection.without(row)).rows)
+        ]
         self._blamed = len(self.rejections)
         self.reject_one(row, status)
 
@@ -77,7 +79,7 @@ class Diagnosis:
 
     def _blame_all(self) -> None:
         for rejection in self.rejections[self._blamed :]:
-            for status, _ in rejection.counted():
+            for status, _ in rejection.status_counts():
                 self.blame(status)
         self._blamed = len(self.rejections)
 
@@ -110,7 +112,7 @@ class Diagnosis:
         """How many of the nodes have this status code."""
         count = node_count - self.rejected_count if self.absent.code is code else 0
         for rejection in self.rejections:
-            count += sum(number for status, number in rejection.counted() if status.code is code)
+            count += sum(number for status, number in rejection.status_counts() if status.code is code)
         return count + sum(status.code is code for status in self.single.values())
 
     def status(self, row: int) -> Status:
@@ -118,16 +120,16 @@ class Diagnosis:
         if row in self.single:
             return self.single[row]
         for rejection in self.rejections:
-            found = np.flatnonzero(rejection.rows == row)
-            if len(found):
-                return rejection.meanings[int(rejection.verdicts[found[0]])]
+            positions = np.flatnonzero(rejection.rows == row)
+            if len(positions):
+                return rejection.meanings[int(rejection.verdicts[positions[0]])]
         return self.absent
 
     def reasons(self, node_count: int) -> dict[str, int]:
         """On how many nodes each reason holds."""
         reasons: dict[str, int] = defaultdict(int)
         for rejection in self.rejections:
-            for status, count in rejection.counted():
+            for status, count in rejection.status_counts():
                 for reason in status.all_reasons:
                     reasons[reason] += count
         # Hundreds of nodes mostly share one object, which is counted without a call for each of them.

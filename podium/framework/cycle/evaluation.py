@@ -70,13 +70,13 @@ def evaluate_all(cycle: Cycle, limit: TimeLimit = UNLIMITED) -> FullEvaluation:
     Raises:
         ScheduleError: a plugin failed.
     """
-    filtered, diagnosis = filter_all(cycle), cycle.diagnosis
-    if len(filtered.rows):
-        return FullEvaluation(cycle.state, filtered, diagnosis, score_nodes(cycle, filtered.rows), None)
+    feasible, diagnosis = filter_all(cycle), cycle.diagnosis
+    if len(feasible.rows):
+        return FullEvaluation(cycle.state, feasible, diagnosis, score_nodes(cycle, feasible.rows), None)
     try:
         limit.check()
         result, status = run_unasked(run_post_filter(cycle, AfterFiltering(cycle)), limit.check)
     except TimeIsUpError:
         limit.is_noticed = True
-        return FullEvaluation(cycle.state, filtered, diagnosis, None, Help(_NOT_LOOKED_AT, None), is_partial=True)
-    return FullEvaluation(cycle.state, filtered, diagnosis, None, Help(status, result))
+        return FullEvaluation(cycle.state, feasible, diagnosis, None, Help(_NOT_LOOKED_AT, None), is_partial=True)
+    return FullEvaluation(cycle.state, feasible, diagnosis, None, Help(status, result))

@@ -18,18 +18,18 @@ class Explainer(Protocol):
         """An attempt begins."""
         ...
 
-    def filtered(self, cycle: Cycle) -> None:
+    def on_filtered(self, cycle: Cycle) -> None:
         """Every examined node has been filtered. Nodes that are not in the diagnosis fit."""
         ...
 
-    def scored(self, cycle: Cycle, rows: Rows, scores: Scores) -> None:
+    def on_scored(self, cycle: Cycle, rows: Rows, scores: Scores) -> None:
         """The plugins have scored the feasible nodes."""
         ...
 
-    def extended(self, cycle: Cycle, extender: Extender, scores: ExtenderScores) -> None:
+    def on_extended(self, cycle: Cycle, extender: Extender, scores: ExtenderScores) -> None:
         """An extender has scored nodes by name, or has failed."""
         ...
 
-    def totalled(self, cycle: Cycle, rows: Rows, total: IntArray) -> None:
+    def on_totalled(self, cycle: Cycle, rows: Rows, total: IntArray) -> None:
         """The total scores are known, including those of extenders."""
         ...

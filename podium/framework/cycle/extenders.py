@@ -58,8 +58,8 @@ class Extenders:
 
     def __init__(self, configured: Iterable[Extender], random: Random) -> None:
         self.random = random
-        self._every = tuple(sorted(configured, key=lambda each: each.ignorable))
-        self.have_a_say = any(each.filter_verb or each.prioritize_verb for each in self._every)
+        self._every = tuple(sorted(configured, key=lambda extender: extender.ignorable))
+        self.have_a_say = any(extender.filter_verb or extender.prioritize_verb for extender in self._every)
 
     def __bool__(self) -> bool:
         """Whether there are any."""
@@ -75,9 +75,10 @@ class Extenders:
             return ()
         resources = _resource_names(pod.spec)
         return [
-            each
-            for each in self._every
-            if not each.managed_resources or any(managed.name in resources for managed in each.managed_resources)
+            extender
+            for extender in self._every
+            if not extender.managed_resources
+            or any(managed.name in resources for managed in extender.managed_resources)
         ]
 
 
@@ -88,7 +89,7 @@ NO_EXTENDERS: Final = Extenders((), Random(0))
 def _resource_names(spec: PodSpec) -> frozenset[str]:
     """The resources in the containers' requests and limits; pod-level resources are not considered."""
     resources = (container.resources for container in (*spec.containers, *spec.init_containers))
-    return frozenset(name for each in resources for name in (*each.requests, *each.limits))
+    return frozenset(name for requirements in resources for name in (*requirements.requests, *requirements.limits))
 
 
 def find_feasible_asking(cycle: Cycle, sampling: Sampling, extenders: Sequence[Extender]) -> Steps[Feasible]:
@@ -101,12 +102,12 @@ def find_feasible_asking(cycle: Cycle, sampling: Sampling, extenders: Sequence[E
     if isinstance(names, Status):
         return NONE_FEASIBLE
     filters = FilterChain.of(cycle)
-    nominated = on_nominated_node(cycle, filters)
-    if nominated is not None and (yield from _accept(extenders, cycle, nominated.rows)):
-        return nominated
-    found = yield from search_around(cycle, filters, names, sampling)
-    rows = yield from filter_by_extenders(extenders, cycle, found.rows)
-    if len(rows) < len(found.rows):
+    nominated_node = on_nominated_node(cycle, filters)
+    if nominated_node is not None and (yield from _accept(extenders, cycle, nominated_node.rows)):
+        return nominated_node
+    feasible = yield from search_around(cycle, filters, names, sampling)
+    rows = yield from filter_by_extenders(extenders, cycle, feasible.rows)
+    if len(rows) < len(feasible.rows):
         cycle.diagnosis.unschedulable_plugins.add(EXTENDER)
     return Feasible(rows, len(rows) + cycle.diagnosis.rejected_count)
 
@@ -161,22 +162,22 @@ def score_by_extenders(
     Shape: both have one entry per row of `rows`.
     """
     snapshot = cycle.snapshot
-    asked = [each for each in extenders if each.prioritize_verb]
+    prioritizers = [extender for extender in extenders if extender.prioritize_verb]
     # An extender without a prioritize verb scores every node with 0.
-    is_scored = np.full(len(rows), len(asked) < len(extenders))
+    is_scored = np.full(len(rows), len(prioritizers) < len(extenders))
     if explainer is not None:
         for extender in extenders:
             if not extender.prioritize_verb:
-                explainer.extended(cycle, extender, [(snapshot.name(row), 0) for row in rows.tolist()])
-    if not asked:
+                explainer.on_extended(cycle, extender, [(snapshot.name(row), 0) for row in rows.tolist()])
+    if not prioritizers:
         return total, is_scored
-    answer = yield AskPrioritize(asked, cycle.pod, _nodes(snapshot, rows))
+    answer = yield AskPrioritize(prioritizers, cycle.pod, _nodes(snapshot, rows))
     assert isinstance(answer, Scored), answer
     position_of = {snapshot.name(row): position for position, row in enumerate(rows.tolist())}
     total = total.copy()
-    for extender, scores in zip(asked, answer.each, strict=True):
+    for extender, scores in zip(prioritizers, answer.each, strict=True):
         if explainer is not None:
-            explainer.extended(cycle, extender, scores)
+            explainer.on_extended(cycle, extender, scores)
         if isinstance(scores, ExtenderFailed):
             continue
         for name, score in scores:

@@ -58,18 +58,18 @@ class FilterChain:
         snapshot: Snapshot,
         *,
         filters: Sequence[Filter] | None = None,
-        cached: Sequence[Filter | CachedFilters] | None = None,
+        bulk: Sequence[Filter | CachedFilters] | None = None,
         leading: Sequence[Filter] | None = None,
-        counted: Snapshot | None = None,
+        counting_fork: Snapshot | None = None,
         fork: Snapshot | None = None,
     ) -> None:
         """Whatever is left out is derived when it is first needed, except for `cached`: no answer is cached then.
 
         Args:
             filters: without those whose PreFilter skipped them.
-            cached: the same, with cached answers in the place of neighbouring filters.
+            bulk: the same, with cached answers in the place of neighbouring filters.
             leading: the leading filters that depend on a node's usage only, not on its single pods.
-            counted: a fork of the snapshot in which nominated pods count in their nodes' usage.
+            counting_fork: a fork of the snapshot in which nominated pods count in their nodes' usage.
             fork: a fork of the snapshot that nominated pods may be added to.
         """
         self._cycle = cycle
@@ -79,17 +79,17 @@ class FilterChain:
         self._state = state
         self._snapshot = snapshot
         self._active = filters
-        self._in_bulk = self._filters if cached is None else cached
+        self._in_bulk = self._filters if bulk is None else bulk
         self._leading = leading
-        self._counted = counted
+        self._counted = counting_fork
         self._fork = fork
 
     @classmethod
     def of(cls, cycle: Cycle) -> FilterChain:
         """The filters of the attempt itself, with the answers that are cached for the pod's signature."""
         state, signature = cycle.state, cycle.signature
-        cached = None if signature is None else signature.active_filters(state.skipped_filters)
-        return cls(cycle, state, cycle.snapshot, cached=cached)
+        bulk = None if signature is None else signature.active_filters(state.skipped_filters)
+        return cls(cycle, state, cycle.snapshot, bulk=bulk)
 
     def elsewhere(self, state: CycleState, snapshot: Snapshot) -> FilterChain:
         """The same filters on a clone of the state and a fork of the snapshot."""
@@ -98,16 +98,18 @@ class FilterChain:
     def where_usage_changes(self) -> FilterChain:
         """The same filters on a fork where `add_usage` works. All of them must depend on usage only."""
         assert self.depends_on_usage_only
-        counted = self._nominated.counted(self._snapshot) if self._nominated else None
-        return self._variant(self._snapshot.fork_usage(), self._filters, counted)
+        counting_fork = self._nominated.counting_fork(self._snapshot) if self._nominated else None
+        return self._variant(self._snapshot.fork_usage(), self._filters, counting_fork)
 
     def of_usage(self) -> FilterChain:
         """Only the filters whose verdicts depend on usage, on the same snapshot."""
-        filters = [each for each in self._filters if self._scope(each) is Scope.USAGE]
+        filters = [plugin_filter for plugin_filter in self._filters if self._scope(plugin_filter) is Scope.USAGE]
         return self._variant(self._snapshot, filters, self._counted)
 
-    def _variant(self, snapshot: Snapshot, filters: Sequence[Filter], counted: Snapshot | None) -> FilterChain:
-        return FilterChain(self._cycle, self._state, snapshot, filters=filters, leading=filters, counted=counted)
+    def _variant(self, snapshot: Snapshot, filters: Sequence[Filter], counting_fork: Snapshot | None) -> FilterChain:
+        return FilterChain(
+            self._cycle, self._state, snapshot, filters=filters, leading=filters, counting_fork=counting_fork
+        )
 
     def add_usage(self, rows: Rows, usage: IntArray) -> None:
         """Add usage to the rows; negative amounts remove it."""
@@ -126,7 +128,7 @@ class FilterChain:
         return len(self._usage_filters) == len(self._filters)
 
     @property
-    def nominated(self) -> Mapping[int, Sequence[Pod]]:
+    def nominated_pods(self) -> Mapping[int, Sequence[Pod]]:
         """The pods nominated to each node that has any, and that count for this pod."""
         return self._nominated.by_row
 
@@ -139,11 +141,13 @@ class FilterChain:
     @property
     def _usage_filters(self) -> Sequence[Filter]:
         if self._leading is None:
-            self._leading = list(itertools.takewhile(lambda each: self._scope(each) <= Scope.USAGE, self._filters))
+            self._leading = list(
+                itertools.takewhile(lambda plugin_filter: self._scope(plugin_filter) <= Scope.USAGE, self._filters)
+            )
         return self._leading
 
-    def _scope(self, each: Filter) -> Scope:
-        return self._framework.scope_of(each.plugin.filter_scope, each.name, self._pod)
+    def _scope(self, plugin_filter: Filter) -> Scope:
+        return self._framework.scope_of(plugin_filter.plugin.filter_scope, plugin_filter.name, self._pod)
 
     def rejection_of_all(self) -> Rejection | None:
         """The rejection of all nodes by cached filters, if these come first and nothing else counts."""
@@ -153,19 +157,19 @@ class FilterChain:
 
     def alone(self, row: int) -> Status | None:
         """The status of one node, filtered first with its nominated pods added, then without them."""
-        if (closed := closed_status(self._snapshot, row)) is not None:
-            return closed
-        nominated = self._nominated.on(row)
-        if nominated:
-            status = self._beside(row, nominated)
+        if (status_of_closed := closed_status(self._snapshot, row)) is not None:
+            return status_of_closed
+        nominated_pods = self._nominated.on(row)
+        if nominated_pods:
+            status = self._beside(row, nominated_pods)
             if status is not None:
                 return status
         return self._first_rejection(row, self._state, self._snapshot)
 
     def filter(self, rows: Rows) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
         """Positions of the rows that pass, and of those that each filter rejected. Shape: positions in `rows`."""
-        if self._snapshot.closed and (found := among_closed(self._snapshot, rows)) is not None:
-            return self._filter_open(rows, *found)
+        if self._snapshot.closed and (closed_answer := among_closed(self._snapshot, rows)) is not None:
+            return self._filter_open(rows, *closed_answer)
         positions: Rows = np.arange(len(rows))
         if not self._nominated:
             return self._filter(self._in_bulk, rows, positions, self._state, self._snapshot)
@@ -173,18 +177,20 @@ class FilterChain:
         if not np.count_nonzero(is_nominated):
             return self._filter(self._in_bulk, rows, positions, self._state, self._snapshot)
         # First what may be interrupted, and is run again then.
-        others, more = self._filter(self._in_bulk, rows, positions[~is_nominated], self._state, self._snapshot)
-        apart, rejected = self._filter_nominated(rows, positions[is_nominated])
-        return np.sort(np.concatenate((others, apart))) if len(apart) else others, rejected + more
+        feasible, rejections_of_others = self._filter(
+            self._in_bulk, rows, positions[~is_nominated], self._state, self._snapshot
+        )
+        apart, rejections = self._filter_nominated(rows, positions[is_nominated])
+        return np.sort(np.concatenate((feasible, apart))) if len(apart) else feasible, rejections + rejections_of_others
 
     def _filter_open(
         self, rows: Rows, is_closed: NDArray[np.bool_], rejection: Rejection
     ) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
         """As `filter`, if some of the nodes are closed."""
         positions = np.flatnonzero(~is_closed)
-        passed, rejected = self.filter(rows[positions])
-        others = [(positions[at], each) for at, each in rejected]
-        return positions[passed], [(np.flatnonzero(is_closed), rejection), *others]
+        feasible, rejections = self.filter(rows[positions])
+        open_rejections = [(positions[at], open_rejection) for at, open_rejection in rejections]
+        return positions[feasible], [(np.flatnonzero(is_closed), rejection), *open_rejections]
 
     def _filter_nominated(self, rows: Rows, positions: Rows) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
         """As `filter`, for nodes with nominated pods: they are filtered with these pods added, then without them.
@@ -192,26 +198,26 @@ class FilterChain:
         Up to the first filter that depends on the pods themselves, adding their usage is enough.
         """
         if self._counted is None:
-            self._counted = self._nominated.counted(self._snapshot)
+            self._counted = self._nominated.counting_fork(self._snapshot)
         counting = self._usage_filters
-        positions, rejected = self._filter(counting, rows, positions, self._state, self._counted)
+        positions, rejections = self._filter(counting, rows, positions, self._state, self._counted)
         if self.depends_on_usage_only:
-            positions, more = self._filter(counting, rows, positions, self._state, self._snapshot)
+            positions, further_rejections = self._filter(counting, rows, positions, self._state, self._snapshot)
         else:
-            positions, more = self._one_by_one(rows, positions)
-        return positions, rejected + more
+            positions, further_rejections = self._one_by_one(rows, positions)
+        return positions, rejections + further_rejections
 
     def _one_by_one(self, rows: Rows, positions: Rows) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
-        rejected: list[tuple[Rows, Rejection]] = []
-        passed: list[int] = []
+        rejections: list[tuple[Rows, Rejection]] = []
+        feasible: list[int] = []
         for position in positions.tolist():
             status = self.alone(int(rows[position]))
             if status is None:
-                passed.append(position)
+                feasible.append(position)
             else:
                 at = np.array([position])
-                rejected.append((at, _same_for_all(rows[at], status)))
-        return np.array(passed, np.intp), rejected
+                rejections.append((at, _same_for_all(rows[at], status)))
+        return np.array(feasible, np.intp), rejections
 
     def _filter(
         self,
@@ -222,43 +228,43 @@ class FilterChain:
         snapshot: Snapshot,
     ) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
         """Run the filters in order. Each filter sees only the rows that passed the ones before it."""
-        rejected: list[tuple[Rows, Rejection]] = []
-        left = rows if len(positions) == len(rows) else rows[positions]
-        for each in filters:
-            if not len(left):
+        rejections: list[tuple[Rows, Rejection]] = []
+        remaining_rows = rows if len(positions) == len(rows) else rows[positions]
+        for plugin_filter in filters:
+            if not len(remaining_rows):
                 break
-            if isinstance(each, CachedFilters):
-                outcome = each.outcome(left)
+            if isinstance(plugin_filter, CachedFilters):
+                outcome = plugin_filter.outcome(remaining_rows)
             else:
-                outcome = self._ask(each, state, snapshot, left)
+                outcome = self._ask(plugin_filter, state, snapshot, remaining_rows)
             if outcome is None:
                 continue
             fails, rejection = outcome
-            rejected.append((positions[fails.nonzero()[0]], rejection))
+            rejections.append((positions[fails.nonzero()[0]], rejection))
             passes = (~fails).nonzero()[0]
-            positions, left = positions[passes], left[passes]
-        return positions, rejected
+            positions, remaining_rows = positions[passes], remaining_rows[passes]
+        return positions, rejections
 
     def _ask(
-        self, each: Filter, state: CycleState, snapshot: Snapshot, rows: Rows
+        self, plugin_filter: Filter, state: CycleState, snapshot: Snapshot, rows: Rows
     ) -> tuple[NDArray[np.bool_], Rejection] | None:
         rows.setflags(write=False)
-        return self._observed(each, len(rows), _rejection, each, state, self._pod, snapshot, rows)
+        return self._observe(plugin_filter, len(rows), _rejection, plugin_filter, state, self._pod, snapshot, rows)
 
     def _first_rejection(self, row: int, state: CycleState, snapshot: Snapshot) -> Status | None:
         node = snapshot.node(row)
-        for each in self._filters:
-            status = self._observed(each, 1, _status, each, state, self._pod, node)
+        for plugin_filter in self._filters:
+            status = self._observe(plugin_filter, 1, _status, plugin_filter, state, self._pod, node)
             if status is not None:
                 return status
         return None
 
-    def _observed(
-        self, each: Filter, nodes: int, ask: Callable[P, OutcomeT], *args: P.args, **kwargs: P.kwargs
+    def _observe(
+        self, plugin_filter: Filter, nodes: int, ask: Callable[P, OutcomeT], *args: P.args, **kwargs: P.kwargs
     ) -> OutcomeT:
         """Count and time the call of a filter for this many nodes, and turn its exception into a ScheduleError."""
         framework = self._framework
-        framework.observer.count_evaluations(each.name, "Filter", framework.name, nodes)
+        framework.observer.count_evaluations(plugin_filter.name, "Filter", framework.name, nodes)
         started_s = framework.clock.monotonic()
         try:
             outcome = ask(*args, **kwargs)
@@ -266,40 +272,40 @@ class FilterChain:
             # It has no answer yet, and is called again.
             raise
         except BaseException as error:
-            doing = f'running "{each.name}" filter plugin'
-            raise framework.failed(each.name, "Filter", self._pod, doing, error, started_s) from error
-        framework.filtered(each.name, self._pod, started_s, outcome, nodes)
+            doing = f'running "{plugin_filter.name}" filter plugin'
+            raise framework.plugin_failure(plugin_filter.name, "Filter", self._pod, doing, error, started_s) from error
+        framework.observe_filter(plugin_filter.name, self._pod, started_s, outcome, nodes)
         return outcome
 
-    def _beside(self, row: int, nominated: Sequence[Pod]) -> Status | None:
+    def _beside(self, row: int, nominated_pods: Sequence[Pod]) -> Status | None:
         """The status of one node with its nominated pods added; they are removed again afterwards."""
         if self._fork is None:
             self._fork = self._snapshot.fork()
         snapshot = self._fork
-        added: list[str] = []
+        uids: list[str] = []
         try:
             state = self._state.clone()
-            for each in nominated:
-                there = each.on_node(snapshot.name(row))
-                snapshot.add_pod(row, there, readable_pod_usage(each))
-                added.append(there.uid)
-                self._framework.run_add_pod(state, self._pod, each, snapshot.node(row))
+            for nominated_pod in nominated_pods:
+                assigned = nominated_pod.on_node(snapshot.name(row))
+                snapshot.add_pod(row, assigned, readable_pod_usage(nominated_pod))
+                uids.append(assigned.uid)
+                self._framework.run_add_pod(state, self._pod, nominated_pod, snapshot.node(row))
             return self._first_rejection(row, state, snapshot)
         except PluginError as error:
             raise ScheduleError(str(error)) from error
         finally:
-            for uid in reversed(added):
+            for uid in reversed(uids):
                 snapshot.remove_pod(row, uid)
 
 
 def _rejection(
-    each: Filter, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows
+    plugin_filter: Filter, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows
 ) -> tuple[NDArray[np.bool_], Rejection] | None:
-    return rejection_of(rows, each.filter(state, pod, snapshot, rows))
+    return rejection_of(rows, plugin_filter.filter(state, pod, snapshot, rows))
 
 
-def _status(each: Filter, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
-    status = each.filter_one(state, pod, node)
+def _status(plugin_filter: Filter, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+    status = plugin_filter.filter_one(state, pod, node)
     if status is None or status.is_rejected:
         return status
     raise PluginError(failure_text(status))

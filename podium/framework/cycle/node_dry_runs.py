@@ -90,8 +90,8 @@ class ForkedNodesDryRun:
 
     def bases(self, rows: Sequence[int]) -> Sequence[Basis]:
         """The node of each row, the pods on it, and the pods nominated to it."""
-        nodes, pods, nominated = self._snapshot.nodes, self._snapshot.pods, self._outside.nominated
-        return [(nodes[row], pods[row], tuple(nominated.get(row, ()))) for row in rows]
+        nodes, pods, nominated_pods = self._snapshot.nodes, self._snapshot.pods, self._outside.nominated_pods
+        return [(nodes[row], pods[row], tuple(nominated_pods.get(row, ()))) for row in rows]
 
     def name(self, row: int) -> str:
         """The node's name."""
@@ -116,14 +116,14 @@ class ForkedNodesDryRun:
 
     def statuses(self, rows: Rows) -> Mapping[int, Status]:
         """The rejections of the incoming pod by row. Rows on which it fits are absent."""
-        _, rejected = self._filters.filter(rows)
-        return {row: status for _, rejection in rejected for row, status in rejection.by_row()}
+        _, rejections = self._filters.filter(rows)
+        return {row: status for _, rejection in rejections for row, status in rejection.by_row()}
 
     def fits(self, rows: Rows) -> BoolArray:
         """Whether the incoming pod still fits on each of the rows."""
-        passed, _ = self._usage_filters.filter(rows)
+        feasible, _ = self._usage_filters.filter(rows)
         fits = np.zeros(len(rows), np.bool_)
-        fits[passed] = True
+        fits[feasible] = True
         return fits
 
 

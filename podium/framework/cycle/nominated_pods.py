@@ -49,10 +49,10 @@ class NominatedAhead:
     Cost: nothing until it is asked for; all nodes together then cost half a microsecond for each nominated pod.
     """
 
-    def __init__(self, pod: Pod, snapshot: Snapshot, nominated: NominatedPods) -> None:
+    def __init__(self, pod: Pod, snapshot: Snapshot, nominations: NominatedPods) -> None:
         self._pod = pod
         self._snapshot = snapshot
-        self._nominated = nominated
+        self._nominated = nominations
         self._found: list[tuple[int, Nomination]] | None = None
 
     def on(self, row: int) -> Sequence[Pod]:
@@ -64,9 +64,9 @@ class NominatedAhead:
         if self._found is None:
             row_of = self._snapshot.row_of
             self._found = [
-                (row, each)
-                for each in self._nominated.ahead_of(self._pod)
-                if (row := row_of.get(each.node_name)) is not None
+                (row, nomination)
+                for nomination in self._nominated.ahead_of(self._pod)
+                if (row := row_of.get(nomination.node_name)) is not None
             ]
         return self._found
 
@@ -74,8 +74,8 @@ class NominatedAhead:
     def by_row(self) -> Mapping[int, Sequence[Pod]]:
         """The nominated pods of each node that has any."""
         by_row: dict[int, list[Pod]] = {}
-        for row, each in self._all:
-            by_row.setdefault(row, []).append(each.pod)
+        for row, nomination in self._all:
+            by_row.setdefault(row, []).append(nomination.pod)
         return by_row
 
     def __bool__(self) -> bool:
@@ -94,9 +94,9 @@ class NominatedAhead:
 
     @cached_property
     def _usage(self) -> IntArray:
-        return self._snapshot.usage_of([each.pod_usage for _, each in self._all])
+        return self._snapshot.usage_of([nomination.pod_usage for _, nomination in self._all])
 
-    def counted(self, snapshot: Snapshot) -> Snapshot:
+    def counting_fork(self, snapshot: Snapshot) -> Snapshot:
         """A fork of that snapshot where the nominated pods count in the nodes' usage."""
         world = snapshot.fork_usage()
         world.add_usage(self._rows, self._usage)

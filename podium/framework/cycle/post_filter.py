@@ -26,7 +26,7 @@ _STEPS: Final = (Pause, *get_args(Question))
 _Outcome: TypeAlias = tuple[PostFilterResult | None, Status | None]
 
 
-def run_post_filter(cycle: Cycle, filtered: FilteredNodes, extenders: Sequence[Extender] = ()) -> Steps[_Outcome]:
+def run_post_filter(cycle: Cycle, nodes: FilteredNodes, extenders: Sequence[Extender] = ()) -> Steps[_Outcome]:
     """Run the PostFilter plugins in order until one succeeds, fails, or returns UnschedulableAndUnresolvable.
 
     Returns:
@@ -37,43 +37,43 @@ def run_post_filter(cycle: Cycle, filtered: FilteredNodes, extenders: Sequence[E
     if not framework.post_filter or not cycle.makes_room:
         return PostFilterResult(""), None
     started_s = framework.clock.monotonic()
-    result, status = yield from _in_order(cycle, filtered, extenders)
+    result, status = yield from _in_order(cycle, nodes, extenders)
     framework.observe("PostFilter", status, started_s)
     return result, status
 
 
-def _in_order(cycle: Cycle, filtered: FilteredNodes, extenders: Sequence[Extender]) -> Steps[_Outcome]:
-    kept: PostFilterResult | None = None
+def _in_order(cycle: Cycle, nodes: FilteredNodes, extenders: Sequence[Extender]) -> Steps[_Outcome]:
+    first_result: PostFilterResult | None = None
     reasons: list[str] = []
     for plugin in cycle.framework.post_filter:
         if isinstance(plugin, AskingPostFilterPlugin):
-            result, status = yield from _in_steps(cycle, plugin, filtered, extenders)
+            result, status = yield from _in_steps(cycle, plugin, nodes, extenders)
         else:
-            result, status = _at_once(cycle, plugin, filtered)
+            result, status = _at_once(cycle, plugin, nodes)
         if status is None:
             return result, None
         if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
             return result, status.by(plugin.name)
         if not status.is_rejected:
             return None, status.by(plugin.name)
-        kept = result if result is not None else kept
+        first_result = result if result is not None else first_result
         reasons += status.all_reasons
-    return kept, Status(Code.UNSCHEDULABLE, tuple(reasons), cycle.framework.post_filter[0].name)
+    return first_result, Status(Code.UNSCHEDULABLE, tuple(reasons), cycle.framework.post_filter[0].name)
 
 
-def _at_once(cycle: Cycle, plugin: PostFilterPlugin, filtered: FilteredNodes) -> _Outcome:
+def _at_once(cycle: Cycle, plugin: PostFilterPlugin, nodes: FilteredNodes) -> _Outcome:
     framework, pod = cycle.framework, cycle.pod
     started_s = framework.clock.monotonic()
     try:
-        outcome = _demanded(plugin.post_filter(cycle.state, pod, cycle.snapshot, filtered))
+        outcome = _demand_outcome(plugin.post_filter(cycle.state, pod, cycle.snapshot, nodes))
     except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
-        outcome = _failed(cycle, plugin, error)
+        outcome = _failure(cycle, plugin, error)
     framework.lap(plugin.name, "PostFilter", pod, started_s, outcome[1])
     return outcome
 
 
 def _in_steps(
-    cycle: Cycle, plugin: AskingPostFilterPlugin, filtered: FilteredNodes, extenders: Sequence[Extender]
+    cycle: Cycle, plugin: AskingPostFilterPlugin, nodes: FilteredNodes, extenders: Sequence[Extender]
 ) -> Steps[_Outcome]:
     """As `_at_once`. Time spent in extenders and in pauses does not count as the plugin's."""
     clock, seconds = cycle.framework.clock, 0.0
@@ -87,7 +87,7 @@ def _in_steps(
             # attempt.
             try:
                 if steps is None:
-                    steps = plugin.post_filter_asking(cycle.state, cycle.pod, cycle.snapshot, filtered, extenders)
+                    steps = plugin.post_filter_asking(cycle.state, cycle.pod, cycle.snapshot, nodes, extenders)
                 step = next(steps) if answer is None else steps.send(answer)
                 if not isinstance(step, _STEPS):
                     raise PluginError(f"yielded {short_repr(step)}, which is neither a question nor a pause")
@@ -95,7 +95,7 @@ def _in_steps(
                 outcome = _at_the_end(cycle, plugin, end.value)
                 break
             except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
-                outcome = _failed(cycle, plugin, error)
+                outcome = _failure(cycle, plugin, error)
                 break
             finally:
                 seconds += clock.monotonic() - started_s
@@ -106,25 +106,25 @@ def _in_steps(
             with suppress(BaseException):
                 steps.close()
     if cycle.framework.measures_plugins:
-        cycle.framework.measured(plugin.name, "PostFilter", outcome[1], seconds)
+        cycle.framework.observe_call(plugin.name, "PostFilter", outcome[1], seconds)
     return outcome
 
 
 def _at_the_end(cycle: Cycle, plugin: PostFilterPlugin, answer: object) -> _Outcome:
     try:
-        return _demanded(answer)
+        return _demand_outcome(answer)
     except BaseException as error:  # noqa: BLE001 - as if the plugin had raised it
-        return _failed(cycle, plugin, error)
+        return _failure(cycle, plugin, error)
 
 
-def _demanded(answer: Any) -> _Outcome:
+def _demand_outcome(answer: Any) -> _Outcome:
     result, status = answer
     if result is not None and not isinstance(result, PostFilterResult):
         raise PluginError(f"answered {short_repr(result)}, which is not a PostFilterResult")
     return result, demand_status(status)
 
 
-def _failed(cycle: Cycle, plugin: PostFilterPlugin, error: BaseException) -> _Outcome:
+def _failure(cycle: Cycle, plugin: PostFilterPlugin, error: BaseException) -> _Outcome:
     doing = f'running PostFilter plugin "{plugin.name}"'
-    failure = cycle.framework.failed(plugin.name, "PostFilter", cycle.pod, doing, error)
+    failure = cycle.framework.plugin_failure(plugin.name, "PostFilter", cycle.pod, doing, error)
     return None, error_status(failure)

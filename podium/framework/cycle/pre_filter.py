@@ -32,9 +32,9 @@ def run_pre_filter(cycle: Cycle) -> frozenset[str] | Status | None:
     at_s = started_s = framework.clock.monotonic()
     names: frozenset[str] | None = None
     narrowed_by: list[str] = []
-    skipped: set[str] = set()
-    rejected: Status | None = None
-    plugins = framework.pre_filter if signature is None else signature.pre_filters.carry_out(state, skipped)
+    skipped_names: set[str] = set()
+    rejection: Status | None = None
+    plugins = framework.pre_filter if signature is None else signature.pre_filters.carry_out(state, skipped_names)
     if too_much := excess_of(pod):
         return _turned_down(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (too_much,)), cycle.diagnosis)
     try:
@@ -44,33 +44,33 @@ def run_pre_filter(cycle: Cycle) -> frozenset[str] | Status | None:
                 answer, status = plugin.pre_filter(state, pod, snapshot)
                 status, only = demand_status(status, _MAY_ANSWER), names_of(answer) if answer is not None else None
             except BaseException as error:
-                raise framework.failed(plugin.name, "PreFilter", pod, _running(plugin), error, at_s) from error
+                raise framework.plugin_failure(plugin.name, "PreFilter", pod, _running(plugin), error, at_s) from error
             at_s = framework.lap(plugin.name, "PreFilter", pod, at_s, status)
             if status is not None and status.code is Code.SKIP:
-                skipped.add(plugin.name)
+                skipped_names.add(plugin.name)
             elif status is not None and status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
-                rejected = status.by(plugin.name)
+                rejection = status.by(plugin.name)
                 narrowed_by = []  # upstream forgets them here, and only here
                 break
             elif status is not None and status.code is Code.UNSCHEDULABLE:
-                rejected = status.by(plugin.name)
+                rejection = status.by(plugin.name)
             elif status is not None:
                 raise ScheduleError(f"{_running(plugin)}: {status.message}")
             elif only is not None:
                 names = only if names is None else names & only
                 narrowed_by.append(plugin.name)
                 if not names:
-                    rejected = _narrowed_to_nothing(narrowed_by)
+                    rejection = _narrowed_to_nothing(narrowed_by)
                     break
     except ScheduleError:
         framework.observe("PreFilter", FAILED, started_s)
         raise
-    state.skipped_filters = frozenset(skipped)
-    cycle.filtered_at_s = framework.observe("PreFilter", rejected, started_s)
+    state.skipped_filters = frozenset(skipped_names)
+    cycle.filtered_at_s = framework.observe("PreFilter", rejection, started_s)
     cycle.diagnosis.unschedulable_plugins.update(narrowed_by)
-    if rejected is not None:
-        return _turned_down(rejected, cycle.diagnosis)
-    return names if names is None else _narrowed(names, narrowed_by, cycle.diagnosis)
+    if rejection is not None:
+        return _turned_down(rejection, cycle.diagnosis)
+    return names if names is None else _note_narrowing(names, narrowed_by, cycle.diagnosis)
 
 
 def _running(plugin: Plugin) -> str:
@@ -88,14 +88,14 @@ def names_of(answer: object) -> frozenset[str]:
     raise PluginError(f"answered {short_repr(answer)}, which is not a PreFilterResult")
 
 
-def _turned_down(rejected: Status, diagnosis: Diagnosis) -> Status:
-    diagnosis.absent = rejected
-    diagnosis.pre_filter_message = rejected.message
-    diagnosis.blame(rejected)
-    return rejected
+def _turned_down(rejection: Status, diagnosis: Diagnosis) -> Status:
+    diagnosis.absent = rejection
+    diagnosis.pre_filter_message = rejection.message
+    diagnosis.blame(rejection)
+    return rejection
 
 
-def _narrowed(names: frozenset[str], plugins: Sequence[str], diagnosis: Diagnosis) -> frozenset[str]:
+def _note_narrowing(names: frozenset[str], plugins: Sequence[str], diagnosis: Diagnosis) -> frozenset[str]:
     reason = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(plugins))}]"
     diagnosis.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (reason,))
     return names

@@ -97,28 +97,28 @@ def attempt(
     own = framework.percentage_of_nodes_to_score
     percentage = percentage_of_nodes_to_score if own is None else own
     sampling = Sampling(rotation, percentage, is_one_enough=not framework.scorers and not extenders.have_a_say)
-    asked = extenders.interested_in(cycle.pod)
+    interested = extenders.interested_in(cycle.pod)
     try:
-        if asked:
-            feasible = yield from find_feasible_asking(cycle, sampling, asked)
+        if interested:
+            feasible = yield from find_feasible_asking(cycle, sampling, interested)
             cycle.filtered_at_s = framework.clock.monotonic()
         else:
             feasible = yield from find_feasible(cycle, sampling)
         if explainer is not None:
-            explainer.filtered(cycle)
+            explainer.on_filtered(cycle)
         rows = feasible.rows
         if len(rows) > 1:
             rows.setflags(write=False)
             total = total_scores(cycle, rows) if explainer is None else _explained_scores(cycle, rows, explainer)
             choose_position = pick
-            if asked:
-                total, is_scored = yield from score_by_extenders(asked, cycle, rows, total, explainer)
+            if interested:
+                total, is_scored = yield from score_by_extenders(interested, cycle, rows, total, explainer)
                 cycle.scored_at_s = framework.clock.monotonic()
                 choose_position = partial(choose_among_scored, is_scored, extenders.random)
                 if cycle.scored is not None:
                     cycle.scored.extended = total
             if explainer is not None:
-                explainer.totalled(cycle, rows, total)
+                explainer.on_totalled(cycle, rows, total)
             position = choose_position(total)
             row = int(rows[position])
             if cycle.scored is not None:
@@ -126,9 +126,9 @@ def attempt(
         elif len(rows) == 1:
             row = int(rows[0])
         else:
-            helped, status = yield from run_post_filter(cycle, AfterFiltering(cycle), asked)
+            outcome, status = yield from run_post_filter(cycle, AfterFiltering(cycle), interested)
             message = status.message if status else ""
-            return DoesNotFit(FitError(node_count, cycle.diagnosis, message, details_of(cycle)), helped)
+            return DoesNotFit(FitError(node_count, cycle.diagnosis, message, details_of(cycle)), outcome)
     except ScheduleError as error:
         return Failed(error_status(error))
     return Suggested(snapshot.name(row), row, feasible.examined, len(rows))
@@ -136,5 +136,5 @@ def attempt(
 
 def _explained_scores(cycle: Cycle, rows: Rows, explainer: Explainer) -> IntArray:
     scores = score_nodes(cycle, rows)
-    explainer.scored(cycle, rows, scores)
+    explainer.on_scored(cycle, rows, scores)
     return scores.total

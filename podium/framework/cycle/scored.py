@@ -43,10 +43,10 @@ class Scored(msgspec.Struct, eq=False):
     chosen: int = 0
     raw: SmallScores | None = None
 
-    def cached(self) -> SmallScores | None:
+    def raw_scores(self) -> SmallScores | None:
         """The scores that were cached, None if none were. Shape: a row for each of `rows`, a column for each weight."""
         return self.raw if self.history is None else self.history.at(self.version).take(self.rows, axis=0)
 
     def leave_history(self) -> None:
         """Keep the cached scores of the rows themselves."""
-        self.raw, self.history = self.cached(), None
+        self.raw, self.history = self.raw_scores(), None

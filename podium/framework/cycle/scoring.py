@@ -49,30 +49,30 @@ def score_nodes(cycle: Cycle, rows: Rows) -> Scores:
     if not framework.scorers:
         return Scores(np.ones(len(rows), np.int64), {})
     signature = _current_signature(cycle)
-    cached = signature.scores.all if signature is not None else {}
+    cached_scores = signature.scores.all if signature is not None else {}
     _run_pre_score(cycle, rows)
     started_s = framework.clock.monotonic()
     total: IntArray = np.zeros(len(rows), np.int64)
-    weighted: dict[str, IntArray] = {}
-    kept: dict[str, tuple[int, SmallScores]] = {}
+    weighted_scores: dict[str, IntArray] = {}
+    raw_scores: dict[str, tuple[int, SmallScores]] = {}
     try:
         for scorer, weight in framework.scorers:
             if scorer.name in cycle.state.skipped_scores:
                 continue
-            of_all = cached.get(scorer.name)
+            of_all = cached_scores.get(scorer.name)
             raw = of_all.raw.take(rows).astype(np.int64) if of_all is not None else None
             scores = _scores(cycle, scorer, rows, raw)
-            weighted[scorer.name] = weight * scores
-            total += weighted[scorer.name]
+            weighted_scores[scorer.name] = weight * scores
+            total += weighted_scores[scorer.name]
             if cycle.keeps_scores:
-                kept[scorer.name] = weight, scores.astype(np.int8)
+                raw_scores[scorer.name] = weight, scores.astype(np.int8)
     except ScheduleError:
         framework.observe("Score", FAILED, started_s)
         raise
     cycle.scored_at_s = framework.observe("Score", None, started_s)
     if cycle.keeps_scores:
-        cycle.scored = Scored(rows if rows.base is cycle.snapshot.order else rows.astype(np.uint32), kept)
-    return Scores(total, weighted)
+        cycle.scored = Scored(rows if rows.base is cycle.snapshot.order else rows.astype(np.uint32), raw_scores)
+    return Scores(total, weighted_scores)
 
 
 def total_scores(cycle: Cycle, rows: Rows) -> IntArray:
@@ -88,29 +88,31 @@ def total_scores(cycle: Cycle, rows: Rows) -> IntArray:
         return score_nodes(cycle, rows).total
     _run_pre_score(cycle, rows)
     started_s = framework.clock.monotonic()
-    cached = signature.scores
-    total = cached.total(rows)
-    kept: dict[str, tuple[int, SmallScores]] = {}
+    cached_scores = signature.scores
+    total = cached_scores.total(rows)
+    raw_scores: dict[str, tuple[int, SmallScores]] = {}
     try:
-        for score in cached.relative:
+        for score in cached_scores.relative:
             scores = _scores(cycle, score.scorer, rows, score.raw.take(rows))
             total += score.weight * scores
             if cycle.keeps_scores:
-                kept[score.scorer.name] = score.weight, scores.astype(np.int8)
+                raw_scores[score.scorer.name] = score.weight, scores.astype(np.int8)
         for scorer, weight in signature.live_scorers:
             if scorer.name not in cycle.state.skipped_scores:
                 scores = _scores(cycle, scorer, rows)
                 total += weight * scores
                 if cycle.keeps_scores:
-                    kept[scorer.name] = weight, scores.astype(np.int8)
+                    raw_scores[scorer.name] = weight, scores.astype(np.int8)
     except ScheduleError:
         framework.observe("Score", FAILED, started_s)
         raise
     cycle.scored_at_s = framework.observe("Score", None, started_s)
     if cycle.keeps_scores:
-        history = cached.history or cached.remember()
+        history = cached_scores.history or cached_scores.remember()
         kept_rows = rows if rows.base is cycle.snapshot.order else rows.astype(np.uint32)
-        cycle.scored = Scored(kept_rows, kept or NONE, history, history.version, cached.weights, cached.constants)
+        cycle.scored = Scored(
+            kept_rows, raw_scores or NONE, history, history.version, cached_scores.weights, cached_scores.constants
+        )
     return total
 
 
@@ -130,7 +132,7 @@ def _scores(cycle: Cycle, scorer: Scorer, rows: Rows, raw: IntArray | None = Non
             started_s = framework.lap(scorer.name, "Score", cycle.pod, started_s)
         else:
             point = "Score"
-    normalized = _normalized(cycle, scorer, raw, started_s)
+    normalized = _normalize(cycle, scorer, raw, started_s)
     if scorer.normalizes or not framework.measures_plugins:
         framework.lap(scorer.name, point, cycle.pod, started_s)
     if int(normalized.min()) < 0 or int(normalized.max()) > MAX_NODE_SCORE:
@@ -145,39 +147,41 @@ def _raw(cycle: Cycle, scorer: Scorer, rows: Rows, started_s: float) -> IntArray
         return one_integer_each(scorer.score(cycle.state, pod, cycle.snapshot, rows), len(rows))
     except BaseException as error:
         doing = f'running Score plugins: plugin "{scorer.name}" failed with'
-        raise framework.failed(scorer.name, "Score", pod, doing, error, started_s) from error
+        raise framework.plugin_failure(scorer.name, "Score", pod, doing, error, started_s) from error
 
 
-def _normalized(cycle: Cycle, scorer: Scorer, scores: IntArray, started_s: float) -> IntArray:
+def _normalize(cycle: Cycle, scorer: Scorer, scores: IntArray, started_s: float) -> IntArray:
     pod = cycle.pod
     try:
         return one_integer_each(scorer.normalize(cycle.state, pod, scores), len(scores))
     except BaseException as error:
         doing = f'running Normalize on Score plugins: plugin "{scorer.name}" failed with'
-        raise cycle.framework.failed(scorer.name, _NORMALIZE, pod, doing, error, started_s) from error
+        raise cycle.framework.plugin_failure(scorer.name, _NORMALIZE, pod, doing, error, started_s) from error
 
 
 def _run_pre_score(cycle: Cycle, rows: Rows) -> None:
     framework, state, pod, signature = cycle.framework, cycle.state, cycle.pod, cycle.signature
     at_s = started_s = framework.clock.monotonic()
-    skipped: set[str] = set()
+    skipped_names: set[str] = set()
     try:
-        for plugin in framework.pre_score if signature is None else signature.pre_scores.carry_out(state, skipped):
+        for plugin in (
+            framework.pre_score if signature is None else signature.pre_scores.carry_out(state, skipped_names)
+        ):
             framework.observer.count_evaluations(plugin.name, "PreScore", framework.name)
             try:
                 status = demand_status(plugin.pre_score(state, pod, cycle.snapshot, rows), _PRE_SCORE_MAY)
             except BaseException as error:
                 doing = f'running PreScore plugin "{plugin.name}"'
-                raise framework.failed(plugin.name, "PreScore", pod, doing, error, at_s) from error
+                raise framework.plugin_failure(plugin.name, "PreScore", pod, doing, error, at_s) from error
             at_s = framework.lap(plugin.name, "PreScore", pod, at_s, status)
             if status is not None and status.code is Code.SKIP:
-                skipped.add(plugin.name)
+                skipped_names.add(plugin.name)
             elif status is not None:
                 raise ScheduleError(f'running PreScore plugin "{plugin.name}": {status.message}')
     except ScheduleError:
         framework.observe("PreScore", FAILED, started_s)
         raise
-    state.skipped_scores = frozenset(skipped)
+    state.skipped_scores = frozenset(skipped_names)
     framework.observe("PreScore", None, started_s)
 
 

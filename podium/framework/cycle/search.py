@@ -68,7 +68,7 @@ class Sampling(NamedTuple):
     percentage: int
     is_one_enough: bool = False
 
-    def wanted(self, node_count: int) -> int:
+    def goal(self, node_count: int) -> int:
         """How many feasible nodes a search looks for among so many nodes."""
         return 1 if self.is_one_enough else count_to_find(node_count, self.percentage)
 
@@ -118,15 +118,15 @@ def search_around(
     search = RotatingSearch(cycle, filters)
     started_s = framework.clock.monotonic()
     try:
-        feasible = yield from search.in_turns(rows, rotation.next_start, sampling.wanted(len(rows)))
+        feasible = yield from search.in_turns(rows, rotation.next_start, sampling.goal(len(rows)))
     except ScheduleError:
         framework.observe("Filter", FAILED, started_s)
         raise
     finally:
-        examined = search.feasible_count + cycle.diagnosis.rejected_count
-        rotation.next_start = (rotation.next_start + examined) % max(len(cycle.snapshot.order), 1)
+        examined_count = search.feasible_count + cycle.diagnosis.rejected_count
+        rotation.next_start = (rotation.next_start + examined_count) % max(len(cycle.snapshot.order), 1)
     cycle.filtered_at_s = framework.observe("Filter", None if len(feasible) else Status(Code.UNSCHEDULABLE), started_s)
-    return Feasible(feasible, examined)
+    return Feasible(feasible, examined_count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,11 +175,11 @@ class RotatingSearch:
         # Where the pods like this one leave whether their last search found too few nodes.
         self._alike = cycle.framework if cycle.signature is None else cycle.signature
 
-    def at_once(self, rows: Rows, start: int, wanted: int) -> Rows:
+    def at_once(self, rows: Rows, start: int, goal: int) -> Rows:
         """As `in_turns`, without a pause. Shape: some of `rows`."""
-        return run_unasked(self._search(rows, start, wanted, None))
+        return run_unasked(self._search(rows, start, goal, None))
 
-    def in_turns(self, rows: Rows, start: int, wanted: int) -> Steps[Rows]:
+    def in_turns(self, rows: Rows, start: int, goal: int) -> Steps[Rows]:
         """Rows that pass, starting at position `start` and wrapping around, until one more than `wanted` is found.
 
         Pauses if a filter takes long.
@@ -194,12 +194,12 @@ class RotatingSearch:
         if not framework.long_filters <= state.skipped_filters:
             turn = Turn(framework.clock)
             state.write(turn)
-        return self._search(rows, start, wanted, turn)
+        return self._search(rows, start, goal, turn)
 
-    def _search(self, rows: Rows, start: int, wanted: int, turn: Turn | None) -> Steps[Rows]:
+    def _search(self, rows: Rows, start: int, goal: int, turn: Turn | None) -> Steps[Rows]:
         count, diagnosis, filters = len(rows), self._cycle.diagnosis, self._filters
         if filters.passes_all:
-            self.feasible_count = min(wanted, count)
+            self.feasible_count = min(goal, count)
             return rows[(start + np.arange(self.feasible_count)) % max(count, 1)]
         start %= max(count, 1)
         # A guess, which would cost a long filter more than it saves.
@@ -207,7 +207,7 @@ class RotatingSearch:
         if is_scarce and rows is self._cycle.snapshot.order and (rejection := filters.rejection_of_all()) is not None:
             diagnosis.reject(rejection)
             return rows[:0]
-        size = count if is_scarce else max(wanted + wanted // 8 + 1, _CHUNK_ROWS_MIN)
+        size = count if is_scarce else max(goal + goal // 8 + 1, _CHUNK_ROWS_MIN)
         parts: list[Rows] = []
         enough = False
         offset = 0
@@ -216,19 +216,19 @@ class RotatingSearch:
             size = size if 4 * self.feasible_count >= offset else count
             chunk = _around(rows, start + offset, min(size, count - offset))
             offset += len(chunk)
-            passed, rejected = (
+            feasible, rejections = (
                 filters.filter(chunk) if turn is None else (yield from self._filter_in_turns(chunk, turn))
             )
-            missing = wanted - self.feasible_count
-            if len(passed) > missing:
-                end = passed[missing]
-                rejected = [(at, rejection.only(slice(at.searchsorted(end)))) for at, rejection in rejected]
-                passed, enough = passed[:missing], True
-            for _, rejection in rejected:
+            missing = goal - self.feasible_count
+            if len(feasible) > missing:
+                end = feasible[missing]
+                rejections = [(at, rejection.only(slice(at.searchsorted(end)))) for at, rejection in rejections]
+                feasible, enough = feasible[:missing], True
+            for _, rejection in rejections:
                 if len(rejection.rows):
                     diagnosis.reject(rejection)
-            parts.append(chunk[passed] if rejected else chunk[: len(passed)])
-            self.feasible_count += len(passed)
+            parts.append(chunk[feasible] if rejections else chunk[: len(feasible)])
+            self.feasible_count += len(feasible)
             if enough:
                 break
         self._alike.is_scarce = not enough

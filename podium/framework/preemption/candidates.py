@@ -66,10 +66,10 @@ class Importance:
         self._now_s = now_s
         self._is_protected = is_protected
 
-    def below(self, pod: Pod, others: Iterable[Pod]) -> list[Pod]:
+    def below(self, pod: Pod, pods: Iterable[Pod]) -> list[Pod]:
         """The pods of lower priority than the pod: its potential victims."""
         priority = pod.priority
-        return [each for each in others if each.priority < priority and not self._is_protected(each)]
+        return [candidate for candidate in pods if candidate.priority < priority and not self._is_protected(candidate)]
 
     def started_s(self, pod: Pod) -> float:
         """When the pod started; now, if it has not started or its start time cannot be parsed."""
@@ -85,7 +85,7 @@ class Importance:
         """Whether the pod's start time is in the future, because another machine's clock is ahead."""
         return self.started_s(pod) > self._now_s
 
-    def sorted(self, pods: Iterable[Pod]) -> list[Pod]:
+    def order(self, pods: Iterable[Pod]) -> list[Pod]:
         """The pods, the most important first."""
         # The same as `started_s`, without another call for each of many thousand pods.
         now_s = self._now_s
@@ -139,39 +139,41 @@ class Budgets:
         """The pods whose eviction, after those before them, would violate a budget; and the others, in order."""
         if not self._budgets:
             return [], list(pods)
-        left: dict[str, int] = {}
+        disruptions_allowed: dict[str, int] = {}
         violating: list[Pod] = []
-        others: list[Pod] = []
+        harmless: list[Pod] = []
         for pod in pods:
-            (violating if self._violates(pod, left) else others).append(pod)
-        return violating, others
+            (violating if self._violates(pod, disruptions_allowed) else harmless).append(pod)
+        return violating, harmless
 
     def split_units(self, units: Iterable[UnitT]) -> tuple[list[UnitT], list[UnitT]]:
         """As `split`, for pods that are evicted together. A unit counts up to the first budget that it violates."""
-        left: dict[str, int] = {}
+        disruptions_allowed: dict[str, int] = {}
         violating: list[UnitT] = []
-        others: list[UnitT] = []
+        harmless: list[UnitT] = []
         for unit in units:
             is_too_much = any(
-                self._counts_below_zero(budget, left, pod) for pod in unit.pods for budget in self._of(pod)
+                self._counts_below_zero(budget, disruptions_allowed, pod)
+                for pod in unit.pods
+                for budget in self._of(pod)
             )
-            (violating if is_too_much else others).append(unit)
-        return violating, others
+            (violating if is_too_much else harmless).append(unit)
+        return violating, harmless
 
-    def _violates(self, pod: Pod, left: dict[str, int]) -> bool:
+    def _violates(self, pod: Pod, disruptions_allowed: dict[str, int]) -> bool:
         """Count the pod's eviction against all its budgets; return whether it violates one of them."""
         is_too_much = False
         for budget in self._of(pod):
-            is_too_much |= self._counts_below_zero(budget, left, pod)
+            is_too_much |= self._counts_below_zero(budget, disruptions_allowed, pod)
         return is_too_much
 
     @staticmethod
-    def _counts_below_zero(budget: PodDisruptionBudget, left: dict[str, int], pod: Pod) -> bool:
+    def _counts_below_zero(budget: PodDisruptionBudget, disruptions_allowed: dict[str, int], pod: Pod) -> bool:
         # The API server has already counted the disruption of a pod in `disruptedPods`.
         if pod.metadata.name in budget.status.disrupted_pods:
             return False
-        left[budget.key] = left.get(budget.key, budget.status.disruptions_allowed) - 1
-        return left[budget.key] < 0
+        disruptions_allowed[budget.key] = disruptions_allowed.get(budget.key, budget.status.disruptions_allowed) - 1
+        return disruptions_allowed[budget.key] < 0
 
     def _of(self, pod: Pod) -> Sequence[PodDisruptionBudget]:
         """The budgets that select the pod; none if it has no labels."""
@@ -181,10 +183,10 @@ class Budgets:
         key = namespace, frozenset(labels.items())
         selecting = self._selecting.get(key)
         if selecting is None:
-            compiled = self._compiled.get(namespace)
-            if compiled is None:
-                compiled = self._compiled[namespace] = list(_with_selectors(self._budgets[namespace]))
-            selecting = self._selecting[key] = [each for each, selector in compiled if selector.matches(labels)]
+            selectors = self._compiled.get(namespace)
+            if selectors is None:
+                selectors = self._compiled[namespace] = list(_with_selectors(self._budgets[namespace]))
+            selecting = self._selecting[key] = [budget for budget, selector in selectors if selector.matches(labels)]
         return selecting
 
 
@@ -240,10 +242,10 @@ def choose(candidates: Sequence[Candidate], importance: Importance) -> Candidate
     """The candidate that costs least."""
     costs = [candidate.cost for candidate in candidates]
     least = min(costs)
-    left = [candidate for candidate, cost in zip(candidates, costs, strict=True) if cost == least]
-    if len(left) == 1:
-        return left[0]
-    return max(left, key=importance.first_start_s)
+    cheapest = [candidate for candidate, cost in zip(candidates, costs, strict=True) if cost == least]
+    if len(cheapest) == 1:
+        return cheapest[0]
+    return max(cheapest, key=importance.first_start_s)
 
 
 def errors_of(statuses: Iterable[Status]) -> str:

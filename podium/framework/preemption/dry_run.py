@@ -31,48 +31,48 @@ class DryRunResult:
 
 
 def dry_run_preemption(
-    filtered: FilteredNodes,
+    nodes: FilteredNodes,
     rows: Rows,
-    wanted: int,
+    goal: int,
     pod: Pod,
     budgets: Budgets,
     importance: Importance,
-    known: VictimsKnown,
+    victims_known: VictimsKnown,
 ) -> Steps[DryRunResult]:
     """Try nodes in this order, until there are as many candidates as wanted and one of them violates no budget."""
     sound: list[Candidate] = []
     violating: list[Candidate] = []
-    rejected: dict[int, Status] = {}
+    rejections: dict[int, Status] = {}
     if not len(rows):
         return DryRunResult((), {})
     # One fork for all rows: no row is tried twice, and what a dry run leaves behind concerns its own row only.
-    dry_run = filtered.dry_run_of_nodes()
+    dry_run = nodes.dry_run_of_nodes()
     begin, in_order = 0, rows.tolist()
     while begin < len(in_order):
         # As many at once as are still wanted: more would only cost time.
-        most = max(wanted - len(sound) - len(violating), _AT_ONCE_MIN)
-        some = in_order[begin : begin + (most if dry_run is not None else 1)]
-        begin += len(some)
+        batch_size = max(goal - len(sound) - len(violating), _AT_ONCE_MIN)
+        batch = in_order[begin : begin + (batch_size if dry_run is not None else 1)]
+        begin += len(batch)
         if dry_run is not None:
-            answers = yield from known.select_victims(dry_run, some, pod, budgets, importance)
-        elif importance.below(pod, filtered.pods(some[0])):
-            answers = [_try_one(filtered, some[0], pod, budgets, importance)]
+            answers = yield from victims_known.select_victims(dry_run, batch, pod, budgets, importance)
+        elif importance.below(pod, nodes.pods(batch[0])):
+            answers = [_try_one(nodes, batch[0], pod, budgets, importance)]
             yield PAUSE
         else:
             # Those of lower priority are protected. A dry run would copy the state of all plugins first.
             answers = [NO_VICTIMS]
-        for row, found in zip(some, answers, strict=True):
-            if isinstance(found, Status):
-                rejected[row] = found
+        for row, answer in zip(batch, answers, strict=True):
+            if isinstance(answer, Status):
+                rejections[row] = answer
                 continue
-            among = violating if found.violations else sound
-            if len(among) < wanted:
-                among.append(found)
-            if sound and len(sound) + len(violating) >= wanted:
-                return DryRunResult((*sound, *violating), rejected)
-    return DryRunResult((*sound, *violating), rejected)
+            among = violating if answer.violations else sound
+            if len(among) < goal:
+                among.append(answer)
+            if sound and len(sound) + len(violating) >= goal:
+                return DryRunResult((*sound, *violating), rejections)
+    return DryRunResult((*sound, *violating), rejections)
 
 
-def _try_one(filtered: FilteredNodes, row: int, pod: Pod, budgets: Budgets, importance: Importance) -> Found:
-    with filtered.dry_run(row) as dry_run:
+def _try_one(nodes: FilteredNodes, row: int, pod: Pod, budgets: Budgets, importance: Importance) -> Found:
+    with nodes.dry_run(row) as dry_run:
         return select_victims(dry_run, pod, budgets, importance)

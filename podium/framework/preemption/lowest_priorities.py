@@ -39,12 +39,12 @@ class LowestPriorities:
         if missing > 0:
             self._pods += [None] * missing
             self._lowest = np.append(self._lowest, np.full(missing, _NO_PODS))
-        for row in self._changed(snapshot):
+        for row in self._changed_rows(snapshot):
             pods = self._pods[row] = snapshot.pods[row]
             self._lowest[row] = min([pod.spec.priority or 0 for pod in pods.values()], default=_NO_PODS)
         return self._lowest[: len(snapshot.pods)]
 
-    def _changed(self, snapshot: Snapshot) -> Iterable[int]:
+    def _changed_rows(self, snapshot: Snapshot) -> Iterable[int]:
         """The rows whose pods may have changed."""
         log = snapshot.pod_counts.changes
         changes = log.since(self._seen) if snapshot is self._snapshot else None

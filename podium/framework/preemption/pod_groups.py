@@ -121,7 +121,7 @@ def preempt_for_group(
         return status
     units.sort(key=lambda unit: unit.rank)
     victims: list[Unit] = []
-    for unit in (each for half in budgets.split_units(units) for each in half):
+    for unit in (unit_of_half for half in budgets.split_units(units) for unit_of_half in half):
         unit.put_back(world)
         if (yield from fits(world)) is not None:
             unit.take_off(world)

@@ -40,21 +40,21 @@ def select_victims(dry_run: NodeDryRun, pod: Pod, budgets: Budgets, importance: 
     if not lower:
         return NO_VICTIMS
     try:
-        for each in lower:
-            dry_run.remove(each)
+        for victim in lower:
+            dry_run.remove(victim)
         status = dry_run.status()
         if status is not None:
             return status
-        violating, others = budgets.split(importance.sorted(lower))
-        victims = [each for each in violating if not _reprieve(dry_run, each)]
+        violating, harmless = budgets.split(importance.order(lower))
+        victims = [victim for victim in violating if not _reprieve(dry_run, victim)]
         violations = len(victims)
-        victims += [each for each in others if not _reprieve(dry_run, each)]
+        victims += [victim for victim in harmless if not _reprieve(dry_run, victim)]
     except PluginError as error:
         return error_status(error)
     if not victims:
         return _none_needed(node.name)
-    if violating and others:
-        victims = importance.sorted(victims)
+    if violating and harmless:
+        victims = importance.order(victims)
     return Candidate(node.name, tuple(victims), violations)
 
 
@@ -82,14 +82,14 @@ class _Node:
     pods: list[Pod]
     violating_count: int
 
-    def found(self, stays: Sequence[bool], importance: Importance) -> Found:
+    def answer(self, stays: Sequence[bool], importance: Importance) -> Found:
         """The result, given which of the victims can stay."""
         victims = [pod for pod, stay in zip(self.pods, stays, strict=True) if not stay]
         if not victims:
             return _none_needed(self.name)
         count = self.violating_count
         if 0 < count < len(self.pods):
-            victims = importance.sorted(victims)
+            victims = importance.order(victims)
         return Candidate(self.name, tuple(victims), count - sum(stays[:count]) if count else 0)
 
 
@@ -102,33 +102,35 @@ def select_victims_of_many(
     victims.
     """
     nodes = [_node(dry_run, row, pod, budgets, importance) for row in rows]
-    tried = np.flatnonzero([len(each.pods) for each in nodes])
+    positions = np.flatnonzero([len(node_victims.pods) for node_victims in nodes])
     try:
-        statuses, stays = _take_turns(dry_run, np.array(rows, np.intp)[tried], [nodes[each] for each in tried])
+        statuses, stays = _take_turns(
+            dry_run, np.array(rows, np.intp)[positions], [nodes[position] for position in positions]
+        )
     except ScheduleError as error:
         statuses, stays = dict.fromkeys(rows, error_status(error)), []
-    found: list[Found] = []
+    answers: list[Found] = []
     end = 0
     for row, node in zip(rows, nodes, strict=True):
         begin, end = end, end + len(node.pods)
         if not node.pods:
-            found.append(NO_VICTIMS)
+            answers.append(NO_VICTIMS)
         elif row in statuses:
-            found.append(statuses[row])
+            answers.append(statuses[row])
         else:
-            found.append(node.found(stays[begin:end], importance))
-    return found
+            answers.append(node.answer(stays[begin:end], importance))
+    return answers
 
 
 def _node(dry_run: NodesDryRun, row: int, pod: Pod, budgets: Budgets, importance: Importance) -> _Node:
-    lower = importance.sorted(importance.below(pod, dry_run.pods(row).values()))
-    violating, others = budgets.split(lower)
-    return _Node(dry_run.name(row), violating + others, len(violating))
+    lower = importance.order(importance.below(pod, dry_run.pods(row).values()))
+    violating, harmless = budgets.split(lower)
+    return _Node(dry_run.name(row), violating + harmless, len(violating))
 
 
 def _take_turns(dry_run: NodesDryRun, rows: Rows, nodes: Sequence[_Node]) -> tuple[Mapping[int, Status], list[bool]]:
     """The rejections of rows where the pod does not fit even without them, and which of the nodes' pods can stay."""
-    counts = np.array([len(each.pods) for each in nodes], np.intp)
+    counts = np.array([len(node.pods) for node in nodes], np.intp)
     starts = np.cumsum(counts) - counts
     row_of_each = np.repeat(rows, counts)
     usage = dry_run.usage_of(row_of_each.tolist(), (pod for node in nodes for pod in node.pods))

@@ -45,43 +45,45 @@ class VictimsKnown:
         importance: Importance,
     ) -> Steps[list[Found]]:
         """As `select_victims_of_many`."""
-        known = self._known(pod.spec, budgets) if depends_on_spec_only(pod) else {}
+        cache = self._cache_of(pod.spec, budgets) if depends_on_spec_only(pod) else {}
         bases = dry_run.bases(rows)
         answers: list[Found | None] = []
         # No function is called for an unchanged row: there are hundreds of them in each attempt.
-        for row, (node, pods, nominated) in zip(rows, bases, strict=True):
-            was = known.get(row)
+        for row, (node, pods, nominated_pods) in zip(rows, bases, strict=True):
+            was = cache.get(row)
             if (
                 was is None
                 or was[0] is not node
                 or was[1] is not pods
-                or (was[2] is not nominated and not _are_same(was[2], nominated))
+                or (was[2] is not nominated_pods and not _are_same(was[2], nominated_pods))
             ):
                 answers.append(None)
             else:
                 answers.append(was[3])
         news = [position for position, answer in enumerate(answers) if answer is None]
-        for some in _in_parts(dry_run, rows, news):
-            tried = select_victims_of_many(dry_run, [rows[each] for each in some], pod, budgets, importance)
-            for position, found in zip(some, tried, strict=True):
-                answers[position] = found
+        for part in _in_parts(dry_run, rows, news):
+            part_answers = select_victims_of_many(
+                dry_run, [rows[position_in_part] for position_in_part in part], pod, budgets, importance
+            )
+            for position, victims in zip(part, part_answers, strict=True):
+                answers[position] = victims
                 row = rows[position]
-                if _lasts(found, dry_run.pods(row).values(), importance):
-                    known[row] = (*bases[position], found)
+                if _lasts(victims, dry_run.pods(row).values(), importance):
+                    cache[row] = (*bases[position], victims)
                 else:
-                    known.pop(row, None)
+                    cache.pop(row, None)
             yield PAUSE
         return cast("list[Found]", answers)
 
-    def _known(self, spec: PodSpec, budgets: Budgets) -> dict[int, _Known]:
+    def _cache_of(self, spec: PodSpec, budgets: Budgets) -> dict[int, _Known]:
         if budgets.all != self._budgets:
             self._budgets = budgets.all
             self._of.clear()
-        _, known = self._of.pop(id(spec), (spec, {}))
-        self._of[id(spec)] = spec, known  # the most recently used is last
+        _, cache = self._of.pop(id(spec), (spec, {}))
+        self._of[id(spec)] = spec, cache  # the most recently used is last
         if len(self._of) > _SPECS_MAX:
             del self._of[next(iter(self._of))]
-        return known
+        return cache
 
 
 def _in_parts(dry_run: NodesDryRun, rows: Sequence[int], positions: Iterable[int]) -> Iterator[list[int]]:
@@ -98,13 +100,13 @@ def _in_parts(dry_run: NodesDryRun, rows: Sequence[int], positions: Iterable[int
         yield part
 
 
-def _are_same(before: Sequence[object], now: Sequence[object]) -> bool:
+def _are_same(former: Sequence[object], current: Sequence[object]) -> bool:
     """Whether these are identical objects. Equality is not enough: equal mappings may differ in their order."""
-    return len(before) == len(now) and all(map(is_, before, now))
+    return len(former) == len(current) and all(map(is_, former, current))
 
 
-def _lasts(found: Found, pods: Iterable[Pod], importance: Importance) -> bool:
+def _lasts(answer: Found, pods: Iterable[Pod], importance: Importance) -> bool:
     """Whether the result does not depend on the time: it is no error, and no pod's start time is in the future."""
-    if isinstance(found, Candidate):
+    if isinstance(answer, Candidate):
         return not any(map(importance.starts_later, pods))
-    return found.code is not Code.ERROR
+    return answer.code is not Code.ERROR

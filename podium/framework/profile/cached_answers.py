@@ -59,13 +59,13 @@ class Meanings:
         Raises:
             PluginError: the status is not a rejection.
         """
-        known = self._number_of.get(status)
-        if known is None:
+        number = self._number_of.get(status)
+        if number is None:
             if not status.is_rejected:
                 raise PluginError(failure_text(status))
-            known = self._number_of[status] = len(self.of) + 1
-            self.of[known] = status
-        return known
+            number = self._number_of[status] = len(self.of) + 1
+            self.of[number] = status
+        return number
 
 
 # ---------------------------------------------------------------- filters
@@ -83,37 +83,39 @@ class _Verdicts:
 
     def filter(self, asking: Asking, rows: Rows, meanings: Meanings) -> None:
         places: Rows = np.arange(len(rows))
-        found: IntArray = np.zeros(len(rows), np.int64)
-        for each in self.filters:
+        numbers: IntArray = np.zeros(len(rows), np.int64)
+        for plugin_filter in self.filters:
             if not len(places):
                 break
-            asking.count(each.name, "Filter", len(places))
-            left = rows[places]
-            outcome = rejection_of(left, each.filter(asking.state, asking.pod, asking.snapshot, left))
+            asking.count(plugin_filter.name, "Filter", len(places))
+            remaining_rows = rows[places]
+            outcome = rejection_of(
+                remaining_rows, plugin_filter.filter(asking.state, asking.pod, asking.snapshot, remaining_rows)
+            )
             if outcome is None:
                 continue
             fails, rejection = outcome
-            failed = places[fails]
+            failing = places[fails]
             for verdict, _ in rejection.counts:
-                found[failed[rejection.verdicts == verdict]] = meanings.number(rejection.meanings[verdict])
+                numbers[failing[rejection.verdicts == verdict]] = meanings.number(rejection.meanings[verdict])
             places = places[~fails]
-        self.numbers[rows] = found
+        self.numbers[rows] = numbers
 
     def filter_few(self, asking: Asking, nodes: Sequence[NodeInfo], meanings: Meanings) -> None:
-        state, pod, numbers, left = asking.state, asking.pod, self.numbers, nodes
-        for each in self.filters:
-            if not left:
+        state, pod, numbers, remaining_nodes = asking.state, asking.pod, self.numbers, nodes
+        for plugin_filter in self.filters:
+            if not remaining_nodes:
                 break
-            asking.count(each.name, "Filter", len(left))
-            passed: list[NodeInfo] = []
-            for node in left:
-                status = each.filter_one(state, pod, node)
+            asking.count(plugin_filter.name, "Filter", len(remaining_nodes))
+            feasible: list[NodeInfo] = []
+            for node in remaining_nodes:
+                status = plugin_filter.filter_one(state, pod, node)
                 if status is None:
                     numbers[node.row] = 0
-                    passed.append(node)
+                    feasible.append(node)
                 else:
                     numbers[node.row] = meanings.number(status)
-            left = passed
+            remaining_nodes = feasible
 
 
 class CachedFilters:
@@ -127,11 +129,11 @@ class CachedFilters:
         self._numbers: IntArray = np.zeros(0, np.int64)
         self._of_all: tuple[Rows, Rejection | None] | None = None
 
-    def append(self, each: Filter, scope: Scope) -> None:
+    def append(self, plugin_filter: Filter, scope: Scope) -> None:
         """Append the next filter of the run."""
         if not self._parts or self._parts[-1].scope is not scope:
             self._parts.append(_Verdicts(scope))
-        self._parts[-1].filters.append(each)
+        self._parts[-1].filters.append(plugin_filter)
 
     def outcome(self, rows: Rows) -> tuple[NDArray[np.bool_], Rejection] | None:
         """Which of the rows are rejected, and with which statuses; None if all pass.
@@ -163,11 +165,11 @@ class CachedFilters:
             part.numbers = _grown(part.numbers, size)
         self._numbers = self._parts[0].numbers if len(self._parts) == 1 else _grown(self._numbers, size)
 
-    def update(self, asking: Asking, rows: Rows, changed: Scope) -> None:
+    def update(self, asking: Asking, rows: Rows, change_scope: Scope) -> None:
         """Refresh rows where something in that scope has changed."""
         self._of_all = None
         for part in self._parts:
-            if part.scope >= changed:
+            if part.scope >= change_scope:
                 part.filter(asking, rows, self._meanings)
         if len(self._parts) > 1:
             first = self._parts[-1].numbers[rows]
@@ -176,11 +178,11 @@ class CachedFilters:
                 first = np.where(numbers, numbers, first)
             self._numbers[rows] = first
 
-    def update_few(self, asking: Asking, nodes: Sequence[NodeInfo], changed: Scope) -> None:
+    def update_few(self, asking: Asking, nodes: Sequence[NodeInfo], change_scope: Scope) -> None:
         """As `update`, node by node."""
         self._of_all = None
         for part in self._parts:
-            if part.scope >= changed:
+            if part.scope >= change_scope:
                 part.filter_few(asking, nodes, self._meanings)
         if len(self._parts) > 1:
             columns = [part.numbers for part in self._parts]
@@ -300,23 +302,23 @@ class CachedScores:
         if self.history is not None:
             self.remember()
 
-    def update(self, asking: Asking, rows: Rows, changed: Scope) -> None:
+    def update(self, asking: Asking, rows: Rows, change_scope: Scope) -> None:
         """Refresh rows where something in that scope has changed."""
         self._note(rows)
         for score in self.all.values():
-            if score.scope >= changed:
+            if score.scope >= change_scope:
                 score.score(asking, rows)
         self._sum_up(rows)
         self._sort_out()
 
-    def update_few(self, asking: Asking, nodes: Sequence[NodeInfo], changed: Scope) -> None:
+    def update_few(self, asking: Asking, nodes: Sequence[NodeInfo], change_scope: Scope) -> None:
         """As `update`, node by node."""
         if self.history is not None:
             for node in nodes:
                 if not self.history.note(node.row):
                     self._begin_history()
         for score in self.all.values():
-            if score.scope >= changed:
+            if score.scope >= change_scope:
                 uniform = score.uniform
                 score.score_few(asking, nodes)
                 if uniform != score.uniform:
@@ -355,9 +357,9 @@ class CachedScores:
         self._level[rows] = self._table.take(rows, axis=0) @ np.array([*self.weights.values()], np.int64)
 
     def _sort_out(self) -> None:
-        known = [score for score in self.all.values() if not score.is_absolute]
-        self.relative = [score for score in known if score.uniform is None]
-        uniform = [score for score in known if score.uniform is not None]
+        relative_scores = [score for score in self.all.values() if not score.is_absolute]
+        self.relative = [score for score in relative_scores if score.uniform is None]
+        uniform = [score for score in relative_scores if score.uniform is not None]
         constants = {score.scorer.name: score.weight * score.constant for score in uniform}
         if constants != self.constants:
             # Recorded attempts share the mapping.

@@ -77,18 +77,18 @@ class TableFilter:
         if verdicts is None:
             return None
         explain = self.plugin.explain
-        return verdicts, lambda verdict: _explained(explain(state, pod, verdict), verdict, self.name)
+        return verdicts, lambda verdict: _explanation(explain(state, pod, verdict), verdict, self.name)
 
     def filter_one(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """The status of one node, by the node form if the plugin has one."""
         if self._in_node_form is not None:
             answer = self._in_node_form(state, pod, node)
-            return None if answer is None else _named(demand_status(answer), self.name)
+            return None if answer is None else _with_plugin(demand_status(answer), self.name)
         verdicts = self.plugin.filter_rows(state, pod, node.snapshot, np.array([node.row], np.intp))
         if verdicts is None:
             return None
         verdict = int(one_verdict_each(verdicts, 1)[0])
-        return _explained(self.plugin.explain(state, pod, verdict), verdict, self.name) if verdict else None
+        return _explanation(self.plugin.explain(state, pod, verdict), verdict, self.name) if verdict else None
 
 
 class NodeFilter:
@@ -116,14 +116,14 @@ class NodeFilter:
     def filter_one(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """The status of one node."""
         answer = self.plugin.filter(state, pod, node)
-        return None if answer is None else _named(demand_status(answer), self.name)
+        return None if answer is None else _with_plugin(demand_status(answer), self.name)
 
 
-def _named(status: Status | None, plugin: str) -> Status | None:
+def _with_plugin(status: Status | None, plugin: str) -> Status | None:
     return status.by(plugin) if status is not None else None
 
 
-def _explained(answer: object, verdict: int, plugin: str) -> Status:
+def _explanation(answer: object, verdict: int, plugin: str) -> Status:
     status = demand_status(answer)
     if status is None:
         raise PluginError(f"explain answered {short_repr(answer)} for verdict {verdict}, which is not a rejection")
@@ -160,7 +160,7 @@ class NodeScorer:
         score = self.plugin.score
         scores = [score(state, pod, snapshot.node(row)) for row in rows.tolist()]
         if set(map(type, scores)) != {int}:
-            scores = [one_integer(each) for each in scores]
+            scores = [one_integer(score) for score in scores]
         return np.array(scores)
 
 
@@ -185,8 +185,12 @@ def score_form(plugin: object) -> Scorer | None:
 
 def active(filters: Sequence[Filter], state: CycleState) -> Sequence[Filter]:
     """The filters whose PreFilter did not skip them."""
-    skipped = state.skipped_filters
-    return [each for each in filters if each.name not in skipped] if skipped else filters
+    skipped_names = state.skipped_filters
+    return (
+        [plugin_filter for plugin_filter in filters if plugin_filter.name not in skipped_names]
+        if skipped_names
+        else filters
+    )
 
 
 def one_verdict_each(answer: object, count: int) -> IntArray:
@@ -199,7 +203,7 @@ def one_verdict_each(answer: object, count: int) -> IntArray:
     """
     if isinstance(answer, np.ndarray) and answer.shape == (count,) and answer.dtype.kind in "iu":
         return answer
-    raise PluginError(f"answered {_shaped(answer)}: verdicts are not one integer for each of the {count} nodes")
+    raise PluginError(f"answered {_shape_text(answer)}: verdicts are not one integer for each of the {count} nodes")
 
 
 def one_integer_each(answer: object, count: int) -> IntArray:
@@ -212,7 +216,7 @@ def one_integer_each(answer: object, count: int) -> IntArray:
     """
     scores = np.asarray(answer)
     if scores.shape != (count,) or scores.dtype.kind != "i":
-        raise PluginError(f"answered {_shaped(answer)}: scores are not one integer for each of the {count} nodes")
+        raise PluginError(f"answered {_shape_text(answer)}: scores are not one integer for each of the {count} nodes")
     return scores
 
 
@@ -227,7 +231,7 @@ def one_integer(answer: object) -> int:
     raise PluginError(f"answered {short_repr(answer)}: a score is an integer")
 
 
-def _shaped(answer: object) -> str:
+def _shape_text(answer: object) -> str:
     if isinstance(answer, np.ndarray):
         return f"an array of {answer.dtype} in the shape of {answer.shape}"
     return short_repr(answer)

@@ -22,10 +22,10 @@ def args_of(plugin: type[Plugin], profile: Profile) -> Any:
     Raises:
         PluginError: the args do not fit the declared type. The message names the field.
     """
-    given = profile.args_of(plugin.name)
+    args = profile.args_of(plugin.name)
     if plugin.Args is None:
-        return given.value if isinstance(given, RawArgs) else given
-    return typed_args(plugin, given.value if isinstance(given, RawArgs) else None)
+        return args.value if isinstance(args, RawArgs) else args
+    return typed_args(plugin, args.value if isinstance(args, RawArgs) else None)
 
 
 def typed_args(plugin: type[Plugin], value: Any) -> Any:
@@ -54,7 +54,7 @@ def _spelt(value: Any, kind: msgspec.inspect.Type, where: str) -> Any:
         PluginError: the type has no such field, or a field is given in both spellings.
     """
     if isinstance(kind, msgspec.inspect.UnionType):
-        fields = [each for each in kind.types if isinstance(each, _WITH_FIELDS)]
+        fields = [field_type for field_type in kind.types if isinstance(field_type, _WITH_FIELDS)]
         return _spelt(value, fields[0], where) if len(fields) == 1 else value
     if isinstance(kind, msgspec.inspect.CollectionType) and isinstance(value, list):
         return [_spelt(item, kind.item_type, f"{where}[{index}]") for index, item in enumerate(value)]
@@ -64,13 +64,13 @@ def _spelt(value: Any, kind: msgspec.inspect.Type, where: str) -> Any:
         return value
     types = {field.encode_name: field.type for field in kind.fields}
     spelt: dict[str, Any] = {}
-    for given, item in value.items():
-        name = given if given in types else _snake_case(str(given))
+    for spelling, item in value.items():
+        name = spelling if spelling in types else _snake_case(str(spelling))
         if name not in types:
-            raise PluginError(f"{where}.{given}: unknown field; known: {', '.join(types) or 'none'}")
+            raise PluginError(f"{where}.{spelling}: unknown field; known: {', '.join(types) or 'none'}")
         if name in spelt:
-            raise PluginError(f"{where}.{given}: given twice, in both spellings")
-        spelt[name] = _spelt(item, types[name], f"{where}.{given}")
+            raise PluginError(f"{where}.{spelling}: given twice, in both spellings")
+        spelt[name] = _spelt(item, types[name], f"{where}.{spelling}")
     return spelt
 
 

@@ -32,7 +32,7 @@ class Rejection:
     @classmethod
     def of(cls, rows: Rows, verdicts: IntArray, explain: Explain) -> Rejection:
         """A rejection from verdicts. `explain` is called once for each distinct verdict."""
-        counts = _counted(verdicts)
+        counts = _count_verdicts(verdicts)
         rejection = cls(rows, verdicts, {verdict: explain(verdict) for verdict, _ in counts})
         rejection._counts = counts
         return rejection
@@ -41,10 +41,10 @@ class Rejection:
     def counts(self) -> tuple[tuple[int, int], ...]:
         """Each verdict once, in ascending order, with the number of its rows."""
         if self._counts is None:
-            self._counts = _counted(self.verdicts)
+            self._counts = _count_verdicts(self.verdicts)
         return self._counts
 
-    def counted(self) -> list[tuple[Status, int]]:
+    def status_counts(self) -> list[tuple[Status, int]]:
         """Each status with the number of its rows."""
         return [(self.meanings[verdict], count) for verdict, count in self.counts]
 
@@ -53,18 +53,18 @@ class Rejection:
         for row, verdict in zip(self.rows.tolist(), self.verdicts.tolist(), strict=True):
             yield row, self.meanings[verdict]
 
-    def only(self, kept: NDArray[np.bool_] | slice) -> Rejection:
+    def only(self, selection: NDArray[np.bool_] | slice) -> Rejection:
         """Only the entries at these positions."""
-        return Rejection(self.rows[kept], self.verdicts[kept], self.meanings)
+        return Rejection(self.rows[selection], self.verdicts[selection], self.meanings)
 
     def without(self, row: int) -> Rejection:
         """All entries but those of that row."""
-        kept = self.rows != row
-        return self if kept.all() else self.only(kept)
+        selection = self.rows != row
+        return self if selection.all() else self.only(selection)
 
     def codes(self) -> IntArray | int:
         """The status code of each row; a single one if all have the same."""
-        codes = [int(status.code) for status, _ in self.counted()]
+        codes = [int(status.code) for status, _ in self.status_counts()]
         if len(set(codes)) == 1:
             return codes[0]
         distinct = np.array([verdict for verdict, _ in self.counts], np.int64)
@@ -75,7 +75,7 @@ class Rejection:
         return np.array(codes, np.int64)[np.searchsorted(distinct, self.verdicts)]
 
 
-def _counted(verdicts: IntArray) -> tuple[tuple[int, int], ...]:
+def _count_verdicts(verdicts: IntArray) -> tuple[tuple[int, int], ...]:
     if not len(verdicts):
         return ()
     first = verdicts.item(0)
@@ -100,7 +100,7 @@ def by_status(outcome: FilterOutcome, nodes: int) -> Iterator[tuple[Status | Non
         return
     counts: Counter[Code] = Counter()
     statuses: dict[Code, Status] = {}
-    for status, count in outcome[1].counted():
+    for status, count in outcome[1].status_counts():
         counts[status.code] += count
         statuses[status.code] = status
     if passing := nodes - counts.total():
@@ -109,7 +109,7 @@ def by_status(outcome: FilterOutcome, nodes: int) -> Iterator[tuple[Status | Non
         yield statuses[code], count
 
 
-def rejection_of(rows: Rows, filtered: tuple[IntArray, Explain] | None) -> tuple[NDArray[np.bool_], Rejection] | None:
+def rejection_of(rows: Rows, answer: tuple[IntArray, Explain] | None) -> tuple[NDArray[np.bool_], Rejection] | None:
     """Which of the rows a filter's answer rejects, and with which statuses; None if all pass.
 
     Raises:
@@ -117,16 +117,16 @@ def rejection_of(rows: Rows, filtered: tuple[IntArray, Explain] | None) -> tuple
 
     Shape: one entry per row of `rows`.
     """
-    if filtered is None:
+    if answer is None:
         return None
-    verdicts, explain = filtered
+    verdicts, explain = answer
     verdicts = one_verdict_each(verdicts, len(rows))
     fails = verdicts != 0
     if not np.count_nonzero(fails):
         return None
     places = fails.nonzero()[0]
     rejection = Rejection.of(rows[places], verdicts[places], explain)
-    for status, _ in rejection.counted():
+    for status, _ in rejection.status_counts():
         if not status.is_rejected:
             raise PluginError(failure_text(status))
     return fails, rejection

@@ -87,10 +87,10 @@ def points_of(plugin: type[Plugin]) -> frozenset[ExtensionPoint]:
 
 def registry_of(classes: Mapping[str, type[Plugin]]) -> PluginRegistry:
     """The extension points of each class, for validating the configuration."""
-    return {**IN_TREE_PLUGINS, **{name: points_of(each) for name, each in classes.items()}}
+    return {**IN_TREE_PLUGINS, **{name: points_of(plugin_class) for name, plugin_class in classes.items()}}
 
 
-def expanded(profile: ProfileConfiguration, classes: Mapping[str, type[Plugin]]) -> ExpandedPlugins:
+def expand(profile: ProfileConfiguration, classes: Mapping[str, type[Plugin]]) -> ExpandedPlugins:
     """The plugins that the profile runs at each extension point, given the available classes.
 
     Raises:
@@ -99,14 +99,14 @@ def expanded(profile: ProfileConfiguration, classes: Mapping[str, type[Plugin]])
     return expand_plugins(profile, registry_of(classes))
 
 
-def constructed(profile: ProfileConfiguration, classes: Mapping[str, type[Plugin]]) -> Sequence[str]:
+def names_to_construct(profile: ProfileConfiguration, classes: Mapping[str, type[Plugin]]) -> Sequence[str]:
     """The names of the plugins that a profile constructs: those that it enables anywhere and that are available.
 
     Raises:
         ConfigError: the profile cannot be built.
     """
-    enabled = profile.plugins.enabled_names() | expanded(profile, classes).names()
-    return sorted(enabled & classes.keys())
+    names = profile.plugins.enabled_names() | expand(profile, classes).names()
+    return sorted(names & classes.keys())
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class Framework:
         classes: Mapping[str, type[Plugin]],
         handle: Handle,
         observer: Observer,
-        kept: Mapping[str, Plugin] = MappingProxyType({}),
+        kept_plugins: Mapping[str, Plugin] = MappingProxyType({}),
         signatures: Callable[[Profile], SignatureCache] = SignatureCache,
     ) -> None:
         """Construct every enabled plugin, except those in `kept`, which stay in use with all that they know.
@@ -152,26 +152,28 @@ class Framework:
         self.is_scarce = False
         """As `PodSignature.is_scarce`, for the pods without a signature, whose specs are new."""
         self._attempts = 0
-        plugins = expanded(profile, classes)
+        plugins = expand(profile, classes)
         self._plugins = {
-            name: kept[name] if name in kept else construct(classes[name], profile, handle)
-            for name in constructed(profile, classes)
+            name: kept_plugins[name] if name in kept_plugins else construct(classes[name], profile, handle)
+            for name in names_to_construct(profile, classes)
         }
         self.queue_sort: QueueSortPlugin = self._at(plugins, ExtensionPoint.QUEUE_SORT, QueueSortPlugin)[0]
         self.pre_enqueue = self._at(plugins, ExtensionPoint.PRE_ENQUEUE, PreEnqueuePlugin)
         self.pre_filter = self._at(plugins, ExtensionPoint.PRE_FILTER, PreFilterPlugin)
         self.filters: Sequence[Filter] = [
-            form for each in self._at(plugins, ExtensionPoint.FILTER, Plugin) if (form := filter_form(each))
+            form for plugin in self._at(plugins, ExtensionPoint.FILTER, Plugin) if (form := filter_form(plugin))
         ]
-        self.long_filters = frozenset(each.name for each in self.filters if isinstance(each.plugin, LongFilterPlugin))
-        self.detailing = {each.name: each.plugin for each in self.filters if isinstance(each.plugin, Detailing)}
+        self.long_filters = frozenset(form.name for form in self.filters if isinstance(form.plugin, LongFilterPlugin))
+        self.detailing = {form.name: form.plugin for form in self.filters if isinstance(form.plugin, Detailing)}
         self.post_filter = self._at(plugins, ExtensionPoint.POST_FILTER, PostFilterPlugin)
-        self.pod_group_post_filter = [each for each in self.post_filter if isinstance(each, PodGroupPostFilterPlugin)]
+        self.pod_group_post_filter = [
+            plugin for plugin in self.post_filter if isinstance(plugin, PodGroupPostFilterPlugin)
+        ]
         self.pre_score = self._at(plugins, ExtensionPoint.PRE_SCORE, PreScorePlugin)
         self.scorers: Sequence[tuple[Scorer, int]] = [
-            (scorer, plugins.score_weights[each.name])
-            for each in self._at(plugins, ExtensionPoint.SCORE, Plugin)
-            if (scorer := score_form(each))
+            (scorer, plugins.score_weights[plugin.name])
+            for plugin in self._at(plugins, ExtensionPoint.SCORE, Plugin)
+            if (scorer := score_form(plugin))
         ]
         self.signatures = signatures(self)
         self.reserve = self._at(plugins, ExtensionPoint.RESERVE, ReservePlugin)
@@ -188,8 +190,8 @@ class Framework:
         self.writing = [plugin for plugin in self.binding_writers if isinstance(plugin, WritingPlugin)]
 
     def _at(self, plugins: ExpandedPlugins, point: ExtensionPoint, kind: type[T]) -> list[T]:
-        built = (self._plugins.get(name) for name in plugins.at.get(point, ()))
-        return [plugin for plugin in built if isinstance(plugin, kind)]
+        candidates = (self._plugins.get(name) for name in plugins.at.get(point, ()))
+        return [plugin for plugin in candidates if isinstance(plugin, kind)]
 
     @property
     def plugins(self) -> Mapping[str, Plugin]:
@@ -198,7 +200,7 @@ class Framework:
 
     # ------------------------------------------------------------ dry runs
 
-    def run_add_pod(self, state: CycleState, pod: Pod, added: Pod, node: NodeInfo) -> None:
+    def run_add_pod(self, state: CycleState, pod: Pod, pod_to_add: Pod, node: NodeInfo) -> None:
         """Call AddPod of the PreFilter plugins: in `state`, `added` is on the node.
 
         Raises:
@@ -206,19 +208,19 @@ class Framework:
         """
         for plugin, extensions in self._extensions(state, pod):
             status = self._answer(
-                plugin, "PreFilterExtensionAddPod", pod, _add_pod, extensions, state, pod, added, node
+                plugin, "PreFilterExtensionAddPod", pod, _add_pod, extensions, state, pod, pod_to_add, node
             )
             if status is not None:
                 raise PluginError(f'running AddPod on PreFilter plugin "{plugin}": {status.message}')
 
-    def run_remove_pod(self, state: CycleState, pod: Pod, removed: Pod, node: NodeInfo) -> None:
+    def run_remove_pod(self, state: CycleState, pod: Pod, pod_to_remove: Pod, node: NodeInfo) -> None:
         """Call RemovePod of the PreFilter plugins: in `state`, `removed` is not on the node.
 
         Raises as `run_add_pod`.
         """
         for plugin, extensions in self._extensions(state, pod):
             status = self._answer(
-                plugin, "PreFilterExtensionRemovePod", pod, _remove_pod, extensions, state, pod, removed, node
+                plugin, "PreFilterExtensionRemovePod", pod, _remove_pod, extensions, state, pod, pod_to_remove, node
             )
             if status is not None:
                 raise PluginError(f'running RemovePod on PreFilter plugin "{plugin}": {status.message}')
@@ -231,7 +233,9 @@ class Framework:
                 extensions = plugin.pre_filter_extensions()
             except BaseException as error:
                 point = "PreFilterExtensions"
-                told_of = self.failed(plugin.name, point, pod, f'asking PreFilter plugin "{plugin.name}"', error)
+                told_of = self.plugin_failure(
+                    plugin.name, point, pod, f'asking PreFilter plugin "{plugin.name}"', error
+                )
                 raise PluginError(str(told_of)) from error
             if extensions is not None:
                 yield plugin.name, extensions
@@ -298,25 +302,25 @@ class Framework:
         """
         now_s = self.clock.monotonic()
         if self.measures_plugins:
-            self.measured(plugin, point, status, now_s - started_s)
+            self.observe_call(plugin, point, status, now_s - started_s)
         if now_s - started_s > SLOW_PLUGIN_S:
             self.observer.plugin_was_slow(plugin, point, pod, now_s - started_s)
         return now_s
 
-    def measured(self, plugin: str, point: str, status: Status | None, seconds: float) -> None:
+    def observe_call(self, plugin: str, point: str, status: Status | None, seconds: float) -> None:
         """Report how long a plugin took in an attempt whose plugins are measured."""
         self.observer.observe_plugin(plugin, point, status.code.label if status is not None else _SUCCESS, seconds)
 
-    def filtered(self, plugin: str, pod: Pod, started_s: float, outcome: FilterOutcome, nodes: int) -> None:
+    def observe_filter(self, plugin: str, pod: Pod, started_s: float, outcome: FilterOutcome, nodes: int) -> None:
         """As `lap`, for a filter that was called for so many nodes. Each status gets the share of its nodes."""
         seconds = self.clock.monotonic() - started_s
         if self.measures_plugins:
             for status, count in by_status(outcome, nodes):
-                self.measured(plugin, "Filter", status, seconds * count / nodes)
+                self.observe_call(plugin, "Filter", status, seconds * count / nodes)
         if seconds > SLOW_PLUGIN_S:
             self.observer.plugin_was_slow(plugin, "Filter", pod, seconds)
 
-    def failed(
+    def plugin_failure(
         self, plugin: str, point: str, pod: Pod, doing: str, error: BaseException, started_s: float | None = None
     ) -> ScheduleError:
         """Report a plugin that raised an exception or returned an invalid value; return the error for the attempt.
@@ -377,14 +381,16 @@ def _unreserve(plugin: ReservePlugin, state: CycleState, pod: Pod, node_name: st
     demand_nothing(plugin.unreserve(state, pod, node_name))
 
 
-def _add_pod(extensions: PreFilterExtensions, state: CycleState, pod: Pod, added: Pod, node: NodeInfo) -> Status | None:
-    return demand_status(extensions.add_pod(state, pod, added, node))
+def _add_pod(
+    extensions: PreFilterExtensions, state: CycleState, pod: Pod, pod_to_add: Pod, node: NodeInfo
+) -> Status | None:
+    return demand_status(extensions.add_pod(state, pod, pod_to_add, node))
 
 
 def _remove_pod(
-    extensions: PreFilterExtensions, state: CycleState, pod: Pod, removed: Pod, node: NodeInfo
+    extensions: PreFilterExtensions, state: CycleState, pod: Pod, pod_to_remove: Pod, node: NodeInfo
 ) -> Status | None:
-    return demand_status(extensions.remove_pod(state, pod, removed, node))
+    return demand_status(extensions.remove_pod(state, pod, pod_to_remove, node))
 
 
 def _permit(plugin: PermitPlugin, state: CycleState, pod: Pod, node_name: str) -> tuple[Status | None, float]:
@@ -405,12 +411,12 @@ def construct(plugin: type[Plugin], profile: ProfileConfiguration, handle: Handl
         PluginError: the constructor failed. The message names the profile and the plugin.
     """
     try:
-        built = plugin(args_of(plugin, profile), handle)
-        if built.name != plugin.name:
-            raise PluginError(f"it calls itself {short_repr(built.name)}: the name is that of its class")
+        instance = plugin(args_of(plugin, profile), handle)
+        if instance.name != plugin.name:
+            raise PluginError(f"it calls itself {short_repr(instance.name)}: the name is that of its class")
     except BaseException as error:
         raise PluginError(
             f"creating profile for scheduler name {profile.scheduler_name}: "
             f'initializing plugin "{plugin.name}": {error_text(error)}'
         ) from error
-    return built
+    return instance

@@ -45,11 +45,11 @@ class ScoreHistory:
 
     def note_all(self, rows: Rows) -> bool:
         """The rows are about to change. False if that cannot be noted."""
-        noted = slice(self.version, self.version + len(rows))
-        if noted.stop > self._rows.size:
+        positions = slice(self.version, self.version + len(rows))
+        if positions.stop > self._rows.size:
             return False
-        self._rows[noted], self._before[noted] = rows, self.table[rows]
-        self.version = noted.stop
+        self._rows[positions], self._before[positions] = rows, self.table[rows]
+        self.version = positions.stop
         return True
 
     def at(self, version: int) -> SmallScores:

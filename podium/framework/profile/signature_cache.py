@@ -86,35 +86,35 @@ class CachedAnswers(Generic[P]):
         """What is skipped and written before each plugin that is called, and after the last one."""
 
     @property
-    def skipped(self) -> set[str]:
+    def skipped_names(self) -> set[str]:
         """The names of the plugins that always return Skip."""
-        return set().union(*(skipped for skipped, _ in self._stretches))
+        return set().union(*(skipped_names for skipped_names, _ in self._stretches))
 
     @property
-    def written(self) -> list[object]:
+    def state_values(self) -> list[object]:
         """What the plugins that always return Skip or success write to the cycle state."""
-        return [value for _, written in self._stretches for value in written]
+        return [value for _, entries in self._stretches for value in entries]
 
     def ask(self, plugin: P) -> None:
         """Note that the next plugin must be called for each pod."""
         self.asked.append(plugin)
         self._stretches.append((set(), []))
 
-    def note(self, plugin: P, status: Status | None, written: Sequence[object]) -> None:
+    def note(self, plugin: P, status: Status | None, state_values: Sequence[object]) -> None:
         """Cache the next plugin's answer if it can be reused: success or Skip, and no state that changes."""
-        if (status is not None and status.code is not Code.SKIP) or any(map(cloner, map(type, written))):
+        if (status is not None and status.code is not Code.SKIP) or any(map(cloner, map(type, state_values))):
             self.ask(plugin)
             return
-        skipped, values = self._stretches[-1]
+        skipped_names, values = self._stretches[-1]
         if status is not None:
-            skipped.add(plugin.name)
-        values += written
+            skipped_names.add(plugin.name)
+        values += state_values
 
-    def carry_out(self, state: CycleState, skipped: set[str]) -> Iterator[P]:
+    def carry_out(self, state: CycleState, skipped_names: set[str]) -> Iterator[P]:
         """The plugins to call, in order. The cached effects of the others are applied in between."""
-        for plugin, (skipped_here, written) in zip_longest(self.asked, self._stretches):
-            skipped |= skipped_here
-            state.write(*written)
+        for plugin, (skipped_here, values) in zip_longest(self.asked, self._stretches):
+            skipped_names |= skipped_here
+            state.write(*values)
             if plugin is not None:
                 yield plugin
 
@@ -169,10 +169,10 @@ class PodSignature:
         Raises:
             Exception: whatever a plugin raises.
         """
-        filtered, scored = self._filtered, self._scored
-        are_alike = scored.nodes_seen == filtered.nodes_seen and scored.pods_seen == filtered.pods_seen
+        filter_part, score_part = self._filtered, self._scored
+        are_alike = score_part.nodes_seen == filter_part.nodes_seen and score_part.pods_seen == filter_part.pods_seen
         parts: list[_Followed[Any]] = (
-            [filtered, scored] if self._are_scores_read and scored.size and are_alike else [filtered]
+            [filter_part, score_part] if self._are_scores_read and score_part.size and are_alike else [filter_part]
         )
         self._are_scores_read = False
         self._follow(parts, pod)
@@ -182,22 +182,26 @@ class PodSignature:
 
         They are not for a pod that fitted nowhere the last time, and are renewed now. False if a plugin fails then.
         """
-        filtered, scored = self._filtered, self._scored
+        filter_part, score_part = self._filtered, self._scored
         nodes_end, pods_end = snapshot.node_changes.end, self._pods_end
-        if snapshot is not self.snapshot or filtered.nodes_seen != nodes_end or filtered.pods_seen != pods_end:
+        if snapshot is not self.snapshot or filter_part.nodes_seen != nodes_end or filter_part.pods_seen != pods_end:
             return False
         self._are_scores_read = True
-        if not scored.size or scored.nodes_seen != nodes_end or scored.pods_seen != pods_end:
+        if not score_part.size or score_part.nodes_seen != nodes_end or score_part.pods_seen != pods_end:
             try:
-                self._follow([scored], pod)
+                self._follow([score_part], pod)
             except BaseException:  # noqa: BLE001 - a plugin may raise anything; the attempt meets it again
-                scored.size = 0
+                score_part.size = 0
                 return False
         return True
 
-    def active_filters(self, skipped: frozenset[str]) -> Sequence[Filter | CachedFilters]:
+    def active_filters(self, skipped_names: frozenset[str]) -> Sequence[Filter | CachedFilters]:
         """The filters of one attempt, without those whose PreFilter skipped them in it."""
-        return [each for each in self.filters if isinstance(each, CachedFilters) or each.name not in skipped]
+        return [
+            filter_or_run
+            for filter_or_run in self.filters
+            if isinstance(filter_or_run, CachedFilters) or filter_or_run.name not in skipped_names
+        ]
 
     # ------------------------------------------------------------ which answers are kept
 
@@ -221,30 +225,30 @@ class PodSignature:
             state = CycleState()
             status = scoring.pre_score(state, pod, snapshot, snapshot.order)
             self.pre_scores.note(scoring, demand_status(status, _CACHEABLE), state.values())
-        self._state.write(*self.pre_filters.written, *self.pre_scores.written)
+        self._state.write(*self.pre_filters.state_values, *self.pre_scores.state_values)
 
     def _choose_filters(self, pod: Pod) -> None:
-        skipped, asked_before = self.pre_filters.skipped, {plugin.name for plugin in self.pre_filters.asked}
+        skipped_names, asked_before = self.pre_filters.skipped_names, {plugin.name for plugin in self.pre_filters.asked}
         run: CachedFilters | None = None
-        for each in self._framework.filters:
-            if each.name in skipped:
+        for plugin_filter in self._framework.filters:
+            if plugin_filter.name in skipped_names:
                 continue
-            scope = self._framework.scope_of(each.plugin.filter_scope, each.name, pod)
-            if scope is Scope.CLUSTER or each.name in asked_before:
-                self.filters.append(each)
+            scope = self._framework.scope_of(plugin_filter.plugin.filter_scope, plugin_filter.name, pod)
+            if scope is Scope.CLUSTER or plugin_filter.name in asked_before:
+                self.filters.append(plugin_filter)
                 run = None
                 continue
             if run is None:
                 run = CachedFilters()
                 self.filters.append(run)
                 self._filtered.answers.append(run)
-            run.append(each, scope)
+            run.append(plugin_filter, scope)
             self._sees_pods |= scope is Scope.PODS_ON_NODE
 
     def _choose_scorers(self, pod: Pod) -> None:
-        skipped, asked_before = self.pre_scores.skipped, {plugin.name for plugin in self.pre_scores.asked}
+        skipped_names, asked_before = self.pre_scores.skipped_names, {plugin.name for plugin in self.pre_scores.asked}
         for scorer, weight in self._framework.scorers:
-            if scorer.name in skipped:
+            if scorer.name in skipped_names:
                 continue
             scope = self._framework.scope_of(scorer.plugin.score_scope, scorer.name, pod)
             if scope is not Scope.CLUSTER and not self._has_basis(scorer, pod):
@@ -312,31 +316,33 @@ class PodSignature:
     def _look_at_all(self, parts: Sequence[_Followed[Any]], asking: Asking) -> None:
         self._resize(parts)
         for part in parts:
-            for each in part.answers:
-                each.update(asking, self.snapshot.order, Scope.NODE)
+            for answer in part.answers:
+                answer.update(asking, self.snapshot.order, Scope.NODE)
         if self._scored in parts:
             self._stale.clear()
             self.scores.update_bases(asking)
             self.scores.find_uniform(asking)
 
-    def _update(self, parts: Sequence[_Followed[Any]], asking: Asking, changed: Iterable[int], scope: Scope) -> None:
+    def _update(
+        self, parts: Sequence[_Followed[Any]], asking: Asking, changed_rows: Iterable[int], scope: Scope
+    ) -> None:
         nodes = self.snapshot.nodes
-        rows: Sequence[int] = [row for row in changed if nodes[row] is not None]
+        rows: Sequence[int] = [row for row in changed_rows if nodes[row] is not None]
         for part in parts:
             if part is self._scored:
                 rows = self._to_score(asking, rows, scope)
             _update(part, asking, rows, scope)
 
-    def _to_score(self, asking: Asking, changed: Sequence[int], scope: Scope) -> Sequence[int]:
+    def _to_score(self, asking: Asking, changed_rows: Sequence[int], scope: Scope) -> Sequence[int]:
         """Those of the rows whose scores may be read: none that is rejected, until another change makes it pass."""
-        passing = changed
+        passing = changed_rows
         for run in self._filtered.answers:
             passing = run.passing(passing)
         if scope is Scope.NODE:
-            self._stale = self._stale.union(changed).difference(passing)
-        elif again := self._stale.intersection(passing):
-            _update(self._scored, asking, [*again], Scope.NODE)
-            self._stale -= again
+            self._stale = self._stale.union(changed_rows).difference(passing)
+        elif stale_rows := self._stale.intersection(passing):
+            _update(self._scored, asking, [*stale_rows], Scope.NODE)
+            self._stale -= stale_rows
         return passing
 
     def _resize(self, parts: Sequence[_Followed[Any]]) -> None:
@@ -344,19 +350,19 @@ class PodSignature:
         for part in parts:
             if size != part.size:
                 part.size = size
-                for each in part.answers:
-                    each.resize(size)
+                for answer in part.answers:
+                    answer.resize(size)
 
 
 def _update(part: _Followed[Any], asking: Asking, rows: Sequence[int], scope: Scope) -> None:
     if len(rows) > FEW_ROWS:
-        many = np.array(rows, np.intp)
-        for each in part.answers:
-            each.update(asking, many, scope)
+        row_array = np.array(rows, np.intp)
+        for answer in part.answers:
+            answer.update(asking, row_array, scope)
     elif rows:
-        few = [*map(asking.snapshot.node, rows)]
-        for each in part.answers:
-            each.update_few(asking, few, scope)
+        nodes = [*map(asking.snapshot.node, rows)]
+        for answer in part.answers:
+            answer.update_few(asking, nodes, scope)
 
 
 class SignatureCache:
@@ -381,22 +387,22 @@ class SignatureCache:
             self._snapshot = snapshot
             self._known.clear()
         key = id(pod.spec)
-        known = self._known.pop(key, None)
-        if known is None:
+        signature = self._known.pop(key, None)
+        if signature is None:
             self._make_room(len(snapshot.nodes))
             self._known[key] = pod.spec
             return None
         try:
-            if isinstance(known, PodSpec):
-                if excess(known):
+            if isinstance(signature, PodSpec):
+                if excess(signature):
                     return None
-                known = PodSignature(self._framework, pod, snapshot)
+                signature = PodSignature(self._framework, pod, snapshot)
             else:
-                known.refresh(pod)
+                signature.refresh(pod)
         except BaseException:  # noqa: BLE001 - a plugin may raise anything; the attempt meets it again if it gets there
             return None
-        self._known[key] = known  # the most recently used is last
-        return known
+        self._known[key] = signature  # the most recently used is last
+        return signature
 
     def forget(self) -> None:
         """Drop everything: plugins' scopes, or answers that they declared to depend on the spec, have changed."""
@@ -404,7 +410,7 @@ class SignatureCache:
 
     def statistics(self) -> Mapping[str, int]:
         """How many signatures are cached, and how many specs were seen once."""
-        signatures = sum(isinstance(each, PodSignature) for each in self._known.values())
+        signatures = sum(isinstance(entry, PodSignature) for entry in self._known.values())
         return {"signatures": signatures, "specs seen once": len(self._known) - signatures}
 
     def _make_room(self, rows: int) -> None:

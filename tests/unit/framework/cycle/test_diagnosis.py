@@ -120,9 +120,9 @@ def test_pending_plugins_are_kept_apart(is_alone):
 def test_cutting_a_rejection_keeps_the_rows_asked_for():
     cut = rejection({5: 2, 7: 1, 9: 2}, CPU, TAINT).only(np.array([True, True, False]))
     assert cut.rows.tolist() == [5, 7]
-    assert sorted(cut.counted(), key=lambda entry: entry[0].message) == [(CPU, 1), (TAINT, 1)]
+    assert sorted(cut.status_counts(), key=lambda entry: entry[0].message) == [(CPU, 1), (TAINT, 1)]
     none_pending = rejection({5: 2, 7: 1}, CPU, TAINT).only(np.array([False, True]))
-    assert none_pending.counted() == [(CPU, 1)]
+    assert none_pending.status_counts() == [(CPU, 1)]
 
 
 def test_meaning_of_a_verdict_is_asked_for_once():

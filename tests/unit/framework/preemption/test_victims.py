@@ -63,7 +63,7 @@ def test_a_less_important_pod_may_stay_where_a_more_important_one_is_in_the_way(
 
 def test_among_equals_the_one_that_has_run_longest_stays():
     pods = [placed("new", 1), placed("young", 1, "2025-06-01T00:00:00Z"), placed("old", 1, "2025-01-01T00:00:00Z")]
-    assert [each.metadata.name for each in IMPORTANCE.sorted(pods)] == ["old", "young", "new"]
+    assert [each.metadata.name for each in IMPORTANCE.order(pods)] == ["old", "young", "new"]
     assert names(selected(Room(*pods, room=1))) == ["young", "new"]
 
 
