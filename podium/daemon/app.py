@@ -87,11 +87,11 @@ class App(Process):
         self._boundary = boundary or Boundary()
         self._watchdog = Watchdog(self.metrics) if is_watched else None
 
-    async def run(self, started: Callable[[], None] = lambda: None) -> None:
+    async def run(self, on_start: Callable[[], None] = lambda: None) -> None:
         """Schedule pods until `stop`.
 
         Args:
-            started: called when the caches are synced and the first pod can be scheduled.
+            on_start: called when the caches are synced and the first pod can be scheduled.
 
         Raises:
             ConnectionConfigError: no API server is configured, or no credentials for it.
@@ -118,12 +118,12 @@ class App(Process):
             scheduler = self._scheduler(session, observers)
             if paths := kubeconfig_paths(kubeconfig, master=master):
 
-                def moved() -> None:
+                def apply_new_address() -> None:
                     observers.request_metrics.host = _host(credentials)
                     connection.outage.server = credentials.base_url
 
                 scheduler.kubeconfig = FollowedKubeconfig(
-                    paths, credentials, lambda: load(kubeconfig, self._clock, master=master), moved
+                    paths, credentials, lambda: load(kubeconfig, self._clock, master=master), apply_new_address
                 )
             faces = [make(scheduler) for make in self._make_faces]
             for face in faces:
@@ -133,7 +133,7 @@ class App(Process):
                     scheduler.informers.informer(resource).add_handler(handler)
             await stack.enter_async_context(scheduler.extender_pool)
             access = await self._open(stack, credentials, scheduler, faces)
-            await self._run_parts(self._parts(connection, scheduler, faces, access, started))
+            await self._run_parts(self._parts(connection, scheduler, faces, access, on_start))
         log.info("Stopped")
 
     def _scheduler(self, session: ApiSession, observers: Observers) -> Scheduler:
@@ -213,13 +213,13 @@ class App(Process):
         scheduler: Scheduler,
         faces: Sequence[Face],
         access: Access | None,
-        started: Callable[[], None],
+        on_start: Callable[[], None],
     ) -> Parts:
         bindings = scheduler.binding_cycles.under_way
 
         def begin() -> Iterable[Tasks]:
             log.info("Scheduling", profiles=list(scheduler.frameworks), **scheduler.cache.statistics())
-            started()
+            on_start()
             return [*(face.scheduling_tasks for face in faces), self._boundary.tasks(scheduler.tasks)]
 
         async def drain() -> None:
@@ -261,6 +261,6 @@ def _host(credentials: Credentials) -> str:
 
 def _configz(scheduler: Scheduler) -> dict[str, Any]:
     """The configuration in effect, and why a later one is not."""
-    shown = {"componentconfig": effective_configuration(without_secrets(scheduler.config))}
-    refused = scheduler.refused_configuration()
-    return {**shown, "refused": refused} if refused else shown
+    configuration = {"componentconfig": effective_configuration(without_secrets(scheduler.config))}
+    refusals = scheduler.refused_configuration()
+    return {**configuration, "refused": refusals} if refusals else configuration

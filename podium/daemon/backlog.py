@@ -21,7 +21,7 @@ class Backlog:
 
     Args:
         waiting: how many requests wait to be sent.
-        unconfirmed: as `Conflicts.unconfirmed`.
+        unconfirmed: as `Conflicts.unconfirmed_count`.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Backlog:
         """
         return self._exceeds(REQUESTS_WAITING_MAX)
 
-    def unconfirmed(self) -> int | None:
+    def unconfirmed_count(self) -> int | None:
         """How many bindings the watch has not confirmed; None if that does not matter."""
         return self._unconfirmed() if self._avoids_conflicts else None
 
@@ -64,7 +64,7 @@ class Backlog:
 
     def _exceeds(self, requests: int) -> bool:
         waiting = self._waiting()
-        unconfirmed = self.unconfirmed()
+        unconfirmed = self.unconfirmed_count()
         if unconfirmed is not None:
             waiting += unconfirmed
         return waiting > requests and not self._is_stopping

@@ -120,7 +120,7 @@ class BindingCycles:
         if outcome.waited_s:
             attempt.info.exclude(outcome.waited_s)
         if outcome.is_bound:
-            self._bound(attempt, decision, outcome)
+            self._on_bound(attempt, decision, outcome)
             return
         if self._is_stopping and outcome.has_failed_at_permit:
             self._let_go(attempt, decision)
@@ -157,7 +157,7 @@ class BindingCycles:
             self._queue.add(current)
         self._queue.move_all(ASSIGNED_POD_DELETE, pod.on_node(node_name), None)
 
-    def _bound(self, attempt: Attempt, decision: Suggested, outcome: BindOutcome) -> None:
+    def _on_bound(self, attempt: Attempt, decision: Suggested, outcome: BindOutcome) -> None:
         info = attempt.info
         self.confirmations.expect(attempt.pod, decision.node_name)
         seconds = outcome.ended_at_s - attempt.started_s
@@ -199,15 +199,15 @@ class BindingCycles:
         if outcome.is_nominated:
             # So that the nomination is cleared even if no watch has shown it yet.
             self._queue.nominator.add(pod, decision.node_name)
-        assumed = pod.on_node(decision.node_name)
+        assumed_pod = pod.on_node(decision.node_name)
         if outcome.is_rejected_at_permit:
             write = self._failures.does_not_fit(attempt, rejected_on(decision.row, status), "")
             if is_free:
-                self._queue.move_all(ASSIGNED_POD_DELETE, assumed, None, lambda other: other.uid != pod.uid)
+                self._queue.move_all(ASSIGNED_POD_DELETE, assumed_pod, None, lambda other_pod: other_pod.uid != pod.uid)
             return write
         if is_free:
-            self._queue.move_all(ASSIGNED_POD_DELETE, assumed, None)
-        return self._failures.failed(attempt, status)
+            self._queue.move_all(ASSIGNED_POD_DELETE, assumed_pod, None)
+        return self._failures.attempt_failed(attempt, status)
 
 
 def _may_be_bound_yet(outcome: BindOutcome) -> bool:

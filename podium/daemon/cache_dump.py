@@ -63,12 +63,12 @@ class CacheDump:
 
     async def run(self) -> None:
         """Write a dump whenever the signal arrives, until cancelled; signals during a dump cause one more dump."""
-        asked, loop = WakeUp(), asyncio.get_running_loop()
+        dump_request, loop = WakeUp(), asyncio.get_running_loop()
         # Not a handler of the loop's: when that is removed, SIGUSR2 kills the process until the signal is ignored.
-        signal.signal(signal.SIGUSR2, lambda *_: loop.call_soon_threadsafe(asked.set))
+        signal.signal(signal.SIGUSR2, lambda *_: loop.call_soon_threadsafe(dump_request.set))
         try:
             while True:
-                await asked.wait()
+                await dump_request.wait()
                 await self.write()
         finally:
             signal.signal(signal.SIGUSR2, signal.SIG_IGN)
@@ -84,8 +84,8 @@ class CacheDump:
         waiting = [info.pod for info in self._queue.listing.infos()]
         summary = self._queue.statistics().pending_pods
         for first in range(0, max(1, len(waiting)), _PODS_IN_LINE):
-            shown = _shown(waiting[first : first + _PODS_IN_LINE])
-            log.info("Dump of scheduling queue", summary=summary, pods=shown)
+            pods = _pods_json(waiting[first : first + _PODS_IN_LINE])
+            log.info("Dump of scheduling queue", summary=summary, pods=pods)
             if not await self._may_go_on(turns):
                 return
 
@@ -96,8 +96,8 @@ class CacheDump:
             "deleted": node.is_deleted,
             "requested": node.requested,
             "allocatable": node.allocatable,
-            "pods": _shown(node.pods),
-            "nominated": _shown(self._queue.nominated_pods_for_node(name)),
+            "pods": _pods_json(node.pods),
+            "nominated": _pods_json(self._queue.nominated_pods_for_node(name)),
         }
 
     async def _compare(self, turns: Turns) -> None:
@@ -105,22 +105,24 @@ class CacheDump:
         actual_nodes = {node.name for node in self._nodes.list()}
         cached_nodes = set(self._cache.node_names())
         _tell_mismatch("Nodes", actual_nodes, cached_nodes)
-        actual, cached = dict[str, str](), dict[str, str]()
+        actual, cached_keys = dict[str, str](), dict[str, str]()
         for pod in list(self._pods.list()):
             if self._is_expected(pod):
                 actual[pod.uid] = pod.key
             if turns.is_over():
                 await turns.next()
         for name in list(self._cache.known_node_names()):
-            cached.update((pod.uid, pod.key) for pod in self._cache.pods_on(name))
+            cached_keys.update((pod.uid, pod.key) for pod in self._cache.pods_on(name))
             if turns.is_over():
                 await turns.next()
         for info in self._queue.listing.infos():
-            cached[info.pod.uid] = info.pod.key
+            cached_keys[info.pod.uid] = info.pod.key
             if turns.is_over():
                 await turns.next()
         # Pods have come and gone in between, so each difference is looked at once more, without an await.
-        differing = {uid: key for uid, key in (*actual.items(), *cached.items()) if (uid in actual) != (uid in cached)}
+        differing = {
+            uid: key for uid, key in (*actual.items(), *cached_keys.items()) if (uid in actual) != (uid in cached_keys)
+        }
         _tell_mismatch(
             "Pods",
             {uid for uid, key in differing.items() if self._exists(uid, key)},
@@ -152,7 +154,7 @@ class CacheDump:
         return False
 
 
-def _shown(pods: Iterable[Pod]) -> list[_Json]:
+def _pods_json(pods: Iterable[Pod]) -> list[_Json]:
     return [
         {
             "name": pod.metadata.name,
@@ -165,7 +167,7 @@ def _shown(pods: Iterable[Pod]) -> list[_Json]:
     ]
 
 
-def _tell_mismatch(kind: str, actual: set[str], cached: set[str]) -> None:
-    if actual != cached:
-        values = {f"missed{kind}": sorted(actual - cached), f"redundant{kind}": sorted(cached - actual)}
+def _tell_mismatch(kind: str, actual: set[str], cached_names: set[str]) -> None:
+    if actual != cached_names:
+        values = {f"missed{kind}": sorted(actual - cached_names), f"redundant{kind}": sorted(cached_names - actual)}
         log.info("Cache mismatch", **values)

@@ -13,7 +13,7 @@ from podium.framework.contract.writing import WritingPlugin
 def clean_ups_after(attempt: Attempt) -> list[tuple[WritingPlugin, Coroutine[Any, Any, None]]]:
     """What the plugins have to write, usually nothing."""
     cycle = attempt.cycle
-    found = []
+    clean_ups = []
     for plugin in cycle.framework.writing:
         try:
             work = plugin.clean_up(cycle.state, cycle.pod)
@@ -21,23 +21,23 @@ def clean_ups_after(attempt: Attempt) -> list[tuple[WritingPlugin, Coroutine[Any
             cycle.framework.observer.plugin_failed(plugin.name, "CleanUp", cycle.pod, error)
             continue
         if work is not None:
-            found.append((plugin, work))
-    return found
+            clean_ups.append((plugin, work))
+    return clean_ups
 
 
 def start_clean_ups(attempt: Attempt, tasks: asyncio.TaskGroup) -> None:
     """Start what the plugins have to write."""
     for plugin, work in clean_ups_after(attempt):
-        tasks.create_task(_guarded(attempt, plugin, work), name="clean-up of a plugin")
+        tasks.create_task(_run_guarded(attempt, plugin, work), name="clean-up of a plugin")
 
 
 async def clean_up(attempt: Attempt) -> None:
     """Do what the plugins have to write."""
     for plugin, work in clean_ups_after(attempt):
-        await _guarded(attempt, plugin, work)
+        await _run_guarded(attempt, plugin, work)
 
 
-async def _guarded(attempt: Attempt, plugin: WritingPlugin, work: Coroutine[Any, Any, None]) -> None:
+async def _run_guarded(attempt: Attempt, plugin: WritingPlugin, work: Coroutine[Any, Any, None]) -> None:
     try:
         await work
     except Exception as error:  # noqa: BLE001 - a plugin may raise anything

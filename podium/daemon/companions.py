@@ -47,11 +47,11 @@ def pod_group_keeper(
     return keeper
 
 
-def demand_same_companions(before: Framework, after: Framework) -> None:
+def demand_same_companions(former: Framework, current: Framework) -> None:
     """Check that the plugins of the other profile need what those of this one have.
 
     Raises:
         RestartNeededError: they do not.
     """
-    if coscheduling_in(after) is not coscheduling_in(before):
+    if coscheduling_in(current) is not coscheduling_in(former):
         raise RestartNeededError(f"{Coscheduling.name}: cannot be changed while podium runs, restart it")

@@ -69,8 +69,8 @@ class Confirmations:
                 await self._look_up(pod, node_name)
             self._awaited += due[_LOOKED_UP_MAX:]
 
-    def _still_assumed(self, bound: list[tuple[Pod, str]]) -> list[tuple[Pod, str]]:
-        return [each for each in bound if self._is_still_assumed(each[0])]
+    def _still_assumed(self, bindings: list[tuple[Pod, str]]) -> list[tuple[Pod, str]]:
+        return [binding for binding in bindings if self._is_still_assumed(binding[0])]
 
     def _is_still_assumed(self, pod: Pod) -> bool:
         """Whether the pod is still assumed by that binding, not by a later one under way (after a restore of etcd)."""

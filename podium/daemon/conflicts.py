@@ -63,7 +63,7 @@ class Conflicts:
         self._others_until_s = 0.0
         self._tell_confirmed: Callable[[], None] = lambda: None
 
-    def bound(self, pod: Pod, *, by_us: bool) -> None:
+    def on_bound(self, pod: Pod, *, by_us: bool) -> None:
         """The watch shows the pod bound; the cache counts it already."""
         if not self._is_counting:
             return
@@ -98,7 +98,7 @@ class Conflicts:
         """The binding of the pod has failed."""
         self._sent.pop(pod.uid, None)
 
-    def unconfirmed(self) -> int | None:
+    def unconfirmed_count(self) -> int | None:
         """How many sent bindings the watch has not confirmed; None if no other scheduler is binding pods at present.
 
         While the watch lags behind podium's own bindings, it lags behind other schedulers' bindings too.

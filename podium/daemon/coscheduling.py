@@ -37,24 +37,24 @@ _OWNERS_SHOWN: Final = 10
 
 def status_of(group: CoschedulingPodGroup, gang: Gang, now_s: float) -> Mapping[str, Any] | None:
     """The status to write for a group with these members; None if it is left alone."""
-    before, needed = group.status, group.spec.min_member
-    if before.phase in _ENDED:
+    former, needed_count = group.status, group.spec.min_member
+    if former.phase in _ENDED:
         return None
     running = sum(pod.status.phase == "Running" for pod in gang.members.values())
-    is_complete = bool(gang.members) and len(gang.members) >= needed
+    is_complete = bool(gang.members) and len(gang.members) >= needed_count
     status: dict[str, Any] = {"phase": _PENDING, "running": running, "scheduled": len(gang.bound_uids)}
     if is_complete:
-        status["phase"] = _RUNNING if running >= needed else _SCHEDULING
-        status["occupiedBy"] = before.occupied_by or _owners_of(next(iter(gang.members.values())))
-        status["scheduleStartTime"] = before.schedule_start_time or format_time(now_s)
-    elif before.phase == _RUNNING and running:
+        status["phase"] = _RUNNING if running >= needed_count else _SCHEDULING
+        status["occupiedBy"] = former.occupied_by or _owners_of(next(iter(gang.members.values())))
+        status["scheduleStartTime"] = former.schedule_start_time or format_time(now_s)
+    elif former.phase == _RUNNING and running:
         # Members that have ended are not seen, and may well be what is missing.
         status["phase"] = _RUNNING
     return status
 
 
 def _owners_of(pod: Pod) -> str:
-    owners = sorted(each.name for each in pod.metadata.owner_references)[:_OWNERS_SHOWN]
+    owners = sorted(owner.name for owner in pod.metadata.owner_references)[:_OWNERS_SHOWN]
     return ",".join(f"{pod.metadata.namespace}/{name}" for name in owners)
 
 
@@ -115,8 +115,8 @@ class PodGroupKeeper:
 
     async def write(self) -> None:
         """Write the status of the groups that have changed. One that cannot be written is tried again later."""
-        changed, self._changed = self._changed, {}
-        for key in changed:
+        changes, self._changed = self._changed, {}
+        for key in changes:
             group = self._gangs.objects.get(key)
             if group is None:
                 continue

@@ -70,10 +70,10 @@ class DecisionExecutor:
         elif isinstance(decision, DoesNotFit):
             self._make_room_or_wait(attempt, decision, tasks)
         elif isinstance(decision, RejectedWithGroup):
-            nominated = decision.nominated_node_name
-            self._write(self._failures.rejected_with_group(attempt, decision.status, nominated), tasks)
+            nominated_node_name = decision.nominated_node_name
+            self._write(self._failures.rejected_with_group(attempt, decision.status, nominated_node_name), tasks)
         else:
-            self._write(self._failures.failed(attempt, decision.status), tasks)
+            self._write(self._failures.attempt_failed(attempt, decision.status), tasks)
 
     def carry_out_group(
         self, attempt: GroupAttempt, decision: GroupDecision, group: PodGroup | None, tasks: asyncio.TaskGroup
@@ -85,8 +85,8 @@ class DecisionExecutor:
         """
         steps = [("Deciding on the pods of the group done", self._clock.monotonic())]
         preemptions = [
-            self._begin_preemption(each.pod, each.help.nominated_node_name, each.help.victims)
-            for each in decision.evictions
+            self._begin_preemption(eviction.pod, eviction.help.nominated_node_name, eviction.help.victims)
+            for eviction in decision.evictions
         ]
         if decision.victims and group is not None:
             pods = [info.pod for info in attempt.infos]
@@ -115,21 +115,21 @@ class DecisionExecutor:
     def _place(self, attempt: Attempt, decision: Suggested, tasks: asyncio.TaskGroup) -> None:
         """Assume the pod on its node, then start its binding cycle."""
         try:
-            placed = self._engine.place(attempt.cycle, decision.node_name)
+            placement = self._engine.place(attempt.cycle, decision.node_name)
         except CacheError as error:
-            self._write(self._failures.failed(attempt, error_status(error)), tasks)
+            self._write(self._failures.attempt_failed(attempt, error_status(error)), tasks)
             return
-        if placed.status is not None:
+        if placement.status is not None:
             start_clean_ups(attempt, tasks)
-            self._write(self._not_let_through(attempt, decision.row, placed.status), tasks)
+            self._write(self._not_let_through(attempt, decision.row, placement.status), tasks)
             return
-        self._binding_cycles.start(attempt, decision, placed.waits, tasks)
+        self._binding_cycles.start(attempt, decision, placement.waits, tasks)
 
     def _not_let_through(self, attempt: Attempt, row: int, status: Status) -> StatusWrite | None:
         """Requeue a pod that a plugin rejected after its node was chosen."""
         if status.is_rejected:
             return self._failures.does_not_fit(attempt, rejected_on(row, status), "")
-        return self._failures.failed(attempt, status)
+        return self._failures.attempt_failed(attempt, status)
 
     def _write(self, write: AnyStatusWrite | None, tasks: asyncio.TaskGroup) -> None:
         if write is not None:
@@ -145,9 +145,9 @@ class DecisionExecutor:
         preemption: Preemption | None = None
         if plan is not None and plan.victims:
             preemption = self._begin_preemption(attempt.pod, plan.nominated_node_name, plan.victims)
-        nominated = plan.nominated_node_name if plan is not None else None
+        nominated_node_name = plan.nominated_node_name if plan is not None else None
         start_clean_ups(attempt, tasks)
-        self._write(self._failures.does_not_fit(attempt, decision.error, nominated), tasks)
+        self._write(self._failures.does_not_fit(attempt, decision.error, nominated_node_name), tasks)
         self._start_preemption(preemption, tasks)
 
     def _begin_preemption(self, pod: Pod, node_name: str, victims: Sequence[Pod]) -> Preemption | None:
@@ -162,8 +162,8 @@ class DecisionExecutor:
 
     async def _preempt(self, preemption: Preemption) -> None:
         started_s = self._clock.monotonic()
-        succeeded = await self._preemption.carry_out(preemption)
-        self._metrics.observe_preemption("success" if succeeded else "error", self._clock.monotonic() - started_s)
+        is_successful = await self._preemption.carry_out(preemption)
+        self._metrics.observe_preemption("success" if is_successful else "error", self._clock.monotonic() - started_s)
         self._backlog.tell_progress()
 
 
@@ -193,7 +193,7 @@ def _log(attempt: GroupAttempt, decision: GroupDecision, seconds: float) -> None
         pod_group=attempt.key,
         result=decision.result,
         pods=len(attempt.infos),
-        with_node=sum(isinstance(each.decision, Suggested) for each in decision.members),
+        with_node=sum(isinstance(member.decision, Suggested) for member in decision.members),
         seconds=round(seconds, 6),
         **({} if status is None else {"reason": status.message}),
     )

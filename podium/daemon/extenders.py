@@ -20,20 +20,20 @@ _NOT_SHOWN: Final = "(not shown)"
 
 def json_to_keep(extenders: Sequence[Extender]) -> Mapping[str, Keep[Any]]:
     """The fields of pods and nodes to keep for extenders, by resource path; empty if no extender receives objects."""
-    without_cache = [each for each in extenders if not each.node_cache_capable]
+    without_cache = [extender for extender in extenders if not extender.node_cache_capable]
     keep: dict[str, Keep[Any]] = {}
-    if any(each.filter_verb or each.prioritize_verb or each.preempt_verb for each in extenders):
+    if any(extender.filter_verb or extender.prioritize_verb or extender.preempt_verb for extender in extenders):
         keep[PODS.path] = pending_pod_with_json
-    if any(each.filter_verb or each.prioritize_verb for each in without_cache):
+    if any(extender.filter_verb or extender.prioritize_verb for extender in without_cache):
         keep[NODES.path] = node_with_json
-    if any(each.preempt_verb for each in without_cache):
+    if any(extender.preempt_verb for extender in without_cache):
         keep[PODS.path] = pod_with_json
     return keep
 
 
 def without_secrets(config: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:
     """The configuration for display: without keys, and without passwords in URLs."""
-    return replace(config, extenders=tuple(_without_secrets(each) for each in config.extenders))
+    return replace(config, extenders=tuple(_without_secrets(extender) for extender in config.extenders))
 
 
 def _without_secrets(extender: Extender) -> Extender:

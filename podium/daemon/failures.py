@@ -88,7 +88,7 @@ class FailureHandler:
         status = Status(Code.UNSCHEDULABLE, error=PluginError(error.message))
         return self._handle(attempt, status, error, nominated_node_name)
 
-    def failed(self, attempt: Attempt, status: Status) -> StatusWrite | None:
+    def attempt_failed(self, attempt: Attempt, status: Status) -> StatusWrite | None:
         """An error occurred: the pod is retried after its backoff."""
         return self._handle(attempt, status, None, "")
 
@@ -133,7 +133,10 @@ class FailureHandler:
             # No watch event will show that the resources kept for the pod are free for pods of no higher priority.
             uid, priority = current.uid, current.priority
             self._queue.move_all(
-                ASSIGNED_POD_DELETE, current, None, lambda other: other.priority <= priority and other.uid != uid
+                ASSIGNED_POD_DELETE,
+                current,
+                None,
+                lambda other_pod: other_pod.priority <= priority and other_pod.uid != uid,
             )
         return StatusWrite(current, not_scheduled(current, status), nominated_node_name)
 

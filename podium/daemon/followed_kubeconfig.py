@@ -61,7 +61,7 @@ class FollowedKubeconfig:
         """What tells whether it is as before."""
         return digest([Path(path).expanduser() for path in self.paths.split(os.pathsep) if path])
 
-    async def take(self, known: Informer[Node]) -> None:
+    async def take(self, nodes: Informer[Node]) -> None:
         """Read the kubeconfig again, try it with one request, and have all connections use it.
 
         Args:
@@ -70,31 +70,31 @@ class FollowedKubeconfig:
         Raises:
             ConnectionConfigError: it cannot be used, or names another cluster; then nothing has changed.
         """
-        other = await self.load()
+        credentials = await self.load()
         try:
-            async with ApiSession(other, connections_max=1) as session:
+            async with ApiSession(credentials, connections_max=1) as session:
                 answer = await session.request("GET", f"{NODES.path}?limit={_NODES_MAX}", deadline_s=_TRIAL_S_MAX)
-            found = _nodes_in(answer)
+            metas = _nodes_in(answer)
         except ApiError as error:
             raise ConnectionConfigError(f"kubeconfig {self.paths}: listing nodes with it fails: {error}") from error
-        if other.base_url != self.credentials.base_url and not _is_known(found, known):
+        if credentials.base_url != self.credentials.base_url and not _is_known(metas, nodes):
             raise ConnectionConfigError(
-                f"kubeconfig {self.paths}: clusters[].cluster.server: {other.base_url} is another cluster than "
+                f"kubeconfig {self.paths}: clusters[].cluster.server: {credentials.base_url} is another cluster than "
                 f"{self.credentials.base_url}, since none of its nodes is known; restart podium to change the cluster"
             )
-        self.credentials.take(other)
+        self.credentials.take(credentials)
         self.moved()
 
 
 def _nodes_in(answer: bytes) -> list[ObjectMeta]:
     try:
-        return [each.metadata for each in _decode(answer).items]
+        return [node.metadata for node in _decode(answer).items]
     except msgspec.MsgspecError as error:
         raise Malformed(f"the answer is no list of nodes: {error}") from error
 
 
-def _is_known(found: list[ObjectMeta], known: Informer[Node]) -> bool:
+def _is_known(metas: list[ObjectMeta], nodes: Informer[Node]) -> bool:
     """Whether one of the nodes is known, or there is nothing to compare with."""
-    if not any(True for _ in known.list()):
+    if not any(True for _ in nodes.list()):
         return True
-    return any((node := known.get(each.name)) is not None and node.metadata.uid == each.uid for each in found)
+    return any((node := nodes.get(meta.name)) is not None and node.metadata.uid == meta.uid for meta in metas)

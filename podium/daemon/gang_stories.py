@@ -57,13 +57,13 @@ class GangStories:
         states: States | None,
         groups: Groups | None,
         waiting: WaitingPods,
-        assumed: Callable[[str], Pod | None],
+        assumed_pod: Callable[[str], Pod | None],
     ) -> None:
         self._frameworks = frameworks
         self._states = states
         self._groups = groups
         self._waiting = waiting
-        self._assumed = assumed
+        self._assumed = assumed_pod
 
     def story_of(self, pod: Pod, last_message: LastMessage) -> GangStory | None:
         """The story of the pod's gang; None if it is in none that podium keeps together."""
@@ -98,35 +98,35 @@ class GangStories:
         self,
         key: str,
         api: str,
-        needed: int,
+        needed_count: int,
         members: Iterable[Pod],
         wait_s: float,
         problem: str,
         last_message: LastMessage,
     ) -> GangStory:
-        placed: dict[str, str] = {}
-        held: dict[str, str] = {}
+        node_names: dict[str, str] = {}
+        held_nodes: dict[str, str] = {}
         lacking: dict[str, str] = {}
         left_s: list[float] = []
         for pod in sorted(members, key=lambda member: member.key):
-            waiting, there = self._waiting.get(pod.uid), self._assumed(pod.uid)
+            waiting, assumed_pod = self._waiting.get(pod.uid), self._assumed(pod.uid)
             if waiting is not None:
-                held[pod.key] = waiting.node_name
+                held_nodes[pod.key] = waiting.node_name
                 left_s.append(waiting.left_s)
-            elif there is not None and there.node_name:
-                placed[pod.key] = there.node_name
+            elif assumed_pod is not None and assumed_pod.node_name:
+                node_names[pod.key] = assumed_pod.node_name
             else:
                 lacking[pod.key] = last_message(pod)
         return GangStory(
             key,
             api,
-            needed,
-            placed,
+            needed_count,
+            node_names,
             {},
             lacking,
             wait_s=wait_s,
             left_s=min(left_s, default=None),
-            held=held,
-            holds_nodes=api == COSCHEDULING or bool(held),
+            held=held_nodes,
+            holds_nodes=api == COSCHEDULING or bool(held_nodes),
             problem=problem,
         )

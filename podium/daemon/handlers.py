@@ -42,7 +42,7 @@ class MeasuredHandler:
         self._clock = clock
         self._metrics = metrics
 
-    def measured(self, event: str, handle: Callable[..., None], *objects: Any, before_s: float = 0.0) -> float:
+    def measure(self, event: str, handle: Callable[..., None], *objects: Any, before_s: float = 0.0) -> float:
         """Call the handler; returns the observed seconds, including `before_s`."""
         started_s = self._clock.monotonic()
         handle(*objects)
@@ -67,7 +67,7 @@ class BrokenObjects:
     def __call__(self, item: KubeObject, error: FieldError) -> None:
         """Report the error once."""
         kind = kind_of(item)
-        closed = item.node_name if isinstance(item, Pod) else item.name if isinstance(item, Node) else ""
+        closed_node = item.node_name if isinstance(item, Pod) else item.name if isinstance(item, Node) else ""
         self._metrics.count_broken_object(kind)
         log.error(
             "Object has a field that cannot be read",
@@ -75,7 +75,7 @@ class BrokenObjects:
             object=item.key,
             field=error.path,
             error=str(error),
-            **({"node_closed": closed} if closed else {}),
+            **({"node_closed": closed_node} if closed_node else {}),
         )
 
 
@@ -90,34 +90,34 @@ class NodeHandler(MeasuredHandler):
 
     def on_add(self, new: Node) -> None:
         """A node was added."""
-        self.measured("NodeAdd", self._add, new)
+        self.measure("NodeAdd", self._add, new)
 
     def on_update(self, old: Node, new: Node) -> None:
         """A node was updated; a heartbeat alone is not an event."""
         started_s = self._clock.monotonic()
         events = self._taken_in(old, new)
         before_s = self._clock.monotonic() - started_s
-        for event, was, now in events:
-            self.measured(event.label, self._queue.move_all, event, was, now, before_s=before_s)
+        for event, was, new_part in events:
+            self.measure(event.label, self._queue.move_all, event, was, new_part, before_s=before_s)
 
     def on_delete(self, old: Node) -> None:
         """A node was deleted."""
-        self.measured("NodeDelete", self._delete, old)
+        self.measure("NodeDelete", self._delete, old)
 
     def _add(self, node: Node) -> None:
-        if self._put(node):
+        if self._put_node(node):
             self._queue.move_all(NODE_ADD, None, node)
 
     def _taken_in(self, old: Node, new: Node) -> list[tuple[ClusterEvent, Node | None, Node | None]]:
         """Update the cache; returns the events for waiting pods, each with the old and the new object."""
         was_unusable = new.name in self._unusable
-        if not self._put(new):
+        if not self._put_node(new):
             return [] if was_unusable else [(NODE_DELETE, old, None)]
         if was_unusable:
             return [(NODE_ADD, None, new)]
         return [(event, old, new) for event in node_changes(old, new)]
 
-    def _put(self, node: Node) -> bool:
+    def _put_node(self, node: Node) -> bool:
         """Add the node to the cache; returns whether pods can be scheduled on it."""
         is_usable = self._cache.put_node(node)
         if is_usable:
@@ -147,24 +147,24 @@ class ResourceHandler(MeasuredHandler):
     def on_add(self, new: KubeObject) -> None:
         """An object was added."""
         self._report(None, new)
-        self.measured(self._added.label, self._queue.move_all, self._added, None, new)
+        self.measure(self._added.label, self._queue.move_all, self._added, None, new)
 
     def on_update(self, old: KubeObject, new: KubeObject) -> None:
         """An object was updated."""
         self._report(old, new)
-        self.measured(self._updated.label, self._queue.move_all, self._updated, old, new)
+        self.measure(self._updated.label, self._queue.move_all, self._updated, old, new)
 
     def _report(self, old: KubeObject | None, new: KubeObject) -> None:
         """Report the unreadable field of a partial object, unless it was reported already."""
         unread = unread_field(new)
         if unread is not None:
-            before = None if old is None else unread_field(old)
-            if before is None or (before.path, before.detail) != (unread.path, unread.detail):
+            former_error = None if old is None else unread_field(old)
+            if former_error is None or (former_error.path, former_error.detail) != (unread.path, unread.detail):
                 self._report_broken(new, unread)
 
     def on_delete(self, old: KubeObject) -> None:
         """An object was deleted."""
-        self.measured(self._deleted.label, self._queue.move_all, self._deleted, old, None)
+        self.measure(self._deleted.label, self._queue.move_all, self._deleted, old, None)
 
 
 class ResourceClaimHandler(ResourceHandler):
@@ -206,7 +206,7 @@ class DeviceTaintRuleHandler(MeasuredHandler):
         self._slices_changed()
 
     def _slices_changed(self) -> None:
-        self.measured(_SLICES_CHANGED.label, self._queue.move_all, _SLICES_CHANGED, None, None)
+        self.measure(_SLICES_CHANGED.label, self._queue.move_all, _SLICES_CHANGED, None, None)
 
 
 class DeviceClassHandler:

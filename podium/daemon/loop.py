@@ -161,7 +161,7 @@ class SchedulingLoop:
         clock, queue, executor = self._clock, self._queue, self._executor
         # If other schedulers bind pods too, each binding is sent, and counted, before the next decision.
         now_s = clock.monotonic()
-        ends_s = now_s + (_TURN_S_MAX if self._backlog.unconfirmed() is None else 0.0)
+        ends_s = now_s + (_TURN_S_MAX if self._backlog.unconfirmed_count() is None else 0.0)
         rejections = executor.rejections
         for _ in range(REQUESTS_WAITING_MAX):
             info = queue.pop(now_s)
@@ -196,15 +196,15 @@ class SchedulingLoop:
         self, groups: PodGroupAttempts, infos: Sequence[QueuedPodInfo], started_s: float, tasks: asyncio.TaskGroup
     ) -> Unfinished | None:
         """As `_attempt`, for all waiting pods of a group together."""
-        wanted = []
+        members = []
         for info in infos:
             if self._needs_no_attempt(info.pod):
                 self._queue.done(info.pod.uid)
             else:
-                wanted.append(info)
-        if not wanted:
+                members.append(info)
+        if not members:
             return None
-        begun = groups.begin(wanted, started_s)
+        begun = groups.begin(members, started_s)
         return self._begin(begun, groups.steps(begun), tasks)
 
     def _begin(self, begun: AnyAttempt, steps: Steps[AnyDecision], tasks: asyncio.TaskGroup) -> Unfinished | None:
@@ -214,7 +214,7 @@ class SchedulingLoop:
         except StopIteration as end:
             self._carry_out(begun, end.value, tasks)
         except Exception as error:  # noqa: BLE001 - see `_broken`
-            self._carry_out(begun, self._broken(begun, error), tasks)
+            self._carry_out(begun, self._failed_decision(begun, error), tasks)
         return None
 
     def _carry_out(self, attempt: AnyAttempt, decision: AnyDecision, tasks: asyncio.TaskGroup) -> None:
@@ -227,7 +227,7 @@ class SchedulingLoop:
         self._metrics.observe_group_algorithm(self._clock.monotonic() - attempt.started_s)
         self._executor.carry_out_group(attempt, decision, self._groups.object_of(attempt), tasks)
 
-    def _broken(self, attempt: AnyAttempt, error: Exception) -> AnyDecision:
+    def _failed_decision(self, attempt: AnyAttempt, error: Exception) -> AnyDecision:
         """The decision for an attempt that raised an exception.
 
         A decision changes no state that outlives it, so other pods are not affected by a bug that one pod triggers, in
@@ -239,7 +239,7 @@ class SchedulingLoop:
         if isinstance(attempt, Attempt):
             return Failed(status)
         assert self._groups is not None
-        return self._groups.failed(attempt, status)
+        return self._groups.failed_decision(attempt, status)
 
     async def _finish(self, begun: Unfinished, tasks: asyncio.TaskGroup) -> None:
         """Finish a cycle that is long or asks extenders: the snapshot stays fixed while everything else runs.
@@ -267,7 +267,7 @@ class SchedulingLoop:
             try:
                 decision = await finish(begun.steps, begun.step, self._ask, self._compute, self._clock)
             except Exception as error:  # noqa: BLE001 - see `_broken`
-                decision = self._broken(begun.attempt, error)
+                decision = self._failed_decision(begun.attempt, error)
         self._finishing = None
         return decision
 

@@ -42,7 +42,7 @@ class MissingDevices:
         plugin = None if framework is None else framework.plugins.get(DynamicResources.name)
         if not isinstance(plugin, DynamicResources):
             return ()
-        holders = await _gathered(plugin)
+        holders = await _gather(plugin)
         cache = Cache(lambda *_: None)
         for node in filter(None, map(self._nodes.get, names)):
             cache.put_node(node)
@@ -51,7 +51,7 @@ class MissingDevices:
         return group_by_devices({snapshot.name(row): refusal for row, refusal in refusals.items()})
 
 
-async def _gathered(plugin: DynamicResources) -> Holders:
+async def _gather(plugin: DynamicResources) -> Holders:
     steps = plugin.holders()
     try:
         while True:

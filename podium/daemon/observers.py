@@ -49,8 +49,8 @@ class Observers:
         self.request_metrics = RequestMetrics(metrics, server)
         self.requests = FanOut[RequestObserver](RequestObserver, self.request_metrics)
         if measures:
-            for each in (PluginMetrics(metrics), PreemptionMetrics(metrics), QueueMetrics(metrics)):
-                self.add(each)
+            for observer in (PluginMetrics(metrics), PreemptionMetrics(metrics), QueueMetrics(metrics)):
+                self.add(observer)
 
     def add(self, observer: Observer) -> None:
         """Have the observer hear the reports of each kind that it is an instance of."""
@@ -91,8 +91,8 @@ def _tell_failure(metrics: Metrics, plugin: str, point: str, pod: Pod, error: Ba
     metrics.count_unexpected_error("plugin", plugin)
     try:
         # A status says all there is to say: where it was looked at is of no interest.
-        what = {"error": error_text(error)} if isinstance(error, PluginError) else {"exc_info": error}
-        log.error("Plugin failed", plugin=plugin, extension_point=point, pod=pod.key, **what)
+        fields = {"error": error_text(error)} if isinstance(error, PluginError) else {"exc_info": error}
+        log.error("Plugin failed", plugin=plugin, extension_point=point, pod=pod.key, **fields)
     except BaseException:  # noqa: BLE001 - an exception may fight its own traceback
         log.error("Plugin failed", plugin=plugin, extension_point=point, pod=pod.key, error=error_text(error))
 
@@ -210,18 +210,20 @@ def read_statistics(metrics: Metrics, recorder: EventRecorder, dispatcher: Dispa
     """Export at each scrape the counters of the event recorder, the dispatcher and the reflectors."""
 
     def event_results() -> Mapping[str, float]:
-        counted = recorder.statistics()
+        statistics = recorder.statistics()
         return {
-            "written": counted.written_total,
-            "dropped": counted.dropped_total,
-            "given_up": counted.given_up_total,
+            "written": statistics.written_total,
+            "dropped": statistics.dropped_total,
+            "given_up": statistics.given_up_total,
         }
 
     def writes_waiting() -> Mapping[str, float]:
         return {priority.name.lower(): count for priority, count in dispatcher.statistics().waiting.items()}
 
     def by_resource(count: Callable[[ReflectorStatistics], int]) -> ReadValues:
-        return lambda: {resource: count(counted) for resource, counted in informers.statistics().items()}
+        return lambda: {
+            resource: count(resource_statistics) for resource, resource_statistics in informers.statistics().items()
+        }
 
     metrics.read_events(event_results, waiting=lambda: recorder.statistics().open)
     metrics.read_writes(
@@ -230,8 +232,8 @@ def read_statistics(metrics: Metrics, recorder: EventRecorder, dispatcher: Dispa
         throttled=lambda: dispatcher.statistics().throttled_total,
     )
     metrics.read_reflectors(
-        lists=by_resource(lambda counted: counted.lists_total),
-        watches=by_resource(lambda counted: counted.watches_total),
-        events=by_resource(lambda counted: counted.events_total),
-        failures=by_resource(lambda counted: counted.failures_total),
+        lists=by_resource(lambda resource_statistics: resource_statistics.lists_total),
+        watches=by_resource(lambda resource_statistics: resource_statistics.watches_total),
+        events=by_resource(lambda resource_statistics: resource_statistics.events_total),
+        failures=by_resource(lambda resource_statistics: resource_statistics.failures_total),
     )

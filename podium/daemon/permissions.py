@@ -81,12 +81,12 @@ def needs(
     Raises: PluginError if a plugin cannot be constructed.
     """
     resources: dict[ResourceType[Any], list[str]] = {PODS: [_ITSELF], NODES: [_ITSELF]}
-    permissions: dict[Permission, list[str]] = {each: [_ITSELF] for each in _ALWAYS}
+    permissions: dict[Permission, list[str]] = {permission: [_ITSELF] for permission in _ALWAYS}
     if pod_groups is not None:
         resources[POD_GROUPS] = [_ITSELF]
         permissions[_OF_POD_GROUPS] = [_ITSELF]
-    for name, watched in _watched_by(config, plugins, session, clock, pod_groups):
-        for resource in watched:
+    for name, watched_resources in _watched_by(config, plugins, session, clock, pod_groups):
+        for resource in watched_resources:
             _add(resources.setdefault(resource, []), name)
         for permission in _WRITES.get(name, ()):
             _add(permissions.setdefault(permission, []), name)

@@ -80,11 +80,11 @@ class PodGroupAttempts:
         """The latest version of the PodGroup; None if it is gone."""
         return self._objects.get(attempt.key)
 
-    def failed(self, attempt: GroupAttempt, status: Status) -> GroupDecision:
+    def failed_decision(self, attempt: GroupAttempt, status: Status) -> GroupDecision:
         """The decision for an attempt that was broken off."""
-        failed = Failed(status)
+        decision = Failed(status)
         members = [
-            Member(self._engine.cycle(self._frameworks[info.pod.spec.scheduler_name], info.pod), failed)
+            Member(self._engine.cycle(self._frameworks[info.pod.spec.scheduler_name], info.pod), decision)
             for info in attempt.infos
         ]
         return GroupDecision(status, waits_for_preemption=False, members=members)

@@ -85,18 +85,18 @@ class PodHandler(MeasuredHandler):
 
     def on_add(self, new: Pod) -> None:
         """A pod was added."""
-        self.measured("AssignedPodAdd" if new.node_name else "UnschedulablePodAdd", self._add, new)
+        self.measure("AssignedPodAdd" if new.node_name else "UnschedulablePodAdd", self._add, new)
 
     def on_update(self, old: Pod, new: Pod) -> None:
         """A pod was updated, perhaps by being bound."""
         if old.node_name and old.node_name != new.node_name:
-            self.measured("AssignedPodDelete", self._unbound, old, new)
+            self.measure("AssignedPodDelete", self._unbound, old, new)
         elif old.node_name:
-            self.measured(_ASSIGNED_POD_UPDATE, self._update_assigned, old, new)
+            self.measure(_ASSIGNED_POD_UPDATE, self._update_assigned, old, new)
         elif new.node_name:
-            self.measured("AssignedPodAdd", self._bound, old, new)
+            self.measure("AssignedPodAdd", self._on_bound, old, new)
         elif self._is_ours(new):
-            seconds = self.measured(UNSCHEDULABLE_POD_UPDATE.label, self._update_pending, old, new)
+            seconds = self.measure(UNSCHEDULABLE_POD_UPDATE.label, self._update_pending, old, new)
             for event in pod_changes(old, new):
                 if event != UNSCHEDULABLE_POD_UPDATE:
                     self._metrics.observe_event(event.label, seconds)
@@ -104,9 +104,9 @@ class PodHandler(MeasuredHandler):
     def on_delete(self, old: Pod) -> None:
         """A pod was deleted, or has ended: ended pods leave the watch."""
         if old.node_name:
-            self.measured("AssignedPodDelete", self._delete_assigned, old)
+            self.measure("AssignedPodDelete", self._delete_assigned, old)
         elif self._is_ours(old):
-            self.measured("UnschedulablePodDelete", self._delete_pending, old)
+            self.measure("UnschedulablePodDelete", self._delete_pending, old)
 
     # ------------------------------------------------------------ bound pods
 
@@ -125,21 +125,21 @@ class PodHandler(MeasuredHandler):
             return
         # It was bound or deleted, and a restore of etcd has undone that. Its binding cycle may yet bind it, so it
         # counts on the node; if it is not bound, the cycle requeues it.
-        self._to_cache(lambda again: self._cache.assume_pod(again, node_name), pod)
+        self._to_cache(lambda pod_again: self._cache.assume_pod(pod_again, node_name), pod)
 
     def _add_assigned(self, pod: Pod) -> None:
-        assumed = self._cache.pod(pod.uid)
+        assumed_pod = self._cache.pod(pod.uid)
         self._to_cache(self._cache.add_pod, pod)
         self._queue.move_all(ASSIGNED_POD_ADD, None, pod)
-        if assumed is not None and _is_relabelled(assumed, pod):
+        if assumed_pod is not None and _is_relabelled(assumed_pod, pod):
             # Its labels changed during its binding cycle; until now the cache counted it with the old ones.
-            self._queue.move_all(_ASSIGNED_POD_RELABELLED, assumed, pod)
+            self._queue.move_all(_ASSIGNED_POD_RELABELLED, assumed_pod, pod)
 
-    def _bound(self, old: Pod, new: Pod) -> None:
+    def _on_bound(self, old: Pod, new: Pod) -> None:
         self._reported.pop(old.uid, None)
         self._add_assigned(new)
         is_ours = self._is_ours(new)
-        self._conflicts.bound(new, by_us=is_ours)
+        self._conflicts.on_bound(new, by_us=is_ours)
         if is_ours or self._is_ours(old):
             self._queue.delete(old)
 
@@ -151,7 +151,7 @@ class PodHandler(MeasuredHandler):
             if event.label == _ASSIGNED_POD_UPDATE:
                 self._queue.move_all(event, old, new)
             else:
-                self.measured(event.label, self._queue.move_all, event, old, new, before_s=before_s)
+                self.measure(event.label, self._queue.move_all, event, old, new, before_s=before_s)
 
     def _unbound(self, old: Pod, new: Pod) -> None:
         """A bound pod is pending again or bound elsewhere, which no API server allows: see `client.history`."""
@@ -200,8 +200,8 @@ class PodHandler(MeasuredHandler):
             return
         self._join_group(new)
         self._queue.update(old, new)
-        nominated = old.status.nominated_node_name
-        if nominated and nominated != new.status.nominated_node_name:
+        nominated_node_name = old.status.nominated_node_name
+        if nominated_node_name and nominated_node_name != new.status.nominated_node_name:
             self._nomination_ends(old)
 
     def _delete_pending(self, pod: Pod) -> None:
@@ -215,16 +215,16 @@ class PodHandler(MeasuredHandler):
 
     def _assumed_pod_goes(self, pod: Pod) -> None:
         """The pod was deleted during its binding cycle: reject it if it waits at Permit, and free its resources."""
-        assumed = self._cache.pod(pod.uid)
-        assert assumed is not None
+        assumed_pod = self._cache.pod(pod.uid)
+        assert assumed_pod is not None
         if not self._waiting_pods.reject(pod.uid) and self._cache.state_of(pod.uid) is PodState.ASSUMED:
             self._cache.forget_pod(pod)
-        self._queue.move_all(ASSIGNED_POD_DELETE, assumed, None)
+        self._queue.move_all(ASSIGNED_POD_DELETE, assumed_pod, None)
 
     def _nomination_ends(self, pod: Pod) -> None:
         """The resources reserved for the nominated pod are free for pods of no higher priority."""
         priority = pod.priority
-        self._queue.move_all(ASSIGNED_POD_DELETE, pod, None, lambda other: other.priority <= priority)
+        self._queue.move_all(ASSIGNED_POD_DELETE, pod, None, lambda other_pod: other_pod.priority <= priority)
 
     # ------------------------------------------------------------ which pods are scheduled
 
@@ -250,20 +250,20 @@ class PodHandler(MeasuredHandler):
     def _report_news(self, pod: Pod, errors: tuple[FieldError, ...]) -> bool:
         """Report these errors unless they were reported for the pod before; returns whether they were new."""
         texts = tuple(str(error) for error in errors)
-        known = self._reported.pop(pod.uid, ())
+        former_texts = self._reported.pop(pod.uid, ())
         if texts:
             self._reported[pod.uid] = texts
-        if texts == known:
+        if texts == former_texts:
             return False
         for error in errors:
             self._report_broken(pod, error)
         return True
 
 
-def _is_relabelled(assumed: Pod, pod: Pod) -> bool:
+def _is_relabelled(assumed_pod: Pod, pod: Pod) -> bool:
     """Whether labels have changed beside those with the node's topology, which an API server adds to most pods."""
-    before, after = assumed.metadata.labels, pod.metadata.labels
-    return before != after and not {key for key, _ in before.items() ^ after.items()} <= _TOPOLOGY_LABELS
+    former, current = assumed_pod.metadata.labels, pod.metadata.labels
+    return former != current and not {key for key, _ in former.items() ^ current.items()} <= _TOPOLOGY_LABELS
 
 
 def _invalid_selectors(pod: Pod) -> tuple[FieldError, ...]:

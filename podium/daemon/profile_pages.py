@@ -48,8 +48,8 @@ class ProfilePages:
             "/debug/pprof/heap": self._page("heap", 10.0, memory_profile, _HEAP),
         }
 
-    def _cpu(self, seconds: float, stopped: threading.Event) -> Document:
-        return cpu_profile(self._thread_id, seconds, stopped)
+    def _cpu(self, seconds: float, stop: threading.Event) -> Document:
+        return cpu_profile(self._thread_id, seconds, stop)
 
     def _page(
         self, name: str, default_s: float, measure: Callable[[float, threading.Event], Document], shows: str
@@ -61,11 +61,11 @@ class ProfilePages:
             if self._is_busy:
                 raise web.HTTPConflict(text="a profile is being made already, try again later\n")
             self._is_busy = True
-            stopped = threading.Event()
+            stop = threading.Event()
 
             def make() -> bytes:
                 try:
-                    return orjson.dumps(measure(seconds, stopped))
+                    return orjson.dumps(measure(seconds, stop))
                 finally:
                     # Here, not where it is awaited: a request that is given up does not end the thread at once.
                     self._is_busy = False
@@ -73,7 +73,7 @@ class ProfilePages:
             try:
                 body = await anyio.to_thread.run_sync(make, abandon_on_cancel=True)
             finally:
-                stopped.set()
+                stop.set()
             return web.Response(body=body, content_type="application/json", headers=headers)
 
         show.__doc__ = (

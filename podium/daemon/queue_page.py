@@ -82,11 +82,11 @@ class _Question:
         )
 
 
-def limit_of(query: Mapping[str, str], default: int, most: int) -> int:
+def limit_of(query: Mapping[str, str], default: int, limit_max: int) -> int:
     """The parameter `limit`. Raises: web.HTTPBadRequest."""
     limit = query.get("limit", str(default))
-    if not (limit.isascii() and limit.isdecimal() and 0 < int(limit) <= most):
-        raise web.HTTPBadRequest(text=f"limit: a number from 1 to {most}, not {limit!r}\n")
+    if not (limit.isascii() and limit.isdecimal() and 0 < int(limit) <= limit_max):
+        raise web.HTTPBadRequest(text=f"limit: a number from 1 to {limit_max}, not {limit!r}\n")
     return int(limit)
 
 
@@ -113,13 +113,13 @@ def queue_page(listing: QueueListing, clock: Clock, leader: Leader = lambda: Non
         returns a table. The table for one pod name includes the pods' histories.
         """
         question, turns = _Question.of(request), Turns(clock)
-        found = await _first_chosen(listing, question, turns)
-        shown = found[: question.limit]
-        proceed = shown[-1][0] if len(found) > len(shown) else ""
+        matches = await _first_chosen(listing, question, turns)
+        page_matches = matches[: question.limit]
+        proceed = page_matches[-1][0] if len(matches) > len(page_matches) else ""
         answer = _table if question.wants_table else _json
         who = leader()
         return await answer(
-            _listed(listing, shown, turns), proceed, bool(question.name), who and who[:_REASON_MAX], turns
+            _list_pods(listing, page_matches, turns), proceed, bool(question.name), who and who[:_REASON_MAX], turns
         )
 
     return handle
@@ -145,12 +145,12 @@ async def _first_chosen(listing: QueueListing, question: _Question, turns: Turns
     return sorted(first, key=itemgetter(0))
 
 
-async def _listed(listing: QueueListing, found: Sequence[_Found], turns: Turns) -> AsyncIterator[ListedPod]:
+async def _list_pods(listing: QueueListing, matches: Sequence[_Found], turns: Turns) -> AsyncIterator[ListedPod]:
     """The pods that still wait or are in flight. Between two of them, other tasks run once a turn is over."""
-    for _, info in found:
-        listed = listing.describe(info)
-        if listed.state is not QueueState.GONE:
-            yield listed
+    for _, info in matches:
+        entry = listing.describe(info)
+        if entry.state is not QueueState.GONE:
+            yield entry
         if turns.is_over():
             await turns.next()
 
@@ -159,41 +159,41 @@ async def _listed(listing: QueueListing, found: Sequence[_Found], turns: Turns) 
 
 
 async def _json(
-    listed: AsyncIterator[ListedPod], proceed: str, with_story: bool, leader: str | None, turns: Turns
+    entries: AsyncIterator[ListedPod], proceed: str, with_story: bool, leader: str | None, turns: Turns
 ) -> web.Response:
     del with_story, turns  # JSON always includes it, and is made pod by pod
-    pods = [orjson.dumps(queued_pod_as_json(each, leader), default=str) async for each in listed]
+    pods = [orjson.dumps(queued_pod_as_json(entry, leader), default=str) async for entry in entries]
     who = b"" if leader is None else b'"leader":' + orjson.dumps(leader) + b","
     body = b"{" + who + b'"pods":[' + b",".join(pods) + b'],"continue":' + orjson.dumps(proceed) + b"}"
     return web.Response(body=body, content_type="application/json")
 
 
-def queued_pod_as_json(listed: ListedPod, leader: str | None) -> _Json:
+def queued_pod_as_json(entry: ListedPod, leader: str | None) -> _Json:
     """The pod as JSON values."""
-    meta, spec = listed.pod.metadata, listed.pod.spec
-    told: _Json = {
+    meta, spec = entry.pod.metadata, entry.pod.spec
+    answer: _Json = {
         "namespace": meta.namespace,
         "name": meta.name,
         "uid": meta.uid,
         "schedulerName": spec.scheduler_name,
-        "priority": listed.pod.priority,
-        "queue": listed.state.value,
-        "nominatedNodeName": listed.nominated_node_name,
-        "attempts": listed.attempts,
-        "queuedAt": format_micro_time(listed.queued_s),
-        "firstTriedAt": None if listed.first_tried_s is None else format_micro_time(listed.first_tried_s),
-        "unschedulablePlugins": listed.unschedulable_plugins,
-        "pendingPlugins": listed.pending_plugins,
-        "gatingPlugin": listed.gating_plugin,
-        "reason": sendable(listed.reason),
-        "details": sendable(listed.details),
-        "nextTry": None if listed.next_try is None else _next_try_as_json(listed.next_try),
-        "story": [transition_as_json(line) for line in listed.transitions],
+        "priority": entry.pod.priority,
+        "queue": entry.state.value,
+        "nominatedNodeName": entry.nominated_node_name,
+        "attempts": entry.attempts,
+        "queuedAt": format_micro_time(entry.queued_s),
+        "firstTriedAt": None if entry.first_tried_s is None else format_micro_time(entry.first_tried_s),
+        "unschedulablePlugins": entry.unschedulable_plugins,
+        "pendingPlugins": entry.pending_plugins,
+        "gatingPlugin": entry.gating_plugin,
+        "reason": sendable(entry.reason),
+        "details": sendable(entry.details),
+        "nextTry": None if entry.next_try is None else _next_try_as_json(entry.next_try),
+        "story": [transition_as_json(line) for line in entry.transitions],
     }
     if leader is not None:
         next_try: _Json = {"at": None, "mayBeSooner": False, "onEvents": {}, "text": _by(leader)}
-        told |= {"queue": _STANDBY, "attempts": None, "nextTry": next_try}
-    return told
+        answer |= {"queue": _STANDBY, "attempts": None, "nextTry": next_try}
+    return answer
 
 
 def sendable(text: str) -> str:
@@ -239,31 +239,31 @@ def _in_words(next_try: NextTry) -> str:
 
 
 async def _table(
-    listed: AsyncIterator[ListedPod], proceed: str, with_story: bool, leader: str | None, turns: Turns
+    entries: AsyncIterator[ListedPod], proceed: str, with_story: bool, leader: str | None, turns: Turns
 ) -> web.Response:
     rows: list[tuple[str, ...]] = [_COLUMNS]
     below: list[list[str]] = [[]]
     histories: list[str] = []
-    async for each in listed:
-        rows.append(_row(each, leader))
-        below.append([] if leader is not None else list(_why(each)))
+    async for entry in entries:
+        rows.append(_row(entry, leader))
+        below.append([] if leader is not None else list(_why(entry)))
         if with_story:
-            histories += ["", *_history(each)]
+            histories += ["", *_history(entry)]
     first = [] if leader is None else [_standing_by(leader), ""]
     widths = await _widths(rows, turns)
-    more = ["", f"There are more: continue={proceed}"] if proceed else []
+    hint = ["", f"There are more: continue={proceed}"] if proceed else []
     lines = (line for row, why in zip(rows, below, strict=True) for line in (_line(row, widths), *why))
-    return await page_of(chain(first, lines, histories, more), turns)
+    return await page_of(chain(first, lines, histories, hint), turns)
 
 
 async def page_of(lines: Iterable[str], turns: Turns) -> web.Response:
     """A page of text, which somebody may read on a terminal."""
-    shown: list[str] = []
+    text_lines: list[str] = []
     for line in lines:
-        shown.append(f"{printable(line)}\n")
+        text_lines.append(f"{printable(line)}\n")
         if turns.is_over():
             await turns.next()
-    return web.Response(text="".join(shown))
+    return web.Response(text="".join(text_lines))
 
 
 async def _widths(rows: Sequence[tuple[str, ...]], turns: Turns) -> list[int]:
@@ -281,18 +281,18 @@ def _standing_by(leader: str) -> str:
     return f"This replica stands by; {leader} leads: ask it why a pod waits."
 
 
-def _row(listed: ListedPod, leader: str | None) -> tuple[str, ...]:
-    meta = listed.pod.metadata
+def _row(entry: ListedPod, leader: str | None) -> tuple[str, ...]:
+    meta = entry.pod.metadata
     first = (meta.namespace, meta.name)
     if leader is not None:
-        return (*first, _STANDBY, str(listed.pod.priority), "", listed.nominated_node_name, _by(leader))
+        return (*first, _STANDBY, str(entry.pod.priority), "", entry.nominated_node_name, _by(leader))
     return (
         *first,
-        listed.state.value,
-        str(listed.pod.priority),
-        str(listed.attempts),
-        listed.nominated_node_name,
-        _briefly(listed.next_try),
+        entry.state.value,
+        str(entry.pod.priority),
+        str(entry.attempts),
+        entry.nominated_node_name,
+        _briefly(entry.next_try),
     )
 
 
@@ -305,33 +305,33 @@ def _briefly(next_try: NextTry | None) -> str:
     return ("by " if next_try.events else "") + format_time(next_try.at_s)
 
 
-def _why(listed: ListedPod) -> Iterator[str]:
+def _why(entry: ListedPod) -> Iterator[str]:
     """The lines below a pod's row: which plugins reject it and why, and which events requeue it."""
-    if listed.gating_plugin:
-        yield from wrapped(f"gated by {listed.gating_plugin}: {listed.reason}")
-    elif listed.reason:
-        who = ", ".join(dict.fromkeys((*listed.unschedulable_plugins, *listed.pending_plugins)))
-        yield from wrapped(f"rejected by {who}: {listed.reason}" if who else f"failed: {listed.reason}")
-    if listed.details:
-        yield from wrapped(f"in detail: {listed.details}")
-    if listed.next_try is not None:
-        for plugin, events in listed.next_try.events.items():
-            yield from wrapped(f"woken by an event of {plugin}: {' or '.join(events) or 'none'}")
+    if entry.gating_plugin:
+        yield from wrap(f"gated by {entry.gating_plugin}: {entry.reason}")
+    elif entry.reason:
+        who = ", ".join(dict.fromkeys((*entry.unschedulable_plugins, *entry.pending_plugins)))
+        yield from wrap(f"rejected by {who}: {entry.reason}" if who else f"failed: {entry.reason}")
+    if entry.details:
+        yield from wrap(f"in detail: {entry.details}")
+    if entry.next_try is not None:
+        for plugin, events in entry.next_try.events.items():
+            yield from wrap(f"woken by an event of {plugin}: {' or '.join(events) or 'none'}")
 
 
-def wrapped(text: str) -> list[str]:
+def wrap(text: str) -> list[str]:
     """The text wrapped to a readable width."""
     return textwrap.wrap(printable(text[:_REASON_MAX]), _WIDTH, initial_indent="    ", subsequent_indent="      ")
 
 
-def _history(listed: ListedPod) -> Iterator[str]:
-    yield f"{listed.pod.key}, {listed.pod.uid}:"
-    for line in listed.transitions:
+def _history(entry: ListedPod) -> Iterator[str]:
+    yield f"{entry.pod.key}, {entry.pod.uid}:"
+    for line in entry.transitions:
         by = f" ({line.by})" if line.by else ""
         yield f"  {format_micro_time(line.at_s)} {line.event}: {line.old_state} -> {line.new_state}{by}"
 
 
-def aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+def align(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     """The rows as lines with columns of equal width."""
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     return (_line(row, widths) for row in rows)

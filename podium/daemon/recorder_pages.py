@@ -16,14 +16,14 @@ from aiohttp import web
 
 from podium.daemon.queue_page import (
     Leader,
-    aligned,
+    align,
     limit_of,
     page_of,
     queued_pod_as_json,
     sendable,
     transition_as_json,
     wants_table,
-    wrapped,
+    wrap,
 )
 from podium.engine.conditions import condition_report
 from podium.engine.device_refusals import DeviceGroup
@@ -136,12 +136,12 @@ class RecorderPages:
         turns = Turns(self._clock)
         if is_table:
             return await page_of(await self._table(islice(attempts, limit), turns), turns)
-        described: list[bytes] = []
+        attempts_json: list[bytes] = []
         for attempt in islice(attempts, limit):
-            described.append(orjson.dumps(self._attempt(attempt)))
+            attempts_json.append(orjson.dumps(self._attempt(attempt)))
             if turns.is_over():
                 await turns.next()
-        return web.Response(body=b'{"attempts":[' + b",".join(described) + b"]}", content_type="application/json")
+        return web.Response(body=b'{"attempts":[' + b",".join(attempts_json) + b"]}", content_type="application/json")
 
     async def pod(self, request: web.Request) -> web.Response:
         """One pod's story as JSON, which `podium why --url` shows.
@@ -151,28 +151,32 @@ class RecorderPages:
         winner won. `?node=` adds what is known about that node.
         """
         recorder = self._demand_recorder()
-        namespace, name, asked = request.match_info["namespace"], request.match_info["name"], request.query.get("node")
+        namespace, name, node_name = (
+            request.match_info["namespace"],
+            request.match_info["name"],
+            request.query.get("node"),
+        )
         key, pod = f"{namespace}/{name}", self._pods.get(f"{namespace}/{name}")
         turns = Turns(self._clock)
         attempts = list(islice(recorder.newest_first(namespace, name), _ATTEMPTS_MAX))
         if pod is None and not attempts:
             raise _not_found(f"there is no pod {key}{nearest(key, await self._similar(namespace, name, turns))}")
         await turns.next()
-        why = await self._why(recorder, attempts, asked or "", pod, turns)
-        if asked and self._nodes.get(asked) is None and not _is_told(asked, why):
-            begins = [each.name for each in self._nodes.list() if each.name.startswith(asked[:1])]
-            raise _not_found(f"there is no node {asked}{nearest(asked, begins[:_SIMILAR_MAX])}")
+        why = await self._why(recorder, attempts, node_name or "", pod, turns)
+        if node_name and self._nodes.get(node_name) is None and not _is_told(node_name, why):
+            begins = [attempt.name for attempt in self._nodes.list() if attempt.name.startswith(node_name[:1])]
+            raise _not_found(f"there is no node {node_name}{nearest(node_name, begins[:_SIMILAR_MAX])}")
         leader = self._leader()
         answer: _Json = {
             "pod": key,
             "bound_to": "" if pod is None else pod.node_name,
             "exists": pod is not None,
             "leader": leader,
-            "queue": self._queued(key, leader),
+            "queue": self._queue_json(key, leader),
             "gang": None if pod is None else await self._gang(recorder, pod, turns),
-            "attempts": [self._attempt(each) for each in attempts],
+            "attempts": [self._attempt(attempt) for attempt in attempts],
             "why": why,
-            "devices": [] if pod is None else await self._devices(pod, why, asked or ""),
+            "devices": [] if pod is None else await self._devices(pod, why, node_name or ""),
             "scheduler_name": "" if pod is None else pod.spec.scheduler_name,
             "profiles": sorted(self._profiles()),
             "condition": None if pod is None else _condition(pod, attempts),
@@ -201,18 +205,18 @@ class RecorderPages:
         story = self._story_of_gang(pod, last_message)
         return None if story is None else story.as_dict() | {"text": [story.headline, *story.lines]}
 
-    async def _devices(self, pod: Pod, why: _Json | None, asked: str) -> list[_Json]:
+    async def _devices(self, pod: Pod, why: _Json | None, node_name: str) -> list[_Json]:
         """What the pod's claims lack now, on some of the nodes that had no devices for them in the last attempt."""
-        groups = [] if why is None else [each for each in why["groups"] if each["plugin"] == _DEVICES]
+        groups = [] if why is None else [group for group in why["groups"] if group["plugin"] == _DEVICES]
         if not groups or self._devices_of is None or pod.node_name:
             return []
         names = [name for group in groups for name in group["examples"]]
-        if asked and any(each["plugin"] == _DEVICES for each in (why or {})["blockers"].get(asked, ())):
-            names.insert(0, asked)
-        found = await self._devices_of(pod, list(dict.fromkeys(names))[:_NODES_MAX])
-        return [each.as_dict() for each in found]
+        if node_name and any(group["plugin"] == _DEVICES for group in (why or {})["blockers"].get(node_name, ())):
+            names.insert(0, node_name)
+        node_devices = await self._devices_of(pod, list(dict.fromkeys(names))[:_NODES_MAX])
+        return [group.as_dict() for group in node_devices]
 
-    def _queued(self, key: str, leader: str | None) -> _Json | None:
+    def _queue_json(self, key: str, leader: str | None) -> _Json | None:
         """The pod as /debug/queue shows it; None if it does not wait."""
         info = self._listing.info_of(key)
         return None if info is None else queued_pod_as_json(self._listing.describe(info), leader)
@@ -221,7 +225,7 @@ class RecorderPages:
         self,
         recorder: FlightRecorder,
         attempts: Sequence[RecordedAttempt],
-        asked: str,
+        node_name: str,
         pod: Pod | None,
         turns: Turns,
     ) -> _Json | None:
@@ -231,11 +235,11 @@ class RecorderPages:
             if details is None or not (details.totals or details.rejections or details.rejected_all):
                 continue
             await turns.next()
-            explanation = explain_attempt(attempt, details, asked)
+            explanation = explain_attempt(attempt, details, node_name)
             if pod is not None and not pod.node_name:
                 explanation = self._with_details(explanation, pod)
             answer = explanation.as_dict()
-            blockers = {node: told for node, told in answer["blockers"].items() if node == asked}
+            blockers = {node: reasons for node, reasons in answer["blockers"].items() if node == node_name}
             return answer | {"blockers": blockers, "at": self._at(attempt), "examined": attempt.examined}
         return None
 
@@ -252,18 +256,18 @@ class RecorderPages:
 
     async def _similar(self, namespace: str, name: str, turns: Turns) -> list[str]:
         """Keys that may be meant: pods of that name elsewhere, and those that begin alike."""
-        same: list[str] = []
+        namesakes: list[str] = []
         closer: list[str] = []
-        others: list[str] = []
+        remainder: list[str] = []
         for pod in list(self._pods.list()):
             meta = pod.metadata
             if meta.name == name:
-                same.append(pod.key)
+                namesakes.append(pod.key)
             elif meta.namespace == namespace and meta.name.startswith(name[:1]):
-                (closer if meta.name.startswith(name[:3]) else others).append(pod.key)
+                (closer if meta.name.startswith(name[:3]) else remainder).append(pod.key)
             if turns.is_over():
                 await turns.next()
-        return [*same, *closer, *others][:_SIMILAR_MAX]
+        return [*namesakes, *closer, *remainder][:_SIMILAR_MAX]
 
     def _at(self, attempt: RecordedAttempt) -> str:
         return format_micro_time(self._clock.now() - self._clock.monotonic() + attempt.started_s)
@@ -292,10 +296,10 @@ class RecorderPages:
         below: list[list[str]] = [[]]
         for attempt in attempts:
             rows.append(self._row(attempt))
-            below.append(wrapped(attempt.message))
+            below.append(wrap(attempt.message))
             if turns.is_over():
                 await turns.next()
-        return (line for row, why in zip(aligned(rows), below, strict=True) for line in (row, *why))
+        return (line for row, why in zip(align(rows), below, strict=True) for line in (row, *why))
 
     def _row(self, attempt: RecordedAttempt) -> tuple[str, ...]:
         return (
@@ -321,13 +325,13 @@ def _condition(pod: Pod, attempts: Sequence[RecordedAttempt]) -> _Json | None:
         report = condition_report(pod, "", 0, ("no attempt at it is kept here",))
     if report is None:
         return None
-    shown = report.as_dict()
-    return shown | {name: sendable(shown[name]) for name in ("reason", "message")}
+    condition = report.as_dict()
+    return condition | {name: sendable(condition[name]) for name in ("reason", "message")}
 
 
 def _is_told(node: str, why: _Json | None) -> bool:
     """Whether the attempt knows the node, which may have been deleted since."""
-    return why is not None and (node in why["blockers"] or any(each["node"] == node for each in why["scores"]))
+    return why is not None and (node in why["blockers"] or any(score["node"] == node for score in why["scores"]))
 
 
 def _json_response(answer: _Json) -> web.Response:

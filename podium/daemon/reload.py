@@ -98,7 +98,7 @@ class Reload:
         self._kubeconfig_seen = b"" if kubeconfig is None else kubeconfig.content()
 
     @property
-    def refused(self) -> str:
+    def refusals(self) -> str:
         """Why the configuration, or the kubeconfig, that was read last is not in use; "" if both are."""
         return "; ".join(self._refused.values())
 
@@ -126,51 +126,51 @@ class Reload:
         kubeconfig = self.scheduler.kubeconfig
         if kubeconfig is None:
             return
-        seen = await ThreadCall(kubeconfig.content, "kubeconfig").result()
+        content = await ThreadCall(kubeconfig.content, "kubeconfig").result()
         self._looks_since_trial += 1
-        known = None
-        if seen == self._kubeconfig_seen:
+        former_reason = None
+        if content == self._kubeconfig_seen:
             # The reason may pass without a change of the file: the API server was away, a named file was not there yet.
-            known = self._refused.get("kubeconfig")
-            if known is None or self._looks_since_trial < LOOKS_UNTIL_NEXT_TRIAL:
+            former_reason = self._refused.get("kubeconfig")
+            if former_reason is None or self._looks_since_trial < LOOKS_UNTIL_NEXT_TRIAL:
                 return
-        self._kubeconfig_seen = seen
+        self._kubeconfig_seen = content
         self._looks_since_trial = 0
         try:
             await kubeconfig.take(self.scheduler.informers.informer(NODES))
         except Exception as error:  # noqa: BLE001 - an exec plugin or an API server may cause anything
-            if _reason(error) != known:
+            if _reason(error) != former_reason:
                 message = "The changed kubeconfig is refused, the previous credentials stay in use"
                 self._refuse("kubeconfig", error, message)
             return
         log.info("The changed kubeconfig is in use", server=kubeconfig.credentials.base_url)
-        self._applied("kubeconfig", "The changed kubeconfig is in use")
+        self._accept("kubeconfig", "The changed kubeconfig is in use")
 
     async def _look_at_configuration(self) -> None:
-        seen = await ThreadCall(self.source.content, "configuration").result()
-        if seen == self._seen:
+        content = await ThreadCall(self.source.content, "configuration").result()
+        if content == self._seen:
             return
-        plugins_changed, self._seen = seen[1] != self._seen[1], seen
+        plugins_changed, self._seen = content[1] != self._seen[1], content
         try:
             configured = await _within_limit(self.source.read, _READING)
             config = configured.config
             # Files that have not changed have the same classes: their plugins stay, with all that they know.
             classes = configured.plugins if plugins_changed else self.scheduler.classes
             new = await _within_limit(partial(self.scheduler.new_plugins, config, classes), _CONSTRUCTING)
-            changed = self.scheduler.reload(config, classes, new)
+            profile_names = self.scheduler.reload(config, classes, new)
         except Exception as error:  # noqa: BLE001 - a plugin's module or constructor may raise anything
             self._refuse("configuration", error, "The changed configuration is refused, the previous one stays in use")
             return
-        log.info("The changed configuration is in use", profiles=list(changed))
-        self._applied("configuration", f"Profiles that have changed: {', '.join(changed) or 'none'}")
+        log.info("The changed configuration is in use", profiles=list(profile_names))
+        self._accept("configuration", f"Profiles that have changed: {', '.join(profile_names) or 'none'}")
 
-    def _refuse(self, what: str, error: Exception, message: str) -> None:
-        why = self._refused[what] = _reason(error)
+    def _refuse(self, part: str, error: Exception, message: str) -> None:
+        why = self._refused[part] = _reason(error)
         log.error(message, error=why)
-        self._tell(f"The previous {what} stays in use: {why}", is_refused=True)
+        self._tell(f"The previous {part} stays in use: {why}", is_refused=True)
 
-    def _applied(self, what: str, note: str) -> None:
-        self._refused.pop(what, None)
+    def _accept(self, part: str, note: str) -> None:
+        self._refused.pop(part, None)
         self._tell(note, is_refused=False)
 
     def _tell(self, note: str, *, is_refused: bool) -> None:
@@ -195,8 +195,8 @@ async def _within_limit(call: Callable[[], T], step: _Step) -> T:
             log.warning(step.warning, plugin=plugin, seconds=seconds)
     finally:
         thread.interrupt()
-    what = step.of_plugin.format(plugin) if plugin else step.of_none
-    raise TookTooLongError(f"{what} did not end within {LOAD_S_MAX:.0f} s")
+    step_name = step.of_plugin.format(plugin) if plugin else step.of_none
+    raise TookTooLongError(f"{step_name} did not end within {LOAD_S_MAX:.0f} s")
 
 
 def _reason(error: Exception) -> str:
@@ -217,6 +217,6 @@ def configuration_reload(scheduler: Scheduler) -> Face:
     if source is None:
         return Face()
     reload = Reload(scheduler, source, own_pod())
-    scheduler.metrics.read_last_reload(lambda: float(not reload.refused))
-    scheduler.refused_configuration = lambda: reload.refused
+    scheduler.metrics.read_last_reload(lambda: float(not reload.refusals))
+    scheduler.refused_configuration = lambda: reload.refusals
     return Face(tasks={"configuration reload": reload.run})

@@ -23,19 +23,19 @@ class RestartNeededError(UserFacingError):
     """A configuration differs in what a running process cannot change. The text names the fields."""
 
 
-def demand_no_restart(before: KubeSchedulerConfiguration, after: KubeSchedulerConfiguration) -> None:
+def demand_no_restart(former: KubeSchedulerConfiguration, current: KubeSchedulerConfiguration) -> None:
     """Check that a running process can go on with the other configuration.
 
     Raises: RestartNeededError.
     """
-    changed = [name for name, value in _FIELDS.items() if value(before) != value(after)]
-    changed += [
+    fields = [name for name, value in _FIELDS.items() if value(former) != value(current)]
+    fields += [
         f"profiles[{index}].plugins.queueSort"
-        for index, profile in enumerate(after.profiles)
-        if (old := before.profile(profile.scheduler_name)) is not None and _queue_sort(old) != _queue_sort(profile)
+        for index, profile in enumerate(current.profiles)
+        if (old := former.profile(profile.scheduler_name)) is not None and _queue_sort(old) != _queue_sort(profile)
     ]
-    if changed:
-        raise RestartNeededError(f"{', '.join(changed)}: cannot be changed while podium runs, restart it")
+    if fields:
+        raise RestartNeededError(f"{', '.join(fields)}: cannot be changed while podium runs, restart it")
 
 
 def _queue_sort(profile: Profile) -> object:

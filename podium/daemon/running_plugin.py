@@ -64,9 +64,11 @@ class RunningPlugin:
 def running_plugin(frame: FrameType) -> RunningPlugin:
     """Identify the plugin call in that frame or its callers."""
     frames = list(_outward(frame))
-    found = (_plugin_method(each) or _called_for_a_plugin(each) for each in frames)
-    plugin, point, pod = next(filter(None, found), ("", "", ""))
-    lines = traceback.format_list(traceback.StackSummary.extract((each, each.f_lineno) for each in reversed(frames)))
+    calls = (_plugin_method(frame_above) or _called_for_a_plugin(frame_above) for frame_above in frames)
+    plugin, point, pod = next(filter(None, calls), ("", "", ""))
+    lines = traceback.format_list(
+        traceback.StackSummary.extract((frame_above, frame_above.f_lineno) for frame_above in reversed(frames))
+    )
     return RunningPlugin(plugin, point, pod, tuple(" ".join(line.split()) for line in lines[-_STACK_MAX:]))
 
 
@@ -84,27 +86,27 @@ def _plugin_method(frame: FrameType) -> tuple[str, str, str] | None:
         return None
     if not str(caller.f_globals.get("__name__")).startswith(_CALLERS):
         return None
-    held = frame.f_locals
-    plugin = held.get(code.co_varnames[0])
-    return (plugin.name, point, _pod_in(held)) if isinstance(plugin, Plugin) else None
+    variables = frame.f_locals
+    plugin = variables.get(code.co_varnames[0])
+    return (plugin.name, point, _pod_in(variables)) if isinstance(plugin, Plugin) else None
 
 
 def _called_for_a_plugin(frame: FrameType) -> tuple[str, str, str] | None:
     """A podium function that calls what a plugin supplies: a hint, a PreFilter extension, its class or args."""
     place = (frame.f_globals.get("__name__"), frame.f_code.co_name)
-    held = frame.f_locals
+    variables = frame.f_locals
     if place == ("podium.queues.hints", "_ask"):
-        return str(held.get("plugin")), "QueueingHint", _pod_in(held)
+        return str(variables.get("plugin")), "QueueingHint", _pod_in(variables)
     if place == ("podium.framework.profile.runtime", "construct"):
-        return held["plugin"].name, "Constructor", ""
+        return variables["plugin"].name, "Constructor", ""
     if place == ("podium.framework.profile.runtime", "_answer"):
-        return str(held.get("plugin")), str(held.get("point")), _pod_in(held)
+        return str(variables.get("plugin")), str(variables.get("point")), _pod_in(variables)
     return None
 
 
-def _pod_in(held: Mapping[str, Any]) -> str:
+def _pod_in(variables: Mapping[str, Any]) -> str:
     """The key of the first pod among the arguments."""
-    for value in held.values():
+    for value in variables.values():
         if isinstance(value, QueuedPodInfo):
             return value.key
         if isinstance(value, Pod):

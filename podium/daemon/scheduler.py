@@ -301,15 +301,15 @@ class Scheduler:
         demand_no_restart(self.config, config)
         new = NewPlugins(replace(self._handle, watches=frozenset(self.informers.resources), opened=threading.Event()))
         for profile in config.profiles:
-            kept = self._kept(profile, classes)
-            made = {
+            kept_plugins = self._kept_plugins(profile, classes)
+            plugins = {
                 name: construct(classes[name], profile, new.handle)
                 for name in names_to_construct(profile, classes)
-                if name not in kept and is_users(classes[name])
+                if name not in kept_plugins and is_users(classes[name])
             }
             # Their events are asked for again once they are in use; if that does not end, it should be here.
-            build_hint_map(made.values())
-            new.by_profile[profile.scheduler_name] = made
+            build_hint_map(plugins.values())
+            new.by_profile[profile.scheduler_name] = plugins
         return new
 
     def reload(
@@ -327,36 +327,38 @@ class Scheduler:
             RestartNeededError, ConfigError, PluginError: it cannot be used; then nothing has changed.
         """
         demand_no_restart(self.config, config)
-        frameworks = {profile.scheduler_name: self._reloaded(profile, classes, new) for profile in config.profiles}
+        frameworks = {
+            profile.scheduler_name: self._reload_framework(profile, classes, new) for profile in config.profiles
+        }
         profiles = self._queue_profiles(frameworks)
-        changed = tuple(name for name, framework in frameworks.items() if framework is not self.frameworks[name])
+        profile_names = tuple(name for name, framework in frameworks.items() if framework is not self.frameworks[name])
         new.open()
         self.config, self.classes = config, classes
         self._engine.percentage_of_nodes_to_score = config.percentage_of_nodes_to_score
         self.frameworks.update(frameworks)
         self.queue.reload(profiles)
-        return changed
+        return profile_names
 
-    def _kept(self, profile: Profile, classes: Mapping[str, type[Plugin]]) -> dict[str, Plugin]:
+    def _kept_plugins(self, profile: Profile, classes: Mapping[str, type[Plugin]]) -> dict[str, Plugin]:
         """The plugins of a profile that stay in use when it becomes this one."""
-        before = self.config.profile(profile.scheduler_name)
-        assert before is not None
+        former = self.config.profile(profile.scheduler_name)
+        assert former is not None
         return {
             name: plugin
             for name, plugin in self.frameworks[profile.scheduler_name].plugins.items()
-            if classes.get(name) is type(plugin) and before.args_of(name) == profile.args_of(name)
+            if classes.get(name) is type(plugin) and former.args_of(name) == profile.args_of(name)
         }
 
-    def _reloaded(self, profile: Profile, classes: Mapping[str, type[Plugin]], new: NewPlugins) -> Framework:
+    def _reload_framework(self, profile: Profile, classes: Mapping[str, type[Plugin]], new: NewPlugins) -> Framework:
         name = profile.scheduler_name
-        current, kept = self.frameworks[name], self._kept(profile, classes)
-        if profile == self.config.profile(name) and kept.keys() == current.plugins.keys():
+        current, kept_plugins = self.frameworks[name], self._kept_plugins(profile, classes)
+        if profile == self.config.profile(name) and kept_plugins.keys() == current.plugins.keys():
             return current
-        there = {**kept, **new.by_profile[name]}
-        made = Framework(profile, classes, new.handle, self._observers.plugins.observer, there)
-        made.clock = self.clock
-        demand_same_companions(current, made)
-        return made
+        plugins = {**kept_plugins, **new.by_profile[name]}
+        framework = Framework(profile, classes, new.handle, self._observers.plugins.observer, plugins)
+        framework.clock = self.clock
+        demand_same_companions(current, framework)
+        return framework
 
     def _is_protected(self, victim: Pod) -> bool:
         """Whether preemption must leave the pod alone: another scheduler's pod, unless the options allow it."""
@@ -391,7 +393,7 @@ class Scheduler:
     def _make_backlog(self) -> Backlog:
         return Backlog(
             self.boundary.reading(lambda: self.writes.dispatcher.backlog() + self.extender_pool.backlog()),
-            self.boundary.reading(self.conflicts.unconfirmed),
+            self.boundary.reading(self.conflicts.unconfirmed_count),
             avoids_conflicts=self.options.avoids_conflicts,
         )
 

@@ -133,14 +133,14 @@ class StatusWrites:
             mine.scope.cancel()
 
     async def _send(self, mine: _OnItsWay, write: AnyStatusWrite) -> None:
-        sent: AnyStatusWrite | None = None
+        last_write: AnyStatusWrite | None = None
 
         def compose() -> bytes | None:
-            nonlocal sent
+            nonlocal last_write
             mine.has_begun = True
             if mine.waiting is not None:
-                sent, mine.waiting = mine.waiting.in_place_of(sent), None
-            return sent.patch(self._clock.now()) if sent is not None else None
+                last_write, mine.waiting = mine.waiting.in_place_of(last_write), None
+            return last_write.patch(self._clock.now()) if last_write is not None else None
 
         try:
             await self._client.send_status(write.item, compose, write.resource)

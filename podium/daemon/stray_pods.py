@@ -63,9 +63,9 @@ class StrayPods:
             if len(self._meant) >= _NAMES_MAX:
                 self._meant.clear()
             self._meant[name] = similar_name(name, self._ours)
-        meant = self._meant[name]
-        if meant is not None and len(self._waiting) < _PODS_MAX:
-            self._waiting[new.uid] = _Stray(new.key, name, meant, self._clock.monotonic())
+        profile_name = self._meant[name]
+        if profile_name is not None and len(self._waiting) < _PODS_MAX:
+            self._waiting[new.uid] = _Stray(new.key, name, profile_name, self._clock.monotonic())
 
     def on_update(self, old: Pod, new: Pod) -> None:
         """A pod was updated: it no longer waits once it is bound."""
@@ -82,7 +82,7 @@ class StrayPods:
 
     def counts(self) -> Mapping[str, float]:
         """How many pods have waited long, by the scheduler name that may have been meant."""
-        return {name: float(count) for name, count in Counter(each.meant for each in self._late()).items()}
+        return {name: float(count) for name, count in Counter(stray.meant for stray in self._late()).items()}
 
     async def run(self) -> None:
         """Report such pods, once an hour for each name, until cancelled."""
@@ -94,8 +94,8 @@ class StrayPods:
         """Log, for each name not reported lately, how many pods wait under it."""
         now_s = self._clock.monotonic()
         late: dict[str, list[_Stray]] = {}
-        for each in self._late():
-            late.setdefault(each.name, []).append(each)
+        for stray in self._late():
+            late.setdefault(stray.name, []).append(stray)
         self._say_again_s = {name: at_s for name, at_s in self._say_again_s.items() if at_s > now_s}
         for name, strays in late.items():
             if name in self._say_again_s or len(self._say_again_s) >= _NAMES_MAX:
@@ -111,4 +111,4 @@ class StrayPods:
 
     def _late(self) -> list[_Stray]:
         before_s = self._clock.monotonic() - WAITING_S_MIN
-        return [each for each in self._waiting.values() if each.since_s <= before_s]
+        return [stray for stray in self._waiting.values() if stray.since_s <= before_s]

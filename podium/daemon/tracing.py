@@ -156,7 +156,7 @@ class Tracing(AttemptObserver, BindingObserver):
             attributes["podium.evaluated_nodes"] = decision.evaluated_nodes
             attributes["podium.feasible_nodes"] = decision.feasible_nodes
         # The phases of a pod group's attempt, in a fork, are those of all its pods; older ones, of abandoned attempts.
-        own = [] if cycle.snapshot.is_fork else [each for each in steps if each.ended_s >= started_s]
+        own = [] if cycle.snapshot.is_fork else [step for step in steps if step.ended_s >= started_s]
         task = asyncio.current_task()
         _attempt.set(_Attempt(pod, attributes, started_s, started_s + seconds, task, own))
 
@@ -183,7 +183,7 @@ class Tracing(AttemptObserver, BindingObserver):
             attempt.attributes["podium.message"] = message
         failure = message if result == "error" else None
         children = scale.tree(attempt.scheduling)
-        ended_s = max([attempt.decided_s, *(each.ended_s for each in attempt.scheduling)])
+        ended_s = max([attempt.decided_s, *(step.ended_s for step in attempt.scheduling)])
         if asyncio.current_task() is not attempt.task:
             below = scale.tree(attempt.binding)
             children.append(scale.span("bindingCycle", ended_s, now_s, attempt.attributes, below, failure))
@@ -219,7 +219,7 @@ class _Scale:
                 loose.append((step.started_s, self.span(step.plugin, step.started_s, step.ended_s, attributes)))
                 continue
             below = [span for started_s, span in loose if started_s >= step.started_s]
-            loose = [each for each in loose if each[0] < step.started_s]
+            loose = [entry for entry in loose if entry[0] < step.started_s]
             name = _FUNCTIONS.get(step.point, f"Run{step.point}Plugins")
             failure = step.status if step.status == Code.ERROR.label else None
             attributes = {"podium.status": step.status}

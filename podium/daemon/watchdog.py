@@ -97,11 +97,11 @@ class Watchdog:
 
         The main thread runs Python signal handlers between any two bytecodes, so also in the middle of a plugin call.
         """
-        before = {number: signal.getsignal(number) for number in signals}
+        handlers = {number: signal.getsignal(number) for number in signals}
 
         def notice(number: int, frame: FrameType | None) -> None:
             self.stop_requested()
-            handler = before[signal.Signals(number)]
+            handler = handlers[signal.Signals(number)]
             if callable(handler):
                 handler(number, frame)
 
@@ -110,7 +110,7 @@ class Watchdog:
         try:
             yield
         finally:
-            _restore(before.items())
+            _restore(handlers.items())
 
     def stop_requested(self) -> None:
         """Start the stop deadline. A second call while the loop is stuck ends the process at once."""
@@ -142,12 +142,12 @@ class Watchdog:
         if self._asked_s is None:
             self._asked_s = now_s
             try:
-                loop.call_soon_threadsafe(self._answered)
+                loop.call_soon_threadsafe(self._note_answer)
             except RuntimeError:
                 return False
         return True
 
-    def _answered(self) -> None:
+    def _note_answer(self) -> None:
         self._asked_s = None
 
     def _while_stuck(self, loop: asyncio.AbstractEventLoop, main: int, since_s: float) -> None:
@@ -175,18 +175,18 @@ class Watchdog:
         while not is_over():
             self._is_over.wait(_LOOK_EVERY_S)
         self._is_stuck = False
-        log.warning("The event loop responds again", **_named(busy), seconds=round(time.monotonic() - since_s, 1))
+        log.warning("The event loop responds again", **_busy_fields(busy), seconds=round(time.monotonic() - since_s, 1))
 
     @staticmethod
     def _say(busy: RunningPlugin, since_s: float) -> None:
         seconds = round(time.monotonic() - since_s, 1)
-        log.error("The event loop is stuck", **_named(busy), seconds=seconds, stack="\n".join(busy.stack))
+        log.error("The event loop is stuck", **_busy_fields(busy), seconds=seconds, stack="\n".join(busy.stack))
 
     def _give_up(self, main: int) -> None:
         busy = _busy(main)
         log.critical(
             "Still running after the stop deadline: exiting",
-            **_named(busy),
+            **_busy_fields(busy),
             seconds=self._stop_s_max,
             stack="\n".join(busy.stack),
         )
@@ -194,7 +194,7 @@ class Watchdog:
         self._end(1)
 
 
-def _named(busy: RunningPlugin) -> dict[str, str]:
+def _busy_fields(busy: RunningPlugin) -> dict[str, str]:
     return {"plugin": busy.plugin, "extension_point": busy.extension_point, "pod": busy.pod}
 
 

@@ -43,7 +43,7 @@ CEILINGS: dict[str, tuple[int, int]] = {
     "client": (10, 8),
     "cluster": (85, 11),
     "config": (1, 1),
-    "daemon": (182, 28),
+    "daemon": (9, 4),
     "devices": (5, 0),
     "engine": (11, 3),
     "estimator": (6, 1),

@@ -166,7 +166,7 @@ async def _schedule(
         informers.informer(RESOURCE_CLAIMS).add_handler(claims)
 
     async def keep_scheduling() -> None:
-        await app.run(started=watcher.start)
+        await app.run(on_start=watcher.start)
         if not watcher.is_stopped:
             raise StoppedEarlyError
 

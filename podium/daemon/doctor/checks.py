@@ -67,25 +67,25 @@ async def examine(
     if not await _reach(report, session, clock):
         return
     try:
-        needed = needs(config, plugins, session, clock, pod_groups=pod_groups)
+        needs_of_config = needs(config, plugins, session, clock, pod_groups=pod_groups)
     except PluginError:
         return  # The command has reported the plugin error already, whether or not the API server can be reached.
-    await _needs(report, session, needed)
+    await _needs(report, session, needs_of_config)
     await _lease(report, session, config, clock, is_default_scheduler=is_default_scheduler)
     await _others(report, session, config, clock)
     await _strays(report, session, config, clock)
 
 
-async def examine_needs(report: Report, session: ApiSession, needed: Needs, clock: Clock) -> None:
+async def examine_needs(report: Report, session: ApiSession, needs_of_config: Needs, clock: Clock) -> None:
     """Run the checks that concern every part of podium, which needs this, and add their findings to the report."""
     if await _reach(report, session, clock):
-        await _needs(report, session, needed)
+        await _needs(report, session, needs_of_config)
 
 
-async def _needs(report: Report, session: ApiSession, needed: Needs) -> None:
+async def _needs(report: Report, session: ApiSession, needs_of_config: Needs) -> None:
     await _identity(report, session)
-    await _apis(report, session, needed)
-    await _rights(report, session, needed)
+    await _apis(report, session, needs_of_config)
+    await _rights(report, session, needs_of_config)
 
 
 # ------------------------------------------------------------ the server
@@ -120,19 +120,19 @@ async def _reach(report: Report, session: ApiSession, clock: Clock) -> bool:
 
 
 def _git_version(answer: object) -> str:
-    if isinstance(answer, dict) and isinstance(told := answer.get("gitVersion"), str):
-        return told
+    if isinstance(answer, dict) and isinstance(version := answer.get("gitVersion"), str):
+        return version
     raise ValueError("the response has no gitVersion")
 
 
-def _version(report: Report, told: str) -> None:
-    found = re.match(r"v?(\d+)\.(\d+)", told)
+def _version(report: Report, version: str) -> None:
+    numbers = re.match(r"v?(\d+)\.(\d+)", version)
     lowest, highest = MINORS
-    if found is None or int(found[1]) != 1 or not lowest <= int(found[2]) <= highest:
-        message = f"it is {told or 'of unknown version'}; podium supports 1.{lowest} to 1.{highest}"
+    if numbers is None or int(numbers[1]) != 1 or not lowest <= int(numbers[2]) <= highest:
+        message = f"it is {version or 'of unknown version'}; podium supports 1.{lowest} to 1.{highest}"
         report.warn("api server", message, "try podium on such a cluster before relying on it")
     else:
-        report.ok("api server", f"it is {told}")
+        report.ok("api server", f"it is {version}")
 
 
 def _clock_skew(report: Report, date: str | None, now_s: float) -> None:
@@ -168,28 +168,28 @@ async def _identity(report: Report, session: ApiSession) -> None:
 # ------------------------------------------------------------ interfaces and rights
 
 
-async def _apis(report: Report, session: ApiSession, needed: Needs) -> None:
-    served: dict[str, frozenset[str] | None] = {}
+async def _apis(report: Report, session: ApiSession, needs_of_config: Needs) -> None:
+    names_by_root: dict[str, frozenset[str] | None] = {}
     missing = False
-    for resource, users in needed.resources.items():
+    for resource, users in needs_of_config.resources.items():
         root = resource.path.rpartition("/")[0]
-        if root not in served:
-            served[root] = await _served(session, root)
-        names = served[root]
+        if root not in names_by_root:
+            names_by_root[root] = await _names_of(session, root)
+        names = names_by_root[root]
         if names is not None and resource.plural not in names:
             missing = True
             message = f"the API server does not serve {resource.plural} at {root}, which {', '.join(users)} reads"
-            if resource in needed.required:
+            if resource in needs_of_config.required:
                 report.fail("apis", message, "install its CustomResourceDefinition")
             elif resource.group:
                 report.warn("apis", message, "podium runs as if no such object existed; disable the plugin or upgrade")
             else:
                 report.fail("apis", message, "is this a Kubernetes API server?")
     if not missing:
-        report.ok("apis", f"all {len(needed.resources)} watched resources are served")
+        report.ok("apis", f"all {len(needs_of_config.resources)} watched resources are served")
 
 
-async def _served(session: ApiSession, root: str) -> frozenset[str] | None:
+async def _names_of(session: ApiSession, root: str) -> frozenset[str] | None:
     """The resources of a group and version; None if the API server does not answer."""
     try:
         answer = orjson.loads(await session.request("GET", root, deadline_s=_DEADLINE_S))
@@ -197,10 +197,10 @@ async def _served(session: ApiSession, root: str) -> frozenset[str] | None:
         return frozenset()
     except ApiError:
         return None
-    return frozenset(each["name"] for each in answer.get("resources", ()))
+    return frozenset(resource["name"] for resource in answer.get("resources", ()))
 
 
-async def _rights(report: Report, session: ApiSession, needed: Needs) -> None:
+async def _rights(report: Report, session: ApiSession, needs_of_config: Needs) -> None:
     verdicts: dict[Permission, bool | ApiError] = {}
     limiter = anyio.CapacityLimiter(_AT_ONCE)
 
@@ -212,19 +212,19 @@ async def _rights(report: Report, session: ApiSession, needed: Needs) -> None:
                 verdicts[permission] = error
 
     async with anyio.create_task_group() as tasks:
-        for permission in needed.permissions:
+        for permission in needs_of_config.permissions:
             tasks.start_soon(ask, permission)
-    failures = [each for each in verdicts.values() if isinstance(each, ApiError)]
+    failures = [verdict for verdict in verdicts.values() if isinstance(verdict, ApiError)]
     if failures:
         advice = "bind podium's user to the ClusterRole system:basic-user, or ask an administrator"
         report.fail("rights", f"the API server does not say what podium may do: {failures[0]}", advice)
         return
-    for permission, users in needed.permissions.items():
+    for permission, users in needs_of_config.permissions.items():
         if not verdicts[permission]:
             report.fail(
                 "rights",
                 f"not allowed to {permission}, which {', '.join(users)} needs",
-                _grant(permission, needed.role),
+                _grant(permission, needs_of_config.role),
             )
     if all(verdicts.values()):
         report.ok("rights", f"all {len(verdicts)} needed permissions are granted")
@@ -274,7 +274,7 @@ async def _lease(
     path = f"/apis/coordination.k8s.io/v1/namespaces/{election.resource_namespace}/leases/{election.resource_name}"
     lease = f"{election.resource_namespace}/{election.resource_name}"
     try:
-        found = orjson.loads(await session.request("GET", path, deadline_s=_DEADLINE_S))
+        content = orjson.loads(await session.request("GET", path, deadline_s=_DEADLINE_S))
     except NotFound:
         if election.leader_elect:
             report.ok("lease", f"{lease} does not exist yet and will be created")
@@ -283,10 +283,10 @@ async def _lease(
         if election.leader_elect:
             report.fail("lease", f"{lease} cannot be read: {error}", "see the rights")
         return
-    spec = found.get("spec") or {}
+    spec = content.get("spec") or {}
     holder, age_s = spec.get("holderIdentity") or "", _age_s(spec.get("renewTime"), clock)
     is_held = bool(holder) and age_s is not None and age_s <= float(spec.get("leaseDurationSeconds") or 0) + _SKEW_S_MAX
-    if election.leader_elect and is_held_by_kube_scheduler(found) and not is_default_scheduler:
+    if election.leader_elect and is_held_by_kube_scheduler(content) and not is_default_scheduler:
         message = f"{LEASE_NAME}: {lease} is held by {holder}, which is kube-scheduler: podium does not start"
         report.fail("lease", message, f"choose another name, or pass {AS_DEFAULT_SCHEDULER} to stand by until it ends")
     elif not is_held:
@@ -316,7 +316,7 @@ async def _others(report: Report, session: ApiSession, config: KubeSchedulerConf
                 "others", f"Events cannot be listed: {error}", "make sure that no other scheduler uses this name"
             )
             return
-        ages_s = {each.get("reportingInstance", "?"): _age_s(each.get("eventTime"), clock) for each in events}
+        ages_s = {event.get("reportingInstance", "?"): _age_s(event.get("eventTime"), clock) for event in events}
         recent = sorted(by for by, age_s in ages_s.items() if age_s is not None and age_s < _RECENT_S)
         if recent:
             advice = "nothing to do if that is a replica of podium with the same lease; otherwise end it or rename one"
@@ -337,12 +337,12 @@ async def _strays(report: Report, session: ApiSession, config: KubeSchedulerConf
     for pod in pods:
         metadata, name = pod.get("metadata") or {}, (pod.get("spec") or {}).get("schedulerName") or ""
         age_s = _age_s(metadata.get("creationTimestamp"), clock)
-        meant = similar_name(name, names)
-        if meant is not None and age_s is not None and age_s >= WAITING_S_MIN:
-            waiting.setdefault((name, meant), []).append(f"{metadata.get('namespace')}/{metadata.get('name')}")
-    for (name, meant), keys in waiting.items():
+        similar = similar_name(name, names)
+        if similar is not None and age_s is not None and age_s >= WAITING_S_MIN:
+            waiting.setdefault((name, similar), []).append(f"{metadata.get('namespace')}/{metadata.get('name')}")
+    for (name, similar), keys in waiting.items():
         advice = f"correct spec.schedulerName at the source of these pods, unless a scheduler named {name} is to run"
-        message = f"{len(keys)} wait for a scheduler named {name}, such as {keys[0]}; a profile here is named {meant}"
+        message = f"{len(keys)} wait for a scheduler named {name}, such as {keys[0]}; a profile here is named {similar}"
         report.warn("pods", message, advice)
 
 

@@ -73,13 +73,13 @@ async def node_rows(snapshot: Snapshot) -> dict[str, Row]:
         )
     ]
     # Taken at once: the snapshot goes on during the pauses.
-    nodes, closed = [snapshot.nodes[row] for row in snapshot.order.tolist()], snapshot.closed
-    found = list(zip(snapshot.order.tolist(), nodes, *columns, strict=True))
+    nodes, reason_of = [snapshot.nodes[row] for row in snapshot.order.tolist()], snapshot.closed
+    entries = list(zip(snapshot.order.tolist(), nodes, *columns, strict=True))
     rows: dict[str, Row] = {}
-    for start in range(0, len(found), _LOOKED_AT_MAX):
-        for row, node, *amounts in found[start : start + _LOOKED_AT_MAX]:
+    for start in range(0, len(entries), _LOOKED_AT_MAX):
+        for row, node, *amounts in entries[start : start + _LOOKED_AT_MAX]:
             assert node is not None, "the order has only rows of nodes"
-            why = closed.get(row, "") or ("cordoned" if node.spec.unschedulable else "")
+            why = reason_of.get(row, "") or ("cordoned" if node.spec.unschedulable else "")
             rows[node.name] = (node.metadata.labels.get(ZONE, ""), *amounts, sendable(why))
         await checkpoint()
     return rows
@@ -94,43 +94,43 @@ class QueueRows:
 
     async def read(self) -> tuple[Mapping[str, int], Mapping[str, Row]]:
         """How many pods are in each state, and `SHOWN_MAX` of each by UID, those that wait longest."""
-        found: dict[QueueState, list[QueuedPodInfo]] = {state: [] for state in QueueState}
+        infos_by_state: dict[QueueState, list[QueuedPodInfo]] = {state: [] for state in QueueState}
         infos = self._listing.infos()
         for start in range(0, len(infos), _LOOKED_AT_MAX):
             for info in infos[start : start + _LOOKED_AT_MAX]:
-                found[self._listing.state_of(info)].append(info)
+                infos_by_state[self._listing.state_of(info)].append(info)
             await checkpoint()
-        del found[QueueState.GONE]
-        known: dict[str, tuple[object, Row]] = {}
-        for some in found.values():
-            shown = heapq.nsmallest(SHOWN_MAX, some, key=lambda info: info.timestamp_s)
-            for start in range(0, len(shown), _LISTED_MAX):
-                for info in shown[start : start + _LISTED_MAX]:
-                    known[info.pod.uid] = self._row(info)
+        del infos_by_state[QueueState.GONE]
+        entries: dict[str, tuple[object, Row]] = {}
+        for state_infos in infos_by_state.values():
+            first_infos = heapq.nsmallest(SHOWN_MAX, state_infos, key=lambda info: info.timestamp_s)
+            for start in range(0, len(first_infos), _LISTED_MAX):
+                for info in first_infos[start : start + _LISTED_MAX]:
+                    entries[info.pod.uid] = self._row(info)
                 await checkpoint()
-        self._known = known
-        counts = {state.value: len(some) for state, some in found.items()}
-        return counts, {uid: row for uid, (_, row) in known.items()}
+        self._known = entries
+        counts = {state.value: len(infos) for state, infos in infos_by_state.items()}
+        return counts, {uid: row for uid, (_, row) in entries.items()}
 
     def _row(self, info: QueuedPodInfo) -> tuple[object, Row]:
         raw = info.transitions.raw
         mark = (self._listing.state_of(info), info.attempts, raw[-1] if raw else None)
-        known = self._known.get(info.pod.uid)
-        if known is not None and known[0] == mark:
-            return known
-        listed = self._listing.describe(info)
-        plugins = dict.fromkeys((*listed.unschedulable_plugins, *listed.pending_plugins))
-        next_try = None if listed.state is QueueState.ACTIVE else listed.next_try
+        former_row = self._known.get(info.pod.uid)
+        if former_row is not None and former_row[0] == mark:
+            return former_row
+        entry = self._listing.describe(info)
+        plugins = dict.fromkeys((*entry.unschedulable_plugins, *entry.pending_plugins))
+        next_try = None if entry.state is QueueState.ACTIVE else entry.next_try
         return mark, (
-            listed.pod.metadata.namespace,
-            listed.pod.metadata.name,
-            listed.state.value,
-            listed.pod.priority,
-            listed.attempts,
-            listed.nominated_node_name,
-            listed.queued_s,
-            [listed.gating_plugin] if listed.gating_plugin else list(plugins),
-            sendable(listed.reason[:_REASON_MAX]),
+            entry.pod.metadata.namespace,
+            entry.pod.metadata.name,
+            entry.state.value,
+            entry.pod.priority,
+            entry.attempts,
+            entry.nominated_node_name,
+            entry.queued_s,
+            [entry.gating_plugin] if entry.gating_plugin else list(plugins),
+            sendable(entry.reason[:_REASON_MAX]),
             None if next_try is None else next_try.at_s,
             {} if next_try is None else next_try.events,
         )
@@ -153,14 +153,14 @@ class DecisionRows:
             return None
         self._seen = newest
         attempts = list(islice(self._recorder.newest_first(), SHOWN_MAX))
-        self._may_change = any(each.result is Result.BINDING for each in attempts)
-        self._known = {str(each.sequence): self._row(each) for each in reversed(attempts)}
+        self._may_change = any(attempt.result is Result.BINDING for attempt in attempts)
+        self._known = {str(attempt.sequence): self._row(attempt) for attempt in reversed(attempts)}
         return self._known
 
     def _row(self, attempt: RecordedAttempt) -> Row:
-        known = self._known.get(str(attempt.sequence))
+        former_row = self._known.get(str(attempt.sequence))
         # The wall clock may have been set meanwhile: a time that was shown stays.
-        at_s = known[0] if known else self._clock.now() - self._clock.monotonic() + attempt.started_s
+        at_s = former_row[0] if former_row else self._clock.now() - self._clock.monotonic() + attempt.started_s
         return (
             at_s,
             attempt.namespace,

@@ -103,12 +103,12 @@ class LivePage:
 
     async def _stream(self, request: web.Request, response: web.StreamResponse) -> None:
         ends_s = self._clock.monotonic() + self._stream_s_max
-        told, told_s, first = Versions(), 0.0, self._about
+        versions, told_s, first = Versions(), 0.0, self._about
         while not self._stopping.is_set() and (now_s := self._clock.monotonic()) < ends_s:
             await self._refresh()
             contents = self._contents
-            if first or contents.versions != told or now_s - told_s >= _SILENCE_S_MAX:
-                event, told, told_s, first = self._event(told, first), contents.versions, now_s, {}
+            if first or contents.versions != versions or now_s - told_s >= _SILENCE_S_MAX:
+                event, versions, told_s, first = self._event(versions, first), contents.versions, now_s, {}
                 if not await _is_written(event, request, response):
                     return
             with anyio.move_on_after(_TICK_S):
@@ -129,19 +129,19 @@ class LivePage:
 
     def _event(self, since: Versions, about: dict[str, Any]) -> bytes:
         contents = self._contents
-        told: dict[str, Any] = {
+        answer: dict[str, Any] = {
             "at": contents.read_s,
             "leader": contents.leader,
             "counts": contents.counts,
             "attempts": contents.attempts,
         }
         if about:
-            told["about"] = about
+            answer["about"] = about
         tables = {"queue": contents.queue, "decisions": contents.decisions, "nodes": contents.nodes}
         for (name, table), version in zip(tables.items(), since, strict=True):
             if about or table.version != version:
-                told[name] = orjson.Fragment(table.changes(version))
-        return b"data: " + orjson.dumps(told) + b"\n\n"
+                answer[name] = orjson.Fragment(table.changes(version))
+        return b"data: " + orjson.dumps(answer) + b"\n\n"
 
 
 async def _is_written(event: bytes, request: web.Request, response: web.StreamResponse) -> bool:

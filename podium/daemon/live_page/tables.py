@@ -36,19 +36,19 @@ class Table:
 
     def replace(self, rows: Mapping[str, Row]) -> None:
         """Have these rows and no others."""
-        version, known = self.version + 1, self._rows
-        gone = [key for key in known if key not in rows]
-        for key in gone:
-            del known[key]
+        version, rows_of = self.version + 1, self._rows
+        removed_keys = [key for key in rows_of if key not in rows]
+        for key in removed_keys:
+            del rows_of[key]
             self._gone[key] = version
-        changed = [key for key, row in rows.items() if key not in known or known[key][1] != row]
-        for key in changed:
+        changed_keys = [key for key, row in rows.items() if key not in rows_of or rows_of[key][1] != row]
+        for key in changed_keys:
             row = rows[key]
-            known.pop(key, None)
+            rows_of.pop(key, None)
             self._gone.pop(key, None)
-            told = {"key": key, **dict(zip(self._columns, row, strict=True))}
-            known[key] = version, row, orjson.dumps(told, default=str)
-        if gone or changed:
+            fields = {"key": key, **dict(zip(self._columns, row, strict=True))}
+            rows_of[key] = version, row, orjson.dumps(fields, default=str)
+        if removed_keys or changed_keys:
             self.version = version
         for key in list(self._gone)[: max(0, len(self._gone) - self._gone_kept)]:
             self._forgotten = self._gone.pop(key)
@@ -61,16 +61,16 @@ class Table:
         """
         is_reset = since == 0 or since < self._forgotten
         since = 0 if is_reset else since
-        put, gone = [], []
-        for version, _, told in reversed(self._rows.values()):
+        rows, keys = [], []
+        for version, _, row in reversed(self._rows.values()):
             if version <= since:
                 break
-            put.append(told)
+            rows.append(row)
         if not is_reset:
             for key, version in reversed(self._gone.items()):
                 if version <= since:
                     break
-                gone.append(key)
-        put.reverse()
+                keys.append(key)
+        rows.reverse()
         begin = b'{"reset":true,' if is_reset else b"{"
-        return begin + b'"put":[' + b",".join(put) + b'],"gone":' + orjson.dumps(gone) + b"}"
+        return begin + b'"put":[' + b",".join(rows) + b'],"gone":' + orjson.dumps(keys) + b"}"

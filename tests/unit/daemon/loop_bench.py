@@ -203,7 +203,7 @@ class LoopBench:
         ask = pool or ExtenderPool(extenders, self.client, self.metrics)
         self.backlog = Backlog(
             lambda: self.dispatcher.backlog() + ask.backlog(),
-            self.conflicts.unconfirmed,
+            self.conflicts.unconfirmed_count,
             avoids_conflicts=avoids_conflicts,
         )
         self.conflicts.on_confirmed(self.backlog.tell_progress)

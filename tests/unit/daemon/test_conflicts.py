@@ -193,22 +193,22 @@ async def test_a_binding_is_too_late_where_another_has_filled_the_node_since(ben
 
 async def test_bindings_that_nobody_has_seen_yet_count_while_others_bind_pods(bench: LoopBench) -> None:
     assert not send(bench, "alone", cpu="1")
-    assert bench.conflicts.unconfirmed() is None
+    assert bench.conflicts.unconfirmed_count() is None
     bind(bench, "theirs", scheduler="somebody-else", cpu="1")
     assert not send(bench, "ours", cpu="1")
-    assert bench.conflicts.unconfirmed() == 2
+    assert bench.conflicts.unconfirmed_count() == 2
     bench.put(pod("ours", cpu="1").on_node("n1"))
-    assert bench.conflicts.unconfirmed() == 1
+    assert bench.conflicts.unconfirmed_count() == 1
     bench.conflicts.not_bound(pod("alone"))
-    assert bench.conflicts.unconfirmed() == 0
+    assert bench.conflicts.unconfirmed_count() == 0
 
 
 async def test_a_binding_that_is_never_seen_counts_for_ten_seconds(bench: LoopBench) -> None:
     send(bench, "lost", cpu="1")
     await anyio.sleep(9.0)
     bind(bench, "theirs", scheduler="somebody-else", cpu="1")
-    assert bench.conflicts.unconfirmed() == 1
+    assert bench.conflicts.unconfirmed_count() == 1
     await anyio.sleep(1.5)
-    assert bench.conflicts.unconfirmed() == 0
+    assert bench.conflicts.unconfirmed_count() == 0
     await anyio.sleep(8.5)
-    assert bench.conflicts.unconfirmed() is None
+    assert bench.conflicts.unconfirmed_count() is None

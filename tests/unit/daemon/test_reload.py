@@ -117,13 +117,13 @@ async def test_what_cannot_be_used_is_told_once_and_mended_later(
     bench.config.write_text(text)
     await bench.reload.look()
     await bench.reload.look()
-    assert bench.reload.refused == why
+    assert bench.reload.refusals == why
     assert [(event.type, event.reason) for event in bench.scheduler.events] == [("Warning", "ConfigurationRefused")]
     assert bench.scheduler.metrics.value("podium_configuration_reloads_total", result="refused") == 1
     bench.scheduler.refuses = None
     bench.config.write_text("3")
     await bench.reload.look()
-    assert bench.reload.refused == ""
+    assert bench.reload.refusals == ""
     assert bench.scheduler.taken == [("3", OLD)]
 
 
@@ -141,10 +141,10 @@ async def test_files_that_are_not_read_in_time_are_said_to_be_and_refused(tmp_pa
     with capture_logs() as logs:
         await bench.reload.look()
     assert logs[0]["event"] == "Reading the changed configuration takes long"
-    assert bench.reload.refused == "reading the files did not end within 0 s"
+    assert bench.reload.refusals == "reading the files did not end within 0 s"
     bench.config.write_text("3")
     await bench.reload.look()
-    assert bench.reload.refused == ""
+    assert bench.reload.refusals == ""
     assert bench.scheduler.taken == [("3", OLD)]
     bench.awake.set()
 
@@ -168,11 +168,11 @@ async def test_plugins_that_are_not_constructed_in_time_are_said_to_be_and_the_p
     with capture_logs() as logs:
         await bench.reload.look()
     assert logs[0]["event"] == "Constructing the changed plugins takes long"
-    assert bench.reload.refused == "constructing the plugins did not end within 0 s"
+    assert bench.reload.refusals == "constructing the plugins did not end within 0 s"
     assert bench.scheduler.taken == []
     bench.config.write_text("3")
     await bench.reload.look()
-    assert (bench.reload.refused, bench.scheduler.taken) == ("", [("3", OLD)])
+    assert (bench.reload.refusals, bench.scheduler.taken) == ("", [("3", OLD)])
 
 
 @pytest.mark.parametrize("does", ["import time; time.sleep(3600)", "while True: pass"])
@@ -238,7 +238,7 @@ async def test_a_bad_kubeconfig_and_a_bad_configuration_are_told_and_mended_each
         ("The changed kubeconfig is refused, the previous credentials stay in use", "kubeconfig x: no users"),
         ("The changed configuration is refused, the previous one stays in use", "ValueError: no configuration"),
     ]
-    assert bench.reload.refused == "kubeconfig x: no users; ValueError: no configuration"
+    assert bench.reload.refusals == "kubeconfig x: no users; ValueError: no configuration"
     assert bench.scheduler.metrics.value("podium_configuration_reloads_total", result="refused") == 2
     assert [event.note for event in bench.scheduler.events] == [
         "The previous kubeconfig stays in use: kubeconfig x: no users",
@@ -246,10 +246,10 @@ async def test_a_bad_kubeconfig_and_a_bad_configuration_are_told_and_mended_each
     ]
     bench.config.write_text("3")
     await bench.reload.look()
-    assert bench.reload.refused == "kubeconfig x: no users"
+    assert bench.reload.refusals == "kubeconfig x: no users"
     kubeconfig.version, kubeconfig.refuses = 3, None
     await bench.reload.look()
-    assert bench.reload.refused == ""
+    assert bench.reload.refusals == ""
 
 
 async def test_a_kubeconfig_that_is_refused_while_the_api_server_is_away_is_tried_again(tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ async def test_a_kubeconfig_that_is_refused_while_the_api_server_is_away_is_trie
     for _ in range(2 * LOOKS_UNTIL_NEXT_TRIAL):
         await bench.reload.look()
     assert kubeconfig.taken == [2]
-    assert bench.reload.refused == ""
+    assert bench.reload.refusals == ""
 
 
 async def test_a_file_that_is_away_while_it_is_replaced_is_looked_at_again(tmp_path: Path) -> None:

@@ -91,8 +91,8 @@ def test_a_loop_that_answers_is_not_told_of() -> None:
                 nonlocal seen
                 seen += 1
 
-            answered = dog._answered
-            dog._answered = lambda: (count(), answered())  # type: ignore[assignment, func-returns-value]
+            answered = dog._note_answer
+            dog._note_answer = lambda: (count(), answered())  # type: ignore[assignment, func-returns-value]
             await until(lambda: seen > 10)
         assert not logs
 
