@@ -68,7 +68,7 @@ def pod_terms(pod: Pod) -> PodTerms:
     if terms is None:
         too_much = excess_of_pod_affinity(pod.spec)
         terms = by_namespace[namespace] = (
-            _crowded(affinity.pod_anti_affinity, namespace, too_much)
+            _terms_of_crowd(affinity.pod_anti_affinity, namespace, too_much)
             if too_much
             else _compile(affinity.pod_affinity, affinity.pod_anti_affinity, namespace)
         )
@@ -86,34 +86,40 @@ def _compile(affinity: PodAffinity | None, anti_affinity: PodAffinity | None, na
     near, far = affinity or PodAffinity(), anti_affinity or PodAffinity()
     errors: list[str] = []
 
-    def compiled(kind: TermKind, terms: Iterable[tuple[int, PodAffinityTerm]]) -> tuple[PodTerm, ...]:
+    def compile_terms(kind: TermKind, terms: Iterable[tuple[int, PodAffinityTerm]]) -> tuple[PodTerm, ...]:
         try:
             return tuple(PodTerm(kind, compile_term(term, namespace), weight) for weight, term in terms)
         except FieldError as error:
             errors.append(f"{kind.value}: {error}")
             return ()
 
-    required_affinity = compiled(TermKind.REQUIRED_AFFINITY, ((0, term) for term in near.required))
-    required_anti = compiled(TermKind.REQUIRED_ANTI_AFFINITY, ((0, term) for term in far.required))
-    preferred = (
-        *compiled(TermKind.PREFERRED_AFFINITY, ((each.weight, each.pod_affinity_term) for each in near.preferred)),
-        *compiled(TermKind.PREFERRED_ANTI_AFFINITY, ((-each.weight, each.pod_affinity_term) for each in far.preferred)),
+    required_affinity = compile_terms(TermKind.REQUIRED_AFFINITY, ((0, term) for term in near.required))
+    required_anti = compile_terms(TermKind.REQUIRED_ANTI_AFFINITY, ((0, term) for term in far.required))
+    preferred_terms = (
+        *compile_terms(
+            TermKind.PREFERRED_AFFINITY,
+            ((weighted_term.weight, weighted_term.pod_affinity_term) for weighted_term in near.preferred),
+        ),
+        *compile_terms(
+            TermKind.PREFERRED_ANTI_AFFINITY,
+            ((-weighted_term.weight, weighted_term.pod_affinity_term) for weighted_term in far.preferred),
+        ),
     )
-    enforced, not_enforced = required_anti, None
+    enforced_terms, not_enforced = required_anti, None
     if len(required_anti) < len(far.required):
         groups, not_enforced = grouped_terms(far.required, namespace)
-        enforced = _enforced_terms(groups)
+        enforced_terms = _enforced_terms(groups)
     return PodTerms(
         required_affinity=_bare(required_affinity),
         required_anti_affinity=_bare(required_anti),
-        preferred=preferred,
-        for_other_pods=(*required_affinity, *enforced, *preferred),
+        preferred=preferred_terms,
+        for_other_pods=(*required_affinity, *enforced_terms, *preferred_terms),
         errors=tuple(errors),
         not_enforced=not_enforced,
     )
 
 
-def _crowded(anti_affinity: PodAffinity | None, namespace: str, too_much: str) -> PodTerms:
+def _terms_of_crowd(anti_affinity: PodAffinity | None, namespace: str, too_much: str) -> PodTerms:
     """The terms that other pods must respect, of a pod with too many terms; the others only affect scores."""
     groups, not_enforced = grouped_terms(() if anti_affinity is None else anti_affinity.required, namespace)
     return PodTerms(
@@ -129,4 +135,4 @@ def _enforced_terms(terms: Iterable[AffinityTerm]) -> tuple[PodTerm, ...]:
 
 
 def _bare(terms: Sequence[PodTerm]) -> tuple[AffinityTerm, ...]:
-    return tuple(each.term for each in terms)
+    return tuple(pod_term.term for pod_term in terms)

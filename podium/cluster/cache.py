@@ -118,13 +118,18 @@ class Cache:
 
         Cost: 1 us for a heartbeat, which changes nothing here.
         """
-        known, name = self._nodes.get(node.name), node.name
+        known_node, name = self._nodes.get(node.name), node.name
         error = unread_field(node)
-        if known is not None and error is None and type(known) is type(node) and _is_same_node(known, node):
+        if (
+            known_node is not None
+            and error is None
+            and type(known_node) is type(node)
+            and _is_same_node(known_node, node)
+        ):
             return not self._closed.has(name, NODE_ITSELF)
-        if error is not None and known is not None:
+        if error is not None and known_node is not None:
             # Keep the known labels, so that its pods stay in its zone even if the new labels cannot be parsed.
-            labels = {**known.metadata.labels, **node.metadata.labels}
+            labels = {**known_node.metadata.labels, **node.metadata.labels}
             node = replace(node, metadata=replace(node.metadata, labels=labels))
         try:
             allocatable, allowed_pods = node_allocatable(node)
@@ -135,9 +140,9 @@ class Cache:
         self._nodes[name] = node
         self._offers[name] = (allocatable, allowed_pods)
         self._change(lambda snapshot: snapshot.put_node(node, allocatable, allowed_pods))
-        if known is None:
-            for cached in self._on_node.get(name, {}).values():
-                self._log_add(cached.pod, cached.pod_usage)
+        if known_node is None:
+            for cached_pod in self._on_node.get(name, {}).values():
+                self._log_add(cached_pod.pod, cached_pod.pod_usage)
             if self._closed.why(name):
                 self._log_closed(name)
         self._note_unread(name, NODE_ITSELF, "" if error is None else closing_reason("the node", error))
@@ -199,12 +204,12 @@ class Cache:
         state = next_state(self.state_of(uid), PodEvent.ADD, pod)
         if self.pod_groups is not None:
             self.pod_groups.put_assigned(pod)
-        cached = self._pods.get(uid)
-        if cached is None:
+        cached_pod = self._pods.get(uid)
+        if cached_pod is None:
             self._insert(state, pod)
             return
         self._assumed.discard(uid)
-        self._replace(cached, pod, state)
+        self._replace(cached_pod, pod, state)
 
     def update_pod(self, pod: Pod) -> None:
         """Update a bound pod.
@@ -242,8 +247,8 @@ class Cache:
 
     def state_of(self, uid: str) -> PodState:
         """The pod's state in the cache."""
-        cached = self._pods.get(uid)
-        return cached.state if cached is not None else PodState.UNKNOWN
+        cached_pod = self._pods.get(uid)
+        return cached_pod.state if cached_pod is not None else PodState.UNKNOWN
 
     def is_assumed(self, uid: str) -> bool:
         """Whether the pod is assumed: it counts on a node, but the watch has not confirmed that."""
@@ -251,22 +256,22 @@ class Cache:
 
     def pod(self, uid: str) -> Pod | None:
         """The pod as the cache has it, with its node's name; None if it does not count."""
-        cached = self._pods.get(uid)
-        return cached.pod if cached is not None else None
+        cached_pod = self._pods.get(uid)
+        return cached_pod.pod if cached_pod is not None else None
 
     def pods_on(self, node_name: str) -> Iterable[Pod]:
         """The pods that count on the node."""
-        return [cached.pod for cached in self._on_node.get(node_name, {}).values()]
+        return [cached_pod.pod for cached_pod in self._on_node.get(node_name, {}).values()]
 
     def dump_node(self, node_name: str) -> NodeDump:
         """The cache's view of the node, whether or not it exists. Cost: one step for each of its pods."""
         on_node = self._on_node.get(node_name, {}).values()
-        requested: Counter[str] = Counter()
-        for cached in on_node:
-            requested.update(cached.pod_usage.requests)
+        totals: Counter[str] = Counter()
+        for cached_pod in on_node:
+            totals.update(cached_pod.pod_usage.requests)
         offer = self._offers.get(node_name)
-        pods = [cached.pod for cached in on_node]
-        return NodeDump(offer is None, requested, {} if offer is None else offer[0], pods)
+        pods = [cached_pod.pod for cached_pod in on_node]
+        return NodeDump(offer is None, totals, {} if offer is None else offer[0], pods)
 
     def is_overfull_for(self, pod: Pod, *, with_assumed: bool = False) -> bool:
         """Whether the pod's node is overcommitted in a resource that the pod requests.
@@ -279,18 +284,19 @@ class Cache:
 
         Cost: one step for each pod of the node.
         """
-        cached = self._pods.get(pod.uid)
-        offer = self._offers.get(cached.pod.node_name) if cached is not None else None
-        if cached is None or offer is None:
+        cached_pod = self._pods.get(pod.uid)
+        offer = self._offers.get(cached_pod.pod.node_name) if cached_pod is not None else None
+        if cached_pod is None or offer is None:
             return False
-        on_node = self._on_node[cached.pod.node_name].values()
-        counted = [each for each in on_node if with_assumed or each.state is PodState.ADDED]
+        on_node = self._on_node[cached_pod.pod.node_name].values()
+        occupants = [occupant for occupant in on_node if with_assumed or occupant.state is PodState.ADDED]
         allocatable, allowed_pods = offer
-        asked: Counter[str] = Counter()
-        for each in counted:
-            asked.update(each.pod_usage.requests)
-        return len(counted) > allowed_pods or any(
-            amount and 0 < allocatable.get(name, 0) < asked[name] for name, amount in cached.pod_usage.requests.items()
+        totals: Counter[str] = Counter()
+        for occupant in occupants:
+            totals.update(occupant.pod_usage.requests)
+        return len(occupants) > allowed_pods or any(
+            amount and 0 < allocatable.get(name, 0) < totals[name]
+            for name, amount in cached_pod.pod_usage.requests.items()
         )
 
     # ------------------------------------------------------------ the whole
@@ -312,7 +318,7 @@ class Cache:
         return self._snapshot
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def hold(self) -> Iterator[None]:
         """Keep the snapshot unchanged until the block ends, for an attempt that awaits extenders.
 
         Changes wait in the log.
@@ -346,17 +352,17 @@ class Cache:
     def _read(self, pod: Pod) -> tuple[PodUsage, str]:
         """The pod's usage, and which part of the pod cannot be parsed."""
         try:
-            taken, affinity = self._pod_usage_of(pod), pod.spec.affinity
+            pod_usage, affinity = self._pod_usage_of(pod), pod.spec.affinity
             # Checked here to save a call: most pods have no affinity.
             if (affinity is None or affinity.pod_anti_affinity is None) and pod.__class__ is not UnreadablePod:
-                return taken, ""
+                return pod_usage, ""
             unread = unread_part(pod)
         except FieldError as error:
-            taken, unread = pod_usage_without_requests(pod), error
+            pod_usage, unread = pod_usage_without_requests(pod), error
         if unread is None:
-            return taken, ""
+            return pod_usage, ""
         self._report_once(pod.uid, pod, unread)
-        return taken, closing_reason("a pod there", unread)
+        return pod_usage, closing_reason("a pod there", unread)
 
     def _note_unread(self, node_name: str, giver: str, why: str) -> None:
         """Record this reason for closing the node, or drop the giver's reason if `why` is empty."""
@@ -376,17 +382,17 @@ class Cache:
             self._report_broken(item, error)
 
     def _insert(self, state: PodState, pod: Pod) -> None:
-        cached = self._keep(_CachedPod(state, pod, *self._read(pod)))
+        cached_pod = self._keep(_CachedPod(state, pod, *self._read(pod)))
         if pod.node_name in self._nodes:
-            self._log_add(pod, cached.pod_usage)
-        if cached.unread:
-            self._note_unread(pod.node_name, pod.uid, cached.unread)
+            self._log_add(pod, cached_pod.pod_usage)
+        if cached_pod.unread:
+            self._note_unread(pod.node_name, pod.uid, cached_pod.unread)
 
-    def _keep(self, cached: _CachedPod) -> _CachedPod:
-        uid, node_name = cached.pod.uid, cached.pod.node_name
-        self._pods[uid] = cached
-        self._pods_to_change(node_name)[uid] = cached
-        return cached
+    def _keep(self, cached_pod: _CachedPod) -> _CachedPod:
+        uid, node_name = cached_pod.pod.uid, cached_pod.pod.node_name
+        self._pods[uid] = cached_pod
+        self._pods_to_change(node_name)[uid] = cached_pod
+        return cached_pod
 
     def _pods_to_change(self, node_name: str) -> dict[str, _CachedPod]:
         """The pods on the node, copied first if a fork may share them."""
@@ -400,35 +406,35 @@ class Cache:
         return pods
 
     def _delete(self, uid: str) -> None:
-        cached = self._pods.pop(uid)
+        cached_pod = self._pods.pop(uid)
         self._assumed.discard(uid)
         self._reported.pop(uid, None)
-        name = cached.pod.node_name
+        name = cached_pod.pod.node_name
         on_node = self._pods_to_change(name)
         del on_node[uid]
         if not on_node:
             del self._on_node[name]
         if name in self._nodes:
             self._change(lambda snapshot: _remove(snapshot, name, uid))
-        if cached.unread:
+        if cached_pod.unread:
             self._note_unread(name, uid, "")
 
-    def _replace(self, cached: _CachedPod, pod: Pod, state: PodState) -> None:
-        before = cached.pod.node_name
-        if before != pod.node_name:
-            log.warning("Pod has moved to another node", pod=pod.key, node=pod.node_name, before=before)
+    def _replace(self, cached_pod: _CachedPod, pod: Pod, state: PodState) -> None:
+        former_node_name = cached_pod.pod.node_name
+        if former_node_name != pod.node_name:
+            log.warning("Pod has moved to another node", pod=pod.key, node=pod.node_name, before=former_node_name)
             self._delete(pod.uid)
             self._insert(state, pod)
             return
-        taken, unread = self._read(pod)
-        self._keep(_CachedPod(state, pod, taken, unread))
+        pod_usage, unread = self._read(pod)
+        self._keep(_CachedPod(state, pod, pod_usage, unread))
         if pod.node_name in self._nodes:
-            self._change(lambda snapshot: snapshot.replace_pod(snapshot.row_of[pod.node_name], pod, taken))
-        if unread != cached.unread:
+            self._change(lambda snapshot: snapshot.replace_pod(snapshot.row_of[pod.node_name], pod, pod_usage))
+        if unread != cached_pod.unread:
             self._note_unread(pod.node_name, pod.uid, unread)
 
-    def _log_add(self, pod: Pod, taken: PodUsage) -> None:
-        self._change(lambda snapshot: snapshot.add_pod(snapshot.row_of[pod.node_name], pod, taken))
+    def _log_add(self, pod: Pod, pod_usage: PodUsage) -> None:
+        self._change(lambda snapshot: snapshot.add_pod(snapshot.row_of[pod.node_name], pod, pod_usage))
 
     def _change(self, change: Callable[[Snapshot], None]) -> None:
         self._log.append(change)
@@ -437,17 +443,17 @@ class Cache:
             self.snapshot()
 
 
-def _is_same_node(known: Node, node: Node) -> bool:
+def _is_same_node(known_node: Node, node: Node) -> bool:
     """Whether the two states differ in their resource versions only, as after a heartbeat."""
-    before, after = known.metadata, node.metadata
+    former, current = known_node.metadata, node.metadata
     return (
-        known.status == node.status
-        and known.spec == node.spec
-        and before.labels == after.labels
-        and before.annotations == after.annotations
-        and before.uid == after.uid
-        and before.deletion_timestamp == after.deletion_timestamp
-        and before.owner_references == after.owner_references
+        known_node.status == node.status
+        and known_node.spec == node.spec
+        and former.labels == current.labels
+        and former.annotations == current.annotations
+        and former.uid == current.uid
+        and former.deletion_timestamp == current.deletion_timestamp
+        and former.owner_references == current.owner_references
     )
 
 

@@ -40,7 +40,7 @@ class ClosedNodes:
         Returns:
             Whether the shown reason has changed.
         """
-        before = self.why(node_name)
+        former_reason = self.why(node_name)
         reasons = self._reasons.setdefault(node_name, {})
         if why:
             reasons[giver] = why
@@ -48,12 +48,12 @@ class ClosedNodes:
             reasons.pop(giver, None)
         if not reasons:
             del self._reasons[node_name]
-        return self.why(node_name) != before
+        return self.why(node_name) != former_reason
 
 
-def closing_reason(what: str, error: FieldError) -> str:
+def closing_reason(owner: str, error: FieldError) -> str:
     """A reason for the Events of pods in any namespace.
 
     It names the field but not the object, which only the log may name.
     """
-    return f"{what} has a field that cannot be read, {error.path:.200}: {error.detail:.100}"
+    return f"{owner} has a field that cannot be read, {error.path:.200}: {error.detail:.100}"

@@ -17,7 +17,7 @@ from podium.cluster.affinity_terms import PodTerm, TermKind, pod_terms
 from podium.cluster.labels import LabelColumn
 from podium.cluster.pod_changes import LINE_MAX, PodChange, PodChanges, undone
 from podium.cluster.pod_counts import IntArray, PodsByRow, grown
-from podium.cluster.value_sums import ValueSums, summed
+from podium.cluster.value_sums import ValueSums, sum_by_value
 from podium.objects.core import Pod
 from podium.objects.selectors import Operator
 
@@ -102,14 +102,14 @@ class _PodsWithTerm:
 
     def count(self, row: int, sign: int) -> None:
         self.sums.count(row, sign)
-        left = self.rows.get(row, 0) + sign
-        if left:
-            self.rows[row] = left
+        remainder = self.rows.get(row, 0) + sign
+        if remainder:
+            self.rows[row] = remainder
         else:
             del self.rows[row]
         if self.column is not None:
             if row < len(self.column):
-                self.column[row] = left
+                self.column[row] = remainder
             else:
                 self.column = None
 
@@ -188,11 +188,11 @@ class ExistingTerms:
     @classmethod
     def of(cls, pods: PodsByRow) -> ExistingTerms:
         """The terms of these pods, counted anew."""
-        counted = cls(pods)
+        existing_terms = cls(pods)
         for row, on_row in enumerate(pods):
             for pod in on_row.values():
-                counted.add(row, pod)
-        return counted
+                existing_terms.add(row, pod)
+        return existing_terms
 
     # ------------------------------------------------------------ inside
 
@@ -271,25 +271,25 @@ class ForkedExistingTerms:
         kinds = frozenset(kinds)
         if self._anew is not None:
             return self._anew.matching(incoming_pod, kinds)
-        changed = None if self._original is None else self._original.changes.since(self._since)
-        if self._original is None or changed is None:
+        changes = None if self._original is None else self._original.changes.since(self._since)
+        if self._original is None or changes is None:
             self._anew = ExistingTerms.of(self._pods)
             return self._anew.matching(incoming_pod, kinds)
-        found = self._original.matching(incoming_pod, kinds)
+        counts_by_term = self._original.matching(incoming_pod, kinds)
         size, differences = len(self._pods), self._own
-        if changed:
+        if changes:
             differences = {pod_term: dict(rows) for pod_term, rows in self._own.items()}
-            for row, pod, sign in undone(changed):
+            for row, pod, sign in undone(changes):
                 _note(differences, row, pod, sign)
         for pod_term, rows in differences.items():
             if pod_term.kind in kinds and incoming_pod.is_selected_by(pod_term.term):
-                known = found.get(pod_term)
-                counts = np.zeros(size, np.int64) if known is None else grown(known, size)
+                former_counts = counts_by_term.get(pod_term)
+                counts = np.zeros(size, np.int64) if former_counts is None else grown(former_counts, size)
                 counts[list(rows)] += list(rows.values())
-                found[pod_term] = counts
+                counts_by_term[pod_term] = counts
         return {
             pod_term: counts if len(counts) == size else grown(counts, size)
-            for pod_term, counts in found.items()
+            for pod_term, counts in counts_by_term.items()
             if counts.any()
         }
 
@@ -297,8 +297,11 @@ class ForkedExistingTerms:
         self, incoming_pod: IncomingPod, kinds: Iterable[TermKind], column_of: ColumnOf
     ) -> Sequence[tuple[PodTerm, IntArray]]:
         """The terms that select the incoming pod, with the number of pods that have them by topology value."""
-        found = self.matching(incoming_pod, kinds)
-        return [(each, summed(column_of(each.term.topology_key), by_row)) for each, by_row in found.items()]
+        counts_by_term = self.matching(incoming_pod, kinds)
+        return [
+            (pod_term, sum_by_value(column_of(pod_term.term.topology_key), by_row))
+            for pod_term, by_row in counts_by_term.items()
+        ]
 
     def add(self, row: int, pod: Pod) -> None:
         """Count a pod that was added to the row."""

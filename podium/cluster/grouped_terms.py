@@ -71,7 +71,7 @@ def grouped_terms(
         try:
             if group is None:
                 group = _new_group(groups, term.topology_key)
-            pair, member = _plain(term, own) or _compiled(term, own)
+            pair, member = _plain(term, own) or _compile(term, own)
         except FieldError as error:
             not_enforced = not_enforced or FieldError(f"{_REQUIRED}[{index}].{error.path}", error.detail)
             continue
@@ -97,7 +97,7 @@ def _plain(term: PodAffinityTerm, own: frozenset[str]) -> tuple[_Pair, _Member] 
     return pair, _Member(EVERYTHING, frozenset(term.namespaces) or own, NOTHING)
 
 
-def _compiled(term: PodAffinityTerm, own: frozenset[str]) -> tuple[_Pair, _Member]:
+def _compile(term: PodAffinityTerm, own: frozenset[str]) -> tuple[_Pair, _Member]:
     selector = compile_selector(term.label_selector)
     is_own = not term.namespaces and term.namespace_selector is None
     namespaces = own if is_own else frozenset(term.namespaces)

@@ -38,13 +38,13 @@ class HostPortIndex:
             if not rows:
                 del self._taken[key]
 
-    def conflicting_rows(self, wanted: HostPort) -> list[int]:
+    def conflicting_rows(self, host_port: HostPort) -> list[int]:
         """Rows where the port conflicts: it is taken on the same address or on all, or it is wanted on all."""
-        rows = self._taken.get((wanted.protocol, wanted.port), {})
+        rows = self._taken.get((host_port.protocol, host_port.port), {})
         return [
             row
             for row, addresses in rows.items()
-            if wanted.ip == ANY_ADDRESS or ANY_ADDRESS in addresses or wanted.ip in addresses
+            if host_port.ip == ANY_ADDRESS or ANY_ADDRESS in addresses or host_port.ip in addresses
         ]
 
     def copy(self) -> HostPortIndex:
@@ -57,12 +57,12 @@ class HostPortIndex:
 
     def _own_addresses(self, row: int, ports: Iterable[HostPort]) -> Iterator[tuple[dict[str, int], str]]:
         """The addresses on the row that each port is taken on, copied once, and the port's own one."""
-        copied: dict[tuple[str, int], dict[str, int]] = {}
+        copies: dict[tuple[str, int], dict[str, int]] = {}
         for ip, protocol, port in ports:
-            addresses = copied.get((protocol, port))
+            addresses = copies.get((protocol, port))
             if addresses is None:
                 rows = self._own_rows(protocol, port)
-                addresses = copied[protocol, port] = rows[row] = dict(rows.get(row, ()))
+                addresses = copies[protocol, port] = rows[row] = dict(rows.get(row, ()))
             yield addresses, ip
 
     def _own_rows(self, protocol: str, port: int) -> dict[int, dict[str, int]]:

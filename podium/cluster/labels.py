@@ -42,9 +42,9 @@ class LabelColumn:
     def set(self, row: int, labels: Mapping[str, str]) -> None:
         """Set the row's value. A new value gets the next id."""
         value = labels.get(self.key)
-        known = ABSENT if value is None else self._id(value)
-        if self.ids[row] != known:
-            self.ids[row] = known
+        value_id = ABSENT if value is None else self._id(value)
+        if self.ids[row] != value_id:
+            self.ids[row] = value_id
             self.version += 1
 
     def values_in_use(self) -> NDArray[np.bool_]:
@@ -55,7 +55,7 @@ class LabelColumn:
         self._look_again()
         return self._in_use
 
-    def labelled(self) -> int:
+    def labelled_count(self) -> int:
         """How many nodes have the label."""
         self._look_again()
         return self._labelled
@@ -68,10 +68,10 @@ class LabelColumn:
             return self
         fresh = LabelColumn(self.key, 0)
         new_ids = np.zeros(len(self.values), np.int32)
-        for known in np.flatnonzero(in_use).tolist():
-            value = self.values[known]
+        for value_id in np.flatnonzero(in_use).tolist():
+            value = self.values[value_id]
             assert value is not None
-            new_ids[known] = fresh._id(value)
+            new_ids[value_id] = fresh._id(value)
         fresh.ids = new_ids.take(self.ids)
         fresh.values_max = max(VALUES_KEPT, 2 * len(fresh.values))
         # Values cached by the ids of this column become invalid.
@@ -80,11 +80,11 @@ class LabelColumn:
         return fresh
 
     def _id(self, value: str) -> int:
-        known = self._id_of.get(value)
-        if known is None:
-            known = self._id_of[value] = len(self.values)
+        value_id = self._id_of.get(value)
+        if value_id is None:
+            value_id = self._id_of[value] = len(self.values)
             self.values.append(value)
-        return known
+        return value_id
 
     def _look_again(self) -> None:
         if self._seen != self.version:

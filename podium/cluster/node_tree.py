@@ -30,10 +30,10 @@ class NodeTree:
     def put(self, node: Node) -> None:
         """Add the node, or move it if its zone has changed."""
         zone = zone_of(node)
-        known = self._zone_of.get(node.name)
-        if known == zone:
+        former_zone = self._zone_of.get(node.name)
+        if former_zone == zone:
             return
-        if known is not None:
+        if former_zone is not None:
             self.remove(node.name)
         self._zone_of[node.name] = zone
         self._zones.setdefault(zone, {})[node.name] = None

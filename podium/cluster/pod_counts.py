@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from podium.cluster.labels import LabelColumn
 from podium.cluster.pod_changes import LINE_MAX, PodChange, PodChanges, undone
-from podium.cluster.value_sums import ValueSums, summed
+from podium.cluster.value_sums import ValueSums, sum_by_value
 from podium.objects.core import Pod
 from podium.objects.selectors import Selector
 
@@ -122,8 +122,8 @@ class PodCounts:
         self._pods = pods
         self._groups: dict[str, dict[_GroupKey, _Group]] = {}
         self._counters: dict[PodQuery, _Counter] = {}
-        for row, there in enumerate(pods):
-            for pod in there.values():
+        for row, pods_on_row in enumerate(pods):
+            for pod in pods_on_row.values():
                 self._add(row, pod)
 
     def matching(self, query: PodQuery) -> IntArray:
@@ -235,22 +235,22 @@ class ForkedPodCounts:
 
     def matching(self, query: PodQuery) -> IntArray:
         """How many pods on each row match the query."""
-        known = self._counts.get(query)
-        if known is None:
-            known = self._inherited(query)
-            if known is None:
+        entry = self._counts.get(query)
+        if entry is None:
+            entry = self._inherit(query)
+            if entry is None:
                 self._anew = self._anew or PodCounts(self._pods)
                 return self._anew.matching(query)
-        counts, seen = known
+        counts, position = entry
         if len(counts) < len(self._pods):
             counts = grown(counts, len(self._pods))
-        _apply(counts, self.changes.since(seen) or (), query)
+        _apply(counts, self.changes.since(position) or (), query)
         self._counts[query] = counts, self.changes.end
         return counts
 
     def matching_by_value(self, query: PodQuery, column: LabelColumn) -> IntArray:
         """How many pods match the query on nodes with each value of the label."""
-        return summed(column, self.matching(query))
+        return sum_by_value(column, self.matching(query))
 
     def add(self, row: int, pod: Pod) -> None:
         """Count a pod that was added to the row."""
@@ -269,13 +269,13 @@ class ForkedPodCounts:
         is_last = self._place == LINE_MAX
         return ForkedPodCounts(None, pods) if is_last else ForkedPodCounts(self, pods, self._place + 1)
 
-    def _inherited(self, query: PodQuery) -> tuple[IntArray, int] | None:
+    def _inherit(self, query: PodQuery) -> tuple[IntArray, int] | None:
         """The counts as they were when the fork was made; None if too many changes have happened since to undo them."""
-        changed = None if self._original is None else self._original.changes.since(self._since)
-        if self._original is None or changed is None:
+        changes = None if self._original is None else self._original.changes.since(self._since)
+        if self._original is None or changes is None:
             return None
         counts = self._original.matching(query).copy()
-        _apply(counts, undone(changed), query)
+        _apply(counts, undone(changes), query)
         return counts, 0
 
 

@@ -41,7 +41,7 @@ class PodUsage:
 @once_per_spec
 def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
     """The host ports of app containers and sidecars, up to the limit that is counted."""
-    containers = (*spec.containers, *(each for each in spec.init_containers if each.is_sidecar))
+    containers = (*spec.containers, *(container for container in spec.init_containers if container.is_sidecar))
     ports = itertools.islice((port for container in containers for port in container.ports), PORTS_MAX)
     return tuple(
         HostPort(port.host_ip or "0.0.0.0", port.protocol or "TCP", port.host_port)

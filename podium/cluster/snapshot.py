@@ -170,9 +170,9 @@ class Snapshot:
 
     def label_column(self, key: str) -> LabelColumn:
         """The values of one label over all rows. Cost: one pass over the nodes the first time a key is used."""
-        known = self._labels.get(key)
-        if known is not None:
-            return known
+        column = self._labels.get(key)
+        if column is not None:
+            return column
         return self._labels.build(key, [node.metadata.labels if node else None for node in self.nodes])
 
     # ------------------------------------------------------------ changes
@@ -187,10 +187,10 @@ class Snapshot:
             self._order_is_stale = True
             self.images.add(row, node)
         else:
-            known = self.nodes[row]
-            assert known is not None
-            if known.status.images != node.status.images:
-                self.images.remove(row, known)
+            former_node = self.nodes[row]
+            assert former_node is not None
+            if former_node.status.images != node.status.images:
+                self.images.remove(row, former_node)
                 self.images.add(row, node)
         self.node_changes.append(row)
         self._tree.put(node)
@@ -209,8 +209,8 @@ class Snapshot:
         self._own_nodes()
         row = self.row_of[name]
         self.node_changes.append(row)
-        others = {other: reason for other, reason in self.closed.items() if other != row}
-        self.closed = {**others, row: why} if why else others
+        reasons_of_others = {other_row: reason for other_row, reason in self.closed.items() if other_row != row}
+        self.closed = {**reasons_of_others, row: why} if why else reasons_of_others
 
     def drop_node(self, name: str) -> None:
         """Remove the node and its pods."""
@@ -261,19 +261,19 @@ class Snapshot:
 
     def replace_pod(self, row: int, pod: Pod, pod_usage: PodUsage) -> None:
         """Replace a pod on the row's node by a newer state of it."""
-        uid, before = pod.uid, self.pods[row]
-        known = before[uid]
+        uid, former_pods = pod.uid, self.pods[row]
+        former_pod = former_pods[uid]
         if self._pod_usages[row][uid] != pod_usage:
             self.remove_pod(row, uid)
             self.add_pod(row, pod, pod_usage)
-        elif _looks_the_same(known, pod):
-            self.pods[row] = {**before, uid: pod}
+        elif _looks_the_same(former_pod, pod):
+            self.pods[row] = {**former_pods, uid: pod}
         else:
             # An API server labels a pod with its node's topology when it is bound, so this happens to most pods.
-            after = self.pods[row] = dict(before)
-            del after[uid]
-            self._take_out_of_indexes(row, known)
-            after[uid] = pod
+            current_pods = self.pods[row] = dict(former_pods)
+            del current_pods[uid]
+            self._take_out_of_indexes(row, former_pod)
+            current_pods[uid] = pod
             self._put_into_indexes(row, pod)
 
     def settle(self) -> None:
@@ -326,7 +326,7 @@ class Snapshot:
         twin._is_fork = twin._shares_nodes = twin._shares_pods = True
         twin.usage_changes = self.usage_changes.branch()
         twin._usage = self._usage.copy()
-        twin._shown_usage = _shown(twin._usage)
+        twin._shown_usage = _read_only(twin._usage)
         return twin
 
     def usage_of(self, pod_usages: Sequence[PodUsage]) -> IntArray:
@@ -335,9 +335,9 @@ class Snapshot:
         Cost: equal usages are mostly one object, and each object is converted once.
         """
         identities = np.fromiter(map(id, pod_usages), np.int64, len(pod_usages))
-        _, first, which = np.unique(identities, return_index=True, return_inverse=True)
+        _, first, positions = np.unique(identities, return_index=True, return_inverse=True)
         columns = [self._usage_column(pod_usages[at]) for at in first.tolist()]
-        return np.array(columns, np.int64).reshape(len(columns), len(self._usage)).T[:, which]
+        return np.array(columns, np.int64).reshape(len(columns), len(self._usage)).T[:, positions]
 
     def add_usage(self, rows: Rows, amounts: IntArray) -> None:
         """Add to the usage of these rows without adding a pod. Rows may repeat.
@@ -368,9 +368,12 @@ class Snapshot:
 
     def _show(self) -> None:
         """Make the read-only views that plugins get, so that a `-=` meant for a copy cannot write to the columns."""
-        self.unschedulable, self.taint_set = _shown(self._unschedulable), _shown(self._taint_set_ids)
-        self._shown_allowed_pods, self._shown_allocatable = _shown(self._allowed_pods), _shown(self._allocatable)
-        self._shown_usage = _shown(self._usage)
+        self.unschedulable, self.taint_set = _read_only(self._unschedulable), _read_only(self._taint_set_ids)
+        self._shown_allowed_pods, self._shown_allocatable = (
+            _read_only(self._allowed_pods),
+            _read_only(self._allocatable),
+        )
+        self._shown_usage = _read_only(self._usage)
 
     def _usage_row(self, index: int) -> IntArray:
         row: IntArray = self._shown_usage[index]
@@ -421,34 +424,34 @@ class Snapshot:
         new = [resource for resource in resources if resource not in self._resource_index]
         if not new:
             return
-        known = self._resource_index
-        self._resource_index = {**known, **{resource: at for at, resource in enumerate(new, len(known))}}
-        used = np.zeros((len(new), len(self.nodes)), np.int64)
+        index = self._resource_index
+        self._resource_index = {**index, **{resource: at for at, resource in enumerate(new, len(index))}}
+        usage = np.zeros((len(new), len(self.nodes)), np.int64)
         for row, pod_usages in enumerate(self._pod_usages):
             for pod_usage in pod_usages.values():
                 for at, resource in enumerate(new):
-                    used[at, row] += pod_usage.requests.get(resource, 0)
-        self._usage = np.concatenate((self._usage, used))
-        self._allocatable = np.concatenate((self._allocatable, np.zeros_like(used)))
+                    usage[at, row] += pod_usage.requests.get(resource, 0)
+        self._usage = np.concatenate((self._usage, usage))
+        self._allocatable = np.concatenate((self._allocatable, np.zeros_like(usage)))
         self._show()
 
     def _taint_set(self, taints: tuple[Taint, ...]) -> int:
-        known = self._taint_set_id.get(taints)
-        if known is None:
-            known = self._taint_set_id[taints] = len(self.taint_sets)
+        set_id = self._taint_set_id.get(taints)
+        if set_id is None:
+            set_id = self._taint_set_id[taints] = len(self.taint_sets)
             self.taint_sets.append(taints)
-        return known
+        return set_id
 
     def _forget_taint_sets(self) -> None:
         """Renumber the taint sets in use in a new table. Lookups that cached answers for the old table start again."""
         # Number 0 is the empty set, whether or not there is a node without taints.
         in_use = sorted({0, *self._taint_set_ids.tolist()})
-        used = [self.taint_sets[known] for known in in_use]
+        taint_sets = [self.taint_sets[set_id] for set_id in in_use]
         self._taint_set_ids = np.searchsorted(in_use, self._taint_set_ids).astype(np.int32)
         self._show()
-        self.taint_sets = used
-        self._taint_set_id = {taints: number for number, taints in enumerate(used)}
-        self._taint_sets_max = max(TAINT_SETS_KEPT, 2 * len(used))
+        self.taint_sets = taint_sets
+        self._taint_set_id = {taints: number for number, taints in enumerate(taint_sets)}
+        self._taint_sets_max = max(TAINT_SETS_KEPT, 2 * len(taint_sets))
 
     def _take_row(self) -> int:
         if not self._free_rows:
@@ -458,36 +461,36 @@ class Snapshot:
         return row
 
     def _grow(self) -> None:
-        before = len(self.nodes)
-        size = max(_ROWS_AT_FIRST, 2 * before)
-        more = size - before
-        self.nodes.extend([None] * more)
-        self.pods.extend({} for _ in range(more))
-        self._pod_usages.extend({} for _ in range(more))
-        self._unschedulable = np.concatenate((self._unschedulable, np.zeros(more, np.bool_)))
-        self._taint_set_ids = np.concatenate((self._taint_set_ids, np.zeros(more, np.int32)))
-        self._allowed_pods = np.concatenate((self._allowed_pods, np.zeros(more, np.int64)))
-        self._allocatable = _widen(self._allocatable, more)
-        self._usage = _widen(self._usage, more)
+        former_size = len(self.nodes)
+        size = max(_ROWS_AT_FIRST, 2 * former_size)
+        growth = size - former_size
+        self.nodes.extend([None] * growth)
+        self.pods.extend({} for _ in range(growth))
+        self._pod_usages.extend({} for _ in range(growth))
+        self._unschedulable = np.concatenate((self._unschedulable, np.zeros(growth, np.bool_)))
+        self._taint_set_ids = np.concatenate((self._taint_set_ids, np.zeros(growth, np.int32)))
+        self._allowed_pods = np.concatenate((self._allowed_pods, np.zeros(growth, np.int64)))
+        self._allocatable = _widen(self._allocatable, growth)
+        self._usage = _widen(self._usage, growth)
         self._show()
         self._labels.resize(size)
-        self._free_rows.extend(range(size - 1, before - 1, -1))
+        self._free_rows.extend(range(size - 1, former_size - 1, -1))
 
 
-def _shown(column: _ColumnT) -> _ColumnT:
+def _read_only(column: _ColumnT) -> _ColumnT:
     view: _ColumnT = column.view()
     view.setflags(write=False)
     return view
 
 
-def _widen(columns: IntArray, more: int) -> IntArray:
-    return np.concatenate((columns, np.zeros((len(columns), more), np.int64)), axis=1)
+def _widen(columns: IntArray, growth: int) -> IntArray:
+    return np.concatenate((columns, np.zeros((len(columns), growth), np.int64)), axis=1)
 
 
-def _looks_the_same(known: Pod, pod: Pod) -> bool:
+def _looks_the_same(former_pod: Pod, pod: Pod) -> bool:
     """Whether nothing has changed that an index depends on: labels, terms, volumes, termination."""
     return (
-        known.spec is pod.spec
-        and known.metadata.labels == pod.metadata.labels
-        and known.is_terminating == pod.is_terminating
+        former_pod.spec is pod.spec
+        and former_pod.metadata.labels == pod.metadata.labels
+        and former_pod.is_terminating == pod.is_terminating
     )

@@ -12,7 +12,7 @@ from podium.cluster.labels import LabelColumn
 IntArray: TypeAlias = NDArray[np.int64]
 
 
-def summed(column: LabelColumn, by_row: IntArray) -> IntArray:
+def sum_by_value(column: LabelColumn, by_row: IntArray) -> IntArray:
     """The sum for each value of the label, by its id; id 0 holds the sum of nodes without the label.
 
     Shape: one entry per value id of the column.
@@ -37,10 +37,10 @@ class ValueSums:
 
         Shape: one entry per value id of the column.
         """
-        known = self._sums.get(column.key)
-        if known is not None and known[0] is column and known[1] == column.version:
-            return known[2]
-        sums = summed(column, by_row)
+        entry = self._sums.get(column.key)
+        if entry is not None and entry[0] is column and entry[1] == column.version:
+            return entry[2]
+        sums = sum_by_value(column, by_row)
         self._sums[column.key] = column, column.version, sums
         return sums
 

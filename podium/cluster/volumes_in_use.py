@@ -116,10 +116,10 @@ class VolumesInUse:
         counts: IntArray = self._counts[column]
         if len(rows) and int(rows.max()) < len(counts):
             return counts.take(rows)
-        known = np.zeros(len(rows), np.int64)
+        in_use = np.zeros(len(rows), np.int64)
         is_counted = rows < len(counts)
-        known[is_counted] = counts[rows[is_counted]]
-        return known
+        in_use[is_counted] = counts[rows[is_counted]]
+        return in_use
 
 
 def _keys(pod: Pod) -> list[VolumeKey]:
@@ -141,10 +141,12 @@ def _names_and_disks(spec: PodSpec) -> tuple[tuple[str, ...], tuple[DiskKey, ...
 def _volume_counts(spec: PodSpec) -> tuple[int, int]:
     """How many volumes name a claim, and how many are unclear."""
     claims = [volume.persistent_volume_claim for volume in spec.volumes]
-    named = sum(claim is not None and bool(claim.claim_name) for claim in claims)
+    claim_count = sum(claim is not None and bool(claim.claim_name) for claim in claims)
     nameless = sum(claim is not None and not claim.claim_name for claim in claims)
-    others = sum(any(getattr(volume, source) is not None for source in _PERHAPS_ATTACHED) for volume in spec.volumes)
-    return named, nameless + others
+    other_volume_count = sum(
+        any(getattr(volume, source) is not None for source in _PERHAPS_ATTACHED) for volume in spec.volumes
+    )
+    return claim_count, nameless + other_volume_count
 
 
 def disk_key(volume: Volume) -> DiskKey | None:

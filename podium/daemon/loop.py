@@ -263,7 +263,7 @@ class SchedulingLoop:
     async def _rest_of(self, begun: Unfinished) -> AnyDecision | None:
         """The decision of the attempt; None if it is abandoned because of `stop`."""
         decision: AnyDecision | None = None
-        with self._cache.held(), anyio.CancelScope() as self._finishing:
+        with self._cache.hold(), anyio.CancelScope() as self._finishing:
             try:
                 decision = await finish(begun.steps, begun.step, self._ask, self._compute, self._clock)
             except Exception as error:  # noqa: BLE001 - see `_broken`

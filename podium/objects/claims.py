@@ -190,4 +190,4 @@ class ResourceClaim(NamespacedObject, frozen=True):
 
     def is_reserved_for(self, uid: str) -> bool:
         """Whether the pod with that uid may use it."""
-        return any(each.uid == uid for each in self.status.reserved_for)
+        return any(reservation.uid == uid for reservation in self.status.reserved_for)

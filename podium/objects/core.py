@@ -147,7 +147,7 @@ _specs: weakref.WeakValueDictionary[bytes, PodSpec] = weakref.WeakValueDictionar
 _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
-def _interned(spec: PodSpec) -> PodSpec:
+def _intern(spec: PodSpec) -> PodSpec:
     """The one shared spec with this content, without the node name and volumes that do not affect scheduling."""
     memory: dict[str, Any] = spec.__dict__
     if _INTERNED in memory:
@@ -161,9 +161,9 @@ def _interned(spec: PodSpec) -> PodSpec:
         content = _encode(spec)
     except OverflowError:  # a quantity written as a number of more than 64 bits: no other pod shares this spec
         return spec
-    known = _specs.get(content)
-    if known is not None:
-        return known
+    known_spec = _specs.get(content)
+    if known_spec is not None:
+        return known_spec
     _specs[content] = spec
     return spec
 
@@ -171,12 +171,12 @@ def _interned(spec: PodSpec) -> PodSpec:
 def once_per_spec(compute: Callable[[PodSpec], T]) -> Callable[[PodSpec], T]:
     """Make a pure function of a pod spec remember its result on the (interned) spec.
 
-    An exception is not remembered.
+    An exception is not remember_result.
     """
     slot = f"{compute.__module__}.{compute.__qualname__}"
 
     @functools.wraps(compute)
-    def remembered(spec: PodSpec) -> T:
+    def remember_result(spec: PodSpec) -> T:
         memory: dict[str, Any] = spec.__dict__
         try:
             return memory[slot]  # type: ignore[no-any-return]
@@ -184,7 +184,7 @@ def once_per_spec(compute: Callable[[PodSpec], T]) -> Callable[[PodSpec], T]:
             result = memory[slot] = compute(spec)
             return result
 
-    return remembered
+    return remember_result
 
 
 class PodCondition(Value, frozen=True):
@@ -253,7 +253,7 @@ class Pod(NamespacedObject, frozen=True):
         spec = self.spec
         if spec.wire_node_name:
             force_setattr(self, "node_name", spec.wire_node_name)
-        force_setattr(self, "spec", _interned(spec))
+        force_setattr(self, "spec", _intern(spec))
 
     @property
     def uid(self) -> str:

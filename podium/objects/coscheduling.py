@@ -72,13 +72,13 @@ def spec_of_gang(group: CoschedulingPodGroup | None, pod: Pod) -> GangSpec | Non
     """What the group of the pod asks for, given its PodGroup if there is one; None if nothing says that."""
     if group is not None:
         spec = group.spec
-        created = group.metadata.creation_timestamp
-        return GangSpec(spec.min_member, spec.min_resources, spec.schedule_timeout_seconds, created)
+        creation_timestamp = group.metadata.creation_timestamp
+        return GangSpec(spec.min_member, spec.min_resources, spec.schedule_timeout_seconds, creation_timestamp)
     text = min_member_text(pod)
     if text is None:
         return None
     # No more digits than any number of pods has, since longer texts take long to convert.
     if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text)):
-        shown = text if len(text) <= 40 else f"{text[:40]}…"
-        return GangSpec(0, problem=f'pod {pod.key}: {MIN_MEMBER} "{shown}" is not a positive number of pods')
+        excerpt = text if len(text) <= 40 else f"{text[:40]}…"
+        return GangSpec(0, problem=f'pod {pod.key}: {MIN_MEMBER} "{excerpt}" is not a positive number of pods')
     return GangSpec(int(text), created=pod.metadata.creation_timestamp)

@@ -24,7 +24,7 @@ class FieldError(UserFacingError, ValueError):
 
 def field_and_detail(mismatch: str) -> tuple[str, str]:
     """Msgspec's `Expected x, got y - at $.spec.z` as the field, empty if it names none, and what is wrong with it."""
-    what, _, path = mismatch.rpartition(" - at ")
-    if not what:
+    detail, _, path = mismatch.rpartition(" - at ")
+    if not detail:
         return "", mismatch.replace("`", "")
-    return path.strip("`").removeprefix("$").removeprefix("."), f"{what[0].lower()}{what[1:]}".replace("`", "")
+    return path.strip("`").removeprefix("$").removeprefix("."), f"{detail[0].lower()}{detail[1:]}".replace("`", "")

@@ -46,7 +46,7 @@ class ObjectMeta(Value, frozen=True):
     @property
     def controller(self) -> OwnerReference | None:
         """The object that manages this one."""
-        return next((each for each in self.owner_references if each.controller), None)
+        return next((reference for reference in self.owner_references if reference.controller), None)
 
 
 class NamespacedObject(Value, frozen=True, tag_field="kind", tag=True):

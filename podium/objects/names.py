@@ -45,6 +45,6 @@ def is_uid(text: str) -> bool:
     return _UID(text) is not None
 
 
-def _says(field: str, value: str, what: str) -> str:
-    shown = value if len(value) <= _SHOWN_LENGTH_MAX else f"{value[:_SHOWN_LENGTH_MAX]}..."
-    return f"{shown!r} is {what} - at `$.metadata.{field}`"
+def _says(field: str, value: str, rule: str) -> str:
+    excerpt = value if len(value) <= _SHOWN_LENGTH_MAX else f"{value[:_SHOWN_LENGTH_MAX]}..."
+    return f"{excerpt!r} is {rule} - at `$.metadata.{field}`"

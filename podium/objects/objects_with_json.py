@@ -44,13 +44,13 @@ class NodeWithJson(Node, frozen=True):
 
 def pod_with_json(pod: Pod, content: bytes | Raw) -> Pod:
     """Keep all of a pod except `managedFields`, as kube-scheduler does."""
-    kept = bytes(content)
-    if b'"managedFields"' in kept:
-        fields = _fields(kept)
+    document = bytes(content)
+    if b'"managedFields"' in document:
+        fields = _fields(document)
         metadata = _fields(fields["metadata"])
         metadata.pop("managedFields", None)
-        kept = _encode({**fields, "metadata": metadata})
-    return PodWithJson(metadata=pod.metadata, spec=pod.spec, status=pod.status, node_name=pod.node_name, json=kept)
+        document = _encode({**fields, "metadata": metadata})
+    return PodWithJson(metadata=pod.metadata, spec=pod.spec, status=pod.status, node_name=pod.node_name, json=document)
 
 
 def pending_pod_with_json(pod: Pod, content: bytes | Raw) -> Pod:

@@ -64,8 +64,8 @@ class PartialReader:
 
         Returns: the object with every readable field.
         """
-        found = self._struct(raw, kind, "", _Fault.of(error))
-        return None if found is _NOT_READ else found
+        part = self._struct(raw, kind, "", _Fault.of(error))
+        return None if part is _NOT_READ else part
 
     def _read(self, raw: bytes | Raw, kind: Any, path: str, fault: _Fault | None) -> Any:
         if fault is None:
@@ -73,30 +73,30 @@ class PartialReader:
                 return _decoder(kind)(raw)
             except _NOT_DECODED as error:
                 fault = _Fault.of(str(error))
-        found: Any = _NOT_READ
+        part: Any = _NOT_READ
         if (struct := _struct_in(kind)) is not None:
-            found = self._struct(raw, struct, path, fault)
-        if found is _NOT_READ and (item := _item_of(kind)) is not None:
-            found = self._list(raw, item, path, fault)
-        if found is _NOT_READ and (value := _value_of(kind)) is not None:
-            found = self._map(raw, value, path)
-        if found is _NOT_READ:
+            part = self._struct(raw, struct, path, fault)
+        if part is _NOT_READ and (item := _item_of(kind)) is not None:
+            part = self._list(raw, item, path, fault)
+        if part is _NOT_READ and (value := _value_of(kind)) is not None:
+            part = self._map(raw, value, path)
+        if part is _NOT_READ:
             self.unread.append(FieldError(path, fault.detail))
-        return found
+        return part
 
     def _struct(self, raw: bytes | Raw, kind: type[Struct], path: str, fault: _Fault) -> Any:
         try:
-            there = _fields_of(raw)
+            contents = _fields_of(raw)
         except _NOT_DECODED:
             return _NOT_READ
         values: dict[str, Any] = {}
         for field in _fields(kind):
-            name, content = field.encode_name, there.get(field.encode_name)
+            name, content = field.encode_name, contents.get(field.encode_name)
             if content is None or bytes(content) == b"null":
                 continue
-            found = self._read(content, field.type, f"{path}.{name}" if path else name, fault.at(name))
-            if found is not _NOT_READ:
-                values[field.name] = found
+            part = self._read(content, field.type, f"{path}.{name}" if path else name, fault.at(name))
+            if part is not _NOT_READ:
+                values[field.name] = part
         try:
             return kind(**values)
         except TypeError:  # a required field is missing
@@ -108,18 +108,18 @@ class PartialReader:
         except _NOT_DECODED:
             return _NOT_READ
         decode = _decoder(list[kind])
-        found: list[Any] = []
+        parts: list[Any] = []
         for start in range(0, len(items), _AT_ONCE):
-            some = {str(at): item for at, item in enumerate(items[start : start + _AT_ONCE], start)}
-            fails = any(step in some for step in fault.below[:1])
-            together: Any = _NOT_READ if fails else _together(decode, list(some.values()))
+            batch = {str(at): item for at, item in enumerate(items[start : start + _AT_ONCE], start)}
+            fails = any(step in batch for step in fault.below[:1])
+            together: Any = _NOT_READ if fails else _together(decode, list(batch.values()))
             if together is not _NOT_READ:
-                found += together
+                parts += together
                 continue
-            found += [item for _, item in self._each(some, kind, path, fault)]
+            parts += [item for _, item in self._each(batch, kind, path, fault)]
             if len(self.unread) >= UNREAD_MAX:
                 break
-        return tuple(found)
+        return tuple(parts)
 
     def _map(self, raw: bytes | Raw, kind: Any, path: str) -> Any:
         try:
@@ -127,25 +127,25 @@ class PartialReader:
         except _NOT_DECODED:
             return _NOT_READ
         decode = _decoder(dict[str, kind])
-        found: dict[str, Any] = {}
-        left = iter(fields.items())
-        while some := dict(islice(left, _AT_ONCE)):
-            together = _together(decode, some)
+        parts: dict[str, Any] = {}
+        remaining_fields = iter(fields.items())
+        while batch := dict(islice(remaining_fields, _AT_ONCE)):
+            together = _together(decode, batch)
             if together is not _NOT_READ:
-                found |= together
+                parts |= together
                 continue
-            found |= self._each(some, kind, path, _UNKNOWN)
+            parts |= self._each(batch, kind, path, _UNKNOWN)
             if len(self.unread) >= UNREAD_MAX:
                 break
-        return found
+        return parts
 
     def _each(self, items: Mapping[str, Raw], kind: Any, path: str, fault: _Fault) -> Iterator[tuple[str, Any]]:
         for key, item in items.items():
             if bytes(item) == b"null":
                 continue
-            found = self._read(item, kind, f"{path}[{key}]", fault.at(key))
-            if found is not _NOT_READ:
-                yield key, found
+            part = self._read(item, kind, f"{path}[{key}]", fault.at(key))
+            if part is not _NOT_READ:
+                yield key, part
             if len(self.unread) >= UNREAD_MAX:
                 return
 
@@ -153,9 +153,9 @@ class PartialReader:
 _UNKNOWN: Final = _Fault("", ())
 
 
-def _together(decode: Callable[[bytes], Any], some: object) -> Any:
+def _together(decode: Callable[[bytes], Any], batch: object) -> Any:
     try:
-        return decode(_encode(some))
+        return decode(_encode(batch))
     except _NOT_DECODED:
         return _NOT_READ
 
@@ -172,14 +172,14 @@ def _options(kind: Any) -> tuple[Any, ...]:
 
 @cache
 def _struct_in(kind: Any) -> type[Struct] | None:
-    return next((each for each in _options(kind) if isinstance(each, type) and issubclass(each, Struct)), None)
+    return next((option for option in _options(kind) if isinstance(option, type) and issubclass(option, Struct)), None)
 
 
 @cache
 def _item_of(kind: Any) -> Any:
-    return next((typing.get_args(each)[0] for each in _options(kind) if typing.get_origin(each) is tuple), None)
+    return next((typing.get_args(option)[0] for option in _options(kind) if typing.get_origin(option) is tuple), None)
 
 
 @cache
 def _value_of(kind: Any) -> Any:
-    return next((typing.get_args(each)[1] for each in _options(kind) if typing.get_origin(each) is dict), None)
+    return next((typing.get_args(option)[1] for option in _options(kind) if typing.get_origin(option) is dict), None)

@@ -24,13 +24,15 @@ _NANO_PER_UNIT: Final = 10**9
 
 def with_pod_defaults(spec: Mapping[str, Any]) -> dict[str, Any]:
     """The pod spec, as parsed from JSON or YAML, with its defaults set."""
-    filled = dict(spec)
+    document = dict(spec)
     for group in ("containers", "initContainers"):
-        if isinstance(containers := filled.get(group), list):
-            filled[group] = [_container(each, host_network=filled.get("hostNetwork") is True) for each in containers]
-    if isinstance(resources := filled.get("resources"), dict) and resources:
-        filled["resources"] = _pod_level(resources, filled)
-    return filled
+        if isinstance(containers := document.get(group), list):
+            document[group] = [
+                _container(container, host_network=document.get("hostNetwork") is True) for container in containers
+            ]
+    if isinstance(resources := document.get("resources"), dict) and resources:
+        document["resources"] = _pod_level(resources, document)
+    return document
 
 
 def _pod_level(resources: Mapping[str, Any], spec: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -43,8 +45,8 @@ def _pod_level(resources: Mapping[str, Any], spec: Mapping[str, Any]) -> Mapping
     if not limits and not requests:
         return resources
     try:
-        typed = msgspec.convert({name: spec.get(name) or [] for name in ("containers", "initContainers")}, PodSpec)
-        sums, limit_sums = container_requests(typed), container_limits(typed)
+        pod_spec = msgspec.convert({name: spec.get(name) or [] for name in ("containers", "initContainers")}, PodSpec)
+        sums, limit_sums = container_requests(pod_spec), container_limits(pod_spec)
     except (msgspec.ValidationError, FieldError):
         return resources
     for name, amount in limit_sums.items():
@@ -55,8 +57,8 @@ def _pod_level(resources: Mapping[str, Any], spec: Mapping[str, Any]) -> Mapping
             if name in (CPU, MEMORY):
                 requests.setdefault(name, _text(amount))
         requests = {**{name: amount for name, amount in limits.items() if is_pod_level_resource(name)}, **requests}
-    filled = {"limits": limits, "requests": requests}
-    return {**resources, **{name: amounts for name, amounts in filled.items() if amounts}}
+    amounts_by_kind = {"limits": limits, "requests": requests}
+    return {**resources, **{name: amounts for name, amounts in amounts_by_kind.items() if amounts}}
 
 
 def _amounts(resources: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -72,14 +74,14 @@ def _text(amount: Quantity) -> str:
 def _container(container: Any, *, host_network: bool) -> Any:
     if not isinstance(container, dict):
         return container
-    filled = {**container, "resources": _requests_from_limits(container.get("resources") or {})}
+    document = {**container, "resources": _requests_from_limits(container.get("resources") or {})}
     ports = container.get("ports")
     if host_network and isinstance(ports, list):
-        filled["ports"] = [
+        document["ports"] = [
             {"hostPort": port["containerPort"], **port} if isinstance(port, dict) and "containerPort" in port else port
             for port in ports
         ]
-    return filled
+    return document
 
 
 def _requests_from_limits(resources: Any) -> Any:

@@ -87,7 +87,7 @@ class PodGroup(NamespacedObject, frozen=True):
 
     def condition(self, kind: str) -> PodCondition | None:
         """The condition of that type, if there is one."""
-        return next((each for each in self.status.conditions if each.type == kind), None)
+        return next((condition for condition in self.status.conditions if condition.type == kind), None)
 
 
 def group_of(pod: Pod) -> str | None:

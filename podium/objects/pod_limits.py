@@ -33,7 +33,7 @@ def excess_of(pod: Pod) -> str:
 @once_per_spec
 def excess(spec: PodSpec) -> str:
     """The first field over its limit, with its count and limit; "" if the pod can be scheduled."""
-    return next((said for count in LIMITS if (said := _excess(spec, count))), "")
+    return next((message for count in LIMITS if (message := _excess(spec, count))), "")
 
 
 def excess_of_pod_affinity(spec: PodSpec) -> str:
@@ -42,9 +42,9 @@ def excess_of_pod_affinity(spec: PodSpec) -> str:
 
 
 def _excess(spec: PodSpec, count: Callable[[PodSpec], int]) -> str:
-    field, unit, most = LIMITS[count]
-    found = count(spec)
-    return f"{field}: {found} {unit}, at most {most} are decided on" if found > most else ""
+    field, unit, count_max = LIMITS[count]
+    number = count(spec)
+    return f"{field}: {number} {unit}, at most {count_max} are decided on" if number > count_max else ""
 
 
 # ---------------------------------------------------------------- what is counted
@@ -57,12 +57,12 @@ def containers(spec: PodSpec) -> int:
 
 def ports(spec: PodSpec) -> int:
     """The number of ports of all containers."""
-    return sum(len(each.ports) for each in _containers(spec))
+    return sum(len(container.ports) for container in _containers(spec))
 
 
 def resources(spec: PodSpec) -> int:
     """The number of requested or limited resources of all containers."""
-    return len({name for each in _containers(spec) for name in each.resources.requests})
+    return len({name for container in _containers(spec) for name in container.resources.requests})
 
 
 def volumes(spec: PodSpec) -> int:
@@ -75,7 +75,7 @@ def node_demands(spec: PodSpec) -> int:
     count = len(spec.node_selector)
     rules = spec.affinity.node_affinity if spec.affinity is not None else None
     if rules is not None:
-        terms = [each.preference for each in rules.preferred]
+        terms = [term.preference for term in rules.preferred]
         if rules.required is not None:
             terms += rules.required.node_selector_terms
         for term in terms:
@@ -90,14 +90,14 @@ def pod_demands(spec: PodSpec) -> int:
     count = 0
     for rules in (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity):
         if rules is not None:
-            count += sum(_term(each) for each in rules.required)
-            count += sum(_term(each.pod_affinity_term) for each in rules.preferred)
+            count += sum(_term(term) for term in rules.required)
+            count += sum(_term(term.pod_affinity_term) for term in rules.preferred)
     return count
 
 
 def spread_demands(spec: PodSpec) -> int:
     """The size of the spread constraints with their selectors."""
-    return sum(1 + _selector(each.label_selector) for each in spec.topology_spread_constraints)
+    return sum(1 + _selector(constraint.label_selector) for constraint in spec.topology_spread_constraints)
 
 
 LIMITS: Final[dict[Callable[[PodSpec], int], tuple[str, str, int]]] = {
@@ -127,4 +127,4 @@ def _selector(selector: LabelSelector | None) -> int:
 
 
 def _expressions(expressions: _Expressions) -> int:
-    return sum(1 + len(each.values) // _VALUES_OF_A_DEMAND for each in expressions)
+    return sum(1 + len(expression.values) // _VALUES_OF_A_DEMAND for expression in expressions)

@@ -65,12 +65,12 @@ class Quantity:
     @property
     def value(self) -> int:
         """The number rounded up to an integer, as an int64."""
-        return self._scaled(0)
+        return self._scale(0)
 
     @property
     def milli_value(self) -> int:
         """The number in thousandths rounded up to an integer, as an int64."""
-        return self._scaled(-3)
+        return self._scale(-3)
 
     @property
     def nano_value(self) -> int:
@@ -115,33 +115,33 @@ class Quantity:
         """The unscaled number for an exponent that is not above this quantity's."""
         return self.unscaled * int(10 ** (self.exponent - exponent))
 
-    def _scaled(self, exponent: int) -> int:
+    def _scale(self, exponent: int) -> int:
         shift = exponent - self.exponent
         if self.wide:
-            return _wide_scaled(self.unscaled, shift)
+            return _scale_wide(self.unscaled, shift)
         if shift <= 0:
             result = self._at(exponent)
             if INT64_MIN <= result <= INT64_MAX:
                 return result
-            return _wrapped(result) if -shift in WRAPPING_SHIFTS else 0
+            return _wrap(result) if -shift in WRAPPING_SHIFTS else 0
         magnitude = -(-abs(self.unscaled) // int(10**shift))
         return magnitude if self.unscaled >= 0 else -magnitude
 
 
-def _wide_scaled(unscaled: int, shift: int) -> int:
+def _scale_wide(unscaled: int, shift: int) -> int:
     """A big decimal divided by `10**shift`, with upstream's roundings and wrap-arounds."""
     if shift <= 0:
         power = 10**-shift
-        return _wrapped(_wrapped(unscaled) * (power if power <= INT64_MAX else INT64_MIN))
+        return _wrap(_wrap(unscaled) * (power if power <= INT64_MAX else INT64_MIN))
     divisor = int(10**shift)
     if unscaled < INT64_MAX and divisor <= INT64_MAX:
-        narrow = _wrapped(unscaled)
+        narrow = _wrap(unscaled)
         quotient, remainder = divmod(abs(narrow), divisor)
         return (quotient if narrow >= 0 else -quotient) + (remainder != 0)
-    return _wrapped(-(-unscaled // divisor))
+    return _wrap(-(-unscaled // divisor))
 
 
-def _wrapped(number: int) -> int:
+def _wrap(number: int) -> int:
     """The number's low 64 bits as an int64."""
     return (number - INT64_MIN) % 2**64 + INT64_MIN
 
@@ -161,11 +161,11 @@ def parse(raw: RawQuantity) -> Quantity:
         raise QuantityError(f'"{text}" is not a quantity such as 500m, 1.5, 2Gi or 1e3')
     sign = -1 if match["sign"] == "-" else 1
     # A zero stands in for missing digits, and counts as a digit.
-    whole, fraction, suffix = match["whole"] or "0", match["fraction"] or "", match["suffix"]
+    integer_part, fraction, suffix = match["whole"] or "0", match["fraction"] or "", match["suffix"]
     if suffix in _BINARY:
-        quantity = _binary(sign, whole, fraction, _BINARY[suffix])
+        quantity = _binary(sign, integer_part, fraction, _BINARY[suffix])
     else:
-        quantity = _decimal(sign, whole, fraction, _decimal_exponent(text, suffix))
+        quantity = _decimal(sign, integer_part, fraction, _decimal_exponent(text, suffix))
     if quantity.wide and not _DIGIT.search(text, 0, match.start("suffix")):
         raise QuantityError(f'"{text}" has no digits before its suffix')
     return quantity
@@ -184,17 +184,17 @@ def _decimal_exponent(text: str, suffix: str) -> int:
     return exponent
 
 
-def _decimal(sign: int, whole: str, fraction: str, exponent: int) -> Quantity:
-    unscaled = sign * int(whole + fraction)
+def _decimal(sign: int, integer_part: str, fraction: str, exponent: int) -> Quantity:
+    unscaled = sign * int(integer_part + fraction)
     exponent -= len(fraction)
-    if len(whole) + len(fraction) <= DIGITS_IN_INT64 and exponent >= NANO:
+    if len(integer_part) + len(fraction) <= DIGITS_IN_INT64 and exponent >= NANO:
         return Quantity(unscaled, exponent, wide=False)
     return _to_nano(unscaled, exponent)
 
 
-def _binary(sign: int, whole: str, fraction: str, exponent: int) -> Quantity:
-    unscaled = sign * int(whole + fraction) << exponent
-    if not fraction and len(whole) <= 14 - exponent * 3 // 10:
+def _binary(sign: int, integer_part: str, fraction: str, exponent: int) -> Quantity:
+    unscaled = sign * int(integer_part + fraction) << exponent
+    if not fraction and len(integer_part) <= 14 - exponent * 3 // 10:
         return Quantity(unscaled, 0, wide=False)
     quantity = _to_nano(unscaled, -len(fraction))
     if abs(quantity.unscaled) > INT64_MAX * 10**9:

@@ -119,7 +119,7 @@ def requests_on_node(pod: Pod) -> Requests:
         FieldError: a quantity cannot be parsed, or there are too many.
     """
     if is_resized(pod):
-        return _counted(pod_requests_with_status(pod))
+        return _counted_amounts(pod_requests_with_status(pod))
     return _counted_requests(pod.spec)
 
 
@@ -169,7 +169,7 @@ def node_allocatable(node: Node) -> tuple[Requests, int]:
 
 @once_per_spec
 def _counted_requests(spec: PodSpec) -> Requests:
-    return _counted(pod_requests(spec))
+    return _counted_amounts(pod_requests(spec))
 
 
 @once_per_spec
@@ -177,7 +177,7 @@ def _nonzero_requests(spec: PodSpec) -> tuple[int, int]:
     return _nonzero(Pod(spec=spec))
 
 
-def _counted(amounts: Requests) -> Requests:
+def _counted_amounts(amounts: Requests) -> Requests:
     return {name: amount for name, amount in amounts.items() if is_counted_resource(name)}
 
 
@@ -243,9 +243,9 @@ def _refuse_crowds(spec: PodSpec) -> None:
     requests = len(spec.overhead) + (0 if spec.resources is None else len(spec.resources.requests))
     for group in (spec.containers, spec.init_containers):
         containers += len(group)
-        for each in group:
-            requests += max(len(each.resources.requests), len(each.resources.limits))
-            ports += len(each.ports)
+        for container in group:
+            requests += max(len(container.resources.requests), len(container.resources.limits))
+            ports += len(container.ports)
     if containers > CONTAINERS_MAX:
         raise _crowd("spec.containers", f"{containers} containers", CONTAINERS_MAX)
     if requests > REQUESTS_MAX:
@@ -254,8 +254,8 @@ def _refuse_crowds(spec: PodSpec) -> None:
         raise _crowd("spec.containers[].ports", f"{ports} ports", PORTS_MAX)
 
 
-def _crowd(path: str, found: str, most: int) -> FieldError:
-    return FieldError(path, f"{found}, at most {most} are counted")
+def _crowd(path: str, amount: str, limit: int) -> FieldError:
+    return FieldError(path, f"{amount}, at most {limit} are counted")
 
 
 def _with_overhead(total: _Exact, spec: PodSpec) -> _Exact:
@@ -289,17 +289,17 @@ def is_resized(pod: Pod) -> bool:
     status = pod.status
     if status.resources is not None and _sets_pod_level(pod.spec):
         return True
-    for each in (*status.container_statuses, *status.init_container_statuses):
-        if each.resources is not None:
+    for container_status in (*status.container_statuses, *status.init_container_statuses):
+        if container_status.resources is not None:
             break
     else:
         return False
-    held = _statuses(status)
+    status_of = _statuses(status)
     for container in (*pod.spec.containers, *pod.spec.init_containers):
-        own, (_, reported) = container.resources.requests, held.get(container.name, ("", None))
-        if reported is None or reported.resources is None:
+        own, (_, reported_status) = container.resources.requests, status_of.get(container.name, ("", None))
+        if reported_status is None or reported_status.resources is None:
             continue
-        if reported.resources.requests != own or reported.allocated_resources not in ({}, own):
+        if reported_status.resources.requests != own or reported_status.allocated_resources not in ({}, own):
             return True
     return False
 
@@ -307,12 +307,12 @@ def is_resized(pod: Pod) -> bool:
 def _statuses(status: PodStatus) -> dict[str, tuple[str, ContainerStatus]]:
     """Path and status of each container by its name; init containers win, as upstream."""
     return {
-        each.name: (f"status.{field}[{index}]", each)
+        container_status.name: (f"status.{field}[{index}]", container_status)
         for field, statuses in (
             ("containerStatuses", status.container_statuses),
             ("initContainerStatuses", status.init_container_statuses),
         )
-        for index, each in enumerate(statuses)
+        for index, container_status in enumerate(statuses)
     }
 
 
@@ -323,37 +323,37 @@ def _status_total(pod: Pod, defaults: Mapping[str, Quantity]) -> _Exact:
 
     def requests_of(container: Container, path: str) -> _Exact:
         requests = _spec_requests(container, path)
-        status_path, reported = statuses.get(container.name, ("", None))
-        if reported is None or reported.resources is None:
+        status_path, container_status = statuses.get(container.name, ("", None))
+        if container_status is None or container_status.resources is None:
             return requests
         if path.startswith("spec.initContainers") and not container.is_sidecar:
             return requests
-        return _held(
+        return _highest(
             {} if infeasible else requests,
-            _exact(reported.resources.requests, f"{status_path}.resources.requests"),
-            _exact(reported.allocated_resources, f"{status_path}.allocatedResources"),
+            _exact(container_status.resources.requests, f"{status_path}.resources.requests"),
+            _exact(container_status.allocated_resources, f"{status_path}.allocatedResources"),
         )
 
     total = _containers_total(spec, requests_of, defaults)
     if _sets_pod_level(spec):
         assert spec.resources is not None
         own = _exact(spec.resources.requests, "spec.resources.requests")
-        held = own
+        total_held = own
         if status.resources is not None:
-            held = _held(
+            total_held = _highest(
                 {} if infeasible else own,
                 _exact(status.resources.requests, "status.resources.requests"),
                 _exact(status.allocated_resources, "status.allocatedResources"),
             )
-        total.update((name, held.get(name, _NOTHING)) for name in own if is_pod_level_resource(name))
+        total.update((name, total_held.get(name, _NOTHING)) for name in own if is_pod_level_resource(name))
     return _with_overhead(total, spec)
 
 
-def _held(*amounts: _Exact) -> _Exact:
+def _highest(*amounts: _Exact) -> _Exact:
     """The maximum of each resource."""
     result: _Exact = {}
-    for each in amounts:
-        _raise_to(result, each)
+    for requests in amounts:
+        _raise_to(result, requests)
     return result
 
 
@@ -366,26 +366,26 @@ def _resize_is_infeasible(status: PodStatus) -> bool:
 
 
 def _exact(amounts: ResourceList, path: str) -> _Exact:
-    return {name: _parsed(raw, f"{path}[{name}]") for name, raw in amounts.items()}
+    return {name: _parse(raw, f"{path}[{name}]") for name, raw in amounts.items()}
 
 
-def _parsed(raw: RawQuantity, path: str) -> Quantity:
+def _parse(raw: RawQuantity, path: str) -> Quantity:
     try:
         return parse(raw)
     except QuantityError as error:
         raise FieldError(path, str(error)) from error
 
 
-def _add(total: _Exact, more: Mapping[str, Quantity]) -> None:
-    for name, amount in more.items():
-        known = total.get(name)
-        total[name] = amount if known is None else known + amount
+def _add(total: _Exact, amounts: Mapping[str, Quantity]) -> None:
+    for name, amount in amounts.items():
+        former = total.get(name)
+        total[name] = amount if former is None else former + amount
 
 
 def _raise_to(total: _Exact, floor: Mapping[str, Quantity]) -> None:
     for name, amount in floor.items():
-        known = total.get(name)
-        if known is None or amount > known:
+        former = total.get(name)
+        if former is None or amount > former:
             total[name] = amount
 
 

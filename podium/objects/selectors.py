@@ -64,10 +64,10 @@ def parse_int64(text: str) -> int | None:
 
 def is_qualified_name(name: str) -> bool:
     """Whether this can be a label's key: an optional DNS subdomain and `/`, then a name of at most 63 characters."""
-    prefix, slash, rest = name.rpartition("/")
+    prefix, slash, local_name = name.rpartition("/")
     if slash and (len(prefix) > _SUBDOMAIN_LENGTH_MAX or _SUBDOMAIN.fullmatch(prefix) is None):
         return False
-    return _NAME.fullmatch(rest) is not None
+    return _NAME.fullmatch(local_name) is not None
 
 
 def is_label_value(text: str) -> bool:
@@ -113,12 +113,12 @@ def _requirement(
     """Check one expression as upstream does: operator, key, number of values, their spelling."""
     operator = operators.get(expression.operator)
     if operator is None:
-        known = ", ".join(operators)
-        raise FieldError(f"{path}.operator", f'unknown operator "{expression.operator}", supported: {known}')
+        operator_names = ", ".join(operators)
+        raise FieldError(f"{path}.operator", f'unknown operator "{expression.operator}", supported: {operator_names}')
     if not is_qualified_name(expression.key):
         raise FieldError(f"{path}.key", f'"{expression.key}" is not a valid label key')
     values = expression.values
-    bound = 0
+    limit = 0
     if operator in (Operator.IN, Operator.NOT_IN):
         if not values:
             raise FieldError(f"{path}.values", f"{operator.value} needs at least one value")
@@ -126,24 +126,24 @@ def _requirement(
         if values:
             raise FieldError(f"{path}.values", f"{operator.value} takes no values")
     else:
-        bound = _bound(values, operator, path)
+        limit = _limit_of(values, operator, path)
     for index, value in enumerate(values):
         if not is_label_value(value):
             raise FieldError(f"{path}.values[{index}]", f'"{value}" is not a valid label value')
-    compared = frozenset(values) if operator in (Operator.IN, Operator.NOT_IN) else frozenset()
-    return Requirement(expression.key, operator, compared, bound)
+    value_set = frozenset(values) if operator in (Operator.IN, Operator.NOT_IN) else frozenset()
+    return Requirement(expression.key, operator, value_set, limit)
 
 
-def _bound(values: tuple[str, ...], operator: Operator, path: str) -> int:
+def _limit_of(values: tuple[str, ...], operator: Operator, path: str) -> int:
     if len(values) != 1:
         raise FieldError(f"{path}.values", f"{operator.value} needs exactly one value")
-    bound = parse_int64(values[0])
-    if bound is None:
+    limit = parse_int64(values[0])
+    if limit is None:
         raise FieldError(f"{path}.values[0]", f'{operator.value} needs an integer, not "{values[0]}"')
-    return bound
+    return limit
 
 
-def _sorted(requirements: Sequence[Requirement]) -> tuple[Requirement, ...]:
+def _sort(requirements: Sequence[Requirement]) -> tuple[Requirement, ...]:
     """Without duplicates, in an order that depends on the content only."""
     if len(requirements) < 2:
         return tuple(requirements)
@@ -190,22 +190,22 @@ class Selector:
                 return False
         return True
 
-    def narrowed(self, labels: Mapping[str, str]) -> Selector:
+    def narrow(self, labels: Mapping[str, str]) -> Selector:
         """This selector with these labels required too, as for `matchLabelKeys`."""
         if self.nothing or not labels:
             return self
-        return Selector(_sorted((*self.requirements, *_equalities(labels))))
+        return Selector(_sort((*self.requirements, *_equalities(labels))))
 
 
 EVERYTHING: Final = Selector()
 NOTHING: Final = Selector(nothing=True)
 
 
-def joined(selectors: Sequence[Selector]) -> Selector:
+def join_selectors(selectors: Sequence[Selector]) -> Selector:
     """The selector that matches what all of them match."""
-    if any(each.nothing for each in selectors):
+    if any(selector.nothing for selector in selectors):
         return NOTHING
-    return Selector(_sorted([requirement for each in selectors for requirement in each.requirements]))
+    return Selector(_sort([requirement for selector in selectors for requirement in selector.requirements]))
 
 
 def _equalities(labels: Mapping[str, str]) -> list[Requirement]:
@@ -233,7 +233,7 @@ def compile_selector(selector: LabelSelector | None) -> Selector:
     requirements = _equalities(selector.match_labels)
     for index, expression in enumerate(selector.match_expressions):
         requirements.append(_requirement(expression, LABEL_OPERATORS, f"matchExpressions[{index}]"))
-    return Selector(_sorted(requirements))
+    return Selector(_sort(requirements))
 
 
 def selector_of_labels(labels: Mapping[str, str]) -> Selector:
@@ -241,7 +241,7 @@ def selector_of_labels(labels: Mapping[str, str]) -> Selector:
 
     Without labels it matches everything.
     """
-    return Selector(_sorted(_equalities(labels))) if labels else EVERYTHING
+    return Selector(_sort(_equalities(labels))) if labels else EVERYTHING
 
 
 # ---------------------------------------------------------------- node selectors
@@ -322,20 +322,20 @@ def _compile_all(
     errors: list[FieldError],
 ) -> tuple[Requirement, ...]:
     """Compile each expression; the errors of invalid ones go to `errors`."""
-    compiled: list[Requirement] = []
+    requirements: list[Requirement] = []
     for index, expression in enumerate(expressions):
         try:
-            compiled.append(compile_one(expression, path=f"{path}[{index}]"))
+            requirements.append(compile_one(expression, path=f"{path}[{index}]"))
         except FieldError as error:
             errors.append(error)
-    return _sorted(compiled)
+    return _sort(requirements)
 
 
 def _field_requirement(expression: NodeSelectorRequirement, path: str) -> Requirement:
     operator = FIELD_OPERATORS.get(expression.operator)
     if operator is None:
-        known = ", ".join(FIELD_OPERATORS)
-        raise FieldError(f"{path}.operator", f'unknown operator "{expression.operator}", supported: {known}')
+        operator_names = ", ".join(FIELD_OPERATORS)
+        raise FieldError(f"{path}.operator", f'unknown operator "{expression.operator}", supported: {operator_names}')
     if len(expression.values) != 1:
         raise FieldError(f"{path}.values", f"{operator.value} on a field needs exactly one value")
     return Requirement(expression.key, operator, frozenset(expression.values))
@@ -360,18 +360,18 @@ def compile_preferred_terms(
     Raises:
         FieldError: the first invalid requirement; `__notes__` name the others.
     """
-    compiled = tuple(
+    preferred_terms = tuple(
         PreferredTerm(term.weight, _compile_term(term.preference, f"{path}[{index}].preference"))
         for index, term in enumerate(terms)
         if term.weight != 0 and not _is_empty(term.preference)
     )
-    errors = [error for preferred in compiled for error in preferred.term.errors]
+    errors = [error for preferred_term in preferred_terms for error in preferred_term.term.errors]
     if errors:
-        first, *others = errors
-        for other in others:
-            first.add_note(str(other))
+        first, *further_errors = errors
+        for further_error in further_errors:
+            first.add_note(str(further_error))
         raise first
-    return compiled
+    return preferred_terms
 
 
 def node_names(selector: NodeSelector | None) -> frozenset[str] | None:
@@ -383,7 +383,7 @@ def node_names(selector: NodeSelector | None) -> frozenset[str] | None:
     """
     if selector is None or not selector.node_selector_terms:
         return None
-    joined: frozenset[str] = frozenset()
+    names_of_terms: frozenset[str] = frozenset()
     for term in selector.node_selector_terms:
         names: frozenset[str] | None = None
         for requirement in term.match_fields:
@@ -392,5 +392,5 @@ def node_names(selector: NodeSelector | None) -> frozenset[str] | None:
                 names = own if names is None else names & own
         if names is None:
             return None
-        joined |= names
-    return joined
+        names_of_terms |= names
+    return names_of_terms

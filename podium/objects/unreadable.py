@@ -96,7 +96,7 @@ def unread_field(item: KubeObject) -> FieldError | None:
 
 def kind_of(item: KubeObject) -> str:
     """The kind, whether or not the object could be read in full."""
-    return next(each.kind for each in resource_types.ALL if isinstance(item, each.type))
+    return next(resource_type.kind for resource_type in resource_types.ALL if isinstance(item, resource_type.type))
 
 
 def is_partial(item: KubeObject) -> bool:
@@ -180,7 +180,7 @@ def _budget(budget: PodDisruptionBudget, unread: Sequence[FieldError]) -> PodDis
     meta = budget.metadata
     if name_error(meta.name, meta.namespace, meta.uid, is_namespaced=True):
         return None
-    is_selector_read = not any(each.path.startswith("spec") for each in unread)
+    is_selector_read = not any(error.path.startswith("spec") for error in unread)
     return UnreadableBudget(metadata=meta, spec=budget.spec, status=budget.status, is_selector_read=is_selector_read)
 
 
@@ -188,7 +188,7 @@ def _csi_node(csi_node: CSINode, unread: Sequence[FieldError]) -> CSINode | None
     meta = csi_node.metadata
     if name_error(meta.name, meta.namespace, meta.uid, is_namespaced=False):
         return None
-    if not any(each.path.startswith("spec") for each in unread):
+    if not any(error.path.startswith("spec") for error in unread):
         return csi_node
     return UnreadableCSINode(metadata=meta, spec=csi_node.spec, field=unread[0].path, detail=unread[0].detail)
 
@@ -200,7 +200,7 @@ def _volume_claim(claim: PersistentVolumeClaim, unread: Sequence[FieldError]) ->
     meta = claim.metadata
     if name_error(meta.name, meta.namespace, meta.uid, is_namespaced=True):
         return None
-    is_volume_read = len(unread) < UNREAD_MAX and not any(_VOLUME_OF_CLAIM.match(each.path) for each in unread)
+    is_volume_read = len(unread) < UNREAD_MAX and not any(_VOLUME_OF_CLAIM.match(error.path) for error in unread)
     return UnreadableVolumeClaim(
         metadata=meta,
         spec=claim.spec,
@@ -215,7 +215,7 @@ def _attachment(attachment: VolumeAttachment, unread: Sequence[FieldError]) -> V
     meta = attachment.metadata
     if name_error(meta.name, meta.namespace, meta.uid, is_namespaced=False):
         return None
-    harm = next((each for each in unread if each.path.startswith("spec")), None)
+    harm = next((error for error in unread if error.path.startswith("spec")), None)
     if harm is None:
         return attachment
     return UnreadableAttachment(metadata=meta, spec=attachment.spec, field=harm.path, detail=harm.detail)
@@ -228,11 +228,11 @@ def _claim(claim: ResourceClaim, unread: Sequence[FieldError]) -> ResourceClaim 
     meta, status = claim.metadata, claim.status
     if name_error(meta.name, meta.namespace, meta.uid, is_namespaced=True):
         return None
-    harm = [each for each in unread if each.path.startswith(_RESULTS) or _RESULTS.startswith(each.path)]
+    harm = [error for error in unread if error.path.startswith(_RESULTS) or _RESULTS.startswith(error.path)]
     is_allocation_read = not harm and len(unread) < UNREAD_MAX
     if status.allocation is not None and not is_allocation_read:
         # How much of a device is taken may be what cannot be read.
-        results = [replace(each, share_id=None) for each in status.allocation.devices.results if each.pool]
+        results = [replace(error, share_id=None) for error in status.allocation.devices.results if error.pool]
         status = _with_results(status, tuple(results))
     return UnreadableClaim(
         metadata=meta,
@@ -244,17 +244,17 @@ def _claim(claim: ResourceClaim, unread: Sequence[FieldError]) -> ResourceClaim 
     )
 
 
-def with_known_devices(claim: ResourceClaim, known: ResourceClaim | None) -> ResourceClaim:
+def with_known_devices(claim: ResourceClaim, former: ResourceClaim | None) -> ResourceClaim:
     """The claim with the devices that it held before, if not all can be read of which it holds.
 
     What is not known, it does not hold: any other device, and every pod that asks for one, would have to wait for it.
     No API server shows such a claim.
     """
-    if not isinstance(claim, UnreadableClaim) or claim.is_allocation_read or known is None:
+    if not isinstance(claim, UnreadableClaim) or claim.is_allocation_read or former is None:
         return claim
-    if known.metadata.uid != claim.metadata.uid or known.status.allocation is None:
+    if former.metadata.uid != claim.metadata.uid or former.status.allocation is None:
         return claim
-    return replace(claim, status=replace(claim.status, allocation=known.status.allocation))
+    return replace(claim, status=replace(claim.status, allocation=former.status.allocation))
 
 
 def _with_results(
@@ -297,7 +297,7 @@ _MAKERS: Final[dict[type[Any], Callable[[Any, Sequence[FieldError]], Any]]] = {
 
 def _harm(unread: Sequence[FieldError], harmless: re.Pattern[str]) -> FieldError | None:
     """The first field that others depend on; the last one if further fields may not have been checked."""
-    harm = next((each for each in unread if not harmless.match(each.path)), None)
+    harm = next((error for error in unread if not harmless.match(error.path)), None)
     return harm or (unread[-1] if len(unread) >= UNREAD_MAX else None)
 
 

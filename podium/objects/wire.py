@@ -172,7 +172,9 @@ class ObjectDecoder(Generic[ObjectT]):
             with room_for_nesting():
                 return self._page_item_by_item(body)
         self._check_list(page)
-        return Page(*self._named(page.items or []), page.metadata.resource_version, page.metadata.continue_token or "")
+        return Page(
+            *self._split_by_name(page.items or []), page.metadata.resource_version, page.metadata.continue_token or ""
+        )
 
     def items(self, array: bytes | memoryview) -> Page[ObjectT]:
         """Decode some items of a list, given as an array. The bytes are not kept.
@@ -181,7 +183,7 @@ class ObjectDecoder(Generic[ObjectT]):
         """
         if self._keep is None:
             try:
-                return Page(*self._named(self._decode_items(array)))
+                return Page(*self._split_by_name(self._decode_items(array)))
             except NOT_DECODED:
                 pass
         with room_for_nesting():
@@ -216,14 +218,14 @@ class ObjectDecoder(Generic[ObjectT]):
             instead = f", but a {kind}" if kind else ""
             raise api_errors.Malformed(f"not a {self._list.kind}{instead}: {error}") from error
         self._check_list(page)
-        items, broken = self._one_by_one(page.items or ())
-        return Page(items, broken, page.metadata.resource_version, page.metadata.continue_token or "")
+        items, broken_objects = self._one_by_one(page.items or ())
+        return Page(items, broken_objects, page.metadata.resource_version, page.metadata.continue_token or "")
 
     def _check_list(self, page: _TypedPage[ObjectT] | _RawPage) -> None:
         """Raises: `Malformed` if this is a list of another kind, or has no version to watch from."""
         if (page.kind, page.api_version) != (self._list.kind, self._list.api_version):
-            came = f"{page.kind or 'list without a kind'} ({page.api_version or 'no version'})"
-            raise api_errors.Malformed(f"not a {self._list.kind} ({self._list.api_version}), but a {came}")
+            received = f"{page.kind or 'list without a kind'} ({page.api_version or 'no version'})"
+            raise api_errors.Malformed(f"not a {self._list.kind} ({self._list.api_version}), but a {received}")
         if not _is_version(page.metadata.resource_version):
             raise api_errors.Malformed(f"a {self._list.kind} of version {page.metadata.resource_version!r:.40}")
 
@@ -231,16 +233,16 @@ class ObjectDecoder(Generic[ObjectT]):
         meta = item.metadata
         return name_error(meta.name, meta.namespace, meta.uid, is_namespaced=self._is_namespaced)
 
-    def _named(self, items: list[ObjectT]) -> tuple[list[ObjectT], list[BrokenObject]]:
+    def _split_by_name(self, items: list[ObjectT]) -> tuple[list[ObjectT], list[BrokenObject]]:
         """Separate objects with an invalid name, namespace or uid."""
-        flaws = {id(item): self._unnamed(item, why) for item in items if (why := self._flaw(item))}
+        flaws = {id(item): self._rename(item, why) for item in items if (why := self._flaw(item))}
         if not flaws:
             return items, []
-        named = [flaws.get(id(item), item) for item in items]
-        broken = [item for item in named if isinstance(item, BrokenObject)]
-        return [item for item in named if not isinstance(item, BrokenObject)], broken
+        named_items = [flaws.get(id(item), item) for item in items]
+        broken_objects = [item for item in named_items if isinstance(item, BrokenObject)]
+        return [item for item in named_items if not isinstance(item, BrokenObject)], broken_objects
 
-    def _unnamed(self, item: ObjectT, why: str) -> ObjectT | BrokenObject:
+    def _rename(self, item: ObjectT, why: str) -> ObjectT | BrokenObject:
         part: ObjectT | None = with_another_name(item)
         if part is not None:
             return part
@@ -250,20 +252,20 @@ class ObjectDecoder(Generic[ObjectT]):
 
     def _one_by_one(self, raws: Iterable[msgspec.Raw]) -> tuple[list[ObjectT], list[BrokenObject]]:
         items: list[ObjectT] = []
-        broken: list[BrokenObject] = []
+        broken_objects: list[BrokenObject] = []
         for raw in raws:
-            found: ObjectT | BrokenObject
+            decoded_item: ObjectT | BrokenObject
             try:
-                found = self._decode_object(raw)
+                decoded_item = self._decode_object(raw)
             except NOT_DECODED:
-                found = self._second_try(raw)
-            if not isinstance(found, BrokenObject) and (why := self._flaw(found)):
-                found = self._unnamed(found, why)
-            if isinstance(found, BrokenObject):
-                broken.append(found)
+                decoded_item = self._second_try(raw)
+            if not isinstance(decoded_item, BrokenObject) and (why := self._flaw(decoded_item)):
+                decoded_item = self._rename(decoded_item, why)
+            if isinstance(decoded_item, BrokenObject):
+                broken_objects.append(decoded_item)
             else:
-                items.append(self._kept(found, raw))
-        return items, broken
+                items.append(self._with_json(decoded_item, raw))
+        return items, broken_objects
 
     def _decode_change_and_keep(self, line: bytes) -> Change[ObjectT]:
         change = _decode_raw_change(line)
@@ -286,16 +288,16 @@ class ObjectDecoder(Generic[ObjectT]):
             return _bookmark(_parse(event.object, self._kind), self._kind)
         if event.type not in _CHANGES:
             raise api_errors.Malformed(f"watch event of unknown type {event.type!r}")
-        found = self._second_try(event.object)
-        if not isinstance(found, BrokenObject) and (why := self._flaw(found)):
-            found = self._unnamed(found, why)
-        if isinstance(found, BrokenObject):
-            if not found.name:
-                raise api_errors.Malformed(f"watch event of a {self._kind} without a name: {found.detail}")
-            return BrokenChange(event.type, found)
-        return Change(event.type, self._kept(found, event.object))
+        decoded_item = self._second_try(event.object)
+        if not isinstance(decoded_item, BrokenObject) and (why := self._flaw(decoded_item)):
+            decoded_item = self._rename(decoded_item, why)
+        if isinstance(decoded_item, BrokenObject):
+            if not decoded_item.name:
+                raise api_errors.Malformed(f"watch event of a {self._kind} without a name: {decoded_item.detail}")
+            return BrokenChange(event.type, decoded_item)
+        return Change(event.type, self._with_json(decoded_item, event.object))
 
-    def _kept(self, item: ObjectT, raw: msgspec.Raw) -> ObjectT:
+    def _with_json(self, item: ObjectT, raw: msgspec.Raw) -> ObjectT:
         return item if self._keep is None or is_partial(item) else self._keep(item, raw)
 
     def _second_try(self, raw: msgspec.Raw) -> ObjectT | BrokenObject:
@@ -313,7 +315,7 @@ class ObjectDecoder(Generic[ObjectT]):
             if kind not in ("", self._kind):
                 raise api_errors.Malformed(f"a {kind} came where a {self._kind} was expected") from error
             part: ObjectT | None = readable_part(self._type, raw, str(error))
-            return _broken(self._kind, raw, str(error)) if part is None else part
+            return _broken_object(self._kind, raw, str(error)) if part is None else part
         except NOT_DECODED as error:
             raise _not_json(self._kind, error) from error
 
@@ -324,12 +326,12 @@ _CHANGES = frozenset((ADDED, MODIFIED, DELETED))
 @contextmanager
 def room_for_nesting() -> Iterator[None]:
     """Raise the recursion limit to what the deepest object needs. The stack has room for twice that."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(before + _DEPTH_MAX)
+    former_limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(former_limit + _DEPTH_MAX)
     try:
         yield
     finally:
-        sys.setrecursionlimit(before)
+        sys.setrecursionlimit(former_limit)
 
 
 def _parse(content: bytes | msgspec.Raw, kind: str) -> Any:
@@ -393,7 +395,7 @@ def _copy_without_nulls(content: Any) -> Any:
 _NESTING = frozenset((dict, list))
 
 
-def _broken(kind: str, raw: msgspec.Raw, detail: str) -> BrokenObject:
+def _broken_object(kind: str, raw: msgspec.Raw, detail: str) -> BrokenObject:
     try:
         metadata = _decode_named(raw).metadata
     except NOT_DECODED:
@@ -429,12 +431,12 @@ def _is_version(text: str) -> bool:
 
 def _bookmark(content: Any, kind: str) -> Bookmark:
     try:
-        found = msgspec.convert(content, _BookmarkObject)
+        bookmark = msgspec.convert(content, _BookmarkObject)
     except msgspec.ValidationError as error:
         raise api_errors.Malformed(f"bookmark: {error}") from error
-    if found.kind not in ("", kind) or not _is_version(found.metadata.resource_version):
+    if bookmark.kind not in ("", kind) or not _is_version(bookmark.metadata.resource_version):
         raise api_errors.Malformed(f"bookmark of {kind}: {content!r:.200}")
-    return Bookmark(found.metadata.resource_version)
+    return Bookmark(bookmark.metadata.resource_version)
 
 
 def _error(content: Any) -> api_errors.ApiError:

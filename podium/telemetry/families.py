@@ -99,7 +99,10 @@ class Histogram:
         """The lines of the text format: cumulative buckets, sum, count."""
         head = f"{name}_bucket{{{labels}{',' if labels else ''}le="
         bounds = self._bounds.open_texts if is_open else self._bounds.texts
-        lines = [f'{head}"{bound}"}} {count}' for bound, count in zip(bounds, accumulate(self._counts), strict=True)]
+        lines = [
+            f'{head}"{upper_bound}"}} {count}'
+            for upper_bound, count in zip(bounds, accumulate(self._counts), strict=True)
+        ]
         lines.append(f"{name}_sum{_braces(labels)} {number(self.total)}")
         lines.append(f"{name}_count{_braces(labels)} {sum(self._counts)}")
         return lines
@@ -124,12 +127,12 @@ class ExemplarHistogram(Histogram, Generic[ObservedT]):
         self._exemplar = exemplar
         self._last: list[tuple[ObservedT, float] | None] = [None] * len(bounds.texts)
 
-    def observe_of(self, value: float, observed: ObservedT) -> None:
+    def observe_of(self, value: float, subject: ObservedT) -> None:
         """Count one observation, and keep what it was made of."""
         index = bisect_left(self._values, value)
         self._counts[index] += 1
         self.total += value
-        self._last[index] = observed, value
+        self._last[index] = subject, value
 
     def lines(self, name: str, labels: str, *, is_open: bool = False) -> list[str]:
         """As for every histogram, in OpenMetrics with exemplars."""
@@ -140,8 +143,8 @@ class ExemplarHistogram(Histogram, Generic[ObservedT]):
                     lines[index] += self._exemplar_text(*last)
         return lines
 
-    def _exemplar_text(self, observed: ObservedT, value: float) -> str:
-        exemplar = self._exemplar(observed)
+    def _exemplar_text(self, subject: ObservedT, value: float) -> str:
+        exemplar = self._exemplar(subject)
         if sum(len(name) + len(text) for name, text in exemplar) > EXEMPLAR_LENGTH_MAX:
             return ""
         names, texts = tuple(name for name, _ in exemplar), tuple(text for _, text in exemplar)
@@ -220,10 +223,10 @@ class ReadFamily:
         """The current values, by label values; empty without a source."""
         if self._read is None:
             return {}
-        found = self._read()
-        if isinstance(found, Mapping):
-            return {(label,): value for label, value in found.items()}
-        return {(): found}
+        readings = self._read()
+        if isinstance(readings, Mapping):
+            return {(label,): value for label, value in readings.items()}
+        return {(): readings}
 
     def lines(self, *, is_open: bool = False) -> Iterator[str]:
         """The lines of the text format, or of OpenMetrics; none if there are no values."""

@@ -25,8 +25,8 @@ def printable_value(value: Any) -> Any:
         return value
     if isinstance(value, str):
         return printable(value)
-    shown = repr(value)
-    return value if shown.isprintable() else printable(shown)
+    text = repr(value)
+    return value if text.isprintable() else printable(text)
 
 
 def without_middle(text: str, length_max: int) -> str:

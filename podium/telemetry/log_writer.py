@@ -68,7 +68,7 @@ class LogWriter:
         threading.Thread(target=self._run, name="log writer", daemon=True).start()
 
     @property
-    def lost(self) -> int:
+    def lost_count(self) -> int:
         """How many lines were lost."""
         return self._lost
 
@@ -124,18 +124,18 @@ class LogWriter:
     def _write_at_once(self) -> None:
         """Write what fits without blocking, and leave the rest to the thread, which sleeps."""
         content = b"".join(cast(Iterable[bytes], self._lines))
-        written = 0
+        size = 0
         try:
-            written = os.pwritev(self.descriptor, (content,), -1, _NO_WAIT)
+            size = os.pwritev(self.descriptor, (content,), -1, _NO_WAIT)
         except BlockingIOError:
             pass
         except OSError:
             # It is a file or a terminal, which may block, or the reader is gone: only the thread writes now.
             self._can_write_at_once = False
         self._lines.clear()
-        self._pending_bytes = len(content) - written
+        self._pending_bytes = len(content) - size
         if self._pending_bytes:
-            self._lines.append(content[written:])
+            self._lines.append(content[size:])
             self._wake()
 
     def _wake(self) -> None:
@@ -192,25 +192,25 @@ class LogWriter:
             if not self._lines:
                 # Lines lost with no line after them: note them now, not with the next line.
                 self._mark_gap()
-            taken: list[bytes] = []
+            pieces: list[bytes] = []
             while self._lines and self._piece_bytes < _PIECE_BYTES_MAX:
                 line = self._lines.popleft()
                 if isinstance(line, int):
-                    taken.append(self._note(line))
+                    pieces.append(self._note(line))
                 else:
-                    taken.append(line)
+                    pieces.append(line)
                     self._piece_bytes += len(line)
-        return memoryview(b"".join(taken)) if taken else None
+        return memoryview(b"".join(pieces)) if pieces else None
 
     def _write(self, piece: memoryview) -> None:
-        rest = piece
+        remainder = piece
         try:
-            while rest:
-                rest = rest[self._write_some(rest) :]
+            while remainder:
+                remainder = remainder[self._write_some(remainder) :]
         except OSError:
             # The disk is full, or the reader is gone.
             self._is_failing = True
-        self._unwritten = rest
+        self._unwritten = remainder
 
     def _write_some(self, content: memoryview) -> int:
         while True:

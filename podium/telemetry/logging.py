@@ -164,7 +164,7 @@ def configure(*, form: Form | None = None, verbosity: int = VERBOSITY_DEFAULT, s
         cache_logger_on_first_use=True,
     )
     root = logging.getLogger()
-    for handler in [each for each in root.handlers if isinstance(each, _Bridge)]:
+    for handler in [handler for handler in root.handlers if isinstance(handler, _Bridge)]:
         root.removeHandler(handler)
     root.addHandler(_Bridge())
     set_verbosity(verbosity)
@@ -173,7 +173,7 @@ def configure(*, form: Form | None = None, verbosity: int = VERBOSITY_DEFAULT, s
 
 def lines_lost() -> int:
     """How many lines were lost because the log was not read or could not be written."""
-    return 0 if _sink.writer is None else _sink.writer.lost
+    return 0 if _sink.writer is None else _sink.writer.lost_count
 
 
 def lines_waiting() -> float:
@@ -229,19 +229,19 @@ def _describe(_: WrappedLogger, method: str, entry: MutableMapping[str, Any]) ->
         if len(text) > _EXCEPTION_LENGTH_MAX:
             # A secret that is cut in two would not be recognized.
             entry["exception"] = without_middle(_without_secrets(text), _EXCEPTION_LENGTH_MAX)
-    described: dict[str, Any] = {"ts": datetime.now(UTC), "level": method, "msg": entry.pop("event")}
-    described.update(entry)
-    if _is_plain(described):
-        return described
-    for key, value in described.items():
+    record: dict[str, Any] = {"ts": datetime.now(UTC), "level": method, "msg": entry.pop("event")}
+    record.update(entry)
+    if _is_plain(record):
+        return record
+    for key, value in record.items():
         if _is_secret_key(key):
-            described[key] = REDACTED
+            record[key] = REDACTED
         elif type(value) is str:
             if _may_hold_secret(value):
-                described[key] = _without_secrets(value)
+                record[key] = _without_secrets(value)
         elif type(value) not in _NUMBERS:
-            described[key] = _without_secrets(value)
-    return described
+            record[key] = _without_secrets(value)
+    return record
 
 
 def _is_plain(entry: Mapping[str, Any]) -> bool:
@@ -270,11 +270,11 @@ def _console(*, colors: bool) -> Processor:
     )
 
     def render(logger: WrappedLogger, method: str, entry: MutableMapping[str, Any]) -> bytes:
-        shown = {printable(key): printable_value(value) for key, value in entry.items()}
-        shown["ts"] = f"{entry['ts'].astimezone():%H:%M:%S.%f}"[:-3]
+        record = {printable(key): printable_value(value) for key, value in entry.items()}
+        record["ts"] = f"{entry['ts'].astimezone():%H:%M:%S.%f}"[:-3]
         if "exception" in entry:
-            shown["exception"] = printable_lines(str(entry["exception"]))
-        return renderer(logger, method, shown).encode(errors="backslashreplace")
+            record["exception"] = printable_lines(str(entry["exception"]))
+        return renderer(logger, method, record).encode(errors="backslashreplace")
 
     return render
 
@@ -284,9 +284,9 @@ def _without_secrets(value: Any) -> Any:
     if isinstance(value, str):
         return without_user_info(_BEARER.sub(_WITHOUT_BEARER, value))
     if isinstance(value, Mapping):
-        return {key: REDACTED if _is_secret_key(str(key)) else _without_secrets(each) for key, each in value.items()}
+        return {key: REDACTED if _is_secret_key(str(key)) else _without_secrets(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_without_secrets(each) for each in value]
+        return [_without_secrets(item) for item in value]
     return value
 
 

@@ -45,7 +45,7 @@ class Metrics(
         ProcessCollector(registry=self.registry)
         GCCollector(registry=self.registry)
         super().__init__()
-        self.families = tuple(each for each in vars(self).values() if isinstance(each, Family | ReadFamily))
+        self.families = tuple(family for family in vars(self).values() if isinstance(family, Family | ReadFamily))
 
     def render(self, *, is_open: bool = False) -> bytes:
         """All metrics in the text format (`CONTENT_TYPE`), or as OpenMetrics with exemplars (`OPEN_CONTENT_TYPE`).
@@ -53,8 +53,8 @@ class Metrics(
         Cost: 0.7 us per line; a busy scheduler has a few thousand.
         """
         lines = (line for family in self.families for line in family.lines(is_open=is_open))
-        others = open_metrics.generate_latest if is_open else generate_latest
-        return "\n".join(lines).encode() + b"\n" + others(self.registry)
+        generate = open_metrics.generate_latest if is_open else generate_latest
+        return "\n".join(lines).encode() + b"\n" + generate(self.registry)
 
     def reset(self) -> None:
         """Reset counters and histograms; gauges, and values read from other components, stay unchanged."""
@@ -84,7 +84,7 @@ class Metrics(
         return {labels: series.value for labels, series in family.items()}
 
     def _family(self, name: str) -> Family[Any] | ReadFamily:
-        family = next((each for each in self.families if each.name == name), None)
+        family = next((family for family in self.families if family.name == name), None)
         if family is None:
             raise KeyError(name)
         return family

@@ -58,12 +58,14 @@ class SpanSender:
 
     def _convert(self, span: Span, parent: OpenTelemetrySpan | None) -> None:
         context = None if parent is None else set_span_in_context(parent)
-        made = self._tracer.start_span(span.name, context, attributes=span.attributes, start_time=span.started_ns)
+        telemetry_span = self._tracer.start_span(
+            span.name, context, attributes=span.attributes, start_time=span.started_ns
+        )
         if span.failure is not None:
-            made.set_status(Status(StatusCode.ERROR, span.failure))
+            telemetry_span.set_status(Status(StatusCode.ERROR, span.failure))
         for child in span.children:
-            self._convert(child, made)
-        made.end(span.ended_ns)
+            self._convert(child, telemetry_span)
+        telemetry_span.end(span.ended_ns)
 
 
 def sender_to(endpoint: str) -> SpanSender:

@@ -37,8 +37,8 @@ class Lookup(Generic[Entry, Answer]):
         """
         if entries is not self._entries:
             self._entries, self._answers = entries, np.empty(0, self._dtype)
-        known = len(self._answers)
-        if known < len(entries):
-            new = np.array([self._compute(entry) for entry in entries[known:]], self._dtype)
+        answer_count = len(self._answers)
+        if answer_count < len(entries):
+            new = np.array([self._compute(entry) for entry in entries[answer_count:]], self._dtype)
             self._answers = np.concatenate((self._answers, new))
         return self._answers

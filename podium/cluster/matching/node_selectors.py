@@ -94,8 +94,8 @@ class WeightedRowTerm:
 
 def row_selector(spec: PodSpec) -> RowSelector:
     """The node selector and required node affinity of the spec. Invalid terms match no node."""
-    required = required_terms(spec)
-    return RowSelector(spec.node_selector, None if required is None else compile_node_selector(required))
+    node_terms = required_terms(spec)
+    return RowSelector(spec.node_selector, None if node_terms is None else compile_node_selector(node_terms))
 
 
 def required_terms(spec: PodSpec) -> NodeSelector | None:
@@ -106,11 +106,11 @@ def required_terms(spec: PodSpec) -> NodeSelector | None:
 
 def weighted_row_terms(terms: tuple[PreferredTerm, ...]) -> tuple[WeightedRowTerm, ...]:
     """The preferred terms, compiled for matching rows."""
-    return tuple(WeightedRowTerm(each.weight, RowTerm(each.term)) for each in terms)
+    return tuple(WeightedRowTerm(term.weight, RowTerm(term.term)) for term in terms)
 
 
 def _label_tests(requirements: tuple[Requirement, ...]) -> tuple[_LabelTest, ...]:
-    return tuple((each.key, Lookup(each.matches_value, np.bool_)) for each in requirements)
+    return tuple((requirement.key, Lookup(requirement.matches_value, np.bool_)) for requirement in requirements)
 
 
 def _rows_with_labels(tests: tuple[_LabelTest, ...], snapshot: Snapshot, rows: Rows) -> BoolArray:
@@ -129,5 +129,5 @@ def _rows_with_field(requirement: Requirement, snapshot: Snapshot, rows: Rows) -
     if requirement.key != NODE_NAME_FIELD:
         return np.full(len(rows), requirement.matches_value(""), np.bool_)
     (name,) = requirement.values
-    named: BoolArray = rows == snapshot.row_of.get(name, _NO_ROW)
-    return named if requirement.operator is Operator.IN else ~named
+    has_name: BoolArray = rows == snapshot.row_of.get(name, _NO_ROW)
+    return has_name if requirement.operator is Operator.IN else ~has_name

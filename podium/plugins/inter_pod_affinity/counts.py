@@ -21,7 +21,7 @@ from podium.cluster.existing_terms import IncomingPod
 from podium.cluster.labels import ABSENT
 from podium.cluster.pod_counts import PodQuery
 from podium.objects.core import Pod
-from podium.objects.selectors import Selector, joined
+from podium.objects.selectors import Selector, join_selectors
 from podium.plugins.shared.topology_counts import TopologyCounts
 
 NOT_NEAR, TOO_NEAR, UNWELCOME = 1, 2, 3
@@ -76,7 +76,7 @@ def _joint_query(terms: tuple[IncomingTerm, ...]) -> PodQuery:
         term_namespaces = term.query.namespaces
         if term_namespaces is not None:
             namespaces = term_namespaces if namespaces is None else namespaces & term_namespaces
-    return PodQuery(namespaces, joined([term.query.selector for term in terms]))
+    return PodQuery(namespaces, join_selectors([term.query.selector for term in terms]))
 
 
 # ---------------------------------------------------------------- required terms

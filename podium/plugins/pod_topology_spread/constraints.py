@@ -97,7 +97,7 @@ def own_constraints(pod: Pod, action: str) -> tuple[SpreadConstraint, ...]:
     constraints = _hard(pod.spec) if action == HARD else _soft(pod.spec)
     labels = pod.metadata.labels
     return tuple(
-        replace(constraint, selector=constraint.selector.narrowed({key: labels[key] for key in keys if key in labels}))
+        replace(constraint, selector=constraint.selector.narrow({key: labels[key] for key in keys if key in labels}))
         if keys
         else constraint
         for constraint, keys in constraints
@@ -187,7 +187,7 @@ class DefaultConstraints:
             return selector_of_labels(
                 required_labels if controller is None else {**required_labels, **controller.spec.selector}
             )
-        return self._of_workload(owner, key).narrowed(required_labels)
+        return self._of_workload(owner, key).narrow(required_labels)
 
     def _of_workload(self, owner: OwnerReference, key: str) -> Selector:
         """Return the owning workload's selector; one for all pods if it is absent or invalid, or there is no owner."""

@@ -47,7 +47,7 @@ from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.cluster.labels import ABSENT, LabelColumn
 from podium.cluster.pod_counts import PodQuery
 from podium.cluster.snapshot import BoolArray
-from podium.cluster.value_sums import summed
+from podium.cluster.value_sums import sum_by_value
 from podium.objects.core import Pod
 from podium.plugins.pod_topology_spread.constraints import HOSTNAME, SpreadConstraint
 
@@ -73,7 +73,7 @@ def _matching_by_value(
 ) -> IntArray:
     """Count pods by value id on the nodes that are counted; return a new array."""
     if is_counted is not None:
-        return summed(column, _matching(pod, constraint, snapshot) * is_counted)
+        return sum_by_value(column, _matching(pod, constraint, snapshot) * is_counted)
     if constraint.selector.everything:
         return np.zeros(len(column.values), np.int64)
     return snapshot.pod_counts.matching_by_value(_query(pod, constraint), column).copy()
@@ -81,7 +81,7 @@ def _matching_by_value(
 
 def _in_all_topologies(columns: Sequence[LabelColumn], snapshot: Snapshot) -> BoolArray | None:
     """Return by row whether the node has all of the labels; None if every node has them."""
-    if all(column.labelled() == len(snapshot) for column in columns):
+    if all(column.labelled_count() == len(snapshot) for column in columns):
         return None
     present: BoolArray = columns[0].ids != ABSENT
     for column in columns[1:]:

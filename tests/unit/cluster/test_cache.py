@@ -258,7 +258,7 @@ def test_held_snapshot_stays_as_it_is_whatever_happens_and_whoever_asks(cache):
     snapshot = cache.snapshot()
     cache.add_pod(pod("web", cpu="1", node="n1"))
     update = pod("web", cpu="2", node="n1")
-    with cache.held():
+    with cache.hold():
         for _ in range(CHANGES_WAITING_MAX):
             cache.update_pod(update)
         cache.remove_node("n1")

@@ -59,7 +59,7 @@ def test_values_that_no_node_has_any_more_are_forgotten():
     assert len(column.values) <= VALUES_KEPT + 1
     assert shown(column) == ["stays", f"n{10 * VALUES_KEPT - 1}", None]
     assert (column.id_of("stays"), column.id_of("n1")) == (column.ids[0], None)
-    assert column.labelled() == 2
+    assert column.labelled_count() == 2
 
 
 def test_values_in_use_are_kept_however_many_they_are():

@@ -15,7 +15,7 @@ from podium.objects.selectors import (
     compile_selector,
     is_label_value,
     is_qualified_name,
-    joined,
+    join_selectors,
     node_names,
     parse_int64,
     selector_of_labels,
@@ -112,19 +112,23 @@ def test_an_invalid_selector_names_its_field(selector: LabelSelector, path: str)
 
 
 def test_a_selector_is_narrowed_by_labels_unless_it_matches_nothing() -> None:
-    assert EVERYTHING.narrowed({"v": "1"}) == selector_of_labels({"v": "1"})
-    assert NOTHING.narrowed({"v": "1"}) is NOTHING
+    assert EVERYTHING.narrow({"v": "1"}) == selector_of_labels({"v": "1"})
+    assert NOTHING.narrow({"v": "1"}) is NOTHING
     web = selector_of_labels({"app": "web"})
-    assert web.narrowed({}) is web
-    assert web.narrowed({"v": "1"}).matches({"app": "web", "v": "1"})
-    assert not web.narrowed({"v": "1"}).matches({"app": "web", "v": "2"})
+    assert web.narrow({}) is web
+    assert web.narrow({"v": "1"}).matches({"app": "web", "v": "1"})
+    assert not web.narrow({"v": "1"}).matches({"app": "web", "v": "2"})
 
 
 def test_joined_selectors_match_where_all_of_them_do() -> None:
     web, new = selector_of_labels({"app": "web"}), selector_of_labels({"v": "2"})
-    assert joined([web, new]) == joined([new, web, EVERYTHING]) == selector_of_labels({"app": "web", "v": "2"})
-    assert joined([web, EVERYTHING]) == web
-    assert joined([web, NOTHING]) is joined([NOTHING, web]) is NOTHING
+    assert (
+        join_selectors([web, new])
+        == join_selectors([new, web, EVERYTHING])
+        == selector_of_labels({"app": "web", "v": "2"})
+    )
+    assert join_selectors([web, EVERYTHING]) == web
+    assert join_selectors([web, NOTHING]) is join_selectors([NOTHING, web]) is NOTHING
 
 
 def test_a_selector_of_ten_thousand_requirements_and_one_is_not_read() -> None:

@@ -48,7 +48,7 @@ def test_lines_come_out_in_order(pipe):
         writer.put(line(number))
     assert writer.flush(20.0)
     assert read_until(reader, "line 2") == ["line 0", "line 1", "line 2"]
-    assert writer.lost == 0
+    assert writer.lost_count == 0
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_the_part_of_a_line_that_there_is_no_room_for_follows_in_order(pipe, wri
         writer_at_rest.put(long)
     writer_at_rest.put(b"last\n")
     assert [reader.readline() for _ in range(4)] == [long, long, long, b"last\n"]
-    assert writer_at_rest.lost == 0
+    assert writer_at_rest.lost_count == 0
 
 
 def test_lines_beyond_the_limit_are_counted_and_told_in_their_place(pipe):
@@ -118,7 +118,7 @@ def test_lines_beyond_the_limit_are_counted_and_told_in_their_place(pipe):
     count = BYTES_MAX // LINE_BYTES + 500
     for number in range(count):
         writer.put(line(number))
-    lost = writer.lost
+    lost = writer.lost_count
     assert 400 < lost <= 500
     assert writer.fill <= 1
     flushing = threading.Thread(target=writer.flush, args=(60.0,))
@@ -135,7 +135,7 @@ def test_a_critical_line_is_kept_where_others_are_lost(pipe):
     writer = LogWriter(descriptor, note)
     for number in range(BYTES_MAX // LINE_BYTES + 10):
         writer.put(line(number))
-    lost = writer.lost
+    lost = writer.lost_count
     writer.put(b"fatal\n", is_critical=True)
     writer.put(b"not fatal\n")
     assert read_until(reader, "fatal")[-2:] == [f"lost {lost}", "fatal"]
