@@ -134,8 +134,8 @@ def _utilisation(shares: Mapping[str, Mapping[str, Mapping[str, str]]]) -> Table
 
 
 def _share(name: str, share: Mapping[str, str]) -> tuple[Text, str]:
-    requested, have = (milli_value(share[key]) for key in ("requested", "allocatable"))
-    part = requested / have if have else 0.0
+    request, have = (milli_value(share[key]) for key in ("requested", "allocatable"))
+    part = request / have if have else 0.0
     full = min(round(part * _BAR), _BAR)
     bar = Text.assemble(("█" * full, "red" if part > 1 else "green"), ("░" * (_BAR - full), "dim"))
     return bar, f"{part:4.0%} of {_amount(name, have)}"

@@ -197,7 +197,7 @@ class Question:
         if catalogue is None:
             catalogue = built_in_catalogue(objects)
         if self.adopt_nodes:
-            return _adopted(objects, catalogue)
+            return _adopt(objects, catalogue)
         if not objects.node_pools:
             raise click.ClickException(
                 "there are no NodePools, so nothing can be bought: add them with --node-pools FILE "
@@ -224,7 +224,7 @@ class Question:
             raise click.ClickException(f"{name}: {error}") from error
 
 
-def _adopted(objects: ClusterObjects, catalogue: Catalogue) -> tuple[ClusterObjects, Catalogue]:
+def _adopt(objects: ClusterObjects, catalogue: Catalogue) -> tuple[ClusterObjects, Catalogue]:
     from podium.provisioner.state.adoption import adopt_nodes
 
     if objects.node_pools:

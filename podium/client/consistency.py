@@ -63,7 +63,7 @@ class Consistency:
             self._changing -= 1
             self._call_if_consistent()
 
-    def outdated(self, resource: str) -> None:
+    def note_outdated(self, resource: str) -> None:
         """The resource must be listed again: its store misses changes that no watch will deliver."""
         if resource not in self._outdated:
             self._outdated[resource] = self._clock.monotonic()

@@ -76,12 +76,12 @@ class Credentials:
         self._renewing = anyio.Lock()
         self._renewed_at_s = -_RENEW_AGAIN_S
 
-    def take(self, other: Credentials) -> None:
+    def take(self, source: Credentials) -> None:
         """Use the other's address, TLS set-up and token from now on."""
-        self.base_url, self.server_name = other.base_url, other.server_name
-        self.proxy, self.proxy_authorization = other.proxy, other.proxy_authorization
-        self._tls, self._content, self.ssl = other._tls, other._content, other.ssl
-        self._token, self._renewed_at_s = other._token, other._renewed_at_s
+        self.base_url, self.server_name = source.base_url, source.server_name
+        self.proxy, self.proxy_authorization = source.proxy, source.proxy_authorization
+        self._tls, self._content, self.ssl = source._tls, source._content, source.ssl
+        self._token, self._renewed_at_s = source._token, source._renewed_at_s
         self.generation += 1
 
     async def authorization(self) -> str | None:

@@ -86,14 +86,18 @@ class HistoryCheck(Generic[ObjectT]):
     """The objects of one kind whose versions show whether history has gone back."""
 
     def __init__(
-        self, session: Requester, resource: ResourceType[ObjectT], followed: Followed[ObjectT], known: Known[ObjectT]
+        self,
+        session: Requester,
+        resource: ResourceType[ObjectT],
+        followed_events: Followed[ObjectT],
+        known_objects: Known[ObjectT],
     ) -> None:
         self._session = session
         self._resource = resource
         self._decode = msgspec.json.Decoder(_Object).decode
         self._page = ObjectDecoder(resource).page
-        self._followed = followed
-        self._known = known
+        self._followed = followed_events
+        self._known = known_objects
         self._suspects: deque[Sequence[ObjectT]] = deque(maxlen=_RESUMPTIONS_MAX)
 
     @property

@@ -132,7 +132,7 @@ class Informer(Generic[ObjectT]):
         return len(self._items)
 
     @property
-    def synced(self) -> bool:
+    def is_synced(self) -> bool:
         """Return whether the first list has been delivered to the handlers."""
         return self._synced.is_set()
 
@@ -199,7 +199,7 @@ class Informer(Generic[ObjectT]):
 
         A later list must be complete first, because missing objects are removed before new ones are added.
         """
-        if not self.synced:
+        if not self.is_synced:
             for item in items:
                 self._put_listed(item.key, item)
 

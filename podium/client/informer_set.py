@@ -107,7 +107,7 @@ class InformerSet:
         if self._history is not None:
             for path in _SCHEDULED:
                 if path in self._informers:
-                    self.consistency.outdated(self._informers[path].resource.plural)
+                    self.consistency.note_outdated(self._informers[path].resource.plural)
             self._history.version_went_back(why)
 
     def watch_resumed(self) -> None:
@@ -132,7 +132,7 @@ class InformerSet:
         """List everything again; scheduling waits for it."""
         for reflector in self._reflectors:
             if reflector.resource.path in _SCHEDULED or not reflector.statistics.is_failing:
-                self.consistency.outdated(reflector.resource.plural)
+                self.consistency.note_outdated(reflector.resource.plural)
             reflector.list_again(from_scratch=True)
 
     def _history_check(self, resource: ResourceType[ObjectT]) -> HistoryCheck[ObjectT]:
@@ -147,10 +147,10 @@ class InformerSet:
             # New nodes would look empty until the pods on them are known.
             for reflector in self._reflectors:
                 if reflector.resource.path == PODS.path:
-                    self.consistency.outdated(PODS.plural)
+                    self.consistency.note_outdated(PODS.plural)
                     reflector.list_again()
         if resource.path in _SCHEDULED:
-            self.consistency.outdated(resource.plural)
+            self.consistency.note_outdated(resource.plural)
 
     @property
     def resources(self) -> Sequence[ResourceType[Any]]:
@@ -168,9 +168,9 @@ class InformerSet:
                 group.start_soon(reflector.run, name=f"reflector of {reflector.resource.plural}")
 
     @property
-    def synced(self) -> bool:
+    def is_synced(self) -> bool:
         """Return whether every informer is synced."""
-        return all(informer.synced for informer in self._informers.values())
+        return all(informer.is_synced for informer in self._informers.values())
 
     async def wait_synced(self) -> None:
         """Wait until every informer is synced."""

@@ -37,7 +37,7 @@ class Outage:
         self._failures = 0
         self._is_told = False
 
-    def failed(self, error: ApiError) -> None:
+    def note_failure(self, error: ApiError) -> None:
         """A request has failed in a way that concerns every request."""
         now_s = self._now_s()
         if not self.is_on:

@@ -285,7 +285,7 @@ class ApiSession:
 
     def _on_failure(self, error: ApiError) -> None:
         if self._outage is not None and not isinstance(error, PoolExhausted):
-            self._outage.failed(error)
+            self._outage.note_failure(error)
 
     @contextmanager
     def _sending(self) -> Iterator[StreamPool]:

@@ -34,7 +34,9 @@ from podium.objects.errors import FieldError
 from podium.objects.resource_types import PODS, ResourceType
 from podium.objects.unreadable import kind_of
 
-_KINDS: Mapping[tuple[str, str], ResourceType[Any]] = {(each.group, each.kind): each for each in (*READ, *READ_TO_TRY)}
+_KINDS: Mapping[tuple[str, str], ResourceType[Any]] = {
+    (resource.group, resource.kind): resource for resource in (*READ, *READ_TO_TRY)
+}
 
 
 @dataclass(frozen=True, slots=True)

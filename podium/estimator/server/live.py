@@ -103,7 +103,7 @@ class LiveMember:
     @property
     def freshness(self) -> Freshness:
         """Fresh while all kinds are listed and no watch fails."""
-        if not self._informers.synced:
+        if not self._informers.is_synced:
             return Freshness.UNKNOWN
         failing = any(statistics.is_failing for statistics in self._informers.statistics().values())
         return Freshness.STALE if failing else Freshness.FRESH

@@ -141,7 +141,7 @@ class WatchedCluster:
     @property
     def is_current(self) -> bool:
         """Return True if no list is being taken in: until it is, pods or nodes may be missing."""
-        return self._informers.synced and self._informers.consistency.is_consistent
+        return self._informers.is_synced and self._informers.consistency.is_consistent
 
     def nodes(self) -> Iterable[ProvidedNode]:
         """All nodes."""

@@ -163,7 +163,7 @@ class InformerAdapter:
 
     def on_add(self, new: Any, /) -> None:
         """Pass on an added object."""
-        is_complete = self._informers.synced and self._informers.consistency.is_consistent
+        is_complete = self._informers.is_synced and self._informers.consistency.is_consistent
         try:
             self._listener.put(self._resource, new, is_complete=is_complete)
         except ManifestError as error:

@@ -127,7 +127,7 @@ async def test_objects_are_listed_and_their_changes_followed(server: FaultServer
     server.put(pod_item("a"))
     server.put(pod_item("b"))
     async with reflecting(server) as running:
-        assert not running.informers.synced
+        assert not running.informers.is_synced
         await running.informers.wait_synced()
         assert running.recorder.story == [("add", "a"), ("add", "b")]
         server.put(pod_item("a", priority=7))
@@ -513,7 +513,7 @@ async def test_a_server_without_pods_is_waited_for(server: FaultServer) -> None:
     missing, synced = status(404, "NotFound"), []
 
     async def still_missing(request: Request) -> None:
-        synced.append(running.informers.synced)
+        synced.append(running.informers.is_synced)
         await missing(request)
 
     server.list_faults.extend([still_missing] * 3)

@@ -41,22 +41,22 @@ def test_a_change_that_fails_holds_nobody(consistency: Consistency) -> None:
 
 
 def test_a_new_list_is_waited_for_but_not_forever(consistency: Consistency, clock: ManualClock) -> None:
-    consistency.outdated("pods")
+    consistency.note_outdated("pods")
     clock.advance(PATIENCE_S - 1.0)
     assert (consistency.is_consistent, consistency.wait_s()) == (False, 1.0)
     # Said again, it is the same list that is waited for.
-    consistency.outdated("pods")
+    consistency.note_outdated("pods")
     clock.advance(1.0)
     assert consistency.is_consistent
-    consistency.outdated("pods")
+    consistency.note_outdated("pods")
     assert consistency.is_consistent
 
 
 def test_decisions_go_on_when_every_list_is_there(consistency: Consistency) -> None:
     told: list[str] = []
     consistency.on_consistent(lambda: told.append("good"))
-    consistency.outdated("pods")
-    consistency.outdated("nodes")
+    consistency.note_outdated("pods")
+    consistency.note_outdated("nodes")
     consistency.current("nodes")
     consistency.current("services")
     assert (consistency.is_consistent, told) == (False, [])

@@ -32,7 +32,7 @@ def test_sixteen_kinds_that_fail_all_the_time_are_told_of_ever_more_seldom(outag
     with capture_logs() as logs:
         for _ in range(600):
             for _ in range(16):
-                outage.failed(_refused())
+                outage.note_failure(_refused())
             clock.advance(1.0)
     assert [each["told_again_after_s"] for each in logs] == [10, 20, 40, 80, 160, 300]
     assert logs[0]["cause"] == "nothing listens at its address"
@@ -42,7 +42,7 @@ def test_sixteen_kinds_that_fail_all_the_time_are_told_of_ever_more_seldom(outag
 
 def test_the_end_is_told_once(outage, clock):
     with capture_logs() as logs:
-        outage.failed(_refused())
+        outage.note_failure(_refused())
         clock.advance(7.0)
         assert outage.is_on
         outage.over()
@@ -54,7 +54,7 @@ def test_the_end_is_told_once(outage, clock):
 def test_a_server_that_comes_and_goes_is_told_of_once_in_ten_seconds(outage, clock):
     with capture_logs() as logs:
         for _ in range(100):
-            outage.failed(_refused())
+            outage.note_failure(_refused())
             outage.over()
             clock.advance(0.3)
     assert len(logs) <= 8
@@ -63,7 +63,7 @@ def test_a_server_that_comes_and_goes_is_told_of_once_in_ten_seconds(outage, clo
 
 def test_credentials_that_are_refused_are_told_so(outage):
     with capture_logs() as logs:
-        outage.failed(Unauthorized("Unauthorized", code=401))
+        outage.note_failure(Unauthorized("Unauthorized", code=401))
     assert logs[0]["event"] == "API server does not accept our credentials"
     assert "renew" in logs[0]["advice"]
 
@@ -72,5 +72,5 @@ def test_a_name_that_nobody_knows_is_told_so(outage):
     error = Unreachable("x")
     error.__cause__ = socket.gaierror(-2, "Name or service not known")
     with capture_logs() as logs:
-        outage.failed(error)
+        outage.note_failure(error)
     assert logs[0]["cause"] == "its host name cannot be resolved"

@@ -40,7 +40,7 @@ async def test_a_list_that_is_long_in_coming_is_waited_for_so_long_and_no_longer
     made = LoopBench()
     made.put(node("n1"))
     async with made.running():
-        made.consistency.outdated("pods")
+        made.consistency.note_outdated("pods")
         made.put(pod("web-1"))
         await anyio.sleep(PATIENCE_S - 0.1)
         assert made.bindings == []
@@ -52,7 +52,7 @@ async def test_decisions_go_on_as_soon_as_the_list_is_there() -> None:
     made = LoopBench()
     made.put(node("n1"))
     async with made.running():
-        made.consistency.outdated("pods")
+        made.consistency.note_outdated("pods")
         made.put(pod("web-1"))
         await anyio.sleep(5.0)
         made.consistency.current("pods")
@@ -64,7 +64,7 @@ async def test_waiting_for_a_list_delays_no_shutdown() -> None:
     made = LoopBench()
     made.put(node("n1"))
     async with made.running():
-        made.consistency.outdated("pods")
+        made.consistency.note_outdated("pods")
         made.put(pod("web-1"))
         await anyio.sleep(1.0)
         made.loop.stop()
