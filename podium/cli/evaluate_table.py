@@ -89,7 +89,9 @@ def verdict(answer: PodAnswer) -> Text:
     evaluation, name = answer.evaluation.found, plain(answer.pod.key, "bold")
     if evaluation.scores is not None:
         total = int(evaluation.scores.total.max())
-        fits = f"fits on {len(evaluation.filtered.rows)} of {len(answer.evaluation.snapshot)} nodes and would go to "
+        fits = (
+            f"fits on {len(evaluation.filter_result.rows)} of {len(answer.evaluation.snapshot)} nodes and would go to "
+        )
         return Text.assemble(name, f" {fits}", plain(answer.evaluation.node or "", "bold green"), f" (total {total})")
     as_json = answer.to_json()
     parts = [Text.assemble(name, (" fits on no node: ", "red"), plain(as_json["message"]))]
@@ -106,7 +108,7 @@ def verdict(answer: PodAnswer) -> Text:
 def _fitting(answer: PodAnswer, scores: Scores) -> list[_Row]:
     """List the feasible nodes, the best first."""
     evaluation, snapshot = answer.evaluation.found, answer.evaluation.snapshot
-    rows = evaluation.filtered.rows.tolist()
+    rows = evaluation.filter_result.rows.tolist()
     totals = scores.total.tolist()
     by_plugin = [scores_of_plugin.tolist() for scores_of_plugin in scores.plugins.values()]
     first = evaluation.winner
@@ -126,8 +128,8 @@ def _rejected_rows(answer: PodAnswer) -> list[_Row]:
     evaluation, snapshot = answer.evaluation.found, answer.evaluation.snapshot
     statuses = {snapshot.name(row): status for row, status in evaluation.diagnosis.statuses().items()}
     details = {snapshot.name(row): detail for row, detail in answer.details.items()}
-    fitting = {snapshot.name(row) for row in evaluation.filtered.rows.tolist()}
-    if evaluation.filtered.rejected is None:
+    fitting = {snapshot.name(row) for row in evaluation.filter_result.rows.tolist()}
+    if evaluation.filter_result.rejection is None:
         for row in snapshot.order.tolist():
             if (name := snapshot.name(row)) not in fitting:
                 statuses.setdefault(name, evaluation.diagnosis.absent)

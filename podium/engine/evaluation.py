@@ -41,7 +41,7 @@ class Evaluation:
 
     def verdict_on(self, pod: Pod) -> str:
         """Return the outcome for the pod in one clause."""
-        fitting = len(self.found.filtered.rows)
+        fitting = len(self.found.filter_result.rows)
         if self.node is None:
             message = FitError(len(self.snapshot), self.found.diagnosis).message
             return f"{pod.key} fits on no node: {message}"
@@ -54,8 +54,8 @@ class Evaluation:
 
 def as_answer(evaluation: FullEvaluation, snapshot: Snapshot) -> dict[str, Any]:
     """Return the full evaluation as JSON values."""
-    filter_result, node_count = evaluation.filtered, len(snapshot)
-    answer: dict[str, Any] = {"prefilter": as_status(filter_result.rejected)}
+    filter_result, node_count = evaluation.filter_result, len(snapshot)
+    answer: dict[str, Any] = {"prefilter": as_status(filter_result.rejection)}
     if filter_result.names is not None:
         answer["prefilter_nodes"] = sorted(filter_result.names)
     statuses = evaluation.diagnosis.statuses()

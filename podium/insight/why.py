@@ -193,7 +193,7 @@ def scores_of(evaluation: Evaluation) -> tuple[NodeScore, ...]:
     scores, snapshot = evaluation.found.scores, evaluation.snapshot
     if scores is None:
         return ()
-    rows, totals = evaluation.found.filtered.rows.tolist(), scores.total.tolist()
+    rows, totals = evaluation.found.filter_result.rows.tolist(), scores.total.tolist()
     parts = {name: values.tolist() for name, values in scores.plugins.items()}
     node_scores = [
         NodeScore(snapshot.name(row), totals[at], {name: values[at] for name, values in parts.items()})

@@ -148,7 +148,7 @@ def _framework(
 def _cycle(engine: Engine, framework: Framework, pod: Pod, handle: RecordingHandle) -> Result:
     cycle = engine.cycle(framework, pod)
     evaluation, snapshot = evaluate_all(cycle), cycle.snapshot
-    fits = set(evaluation.filtered.rows.tolist())
+    fits = set(evaluation.filter_result.rows.tolist())
     rejections = {
         snapshot.name(row): evaluation.diagnosis.status(row) for row in snapshot.order.tolist() if row not in fits
     }
@@ -164,6 +164,6 @@ def _cycle(engine: Engine, framework: Framework, pod: Pod, handle: RecordingHand
 
 
 def _scores(evaluation: FullEvaluation, snapshot: Snapshot) -> dict[str, dict[str, int]]:
-    names = [snapshot.name(row) for row in evaluation.filtered.rows.tolist()]
+    names = [snapshot.name(row) for row in evaluation.filter_result.rows.tolist()]
     by_plugin: Mapping[str, Any] = evaluation.scores.plugins if evaluation.scores is not None else {}
     return {plugin: dict(zip(names, scores.tolist(), strict=True)) for plugin, scores in by_plugin.items()}

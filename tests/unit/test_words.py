@@ -47,7 +47,7 @@ CEILINGS: dict[str, tuple[int, int]] = {
     "devices": (5, 0),
     "engine": (11, 3),
     "estimator": (5, 1),
-    "framework": (17, 2),
+    "framework": (13, 2),
     "insight": (14, 0),
     "lib": (2, 1),
     "library": (0, 0),

@@ -43,7 +43,7 @@ class FullEvaluation:
     """
 
     state: CycleState
-    filtered: FilterResult
+    filter_result: FilterResult
     diagnosis: Diagnosis
     scores: Scores | None
     help: Help | None
@@ -52,7 +52,7 @@ class FullEvaluation:
     @property
     def winner(self) -> int | None:
         """The row that a search over all nodes, starting at the first one, would choose."""
-        return int(self.filtered.rows[choose(self.scores.total)]) if self.scores is not None else None
+        return int(self.filter_result.rows[choose(self.scores.total)]) if self.scores is not None else None
 
     @property
     def post_filter_message(self) -> str:

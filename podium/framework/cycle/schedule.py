@@ -131,7 +131,7 @@ def attempt(
             return DoesNotFit(FitError(node_count, cycle.diagnosis, message, details_of(cycle)), outcome)
     except ScheduleError as error:
         return Failed(error_status(error))
-    return Suggested(snapshot.name(row), row, feasible.examined, len(rows))
+    return Suggested(snapshot.name(row), row, feasible.examined_count, len(rows))
 
 
 def _explained_scores(cycle: Cycle, rows: Rows, explainer: Explainer) -> IntArray:

@@ -35,10 +35,10 @@ class Rotation:
 
 
 class Feasible(msgspec.Struct, frozen=True):
-    """The feasible nodes in the order in which they were examined. `examined` also counts rejected nodes."""
+    """The feasible nodes in the order in which they were examined. `examined_count` also counts rejected nodes."""
 
     rows: Rows
-    examined: int
+    examined_count: int
 
 
 NONE_FEASIBLE: Final = Feasible(np.empty(0, np.intp), 0)
@@ -131,13 +131,13 @@ def search_around(
 
 @dataclass(frozen=True, slots=True)
 class FilterResult:
-    """The filter result of every node. `rejected` is the status of a PreFilter that rejected the pod outright.
+    """The filter result of every node. `rejection` is the status of a PreFilter that rejected the pod outright.
 
     `names` are the nodes that PreFilter narrowed the search to, None for all; `rows` are the feasible ones in node
     order.
     """
 
-    rejected: Status | None
+    rejection: Status | None
     names: frozenset[str] | None
     rows: Rows
 

@@ -27,7 +27,7 @@ class DryRunResult:
     """The result: candidates, those without violated budgets first, and why the other rows are not candidates."""
 
     candidates: tuple[Candidate, ...]
-    rejected: dict[int, Status]
+    rejections: dict[int, Status]
 
 
 def dry_run_preemption(

@@ -3,8 +3,34 @@
 Owns which answers are cached, for how long, and for how many signatures. A plugin declares its `Scope`; the answers of
 a plugin that depends only on the node, or on the pods on it, are cached by row and refreshed only where a row has
 changed since. All other plugins are called as if there were no cache, in their place in the order. An attempt has
-exactly the
-same result as without the cache: the same examined nodes, the same diagnosis, scores and failures.
+exactly the same result as without the cache: the same examined nodes, the same diagnosis, scores and failures.
+
+An example: a ReplicaSet has three pods with one hard spread constraint, on nodes n1, n2 and n3, and n1 is tainted.
+
+- The first pod, web-1, makes no signature. Its spec is remembered, and the search calls the plugins as usual.
+- For web-2 the spec is seen again, so every node is evaluated once. `filters` is then a run of cached filters
+  (NodeUnschedulable to NodeResourcesFit and the volume plugins), PodTopologySpread itself, whose scope is CLUSTER for
+  this spec, and another run with the filters after it. In the column of the first run, n1 has the number of
+  TaintToleration's status, n2 and n3 have 0. web-2 is placed on n2.
+- For web-3 the snapshot's log says that the usage of one row has changed. NodeResourcesFit (scope USAGE) is called for
+  n2 alone, TaintToleration (scope NODE) not at all, and PodTopologySpread for all nodes that the first run lets pass.
+  If n3 is relabelled meanwhile, the filters of scope NODE are called for n3, too.
+
+Some things about it surprise, for these reasons:
+
+- The key is the identity of the spec. Equal specs are one object, because they are interned when they are decoded, so
+  no attempt compares or hashes a spec. A pod whose status has amounts or containers is left out: its requests may not
+  be those of its spec.
+- The first pod pays nothing. A search may stop after a sample of the nodes, a signature needs all of them, and a pod
+  without siblings would never earn that back.
+- A plugin that must be called ends a run, even between two cached ones: a diagnosis names the first filter that rejects
+  a node, so the order of the filters is part of the result.
+- Nothing expires. The logs of the snapshot say which rows have changed; when more than half have, or a log no longer
+  reaches back, all rows are evaluated in one pass, which is cheaper than many calls for one row.
+- Scores lag behind verdicts. A row that is rejected has a score that no attempt reads, so it is scored when a later change
+  lets it pass (`_stale`), and no row is scored as long as attempts end before scoring.
+- A plugin that raises costs the signature, not the pod: the attempt calls the plugins itself and meets the failure
+  where it belongs, or never if the search ends before that node.
 
 Invariant: only attempts on the live snapshot use it. Forks, nominated pods and dry runs always call the plugins.
 Cost: the first pod of a spec does not use the cache; for the second one all nodes are evaluated once.

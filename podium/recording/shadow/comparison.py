@@ -87,13 +87,13 @@ def compare(evaluation: Evaluation, pod: Pod, node: str, percentage_of_nodes_to_
         percentage_of_nodes_to_score: the share of nodes that the other scheduler searches; 0 means adaptive.
     """
     search, snapshot = evaluation.found, evaluation.snapshot
-    choice, rows, row = evaluation.node, search.filtered.rows, snapshot.row_of.get(node)
+    choice, rows, row = evaluation.node, search.filter_result.rows, snapshot.row_of.get(node)
     if row is None:
         reason = ("the node was not known",)
         return Comparison(Verdict.REFUSED, node, choice, reasons=reason, feasible=len(rows))
     positions = (rows == row).nonzero()[0]
     if not len(positions):
-        status = search.diagnosis.statuses().get(row) or search.filtered.rejected
+        status = search.diagnosis.statuses().get(row) or search.filter_result.rejection
         plugin = "" if status is None else status.plugin
         reasons = () if status is None else tuple(status.all_reasons)
         return Comparison(Verdict.REFUSED, node, choice, plugin=plugin, reasons=reasons, feasible=len(rows))

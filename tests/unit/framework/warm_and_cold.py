@@ -71,7 +71,7 @@ class Side:
         scores = found.scores
         by_plugin = {name: each.tolist() for name, each in scores.plugins.items()} if scores is not None else None
         total = scores.total.tolist() if scores is not None else None
-        return found.filtered.rows.tolist(), diagnosed(found.diagnosis, snapshot), total, by_plugin
+        return found.filter_result.rows.tolist(), diagnosed(found.diagnosis, snapshot), total, by_plugin
 
 
 def told(decision: Decision, snapshot: Snapshot) -> Any:

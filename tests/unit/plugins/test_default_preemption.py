@@ -312,7 +312,7 @@ def test_victims_are_enough_and_none_of_them_could_have_stayed(
 def fits(incoming: Pod, snapshot: Snapshot, on: str) -> bool:
     framework = profile(DefaultPreemptionArgs(), RecordingHandle(snapshot))
     found = evaluate_all(Cycle(framework, incoming, snapshot, Nominator({}.get)))
-    return snapshot.row_of[on] in found.filtered.rows
+    return snapshot.row_of[on] in found.filter_result.rows
 
 
 # ---------------------------------------------------------------- extenders

@@ -25,13 +25,13 @@ def _survey(*plugins, nodes=3, asked=None):
 def test_every_node_is_judged_and_every_fitting_one_is_scored():
     count = 3 * MIN_FEASIBLE_NODES
     found = _survey(node_filter("F", lambda name: None), node_scorer("S", lambda name: 1), nodes=count)
-    assert len(found.filtered.rows) == count
+    assert len(found.filter_result.rows) == count
     assert found.scores is not None
     assert len(found.scores.total) == count
 
 
 def test_all_fitting_nodes_are_found_without_any_scorer():
-    assert len(_survey(node_filter("F", lambda name: None)).filtered.rows) == 3
+    assert len(_survey(node_filter("F", lambda name: None)).filter_result.rows) == 3
 
 
 def test_only_node_that_fits_is_scored_too():
@@ -43,7 +43,7 @@ def test_only_node_that_fits_is_scored_too():
 
 def test_nomination_of_the_pods_own_is_no_short_cut():
     found = _survey(node_filter("F", lambda name: None), asked=pod(nominated="n1"))
-    assert len(found.filtered.rows) == 3
+    assert len(found.filter_result.rows) == 3
 
 
 def test_winner_is_the_node_of_the_highest_total():
@@ -60,8 +60,8 @@ def test_post_filters_are_asked_where_nothing_fits():
 
 def test_pre_filter_rejection_leaves_every_node_unjudged():
     found = _survey(pre_filter("P", lambda: (None, unschedulable("early"))))
-    assert found.filtered.rejected is not None
-    assert found.filtered.rejected.plugin == "P"
+    assert found.filter_result.rejection is not None
+    assert found.filter_result.rejection.plugin == "P"
     assert found.diagnosis.statuses() == {}
 
 

@@ -171,7 +171,7 @@ def test_search_finds_and_rejects_what_a_walk_from_node_to_node_does(count, seed
     feasible, rejected = naive(pattern, snapshot.order.tolist(), start, wanted)
     assert made.found.rows.tolist() == feasible
     assert made.statuses == {snapshot.name(row): status for row, status in rejected.items()}
-    assert made.found.examined == len(feasible) + len(rejected)
+    assert made.found.examined_count == len(feasible) + len(rejected)
     assert made.rotation.next_start == (start + len(feasible) + len(rejected)) % count
 
 
@@ -488,7 +488,7 @@ def test_nominated_pod_with_a_broken_quantity_counts_as_far_as_it_can_be_read():
 def test_nominated_node_is_taken_without_looking_further():
     made = search(rejecting("F", "n0"), item=pod(nominated="n2"), start=1)
     assert made.names == ["n2"]
-    assert made.found.examined == 1
+    assert made.found.examined_count == 1
     assert made.statuses == {}
     assert made.rotation.next_start == 1
 
@@ -504,7 +504,7 @@ def test_nominated_node_that_does_not_fit_stays_in_the_diagnosis_where_the_searc
     made = Search(framework(rejecting("F", "n3")), cluster(4), item=pod(nominated="n3")).run()
     assert made.names == ["n0"]
     assert made.statuses == {"n3": "F: no"}
-    assert made.found.examined == 2
+    assert made.found.examined_count == 2
     assert made.rotation.next_start == 2
 
 

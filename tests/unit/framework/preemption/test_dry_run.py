@@ -24,7 +24,7 @@ def stepwise(rooms: Rooms, wanted: int, budgets: Budgets = NO_BUDGETS) -> Steps[
 
 def tried(rooms: Rooms, wanted: int, budgets: Budgets = NO_BUDGETS) -> tuple[list[str], dict[int, Status]]:
     found = run_unasked(stepwise(rooms, wanted, budgets))
-    return [candidate.node_name for candidate in found.candidates], found.rejected
+    return [candidate.node_name for candidate in found.candidates], found.rejections
 
 
 def test_it_stops_with_as_many_candidates_as_wanted():
