@@ -27,7 +27,7 @@ Some things about it surprise, for these reasons:
   a node, so the order of the filters is part of the result.
 - Nothing expires. The logs of the snapshot say which rows have changed; when more than half have, or a log no longer
   reaches back, all rows are evaluated in one pass, which is cheaper than many calls for one row.
-- Scores lag behind verdicts. A row that is rejected has a score that no attempt reads, so it is scored when a later change
+- Scores lag behind verdicts. No attempt reads the score of a rejected row, so it is scored when a later change
   lets it pass (`_stale`), and no row is scored as long as attempts end before scoring.
 - A plugin that raises costs the signature, not the pod: the attempt calls the plugins itself and meets the failure
   where it belongs, or never if the search ends before that node.
