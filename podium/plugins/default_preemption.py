@@ -133,7 +133,9 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
         if errors := errors_of(outcome.rejections.values()):
             return None, fwk.error_status(_PREFIX + errors)
         without_victims = count - int(np.count_nonzero(have_lower))
-        return _not_helpful(snapshot, without_victims, outcome.rejections | dict.fromkeys(held_back.tolist(), _COME_BACK))
+        return _not_helpful(
+            snapshot, without_victims, outcome.rejections | dict.fromkeys(held_back.tolist(), _COME_BACK)
+        )
 
     def _refused_in_group(self, pod: Pod) -> fwk.Status | None:
         """Return why no room is made for a pod of a group, while its group is tried."""

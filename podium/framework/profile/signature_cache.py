@@ -9,12 +9,12 @@ An example: a ReplicaSet has three pods with one hard spread constraint, on node
 
 - The first pod, web-1, makes no signature. Its spec is remembered, and the search calls the plugins as usual.
 - For web-2 the spec is seen again, so every node is evaluated once. `filters` is then a run of cached filters
-  (NodeUnschedulable to NodeResourcesFit and the volume plugins), PodTopologySpread itself, whose scope is CLUSTER for
-  this spec, and another run with the filters after it. In the column of the first run, n1 has the number of
-  TaintToleration's status, n2 and n3 have 0. web-2 is placed on n2.
+  (NodeUnschedulable, NodeName, TaintToleration and NodeResourcesFit), followed by PodTopologySpread and
+  InterPodAffinity themselves, whose scope is CLUSTER. In the column of the run, n1 has the number of TaintToleration's
+  status, n2 and n3 have 0. web-2 is placed on n3.
 - For web-3 the snapshot's log says that the usage of one row has changed. NodeResourcesFit (scope USAGE) is called for
-  n2 alone, TaintToleration (scope NODE) not at all, and PodTopologySpread for all nodes that the first run lets pass.
-  If n3 is relabelled meanwhile, the filters of scope NODE are called for n3, too.
+  n3 alone, TaintToleration (scope NODE) not at all, and PodTopologySpread for all nodes that the run lets pass. If n2
+  is relabelled meanwhile, the whole run is called for n2, too.
 
 Some things about it surprise, for these reasons:
 
