@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from rich import box
@@ -12,21 +12,26 @@ from rich.table import Table
 from rich.text import Text
 
 from podium.cli.plain_text import PlainConsole, console, heading, plain
+from podium.engine.rejection_details import asked_and_free
 from podium.framework.cycle.scoring import Scores
 from podium.insight.evaluate import PodAnswer
+from podium.plugins.node_resources_fit import NodeResourcesFit
 
 _NAMES_MAX = 3
 _DETAILS_MAX = 3
+_TAINT_PREFIX = "untolerated taint "
+"""The reason before the detail says it already."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """Nodes with the same verdict: the columns beside them, and the details that differ."""
+    """Nodes with the same verdict: the columns beside them, the details that differ, and the amounts that are short."""
 
     nodes: tuple[str, ...]
     cells: tuple[str, ...]
     details: tuple[str, ...] = ()
     style: str = ""
+    amounts: str = ""
 
     def texts(self) -> list[Text]:
         """Return the text of each column."""
@@ -36,6 +41,7 @@ class _Row:
         details = "; ".join(detail for detail, _ in kinds.most_common(_DETAILS_MAX))
         others_text = f"; and {len(kinds) - _DETAILS_MAX:,} others" if len(kinds) > _DETAILS_MAX else ""
         *cells, last = self.cells
+        last += f": {self.amounts}" if self.amounts else ""
         return [plain(text) for text in (names, *cells, f"{last} ({details}{others_text})" if details else last)]
 
 
@@ -54,6 +60,7 @@ def print_table(answer: PodAnswer, top: int | None) -> None:
     rejected_rows = _group_rows(_rejected_rows(answer), top)
     if rejected_rows:
         rejected_rows.sort(key=lambda row: -len(row.nodes))
+        rejected_rows[:top] = [_with_amounts(answer, row) for row in rejected_rows[:top]]
         _print_rows(out, _table("NODE", "DOES NOT FIT", "WHY"), rejected_rows, top)
     out.print(verdict(answer))
     for gate in answer.gates:
@@ -134,9 +141,18 @@ def _rejected_rows(answer: PodAnswer) -> list[_Row]:
             if (name := snapshot.name(row)) not in fitting:
                 statuses.setdefault(name, evaluation.diagnosis.absent)
     return [
-        _Row((name,), (status.plugin, status.message), (details.get(name, ""),))
+        _Row((name,), (status.plugin, status.message), (details.get(name, "").removeprefix(_TAINT_PREFIX),))
         for name, status in sorted(statuses.items())
     ]
+
+
+def _with_amounts(answer: PodAnswer, row: _Row) -> _Row:
+    """Return the row with what the pod asks for and what is free at most, if its nodes have too little."""
+    if row.cells[0] != NodeResourcesFit.name:
+        return row
+    snapshot = answer.evaluation.snapshot
+    amounts = asked_and_free(answer.pod, snapshot, [snapshot.row_of[name] for name in row.nodes])
+    return replace(row, amounts=amounts)
 
 
 def _table(*headings: str | Text, numbers: bool = False) -> Table:

@@ -184,7 +184,7 @@ class _Steps:
 
         def rebuild(cluster: Cluster, config: KubeSchedulerConfiguration) -> Cluster:
             if self._any_scheduler:
-                names = {pod.spec.scheduler_name for pod in cluster.pods} - {
+                names = {*cluster.profiles, *(pod.spec.scheduler_name for pod in cluster.pods)} - {
                     profile.scheduler_name for profile in config.profiles
                 }
                 extra_profiles = (replace(config.profiles[0], scheduler_name=name) for name in sorted(names))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from podium.cluster import CacheError
-from podium.config import KubeSchedulerConfiguration
+from podium.config import DEFAULT_SCHEDULER_NAME, KubeSchedulerConfiguration
 from podium.engine.asked_pods import pod_named as pod_with_unique_name
 from podium.engine.cluster_objects import read_object, unbound
 from podium.engine.derivation.admission import Admission
+from podium.engine.derivation.control_objects import mapping_at
+from podium.engine.derivation.workload_kinds import has_template, templates_in
 from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.files import Found
 from podium.engine.manifests import resource_of
@@ -107,6 +109,7 @@ class Loader:
         if self.any_scheduler:
             pods = [read_object(item, PODS, admission) for item in extra_pods]
             names = {pod.spec.scheduler_name: None for pod in (*pods, *store.objects(PODS).values())}
+            names |= dict.fromkeys(_schedulers_of_templates(items))
             names = names or {config.profiles[0].scheduler_name: None}
             profiles = tuple(replace(config.profiles[0], scheduler_name=name) for name in names)
             config = replace(config, profiles=profiles)
@@ -131,6 +134,16 @@ class Loader:
                 problem = unread_field(item) or "a field cannot be read"
                 self.report(ManifestError(f"{located.where}: {resource.kind} {item.key} counts in part: {problem}"))
             yield resource, item
+
+
+def _schedulers_of_templates(items: Iterable[Found]) -> Iterator[str]:
+    """Yield the scheduler names of the pods that workloads may yet create."""
+    for item in items:
+        if has_template(item.manifest):
+            for template in templates_in(item.manifest):
+                name = mapping_at(template.content, "spec").get("schedulerName") or DEFAULT_SCHEDULER_NAME
+                if isinstance(name, str):
+                    yield name
 
 
 def _demand_readable(item: KubeObject, where: str) -> None:

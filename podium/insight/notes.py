@@ -1,4 +1,4 @@
-"""Notes about a pending pod: pods that are terminating, and claims that no provisioner will provision."""
+"""Notes about a pod: terminating pods, a node that does not exist, and claims that no provisioner will provision."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from podium.framework.cycle.search import filter_all
 from podium.insight.blockers import Blockers
 from podium.objects.core import Pod
 from podium.objects.requests import filter_requests
-from podium.objects.resource_types import PERSISTENT_VOLUME_CLAIMS, PODS, STORAGE_CLASSES
+from podium.objects.resource_types import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, STORAGE_CLASSES
 from podium.plugins.volumes.claims import SELECTED_NODE, WAIT_FOR_FIRST_CONSUMER, claims_used, class_of_claim
 
 _SHOWN_MAX: Final = 5
@@ -29,7 +29,7 @@ def notes_about(
         blockers: those of the pending pod.
         may_wait: whether the pod fits nowhere, and waits for no victims of its own preemption.
     """
-    notes = list(_provisioning_notes(cluster, original))
+    notes = [*_missing_node_notes(cluster, original), *_provisioning_notes(cluster, original)]
     if original.is_terminating and not original.node_name:
         notes.append(
             f"It is being deleted since {original.metadata.deletion_timestamp}: no scheduler places it any more"
@@ -56,6 +56,15 @@ def victims_awaited(cluster: Cluster, pod: Pod) -> str:
 def terminating_text(pods: Sequence[Pod]) -> str:
     """Return the names of terminating pods, each with its deletion time."""
     return _shorten([f"{pod.key} (since {pod.metadata.deletion_timestamp})" for pod in pods])
+
+
+def _missing_node_notes(cluster: Cluster, pod: Pod) -> Iterator[str]:
+    """Yield a note if the pod's own node does not exist."""
+    if pod.node_name and not pod.has_ended and cluster.store.get(NODES, pod.node_name) is None:
+        yield (
+            f"spec.nodeName is {pod.node_name}, and there is no such node: no kubelet runs the pod, and garbage "
+            "collection deletes it"
+        )
 
 
 def _provisioning_notes(cluster: Cluster, pod: Pod) -> Iterator[str]:

@@ -10,7 +10,13 @@ from podium.config import KubeSchedulerConfiguration
 from podium.engine.derivation.control_objects import is_control_kind, key_in, mapping_at, namespace_of
 from podium.engine.derivation.manager import KINDS
 from podium.engine.derivation.pods import named_pod, pod_of, sample_pod
-from podium.engine.derivation.workload_kinds import KINDS_WITH_TEMPLATES, REPLICAS_MAX, replicas_of, templates_in
+from podium.engine.derivation.workload_kinds import (
+    KINDS_WITH_TEMPLATES,
+    REPLICAS_MAX,
+    replicas_of,
+    templates_in,
+    unknown_place_advice,
+)
 from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.files import Found
 from podium.engine.manifests import Manifest, is_namespaced, resource_of
@@ -108,7 +114,8 @@ class Apply:
         """
         if not any(_is_read(item.manifest) for item in self.objects):
             kinds = ", ".join(dict.fromkeys(str(item.manifest["kind"]) for item in self.objects)) or "nothing"
-            raise ManifestError(f"the file holds nothing that a scheduler reads: it holds {kinds}")
+            advice = unknown_place_advice(self.objects)
+            raise ManifestError(f"the file holds nothing that a scheduler reads: it holds {kinds}{advice}")
         for number, item in enumerate(self.objects):
             try:
                 self._apply(trial, item, number)

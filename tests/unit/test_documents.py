@@ -45,6 +45,13 @@ def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= 150
 
 
+def test_the_readme_runs_podium_with_its_defaults() -> None:
+    """Beside the words that the decisions are kube-scheduler's, no example may weigh nodes otherwise."""
+    commands = re.findall(r"^\$ ((?:podium run|helm install)\b[^#\n]*)", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert len(commands) >= 2
+    assert not [command for command in commands if "--config" in command or "--set" in command]
+
+
 def test_documents_name_only_files_that_exist() -> None:
     for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"):
         text = (ROOT / name).read_text()

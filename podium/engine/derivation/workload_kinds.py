@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, Final
 
 from podium.engine.derivation.control_objects import group_of, mapping_at
@@ -25,14 +26,25 @@ _MANY: Final = "*"
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The path of a pod template, and the field with the number of its pods, in the path's last mapping that has it."""
+    """The path of a pod template, and the fields whose product is the number of its pods.
+
+    Attributes:
+        counts: each is read from the path's last mapping that has it.
+        leader: a template beside this one, whose pod is one of those that the first field counts; "" if there is none.
+    """
 
     path: tuple[str, ...]
-    count: str = "replicas"
+    counts: tuple[str, ...] = ("replicas",)
+    leader: str = ""
 
 
 def _places(*paths: str, count: str = "replicas") -> tuple[_Place, ...]:
-    return tuple(_Place(tuple(path.split(".")), count) for path in paths)
+    """Return the places at these paths.
+
+    Args:
+        count: the fields with the number of pods, separated by `*`.
+    """
+    return tuple(_Place(tuple(path.split(".")), tuple(count.split("*"))) for path in paths)
 
 
 _TEMPLATE: Final = _places("spec.template")
@@ -54,16 +66,25 @@ _PLACES: Final[Mapping[tuple[str, str], tuple[_Place, ...]]] = {
     ("serving.knative.dev", "Service"): _TEMPLATE,
     ("serving.knative.dev", "Configuration"): _TEMPLATE,
     ("batch.volcano.sh", "Job"): _places("spec.tasks.*.template"),
-    ("jobset.x-k8s.io", "JobSet"): _places("spec.replicatedJobs.*.template.spec.template", count="parallelism"),
-    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): _places("spec.leaderWorkerTemplate.workerTemplate", count="size"),
+    ("jobset.x-k8s.io", "JobSet"): _places(
+        "spec.replicatedJobs.*.template.spec.template", count="parallelism*replicas"
+    ),
+    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): (
+        _Place(("spec", "leaderWorkerTemplate", "leaderTemplate")),
+        _Place(("spec", "leaderWorkerTemplate", "workerTemplate"), ("size", "replicas"), "leaderTemplate"),
+    ),
     ("kubeflow.org", "PyTorchJob"): _places("spec.pytorchReplicaSpecs.*.template"),
     ("kubeflow.org", "TFJob"): _places("spec.tfReplicaSpecs.*.template"),
     ("kubeflow.org", "MPIJob"): _places("spec.mpiReplicaSpecs.*.template"),
     ("kubeflow.org", "XGBoostJob"): _places("spec.xgbReplicaSpecs.*.template"),
     ("kubeflow.org", "PaddleJob"): _places("spec.paddleReplicaSpecs.*.template"),
-    ("ray.io", "RayCluster"): _places("spec.headGroupSpec.template", "spec.workerGroupSpecs.*.template"),
-    ("ray.io", "RayJob"): _places(
-        "spec.rayClusterSpec.headGroupSpec.template", "spec.rayClusterSpec.workerGroupSpecs.*.template"
+    ("ray.io", "RayCluster"): (
+        *_places("spec.headGroupSpec.template"),
+        *_places("spec.workerGroupSpecs.*.template", count="numOfHosts*replicas"),
+    ),
+    ("ray.io", "RayJob"): (
+        *_places("spec.rayClusterSpec.headGroupSpec.template"),
+        *_places("spec.rayClusterSpec.workerGroupSpecs.*.template", count="numOfHosts*replicas"),
     ),
 }
 
@@ -94,7 +115,7 @@ def templates_in(manifest: Manifest) -> list[PodTemplate]:
     if kind == "Pod" and not group_of(manifest):
         return [PodTemplate(manifest)]
     places = _PLACES.get((group_of(manifest), str(kind)), ())
-    return [template for place in places for template in _templates_at(manifest, place, place.path)]
+    return [template for place in places for template in _templates_at(manifest, place, place.path, _part_name(place))]
 
 
 def has_template(manifest: Manifest) -> bool:
@@ -108,16 +129,44 @@ def template_of(manifest: Manifest) -> Mapping[str, Any] | None:
 
 
 def _templates_at(
-    content: Any, place: _Place, path: tuple[str, ...], name: str = "", count: Any = None
+    content: Any, place: _Place, path: tuple[str, ...], name: str = "", fields: Mapping[str, Any] | None = None
 ) -> Iterator[PodTemplate]:
-    """Yield the templates below this content at the rest of the path."""
+    """Yield the templates below this content at the rest of the path.
+
+    Args:
+        fields: those of the mappings above, of which the last one counts.
+    """
+    fields = fields or {}
     if not path:
         if isinstance(content, Mapping):
-            yield PodTemplate(content, name, count, place.count)
+            yield PodTemplate(content, name, *_count(place, fields))
         return
-    count = mapping_at(content).get(place.count, count)
+    wanted = (*place.counts, place.leader)
+    fields = {**fields, **{field: value for field, value in mapping_at(content).items() if field in wanted}}
     for part, child in _children(content, path[0]):
-        yield from _templates_at(child, place, path[1:], part or name, count)
+        yield from _templates_at(child, place, path[1:], part or name, fields)
+
+
+def _part_name(place: _Place) -> str:
+    """Return the field that tells the template from others of its object, such as `leaderTemplate`; "" if none does."""
+    step = next((step for step in reversed(place.path) if step != "template"), "")
+    return "" if step in ("spec", _MANY) else step
+
+
+def _count(place: _Place, fields: Mapping[str, Any]) -> tuple[Any, str]:
+    """Return the number of pods, or the value that is none; and the field that has it."""
+    counts = {field: fields[field] for field in place.counts if fields.get(field) is not None}
+    if place.leader and isinstance(fields.get(place.leader), Mapping):
+        size = counts.get(place.counts[0], 1)
+        counts[place.counts[0]] = max(size - 1, 0) if _is_count(size) else size
+    invalid = next((field for field, value in counts.items() if not _is_count(value)), None)
+    if invalid is not None:
+        return counts[invalid], invalid
+    return (prod(counts.values()) if counts else None), " * ".join(counts) or place.counts[0]
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= REPLICAS_MAX
 
 
 def _children(content: Any, step: str) -> list[tuple[str, Any]]:
@@ -145,17 +194,21 @@ def demand_template(items: Sequence[Found], name: str) -> tuple[Found, PodTempla
     if len(templates) == 1:
         return templates[0]
     kinds = ", ".join(dict.fromkeys(str(item.manifest["kind"]) for item in items)) or "nothing"
-    unknown = [item for item in items if not templates_in(item.manifest) and _seems_to_have_pods(item.manifest)]
-    advice = ""
-    if not templates and unknown:
-        advice = f"; podium does not know where a {unknown[0].manifest['kind']} keeps its pod template: {_EXTRACT}"
-    elif len({id(item) for item, _ in templates}) == 1:
+    advice = "" if templates else unknown_place_advice(items)
+    if len({id(item) for item, _ in templates}) == 1:
         parts = ", ".join(template.name for _, template in templates)
         advice = f"; {kinds} has several ({parts}): {_EXTRACT}"
     raise ManifestError(
         f"{name}: expected one pod or workload with a pod template, found {len(templates)}: "
         f"the file holds {kinds}{advice}"
     )
+
+
+def unknown_place_advice(items: Sequence[Found]) -> str:
+    """Return what to extract from an object whose kind is unknown and seems to have pods; "" if there is none."""
+    unknown = (item for item in items if not templates_in(item.manifest) and _seems_to_have_pods(item.manifest))
+    kind = next((str(item.manifest["kind"]) for item in unknown), "")
+    return f"; podium does not know where a {kind} keeps its pod template: {_EXTRACT}" if kind else ""
 
 
 _EXTRACT: Final = (
@@ -188,7 +241,7 @@ def replicas_of(workload: Found, template: PodTemplate, default: int) -> int:
     count = template.replicas
     if count is None:
         return default
-    if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= REPLICAS_MAX:
+    if not _is_count(count):
         raise ManifestError(
             f"{workload.where}: spec.{template.count_field}: {count!r} is not a number of pods up to {REPLICAS_MAX:,}"
         )

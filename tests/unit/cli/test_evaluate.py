@@ -39,7 +39,21 @@ def test_table_names_the_taints(tmp_path):
     tainted = {**NODE, "spec": {"taints": [{"key": "team", "value": "a", "effect": "NoSchedule"}]}}
     result = _run("-f", written(tmp_path / "c.yaml", tainted), "--pod", written(tmp_path / "p.yaml", POD))
     lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
-    assert "n1 TaintToleration node(s) had untolerated taint(s) (untolerated taint team=a:NoSchedule)" in lines
+    assert "n1 TaintToleration node(s) had untolerated taint(s) (team=a:NoSchedule)" in lines
+
+
+@pytest.mark.parametrize(
+    ("requests", "said"),
+    [
+        ({"cpu": "5"}, "Insufficient cpu: asks for 5, 4 free at most (n1)"),
+        ({"memory": "9Gi"}, "Insufficient memory: asks for 9Gi, 8Gi free at most (n1)"),
+    ],
+)
+def test_table_names_the_amounts(tmp_path, requests, said):
+    big = {**POD, "spec": {"containers": [{"name": "c", "resources": {"requests": requests}}]}}
+    result = _run("-f", written(tmp_path / "c.yaml", NODE), "--pod", written(tmp_path / "p.yaml", big))
+    lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    assert f"n1 NodeResourcesFit {said}" in lines
 
 
 def test_table_of_a_pod_that_fits_nowhere_ends_with_the_reason(cluster, tmp_path):
@@ -67,14 +81,16 @@ def test_nodes_with_equal_verdicts_share_a_row_in_a_large_cluster(tmp_path):
     rows = _rows(_run(*arguments))
     assert len(rows) < 30
     assert [row.split()[0] for row in rows if row.startswith("b")] == ["b0", "b1", "b2", "b3", "b4"]
-    assert "s0007, s0008, s0009 and 891 more NodeResourcesFit Insufficient cpu" in rows
+    assert (
+        "s0007, s0008, s0009 and 891 more NodeResourcesFit Insufficient cpu: asks for 3, 2 free at most (s0007)" in rows
+    )
     assert "s0000, s0010, s0020 and 97 more NodeUnschedulable node(s) were unschedulable" in rows
     assert any(
         row.startswith("t1, t2, t3 and 3 more TaintToleration") and "k3:NoSchedule; and 3" in row for row in rows
     ), rows
     whole = _rows(_run(*arguments, "--all"))
     assert len(whole) > 1000
-    assert "s0999 NodeResourcesFit Insufficient cpu" in whole
+    assert "s0999 NodeResourcesFit Insufficient cpu: asks for 3, 2 free at most (s0999)" in whole
     as_json = json.loads(_run(*arguments, "-o", "json").stdout)
     assert len(as_json["filter"]) == 1000
 

@@ -5,6 +5,7 @@ import pytest
 
 from tests.manifests import ZONE, node, pod
 from tests.unit.cli.commands import run, written
+from tests.workload_manifests import workload
 
 _run = partial(run, "what-if")
 
@@ -34,6 +35,22 @@ def test_drain_is_described_in_words(cluster):
     assert output_lines[4].startswith("default/big-0 (was on n1): 0/2 nodes are available: ")
     assert "a cpu 100.0 0.0" in output_lines
     assert "b cpu 0.0 50.0" in output_lines
+
+
+@pytest.mark.parametrize(
+    ("step", "count"), [(("--scale", "default/StatefulSet/many=5"), 3), (("--drain", "n2"), 2)], ids=["scale", "drain"]
+)
+def test_pods_that_lack_the_same_share_a_line(tmp_path, step, count):
+    nodes = node("n1", "1"), node("n2", "2")
+    pods = [owned("many", pod(f"many-{number}", "1", node="n2")) for number in range(2)]
+    many = {**workload("StatefulSet", "many", replicas=2, podManagementPolicy="Parallel"), "apiVersion": "apps/v1"}
+    full = pod("full", "1", node="n1")
+    cluster = written(tmp_path / "c.yaml", *nodes, *pods, full, many)
+    (heading, line, *_) = lines(_run("-f", cluster, *step))[1:]
+    assert heading == f"{count} pod(s) are pending:"
+    names, _, reason = line.partition(": ")
+    assert len(names.split(", ")) == count
+    assert reason.startswith("0/2 nodes are available")
 
 
 def test_steps_are_carried_out_in_the_order_given(cluster):
@@ -97,6 +114,27 @@ def test_no_steps_are_no_question(cluster, tmp_path):
     steps.write_text("steps: []\n")
     result = _run("-f", cluster, "--steps", steps)
     assert (result.exit_code, result.stderr) == (1, f"Error: {steps}: there are no steps\n")
+
+
+@pytest.mark.parametrize("scheduler", ["podium", "other", None])
+@pytest.mark.parametrize("profile", [False, True])
+def test_one_profile_decides_for_the_schedulers_of_templates_without_pods(tmp_path, scheduler, profile):
+    idle = workload("Deployment", "idle", replicas=0, pod_spec={"schedulerName": scheduler} if scheduler else None)
+    if scheduler is None:
+        del idle["spec"]["template"]["spec"]["schedulerName"]
+    cluster = written(tmp_path / "c.yaml", node("n1", "4"), pod("old", "1", node="n1", scheduler="theirs"), idle)
+    config = tmp_path / "config.yaml"
+    config.write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n")
+    steps = ("--profile", config) if profile else ()
+    answer = json.loads(_run("-f", cluster, *steps, "--scale", "default/Deployment/idle=2", "-o", "json").stdout)
+    assert len(answer["placed"]) == 2
+
+
+@pytest.mark.parametrize("scheduler", ["podium", "other"])
+def test_one_profile_decides_for_the_scheduler_of_an_applied_workload(cluster, tmp_path, scheduler):
+    new = written(tmp_path / "new.yaml", workload("Deployment", "new", pod_spec={"schedulerName": scheduler}))
+    answer = json.loads(_run("-f", cluster, "--apply", new, "-o", "json").stdout)
+    assert len(answer["placed"]) == 1
 
 
 def test_another_profile_decides(cluster, tmp_path):

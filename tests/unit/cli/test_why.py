@@ -381,6 +381,20 @@ def test_a_pod_that_names_its_node_waits_for_a_volume_for_ever(tmp_path):
         assert not any("provisioning never starts" in line for line in output_lines)
 
 
+def test_a_pod_that_names_its_node_waits_for_an_ephemeral_volume_for_ever(tmp_path):
+    volume = {"name": "data", "ephemeral": {"volumeClaimTemplate": {"spec": CLAIM["spec"]}}}
+    bound = pod("web", "1", node="n1", volumes=[volume])
+    output_lines = lines(_run("web", "-f", written(tmp_path / "c.yaml", NODES[0], STORAGE, bound)))
+    assert any("provisioner of default/web-data" in line and "never starts" in line for line in output_lines)
+
+
+@pytest.mark.parametrize(("named", "is_missing"), [("n9", True), ("n1", False)])
+def test_a_pod_whose_node_does_not_exist_is_never_run(tmp_path, named, is_missing):
+    bound = pod("web", "1", node=named)
+    output_lines = lines(_run("web", "-f", written(tmp_path / "c.yaml", NODES[0], bound)))
+    assert any(f"spec.nodeName is {named}, and there is no such node" in line for line in output_lines) is is_missing
+
+
 @pytest.mark.parametrize(("asked", "on_node", "fixed"), [("1", "0", None), ("4", "0", None), ("4", "2", "2")])
 def test_no_fix_takes_all_devices_away(tmp_path, asked, on_node, fixed):
     gpus = {"nvidia.com/gpu": asked}

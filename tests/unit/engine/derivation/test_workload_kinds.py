@@ -61,6 +61,44 @@ KNOWN = [
         ),
         [("Master", 1), ("Worker", 7)],
     ),
+    (
+        _object(
+            "jobset.x-k8s.io/v1alpha2",
+            "JobSet",
+            replicatedJobs=[
+                {"name": "all", "replicas": 2, "template": {"spec": {"parallelism": 5, "template": template()}}},
+                {"name": "one", "replicas": 4, "template": {"spec": {"template": template()}}},
+            ],
+        ),
+        [("all", 10), ("one", 4)],
+    ),
+    (
+        _object(
+            "leaderworkerset.x-k8s.io/v1",
+            "LeaderWorkerSet",
+            replicas=2,
+            leaderWorkerTemplate={"size": 3, "workerTemplate": template()},
+        ),
+        [("workerTemplate", 6)],
+    ),
+    (
+        _object(
+            "leaderworkerset.x-k8s.io/v1",
+            "LeaderWorkerSet",
+            replicas=2,
+            leaderWorkerTemplate={"size": 3, "leaderTemplate": template(), "workerTemplate": template()},
+        ),
+        [("leaderTemplate", 2), ("workerTemplate", 4)],
+    ),
+    (
+        _object(
+            "ray.io/v1",
+            "RayCluster",
+            headGroupSpec={"template": template()},
+            workerGroupSpecs=[{"groupName": "gpu", "replicas": 3, "numOfHosts": 2, "template": template()}],
+        ),
+        [("headGroupSpec", None), ("gpu", 6)],
+    ),
     (_object("argoproj.io/v1alpha1", "Rollout", replicas=2, template=template()), [("", 2)]),
 ]
 PODLESS = [
@@ -124,6 +162,17 @@ def test_the_number_of_pods_is_checked():
             ManifestError, match=r"it\.yaml: spec\.parallelism: .* is not a number of pods up to 100,000"
         ):
             replicas_of(item, PodTemplate({}, replicas=count, count_field="parallelism"), default=1)
+
+
+@pytest.mark.parametrize(("field", "value"), [("size", "3"), ("replicas", -1)])
+def test_each_factor_of_the_number_of_pods_is_checked(field, value):
+    counts = {"size": 2, "replicas": 2, field: value}
+    parts = {"size": counts["size"], "workerTemplate": template()}
+    spec = {"replicas": counts["replicas"], "leaderWorkerTemplate": parts}
+    (item,) = _located(_object("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", **spec))
+    (part,) = templates_in(item.manifest)
+    with pytest.raises(ManifestError, match=rf"spec\.{field}: {value!r} is not a number of pods"):
+        replicas_of(item, part, default=1)
 
 
 @pytest.mark.parametrize(
