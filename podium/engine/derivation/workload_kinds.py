@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from podium.engine.derivation.control_objects import group_of, mapping_at
 from podium.engine.errors import ManifestError
@@ -165,7 +165,7 @@ def _count(place: _Place, fields: Mapping[str, Any]) -> tuple[Any, str]:
     return (prod(counts.values()) if counts else None), " * ".join(counts) or place.counts[0]
 
 
-def _is_count(value: Any) -> bool:
+def _is_count(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= REPLICAS_MAX
 
 
