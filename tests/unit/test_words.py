@@ -45,7 +45,7 @@ CEILINGS: dict[str, tuple[int, int]] = {
     "config": (1, 1),
     "daemon": (8, 4),
     "devices": (5, 0),
-    "engine": (11, 3),
+    "engine": (12, 3),
     "estimator": (5, 1),
     "framework": (13, 2),
     "insight": (14, 0),
