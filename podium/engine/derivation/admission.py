@@ -34,6 +34,7 @@ _DEFAULT_CLASS: Final = (
     "storageclass.kubernetes.io/is-default-class",
     "storageclass.beta.kubernetes.io/is-default-class",
 )
+_PARTS: Final = ("metadata", "spec", "status")
 _BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 _NODE_LOST: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
@@ -61,8 +62,9 @@ class Admission:
     def admit(self, manifest: Manifest, resource: ResourceType[Any]) -> Manifest:
         """Return the object with its missing fields filled in. Malformed fields are left for the decoder to report."""
         fill = self._fill.get(resource)
-        is_broken = any(not isinstance(manifest.get(field) or {}, dict) for field in ("metadata", "spec", "status"))
-        return manifest if fill is None or is_broken else fill(cast(dict[str, Any], without_nulls(manifest)))
+        if fill is None or any(not isinstance(manifest.get(field) or {}, dict) for field in _PARTS):
+            return manifest
+        return fill(cast(dict[str, Any], without_nulls(manifest)))
 
     def demand_admission(self, pod: Manifest) -> None:
         """Refuse a pod that the API server would refuse.
