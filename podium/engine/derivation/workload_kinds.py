@@ -141,8 +141,8 @@ def _templates_at(
         if isinstance(content, Mapping):
             yield PodTemplate(content, name, *_count(place, fields))
         return
-    wanted = (*place.counts, place.leader)
-    fields = {**fields, **{field: value for field, value in mapping_at(content).items() if field in wanted}}
+    names = (*place.counts, place.leader)
+    fields = {**fields, **{field: value for field, value in mapping_at(content).items() if field in names}}
     for part, child in _children(content, path[0]):
         yield from _templates_at(child, place, path[1:], part or name, fields)
 
