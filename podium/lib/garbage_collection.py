@@ -24,6 +24,15 @@ def collection_disabled() -> Iterator[None]:
     finally:
         if is_enabled:
             gc.enable()
+            _age_present_objects()
+
+
+def _age_present_objects() -> None:
+    """Move all objects to the oldest generation, or the next few allocations would have them scanned as young ones."""
+    # Unfreezing would also thaw objects that the process froze for good.
+    if not gc.get_freeze_count():
+        gc.freeze()
+        gc.unfreeze()
 
 
 @contextmanager

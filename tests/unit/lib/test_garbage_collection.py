@@ -24,6 +24,24 @@ def test_collector_does_not_look_while_modules_are_loaded():
     assert gc.isenabled()
 
 
+def test_objects_made_without_collections_are_not_scanned_as_young_ones():
+    with garbage_collection.collection_disabled():
+        lasting = [[] for _ in range(2_000)]
+    assert len(gc.get_objects(0)) < len(lasting)
+    assert gc.get_freeze_count() == 0
+
+
+def test_frozen_objects_stay_frozen():
+    gc.freeze()
+    try:
+        frozen_count = gc.get_freeze_count()
+        with garbage_collection.collection_disabled():
+            pass
+        assert gc.get_freeze_count() == frozen_count
+    finally:
+        gc.unfreeze()
+
+
 def test_a_collector_that_was_disabled_before_stays_disabled():
     gc.disable()
     try:
