@@ -35,14 +35,14 @@ class Backlog:
         self._is_stopping = False
 
     def is_too_long(self) -> bool:
-        """Whether the API server must catch up before more decisions make sense.
+        """Return True if the API server must catch up before more decisions make sense.
 
         If conflicts are to be avoided and other schedulers are binding pods, the watch must catch up as well.
         """
         return self._exceeds(REQUESTS_WAITING_MAX)
 
     def unconfirmed_count(self) -> int | None:
-        """How many bindings the watch has not confirmed; None if that does not matter."""
+        """Return the number of bindings that the watch has not confirmed; None if conflicts need not be avoided."""
         return self._unconfirmed() if self._avoids_conflicts else None
 
     async def wait_short(self) -> None:

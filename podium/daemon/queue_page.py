@@ -91,7 +91,7 @@ def limit_of(query: Mapping[str, str], default: int, limit_max: int) -> int:
 
 
 def wants_table(request: web.Request) -> bool:
-    """Whether a table is asked for, by `output` or `Accept`. Raises: web.HTTPBadRequest."""
+    """Return True if `output` or `Accept` asks for a table. Raises: web.HTTPBadRequest."""
     output = request.query.get("output", "")
     if output not in ("", "json", "table", "text"):
         raise web.HTTPBadRequest(text=f"output: json or table, not {output!r}\n")
@@ -257,7 +257,7 @@ async def _table(
 
 
 async def page_of(lines: Iterable[str], turns: Turns) -> web.Response:
-    """A page of text, which somebody may read on a terminal."""
+    """Return a page of text that is safe to print on a terminal."""
     text_lines: list[str] = []
     for line in lines:
         text_lines.append(f"{printable(line)}\n")
