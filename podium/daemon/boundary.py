@@ -42,7 +42,7 @@ class Boundary:
     """Hands everything through. A subclass overrides what it wants to see or replace."""
 
     writes_events = True
-    """Whether Events are written. They cannot change a decision."""
+    """True if Events are written. They cannot change a decision."""
 
     def clock(self, clock: Clock) -> Clock:
         """The clock of everything that decides, or waits. What is only measured or reported is read elsewhere."""

@@ -30,7 +30,7 @@ log = get_logger("scheduler")
 _NO_CODE = "<error>"
 
 Observer: TypeAlias = AttemptObserver | BindingObserver | PreemptionObserver | QueueObserver | RequestObserver
-"""What can hear reports; a class may be several of these."""
+"""An observer hears reports of one kind or of several."""
 
 
 class Observers:

@@ -33,7 +33,7 @@ from podium.queues import ListedPod, NextTry, QueueListing, QueueState
 _LIMIT: Final = 500
 _LIMIT_MAX: Final = 5000
 _LOOKED_AT_MAX: Final = 100
-"""How many pods are examined between two looks at the clock: a tenth of a millisecond."""
+"""The number of pods that are examined between two looks at the clock: a tenth of a millisecond."""
 _BEHIND_ALL: Final = chr(0x10FFFF)
 _PLACES: Final = {place.value: place for place in QueueState if place is not QueueState.GONE}
 _COLUMNS: Final = ("NAMESPACE", "NAME", "QUEUE", "PRIORITY", "ATTEMPTS", "NOMINATED", "NEXT TRY")

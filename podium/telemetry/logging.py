@@ -38,7 +38,7 @@ Form = Literal["json", "console"]
 VERBOSITY_DEFAULT: Final = 2
 VERBOSITY_MAX: Final = 10
 FLUSH_S_MAX: Final = 2.0
-"""How long the end of the process waits until the log is written."""
+"""The end of the process waits at most this long until the log is written."""
 
 _EXCEPTION_LENGTH_MAX: Final = 16_384
 """Of a traceback. One of nested groups, of a chain of causes or with a giant text could have any length."""

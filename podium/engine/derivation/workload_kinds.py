@@ -89,7 +89,7 @@ _PLACES: Final[Mapping[tuple[str, str], tuple[_Place, ...]]] = {
 }
 
 KINDS_WITH_TEMPLATES: Final[Mapping[str, str]] = {kind.lower(): kind for _, kind in _PLACES}
-"""How the kinds are written, by their names in lower case."""
+"""The spelling of each kind, by its name in lower case."""
 
 
 @dataclass(frozen=True, slots=True)

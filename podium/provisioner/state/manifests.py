@@ -209,7 +209,7 @@ def _key(identity: tuple[str, str, str]) -> str:
 
 
 def _unschedulable(pod: dict[str, Any]) -> dict[str, Any]:
-    """Mark a pod that may never have been tried as one for which kube-scheduler found no node; leave others as they are."""
+    """Mark a waiting pod as one for which kube-scheduler found no node; return other pods as they are."""
     spec, status = pod.get("spec"), pod.get("status") or {}
     if not isinstance(spec, dict) or not isinstance(status, dict):
         return pod
