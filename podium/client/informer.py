@@ -209,7 +209,7 @@ class Informer(Generic[ObjectT]):
         Yields to the loop regularly, while scheduling waits.
 
         Returns:
-            The first object that has gone back to an older state, with its version; empty if there is none.
+            The first object that has gone back to an older state, with its version; empty if no object has.
         """
         turns = Turns(self._clock)
         objects: dict[str, ObjectT] = {}

@@ -36,7 +36,7 @@ class ConfigGates:
     """Those that are on, by their names, of the gates that do no more than add plugins to the default set."""
 
     def has(self, gate: str) -> bool:
-        """Whether the gate of that name is on."""
+        """Return True if the gate of that name is enabled."""
         attribute = GATES[gate].attribute
         return gate in self.of_plugins if attribute == _OF_PLUGINS else bool(getattr(self, attribute))
 

@@ -198,11 +198,11 @@ class App(Process):
         )
 
     def check_synced(self) -> str | None:
-        """What is wrong while the first lists have not all arrived; a check of readiness."""
+        """Return why the process is not ready while first lists are missing; None once all have arrived."""
         return None if self._is_synced else "handlers are not fully synchronized"
 
     def check_shutdown(self) -> str | None:
-        """What is wrong once the process stops; a check of readiness."""
+        """Return why a stopping process is not ready; None until the stop begins."""
         return "process is shutting down" if self._is_stopping else None
 
     # ------------------------------------------------------------ running

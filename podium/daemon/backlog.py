@@ -8,12 +8,12 @@ from typing import Final
 from podium.server.wakeup import WakeUp
 
 REQUESTS_WAITING_MAX: Final = 16
-"""How many requests may wait before decisions pause: the longer they wait, the older the state that decisions use."""
+"""Decisions pause when more requests than these wait: the longer they wait, the older the state that decisions use."""
 _REQUESTS_WAITING_LOW: Final = 4
-"""How few requests must be left waiting before decisions resume: deciding in batches is cheaper."""
+"""Decisions resume when no more requests than these are waiting: deciding in batches is cheaper."""
 LOOK_AGAIN_S: Final = 0.25
-"""How often a loop that waits for the API server checks again without a sign of progress: the requests it waits for
-may all belong to one slow namespace."""
+"""A loop that waits for the API server checks again at this interval without a sign of progress: the requests it
+waits for may all belong to one slow namespace."""
 
 
 class Backlog:
@@ -35,14 +35,14 @@ class Backlog:
         self._is_stopping = False
 
     def is_too_long(self) -> bool:
-        """Whether the API server must catch up before more decisions make sense.
+        """Return True if the API server must catch up before more decisions make sense.
 
         If conflicts are to be avoided and other schedulers are binding pods, the watch must catch up as well.
         """
         return self._exceeds(REQUESTS_WAITING_MAX)
 
     def unconfirmed_count(self) -> int | None:
-        """How many bindings the watch has not confirmed; None if that does not matter."""
+        """Return the number of bindings that the watch has not confirmed; None if conflicts need not be avoided."""
         return self._unconfirmed() if self._avoids_conflicts else None
 
     async def wait_short(self) -> None:

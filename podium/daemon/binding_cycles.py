@@ -89,7 +89,7 @@ class BindingCycles:
 
     @property
     def rejections(self) -> int:
-        """How many waits at Permit have ended in a rejection."""
+        """The number of waits at Permit that have ended in a rejection."""
         return self._binder.waiting_pods.rejections
 
     def stop(self) -> None:
@@ -211,7 +211,7 @@ class BindingCycles:
 
 
 def _may_be_bound_yet(outcome: BindOutcome) -> bool:
-    """Whether one of the requests to bind may come late: the last error, or one before it, had no definite answer."""
+    """Return True if a request to bind may still take effect: the last error, or an earlier one, left that open."""
     if outcome.stage is not BindingStage.BINDING or outcome.status is None or outcome.status.error is None:
         return False
     cause = outcome.status.error.__cause__

@@ -1,4 +1,4 @@
-"""Where what is outside of the scheduling path enters it: time, chance, watches, answers, and the order of its tasks.
+"""All outside input enters the scheduling path here: time, chance, watches, answers, and the order of its tasks.
 
 Owns nothing: by default everything is handed through as it is, at no cost. A recorder notes what passes; a replay puts
 what was recorded in its place. What does not pass here cannot change a decision.
@@ -24,25 +24,25 @@ Compute: TypeAlias = Callable[[Callable[[], None]], Awaitable[None]]
 
 
 class StoresState(Protocol):
-    """Whether the informers' stores may be used; `podium.client.consistency.Consistency` is one."""
+    """Says when scheduling may use the informers' stores; `podium.client.consistency.Consistency` implements it."""
 
     @property
     def changes(self) -> int:
-        """How often the replacement of a store has begun."""
+        """The number of times that the replacement of a store has begun."""
 
     @property
     def is_consistent(self) -> bool:
-        """Whether scheduling may use the stores now."""
+        """True if scheduling may use the stores now."""
 
     def wait_s(self) -> float:
-        """How long scheduling will still wait for new lists, at most."""
+        """Return the longest time that scheduling will still wait for new lists."""
 
 
 class Boundary:
     """Hands everything through. A subclass overrides what it wants to see or replace."""
 
     writes_events = True
-    """Whether Events are written. They cannot change a decision."""
+    """True if Events are written. They cannot change a decision."""
 
     def clock(self, clock: Clock) -> Clock:
         """The clock of everything that decides, or waits. What is only measured or reported is read elsewhere."""

@@ -143,7 +143,7 @@ class CacheDump:
         return info is not None and info.pod.uid == uid
 
     async def _may_go_on(self, turns: Turns) -> bool:
-        """Whether the log accepts more lines; lets other tasks run meanwhile."""
+        """Wait until the log accepts more lines, and return True; return False if it is not being read."""
         if turns.is_over():
             await turns.next()
         for _ in range(_LOG_WAITS_MAX):

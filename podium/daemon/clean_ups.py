@@ -1,4 +1,4 @@
-"""What plugins write after an attempt or a binding that failed."""
+"""Runs the writes that plugins make after an attempt or a binding that failed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from podium.framework.contract.writing import WritingPlugin
 
 
 def clean_ups_after(attempt: Attempt) -> list[tuple[WritingPlugin, Coroutine[Any, Any, None]]]:
-    """What the plugins have to write, usually nothing."""
+    """Return the writes of the plugins that have something to clean up; usually there are none."""
     cycle = attempt.cycle
     clean_ups = []
     for plugin in cycle.framework.writing:

@@ -1,4 +1,4 @@
-"""What some plugins need of the daemon besides decisions: the one module that wires a scheduler and names plugins."""
+"""Serves plugins that need more than decisions. Of the modules that wire a scheduler, only this one names plugins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a running scheduler's configuration comes from, for reading it again."""
+"""Names the files of a running scheduler's configuration, so that it can be read again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Configured(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationSource:
-    """Where the configuration comes from.
+    """The files that hold the configuration, and the function that reads them.
 
     Attributes:
         config: the configuration file; None if the defaults are used.
@@ -40,12 +40,12 @@ class ConfigurationSource:
     read: Callable[[], Configured]
 
     def content(self) -> tuple[bytes, bytes]:
-        """What tells whether the configuration file, and the files of plugins, are as before."""
+        """Return a digest of the configuration file and one of the plugins' files; a digest changes with its files."""
         return digest([] if self.config is None else [self.config]), digest(self.plugins)
 
 
 def digest(paths: Sequence[Path]) -> bytes:
-    """What tells whether these files are as before."""
+    """Return a digest of the files' contents, which changes with them."""
     digest = hashlib.sha256()
     for path in paths:
         # One that cannot be read counts as changed: `read` says what is wrong with it.

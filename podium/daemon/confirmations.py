@@ -73,7 +73,7 @@ class Confirmations:
         return [binding for binding in bindings if self._is_still_assumed(binding[0])]
 
     def _is_still_assumed(self, pod: Pod) -> bool:
-        """Whether the pod is still assumed by that binding, not by a later one under way (after a restore of etcd)."""
+        """Return True if the pod is still assumed by that binding, not by a later one (after a restore of etcd)."""
         return self._cache.is_assumed(pod.uid) and pod.uid not in self._binding_cycles
 
     async def _look_up(self, pod: Pod, node_name: str) -> None:

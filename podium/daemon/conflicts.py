@@ -83,7 +83,7 @@ class Conflicts:
         self._tell_confirmed = tell
 
     def is_too_late(self, pod: Pod) -> bool:
-        """Whether another scheduler has filled the pod's node since the pod was assumed there: the conflict is averted.
+        """Return True if another scheduler has filled the pod's node since it was assumed: the conflict is averted.
 
         If not, the pod's binding counts as sent from now on.
         """
@@ -99,7 +99,7 @@ class Conflicts:
         self._sent.pop(pod.uid, None)
 
     def unconfirmed_count(self) -> int | None:
-        """How many sent bindings the watch has not confirmed; None if no other scheduler is binding pods at present.
+        """Return the number of sent bindings that the watch has not confirmed; None if no other scheduler binds now.
 
         While the watch lags behind podium's own bindings, it lags behind other schedulers' bindings too.
         """

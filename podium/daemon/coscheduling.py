@@ -1,4 +1,4 @@
-"""What the plugin Coscheduling needs besides decisions: the status of its PodGroups, and an end to their backoff.
+"""Serves the plugin Coscheduling: writes the status of its PodGroups, and ends their backoff.
 
 Owns what is written into a PodGroup of `scheduling.x-k8s.io`. Never decides where pods go.
 

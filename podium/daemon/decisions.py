@@ -105,7 +105,7 @@ class DecisionExecutor:
 
     @property
     def rejections(self) -> int:
-        """How many waits at Permit have ended in a rejection. What such a pod held is free once its task has run."""
+        """The number of waits at Permit that were rejected. Such a pod's resources are free once its task has run."""
         return self._binding_cycles.rejections
 
     def stop(self) -> None:
@@ -174,7 +174,7 @@ def _log_long(attempt: Attempt, decision: MemberDecision, ended_s: float) -> Non
 
 
 def _steps(cycle: Cycle, decision: MemberDecision, ended_s: float) -> list[Step]:
-    """What an attempt has done, in kube-scheduler's words, and when; PostFilter is podium's own."""
+    """Return the steps of an attempt in kube-scheduler's words, with their times; PostFilter's step is podium's own."""
     helped_at_s = ended_s if isinstance(decision, DoesNotFit) else None
     steps = {
         "Computing predicates done": cycle.filtered_at_s,

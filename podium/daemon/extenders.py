@@ -1,4 +1,4 @@
-"""What extenders need from the daemon: complete objects to send to them, and secrets hidden from the endpoints.
+"""Serves extenders: keeps complete objects to send to them, and hides secrets from the endpoints.
 
 An extender receives the complete pod; one without a node cache also receives the complete nodes, and the victims of a
 preemption. podium itself keeps only the fields it reads: the rest is kept only as far as these extenders need it.

@@ -1,4 +1,4 @@
-"""What joins the daemon beside scheduling, as a value: debug pages, watchers, recorders.
+"""Defines a face: the debug pages, watchers and recorders that join the daemon beside scheduling, as a value.
 
 `daemon.faces` lists podium's own; others are handed to `App`. Nothing is registered by import.
 """
@@ -19,13 +19,13 @@ from podium.server.supervision import Tasks
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """What one face adds. A task runs until it is cancelled, at the end of the stop; a failure of it ends the process.
+    """The parts that a face adds. A task runs until the end of the stop cancels it; if it fails, the process ends.
 
     Attributes:
         observers: hear what the scheduler's parts report, after the metrics.
         handlers: called after podium's own handler for every change of that resource, which is watched from the start.
         pages: handlers of GET requests, by path; podium authorizes each request first.
-        open_pages: the same for files that hold nothing of the cluster: everybody may read them.
+        open_pages: the same for files that hold nothing of the cluster: they need no authorization.
         tasks: run from the start, also while another replica leads.
         scheduling_tasks: run from the time when this process begins to schedule.
     """

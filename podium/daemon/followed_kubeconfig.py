@@ -58,7 +58,7 @@ class FollowedKubeconfig:
     moved: Callable[[], None]
 
     def content(self) -> bytes:
-        """What tells whether it is as before."""
+        """Return a digest of the kubeconfig's files, which changes with them."""
         return digest([Path(path).expanduser() for path in self.paths.split(os.pathsep) if path])
 
     async def take(self, nodes: Informer[Node]) -> None:
@@ -94,7 +94,7 @@ def _nodes_in(answer: bytes) -> list[ObjectMeta]:
 
 
 def _is_known(metas: list[ObjectMeta], nodes: Informer[Node]) -> bool:
-    """Whether one of the nodes is known, or there is nothing to compare with."""
+    """Return True if the informer has one of the nodes, or has no nodes to compare with."""
     if not any(True for _ in nodes.list()):
         return True
     return any((node := nodes.get(meta.name)) is not None and node.metadata.uid == meta.uid for meta in metas)

@@ -1,4 +1,4 @@
-"""What a running podium knows about a gang: who is bound, for whom a node is held and how long, and who has none.
+"""Tells a gang's story: which members are bound, for which a node is held and how long, and which have no node.
 
 Reads what the plugins and the cache know anyway. Never decides anything.
 """

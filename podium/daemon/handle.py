@@ -68,7 +68,7 @@ class PluginHandle:
         self.move_to_active(pods, after_s)
 
     def shared(self, make: Callable[[Handle], T]) -> T:
-        """What all plugins and profiles share."""
+        """Return the object that all plugins and profiles share, made at the first call."""
         if make not in self._shared:
             self._shared[make] = make(self)
         return cast(T, self._shared[make])

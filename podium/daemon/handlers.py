@@ -183,7 +183,7 @@ class ResourceClaimHandler(ResourceHandler):
 class DeviceTaintRuleHandler(MeasuredHandler):
     """Handles rules that taint devices: for waiting pods, slices have changed.
 
-    Differs: upstream sends an event for each slice whose taints have changed, and none if there is none.
+    Differs: upstream sends an event for each slice whose taints changed; podium sends one for every change of a rule.
     """
 
     def __init__(self, queue: SchedulingQueue, clock: Clock, metrics: Metrics) -> None:

@@ -47,7 +47,7 @@ AnyAttempt: TypeAlias = Attempt | GroupAttempt
 AnyDecision: TypeAlias = Decision | GroupDecision
 
 _TURN_S_MAX = 0.002
-"""How long the loop decides before it yields to other tasks."""
+"""The loop decides for this long before it yields to other tasks."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""What a running podium says about devices that a pod lacks on a few nodes, as they are now.
+"""Explains which devices a pod lacks on a few nodes, as they are now.
 
-Holds nobody up: who has which devices is gathered in turns, and the rest is done in some milliseconds or given up.
+Never holds up scheduling: allocations are gathered in turns, and the rest ends or is given up in some milliseconds.
 """
 
 from __future__ import annotations

@@ -30,15 +30,15 @@ log = get_logger("scheduler")
 _NO_CODE = "<error>"
 
 Observer: TypeAlias = AttemptObserver | BindingObserver | PreemptionObserver | QueueObserver | RequestObserver
-"""What can hear reports; a class may be several of these."""
+"""An observer hears reports of one kind or of several."""
 
 
 class Observers:
-    """Who hears what the parts of the scheduler report: the metrics, and the observers of faces.
+    """Passes the reports of the scheduler's parts to the metrics and to the observers of faces.
 
     Args:
         server: the API server's host and port.
-        measures: whether plugins, queue and preemption are measured; not where nobody reads the metrics.
+        measures: whether plugins, queue and preemption are measured; False if the metrics have no reader.
     """
 
     def __init__(self, metrics: Metrics, server: str, *, measures: bool = True) -> None:

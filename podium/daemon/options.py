@@ -21,7 +21,7 @@ RECORDER_BYTES_MIN: Final = MEMORY_BYTES_MIN
 
 @dataclass(frozen=True, slots=True)
 class TracingOptions:
-    """Where spans of attempts go: a URL with its path; and of how many attempts in a million."""
+    """The URL, with its path, to which spans of attempts are sent, and how many attempts in a million are sampled."""
 
     endpoint: str
     samples_per_million: int

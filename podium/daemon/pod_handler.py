@@ -232,7 +232,7 @@ class PodHandler(MeasuredHandler):
         return pod.spec.scheduler_name in self._scheduler_names
 
     def _is_readable(self, pod: Pod) -> bool:
-        """Whether the pod can be scheduled; its unreadable fields are reported once.
+        """Return True if the pod can be scheduled; report its unreadable fields once.
 
         An invalid selector matches no node: if other selector terms remain, the pod can be placed all the same.
         """
@@ -261,7 +261,7 @@ class PodHandler(MeasuredHandler):
 
 
 def _is_relabelled(assumed_pod: Pod, pod: Pod) -> bool:
-    """Whether labels have changed beside those with the node's topology, which an API server adds to most pods."""
+    """Return True if labels have changed other than those that admission (PodTopologyLabels) copies from the node."""
     former, current = assumed_pod.metadata.labels, pod.metadata.labels
     return former != current and not {key for key, _ in former.items() ^ current.items()} <= _TOPOLOGY_LABELS
 

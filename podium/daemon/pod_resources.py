@@ -55,7 +55,7 @@ def pod_resources_page(pods: Informer[Pod], leader: Callable[[], str | None], cl
     """
 
     async def show(request: web.Request) -> web.StreamResponse:
-        """What each pod requests and is limited to, as Prometheus text; nothing while another replica leads."""
+        """Return each pod's requests and limits as Prometheus text; nothing while another replica leads."""
         if leader() is not None:
             return web.Response(headers={"Content-Type": CONTENT_TYPE})
         response = web.StreamResponse(headers={"Content-Type": CONTENT_TYPE})

@@ -33,7 +33,7 @@ from podium.queues import ListedPod, NextTry, QueueListing, QueueState
 _LIMIT: Final = 500
 _LIMIT_MAX: Final = 5000
 _LOOKED_AT_MAX: Final = 100
-"""How many pods are examined between two looks at the clock: a tenth of a millisecond."""
+"""The number of pods that are examined between two looks at the clock: a tenth of a millisecond."""
 _BEHIND_ALL: Final = chr(0x10FFFF)
 _PLACES: Final = {place.value: place for place in QueueState if place is not QueueState.GONE}
 _COLUMNS: Final = ("NAMESPACE", "NAME", "QUEUE", "PRIORITY", "ATTEMPTS", "NOMINATED", "NEXT TRY")
@@ -91,7 +91,7 @@ def limit_of(query: Mapping[str, str], default: int, limit_max: int) -> int:
 
 
 def wants_table(request: web.Request) -> bool:
-    """Whether a table is asked for, by `output` or `Accept`. Raises: web.HTTPBadRequest."""
+    """Return True if `output` or `Accept` asks for a table. Raises: web.HTTPBadRequest."""
     output = request.query.get("output", "")
     if output not in ("", "json", "table", "text"):
         raise web.HTTPBadRequest(text=f"output: json or table, not {output!r}\n")
@@ -257,7 +257,7 @@ async def _table(
 
 
 async def page_of(lines: Iterable[str], turns: Turns) -> web.Response:
-    """A page of text, which somebody may read on a terminal."""
+    """Return a page of text that is safe to print on a terminal."""
     text_lines: list[str] = []
     for line in lines:
         text_lines.append(f"{printable(line)}\n")

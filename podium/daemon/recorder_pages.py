@@ -189,7 +189,7 @@ class RecorderPages:
         return self._recorder
 
     async def _gang(self, recorder: FlightRecorder, pod: Pod, turns: Turns) -> _Json | None:
-        """How far the pod's gang has come, in sentences as well; None if it is in none."""
+        """Return the progress of the pod's gang, in sentences as well; None if the pod is not in a gang."""
         messages: dict[str, str] = {}
 
         def last_message(member: Pod) -> str:
@@ -206,7 +206,7 @@ class RecorderPages:
         return None if story is None else story.as_dict() | {"text": [story.headline, *story.lines]}
 
     async def _devices(self, pod: Pod, why: _Json | None, node_name: str) -> list[_Json]:
-        """What the pod's claims lack now, on some of the nodes that had no devices for them in the last attempt."""
+        """Return what the pod's claims lack now on some of the nodes that had no devices in the last attempt."""
         groups = [] if why is None else [group for group in why["groups"] if group["plugin"] == _DEVICES]
         if not groups or self._devices_of is None or pod.node_name:
             return []
@@ -330,7 +330,7 @@ def _condition(pod: Pod, attempts: Sequence[RecordedAttempt]) -> _Json | None:
 
 
 def _is_told(node: str, why: _Json | None) -> bool:
-    """Whether the attempt knows the node, which may have been deleted since."""
+    """Return True if the attempt has a result for the node, which may have been deleted since."""
     return why is not None and (node in why["blockers"] or any(score["node"] == node for score in why["scores"]))
 
 

@@ -44,15 +44,15 @@ _APPLIED, _REFUSED = "applied", "refused"
 
 
 class TookTooLongError(UserFacingError):
-    """What changed cannot be read within the time for it."""
+    """The changed files could not be read before the deadline."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """What is done in a thread, and how it is called where it does not end.
+    """A step that runs in a thread, with the words of the messages if it does not end.
 
     Attributes:
-        plugin_in: names the plugin whose code a frame runs; "" if there is none.
+        plugin_in: names the plugin whose code a frame runs; "" if no plugin's code runs.
         of_plugin, of_none: the subject of the sentence that it did not end, with that name and without.
     """
 
@@ -99,7 +99,7 @@ class Reload:
 
     @property
     def refusals(self) -> str:
-        """Why the configuration, or the kubeconfig, that was read last is not in use; "" if both are."""
+        """The reasons why the configuration or kubeconfig that was read last is not in use; "" if both are."""
         return "; ".join(self._refused.values())
 
     async def run(self) -> None:

@@ -1,4 +1,4 @@
-"""Which changes of a configuration need a restart."""
+"""Decides which changes of a configuration need a restart."""
 
 from __future__ import annotations
 

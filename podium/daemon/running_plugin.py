@@ -50,7 +50,7 @@ _STACK_MAX: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class RunningPlugin:
-    """What a thread is running; the names are empty if it is not a plugin.
+    """The plugin call that a thread is running; the names are empty if it runs no plugin.
 
     `stack` has one line for each call, the innermost last.
     """

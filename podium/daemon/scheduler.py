@@ -88,7 +88,7 @@ _NEAR_BEST_MARGIN: Final = 10
 
 
 class Scheduler:
-    """What a scheduler consists of. Faces look at it through its attributes.
+    """A scheduler with its parts. Faces read them through its attributes.
 
     `kubeconfig` is where its credentials come from, if they come from a kubeconfig.
 
@@ -174,7 +174,7 @@ class Scheduler:
 
     @property
     def tasks(self) -> Tasks:
-        """What runs while this process schedules."""
+        """The tasks that run while this process schedules."""
         keeper = self._pod_group_keeper
         return {
             "conflicts": self.conflicts.run,
@@ -190,7 +190,7 @@ class Scheduler:
 
     @property
     def gang_stories(self) -> GangStories:
-        """What is known about the gangs of pods, for people who ask."""
+        """The stories of gangs, for pages that explain them."""
         groups = None if self._groups is None else self.informers.informer(POD_GROUPS)
         return GangStories(lambda: self.frameworks, self._groups, groups, self._waiting_pods, self.cache.pod)
 
@@ -361,7 +361,7 @@ class Scheduler:
         return framework
 
     def _is_protected(self, victim: Pod) -> bool:
-        """Whether preemption must leave the pod alone: another scheduler's pod, unless the options allow it."""
+        """Return True if the pod belongs to another scheduler and the options exempt such pods from preemption."""
         return not self.options.preempts_pods_of_others and victim.spec.scheduler_name not in self.scheduler_names
 
     # ------------------------------------------------------------ carrying decisions out

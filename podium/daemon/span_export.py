@@ -48,7 +48,7 @@ class SpanExport:
         self._wake_up = WakeUp()
 
     def counts(self) -> Mapping[str, float]:
-        """How many spans were exported, and how many dropped."""
+        """Return the number of exported spans and that of dropped ones."""
         return {"exported": self._exported, "dropped": self._dropped}
 
     def add(self, root: Span) -> None:

@@ -31,7 +31,7 @@ _NOT_WRITTEN: Final = {
 
 @dataclass(frozen=True, slots=True)
 class StatusWrite:
-    """What to write into a pod's status. A nominated node of None leaves the field unchanged, "" clears it."""
+    """A write into a pod's status. A nominated node of None leaves the field unchanged; "" clears it."""
 
     pod: Pod
     condition: PodCondition
@@ -121,7 +121,7 @@ class StatusWrites:
             mine.ended.set()
 
     async def settle(self, uid: str) -> None:
-        """Drop the waiting write and await the end of the one under way; returns at once if there is none."""
+        """Drop the waiting write and await the end of the one under way; return at once if no write is under way."""
         mine = self._on_their_way.get(uid)
         if mine is None:
             return

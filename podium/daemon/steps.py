@@ -18,7 +18,7 @@ from podium.lib.turns import Turns
 T = TypeVar("T")
 
 _AT_ONCE_S_MAX: Final = 0.005
-"""How long an attempt runs before it uses a pause."""
+"""An attempt runs for this long before it uses a pause."""
 
 
 def advance(steps: Steps[T], clock: Clock, started_s: float) -> Question | Pause:

@@ -81,7 +81,7 @@ class StrayPods:
         """A pod cannot be decoded; another handler reports it."""
 
     def counts(self) -> Mapping[str, float]:
-        """How many pods have waited long, by the scheduler name that may have been meant."""
+        """Return the number of pods that have waited long, by the scheduler name that was probably meant."""
         return {name: float(count) for name, count in Counter(stray.meant for stray in self._late()).items()}
 
     async def run(self) -> None:

@@ -53,6 +53,6 @@ class Writes:
 
 
 def in_flight_max() -> int:
-    """How many writes may be in flight: fewer if file descriptors are scarce, since each write takes a connection."""
+    """Return the limit of writes in flight. Scarce file descriptors lower it, since each write takes a connection."""
     descriptors, _ = getrlimit(RLIMIT_NOFILE)
     return IN_FLIGHT_MAX if descriptors == RLIM_INFINITY else max(8, min(IN_FLIGHT_MAX, descriptors // 2))

@@ -33,7 +33,7 @@ class GangStory:
         wait_s: how long members that have a node wait for the others.
         left_s: how much longer the first of the waiting members waits.
         holds_nodes: whether members hold their nodes while others have none.
-        domain: the label that all nodes of the gang must share, with the value tried; "" if there is none.
+        domain: the label that all nodes of the gang must share, with the value tried; "" without such a label.
         problem: what is wrong with the group itself; "" if nothing is.
         note: the precondition for this story, such as a feature gate; "" if it is met.
     """

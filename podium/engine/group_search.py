@@ -93,7 +93,7 @@ class GroupSearch:
     _failed_states: set[Hashable] = field(default_factory=set)
 
     def run(self) -> Steps[Sequence[MemberPlacement] | None]:
-        """Return the placement; None if there is none, or the budget is spent. The simulation is left unchanged."""
+        """Return the placement; None if there is no solution or the budget is spent. The simulation stays unchanged."""
         if self.min_count > len(self.pods) or self.engine.extenders.have_a_say:
             return None
         try:

@@ -359,7 +359,7 @@ class PodGroupCycle:
 
 
 def _node_of(decision: Decision) -> str:
-    """Return the node on which the pod counts for the pods that follow; "" if there is none."""
+    """Return the node on which the pod counts for the pods that follow; "" if it counts on no node."""
     if isinstance(decision, Suggested):
         return decision.node_name
     post_filter = decision.post_filter if isinstance(decision, DoesNotFit) else None

@@ -1,4 +1,4 @@
-"""What keeps a pod off nodes in amounts and names, as the nodes are now; reasons only count nodes."""
+"""Explains in amounts and names what keeps a pod off nodes as they are now; reasons only count nodes."""
 
 from __future__ import annotations
 

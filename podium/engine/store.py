@@ -31,7 +31,7 @@ class StoredObjects(Generic[ObjectT]):
         return len(self._store.objects(self._resource))
 
     def get(self, key: str) -> ObjectT | None:
-        """Return the object with that key; None if there is none."""
+        """Return the object with that key, or None."""
         self._store.note_read(self._resource)
         return self._store.get(self._resource, key)
 
@@ -103,7 +103,7 @@ class ObjectStore:
         return twin
 
     def get(self, resource: ResourceType[ObjectT], key: str) -> ObjectT | None:
-        """Return the object of that kind with that key; None if there is none."""
+        """Return the object of that kind with that key, or None."""
         return self._objects.get(resource.path, {}).get(key)
 
     def objects(self, resource: ResourceType[ObjectT]) -> Mapping[str, ObjectT]:

@@ -131,7 +131,7 @@ def karmada_cluster_in(sources: Iterable[Found], name: str) -> KarmadaCluster:
         name: what to call the file.
 
     Raises:
-        EstimateError: there is none, or more than one, or it cannot be read.
+        EstimateError: the file does not hold exactly one Cluster, or it cannot be read.
     """
     objects = [source.manifest for source in sources if source.manifest["kind"] == "Cluster"]
     if len(objects) != 1:

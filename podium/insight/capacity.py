@@ -391,7 +391,7 @@ def _with_requests(pod: Pod, totals: Mapping[str, int]) -> Pod | None:
 
 
 def _largest(limit: int, holds: Callable[[int], bool]) -> int:
-    """Return the largest size up to the limit for which `holds` is true; 0 if there is none.
+    """Return the largest size up to the limit for which `holds` is true, or 0.
 
     Above the first size for which it is false, it must be false for all sizes.
     """

@@ -200,7 +200,7 @@ def _apply(objects: Objects) -> Step:
 
 
 def _has_pods(manifest: object) -> bool:
-    """Return True for a workload; a pod itself is none."""
+    """Return True for a workload, but not for a pod."""
     return isinstance(manifest, Mapping) and template_of(manifest) not in (None, manifest)
 
 

@@ -158,7 +158,7 @@ class SchedulingQueue:
     # ------------------------------------------------------------ attempts
 
     def pop(self, monotonic_s: float | None = None) -> QueuedPodInfo | None:
-        """Return the next pod to attempt, which is now in flight; None if there is none, or the queue is closed.
+        """Return the next pod to attempt, which is now in flight; None if no pod is ready, or the queue is closed.
 
         If no pod is active, a pod is popped before its backoff ends, except after an error.
 

@@ -233,7 +233,7 @@ def open_segments(directory: Path) -> Segments:
     """Open the recording in the directory.
 
     Raises:
-        RecordingError: there is none, or the first file is foreign, damaged at its head, or of another format.
+        RecordingError: it holds no recording, or the first file is foreign, damaged at its head, or of another format.
     """
     paths = segment_paths(directory)
     if not paths:

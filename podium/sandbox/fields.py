@@ -8,7 +8,7 @@ Json = dict[str, Any]
 
 
 def mapping_at(obj: object, *path: str) -> Json:
-    """The object at a path; empty if there is none."""
+    """Return the object at a path; an empty one if the path leads to no object."""
     for name in path:
         obj = obj.get(name) if isinstance(obj, dict) else None
     return obj if isinstance(obj, dict) else {}

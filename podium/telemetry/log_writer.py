@@ -69,7 +69,7 @@ class LogWriter:
 
     @property
     def lost_count(self) -> int:
-        """How many lines were lost."""
+        """The number of lines that were dropped."""
         return self._lost
 
     @property
@@ -94,7 +94,7 @@ class LogWriter:
                 self._see_to_it()
 
     def _has_room(self, pending_bytes: int, is_critical: bool) -> bool:
-        """Whether a line that makes the pending ones that large is accepted although there is, or was, no room."""
+        """Return True if a line that makes the pending ones that large is accepted although space is, or was, full."""
         if is_critical:
             return pending_bytes <= _CRITICAL_BYTES_MAX
         # Once full, half must be written first: that makes one gap now and then, not one between any two lines.

@@ -38,7 +38,7 @@ Form = Literal["json", "console"]
 VERBOSITY_DEFAULT: Final = 2
 VERBOSITY_MAX: Final = 10
 FLUSH_S_MAX: Final = 2.0
-"""How long the end of the process waits until the log is written."""
+"""The end of the process waits at most this long until the log is written."""
 
 _EXCEPTION_LENGTH_MAX: Final = 16_384
 """Of a traceback. One of nested groups, of a chain of causes or with a giant text could have any length."""
@@ -172,7 +172,7 @@ def configure(*, form: Form | None = None, verbosity: int = VERBOSITY_DEFAULT, s
 
 
 def lines_lost() -> int:
-    """How many lines were lost because the log was not read or could not be written."""
+    """Return the number of lines lost because the log was not read or could not be written."""
     return 0 if _sink.writer is None else _sink.writer.lost_count
 
 
@@ -245,7 +245,7 @@ def _describe(_: WrappedLogger, method: str, entry: MutableMapping[str, Any]) ->
 
 
 def _is_plain(entry: Mapping[str, Any]) -> bool:
-    """Whether there is certainly no secret in the entry; true for most. Cost: a quarter of a look at each value."""
+    """Return True if the entry certainly holds no secret, as most do. Cost: a quarter of a look at each value."""
     values = entry.values()
     if not _PLAIN.issuperset(map(type, values)) or _has_secret_key(tuple(entry)):
         return False
@@ -292,16 +292,16 @@ def _without_secrets(value: Any) -> Any:
 
 @lru_cache(maxsize=_KEYS_MAX)
 def _is_secret_key(key: str) -> bool:
-    """Whether a key suggests a secret. Cached: keys are words of the source code, so there are few."""
+    """Return True if the key suggests a secret. Cached: keys are words of the source code, so there are few."""
     return _SECRET_KEY.search(key.lower().replace("-", "_")) is not None
 
 
 @lru_cache(maxsize=_KEYS_MAX)
 def _has_secret_key(keys: tuple[str, ...]) -> bool:
-    """Whether one of an entry's keys suggests a secret. Cached: lines of one kind have the same keys."""
+    """Return True if one of an entry's keys suggests a secret. Cached: lines of one kind have the same keys."""
     return any(map(_is_secret_key, keys))
 
 
 def _may_hold_secret(text: str) -> bool:
-    """Whether the text has to be searched for tokens and passwords of URLs."""
+    """Return True if the text has to be searched for tokens and passwords of URLs."""
     return "earer " in text or "EARER " in text or "://" in text

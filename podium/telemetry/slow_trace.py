@@ -17,7 +17,7 @@ LONG_S: Final = 0.1
 """An operation that takes as long as this is logged."""
 
 Step = tuple[str, float]
-"""What was done, and when it was."""
+"""A step that was done, and the time when it ended."""
 
 
 def log_if_long(

@@ -92,7 +92,7 @@ async def _needs(report: Report, session: ApiSession, needs_of_config: Needs) ->
 
 
 async def _reach(report: Report, session: ApiSession, clock: Clock) -> bool:
-    """Whether the API server responds at all; checks its version and its clock."""
+    """Return True if the API server responds at all; check its version and its clock."""
     try:
         began_s = clock.now()
         stream = await session.stream("/version", deadline_s=_DEADLINE_S, idle_s_max=_DEADLINE_S)
@@ -302,7 +302,7 @@ async def _lease(
 
 
 async def _others(report: Report, session: ApiSession, config: KubeSchedulerConfiguration, clock: Clock) -> None:
-    """Whether another process binds pods under one of podium's scheduler names; unknown if Events cannot be listed."""
+    """Report other processes that bind pods under podium's scheduler names; silent if Events may not be listed."""
     for profile in config.profiles:
         name = profile.scheduler_name
         selector = f"reason%3DScheduled%2CreportingController%3D{name}"
@@ -326,7 +326,7 @@ async def _others(report: Report, session: ApiSession, config: KubeSchedulerConf
 
 
 async def _strays(report: Report, session: ApiSession, config: KubeSchedulerConfiguration, clock: Clock) -> None:
-    """Whether pods wait under a misspelt scheduler name, as far as pods may be listed."""
+    """Report pods that wait under a misspelt scheduler name, as far as pods may be listed."""
     names = {profile.scheduler_name for profile in config.profiles}
     path = f"/api/v1/pods?limit={_PODS_MAX}&fieldSelector=spec.nodeName%3D%2Cstatus.phase%3DPending"
     try:

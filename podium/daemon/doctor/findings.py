@@ -49,7 +49,7 @@ class Report:
 
     @property
     def is_good(self) -> bool:
-        """Whether podium would run; warnings do not count."""
+        """True if podium would run; warnings do not count."""
         return all(finding.verdict is not Verdict.ERROR for finding in self.findings)
 
     def to_json(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The live page, /ui: the queue, the decisions as they happen, and the nodes by utilisation, in a browser.
 
 Owns the page's files, what is read off the scheduler for them, and the stream of changes. Never hears of an attempt as
-it happens: while nobody looks nothing is read, and a scheduler without the page has no part of this package.
+it happens: without a reader nothing is read, and a scheduler without the page has no part of this package.
 """
 
 from podium.daemon.live_page.contents import Contents, DecisionRows, QueueRows, node_rows

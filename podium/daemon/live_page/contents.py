@@ -1,4 +1,4 @@
-"""What the live page shows, read off the scheduler when somebody looks: pods of the queue, attempts, nodes.
+"""Reads the contents of the live page off the scheduler on request: pods of the queue, attempts, nodes.
 
 Never keeps the scheduler from anything else: whatever may be long is read in pieces, with pauses in between.
 """
@@ -60,7 +60,7 @@ _NODES_S_MAX: Final = 2.0
 
 
 async def node_rows(snapshot: Snapshot) -> dict[str, Row]:
-    """What the pods on each node request of it, and what it offers, by `NODE_COLUMNS`. Units: cpu in milli."""
+    """Return the requests of each node's pods and what the node offers, by `NODE_COLUMNS`. Units: cpu in milli."""
     columns = [
         column[snapshot.order].tolist()
         for column in (
@@ -93,7 +93,7 @@ class QueueRows:
         self._known: dict[str, tuple[object, Row]] = {}
 
     async def read(self) -> tuple[Mapping[str, int], Mapping[str, Row]]:
-        """How many pods are in each state, and `SHOWN_MAX` of each by UID, those that wait longest."""
+        """Return the number of pods in each state and, by UID, the `SHOWN_MAX` pods of each state that wait longest."""
         infos_by_state: dict[QueueState, list[QueuedPodInfo]] = {state: [] for state in QueueState}
         infos = self._listing.infos()
         for start in range(0, len(infos), _LOOKED_AT_MAX):
@@ -178,7 +178,7 @@ class DecisionRows:
 
 
 class Versions(NamedTuple):
-    """How far somebody has read."""
+    """The versions up to which a reader has read."""
 
     queue: int = 0
     decisions: int = 0
@@ -222,7 +222,7 @@ class Contents:
 
     @property
     def attempts(self) -> int:
-        """How many attempts this process has decided."""
+        """The number of attempts that this process has decided."""
         return 0 if self._recorder is None else self._recorder.newest_sequence
 
     async def read(self) -> None:

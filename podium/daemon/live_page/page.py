@@ -1,4 +1,4 @@
-"""Serves the live page: its files to everybody, and /ui/events, the stream of changes, to whoever may read it.
+"""Serves the live page: its files without authorization, and /ui/events, the stream of changes, to authorized readers.
 
 /ui is the page, /ui/page.js and /ui/page.css belong to it: none holds anything of the cluster. A stream of changes ends
 after a while, so that access is reviewed again; the page then asks for another.
@@ -124,7 +124,7 @@ class LivePage:
                 return
             await self._contents.read()
             spent_s = self._clock.monotonic() - begin_s
-            # A little less than a tick: else whoever comes first reads, and the others see it one tick later.
+            # A little less than a tick: else the first stream reads, and the others show it one tick later.
             self._read_next_s = begin_s + max(_TICK_S * 0.9, spent_s / _SHARE_MAX)
 
     def _event(self, since: Versions, about: dict[str, Any]) -> bytes:
@@ -145,7 +145,7 @@ class LivePage:
 
 
 async def _is_written(event: bytes, request: web.Request, response: web.StreamResponse) -> bool:
-    """Whether the reader takes it in time; else its connection is cut."""
+    """Return True if the reader takes the event in time; else cut its connection."""
     with anyio.move_on_after(_WRITE_S_MAX):
         await response.write(event)
         return True

@@ -54,7 +54,7 @@ class Table:
             self._forgotten = self._gone.pop(key)
 
     def changes(self, since: int) -> bytes:
-        """What has changed after that version, as JSON; everything after 0, or if the deletions are not known.
+        """Return the changes since that version as JSON; all rows since version 0, or if deletions were forgotten.
 
         `put` has the rows that are new or changed, `gone` the keys of those that are not there any more. With `reset`,
         rows that are not in `put` are not there.

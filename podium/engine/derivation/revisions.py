@@ -1,4 +1,4 @@
-"""What workloads and their pods say of older templates, and of pods that were refused."""
+"""Reads off workloads and their pods which templates are older, and which pods were refused."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class _Place:
 
     Attributes:
         counts: each is read from the path's last mapping that has it.
-        leader: a template beside this one, whose pod is one of those that the first field counts; "" if there is none.
+        leader: a template beside this one, whose pod the first field counts too; "" without such a template.
     """
 
     path: tuple[str, ...]
@@ -89,7 +89,7 @@ _PLACES: Final[Mapping[tuple[str, str], tuple[_Place, ...]]] = {
 }
 
 KINDS_WITH_TEMPLATES: Final[Mapping[str, str]] = {kind.lower(): kind for _, kind in _PLACES}
-"""How the kinds are written, by their names in lower case."""
+"""The spelling of each kind, by its name in lower case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ def _part_name(place: _Place) -> str:
 
 
 def _count(place: _Place, fields: Mapping[str, Any]) -> tuple[Any, str]:
-    """Return the number of pods, or the value that is none; and the field that has it."""
+    """Return the number of pods, or the value that is not a valid number, and the field that has it."""
     counts = {field: fields[field] for field in place.counts if fields.get(field) is not None}
     if place.leader and isinstance(fields.get(place.leader), Mapping):
         size = counts.get(place.counts[0], 1)
@@ -205,7 +205,7 @@ def demand_template(items: Sequence[Found], name: str) -> tuple[Found, PodTempla
 
 
 def unknown_place_advice(items: Sequence[Found]) -> str:
-    """Return what to extract from an object whose kind is unknown and seems to have pods; "" if there is none."""
+    """Return what to extract from an object whose kind is unknown and seems to have pods; "" without one."""
     unknown = (item for item in items if not templates_in(item.manifest) and _seems_to_have_pods(item.manifest))
     kind = next((str(item.manifest["kind"]) for item in unknown), "")
     return f"; podium does not know where a {kind} keeps its pod template: {_EXTRACT}" if kind else ""

@@ -9,7 +9,7 @@ import os
 from typing import Final
 
 _ONLY_TLS13: Final = "ECDHE-PSK-CHACHA20-POLY1305"
-"""The only cipher suite for TLS 1.2 needs a pre-shared key, and there is none. So only TLS 1.3 works.
+"""The only cipher suite for TLS 1.2 needs a pre-shared key, which the server lacks. So only TLS 1.3 works.
 
 gRPC for Python has no option for the minimum version.
 """

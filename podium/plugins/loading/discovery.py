@@ -75,7 +75,7 @@ def load(reference: str) -> type[fwk.Plugin]:
 
 
 def reference_being_loaded(frame: FrameType) -> str:
-    """Return the plugin that is loaded in that frame or in a caller of it; empty if there is none."""
+    """Return the plugin that is loaded in that frame or in a caller of it; "" if no plugin is being loaded."""
     outer: FrameType | None = frame
     while outer is not None:
         if outer.f_code is load.__code__:

@@ -3,7 +3,7 @@
 Owns the finder that checks every file of a plugin before it runs, including submodules and later imports. `file_trust`
 decides whether a file is trusted.
 
-Why no bytecode: Python runs the contents of a `__pycache__` instead of the source next to it, whoever wrote it.
+Why no bytecode: Python runs a `__pycache__` instead of the source next to it, no matter which user wrote it.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class ClaimCache:
         self._followed.read()
 
     def get(self, key: str) -> ResourceClaim | None:
-        """Return the claim as assumed; None if there is none."""
+        """Return the claim as assumed, or None if the cache has no claim with that key."""
         self._followed.read()
         return self._claims.get(key)
 
@@ -54,7 +54,7 @@ class ClaimCache:
         return self._claims.values()
 
     def of_extended_resources(self, pod: Pod) -> ResourceClaim | None:
-        """Return the claim that was made for the pod's extended resources; None if there is none."""
+        """Return the claim that was made for the pod's extended resources, or None."""
         self._followed.read()
         return self._claims.get(self._special.get(pod.uid, ""))
 

@@ -102,11 +102,11 @@ class ClusterDevices:
     # ------------------------------------------------------------ classes and slices
 
     def class_named(self, name: str) -> DeviceClass | None:
-        """Return the device class of that name; None if there is none."""
+        """Return the device class of that name, or None."""
         return self._classes.get(name)
 
     def class_for(self, resource: str) -> DeviceClass | None:
-        """Return the device class that provides an extended resource; None if there is none."""
+        """Return the device class that provides an extended resource, or None."""
         self._followed_classes.read()
         return self._class_table.get(resource)
 
@@ -173,7 +173,7 @@ class ClusterDevices:
         self._doubted.add(allocation)
 
     def doubt_left_s(self) -> float | None:
-        """Return the seconds until the next of these claims is to be read; None if there is none or one is overdue."""
+        """Return the seconds until the next of these claims is to be read; None if no claim is due later."""
         now_s = self._clock.monotonic() if self._doubts else 0.0
         return min((doubt.until_s - now_s for doubt in self._doubts.values() if doubt.until_s > now_s), default=None)
 

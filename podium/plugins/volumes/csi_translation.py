@@ -161,7 +161,7 @@ def is_migratable_inline(volume: Volume) -> bool:
 
 
 def inline_driver(volume: Volume) -> str | None:
-    """Return the CSI driver of a pod's volume with an in-tree source; None if there is none."""
+    """Return the CSI driver of a pod's volume with an in-tree source; None for other volumes."""
     plugin = plugin_of(volume)
     if plugin is not None:
         return plugin.driver

@@ -89,7 +89,7 @@ class CronSchedule(Struct, frozen=True):
         return cls(times, days, months, weekdays, any_day or any_weekday)
 
     def next_hit(self, moment: datetime) -> datetime | None:
-        """The first hit after a moment, or None if there is none by the end of the fifth following year.
+        """Return the first hit after a moment; None if the schedule has no hit by the end of the fifth following year.
 
         Args:
             moment: a moment in UTC; a hit at this very moment is not meant.

@@ -99,7 +99,7 @@ def read_catalogue(document: object, path: str = "instanceTypes", *, is_priced: 
 def generated_catalogue(zones: tuple[str, ...] = GENERATED_ZONES) -> Catalogue:
     """The catalogue that the kwok provider has without a file: 144 generic instance types, in four zones or others.
 
-    Nobody sells them: their prices are ranks by size, in which kwok's order is kept.
+    No provider sells them: their prices are ranks by size, in which kwok's order is kept.
     """
     return read_catalogue(
         [

@@ -180,7 +180,7 @@ class InstanceType:
     def price_of(self, zone: str, capacity_type: str) -> float:
         """The price of a running node: that of the first offering with these labels, available or not.
 
-        0 if there is none. Such a node is never worth replacing, but may still be deleted.
+        Without such an offering the price is 0: the node is never worth replacing, but may still be deleted.
         """
         offering = self.offering_of(zone, capacity_type)
         return 0.0 if offering is None else offering.price

@@ -16,7 +16,7 @@ RESERVATION_ID: Final = "karpenter.kwok.sh/reservation-id"
 
 
 def reservation_of(offering: Offering) -> str:
-    """The reservation's id; empty if there is none."""
+    """Return the reservation's id; "" if the offering is not reserved."""
     return min(offering.requirements.get(RESERVATION_ID).values, default="")
 
 

@@ -43,7 +43,7 @@ class ComputeElsewhere(Protocol):
 
 
 class Report(Protocol):
-    """Tells of what was decided."""
+    """Records the decisions of the provisioner."""
 
     def record_plan(self, plan: Plan, bought: tuple[NodePlan, ...]) -> None:
         """Record a plan, and which of its nodes were bought."""

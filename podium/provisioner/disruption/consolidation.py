@@ -111,7 +111,7 @@ class Consolidation:
         self._known: dict[tuple[bool, tuple[str, ...]], Command | NoCommand] = {}
 
     def of(self, candidates: Sequence[Candidate], *, to_several: bool = False) -> Command | NoCommand:
-        """The command that removes all of these, or why there is none.
+        """Return the command that removes all of these, or the reason why no command does.
 
         Args:
             to_several: whether more than one node may take their place, which Karpenter never does.

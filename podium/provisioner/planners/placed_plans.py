@@ -30,7 +30,7 @@ type c-2 has 1.9 CPUs for pods, a c-4 has 3.9.
   more, so it is dropped. The plan: one c-4 for `b`.
 
 Invariant: podium then does what the plan says, if the nodes come in the order of their names here. Among equally good
-nodes podium goes by their order.
+nodes podium takes the first in that order.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ class _Search:
         return candidates
 
     def _one_more(self, world: Cluster, pod: Pod, candidates: Mapping[str, CandidateNode]) -> dict[str, CandidateNode]:
-        """The cheapest node that the pod would be placed on; the world has both then. Nothing if there is none."""
+        """Add the pod to the world, with the cheapest node that takes it. Return that node; empty if no node does."""
         for template, groups in self._basis.templates:
             name = self._next_name(template.name)
             for candidate in self._options(template, groups, pod, candidates):

@@ -1,7 +1,7 @@
 """The batching window: how long to gather pods before nodes are planned for them.
 
-Owns the window and the triggers that it has seen. Never waits: it is told of triggers, says when to look again, and
-says whether the window has ended.
+Owns the window and the triggers that it has seen. Never waits: the caller reports triggers, and asks when
+to look again and whether the window has ended.
 
 Source: karpenter pkg/controllers/provisioning/batcher.go (Batcher), v1.15.0.
 Differs: upstream picks at random between a trigger and the end of the window if they come at the same moment; here the

@@ -1,7 +1,7 @@
 """The pods that DaemonSets will run on a node, and what they take of it.
 
 Owns which DaemonSets run where. As upstream, one copy of each DaemonSet's pod serves a whole plan, and trying it
-changes it: it comes to tolerate preferences, and it loses alternatives of its node affinity that did not fit.
+changes it: it gains a toleration of preferred taints, and loses alternatives of its node affinity that did not fit.
 
 Source: karpenter pkg/controllers/provisioning/provisioner.go and scheduling/scheduler.go, v1.15.0.
 """
@@ -124,7 +124,7 @@ def _is_controlled_by(pod: Pod, daemon_set: DaemonSet) -> bool:
 
 
 def _with_limits_as_requests(spec: PodSpec) -> PodSpec:
-    """The spec as the API server would complete it: a limit is a request where there is none."""
+    """Return the spec as the API server would complete it: a limit without a request is the request too."""
     return _replace(
         spec,
         containers=tuple(_with_requests(container) for container in spec.containers),

@@ -22,7 +22,7 @@ class PodQueue:
         self._length_at_push: dict[str, int] = {}
 
     def pop(self) -> Pod | None:
-        """The next pod; None if there is none, or if none of the waiting pods was planned since it was pushed."""
+        """Return the next pod; None if no pod waits, or if no waiting pod was planned since this one was pushed."""
         if not self._pods or self._length_at_push.get(self._pods[0].uid) == len(self._pods):
             return None
         return self._pods.popleft()

@@ -262,9 +262,7 @@ class TopologyGroup:
         return [domain_set for domain_set in (first, any_allowed) if domain_set is not None]
 
     def _may_start(self, pod: Pod, pod_domains: Requirement) -> bool:
-        """Return True if the pod may be the first of its group: it selects itself, and there is none that it could
-        join.
-        """
+        """Return True if the pod may be the first of its group: it selects itself, and its domains have no members."""
         if not self.selects(pod):
             return False
         return not any(count > 0 and pod_domains.has(domain) for domain, count in self.counts.items())

@@ -195,7 +195,7 @@ class Requirements:
         return result
 
     def get(self, key: str) -> Requirement:
-        """The requirement on this key: `Exists` if there is none."""
+        """Return the requirement on this key: `Exists` if the key is unrestricted."""
         requirement = self._by_key.get(key)
         return Requirement(key, True) if requirement is None else requirement
 

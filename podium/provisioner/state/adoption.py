@@ -245,7 +245,7 @@ def _offering(priced: InstanceType | None, allocatable: Requests, zone: str, kin
 
 
 def _price(instance_type: InstanceType | None, zone: str, kind: str) -> float:
-    """The catalogue's price in this zone, or else its lowest in any; 0 if there is none."""
+    """Return the catalogue's price in this zone, or else its lowest in any; 0 if it has no price."""
     if instance_type is None:
         return 0.0
     prices = [offering.price for offering in instance_type.offerings if offering.capacity_type == kind]

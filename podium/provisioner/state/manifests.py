@@ -209,7 +209,7 @@ def _key(identity: tuple[str, str, str]) -> str:
 
 
 def _unschedulable(pod: dict[str, Any]) -> dict[str, Any]:
-    """A pod that nobody has tried to schedule, as if kube-scheduler had found no node for it."""
+    """Mark a waiting pod as one for which kube-scheduler found no node; return other pods as they are."""
     spec, status = pod.get("spec"), pod.get("status") or {}
     if not isinstance(spec, dict) or not isinstance(status, dict):
         return pod

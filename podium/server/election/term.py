@@ -98,7 +98,7 @@ class Term:
 
     @property
     def holder(self) -> str:
-        """The holder last observed; empty if there is none."""
+        """The holder last observed; "" if no holder was observed."""
         return "" if self._observed is None else self._observed.holder
 
     @property

@@ -127,7 +127,7 @@ def _metrics_handler(metrics: Metrics) -> Handler:
     """Answers with the metrics in the preferred format."""
 
     async def show(request: web.Request) -> web.Response:
-        """The metrics, in the Prometheus text format; as OpenMetrics, with exemplars, to whoever prefers that."""
+        """Return the metrics in the Prometheus text format; as OpenMetrics, with exemplars, if the client prefers."""
         is_open = prefers_open_metrics(request.headers.get("Accept", ""))
         content_type = OPEN_CONTENT_TYPE if is_open else CONTENT_TYPE
         return web.Response(body=metrics.render(is_open=is_open), headers={"Content-Type": content_type})

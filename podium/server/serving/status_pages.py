@@ -1,6 +1,6 @@
 """/statusz, /flagz and the index: what runs here, with which flags, and what else can be asked.
 
-Each is text for people, and an object for whoever names its version, as in
+Each is text for people, and an object for a request that names its version, as in
 `Accept: application/json;v=v1beta1;g=config.k8s.io;as=Statusz`.
 
 Source: apiserver/pkg/server/statusz, apiserver/pkg/server/flagz (1.36.2).
