@@ -36,14 +36,14 @@ _BucketKey: TypeAlias = tuple[TermKind, str | None, _Pair]
 
 
 class IncomingPod(NamedTuple):
-    """What terms match in an incoming pod."""
+    """The properties of an incoming pod that terms match."""
 
     namespace: str
     labels: Mapping[str, str]
     namespace_labels: Mapping[str, str]
 
     def is_selected_by(self, term: AffinityTerm) -> bool:
-        """Whether the term selects this pod."""
+        """Return True if the term selects this pod."""
         return term.matches(self.namespace, self.labels, self.namespace_labels)
 
 
@@ -132,7 +132,7 @@ class ExistingTerms:
 
     @property
     def may_have_any(self) -> bool:
-        """Whether some pod has a term."""
+        """At least one pod has a term."""
         return bool(self._pods_with_term)
 
     def matching(self, incoming_pod: IncomingPod, kinds: Iterable[TermKind]) -> dict[PodTerm, IntArray]:

@@ -27,7 +27,7 @@ _ANSWERS_MAX: Final = 64
 
 
 class Refusal(enum.Enum):
-    """Why no devices were found; the value is the reason that users see."""
+    """The reasons for finding no devices. The values are the messages that users see."""
 
     NOT_FOUND = "cannot allocate all claims"
     INVALID_POOLS = "invalid resource pools were encountered"

@@ -19,10 +19,10 @@ GetClaim = Callable[[str], ResourceClaim | None]
 
 @dataclass(frozen=True, slots=True)
 class ClaimProblem:
-    """Why the pod cannot have its claims now, in the words that users see.
+    """The reason why the pod cannot get its claims now, as shown to users.
 
     Attributes:
-        is_error: whether the claim is such that an API server would refuse it, so that no event can help.
+        is_error: the claim is one that an API server would refuse, so no event can make the pod schedulable.
     """
 
     reason: str

@@ -81,7 +81,7 @@ class NodePools:
 def pools_of_node(inventory: Inventory, node_name: str, labels: Mapping[str, str]) -> NodePools:
     """Return the pools that the node can reach.
 
-    Pools go by driver and name; those with devices that have binding conditions come last.
+    Pools are sorted by driver and name; those with devices that have binding conditions come last.
 
     Cost: a look-up, until slices or labels change that matter to the node.
     """

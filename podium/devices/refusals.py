@@ -1,4 +1,4 @@
-"""Why a node has no devices for the claims of a pod, as values: by request, with counts, selectors and holders.
+"""Reasons why a node has no devices for a pod's claims, as values: by request, with counts, selectors and holders.
 
 What is alike on many nodes is in the texts; which devices they are, and who has them, is not: nodes with the same text
 are refused for the same reason.
@@ -161,7 +161,7 @@ class UnmetRequest:
 
 @dataclass(frozen=True, slots=True)
 class NodeRefusal:
-    """Why a node has no devices for the claims of a pod.
+    """The reasons why a node has no devices for the claims of a pod.
 
     Attributes:
         requests: those that are not met.

@@ -155,7 +155,7 @@ class Shortages:
         return self._looks_left >= 0
 
     def holders(self, devices: Sequence[DeviceID]) -> tuple[Holder, ...]:
-        """Who has these devices."""
+        """Return the claims, with their pods, that hold these devices."""
         by_holder: dict[tuple[str, tuple[str, ...]], list[str]] = {}
         for device in devices:
             for holder in self._holders_of(device) or [("", ())]:

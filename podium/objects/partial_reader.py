@@ -35,7 +35,7 @@ _items_of = msgspec.json.Decoder(list[Raw]).decode
 
 
 class _Fault(NamedTuple):
-    """Why a value does not decode, and the path of fields and indexes to the fault, as far as the error names it.
+    """The reason why a value does not decode, and the path to the fault as far as the error names it.
 
     A part that is known to fail is not decoded as a whole again.
     """

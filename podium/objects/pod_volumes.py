@@ -115,5 +115,5 @@ class Volume(Value, frozen=True):
 
     @property
     def has_source(self) -> bool:
-        """Whether it has a source that scheduling depends on."""
+        """The volume has a source that affects scheduling."""
         return self != Volume(name=self.name)

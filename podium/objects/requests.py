@@ -63,7 +63,7 @@ def exact_requests(spec: PodSpec) -> Mapping[str, Quantity]:
 
 
 def exact_limits(spec: PodSpec) -> Mapping[str, Quantity]:
-    """What the containers and the pod are limited to together, not rounded; overhead is added to what has a limit.
+    """Return the limits of the pod as a whole, unrounded. Overhead is added only to resources that have a limit.
 
     Raises:
         FieldError: a quantity cannot be parsed, or there are too many.
@@ -80,7 +80,7 @@ def exact_limits(spec: PodSpec) -> Mapping[str, Quantity]:
 
 @once_per_spec
 def filter_requests(spec: PodSpec) -> Requests:
-    """What must be free on a node for an incoming pod: the counted resources of `pod_requests`, never below 0.
+    """Return what must be free on a node for an incoming pod: the counted resources of `pod_requests`, never below 0.
 
     Raises:
         FieldError: a quantity cannot be parsed, or there are too many.
@@ -113,7 +113,7 @@ def pod_requests_with_status(pod: Pod) -> Requests:
 
 
 def requests_on_node(pod: Pod) -> Requests:
-    """What a pod on a node uses of it: the counted resources of `pod_requests_with_status`.
+    """Return the amounts that a pod on a node uses: the counted resources of `pod_requests_with_status`.
 
     Raises:
         FieldError: a quantity cannot be parsed, or there are too many.
@@ -285,7 +285,7 @@ def container_limits(spec: PodSpec) -> Mapping[str, Quantity]:
 
 
 def is_resized(pod: Pod) -> bool:
-    """Whether the amounts in the status differ from those in the spec."""
+    """Return True if the amounts in the status differ from those in the spec."""
     status = pod.status
     if status.resources is not None and _sets_pod_level(pod.spec):
         return True

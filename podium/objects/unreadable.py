@@ -100,7 +100,7 @@ def kind_of(item: KubeObject) -> str:
 
 
 def is_partial(item: KubeObject) -> bool:
-    """Whether the object is partial."""
+    """Return True if some part of the object could not be read."""
     return isinstance(item, PARTIAL)
 
 

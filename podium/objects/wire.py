@@ -422,7 +422,7 @@ def _kind_of(content: bytes | msgspec.Raw) -> str:
 
 
 def _is_version(text: str) -> bool:
-    """Whether a watch can begin at this version: versions are integers, and 0 stands for any.
+    """Return True if a watch can begin at this version: versions are integers, and 0 stands for any.
 
     Source: KEP-5504, comparable resource versions.
     """

@@ -95,5 +95,5 @@ class Detailing(Protocol):
     """A filter that can give details about the nodes that it rejected."""
 
     def rejection_details(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> Mapping[str, int]:
-        """Why these nodes were rejected, and on how many of them each detail holds."""
+        """Return the details of these rejections, each with the number of nodes that it applies to."""
         ...

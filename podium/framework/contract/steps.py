@@ -1,6 +1,6 @@
 """An attempt that may have to wait: a generator that yields questions to extenders, and pauses if it is long.
 
-Whoever runs it decides what waiting means: the daemon makes the requests and lets other tasks run, an offline caller
+The caller decides what waiting means: the daemon makes the requests and lets other tasks run; an offline caller
 without extenders runs it to its end at once.
 """
 

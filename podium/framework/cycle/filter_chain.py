@@ -119,12 +119,12 @@ class FilterChain:
 
     @property
     def passes_all(self) -> bool:
-        """Whether no node can be rejected, since nothing filters."""
+        """No filter is active and no node is closed, so every node passes."""
         return not self._in_bulk and not self._snapshot.closed
 
     @property
     def depends_on_usage_only(self) -> bool:
-        """Whether every filter depends on the usage of a node only, not on its single pods."""
+        """Every filter depends only on a node's total usage, not on its individual pods."""
         return len(self._usage_filters) == len(self._filters)
 
     @property

@@ -29,7 +29,7 @@ _CHUNK_ROWS_MIN = 128
 
 @dataclass(slots=True)
 class Rotation:
-    """Where the next search starts, so that all nodes are examined in turn. All profiles share one."""
+    """The position where the next search starts, so that all nodes are examined in turn. All profiles share one."""
 
     next_start: int = 0
 
@@ -45,7 +45,7 @@ NONE_FEASIBLE: Final = Feasible(np.empty(0, np.intp), 0)
 
 
 def count_to_find(node_count: int, percentage: int) -> int:
-    """How many feasible nodes a search looks for before it stops.
+    """Return the number of feasible nodes at which a search stops.
 
     Args: `percentage` is percentageOfNodesToScore; 0 means adaptive.
     """
@@ -57,7 +57,7 @@ def count_to_find(node_count: int, percentage: int) -> int:
 
 
 class Sampling(NamedTuple):
-    """Which nodes a search examines: from where on, and until how many of them are feasible.
+    """The part of the nodes that a search examines: where it starts, and how many feasible nodes end it.
 
     Attributes:
         percentage: percentageOfNodesToScore; 0 means adaptive.
@@ -69,7 +69,7 @@ class Sampling(NamedTuple):
     is_one_enough: bool = False
 
     def goal(self, node_count: int) -> int:
-        """How many feasible nodes a search looks for among so many nodes."""
+        """Return the number of feasible nodes at which a search among `node_count` nodes stops."""
         return 1 if self.is_one_enough else count_to_find(node_count, self.percentage)
 
 

@@ -1,4 +1,4 @@
-"""Planning preemption: which pods of lower priority would be evicted, and on which node that costs least.
+"""Plans preemption: which pods of lower priority to evict, and on which node that costs least.
 
 Owns the importance of pods, the effect of disruption budgets on victims, and the choice among nodes. Never runs a dry
 run: `podium.framework.preemption.victims` and `dry_run` do.
@@ -57,7 +57,7 @@ class Importance:
     """The order in which pods are kept: higher priority first; among equal priorities the pod that has run longer.
 
     Args:
-        is_protected: whether a pod must never be a victim. Always the same answer for one pod.
+        is_protected: returns True if a pod must never be a victim, and always the same answer for one pod.
 
     Units: `now_s` is in seconds since the epoch.
     """
@@ -82,7 +82,7 @@ class Importance:
         return min(first_s, self._now_s) if is_one_pending else first_s
 
     def starts_later(self, pod: Pod) -> bool:
-        """Whether the pod's start time is in the future, because another machine's clock is ahead."""
+        """Return True if the pod's start time is in the future, because another machine's clock is ahead."""
         return self.started_s(pod) > self._now_s
 
     def order(self, pods: Iterable[Pod]) -> list[Pod]:
@@ -107,7 +107,7 @@ def _moment_s(text: str) -> float | None:
 
 
 class Budgets:
-    """How many disruptions each PodDisruptionBudget still allows.
+    """The disruptions that each PodDisruptionBudget still allows.
 
     Cost: a selector is compiled when the first pod of its namespace is checked, and matched once against each set of
     labels.
@@ -127,11 +127,11 @@ class Budgets:
 
     @property
     def has_unreadable(self) -> bool:
-        """Whether there is a budget that cannot be parsed, so that what it allows is not known."""
+        """There is a budget that cannot be parsed, so the disruptions that it allows are unknown."""
         return bool(self._unreadable)
 
     def forbid(self, pod: Pod) -> bool:
-        """Whether the pod may be covered by a budget that cannot be parsed."""
+        """Return True if a budget that cannot be parsed may cover the pod."""
         selectors = self._unreadable.get(pod.metadata.namespace, ())
         return any(selector.matches(pod.metadata.labels) for selector in selectors)
 

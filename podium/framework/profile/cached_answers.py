@@ -136,7 +136,7 @@ class CachedFilters:
         self._parts[-1].filters.append(plugin_filter)
 
     def outcome(self, rows: Rows) -> tuple[NDArray[np.bool_], Rejection] | None:
-        """Which of the rows are rejected, and with which statuses; None if all pass.
+        """Return which of the rows are rejected, and with which statuses; None if all pass.
 
         Shape: one entry per row of `rows`.
         """
@@ -255,7 +255,7 @@ class CachedScores:
 
     Attributes:
         relative: those whose normalised scores depend on which nodes are compared; all others are summed up by row.
-        history: what the table of raw scores held and holds; None until somebody wants it.
+        history: the versions of the table of raw scores; None until it is first read.
         weights: the weights of those that need no normalising; their raw scores are the columns of one table.
         constants: the weighted score of those that score all nodes alike.
     """

@@ -1,4 +1,4 @@
-"""What a profile reports: plugin calls, failures and durations."""
+"""The observer to which a profile reports plugin calls, failures and durations."""
 
 from __future__ import annotations
 
