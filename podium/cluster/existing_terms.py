@@ -72,7 +72,7 @@ class TermCounter(Protocol):
     def matching_by_value(
         self, incoming_pod: IncomingPod, kinds: Iterable[TermKind], column_of: ColumnOf
     ) -> Sequence[tuple[PodTerm, IntArray]]:
-        """As `matching`, with the number of pods for each value of the label that is the term's topology key.
+        """Like `matching`, with the number of pods for each value of the term's topology key.
 
         Shape: each array has one entry per value id of the label's column.
         """

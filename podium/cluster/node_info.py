@@ -56,7 +56,7 @@ class NodeInfo:
         return self.snapshot.requested_on(self.row, resource)
 
     def nonzero_requested(self, resource: str) -> int:
-        """As `requested`, where containers that request no cpu or memory count with a default amount."""
+        """Like `requested`, but containers that request no cpu or memory count with a default amount."""
         return self.snapshot.nonzero_requested_on(self.row, resource)
 
     def __repr__(self) -> str:

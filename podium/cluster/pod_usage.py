@@ -76,7 +76,7 @@ def pod_usage_without_requests(pod: Pod) -> PodUsage:
 
 
 def unread_part(pod: Pod) -> FieldError | None:
-    """Return a field of a running pod that other pods depend on but that cannot be enforced; requests are not checked."""
+    """Return a field of a running pod that other pods depend on but that cannot be enforced. Ignores requests."""
     return unread_field(pod) or (pod_terms(pod).not_enforced if pod.spec.affinity is not None else None)
 
 

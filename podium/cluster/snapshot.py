@@ -143,7 +143,7 @@ class Snapshot:
         return self._shown_usage[_FIRST_RESOURCE + index] if index is not None else np.zeros(len(self.nodes), np.int64)
 
     def nonzero_requested(self, resource: str) -> IntArray:
-        """As `requested`, where containers that request no cpu or memory count with a default amount."""
+        """Like `requested`, but containers that request no cpu or memory count with a default amount."""
         if resource == CPU:
             return self._usage_row(_NONZERO_CPU)
         if resource == MEMORY:
@@ -161,7 +161,7 @@ class Snapshot:
         return self._usage.item(_FIRST_RESOURCE + index, row) if index is not None else 0
 
     def nonzero_requested_on(self, row: int, resource: str) -> int:
-        """As `requested_on`, where containers that request no cpu or memory count with a default amount."""
+        """Like `requested_on`, but containers that request no cpu or memory count with a default amount."""
         if resource == CPU:
             return self._usage.item(_NONZERO_CPU, row)
         if resource == MEMORY:
@@ -317,7 +317,7 @@ class Snapshot:
         return twin
 
     def fork_usage(self) -> Snapshot:
-        """As `fork`, for changes by `add_usage` only: the pods themselves are shared.
+        """Like `fork`, but only `add_usage` may change the result: the pods themselves are shared.
 
         Cost: one copy of the usage columns, about 20 µs at 5,000 nodes.
         """

@@ -48,7 +48,7 @@ def has_capacity(
     capacities: Mapping[str, DeviceCapacity],
     *consumptions: Mapping[str, int],
 ) -> bool:
-    """Tell whether the device has every requested capacity, the policies allow the amounts, and that much is left.
+    """Return True if the device has every requested capacity, its policies allow the amounts, and enough is left.
 
     Args:
         taken: what has been consumed already, in billionths.

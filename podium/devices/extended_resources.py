@@ -42,7 +42,7 @@ def extended_requests(spec: PodSpec) -> Mapping[str, int]:
 
 
 def may_be_devices(resource: str) -> bool:
-    """Tell whether devices may back the resource: it is an extended one, or the implicit one of a class."""
+    """Return True if devices may back the resource: it is extended, or the implicit resource of a class."""
     return resource.startswith(IMPLICIT_PREFIX) or is_extended_resource(resource)
 
 

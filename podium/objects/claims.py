@@ -46,7 +46,7 @@ class ExactDeviceRequest(Value, frozen=True):
 
 
 class DeviceSubRequest(ExactDeviceRequest, frozen=True):
-    """One of the alternatives of a request. The API knows no `admin_access` here."""
+    """One of the alternatives of a request. The API has no `admin_access` here."""
 
     name: str = ""
 

@@ -276,7 +276,7 @@ class Pod(NamespacedObject, frozen=True):
         return self.metadata.deletion_timestamp is not None
 
     def on_node(self, node_name: str) -> Pod:
-        """This pod as it is once bound to the node."""
+        """Return the pod as it will be once bound to the node."""
         return Pod(metadata=self.metadata, spec=self.spec, status=self.status, node_name=node_name)
 
 

@@ -60,7 +60,7 @@ class PartialReader:
         self.unread: list[FieldError] = []
 
     def read(self, raw: bytes | Raw, kind: type[Struct], error: str) -> Any:
-        """Decode what is readable of an object that failed with this error; None if it is not an object.
+        """Decode the readable fields of an object that failed to decode with this error; None if it is not an object.
 
         Returns: the object with every readable field.
         """

@@ -24,6 +24,7 @@ from podium.objects.resource_names import CPU, MEMORY, PODS, is_counted_resource
 Requests: TypeAlias = Mapping[str, int]
 """Amounts by resource name; a name that was listed with 0 is present, one that was not listed is absent."""
 
+# Otherwise pods without requests would all be scored onto one node: they would never make it look fuller.
 DEFAULT_CPU_MILLI: Final = 100
 DEFAULT_MEMORY_BYTES: Final = 200 * 1024 * 1024
 
@@ -54,7 +55,7 @@ def pod_requests(spec: PodSpec) -> Requests:
 
 
 def exact_requests(spec: PodSpec) -> Mapping[str, Quantity]:
-    """As `pod_requests`, not rounded.
+    """Like `pod_requests`, but unrounded.
 
     Raises:
         FieldError: a quantity cannot be parsed, or there are too many.
@@ -277,7 +278,7 @@ def container_requests(spec: PodSpec) -> Mapping[str, Quantity]:
 
 
 def container_limits(spec: PodSpec) -> Mapping[str, Quantity]:
-    """As `container_requests`, of the containers' limits."""
+    """Like `container_requests`, but for the containers' limits."""
     return _containers_total(spec, _spec_limits, {})
 
 

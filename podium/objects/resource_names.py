@@ -27,6 +27,7 @@ def is_extended_resource(name: str) -> bool:
     """Return True for an extended resource: one outside Kubernetes' own domain, such as `example.com/gpu`."""
     if "/" not in name or _NATIVE_DOMAIN in name or name.startswith(_QUOTA_PREFIX):
         return False
+    # A quota limits the resource under this longer name, so that name must be valid as well.
     return is_qualified_name(_QUOTA_PREFIX + name)
 
 
@@ -42,7 +43,7 @@ def is_attachable_volumes(name: str) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def is_scalar_resource(name: str) -> bool:
-    """Return True if it is counted by name: extended, huge pages, attachable volumes or in a `kubernetes.io/` domain."""
+    """Return True if it is counted by name: extended, huge pages, attachable volumes, or a `kubernetes.io/` name."""
     return is_extended_resource(name) or is_hugepages(name) or _NATIVE_DOMAIN in name or is_attachable_volumes(name)
 
 

@@ -12,6 +12,7 @@ from podium.objects.core import Taint, Toleration
 from podium.objects.tolerations import is_tolerated
 
 CORDONED: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+# PreferNoSchedule only lowers a node's score.
 _HARD_EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
 
 

@@ -26,7 +26,7 @@ class PodGroups(Protocol):
         """The pods of the group with that key, as they are now; None if there is none."""
 
     def activate(self, pods: Iterable[Pod]) -> None:
-        """Try the pods again at once, whatever they wait for."""
+        """Move the pods to the active queue at once, whatever they wait for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ class NodeDryRun(Protocol):
 
     @property
     def node(self) -> NodeInfo:
-        """The node as it is in the dry run."""
+        """The node's state in the dry run."""
 
     def remove(self, pod: Pod) -> None:
         """Take a pod off the node."""
@@ -148,7 +148,7 @@ class AskingPostFilterPlugin(PostFilterPlugin):
     def post_filter_asking(
         self, state: CycleState, pod: Pod, snapshot: Snapshot, filtered: FilteredNodes, extenders: Sequence[Extender]
     ) -> Steps[tuple[PostFilterResult | None, Status | None]]:
-        """As `post_filter`, calling these extenders."""
+        """Like `post_filter`, but calls these extenders."""
 
     def post_filter(
         self, state: CycleState, pod: Pod, snapshot: Snapshot, filtered: FilteredNodes

@@ -93,7 +93,7 @@ def _resource_names(spec: PodSpec) -> frozenset[str]:
 
 
 def find_feasible_asking(cycle: Cycle, sampling: Sampling, extenders: Sequence[Extender]) -> Steps[Feasible]:
-    """As `search.find_feasible`, calling these extenders.
+    """Like `search.find_feasible`, but calls these extenders.
 
     Raises:
         ScheduleError: a plugin failed, or an extender that is not ignorable.

@@ -42,7 +42,7 @@ class ForkedNodeDryRun:
 
     @property
     def node(self) -> NodeInfo:
-        """The node as it is in the dry run."""
+        """The node's state in the dry run."""
         return self._snapshot.node(self._row)
 
     def remove(self, pod: Pod) -> None:

@@ -72,12 +72,12 @@ class Importance:
         return [candidate for candidate in pods if candidate.priority < priority and not self._is_protected(candidate)]
 
     def started_s(self, pod: Pod) -> float:
-        """When the pod started; now, if it has not started or its start time cannot be parsed."""
+        """Return the pod's start time; now, if it has not started or its start time cannot be parsed."""
         start_s = started_s(pod)
         return self._now_s if start_s is None else start_s
 
     def first_start_s(self, candidate: Candidate) -> float:
-        """When the first of the victims of the highest priority started."""
+        """Return the earliest start time among the victims of the highest priority."""
         first_s, is_one_pending = candidate.first_start
         return min(first_s, self._now_s) if is_one_pending else first_s
 
@@ -93,7 +93,7 @@ class Importance:
 
 
 def started_s(pod: Pod) -> float | None:
-    """When the pod started; None if it has not started or its start time cannot be parsed."""
+    """Return the pod's start time; None if it has not started or its start time cannot be parsed."""
     text = pod.status.start_time
     return _moment_s(text) if text else None
 
@@ -147,7 +147,7 @@ class Budgets:
         return violating, harmless
 
     def split_units(self, units: Iterable[UnitT]) -> tuple[list[UnitT], list[UnitT]]:
-        """As `split`, for pods that are evicted together. A unit counts up to the first budget that it violates."""
+        """Like `split`, for pods that are evicted together. A unit counts up to the first budget that it violates."""
         disruptions_allowed: dict[str, int] = {}
         violating: list[UnitT] = []
         harmless: list[UnitT] = []
@@ -245,6 +245,7 @@ def choose(candidates: Sequence[Candidate], importance: Importance) -> Candidate
     cheapest = [candidate for candidate, cost in zip(candidates, costs, strict=True) if cost == least]
     if len(cheapest) == 1:
         return cheapest[0]
+    # Pods that started last lose the least work.
     return max(cheapest, key=importance.first_start_s)
 
 

@@ -44,7 +44,7 @@ class VictimsKnown:
         budgets: Budgets,
         importance: Importance,
     ) -> Steps[list[Found]]:
-        """As `select_victims_of_many`."""
+        """Return the answer of `select_victims_of_many`, from the cache where it is still valid."""
         cache = self._cache_of(pod.spec, budgets) if depends_on_spec_only(pod) else {}
         bases = dry_run.bases(rows)
         answers: list[Found | None] = []

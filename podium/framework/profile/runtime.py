@@ -113,7 +113,7 @@ def names_to_construct(profile: ProfileConfiguration, classes: Mapping[str, type
 class PermitResult:
     """The result of the Permit plugins: a rejection, or the waits in seconds by plugin, or neither to go on.
 
-    `message` says what the pod waits for.
+    `message` describes the wait.
     """
 
     status: Status | None
@@ -312,7 +312,7 @@ class Framework:
         self.observer.observe_plugin(plugin, point, status.code.label if status is not None else _SUCCESS, seconds)
 
     def observe_filter(self, plugin: str, pod: Pod, started_s: float, outcome: FilterOutcome, nodes: int) -> None:
-        """As `lap`, for a filter that was called for so many nodes. Each status gets the share of its nodes."""
+        """Like `lap`, for one call of a filter over many nodes. Each status gets the share of its nodes."""
         seconds = self.clock.monotonic() - started_s
         if self.measures_plugins:
             for status, count in by_status(outcome, nodes):

@@ -190,7 +190,7 @@ class PodSignature:
         self._follow([self._filtered], pod)
 
     def refresh(self, pod: Pod) -> None:
-        """Filter the rows again that have changed. They are scored again, too, if the last attempt has read scores.
+        """Filter the changed rows again, and score them again if the last attempt read scores.
 
         Raises:
             Exception: whatever a plugin raises.
@@ -206,7 +206,7 @@ class PodSignature:
     def has_scores(self, pod: Pod, snapshot: Snapshot) -> bool:
         """Return True if nothing has changed since the last refresh and the cached scores are current.
 
-        After an attempt in which the pod fitted nowhere, the scores are outdated and are renewed now. False if a plugin fails.
+        If the pod fitted nowhere in the last attempt, the scores are outdated and renewed now; False if a plugin fails.
         """
         filter_part, score_part = self._filtered, self._scored
         nodes_end, pods_end = snapshot.node_changes.end, self._pods_end
