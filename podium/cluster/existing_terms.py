@@ -232,7 +232,7 @@ _BUCKETS_MAX: Final = 16
 
 
 def _buckets_of(pod_term: PodTerm) -> Iterable[_BucketKey]:
-    """The namespaces and labels under which the term is indexed; None stands for any, or for too many."""
+    """Return the namespaces and labels under which the term is indexed; None for any, or too many."""
     term = pod_term.term
     if term.selector.nothing:
         return ()

@@ -26,7 +26,7 @@ class Amount:
 
     @classmethod
     def of(cls, raw: RawQuantity) -> Amount:
-        """Return the quantity as it is on the wire."""
+        """Return the quantity as written in the API object."""
         return cls(canonical_text(raw), parse(raw).nano_value, raw)
 
     @classmethod

@@ -68,7 +68,7 @@ class Choices:
         self._claims_of: dict[DeviceID, set[int]] = {}
 
     def is_in_use(self, claim: int, data: RequestData, device: DeviceID) -> bool:
-        """Return True if the request cannot have the device because a claim holds it. Shared devices are never in use."""
+        """Return True if a claim that holds the device keeps the request from it. Shared devices are never in use."""
         claims = self._claims_of.get(device)
         if data.has_admin_access:
             return claims is not None and claim in claims

@@ -81,7 +81,7 @@ class UnreadableClaim(ResourceClaim, frozen=True):
     """A claim with an unreadable field. No further pod gets it.
 
     Its allocation has the devices of which the pool can be read; an empty driver or device stands for any in that pool.
-    `is_allocation_read` says whether these are all: see `with_known_devices`.
+    `is_allocation_read` is True if these are all of its devices: see `with_known_devices`.
     """
 
     is_allocation_read: bool = True

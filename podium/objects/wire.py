@@ -38,7 +38,7 @@ _DEPTH_MAX: Final = 10_000
 class BrokenObject(Struct, frozen=True):
     """An object that cannot be decoded, with as much of its identity as could be read.
 
-    `detail` says what was expected, and where: a path such as `$.spec.priority`.
+    `detail` names the expected type and the path, such as `$.spec.priority`.
     """
 
     kind: str

@@ -66,9 +66,9 @@ _POD_KINDS = frozenset({EventResource.POD, EventResource.ASSIGNED_POD, EventReso
 
 @dataclass(frozen=True)
 class ClusterEvent:
-    """A resource and what happened to it.
+    """A resource and the change to it.
 
-    `custom_label` is the metric label of events that do not stand for a change of an object.
+    `custom_label` is the metric label of events that are not a change of an object.
     """
 
     resource: EventResource

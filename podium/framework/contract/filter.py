@@ -87,7 +87,7 @@ class TableFilterPlugin(Plugin):
 
     @abstractmethod
     def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
-        """The status that a verdict other than 0 stands for. It must not depend on the row."""
+        """Return the status for a verdict other than 0. It must not depend on the row."""
 
 
 @runtime_checkable

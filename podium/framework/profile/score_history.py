@@ -14,7 +14,7 @@ SmallScores: TypeAlias = NDArray[np.int8]
 
 
 class ScoreHistory:
-    """A table of scores and what its rows held before they changed.
+    """A table of scores, with the former scores of rows that have changed.
 
     Attributes:
         table: the scores as they are now; its owner changes them, and notes a row before it does.

@@ -360,7 +360,7 @@ class PodSignature:
             _update(part, asking, rows, scope)
 
     def _to_score(self, asking: Asking, changed_rows: Sequence[int], scope: Scope) -> Sequence[int]:
-        """Those of the rows whose scores may be read: none that is rejected, until another change makes it pass."""
+        """Return the rows whose scores may be read. A rejected row is left out until another change makes it pass."""
         passing = changed_rows
         for run in self._filtered.answers:
             passing = run.passing(passing)
