@@ -22,7 +22,7 @@ class Mismatch:
         owner: the owner of the selector: the class or the request.
         expression: the selector.
         count: the number of devices that pass the earlier selectors and that this one refuses.
-        values: these devices' values of the attributes that the selector reads, such as `model: a100 on 6, l4 on 2`.
+        values: the values that the selector reads on these devices, such as `model: a100 on 6, l4 on 2`.
     """
 
     owner: str

@@ -46,7 +46,7 @@ class StatefulSet(NamespacedObject, frozen=True):
 
 
 class PodDisruptionBudgetStatus(Value, frozen=True):
-    """The number of pods that may still be disrupted, and those being disrupted (pod name → start time)."""
+    """The number of pods that may still be disrupted, and those being disrupted (pod name → eviction time)."""
 
     disruptions_allowed: Int32 = 0
     disrupted_pods: dict[str, str] = {}
