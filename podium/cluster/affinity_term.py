@@ -34,7 +34,7 @@ class AffinityTerm:
         return self._hash
 
     def matches(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]) -> bool:
-        """Whether the term selects a pod with these labels in a namespace with those labels."""
+        """Return True if the term selects a pod with these labels in a namespace with those labels."""
         if namespace not in self.namespaces and not self.namespace_selector.matches(namespace_labels):
             return False
         return self.selector.matches(labels)

@@ -251,7 +251,7 @@ class Cache:
         return cached_pod.state if cached_pod is not None else PodState.UNKNOWN
 
     def is_assumed(self, uid: str) -> bool:
-        """Whether the pod is assumed: it counts on a node, but the watch has not confirmed that."""
+        """Return True if the pod is assumed: it counts on a node, but the watch has not yet confirmed its binding."""
         return uid in self._assumed
 
     def pod(self, uid: str) -> Pod | None:
@@ -274,13 +274,13 @@ class Cache:
         return NodeDump(offer is None, totals, {} if offer is None else offer[0], pods)
 
     def is_overfull_for(self, pod: Pod, *, with_assumed: bool = False) -> bool:
-        """Whether the pod's node is overcommitted in a resource that the pod requests.
+        """Return True if the pod's node is overcommitted in a resource that the pod requests.
 
-        Not in one that it does not offer: a device class provides that, through claims.
+        Resources that the node does not offer are ignored: a device class provides those, through claims.
 
         Args:
             pod: assumed or added.
-            with_assumed: whether assumed pods count too.
+            with_assumed: assumed pods count too.
 
         Cost: one step for each pod of the node.
         """
@@ -336,7 +336,7 @@ class Cache:
         return self._changes
 
     def statistics(self) -> dict[str, int]:
-        """How many nodes, pods and assumed pods there are, by the labels of the `cache_size` metric."""
+        """Return the numbers of nodes, pods and assumed pods, by the labels of the `cache_size` metric."""
         return {"nodes": len(self._nodes), "pods": len(self._pods), "assumed_pods": len(self._assumed)}
 
     def node_names(self) -> Iterable[str]:
@@ -444,7 +444,7 @@ class Cache:
 
 
 def _is_same_node(known_node: Node, node: Node) -> bool:
-    """Whether the two states differ in their resource versions only, as after a heartbeat."""
+    """Return True if the two states differ only in their resource versions, as after a heartbeat."""
     former, current = known_node.metadata, node.metadata
     return (
         known_node.status == node.status

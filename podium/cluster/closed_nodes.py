@@ -26,12 +26,12 @@ class ClosedNodes:
         return twin
 
     def why(self, node_name: str) -> str:
-        """Why the node is closed; empty if it is open."""
+        """Return the reason why the node is closed; empty if it is open."""
         reasons = self._reasons.get(node_name)
         return next(iter(reasons.values())) if reasons else ""
 
     def has(self, node_name: str, giver: str) -> bool:
-        """Whether this giver is a reason for the node being closed."""
+        """Return True if this giver is a reason for the node being closed."""
         return giver in self._reasons.get(node_name, ())
 
     def note(self, node_name: str, giver: str, why: str) -> bool:

@@ -36,14 +36,14 @@ _BucketKey: TypeAlias = tuple[TermKind, str | None, _Pair]
 
 
 class IncomingPod(NamedTuple):
-    """What terms match in an incoming pod."""
+    """The properties of an incoming pod that terms match."""
 
     namespace: str
     labels: Mapping[str, str]
     namespace_labels: Mapping[str, str]
 
     def is_selected_by(self, term: AffinityTerm) -> bool:
-        """Whether the term selects this pod."""
+        """Return True if the term selects this pod."""
         return term.matches(self.namespace, self.labels, self.namespace_labels)
 
 
@@ -72,7 +72,7 @@ class TermCounter(Protocol):
     def matching_by_value(
         self, incoming_pod: IncomingPod, kinds: Iterable[TermKind], column_of: ColumnOf
     ) -> Sequence[tuple[PodTerm, IntArray]]:
-        """As `matching`, with the number of pods for each value of the label that is the term's topology key.
+        """Like `matching`, with the number of pods for each value of the term's topology key.
 
         Shape: each array has one entry per value id of the label's column.
         """
@@ -132,7 +132,7 @@ class ExistingTerms:
 
     @property
     def may_have_any(self) -> bool:
-        """Whether some pod has a term."""
+        """At least one pod has a term."""
         return bool(self._pods_with_term)
 
     def matching(self, incoming_pod: IncomingPod, kinds: Iterable[TermKind]) -> dict[PodTerm, IntArray]:
@@ -232,7 +232,7 @@ _BUCKETS_MAX: Final = 16
 
 
 def _buckets_of(pod_term: PodTerm) -> Iterable[_BucketKey]:
-    """The namespaces and labels under which the term is indexed; None stands for any, or for too many."""
+    """Return the namespaces and labels under which the term is indexed; None for any, or too many."""
     term = pod_term.term
     if term.selector.nothing:
         return ()

@@ -51,7 +51,7 @@ class AnyOf(AffinityTerm):
         return id(self)
 
     def matches(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]) -> bool:
-        """Whether one of the members selects a pod with these labels in a namespace with those labels."""
+        """Return True if one of the members selects a pod with these labels in a namespace with those labels."""
         return any(
             member.matches(namespace, labels, namespace_labels)
             for pair in (None, *labels.items())

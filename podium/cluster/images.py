@@ -1,4 +1,4 @@
-"""Which images are present on which nodes."""
+"""The images that are present on each node."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class ImageIndex:
                     del self._states[name]
 
     def get(self, name: str) -> ImageState | None:
-        """Where the image is and how large, None if no node has it."""
+        """Return the image's nodes and size; None if no node has it."""
         return self._states.get(name)
 
     def copy(self) -> ImageIndex:

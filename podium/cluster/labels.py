@@ -56,7 +56,7 @@ class LabelColumn:
         return self._in_use
 
     def labelled_count(self) -> int:
-        """How many nodes have the label."""
+        """Return the number of nodes that have the label."""
         self._look_again()
         return self._labelled
 

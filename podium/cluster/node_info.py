@@ -44,19 +44,19 @@ class NodeInfo:
 
     @property
     def allowed_pods(self) -> int:
-        """How many pods the node takes."""
+        """The number of pods that the node allows."""
         return self.snapshot.allowed_pods.item(self.row)
 
     def allocatable(self, resource: str) -> int:
-        """What the node offers of a resource; cpu in milli."""
+        """Return the node's allocatable amount of a resource; cpu in milli."""
         return self.snapshot.allocatable_on(self.row, resource)
 
     def requested(self, resource: str) -> int:
-        """What the pods on the node request of a resource; cpu in milli."""
+        """Return the amount of a resource that the pods on the node request; cpu in milli."""
         return self.snapshot.requested_on(self.row, resource)
 
     def nonzero_requested(self, resource: str) -> int:
-        """As `requested`, where containers that request no cpu or memory count with a default amount."""
+        """Like `requested`, but containers that request no cpu or memory count with a default amount."""
         return self.snapshot.nonzero_requested_on(self.row, resource)
 
     def __repr__(self) -> str:

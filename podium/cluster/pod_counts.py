@@ -1,4 +1,4 @@
-"""How many pods that match a selector are on each row, updated as pods are added and removed.
+"""Counters of the pods on each row that match a selector, updated as pods are added and removed.
 
 Owns the counters behind pod affinity and topology spreading. A new query makes one pass over the distinct sets of
 labels; after that it is a look-up. Never recounts pods for an attempt.
@@ -34,14 +34,14 @@ PodsByRow: TypeAlias = Sequence[Mapping[str, Pod]]
 
 
 class PodQuery(NamedTuple):
-    """Which pods to count: those in these namespaces (None: all) that match the selector."""
+    """The pods to count: those in these namespaces (None: all) that match the selector."""
 
     namespaces: frozenset[str] | None
     selector: Selector
     include_terminating: bool = True
 
     def takes(self, namespace: str, labels: Mapping[str, str], is_terminating: bool) -> bool:
-        """Whether a pod with these properties counts."""
+        """Return True if a pod with these properties counts."""
         if is_terminating and not self.include_terminating:
             return False
         return (self.namespaces is None or namespace in self.namespaces) and self.selector.matches(labels)
@@ -56,14 +56,14 @@ class PodCounter(Protocol):
         ...
 
     def matching(self, query: PodQuery) -> IntArray:
-        """How many pods on each row match the query. Must not be written to; valid until the next change.
+        """Return the number of matching pods on each row. Must not be written to; valid until the next change.
 
         Shape: one entry per row of the snapshot.
         """
         ...
 
     def matching_by_value(self, query: PodQuery, column: LabelColumn) -> IntArray:
-        """How many pods match the query on nodes with each value of the label.
+        """Return the number of matching pods on the nodes with each value of the label.
 
         Must not be written to; valid until the next change.
 
@@ -127,11 +127,11 @@ class PodCounts:
                 self._add(row, pod)
 
     def matching(self, query: PodQuery) -> IntArray:
-        """How many pods on each row match the query."""
+        """Return the number of matching pods on each row."""
         return self._counter(query).counts
 
     def matching_by_value(self, query: PodQuery, column: LabelColumn) -> IntArray:
-        """How many pods match the query on nodes with each value of the label."""
+        """Return the number of matching pods on the nodes with each value of the label."""
         counter = self._counter(query)
         return counter.sums.of(column, counter.counts)
 
@@ -163,7 +163,7 @@ class PodCounts:
         return ForkedPodCounts(self, pods)
 
     def statistics(self) -> dict[str, int]:
-        """How many counters are kept, and for how many distinct sets of labels."""
+        """Return the number of counters, and of distinct sets of labels."""
         return {"counters": len(self._counters), "groups": sum(map(len, self._groups.values()))}
 
     # ------------------------------------------------------------ inside
@@ -234,7 +234,7 @@ class ForkedPodCounts:
         self._anew: PodCounts | None = None
 
     def matching(self, query: PodQuery) -> IntArray:
-        """How many pods on each row match the query."""
+        """Return the number of matching pods on each row."""
         entry = self._counts.get(query)
         if entry is None:
             entry = self._inherit(query)
@@ -249,7 +249,7 @@ class ForkedPodCounts:
         return counts
 
     def matching_by_value(self, query: PodQuery, column: LabelColumn) -> IntArray:
-        """How many pods match the query on nodes with each value of the label."""
+        """Return the number of matching pods on the nodes with each value of the label."""
         return sum_by_value(column, self.matching(query))
 
     def add(self, row: int, pod: Pod) -> None:

@@ -28,7 +28,7 @@ class PodGroupState:
 
     @property
     def scheduled_count(self) -> int:
-        """How many pods have a node, bound or not."""
+        """The number of pods that have a node, bound or not."""
         return len(self.assumed) + len(self.assigned)
 
     def scheduled(self) -> Iterator[Pod]:

@@ -22,7 +22,7 @@ class PodState(enum.Enum):
 
 
 class PodEvent(enum.Enum):
-    """What happens to a pod in the cache."""
+    """The events of a pod in the cache."""
 
     ASSUME = enum.auto()
     FORGET = enum.auto()

@@ -27,7 +27,7 @@ class HostPort(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PodUsage:
-    """What a pod uses of its node's resources.
+    """The resources that a pod uses on its node.
 
     Units: cpu in milli, everything else as counted by its quantity.
     """
@@ -76,7 +76,7 @@ def pod_usage_without_requests(pod: Pod) -> PodUsage:
 
 
 def unread_part(pod: Pod) -> FieldError | None:
-    """What else of a running pod, besides its requests, cannot be enforced although other pods depend on it."""
+    """Return a field of a running pod that other pods depend on but that cannot be enforced. Ignores requests."""
     return unread_field(pod) or (pod_terms(pod).not_enforced if pod.spec.affinity is not None else None)
 
 

@@ -98,7 +98,7 @@ class Snapshot:
 
     @property
     def is_fork(self) -> bool:
-        """Whether this snapshot is a fork."""
+        """The snapshot is a fork of another one."""
         return self._is_fork
 
     def __iter__(self) -> Iterator[NodeInfo]:
@@ -124,26 +124,26 @@ class Snapshot:
 
     @property
     def allowed_pods(self) -> IntArray:
-        """How many pods each node takes."""
+        """The number of pods that each node allows."""
         return self._shown_allowed_pods
 
     @property
     def pod_count(self) -> IntArray:
-        """How many pods each node has."""
+        """The number of pods on each node."""
         return self._usage_row(_POD_COUNT)
 
     def allocatable(self, resource: str) -> IntArray:
-        """What each node offers of the resource; zeros for one that no node has."""
+        """Return each node's allocatable amount of the resource; zeros if no node has it."""
         index = self._resource_index.get(resource)
         return self._shown_allocatable[index] if index is not None else np.zeros(len(self.nodes), np.int64)
 
     def requested(self, resource: str) -> IntArray:
-        """What the pods on each node request of the resource; zeros for one that no node has had."""
+        """Return the amount of the resource that the pods on each node request; zeros if no node has ever had it."""
         index = self._resource_index.get(resource)
         return self._shown_usage[_FIRST_RESOURCE + index] if index is not None else np.zeros(len(self.nodes), np.int64)
 
     def nonzero_requested(self, resource: str) -> IntArray:
-        """As `requested`, where containers that request no cpu or memory count with a default amount."""
+        """Like `requested`, but containers that request no cpu or memory count with a default amount."""
         if resource == CPU:
             return self._usage_row(_NONZERO_CPU)
         if resource == MEMORY:
@@ -151,17 +151,17 @@ class Snapshot:
         return self.requested(resource)
 
     def allocatable_on(self, row: int, resource: str) -> int:
-        """What one node offers of the resource."""
+        """Return one node's allocatable amount of the resource."""
         index = self._resource_index.get(resource)
         return self._allocatable.item(index, row) if index is not None else 0
 
     def requested_on(self, row: int, resource: str) -> int:
-        """What the pods on one node request of the resource."""
+        """Return the amount of the resource that the pods on one node request."""
         index = self._resource_index.get(resource)
         return self._usage.item(_FIRST_RESOURCE + index, row) if index is not None else 0
 
     def nonzero_requested_on(self, row: int, resource: str) -> int:
-        """As `requested_on`, where containers that request no cpu or memory count with a default amount."""
+        """Like `requested_on`, but containers that request no cpu or memory count with a default amount."""
         if resource == CPU:
             return self._usage.item(_NONZERO_CPU, row)
         if resource == MEMORY:
@@ -317,7 +317,7 @@ class Snapshot:
         return twin
 
     def fork_usage(self) -> Snapshot:
-        """As `fork`, for changes by `add_usage` only: the pods themselves are shared.
+        """Like `fork`, but only `add_usage` may change the result: the pods themselves are shared.
 
         Cost: one copy of the usage columns, about 20 µs at 5,000 nodes.
         """
@@ -330,7 +330,7 @@ class Snapshot:
         return twin
 
     def usage_of(self, pod_usages: Sequence[PodUsage]) -> IntArray:
-        """What each `PodUsage` adds to a node's usage. Shape: one row for each usage column.
+        """Return what each `PodUsage` adds to a node's usage. Shape: one row for each usage column.
 
         Cost: equal usages are mostly one object, and each object is converted once.
         """
@@ -391,7 +391,7 @@ class Snapshot:
                 usage[_FIRST_RESOURCE + index, row] += sign * amount
 
     def _usage_column(self, pod_usage: PodUsage) -> list[int]:
-        """What a `PodUsage` adds to each usage column."""
+        """Return what a `PodUsage` adds to each usage column."""
         column = [0] * len(self._usage)
         column[_POD_COUNT] = 1
         column[_NONZERO_CPU] = pod_usage.nonzero_cpu_milli
@@ -488,7 +488,7 @@ def _widen(columns: IntArray, growth: int) -> IntArray:
 
 
 def _looks_the_same(former_pod: Pod, pod: Pod) -> bool:
-    """Whether nothing has changed that an index depends on: labels, terms, volumes, termination."""
+    """Return True if nothing has changed that an index depends on: labels, terms, volumes, termination."""
     return (
         former_pod.spec is pod.spec
         and former_pod.metadata.labels == pod.metadata.labels

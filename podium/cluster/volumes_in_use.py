@@ -79,11 +79,11 @@ class VolumesInUse:
         return self._rows.get(key, {}).keys()
 
     def named_claims(self, rows: NDArray[np.intp]) -> IntArray:
-        """How many volumes of the pods on each of the rows name a claim. Shape: one entry per row of `rows`."""
+        """Return, for each row, how many of its pods' volumes name a claim. Shape: one entry per row of `rows`."""
         return self._of(_NAMED, rows)
 
     def unclear(self, rows: NDArray[np.intp]) -> IntArray:
-        """How many volumes of the pods on each row may have to be attached, which their specs alone do not say.
+        """Return, for each row, how many of its pods' volumes may need attaching; their specs alone do not say.
 
         Shape: one entry per row of `rows`.
         """
@@ -139,7 +139,7 @@ def _names_and_disks(spec: PodSpec) -> tuple[tuple[str, ...], tuple[DiskKey, ...
 
 @once_per_spec
 def _volume_counts(spec: PodSpec) -> tuple[int, int]:
-    """How many volumes name a claim, and how many are unclear."""
+    """Return the number of volumes that name a claim, and of those that are unclear."""
     claims = [volume.persistent_volume_claim for volume in spec.volumes]
     claim_count = sum(claim is not None and bool(claim.claim_name) for claim in claims)
     nameless = sum(claim is not None and not claim.claim_name for claim in claims)

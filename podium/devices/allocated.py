@@ -36,7 +36,7 @@ class ConsumedCapacity:
         self._base = base
 
     def __contains__(self, device: DeviceID) -> bool:
-        """Tell whether some of the device has been taken."""
+        """Return True if part of the device is taken."""
         return device in self._amounts or (self._base is not None and device in self._base)
 
     def of(self, device: DeviceID) -> Mapping[str, int]:
@@ -92,13 +92,13 @@ class AllocatedDevices:
         return count
 
     def is_dedicated(self, device: DeviceID) -> bool:
-        """Tell whether a claim has the device for itself."""
+        """Return True if a claim holds the device exclusively."""
         if device in self._dedicated or (self._unclear and self._may_be_held(device)):
             return True
         return self._base is not None and self._base.is_dedicated(device)
 
     def is_allocated(self, device: DeviceID) -> bool:
-        """Tell whether any claim has the device or a share of it."""
+        """Return True if any claim holds the device or a share of it."""
         if device in self._dedicated or device in self._shares or device in self.consumed:
             return True
         if self._unclear and self._may_be_held(device):
@@ -142,7 +142,7 @@ class AllocatedDevices:
                 self.consumed.remove(device, amounts)
 
     def _may_be_held(self, device: DeviceID) -> bool:
-        """Tell whether it may be one of the devices of which not all can be read."""
+        """Return True if it may be one of the devices that an unreadable allocation holds."""
         return any(
             all(part in ("", name) for part, name in zip(pattern, device, strict=True)) for pattern in self._unclear
         )

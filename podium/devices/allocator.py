@@ -27,7 +27,7 @@ _ANSWERS_MAX: Final = 64
 
 
 class Refusal(enum.Enum):
-    """Why no devices were found; the value is the reason that users see."""
+    """The reasons for finding no devices. The values are the messages that users see."""
 
     NOT_FOUND = "cannot allocate all claims"
     INVALID_POOLS = "invalid resource pools were encountered"
@@ -37,12 +37,12 @@ class Allocator:
     """Allocates devices on any number of nodes, each as if it were the only one.
 
     Args:
-        class_of: the device class of a name.
+        class_of: returns the device class with a name.
         allocated: must not change while the allocator is in use, unless it is interrupted.
         random: for the ids of shares.
-        steps_max: how long the search on a node may be, in steps, with the selectors on the nodes before; 0 means any
+        steps_max: the limit of search steps on a node, with the selectors on the nodes before; 0 means any
             number.
-        questions: with these, what is found is kept for claims that are alike.
+        questions: if given, answers are cached for claims that are alike.
     """
 
     def __init__(

@@ -108,7 +108,7 @@ class _Evaluation:
 class Looks:
     """The answers that devices of an inventory share.
 
-    Invariant: what is kept depends on nothing but what was asked about these devices. A search is interrupted where an
+    Invariant: the answers depend only on the questions asked about these devices. A search is interrupted where an
     answer is not known, and a replay has to be interrupted there, too.
     """
 

@@ -58,7 +58,7 @@ def failure_of(claim: ResourceClaim) -> str:
 
 
 def has_timed_out(claim: ResourceClaim, now_s: float, timeout_s: float) -> bool:
-    """Tell whether the claim's devices have had more than the timeout to fulfil their binding conditions."""
+    """Return True if the timeout for the binding conditions of the claim's devices has passed."""
     allocation = claim.status.allocation
     if allocation is None or allocation.allocation_timestamp is None:
         return False
@@ -68,7 +68,7 @@ def has_timed_out(claim: ResourceClaim, now_s: float, timeout_s: float) -> bool:
 
 
 def is_bound_or_may_be(claim: ResourceClaim, now_s: float, timeout_s: float) -> bool:
-    """Tell whether the claim's devices are ready, or there is time left for that."""
+    """Return True if the claim's devices are ready, or still have time to become so."""
     state = binding_of(claim)
     return state is Binding.READY or (state is Binding.PENDING and not has_timed_out(claim, now_s, timeout_s))
 

@@ -26,7 +26,7 @@ class Amount:
 
     @classmethod
     def of(cls, raw: RawQuantity) -> Amount:
-        """Return the quantity as it is on the wire."""
+        """Return the quantity as written in the API object."""
         return cls(canonical_text(raw), parse(raw).nano_value, raw)
 
     @classmethod
@@ -48,7 +48,7 @@ def has_capacity(
     capacities: Mapping[str, DeviceCapacity],
     *consumptions: Mapping[str, int],
 ) -> bool:
-    """Tell whether the device has every requested capacity, the policies allow the amounts, and that much is left.
+    """Return True if the device has every requested capacity, its policies allow the amounts, and enough is left.
 
     Args:
         taken: what has been consumed already, in billionths.

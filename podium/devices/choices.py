@@ -68,14 +68,14 @@ class Choices:
         self._claims_of: dict[DeviceID, set[int]] = {}
 
     def is_in_use(self, claim: int, data: RequestData, device: DeviceID) -> bool:
-        """Tell whether the request cannot have the device because a claim has it. Shared devices are never in use."""
+        """Return True if a claim that holds the device keeps the request from it. Shared devices are never in use."""
         claims = self._claims_of.get(device)
         if data.has_admin_access:
             return claims is not None and claim in claims
         return bool(claims) or self._allocated.is_dedicated(device)
 
     def has_capacity(self, data: RequestData, device: SliceDevice) -> bool:
-        """Tell whether the device has the capacities that the request asks for."""
+        """Return True if the device has the requested capacities."""
         if not (device.is_shared or device.has_policies or data.capacities or device.id in self._allocated.consumed):
             return True  # The request consumes all of each capacity, and no other claim has any of it.
         consumed_amounts = self._allocated.consumed.of(device.id), self._capacity.of(device.id)
@@ -135,7 +135,7 @@ class Choices:
             self._counters.give_back(device, choice.pool)
 
     def _is_paid_for(self, device: SliceDevice) -> bool:
-        """Tell whether the device is shared and consumes its counters already."""
+        """Return True if the device is shared and already consumes its counters."""
         return device.is_shared and (device.id in self._allocated.consumed or device.id in self._capacity)
 
     def _satisfies_constraints(self, claim: int, data: RequestData, device: SliceDevice) -> bool:
@@ -160,7 +160,7 @@ def _tolerates(data: RequestData, device: SliceDevice) -> bool:
 
 
 def is_borne(data: RequestData, taint: Taint) -> bool:
-    """Tell whether a device with the taint may be allocated to the request."""
+    """Return True if a device with the taint may be allocated to the request."""
     return taint.effect not in _EFFECTS or is_tolerated(data.request.tolerations, taint)
 
 

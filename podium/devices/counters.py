@@ -56,7 +56,7 @@ class ConsumedCounters:
         self._by_pool: dict[tuple[str, str], dict[tuple[str, str], int]] = {}
 
     def charge(self, device: SliceDevice, pool: Pool) -> bool:
-        """Consume what the device needs. If any counter of the pool would not suffice, charge nothing: False."""
+        """Consume what the device needs. If a counter of the pool does not suffice, charge nothing and return False."""
         usage = self._by_pool.setdefault(pool.id, {})
         self._add(usage, device, 1)
         for counter_set, counters in self.available.of(pool).items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class AllocationError(Exception):
-    """The claims, classes or slices are such that the attempt for the pod has to end. The message says why."""
+    """The claims, classes or slices contain an error that ends the pod's attempt. The message gives the reason."""
 
 
 class BrokenPoolError(AllocationError):

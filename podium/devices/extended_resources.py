@@ -42,7 +42,7 @@ def extended_requests(spec: PodSpec) -> Mapping[str, int]:
 
 
 def may_be_devices(resource: str) -> bool:
-    """Tell whether devices may back the resource: it is an extended one, or the implicit one of a class."""
+    """Return True if devices may back the resource: it is extended, or the implicit resource of a class."""
     return resource.startswith(IMPLICIT_PREFIX) or is_extended_resource(resource)
 
 
@@ -109,7 +109,7 @@ def _requests_for_one(spec: PodSpec, resource: str) -> tuple[list[_Need], list[R
 def _need_of(
     index: int, container: Container, resource: str, reusable: Iterable[_Need]
 ) -> tuple[_Need | None, Sequence[RequestMapping]]:
-    """Return what the container needs beyond the requests that it can reuse, and all requests that it uses."""
+    """Return the container's needs beyond the requests that it can reuse, and all requests that it uses."""
     requests = container.resources.requests
     count = parse(requests[resource]).int64_as_written if resource in requests else None
     if not count:

@@ -61,7 +61,7 @@ class NodeSelection:
         return self._matcher is None or not self._matcher.errors
 
     def matches(self, node_name: str, labels: Mapping[str, str]) -> bool:
-        """Tell whether the node can reach it."""
+        """Return True if the node can reach it."""
         if self._node_name:
             return self._node_name == node_name
         if self._all_nodes:
@@ -122,7 +122,7 @@ class SliceDevice:
 
     @property
     def look(self) -> object | None:
-        """The same for devices that selectors and constraints cannot tell from it; None if it cannot be read."""
+        """A value shared by devices that selectors and constraints cannot distinguish; None if it is unreadable."""
         if self._answers is None:
             try:
                 self._answers = self._looks.of(self.id.driver, self.device)
@@ -131,7 +131,7 @@ class SliceDevice:
         return self._answers
 
     def matches(self, expression: str) -> bool:
-        """Tell whether the selector selects the device. Raises: CompileError, EvaluationError."""
+        """Return True if the selector matches the device. Raises: CompileError, EvaluationError."""
         budget = StepBudget(0)
         answer = self.matches_soon(expression, budget)
         return run_uninterrupted(self.matches_interruptibly(expression, budget)) if answer is None else answer
@@ -165,7 +165,7 @@ class InventorySlice:
         name_hashes: those of the devices' names. Equal names have equal hashes.
         consumers: the devices that consume counters.
         needs: the counter sets and counters that devices name; the counter is "" for the set itself.
-        is_repeatable: whether what is found among the devices depends only on which of them claims have for themselves.
+        is_repeatable: the search result depends only on which of the devices are allocated exclusively.
         is_conditional: whether a device has binding conditions.
     """
 
@@ -239,7 +239,7 @@ class InventorySlice:
         return True
 
     def reaches(self, node_name: str, labels: Mapping[str, str]) -> bool:
-        """Tell whether it matters to the node. A slice with a selector that cannot be parsed may matter to any node."""
+        """Return True if it affects the node. A slice with a selector that cannot be parsed may affect any node."""
         if self.has_counters or not self.selection.is_readable:
             return True
         if self.selection.is_set:

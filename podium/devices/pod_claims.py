@@ -19,10 +19,10 @@ GetClaim = Callable[[str], ResourceClaim | None]
 
 @dataclass(frozen=True, slots=True)
 class ClaimProblem:
-    """Why the pod cannot have its claims now, in the words that users see.
+    """The reason why the pod cannot get its claims now, as shown to users.
 
     Attributes:
-        is_error: whether the claim is such that an API server would refuse it, so that no event can help.
+        is_error: the claim is one that an API server would refuse, so no event can make the pod schedulable.
     """
 
     reason: str
@@ -52,7 +52,7 @@ def claims_of_pod(pod: Pod, claim_of: GetClaim) -> tuple[ResourceClaim, ...] | C
 
 
 def problem_with_requests(claim: ResourceClaim, class_of: GetClass) -> ClaimProblem | None:
-    """Say what keeps the claim from being allocated: an unknown class, or a request of an unknown kind."""
+    """Return why the claim cannot be allocated: an unknown class, or a request of an unknown kind."""
     for request in claim.spec.devices.requests:
         if request.exactly is None and not request.first_available:
             return ClaimProblem(f"resource claim {claim.key}, request {request.name}: unknown request type")
@@ -91,13 +91,13 @@ def _problem_with(pod: Pod, entry: PodResourceClaim, name: str, claim: ResourceC
 
 
 def unreadable_claim(claim: ResourceClaim) -> str | None:
-    """Say why the existing claim cannot be used; None if it can be read in full."""
+    """Return why the existing claim cannot be used; None if it can be read in full."""
     unread = unread_field(claim)
     return None if unread is None else f"resource claim {claim.key} has a field that cannot be read, {unread}"
 
 
 def is_controlled_by(claim: ResourceClaim, pod: Pod) -> bool:
-    """Tell whether the claim was made for the pod."""
+    """Return True if the pod controls the claim."""
     return any(owner.controller and owner.uid == pod.metadata.uid for owner in claim.metadata.owner_references)
 
 

@@ -27,9 +27,9 @@ class Pool:
         unreachable_devices: devices that only other nodes can reach and that consume the pool's counters.
         is_incomplete: slices are missing, because the driver is about to publish them.
         is_invalid: its slices contradict each other.
-        problem: what is wrong with its slices, if it is incomplete or invalid; users see it in explanations only.
+        problem: the error in its slices, if it is incomplete or invalid; users see it in explanations only.
         contradicts_itself: its slices cannot all be right, so that waiting for the driver need not help.
-        is_repeatable: a search depends only on which devices claims have for themselves.
+        is_repeatable: a search depends only on which devices are allocated exclusively.
         is_conditional: a device has binding conditions.
     """
 
@@ -61,7 +61,7 @@ class NodePools:
 
     Attributes:
         names: drivers and names of the pools.
-        is_repeatable: whether what is found depends on nothing but which devices claims have for themselves: it holds
+        is_repeatable: the search result depends only on which devices are allocated exclusively: it holds
             for every node with these pools until that changes.
         answers: what was found, by question, and the version of the allocated devices.
     """
@@ -73,7 +73,7 @@ class NodePools:
 
     @classmethod
     def of(cls, pools: Iterable[Pool]) -> NodePools:
-        """These pools, with what all attempts ask for computed once."""
+        """Return these pools with everything that attempts need precomputed."""
         pools = tuple(pools)
         return cls(pools, tuple(pool.id for pool in pools), all(pool.is_repeatable for pool in pools))
 
@@ -81,7 +81,7 @@ class NodePools:
 def pools_of_node(inventory: Inventory, node_name: str, labels: Mapping[str, str]) -> NodePools:
     """Return the pools that the node can reach.
 
-    Pools go by driver and name; those with devices that have binding conditions come last.
+    Pools are sorted by driver and name; those with devices that have binding conditions come last.
 
     Cost: a look-up, until slices or labels change that matter to the node.
     """
@@ -218,13 +218,13 @@ def _contradiction(
 
 
 def _are_distinct(slices: Sequence[InventorySlice], devices: Sequence[SliceDevice]) -> bool:
-    """Tell whether these devices of the slices have different names. Only if hashes are equal, names are compared."""
+    """Return True if these devices of the slices have different names. Names are compared only if hashes are equal."""
     hashes = np.sort(np.concatenate([np.empty(0, np.int64), *(entry.name_hashes for entry in slices)]))
     return not (hashes[1:] == hashes[:-1]).any() or len({device.id for device in devices}) == len(devices)
 
 
 def _is_met(need: tuple[str, str], counters: Counters) -> bool:
-    """Tell whether the pool has the counter set, and the counter in it unless that is ""."""
+    """Return True if the pool has the counter set, and the counter in it unless that is ""."""
     counter_set, counter = need
     return counter_set in counters and (not counter or counter in counters[counter_set])
 

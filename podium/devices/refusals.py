@@ -1,4 +1,4 @@
-"""Why a node has no devices for the claims of a pod, as values: by request, with counts, selectors and holders.
+"""Reasons why a node has no devices for a pod's claims, as values: by request, with counts, selectors and holders.
 
 What is alike on many nodes is in the texts; which devices they are, and who has them, is not: nodes with the same text
 are refused for the same reason.
@@ -19,10 +19,10 @@ class Mismatch:
     """Devices that a selector refuses.
 
     Attributes:
-        owner: whose selector it is: the class's or the request's.
+        owner: the owner of the selector: the class or the request.
         expression: the selector.
-        count: how many of the devices that earlier selectors let through it refuses.
-        values: what these devices have of what the selector reads, such as `model: a100 on 6, l4 on 2`.
+        count: the number of devices that pass the earlier selectors and that this one refuses.
+        values: the values that the selector reads on these devices, such as `model: a100 on 6, l4 on 2`.
     """
 
     owner: str
@@ -161,13 +161,13 @@ class UnmetRequest:
 
 @dataclass(frozen=True, slots=True)
 class NodeRefusal:
-    """Why a node has no devices for the claims of a pod.
+    """The reasons why a node has no devices for the claims of a pod.
 
     Attributes:
-        requests: those that are not met.
+        requests: the requests that are not met.
         elsewhere: the claims that are allocated and that the node cannot use.
-        broken_pools: the pools that offer nothing, each with what is wrong with its slices.
-        error: why no request can be judged; "" if they can.
+        broken_pools: the pools that offer nothing, each with the error in its slices.
+        error: the reason why no request can be evaluated; "" if they can.
     """
 
     requests: tuple[UnmetRequest, ...] = ()

@@ -126,7 +126,7 @@ class RequestReader:
         return self._is_within_reach(device)
 
     def is_selectable(self, data: RequestData, device: SliceDevice) -> Interruptible[bool]:
-        """Tell whether the class, the request and the device's own node selection allow the device.
+        """Return True if the class, the request and the device's own node selection allow the device.
 
         Yields where it can be interrupted.
 
@@ -216,7 +216,7 @@ class RequestReader:
 
 
 def _excludes(data: RequestData, driver: str) -> bool:
-    """Tell whether a selector names another driver, so that none of this driver's devices can be meant."""
+    """Return True if a selector names another driver, so that it matches no device of this driver."""
     for selector in (*data.device_class.spec.selectors, *data.request.selectors):
         expression = expression_of(selector)
         if len(expression) > SHORT_MAX:

@@ -30,7 +30,7 @@ def with_finalizer(claim: ResourceClaim) -> ResourceClaim:
 
 
 def has_allocation(claim: ResourceClaim, allocation: AllocationResult | None) -> bool:
-    """Tell whether the claim has this very allocation, so that it need not be written."""
+    """Return True if the claim already has this allocation, so that it need not be written."""
     if allocation is None or claim.status.allocation is None:
         return False
     return _devices(claim.status.allocation) == _devices(allocation)
@@ -42,11 +42,11 @@ def with_reservation(
     """Return the claim reserved for the pod.
 
     Args:
-        allocation: what was decided for it, or what it had when the pod's node was chosen.
-        is_new: whether it was decided, and may have to be written.
+        allocation: the new allocation, or the one that the claim had when the pod's node was chosen.
+        is_new: the allocation is new and may have to be written.
 
     Raises:
-        ReservationError: the claim is not what it was when the node was chosen.
+        ReservationError: the claim has changed since the node was chosen.
     """
     if claim.metadata.deletion_timestamp is not None:
         raise ReservationError(f"claim {claim.key} got deleted in the meantime")

@@ -63,7 +63,7 @@ class Search:
         self._choices = choices
 
     def run(self) -> Interruptible[bool]:
-        """Tell whether there is a solution; it is in the choices then. Yields where the search can be interrupted.
+        """Return True if there is a solution, which is then in the choices. Yields where it can be interrupted.
 
         Raises:
             AllocationError, StepsExceededError.

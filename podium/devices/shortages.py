@@ -112,7 +112,7 @@ class Shortages:
     """Explains refusals of the nodes of one attempt.
 
     Args:
-        allocated: the devices that claims have; `holders_of` tells which claims.
+        allocated: the devices that claims hold; `holders_of` returns the claims.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class Shortages:
         self.answers_by_shape: dict[Hashable, tuple[Sequence[ResourceClaim], Sequence[_Finding]]] = {}
 
     def on_node(self, node_name: str, labels: Mapping[str, str], claims: Sequence[ResourceClaim]) -> NodeRefusal:
-        """Say why the claims, none of which is allocated, cannot all have devices on the node."""
+        """Return why the claims, none of which is allocated, cannot all get devices on the node."""
         pools = pools_of_node(self._inventory, node_name, labels)
         answer = self._answers.get(id(pools))
         if answer is not None and answer[1] == claims:
@@ -145,17 +145,17 @@ class Shortages:
         return refusal
 
     def may_search(self) -> bool:
-        """Tell whether one more search may be made."""
+        """Return True if one more search is allowed."""
         self._searches_left -= 1
         return self._searches_left >= 0
 
     def may_look(self, count: int) -> bool:
-        """Tell whether so many devices may be looked at."""
+        """Return True if this many devices may be examined."""
         self._looks_left -= count
         return self._looks_left >= 0
 
     def holders(self, devices: Sequence[DeviceID]) -> tuple[Holder, ...]:
-        """Who has these devices."""
+        """Return the claims, with their pods, that hold these devices."""
         by_holder: dict[tuple[str, tuple[str, ...]], list[str]] = {}
         for device in devices:
             for holder in self._holders_of(device) or [("", ())]:
@@ -293,7 +293,7 @@ class _NodeShortages:
         return None
 
     def _lack(self, look: _Look, candidate: Candidate) -> str:
-        """Say why the request cannot have a free device; "" if it can."""
+        """Return why the request cannot get a free device; "" if it can."""
         device, data = candidate.device, look.data
         capacities, usage = device.device.capacity or {}, self._allocated.consumed.of(device.id)
         if not has_capacity(data.capacities, capacities, usage):
@@ -369,7 +369,7 @@ class _NodeShortages:
     def _finds(
         self, claim_data: Sequence[ClaimData], count: int, constraints: Sequence[DeviceConstraint] | None = ()
     ) -> bool:
-        """Tell whether there are devices for these claims, of the last one only for so many requests.
+        """Return True if there are devices for these claims, counting only so many requests of the last one.
 
         Args:
             constraints: those of the last claim; () for all of them, None for no constraints of any claim.
@@ -393,7 +393,7 @@ class _NodeShortages:
         return self._run(Search(parts, self._pools.pools, self._reader(), choices).run())
 
     def _constraint_reason(self, claim_data: Sequence[ClaimData], index: int, number: int) -> str:
-        """Say which constraint of the claim refuses the request, and the attribute's values on the free devices."""
+        """Return the claim's constraint that refuses the request, with the attribute's values on the free devices."""
         constraints = claim_data[index].claim.spec.devices.constraints
         if len(constraints) == 1:
             return self._attribute_reason(constraints[0], claim_data[index].requests[number])
@@ -425,7 +425,7 @@ def _constraint_text(constraint: DeviceConstraint) -> str:
 
 
 def _capacity_lack(data: RequestData, device: SliceDevice, consumed_amounts: Mapping[str, int]) -> str:
-    """Say which capacity the device lacks for the request."""
+    """Return the capacity that the device lacks for the request."""
     capacities = device.device.capacity or {}
     for name in data.capacities:
         if name not in capacities:

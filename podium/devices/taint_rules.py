@@ -39,7 +39,7 @@ class TaintRules:
 
 
 def reaches(rule: DeviceTaintRule, item: ResourceSlice) -> bool:
-    """Tell whether the rule may taint a device of the slice, by the slice's driver and pool."""
+    """Return True if the rule may taint a device of the slice, judging by the slice's driver and pool."""
     selector, spec = _selector_of(rule), item.spec
     return selector.driver in (None, spec.driver) and selector.pool in (None, spec.pool.name)
 

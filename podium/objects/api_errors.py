@@ -37,7 +37,7 @@ class ApiError(UserFacingError):
 
 
 def may_have_happened(error: BaseException | None) -> bool:
-    """Whether a write can have taken effect that ended with this error, or with one that this error followed."""
+    """Return True if a write that failed with this error, or an earlier one in its chain, may have taken effect."""
     while error is not None and not (isinstance(error, ApiError) and error.may_have_happened):
         error = error.__cause__ or error.__context__
     return error is not None

@@ -28,7 +28,7 @@ class DeviceToleration(Toleration, frozen=True):
 
 
 class CapacityRequirements(Value, frozen=True):
-    """How much of a device's capacities is requested."""
+    """The amounts that a request needs of a device's capacities."""
 
     requests: dict[str, RawQuantity] = {}
 
@@ -46,7 +46,7 @@ class ExactDeviceRequest(Value, frozen=True):
 
 
 class DeviceSubRequest(ExactDeviceRequest, frozen=True):
-    """One of the alternatives of a request. The API knows no `admin_access` here."""
+    """One of the alternatives of a request. The API has no `admin_access` here."""
 
     name: str = ""
 
@@ -75,7 +75,7 @@ class DeviceClaimConfiguration(Value, frozen=True):
 
 
 class DeviceClaim(Value, frozen=True):
-    """What a claim asks for."""
+    """The devices that a claim requests, with constraints across the requests."""
 
     requests: tuple[DeviceRequest, ...] = ()
     constraints: tuple[DeviceConstraint, ...] = ()
@@ -83,7 +83,7 @@ class DeviceClaim(Value, frozen=True):
 
 
 class ResourceClaimSpec(Value, frozen=True):
-    """What a claim asks for."""
+    """The spec of a claim: the devices that it requests."""
 
     devices: DeviceClaim = DeviceClaim()
 
@@ -122,7 +122,7 @@ class DeviceAllocationResult(Value, frozen=True):
 
 
 class AllocationResult(Value, frozen=True):
-    """What was allocated to a claim, and the nodes that can use it. No selector means all."""
+    """The devices allocated to a claim, and the nodes that can use them. Without a selector, every node can."""
 
     devices: DeviceAllocationResult = DeviceAllocationResult()
     node_selector: NodeSelector | None = None
@@ -148,7 +148,7 @@ class DeviceCondition(Value, frozen=True):
 
 
 class AllocatedDeviceStatus(Value, frozen=True):
-    """What a driver says about a device that was allocated."""
+    """The status that a driver reports for an allocated device."""
 
     driver: str = ""
     pool: str = ""
@@ -157,7 +157,7 @@ class AllocatedDeviceStatus(Value, frozen=True):
 
 
 class ResourceClaimStatus(Value, frozen=True):
-    """What was allocated, and for whom."""
+    """The allocation of a claim, and the consumers for which it is reserved."""
 
     allocation: AllocationResult | None = None
     reserved_for: tuple[ResourceClaimConsumerReference, ...] = ()
@@ -189,5 +189,5 @@ class ResourceClaim(NamespacedObject, frozen=True):
         return replace(self, metadata=metadata, status=replace(self.status, reserved_for=users, allocation=allocation))
 
     def is_reserved_for(self, uid: str) -> bool:
-        """Whether the pod with that uid may use it."""
+        """Return True if the claim is reserved for the pod with this uid."""
         return any(reservation.uid == uid for reservation in self.status.reserved_for)

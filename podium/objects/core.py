@@ -38,7 +38,7 @@ class Toleration(Value, frozen=True):
 
 
 class TopologySpreadConstraint(Value, frozen=True):
-    """How evenly pods spread over the values of a node label."""
+    """A limit on how unevenly pods spread over the values of a node label."""
 
     max_skew: Int32 = 1
     topology_key: str = ""
@@ -81,7 +81,7 @@ class ResourceRequirements(Value, frozen=True):
 
 
 class ContainerRestartRule(Value, frozen=True):
-    """What happens when a container exits in a given way."""
+    """The action that the kubelet takes when a container exits in a given way."""
 
     action: str = ""
 
@@ -98,7 +98,7 @@ class Container(Value, frozen=True):
 
     @property
     def is_sidecar(self) -> bool:
-        """Whether, as an init container, it keeps running beside the app containers."""
+        """An init container with this restart policy keeps running beside the app containers."""
         return self.restart_policy == "Always"
 
 
@@ -199,7 +199,7 @@ class PodCondition(Value, frozen=True):
 
 
 class ContainerStatus(Value, frozen=True):
-    """What a container was actually given, for in-place resize."""
+    """The resources that the kubelet has given a container; they differ from its spec during an in-place resize."""
 
     name: str = ""
     resources: ResourceRequirements | None = None
@@ -267,16 +267,16 @@ class Pod(NamespacedObject, frozen=True):
 
     @property
     def has_ended(self) -> bool:
-        """Whether the pod has succeeded or failed: it runs no more, and takes nothing of its node."""
+        """The pod has succeeded or failed, so it no longer uses resources of its node."""
         return self.status.phase in ("Succeeded", "Failed")
 
     @property
     def is_terminating(self) -> bool:
-        """Whether the pod is being deleted."""
+        """The pod is being deleted."""
         return self.metadata.deletion_timestamp is not None
 
     def on_node(self, node_name: str) -> Pod:
-        """This pod as it is once bound to the node."""
+        """Return the pod as it will be once bound to the node."""
         return Pod(metadata=self.metadata, spec=self.spec, status=self.status, node_name=node_name)
 
 

@@ -47,18 +47,18 @@ def gang_of(pod: Pod) -> str | None:
 
 
 def min_member_text(pod: Pod) -> str | None:
-    """How many members the pod itself says that its group needs, as it is written; None if it does not say."""
+    """Return the pod's own annotation or label for the size of its group, unparsed; None if it has neither."""
     return pod.metadata.annotations.get(MIN_MEMBER) or pod.metadata.labels.get(MIN_MEMBER)
 
 
 @dataclass(frozen=True, slots=True)
 class GangSpec:
-    """What a group asks for, by its PodGroup or, without one, by its pods.
+    """The requirements of a group, read from its PodGroup or, without one, from its pods.
 
     Attributes:
-        timeout_s: how long members wait for each other; None if the group does not say.
-        created: when it was created, as in the API.
-        problem: why the group cannot be understood; "" if it can.
+        timeout_s: the time that members wait for each other; None if the group does not set one.
+        created: the creation timestamp, as in the API.
+        problem: the reason why the group's size cannot be parsed; "" if it can.
     """
 
     min_member: int
@@ -69,7 +69,7 @@ class GangSpec:
 
 
 def spec_of_gang(group: CoschedulingPodGroup | None, pod: Pod) -> GangSpec | None:
-    """What the group of the pod asks for, given its PodGroup if there is one; None if nothing says that."""
+    """Return the requirements of the pod's group, from its PodGroup or else the pod; None if neither sets a size."""
     if group is not None:
         spec = group.spec
         creation_timestamp = group.metadata.creation_timestamp

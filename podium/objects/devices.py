@@ -34,7 +34,7 @@ class CapacityRequestPolicyRange(Value, frozen=True):
 
 
 class CapacityRequestPolicy(Value, frozen=True):
-    """How much of a capacity is consumed: by default, and which amounts a request is rounded up to."""
+    """The amount of a capacity that is consumed by default, and the amounts to which requests are rounded up."""
 
     default: RawQuantity | None = None
     valid_values: tuple[RawQuantity, ...] = ()
@@ -42,14 +42,14 @@ class CapacityRequestPolicy(Value, frozen=True):
 
 
 class DeviceCapacity(Value, frozen=True):
-    """How much of something a device has."""
+    """The amount of one capacity that a device has."""
 
     value: RawQuantity = "0"
     request_policy: CapacityRequestPolicy | None = None
 
 
 class Counter(Value, frozen=True):
-    """How much of something devices share, or one of them consumes."""
+    """An amount of a shared counter: in total, or consumed by one device."""
 
     value: RawQuantity = "0"
 
@@ -62,7 +62,7 @@ class CounterSet(Value, frozen=True):
 
 
 class DeviceCounterConsumption(Value, frozen=True):
-    """What a device consumes of a counter set."""
+    """The amounts that a device consumes of a counter set."""
 
     counter_set: str = ""
     counters: dict[str, Counter] = {}
@@ -168,7 +168,7 @@ class DeviceClassConfiguration(Value, frozen=True):
 
 
 class DeviceClassSpec(Value, frozen=True):
-    """What devices of the class are, how they are configured, and the extended resource that they provide."""
+    """The selectors that devices of the class match, their configuration, and their extended resource."""
 
     selectors: tuple[DeviceSelector, ...] = ()
     config: tuple[DeviceClassConfiguration, ...] = ()

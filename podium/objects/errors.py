@@ -23,7 +23,7 @@ class FieldError(UserFacingError, ValueError):
 
 
 def field_and_detail(mismatch: str) -> tuple[str, str]:
-    """Msgspec's `Expected x, got y - at $.spec.z` as the field, empty if it names none, and what is wrong with it."""
+    """Split msgspec's `Expected x, got y - at $.spec.z` into the field, empty if it names none, and the error."""
     detail, _, path = mismatch.rpartition(" - at ")
     if not detail:
         return "", mismatch.replace("`", "")

@@ -1,4 +1,4 @@
-"""What all Kubernetes objects share: metadata, owners, label selectors, and the integers and quantities of the API."""
+"""The parts that all Kubernetes objects share: metadata, owners, label selectors, API integers and quantities."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def name_error(name: str, namespace: str, uid: str, *, is_namespaced: bool) -> s
 
 
 def is_uid(text: str) -> bool:
-    """Whether the text is a valid uid."""
+    """Return True if the text is a valid uid."""
     return _UID(text) is not None
 
 

@@ -30,7 +30,7 @@ class PodWithJson(Pod, frozen=True):
     json: bytes = b""
 
     def on_node(self, node_name: str) -> Pod:
-        """This pod as it is once bound to the node."""
+        """Return the pod as it will be once bound to the node."""
         pod = _fields(self.json)
         pod["spec"] = Raw(_encode({**_fields(pod.get("spec", b"{}")), "nodeName": node_name}))
         return pod_with_json(super().on_node(node_name), _encode(pod))
@@ -54,7 +54,7 @@ def pod_with_json(pod: Pod, content: bytes | Raw) -> Pod:
 
 
 def pending_pod_with_json(pod: Pod, content: bytes | Raw) -> Pod:
-    """As `pod_with_json` for pods that are still to be scheduled; of other pods keep only what podium reads."""
+    """Keep the JSON of pods that are still to be scheduled, like `pod_with_json`; other pods are kept without it."""
     return pod if pod.node_name else pod_with_json(pod, content)
 
 

@@ -35,7 +35,7 @@ _items_of = msgspec.json.Decoder(list[Raw]).decode
 
 
 class _Fault(NamedTuple):
-    """Why a value does not decode, and the path of fields and indexes to the fault, as far as the error names it.
+    """The reason why a value does not decode, and the path to the fault as far as the error names it.
 
     A part that is known to fail is not decoded as a whole again.
     """
@@ -60,7 +60,7 @@ class PartialReader:
         self.unread: list[FieldError] = []
 
     def read(self, raw: bytes | Raw, kind: type[Struct], error: str) -> Any:
-        """Decode what is readable of an object that failed with this error; None if it is not an object.
+        """Decode the readable fields of an object that failed to decode with this error; None if it is not an object.
 
         Returns: the object with every readable field.
         """

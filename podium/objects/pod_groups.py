@@ -24,7 +24,7 @@ class GangPolicy(Value, frozen=True):
 
 
 class SchedulingPolicy(Value, frozen=True):
-    """How the group is scheduled: exactly one of the two."""
+    """The policy by which the group is scheduled: exactly one of the two is set."""
 
     basic: BasicPolicy | None = None
     gang: GangPolicy | None = None
@@ -37,7 +37,7 @@ class TopologyConstraint(Value, frozen=True):
 
 
 class SchedulingConstraints(Value, frozen=True):
-    """Where the group may be placed. The API allows at most one topology."""
+    """The topology within which the group must be placed. The API allows at most one."""
 
     topology: tuple[TopologyConstraint, ...] = ()
 
@@ -65,7 +65,7 @@ class PodGroup(NamespacedObject, frozen=True):
 
     @property
     def min_count(self) -> int | None:
-        """How many pods a gang needs; None for a group of the basic policy."""
+        """The number of pods that a gang needs; None for a group of the basic policy."""
         gang = self.spec.scheduling_policy.gang
         return None if gang is None else gang.min_count
 
@@ -82,7 +82,7 @@ class PodGroup(NamespacedObject, frozen=True):
 
     @property
     def is_disrupted_as_a_whole(self) -> bool:
-        """Whether its pods may only be preempted together."""
+        """The group's pods may only be preempted together."""
         return self.spec.disruption_mode == DISRUPTED_AS_A_WHOLE
 
     def condition(self, kind: str) -> PodCondition | None:

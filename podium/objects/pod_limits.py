@@ -23,7 +23,7 @@ _Expressions = Iterable[LabelSelectorRequirement | NodeSelectorRequirement]
 
 
 def excess_of(pod: Pod) -> str:
-    """As `excess`, also checking the pod's labels."""
+    """Like `excess`, but also checks the pod's labels."""
     count = len(pod.metadata.labels)
     if count <= LABELS_MAX:
         return excess(pod.spec)
@@ -37,7 +37,7 @@ def excess(spec: PodSpec) -> str:
 
 
 def excess_of_pod_affinity(spec: PodSpec) -> str:
-    """As `excess`, checking only pod affinity and anti-affinity."""
+    """Like `excess`, but checks only pod affinity and anti-affinity."""
     return _excess(spec, pod_demands)
 
 

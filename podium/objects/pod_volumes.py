@@ -87,9 +87,9 @@ class ImageVolume(Value, frozen=True):
 
 
 class EphemeralVolume(Value, frozen=True):
-    """A volume with a claim of its own that lives and dies with the pod.
+    """A volume with its own claim, which is created and deleted with the pod.
 
-    The template is what the claim is made from, as parsed JSON.
+    The claim is created from the template, which is kept as parsed JSON.
     """
 
     volume_claim_template: dict[str, Any] = {}
@@ -115,5 +115,5 @@ class Volume(Value, frozen=True):
 
     @property
     def has_source(self) -> bool:
-        """Whether it has a source that scheduling depends on."""
+        """The volume has a source that affects scheduling."""
         return self != Volume(name=self.name)

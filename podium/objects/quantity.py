@@ -107,7 +107,7 @@ class Quantity:
         return Quantity(unscaled, exponent, self.wide or other.wide or not INT64_MIN <= unscaled <= INT64_MAX)
 
     def __gt__(self, other: Quantity) -> bool:
-        """Whether the number is greater, whatever the form."""
+        """Return True if this number is greater, regardless of how the two are written."""
         exponent = min(self.exponent, other.exponent)
         return self._at(exponent) > other._at(exponent)
 

@@ -24,6 +24,7 @@ from podium.objects.resource_names import CPU, MEMORY, PODS, is_counted_resource
 Requests: TypeAlias = Mapping[str, int]
 """Amounts by resource name; a name that was listed with 0 is present, one that was not listed is absent."""
 
+# Otherwise pods without requests would all be scored onto one node: they would never make it look fuller.
 DEFAULT_CPU_MILLI: Final = 100
 DEFAULT_MEMORY_BYTES: Final = 200 * 1024 * 1024
 
@@ -54,7 +55,7 @@ def pod_requests(spec: PodSpec) -> Requests:
 
 
 def exact_requests(spec: PodSpec) -> Mapping[str, Quantity]:
-    """As `pod_requests`, not rounded.
+    """Like `pod_requests`, but unrounded.
 
     Raises:
         FieldError: a quantity cannot be parsed, or there are too many.
@@ -63,7 +64,7 @@ def exact_requests(spec: PodSpec) -> Mapping[str, Quantity]:
 
 
 def exact_limits(spec: PodSpec) -> Mapping[str, Quantity]:
-    """What the containers and the pod are limited to together, not rounded; overhead is added to what has a limit.
+    """Return the limits of the pod as a whole, unrounded. Overhead is added only to resources that have a limit.
 
     Raises:
         FieldError: a quantity cannot be parsed, or there are too many.
@@ -80,7 +81,7 @@ def exact_limits(spec: PodSpec) -> Mapping[str, Quantity]:
 
 @once_per_spec
 def filter_requests(spec: PodSpec) -> Requests:
-    """What must be free on a node for an incoming pod: the counted resources of `pod_requests`, never below 0.
+    """Return what must be free on a node for an incoming pod: the counted resources of `pod_requests`, never below 0.
 
     Raises:
         FieldError: a quantity cannot be parsed, or there are too many.
@@ -113,7 +114,7 @@ def pod_requests_with_status(pod: Pod) -> Requests:
 
 
 def requests_on_node(pod: Pod) -> Requests:
-    """What a pod on a node uses of it: the counted resources of `pod_requests_with_status`.
+    """Return the amounts that a pod on a node uses: the counted resources of `pod_requests_with_status`.
 
     Raises:
         FieldError: a quantity cannot be parsed, or there are too many.
@@ -277,7 +278,7 @@ def container_requests(spec: PodSpec) -> Mapping[str, Quantity]:
 
 
 def container_limits(spec: PodSpec) -> Mapping[str, Quantity]:
-    """As `container_requests`, of the containers' limits."""
+    """Like `container_requests`, but for the containers' limits."""
     return _containers_total(spec, _spec_limits, {})
 
 
@@ -285,7 +286,7 @@ def container_limits(spec: PodSpec) -> Mapping[str, Quantity]:
 
 
 def is_resized(pod: Pod) -> bool:
-    """Whether the amounts in the status differ from those in the spec."""
+    """Return True if the amounts in the status differ from those in the spec."""
     status = pod.status
     if status.resources is not None and _sets_pod_level(pod.spec):
         return True

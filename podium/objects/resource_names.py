@@ -24,33 +24,34 @@ _BASIC: Final = frozenset({CPU, MEMORY, EPHEMERAL_STORAGE})
 
 
 def is_extended_resource(name: str) -> bool:
-    """Whether it is an extended resource: one of a domain other than Kubernetes' own, such as `example.com/gpu`."""
+    """Return True for an extended resource: one outside Kubernetes' own domain, such as `example.com/gpu`."""
     if "/" not in name or _NATIVE_DOMAIN in name or name.startswith(_QUOTA_PREFIX):
         return False
+    # A quota limits the resource under this longer name, so that name must be valid as well.
     return is_qualified_name(_QUOTA_PREFIX + name)
 
 
 def is_hugepages(name: str) -> bool:
-    """Whether it is huge pages of some size, such as `hugepages-2Mi`."""
+    """Return True for huge pages of any size, such as `hugepages-2Mi`."""
     return name.startswith(_HUGEPAGES_PREFIX)
 
 
 def is_attachable_volumes(name: str) -> bool:
-    """Whether it is how many volumes of some kind can be attached, such as `attachable-volumes-aws-ebs`."""
+    """Return True for a limit on attachable volumes of some kind, such as `attachable-volumes-aws-ebs`."""
     return name.startswith(_ATTACHABLE_VOLUMES_PREFIX)
 
 
 @functools.lru_cache(maxsize=4096)
 def is_scalar_resource(name: str) -> bool:
-    """Whether it is counted by name: extended, huge pages, attachable volumes, or of a `kubernetes.io/` domain."""
+    """Return True if it is counted by name: extended, huge pages, attachable volumes, or a `kubernetes.io/` name."""
     return is_extended_resource(name) or is_hugepages(name) or _NATIVE_DOMAIN in name or is_attachable_volumes(name)
 
 
 def is_counted_resource(name: str) -> bool:
-    """Whether requests for it are checked against nodes: cpu, memory, ephemeral storage and every scalar resource."""
+    """Return True if nodes are checked for it: cpu, memory, ephemeral storage and every scalar resource."""
     return name in _BASIC or is_scalar_resource(name)
 
 
 def is_pod_level_resource(name: str) -> bool:
-    """Whether a pod may request it as a whole, in `spec.resources`."""
+    """Return True if a pod may request it for all its containers together, in `spec.resources`."""
     return name in (CPU, MEMORY) or is_hugepages(name)

@@ -58,7 +58,7 @@ class EventResource(enum.Enum):
 
 
 class KubeObject(Protocol):
-    """What reflectors and stores need of an object."""
+    """The attributes that reflectors and stores require of an object."""
 
     @property
     def metadata(self) -> ObjectMeta:
@@ -108,7 +108,7 @@ class ResourceType(Generic[ObjectT]):
 
     @property
     def is_namespaced(self) -> bool:
-        """Whether each object is in a namespace."""
+        """Objects of this type belong to a namespace."""
         return issubclass(self.type, NamespacedObject)
 
     def object_path(self, item: KubeObject) -> str:

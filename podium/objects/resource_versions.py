@@ -7,5 +7,5 @@ from __future__ import annotations
 
 
 def is_older(version: str, than: str) -> bool:
-    """Whether that version came before the other. Cost: 0.1 us, where parsing both would take three times as long."""
+    """Return True if the first version is the older one. Cost: 0.1 us; parsing both would take three times as long."""
     return version < than if len(version) == len(than) else len(version) < len(than)

@@ -35,7 +35,7 @@ one."""
 
 
 class Operator(enum.Enum):
-    """How a requirement compares its values with a label."""
+    """The ways in which a requirement compares its values with a label."""
 
     __hash__ = object.__hash__  # members are singletons, and an enum's own hash runs Python code
 
@@ -63,7 +63,7 @@ def parse_int64(text: str) -> int | None:
 
 
 def is_qualified_name(name: str) -> bool:
-    """Whether this can be a label's key: an optional DNS subdomain and `/`, then a name of at most 63 characters."""
+    """Return True for a valid label key: an optional DNS subdomain and `/`, then a name of at most 63 characters."""
     prefix, slash, local_name = name.rpartition("/")
     if slash and (len(prefix) > _SUBDOMAIN_LENGTH_MAX or _SUBDOMAIN.fullmatch(prefix) is None):
         return False
@@ -71,7 +71,7 @@ def is_qualified_name(name: str) -> bool:
 
 
 def is_label_value(text: str) -> bool:
-    """Whether this can be a label's value: empty, or a name of at most 63 characters."""
+    """Return True for a valid label value: empty, or a name of at most 63 characters."""
     return not text or _NAME.fullmatch(text) is not None
 
 
@@ -87,11 +87,11 @@ class Requirement(msgspec.Struct, frozen=True, gc=False):
     bound: int = 0
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether the labels match. NotIn and DoesNotExist match if the key is absent."""
+        """Return True if the labels match. NotIn and DoesNotExist match if the key is absent."""
         return self.matches_value(labels.get(self.key))
 
     def matches_value(self, value: str | None) -> bool:
-        """Whether the label's value matches; None stands for an absent label."""
+        """Return True if the label's value matches; None stands for an absent label."""
         operator = self.operator
         if operator is Operator.IN:
             return value in self.values
@@ -178,11 +178,11 @@ class Selector:
 
     @property
     def everything(self) -> bool:
-        """Whether it matches all labels."""
+        """The selector matches all labels."""
         return not self.requirements and not self.nothing
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether the labels satisfy every requirement."""
+        """Return True if the labels satisfy every requirement."""
         if self.nothing:
             return False
         for requirement in self.requirements:  # noqa: SIM110 - a generator would cost twice the time
@@ -260,7 +260,7 @@ class NodeTerm:
     broken: bool = False
 
     def matches(self, labels: Mapping[str, str], node_name: str) -> bool:
-        """Whether a node of that name with those labels satisfies it."""
+        """Return True if a node with this name and these labels satisfies the term."""
         if self.broken:
             return False
         for requirement in self.expressions:
@@ -283,11 +283,11 @@ class NodeMatcher:
 
     @property
     def errors(self) -> tuple[FieldError, ...]:
-        """What is wrong with its terms."""
+        """The errors in the selector's terms."""
         return tuple(error for term in self.terms for error in term.errors)
 
     def matches(self, labels: Mapping[str, str], node_name: str) -> bool:
-        """Whether any term matches a node of that name with those labels."""
+        """Return True if any term matches a node with this name and these labels."""
         return any(term.matches(labels, node_name) for term in self.terms)
 
 

@@ -14,13 +14,13 @@ from podium.objects.pod_volumes import (
 
 
 class VolumeResources(Value, frozen=True):
-    """How much storage a claim asks for."""
+    """The amount of storage that a claim requests."""
 
     requests: ResourceList = {}
 
 
 class PersistentVolumeClaimSpec(Value, frozen=True):
-    """What a claim asks for, and the volume it got."""
+    """The spec of a claim: the volume that it requests, and the one that it is bound to."""
 
     access_modes: tuple[str, ...] = ()
     selector: LabelSelector | None = None
@@ -69,7 +69,7 @@ class VolumeNodeAffinity(Value, frozen=True):
 
 
 class PersistentVolumeSpec(Value, frozen=True):
-    """What a volume offers."""
+    """The spec of a volume: its capacity, its source, and the claim that it is bound to."""
 
     capacity: ResourceList = {}
     access_modes: tuple[str, ...] = ()
@@ -141,13 +141,13 @@ class CSINodeSpec(Value, frozen=True):
 
 
 class CSINode(ClusterObject, frozen=True):
-    """What CSI drivers publish about the node of the same name."""
+    """The CSI drivers that run on the node of the same name, with their limits."""
 
     spec: CSINodeSpec = CSINodeSpec()
 
 
 class CSIDriverSpec(Value, frozen=True):
-    """What a driver is capable of."""
+    """The capabilities of a CSI driver that scheduling depends on."""
 
     storage_capacity: bool | None = None
 
@@ -159,7 +159,7 @@ class CSIDriver(ClusterObject, frozen=True):
 
 
 class CSIStorageCapacity(NamespacedObject, frozen=True):
-    """How much storage of a class is left in some part of the cluster."""
+    """The amount of storage of a class that is left in one part of the cluster."""
 
     storage_class_name: str = ""
     node_topology: LabelSelector | None = None
@@ -174,7 +174,7 @@ class VolumeAttachmentSource(Value, frozen=True):
 
 
 class VolumeAttachmentSpec(Value, frozen=True):
-    """What is attached where."""
+    """The volume that is attached, and the node that it is attached to."""
 
     attacher: str = ""
     node_name: str = ""

@@ -1,4 +1,4 @@
-"""Which taints a toleration covers.
+"""The rule for which taints a toleration covers.
 
 Source: k8s.io/api/core/v1 toleration.go, v0.36.2.
 """
@@ -11,7 +11,7 @@ from podium.objects.core import Taint, Toleration
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Whether the toleration lets a pod bear the taint.
+    """Return True if the toleration covers the taint.
 
     An empty effect or key stands for any. Gt and Lt are never satisfied: their feature gate
     (TaintTolerationComparisonOperators) is alpha and off upstream.
@@ -31,5 +31,5 @@ def taint_text(taint: Taint) -> str:
 
 
 def is_tolerated(tolerations: Iterable[Toleration], taint: Taint) -> bool:
-    """Whether any of the tolerations lets a pod bear the taint."""
+    """Return True if any of the tolerations covers the taint."""
     return any(tolerates(toleration, taint) for toleration in tolerations)

@@ -44,9 +44,9 @@ class UnreadableNode(Node, frozen=True):
 
 
 class UnreadableBudget(PodDisruptionBudget, frozen=True):
-    """A budget of which it is not known what it allows.
+    """A budget whose allowed disruptions cannot be read.
 
-    `is_selector_read` says whether it is known which pods it covers.
+    `is_selector_read` is True if its selector could be read, so that the pods it covers are known.
     """
 
     is_selector_read: bool = False
@@ -62,7 +62,7 @@ class UnreadableCSINode(CSINode, frozen=True):
 class UnreadableVolumeClaim(PersistentVolumeClaim, frozen=True):
     """A claim to storage with an unreadable field. No further pod gets it.
 
-    `is_volume_read` says whether it is known which volume it has, or which class its volume will be of.
+    `is_volume_read` is True if its volume, or the class of its future volume, is known.
     """
 
     is_volume_read: bool = False
@@ -71,7 +71,7 @@ class UnreadableVolumeClaim(PersistentVolumeClaim, frozen=True):
 
 
 class UnreadableAttachment(VolumeAttachment, frozen=True):
-    """A VolumeAttachment of which it is not known what is attached to the node, or where."""
+    """A VolumeAttachment whose volume or node cannot be read."""
 
     field: str = ""
     detail: str = ""
@@ -81,7 +81,7 @@ class UnreadableClaim(ResourceClaim, frozen=True):
     """A claim with an unreadable field. No further pod gets it.
 
     Its allocation has the devices of which the pool can be read; an empty driver or device stands for any in that pool.
-    `is_allocation_read` says whether these are all: see `with_known_devices`.
+    `is_allocation_read` is True if these are all of its devices: see `with_known_devices`.
     """
 
     is_allocation_read: bool = True
@@ -100,7 +100,7 @@ def kind_of(item: KubeObject) -> str:
 
 
 def is_partial(item: KubeObject) -> bool:
-    """Whether the object is partial."""
+    """Return True if some part of the object could not be read."""
     return isinstance(item, PARTIAL)
 
 

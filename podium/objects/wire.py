@@ -36,9 +36,9 @@ _DEPTH_MAX: Final = 10_000
 
 
 class BrokenObject(Struct, frozen=True):
-    """An object that cannot be decoded, with what is known of its identity.
+    """An object that cannot be decoded, with as much of its identity as could be read.
 
-    `detail` says what was expected, and where: a path such as `$.spec.priority`.
+    `detail` names the expected type and the path, such as `$.spec.priority`.
     """
 
     kind: str
@@ -50,7 +50,7 @@ class BrokenObject(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """As `KubeObject.key`."""
+        """`<namespace>/<name>`, or the name if there is no namespace."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
@@ -325,7 +325,7 @@ _CHANGES = frozenset((ADDED, MODIFIED, DELETED))
 
 @contextmanager
 def room_for_nesting() -> Iterator[None]:
-    """Raise the recursion limit to what the deepest object needs. The stack has room for twice that."""
+    """Raise the recursion limit to the depth of the deepest object. The stack has room for twice that."""
     former_limit = sys.getrecursionlimit()
     sys.setrecursionlimit(former_limit + _DEPTH_MAX)
     try:
@@ -422,7 +422,7 @@ def _kind_of(content: bytes | msgspec.Raw) -> str:
 
 
 def _is_version(text: str) -> bool:
-    """Whether a watch can begin at this version: versions are integers, and 0 stands for any.
+    """Return True if a watch can begin at this version: versions are integers, and 0 stands for any.
 
     Source: KEP-5504, comparable resource versions.
     """

@@ -46,14 +46,14 @@ class StatefulSet(NamespacedObject, frozen=True):
 
 
 class PodDisruptionBudgetStatus(Value, frozen=True):
-    """How many more pods may be disrupted, and which are being disrupted (pod name → since when)."""
+    """The number of pods that may still be disrupted, and those being disrupted (pod name → eviction time)."""
 
     disruptions_allowed: Int32 = 0
     disrupted_pods: dict[str, str] = {}
 
 
 class PodDisruptionBudget(NamespacedObject, frozen=True):
-    """How many pods of a selector may be disrupted."""
+    """A limit on how many of the selected pods may be disrupted at a time."""
 
     spec: WorkloadSpec = WorkloadSpec()
     status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()

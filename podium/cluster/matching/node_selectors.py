@@ -41,11 +41,11 @@ class RowTerm:
         self._labels = _label_tests(term.expressions)
 
     def matches(self, labels: Mapping[str, str], node_name: str) -> bool:
-        """Whether a node with that name and those labels matches."""
+        """Return True if a node with this name and these labels matches."""
         return self._term.matches(labels, node_name)
 
     def matching(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
-        """Which of the rows match. Shape: one entry per row of `rows`."""
+        """Return which of the rows match. Shape: one entry per row of `rows`."""
         if self._term.broken:
             return np.zeros(len(rows), np.bool_)
         matching = _rows_with_labels(self._labels, snapshot, rows)
@@ -64,17 +64,17 @@ class RowSelector:
 
     @property
     def everything(self) -> bool:
-        """Whether it matches every node."""
+        """The selector matches every node."""
         return not self._labels and self._terms is None
 
     def matches(self, labels: Mapping[str, str], node_name: str) -> bool:
-        """Whether a node with that name and those labels matches."""
+        """Return True if a node with this name and these labels matches."""
         if not self._selector.matches(labels):
             return False
         return self._terms is None or any(term.matches(labels, node_name) for term in self._terms)
 
     def matching(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
-        """Which of the rows match. Shape: one entry per row of `rows`."""
+        """Return which of the rows match. Shape: one entry per row of `rows`."""
         matching = _rows_with_labels(self._labels, snapshot, rows)
         if self._terms is None:
             return matching

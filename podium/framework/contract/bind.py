@@ -36,7 +36,7 @@ class PermitPlugin(Plugin):
 
 @dataclass(frozen=True, slots=True)
 class PreBindPreFlightResult:
-    """Whether this PreBind may run in parallel with its neighbours."""
+    """A plugin's answer to whether its PreBind may run in parallel with its neighbours."""
 
     allow_parallel: bool = False
 

@@ -16,7 +16,7 @@ from podium.objects.resource_types import EventResource
 
 
 class ActionType(enum.IntFlag):
-    """What happened to the resource, one bit for each action. The bits are upstream's."""
+    """The changes to a resource, one bit for each. The bits are upstream's."""
 
     ADD = 1
     DELETE = 2
@@ -66,9 +66,9 @@ _POD_KINDS = frozenset({EventResource.POD, EventResource.ASSIGNED_POD, EventReso
 
 @dataclass(frozen=True)
 class ClusterEvent:
-    """A resource and what happened to it.
+    """A resource and the change to it.
 
-    `custom_label` is the metric label of events that do not stand for a change of an object.
+    `custom_label` is the metric label of events that are not a change of an object.
     """
 
     resource: EventResource
@@ -100,16 +100,16 @@ class ClusterEvent:
 
     @property
     def is_about_pods(self) -> bool:
-        """Whether the object that changed is a pod."""
+        """The object that changed is a pod."""
         return self.resource in _POD_KINDS
 
     @property
     def is_wildcard(self) -> bool:
-        """Whether this event matches every change of every resource."""
+        """The event matches every change of every resource."""
         return self.resource is EventResource.WILDCARD and self.action == ActionType.ALL
 
     def matches(self, incoming: ClusterEvent) -> bool:
-        """Whether this event, as a registration, covers the incoming event."""
+        """Return True if this event, as a registration, covers the incoming event."""
         if self.is_wildcard:
             return True
         covers_resource = self.resource in (EventResource.WILDCARD, incoming.resource) or (
@@ -130,7 +130,7 @@ CONFIGURATION_RELOAD = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "Con
 
 
 class QueueingHint(enum.Enum):
-    """Whether a plugin wants a pod that it rejected to be requeued for an event."""
+    """A plugin's answer to whether an event should requeue a pod that it rejected."""
 
     SKIP = "QueueSkip"
     QUEUE = "Queue"
@@ -141,7 +141,7 @@ HintFunction: TypeAlias = Callable[[Pod, Any, Any], QueueingHint]
 
 
 class HintScope(enum.Enum):
-    """Which parts of the waiting pod a hint reads, besides whether the event is about that very pod.
+    """The parts of the waiting pod that a hint reads, besides whether the event is about that very pod.
 
     Pods with equal parts get the same answer, so the hint is called for one of them only.
     """

@@ -87,7 +87,7 @@ class TableFilterPlugin(Plugin):
 
     @abstractmethod
     def explain(self, state: CycleState, pod: Pod, verdict: int) -> Status:
-        """The status that a verdict other than 0 stands for. It must not depend on the row."""
+        """Return the status for a verdict other than 0. It must not depend on the row."""
 
 
 @runtime_checkable
@@ -95,5 +95,5 @@ class Detailing(Protocol):
     """A filter that can give details about the nodes that it rejected."""
 
     def rejection_details(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> Mapping[str, int]:
-        """Why these nodes were rejected, and on how many of them each detail holds."""
+        """Return the details of these rejections, each with the number of nodes that it applies to."""
         ...

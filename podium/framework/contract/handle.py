@@ -72,13 +72,13 @@ class Preemptions(Protocol):
         """Count one preemption attempt, successful or not."""
 
     def is_preempting(self, uid: str) -> bool:
-        """Whether the preemption for the pod of that uid is still running, so that the pod must not be tried yet."""
+        """Return True while preemption for the pod with this uid is running; the pod must not be tried meanwhile."""
 
     def held_back_from(self, pod: Pod) -> Collection[str]:
         """The nodes where the pod must not preempt for now, because preemptions there kept failing to help it."""
 
     def is_protected(self, victim: Pod) -> bool:
-        """Whether the pod must not be preempted, whatever its priority."""
+        """Return True if the pod must not be preempted, whatever its priority."""
 
 
 class WaitingPod(Protocol):
@@ -164,10 +164,10 @@ class Handle(Protocol):
         """The lister of a resource. Call it only in the constructor, so that the resource is watched in time."""
 
     def activate(self, pods: Iterable[Pod], after_s: float = 0.0) -> None:
-        """Try these pods again after that many seconds, whatever they wait for; not those that are not queued then."""
+        """Try these pods again after the delay, whatever they wait for. Pods no longer queued by then are skipped."""
 
     def shared(self, make: Callable[[Handle], T]) -> T:
-        """What all plugins and profiles share: made by the first call with `make`, the same for all later ones.
+        """Return the value that all plugins and profiles share. The first call creates it with `make`.
 
         Call it only in the plugin's constructor, as `lister`.
         """

@@ -48,12 +48,12 @@ class Turn:
 
     @property
     def is_open(self) -> bool:
-        """Whether a filter plugin may let other tasks run."""
+        """A filter plugin may let other tasks run."""
         return self._ends_s is not None
 
     @property
     def is_over(self) -> bool:
-        """Whether a filter plugin should let other tasks run."""
+        """A filter plugin should let other tasks run now."""
         return self._ends_s is not None and self._clock.monotonic() >= self._ends_s
 
 

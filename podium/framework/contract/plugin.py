@@ -26,7 +26,7 @@ from podium.objects.core import Pod, PodSpec
 
 
 class Scope(enum.IntEnum):
-    """What a plugin's answer about a node depends on, besides the pod's spec.
+    """The state that a plugin's answer about a node depends on, besides the pod's spec.
 
     Answers of every scope but CLUSTER are cached for pods of the same spec until something in that scope changes. Dry
     runs can evaluate filters of scope NODE and USAGE for many nodes at once.
@@ -72,14 +72,14 @@ class Plugin(ABC):
         return ALL_EVENTS
 
     def filter_scope(self, spec: PodSpec) -> Scope:
-        """What PreFilter and Filter depend on for pods of that spec. By default CLUSTER.
+        """Return the scope that PreFilter and Filter depend on for pods with this spec. The default is CLUSTER.
 
         With a smaller scope, PreFilter must depend on the spec alone.
         """
         return Scope.CLUSTER
 
     def score_scope(self, spec: PodSpec) -> Scope:
-        """What PreScore and Score depend on for pods of that spec. By default CLUSTER.
+        """Return the scope that PreScore and Score depend on for pods with this spec. The default is CLUSTER.
 
         With a smaller scope, PreScore must depend on the spec alone, and NormalizeScores on the scores alone: equal raw
         scores must become equal normalised scores.
@@ -100,4 +100,4 @@ class QueueSortPlugin(Plugin):
 
     @abstractmethod
     def less(self, a: QueuedPodInfo, b: QueuedPodInfo) -> bool:
-        """Whether `a` goes before `b`."""
+        """Return True if `a` is scheduled before `b`."""

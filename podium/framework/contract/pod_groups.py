@@ -1,4 +1,4 @@
-"""What plugins learn of pod groups, and what they answer about a group as a whole.
+"""The state of pod groups that plugins see, and their answers about a group as a whole.
 
 Source: staging kube-scheduler/framework/interface.go (PodGroupManager, PodGroupState, Placement), v1.36.2.
 """
@@ -20,13 +20,13 @@ class PodGroups(Protocol):
 
     @property
     def rules(self) -> PodGroupRules:
-        """How pods are scheduled in groups."""
+        """The rules by which pods are scheduled in groups."""
 
     def state(self, key: str) -> PodGroupState | None:
         """The pods of the group with that key, as they are now; None if there is none."""
 
     def activate(self, pods: Iterable[Pod]) -> None:
-        """Try the pods again at once, whatever they wait for."""
+        """Move the pods to the active queue at once, whatever they wait for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ class NodeDryRun(Protocol):
 
     @property
     def node(self) -> NodeInfo:
-        """The node as it is in the dry run."""
+        """The node's state in the dry run."""
 
     def remove(self, pod: Pod) -> None:
         """Take a pod off the node."""
@@ -76,7 +76,7 @@ class NodesDryRun(Protocol):
         """The node's name."""
 
     def bases(self, rows: Sequence[int]) -> Sequence[Basis]:
-        """What the answer about each row depends on, besides the pod's spec: identical objects, identical answer."""
+        """Return what each row's answer depends on besides the pod's spec: identical objects, identical answer."""
 
     def pods(self, row: int) -> Mapping[str, Pod]:
         """The pods of a node by uid, without the changes of the dry run."""
@@ -97,7 +97,7 @@ class NodesDryRun(Protocol):
         """The rejections of the incoming pod by row. Rows on which it fits are absent."""
 
     def fits(self, rows: Rows) -> BoolArray:
-        """Whether the incoming pod still fits on each of the rows after a change.
+        """Return, for each of the rows, whether the incoming pod still fits after a change.
 
         It must have fitted on all of them before.
 
@@ -116,7 +116,7 @@ class FilteredNodes(Protocol):
         """The status code by row, also of nodes that were not examined. Shape: one entry per row of the snapshot."""
 
     def count(self, code: Code) -> int:
-        """How many nodes have this status code."""
+        """Return the number of nodes with this status code."""
 
     def status(self, row: int) -> Status:
         """The status of one row."""
@@ -148,7 +148,7 @@ class AskingPostFilterPlugin(PostFilterPlugin):
     def post_filter_asking(
         self, state: CycleState, pod: Pod, snapshot: Snapshot, filtered: FilteredNodes, extenders: Sequence[Extender]
     ) -> Steps[tuple[PostFilterResult | None, Status | None]]:
-        """As `post_filter`, calling these extenders."""
+        """Like `post_filter`, but calls these extenders."""
 
     def post_filter(
         self, state: CycleState, pod: Pod, snapshot: Snapshot, filtered: FilteredNodes
@@ -159,7 +159,7 @@ class AskingPostFilterPlugin(PostFilterPlugin):
 
 @dataclass(frozen=True, slots=True)
 class GroupHelp:
-    """What is done so that a pod group fits: the pods to evict, the most important one first."""
+    """The evictions that make a pod group fit, the most important pod first."""
 
     victims: tuple[Pod, ...]
 

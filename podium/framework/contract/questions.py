@@ -1,4 +1,4 @@
-"""What an attempt asks HTTP extenders, and their answers: values, and the rules for valid answers.
+"""The questions of an attempt to HTTP extenders, and their answers: values, and the rules for valid answers.
 
 Owns which answers are invalid. The attempt yields a question and is sent the answer; its caller makes the request.
 
@@ -115,7 +115,7 @@ class AskFilter:
 
 @dataclass(frozen=True, slots=True)
 class AskPrioritize:
-    """How good are these nodes for the pod? All extenders are asked at the same time."""
+    """Asks the extenders to score these nodes for the pod. All extenders are asked at the same time."""
 
     extenders: Sequence[Extender]
     pod: Pod

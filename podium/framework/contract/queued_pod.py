@@ -52,7 +52,7 @@ class QueuedPodInfo:
 
     @property
     def is_gated(self) -> bool:
-        """Whether a PreEnqueue plugin holds it back."""
+        """A PreEnqueue plugin keeps the pod out of the active queue."""
         return self.gating_plugin != ""
 
     @property

@@ -32,7 +32,7 @@ class Code(enum.IntEnum):
 
     @property
     def is_rejected(self) -> bool:
-        """Whether the pod was rejected, as opposed to an error."""
+        """The plugin rejected the pod; an error is not a rejection."""
         return self in MAY_REJECT
 
 
@@ -86,7 +86,7 @@ class Status:
 
     @property
     def is_rejected(self) -> bool:
-        """Whether the pod was rejected, as opposed to an error."""
+        """The plugin rejected the pod; an error is not a rejection."""
         return self.code in MAY_REJECT
 
     @property

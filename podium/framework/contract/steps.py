@@ -1,6 +1,6 @@
 """An attempt that may have to wait: a generator that yields questions to extenders, and pauses if it is long.
 
-Whoever runs it decides what waiting means: the daemon makes the requests and lets other tasks run, an offline caller
+The caller decides what waiting means: the daemon makes the requests and lets other tasks run; an offline caller
 without extenders runs it to its end at once.
 """
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 class Pause:
     """No question: other tasks may run here, as long as the snapshot stays as it is.
 
-    `work` would hold them up, and may be done in a thread before the steps go on; otherwise these do it themselves.
+    `work` would block them. The caller may run it in a thread before the steps go on; otherwise the steps run it.
     """
 
     work: Callable[[], None] | None = None
@@ -32,7 +32,7 @@ Steps: TypeAlias = Generator[Question | Pause, Answer | None, T]
 
 
 def run_unasked(steps: Steps[T], at_pause: Callable[[], None] = lambda: None) -> T:
-    """Run steps that have no extender to call to their end. Pauses are only told: `at_pause` may end the steps."""
+    """Run steps that call no extender to their end. `at_pause` is called at each pause and may end the steps."""
     try:
         while True:
             step = next(steps)

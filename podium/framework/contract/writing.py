@@ -35,7 +35,7 @@ class BindingWriter(Plugin):
 
     @abstractmethod
     def writes_before_binding(self, state: CycleState, pod: Pod, node_name: str) -> Sequence[ObjectWrite]:
-        """What PreBind writes, for callers without an API server.
+        """Return the writes of PreBind, for callers without an API server.
 
         Raises:
             PluginError: PreBind fails.
@@ -47,7 +47,7 @@ class WritingPlugin(BindingWriter):
 
     @abstractmethod
     def writes_after_failure(self, state: CycleState, pod: Pod) -> Sequence[ObjectWrite]:
-        """What `clean_up` writes if no node fits, for callers without an API server."""
+        """Return the writes of `clean_up` if no node fits, for callers without an API server."""
 
     @abstractmethod
     def clean_up(self, state: CycleState, pod: Pod) -> Coroutine[Any, Any, None] | None:

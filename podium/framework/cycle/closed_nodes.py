@@ -24,13 +24,13 @@ _GENERAL: Final = "what is there cannot be read"
 
 
 def closed_status(snapshot: Snapshot, row: int) -> Status | None:
-    """Why the row's node is closed; None if it is open."""
+    """Return the status that rejects the row's node if it is closed; None if it is open."""
     why = snapshot.closed.get(row)
     return None if why is None else _status(why)
 
 
 def among_closed(snapshot: Snapshot, rows: Rows) -> tuple[NDArray[np.bool_], Rejection] | None:
-    """Which of the rows have a closed node, and why; None if all are open. Shape: one entry per row of `rows`."""
+    """Return which rows have a closed node, and why; None if all are open. Shape: one entry per row of `rows`."""
     reason_of = snapshot.closed
     is_closed = np.isin(rows, list(reason_of))
     if not is_closed.any():

@@ -25,8 +25,8 @@ class Cycle:
         framework: the pod's profile.
         snapshot: must not change until the attempt ends.
         nominated: the pods that are nominated to nodes, of which those ahead of the pod count.
-        state: what plugins pass from one extension point to the next.
-        diagnosis: why nodes were rejected.
+        state: the data that plugins pass from one extension point to the next.
+        diagnosis: the reasons why nodes were rejected.
         signature: the cached answers for pods of this spec, if there are any; found by PreFilter.
         makes_room: whether PostFilter plugins may help the pod if no node fits.
         keeps_scores: whether `scored` is filled in, with the scores of the nodes that were compared.

@@ -1,4 +1,4 @@
-"""Why a pod fits on no node: which plugin rejected which nodes, and the message for users.
+"""The diagnosis of a pod that fits on no node: the plugin that rejected each node, and the message for users.
 
 Source: kubernetes pkg/scheduler/framework/types.go (Diagnosis, FitError), v1.36.2.
 """
@@ -109,7 +109,7 @@ class Diagnosis:
         return codes
 
     def count(self, code: Code, node_count: int) -> int:
-        """How many of the nodes have this status code."""
+        """Return the number of nodes with this status code."""
         count = node_count - self.rejected_count if self.absent.code is code else 0
         for rejection in self.rejections:
             count += sum(number for status, number in rejection.status_counts() if status.code is code)

@@ -1,11 +1,11 @@
-"""Where HTTP extenders come in: after filtering, in scoring, and among preemption candidates.
+"""Calls to HTTP extenders: after filtering, in scoring, and among preemption candidates.
 
 Owns which extenders are called for which pod, and how their answers narrow down the feasible nodes, add to the scores,
 and choose among preemption candidates.
 
 Source: kubernetes pkg/scheduler/schedule_one.go (findNodesThatPassExtenders, prioritizeNodes, selectHost) and
 framework/preemption/preemption.go (callExtenders), v1.36.2.
-Differs: a message about a node that is not there is left out.
+Differs: a message about a node that does not exist is ignored.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Extenders:
         self.have_a_say = any(extender.filter_verb or extender.prioritize_verb for extender in self._every)
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
+        """Return True if any extender is configured."""
         return bool(self._every)
 
     def __iter__(self) -> Iterator[Extender]:
@@ -93,7 +93,7 @@ def _resource_names(spec: PodSpec) -> frozenset[str]:
 
 
 def find_feasible_asking(cycle: Cycle, sampling: Sampling, extenders: Sequence[Extender]) -> Steps[Feasible]:
-    """As `search.find_feasible`, calling these extenders.
+    """Like `search.find_feasible`, but calls these extenders.
 
     Raises:
         ScheduleError: a plugin failed, or an extender that is not ignorable.
@@ -113,7 +113,7 @@ def find_feasible_asking(cycle: Cycle, sampling: Sampling, extenders: Sequence[E
 
 
 def _accept(extenders: Sequence[Extender], cycle: Cycle, rows: Rows) -> Steps[bool]:
-    """Whether all extenders accept the node. False if one of them fails, too, so that all nodes are examined."""
+    """Return True if all extenders accept the node. False also if one of them fails, so that all nodes are examined."""
     try:
         return len((yield from filter_by_extenders(extenders, cycle, rows))) > 0
     except ScheduleError:

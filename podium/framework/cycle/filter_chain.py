@@ -119,12 +119,12 @@ class FilterChain:
 
     @property
     def passes_all(self) -> bool:
-        """Whether no node can be rejected, since nothing filters."""
+        """No filter is active and no node is closed, so every node passes."""
         return not self._in_bulk and not self._snapshot.closed
 
     @property
     def depends_on_usage_only(self) -> bool:
-        """Whether every filter depends on the usage of a node only, not on its single pods."""
+        """Every filter depends only on a node's total usage, not on its individual pods."""
         return len(self._usage_filters) == len(self._filters)
 
     @property
@@ -164,6 +164,7 @@ class FilterChain:
             status = self._beside(row, nominated_pods)
             if status is not None:
                 return status
+        # Again without them: they may never arrive, so the pod must not depend on them.
         return self._first_rejection(row, self._state, self._snapshot)
 
     def filter(self, rows: Rows) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
@@ -186,14 +187,14 @@ class FilterChain:
     def _filter_open(
         self, rows: Rows, is_closed: NDArray[np.bool_], rejection: Rejection
     ) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
-        """As `filter`, if some of the nodes are closed."""
+        """Like `filter`, for rows of which some have closed nodes."""
         positions = np.flatnonzero(~is_closed)
         feasible, rejections = self.filter(rows[positions])
         open_rejections = [(positions[at], open_rejection) for at, open_rejection in rejections]
         return positions[feasible], [(np.flatnonzero(is_closed), rejection), *open_rejections]
 
     def _filter_nominated(self, rows: Rows, positions: Rows) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
-        """As `filter`, for nodes with nominated pods: they are filtered with these pods added, then without them.
+        """Like `filter`, for nodes with nominated pods: filters them with these pods added, then without.
 
         Up to the first filter that depends on the pods themselves, adding their usage is enough.
         """

@@ -42,7 +42,7 @@ class ForkedNodeDryRun:
 
     @property
     def node(self) -> NodeInfo:
-        """The node as it is in the dry run."""
+        """The node's state in the dry run."""
         return self._snapshot.node(self._row)
 
     def remove(self, pod: Pod) -> None:
@@ -120,7 +120,7 @@ class ForkedNodesDryRun:
         return {row: status for _, rejection in rejections for row, status in rejection.by_row()}
 
     def fits(self, rows: Rows) -> BoolArray:
-        """Whether the incoming pod still fits on each of the rows."""
+        """Return, for each of the rows, whether the incoming pod still fits."""
         feasible, _ = self._usage_filters.filter(rows)
         fits = np.zeros(len(rows), np.bool_)
         fits[feasible] = True
@@ -141,7 +141,7 @@ class AfterFiltering:
         return self._cycle.diagnosis.codes()
 
     def count(self, code: Code) -> int:
-        """How many nodes have this status code."""
+        """Return the number of nodes with this status code."""
         return self._cycle.diagnosis.count(code, len(self._cycle.snapshot.order))
 
     def status(self, row: int) -> Status:

@@ -40,7 +40,7 @@ class NominatedPods(Protocol):
         """All other nominated pods of at least this pod's priority, by node in the order of their nomination."""
 
     def ahead_on(self, pod: Pod, node_name: str) -> Sequence[Pod]:
-        """As `ahead_of`, for one node."""
+        """Like `ahead_of`, for one node."""
 
 
 class NominatedAhead:

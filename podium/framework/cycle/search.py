@@ -29,7 +29,7 @@ _CHUNK_ROWS_MIN = 128
 
 @dataclass(slots=True)
 class Rotation:
-    """Where the next search starts, so that all nodes are examined in turn. All profiles share one."""
+    """The position where the next search starts, so that all nodes are examined in turn. All profiles share one."""
 
     next_start: int = 0
 
@@ -45,19 +45,20 @@ NONE_FEASIBLE: Final = Feasible(np.empty(0, np.intp), 0)
 
 
 def count_to_find(node_count: int, percentage: int) -> int:
-    """How many feasible nodes a search looks for before it stops.
+    """Return the number of feasible nodes at which a search stops.
 
     Args: `percentage` is percentageOfNodesToScore; 0 means adaptive.
     """
     if node_count < MIN_FEASIBLE_NODES:
         return node_count
     if percentage == 0:
+        # Upstream's line from 50 % down to 5 % at 5,625 nodes: a large cluster offers enough nodes in a small share.
         percentage = max(50 - node_count // 125, MIN_PERCENTAGE_OF_NODES)
     return max(node_count * percentage // 100, MIN_FEASIBLE_NODES)
 
 
 class Sampling(NamedTuple):
-    """Which nodes a search examines: from where on, and until how many of them are feasible.
+    """The part of the nodes that a search examines: where it starts, and how many feasible nodes end it.
 
     Attributes:
         percentage: percentageOfNodesToScore; 0 means adaptive.
@@ -69,7 +70,7 @@ class Sampling(NamedTuple):
     is_one_enough: bool = False
 
     def goal(self, node_count: int) -> int:
-        """How many feasible nodes a search looks for among so many nodes."""
+        """Return the number of feasible nodes at which a search among `node_count` nodes stops."""
         return 1 if self.is_one_enough else count_to_find(node_count, self.percentage)
 
 
@@ -143,7 +144,7 @@ class FilterResult:
 
 
 def filter_all(cycle: Cycle) -> FilterResult:
-    """As `find_feasible`, but over all nodes: no sampling, no rotation, no short cut for a nominated pod.
+    """Like `find_feasible`, but over all nodes: no sampling, no rotation, no short cut for a nominated pod.
 
     Raises:
         ScheduleError: a plugin failed.
@@ -164,7 +165,7 @@ def _rows_named(snapshot: Snapshot, names: frozenset[str] | None) -> Rows:
 
 
 class RotatingSearch:
-    """One search for feasible nodes. `feasible_count` is how many it has found so far."""
+    """One search for feasible nodes. `feasible_count` is the number found so far."""
 
     __slots__ = ("_alike", "_cycle", "_filters", "feasible_count")
 
@@ -176,7 +177,7 @@ class RotatingSearch:
         self._alike = cycle.framework if cycle.signature is None else cycle.signature
 
     def at_once(self, rows: Rows, start: int, goal: int) -> Rows:
-        """As `in_turns`, without a pause. Shape: some of `rows`."""
+        """Like `in_turns`, without a pause. Shape: some of `rows`."""
         return run_unasked(self._search(rows, start, goal, None))
 
     def in_turns(self, rows: Rows, start: int, goal: int) -> Steps[Rows]:
@@ -235,7 +236,7 @@ class RotatingSearch:
         return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else rows[:0]
 
     def _filter_in_turns(self, rows: Rows, turn: Turn) -> Steps[tuple[Rows, list[tuple[Rows, Rejection]]]]:
-        """As `filter`; whenever a filter is interrupted, the filters are run again after a pause, and it goes on."""
+        """Like `filter`, with pauses: when a filter is interrupted, all filters run again after the pause."""
         while True:
             turn.open()
             try:

@@ -1,4 +1,4 @@
-"""Planning preemption: which pods of lower priority would be evicted, and on which node that costs least.
+"""Plans preemption: which pods of lower priority to evict, and on which node that costs least.
 
 Owns the importance of pods, the effect of disruption budgets on victims, and the choice among nodes. Never runs a dry
 run: `podium.framework.preemption.victims` and `dry_run` do.
@@ -57,7 +57,7 @@ class Importance:
     """The order in which pods are kept: higher priority first; among equal priorities the pod that has run longer.
 
     Args:
-        is_protected: whether a pod must never be a victim. Always the same answer for one pod.
+        is_protected: returns True if a pod must never be a victim, and always the same answer for one pod.
 
     Units: `now_s` is in seconds since the epoch.
     """
@@ -72,17 +72,17 @@ class Importance:
         return [candidate for candidate in pods if candidate.priority < priority and not self._is_protected(candidate)]
 
     def started_s(self, pod: Pod) -> float:
-        """When the pod started; now, if it has not started or its start time cannot be parsed."""
+        """Return the pod's start time; now, if it has not started or its start time cannot be parsed."""
         start_s = started_s(pod)
         return self._now_s if start_s is None else start_s
 
     def first_start_s(self, candidate: Candidate) -> float:
-        """When the first of the victims of the highest priority started."""
+        """Return the earliest start time among the victims of the highest priority."""
         first_s, is_one_pending = candidate.first_start
         return min(first_s, self._now_s) if is_one_pending else first_s
 
     def starts_later(self, pod: Pod) -> bool:
-        """Whether the pod's start time is in the future, because another machine's clock is ahead."""
+        """Return True if the pod's start time is in the future, because another machine's clock is ahead."""
         return self.started_s(pod) > self._now_s
 
     def order(self, pods: Iterable[Pod]) -> list[Pod]:
@@ -93,7 +93,7 @@ class Importance:
 
 
 def started_s(pod: Pod) -> float | None:
-    """When the pod started; None if it has not started or its start time cannot be parsed."""
+    """Return the pod's start time; None if it has not started or its start time cannot be parsed."""
     text = pod.status.start_time
     return _moment_s(text) if text else None
 
@@ -107,7 +107,7 @@ def _moment_s(text: str) -> float | None:
 
 
 class Budgets:
-    """How many disruptions each PodDisruptionBudget still allows.
+    """The disruptions that each PodDisruptionBudget still allows.
 
     Cost: a selector is compiled when the first pod of its namespace is checked, and matched once against each set of
     labels.
@@ -127,11 +127,11 @@ class Budgets:
 
     @property
     def has_unreadable(self) -> bool:
-        """Whether there is a budget that cannot be parsed, so that what it allows is not known."""
+        """There is a budget that cannot be parsed, so the disruptions that it allows are unknown."""
         return bool(self._unreadable)
 
     def forbid(self, pod: Pod) -> bool:
-        """Whether the pod may be covered by a budget that cannot be parsed."""
+        """Return True if a budget that cannot be parsed may cover the pod."""
         selectors = self._unreadable.get(pod.metadata.namespace, ())
         return any(selector.matches(pod.metadata.labels) for selector in selectors)
 
@@ -147,7 +147,7 @@ class Budgets:
         return violating, harmless
 
     def split_units(self, units: Iterable[UnitT]) -> tuple[list[UnitT], list[UnitT]]:
-        """As `split`, for pods that are evicted together. A unit counts up to the first budget that it violates."""
+        """Like `split`, for pods that are evicted together. A unit counts up to the first budget that it violates."""
         disruptions_allowed: dict[str, int] = {}
         violating: list[UnitT] = []
         harmless: list[UnitT] = []
@@ -245,6 +245,7 @@ def choose(candidates: Sequence[Candidate], importance: Importance) -> Candidate
     cheapest = [candidate for candidate, cost in zip(candidates, costs, strict=True) if cost == least]
     if len(cheapest) == 1:
         return cheapest[0]
+    # Pods that started last lose the least work.
     return max(cheapest, key=importance.first_start_s)
 
 

@@ -96,7 +96,7 @@ class _Node:
 def select_victims_of_many(
     dry_run: NodesDryRun, rows: Sequence[int], pod: Pod, budgets: Budgets, importance: Importance
 ) -> list[Found]:
-    """What `select_victims` finds on each of the rows.
+    """Return the answer of `select_victims` for each of the rows.
 
     Cost: one pass of the usage filters for each turn. There are as many turns as the fullest node has potential
     victims.

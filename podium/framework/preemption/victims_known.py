@@ -44,7 +44,7 @@ class VictimsKnown:
         budgets: Budgets,
         importance: Importance,
     ) -> Steps[list[Found]]:
-        """As `select_victims_of_many`."""
+        """Return the answer of `select_victims_of_many`, from the cache where it is still valid."""
         cache = self._cache_of(pod.spec, budgets) if depends_on_spec_only(pod) else {}
         bases = dry_run.bases(rows)
         answers: list[Found | None] = []
@@ -101,12 +101,12 @@ def _in_parts(dry_run: NodesDryRun, rows: Sequence[int], positions: Iterable[int
 
 
 def _are_same(former: Sequence[object], current: Sequence[object]) -> bool:
-    """Whether these are identical objects. Equality is not enough: equal mappings may differ in their order."""
+    """Return True if these are identical objects. Equality is not enough: equal mappings may differ in their order."""
     return len(former) == len(current) and all(map(is_, former, current))
 
 
 def _lasts(answer: Found, pods: Iterable[Pod], importance: Importance) -> bool:
-    """Whether the result does not depend on the time: it is no error, and no pod's start time is in the future."""
+    """Return True if the result stays valid over time: it is not an error, and no pod's start time is in the future."""
     if isinstance(answer, Candidate):
         return not any(map(importance.starts_later, pods))
     return answer.code is not Code.ERROR

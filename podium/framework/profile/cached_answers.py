@@ -136,7 +136,7 @@ class CachedFilters:
         self._parts[-1].filters.append(plugin_filter)
 
     def outcome(self, rows: Rows) -> tuple[NDArray[np.bool_], Rejection] | None:
-        """Which of the rows are rejected, and with which statuses; None if all pass.
+        """Return which of the rows are rejected, and with which statuses; None if all pass.
 
         Shape: one entry per row of `rows`.
         """
@@ -155,7 +155,7 @@ class CachedFilters:
         return self._of_all[1]
 
     def passing(self, rows: Sequence[int]) -> Sequence[int]:
-        """Those of the rows that pass."""
+        """Return the rows that pass."""
         number_of = self._numbers.item
         return [row for row in rows if not number_of(row)]
 
@@ -179,7 +179,7 @@ class CachedFilters:
             self._numbers[rows] = first
 
     def update_few(self, asking: Asking, nodes: Sequence[NodeInfo], change_scope: Scope) -> None:
-        """As `update`, node by node."""
+        """Like `update`, node by node."""
         self._of_all = None
         for part in self._parts:
             if part.scope >= change_scope:
@@ -255,7 +255,7 @@ class CachedScores:
 
     Attributes:
         relative: those whose normalised scores depend on which nodes are compared; all others are summed up by row.
-        history: what the table of raw scores held and holds; None until somebody wants it.
+        history: the versions of the table of raw scores; None until it is first read.
         weights: the weights of those that need no normalising; their raw scores are the columns of one table.
         constants: the weighted score of those that score all nodes alike.
     """
@@ -312,7 +312,7 @@ class CachedScores:
         self._sort_out()
 
     def update_few(self, asking: Asking, nodes: Sequence[NodeInfo], change_scope: Scope) -> None:
-        """As `update`, node by node."""
+        """Like `update`, node by node."""
         if self.history is not None:
             for node in nodes:
                 if not self.history.note(node.row):
@@ -339,12 +339,12 @@ class CachedScores:
                     self._sum_up(asking.snapshot.order)
 
     def _note(self, rows: Rows) -> None:
-        """Have the history keep what the rows hold, since they are about to change."""
+        """Keep the rows' present scores in the history before they change."""
         if self.history is not None and not self.history.note_all(rows):
             self._begin_history()
 
     def _begin_history(self) -> None:
-        """Go on with a copy of the table: the full history stays as it is with those who refer to it."""
+        """Continue with a copy of the table. Attempts that refer to the full history keep it unchanged."""
         self.resize(len(self._table))
 
     def find_uniform(self, asking: Asking) -> None:

@@ -165,7 +165,7 @@ class NodeScorer:
 
 
 def _normalizes(plugin: Scoring) -> bool:
-    """Whether the plugin has a `normalize_scores` of its own."""
+    """Return True if the plugin has its own `normalize_scores`."""
     return type(plugin).normalize_scores is not Scoring.normalize_scores
 
 

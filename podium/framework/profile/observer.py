@@ -1,4 +1,4 @@
-"""What a profile reports: plugin calls, failures and durations."""
+"""The observer to which a profile reports plugin calls, failures and durations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from podium.objects.core import Pod
 class Observer:
     """Receives what ran and how long it took. `seconds` are measured on the injected clock.
 
-    Methods do nothing by default: an observer overrides what it wants. They must be quick and must not raise.
+    Methods do nothing by default; an observer overrides those that it needs. They must be quick and must not raise.
     """
 
     def observe_extension_point(self, point: str, status: str, profile: str, seconds: float) -> None:

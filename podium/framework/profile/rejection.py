@@ -1,4 +1,4 @@
-"""What a filter rejected: which rows, and with which statuses."""
+"""The rejections of a filter: which rows, and with which statuses."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def by_status(outcome: FilterOutcome, nodes: int) -> Iterator[tuple[Status | Non
 
 
 def rejection_of(rows: Rows, answer: tuple[IntArray, Explain] | None) -> tuple[NDArray[np.bool_], Rejection] | None:
-    """Which of the rows a filter's answer rejects, and with which statuses; None if all pass.
+    """Return which of the rows a filter's answer rejects, and with which statuses; None if all pass.
 
     Raises:
         PluginError: the filter returned something other than pass or rejection for a row.

@@ -113,7 +113,7 @@ def names_to_construct(profile: ProfileConfiguration, classes: Mapping[str, type
 class PermitResult:
     """The result of the Permit plugins: a rejection, or the waits in seconds by plugin, or neither to go on.
 
-    `message` says what the pod waits for.
+    `message` describes the wait.
     """
 
     status: Status | None
@@ -298,7 +298,7 @@ class Framework:
     def lap(self, plugin: str, point: str, pod: Pod, started_s: float, status: Status | None = None) -> float:
         """The time after a plugin call that began at `started_s` and ended with this status.
 
-        The observer is told of a slow call, and of every call in an attempt whose plugins are measured.
+        Reports slow calls to the observer, and every call of an attempt whose plugins are measured.
         """
         now_s = self.clock.monotonic()
         if self.measures_plugins:
@@ -312,7 +312,7 @@ class Framework:
         self.observer.observe_plugin(plugin, point, status.code.label if status is not None else _SUCCESS, seconds)
 
     def observe_filter(self, plugin: str, pod: Pod, started_s: float, outcome: FilterOutcome, nodes: int) -> None:
-        """As `lap`, for a filter that was called for so many nodes. Each status gets the share of its nodes."""
+        """Like `lap`, for one call of a filter over many nodes. Each status gets the share of its nodes."""
         seconds = self.clock.monotonic() - started_s
         if self.measures_plugins:
             for status, count in by_status(outcome, nodes):
@@ -337,7 +337,7 @@ class Framework:
         return ScheduleError(f"{doing}: {error_text(error)}")
 
     def scope_of(self, method: Callable[[PodSpec], Scope], plugin: str, pod: Pod) -> Scope:
-        """What a plugin's `filter_scope` or `score_scope` returns; CLUSTER if the call fails or returns no Scope."""
+        """Return a plugin's `filter_scope` or `score_scope`; CLUSTER if the call fails or does not return a Scope."""
         try:
             scope = method(pod.spec)
             if not isinstance(scope, Scope):
@@ -350,7 +350,7 @@ class Framework:
     def _answer(
         self, plugin: str, point: str, about: Pod, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     ) -> T | Status:
-        """What the plugin returns; any exception becomes an Error status."""
+        """Call the plugin and return its answer; any exception becomes an Error status."""
         started_s = self.clock.monotonic()
         answer: T | Status
         try:

@@ -14,14 +14,14 @@ SmallScores: TypeAlias = NDArray[np.int8]
 
 
 class ScoreHistory:
-    """A table of scores and what its rows held before they changed.
+    """A table of scores, with the former scores of rows that have changed.
 
     Attributes:
         table: the scores as they are now; its owner changes them, and notes a row before it does.
         version: the number of rows noted so far.
-        nbytes: what the table and a full history take.
+        nbytes: the size of the table with a full history.
 
-    Invariant: there are at most as many notes as the table has rows. Its owner goes on with another table then.
+    Invariant: there are at most as many notes as the table has rows. At that point the owner starts another table.
     Cost: one row is copied for a row that changes; reading a version costs a copy of the table.
     """
 

@@ -118,7 +118,7 @@ class CachedAnswers(Generic[P]):
 
     @property
     def state_values(self) -> list[object]:
-        """What the plugins that always return Skip or success write to the cycle state."""
+        """The values that the plugins that always return Skip or success write to the cycle state."""
         return [value for _, entries in self._stretches for value in entries]
 
     def ask(self, plugin: P) -> None:
@@ -190,7 +190,7 @@ class PodSignature:
         self._follow([self._filtered], pod)
 
     def refresh(self, pod: Pod) -> None:
-        """Filter the rows again that have changed. They are scored again, too, if the last attempt has read scores.
+        """Filter the changed rows again, and score them again if the last attempt read scores.
 
         Raises:
             Exception: whatever a plugin raises.
@@ -204,9 +204,9 @@ class PodSignature:
         self._follow(parts, pod)
 
     def has_scores(self, pod: Pod, snapshot: Snapshot) -> bool:
-        """Whether nothing has changed since the last refresh, and the cached scores are current.
+        """Return True if nothing has changed since the last refresh and the cached scores are current.
 
-        They are not for a pod that fitted nowhere the last time, and are renewed now. False if a plugin fails then.
+        If the pod fitted nowhere in the last attempt, the scores are outdated and renewed now; False if a plugin fails.
         """
         filter_part, score_part = self._filtered, self._scored
         nodes_end, pods_end = snapshot.node_changes.end, self._pods_end
@@ -286,7 +286,7 @@ class PodSignature:
                 self._sees_pods |= scope is Scope.PODS_ON_NODE
 
     def _has_basis(self, scorer: Scorer, pod: Pod) -> bool:
-        """Whether the plugin's `score_basis` works; if it fails, its scores are not cached."""
+        """Return True if the plugin's `score_basis` returns a hashable value; otherwise its scores are not cached."""
         try:
             hash(scorer.plugin.score_basis(self.spec, self.snapshot))
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
@@ -360,7 +360,7 @@ class PodSignature:
             _update(part, asking, rows, scope)
 
     def _to_score(self, asking: Asking, changed_rows: Sequence[int], scope: Scope) -> Sequence[int]:
-        """Those of the rows whose scores may be read: none that is rejected, until another change makes it pass."""
+        """Return the rows whose scores may be read. A rejected row is left out until another change makes it pass."""
         passing = changed_rows
         for run in self._filtered.answers:
             passing = run.passing(passing)
@@ -435,7 +435,7 @@ class SignatureCache:
         self._known.clear()
 
     def statistics(self) -> Mapping[str, int]:
-        """How many signatures are cached, and how many specs were seen once."""
+        """Return the number of cached signatures, and of specs seen only once."""
         signatures = sum(isinstance(entry, PodSignature) for entry in self._known.values())
         return {"signatures": signatures, "specs seen once": len(self._known) - signatures}
 
@@ -446,7 +446,7 @@ class SignatureCache:
 
 
 def depends_on_spec_only(pod: Pod) -> bool:
-    """Whether plugins that depend on nodes only cannot distinguish the pod from others of its spec."""
+    """Return True if node-scoped plugins cannot distinguish the pod from others with the same spec."""
     status = pod.status
     return (
         not pod.node_name
