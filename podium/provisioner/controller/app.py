@@ -212,7 +212,7 @@ class _Loops:
         elif is_karpenter:
             provider = KarpenterProvider(client, session, cluster)
         else:
-            provider = PlanOnlyProvider(record)
+            provider = PlanOnlyProvider(record, in_own_words=in_own_words)
         is_real = options.provider != "plan-only"
         self.status = Status(
             client, options.namespace, options.name, record, metrics, is_real=is_real, in_own_words=in_own_words

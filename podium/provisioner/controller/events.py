@@ -12,6 +12,8 @@ from podium.binder.events.event import Event, ObjectReference, reference_to, tru
 from podium.objects.core import Pod
 from podium.provisioner.apis.objects import ProvidedNode
 from podium.provisioner.provisioning.plan import NodePlan
+from podium.provisioner.provisioning.reasons import in_own_words as own_wording
+from podium.provisioner.provisioning.reasons import removal_reason
 
 CONTROLLER: Final = "podium-provisioner"
 _NORMAL: Final = "Normal"
@@ -36,14 +38,16 @@ def node_planned(pod: Pod, node: NodePlan) -> Event:
     return _about_pod(pod, _NORMAL, "NodePlanned", f"A node would be bought for this pod: {node.text}")
 
 
-def removal_planned(node: ProvidedNode, reason: str) -> Event:
+def removal_planned(node: ProvidedNode, reason: str, *, in_own_words: bool = False) -> Event:
     """An Event: the node would be removed, if anything was."""
+    reason = own_wording(removal_reason(reason)) if in_own_words else reason
     return _about_node(node, "RemovalPlanned", f"The node would be removed: {reason}")
 
 
 def removing(node: ProvidedNode, reason: str, *, in_own_words: bool = False) -> Event:
     """An Event: the node is being removed."""
-    note = f"The node is being removed: {reason}" if in_own_words else f"Disrupting Node: {reason}"
+    own_reason = own_wording(removal_reason(reason))
+    note = f"The node is being removed: {own_reason}" if in_own_words else f"Disrupting Node: {reason}"
     return _about_node(node, "DisruptionTerminating", note)
 
 

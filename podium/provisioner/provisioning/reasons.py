@@ -6,9 +6,10 @@ by podium's own rules give podium's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from typing import Self
+from types import MappingProxyType
+from typing import Final, Self
 
 from podium.provisioner.scheduling.requirements import Requirement, Requirements
 
@@ -24,6 +25,16 @@ class Reason(str):
         reason = super().__new__(cls, karpenters)
         reason.own = own
         return reason
+
+
+_WHY_NODES_GO: Final[Mapping[str, str]] = MappingProxyType(
+    {"Underutilized": "Pods fit elsewhere", "Drifted": "Differs from its NodePool"}
+)
+
+
+def removal_reason(reason: str) -> Reason:
+    """Return Karpenter's reason why a node goes, in both wordings."""
+    return Reason(reason, _WHY_NODES_GO.get(reason, reason))
 
 
 def in_own_words(text: str) -> str:

@@ -15,7 +15,7 @@ Replacements name only instance types that can be launched; upstream's command f
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -31,8 +31,8 @@ from podium.provisioner.disruption.methods import Rules
 from podium.provisioner.disruption.searches import COMMAND_OF, SEARCHES, Search
 from podium.provisioner.disruption.simulated_cluster import SimulatedCluster, after
 from podium.provisioner.provisioning.plan import NodePlan
-from podium.provisioner.provisioning.reasons import in_karpenters_words, in_own_words
-from podium.provisioner.reports.plan import monthly, node_json
+from podium.provisioner.provisioning.reasons import Reason, in_karpenters_words, in_own_words, removal_reason
+from podium.provisioner.reports.plan import monthly, node_json, without_simulated_labels
 from podium.provisioner.state.costs import sum_in_order
 
 EMPTY: Final[DisruptionReason] = "Empty"
@@ -100,12 +100,14 @@ class ConsolidationPlan:
             bought.
         well_known: The labels that a NodeClaim need not define.
         is_partial: Whether the time was up before the search had ended; then no node has a blocker.
+        in_own_words: Whether it is told in podium's words, since its rules judge where pods fit.
     """
 
     commands: tuple[PlannedCommand, ...]
     blockers: Mapping[str, tuple[str, ...]]
     well_known: frozenset[str]
     is_partial: bool = False
+    in_own_words: bool = False
 
     @property
     def savings(self) -> float:
@@ -129,12 +131,12 @@ class ConsolidationPlan:
 
     def _command(self, command: PlannedCommand) -> dict[str, Any]:
         return {
-            "reason": command.reason,
+            "reason": _wording(is_own=self.in_own_words)(removal_reason(command.reason)),
             "decision": command.decision,
             "nodes": sorted(command.nodes),
             "new_nodes": [
                 {
-                    **node_json(node, self.well_known),
+                    **self._node(node),
                     "name": node.name,
                     "instance_type": node.node.instance_type.name,
                     "zone": node.node.offering.zone,
@@ -147,6 +149,12 @@ class ConsolidationPlan:
             "hourly_savings": command.shown_savings,
             "monthly_savings": monthly(command.shown_savings),
         }
+
+    def _node(self, node: NodePlan) -> dict[str, Any]:
+        form = node_json(node, self.well_known)
+        if self.in_own_words:
+            form["requirements"] = without_simulated_labels(form["requirements"], node)
+        return form
 
     def why(self, name: str) -> dict[str, Any]:
         """Explain a node: its `outcome`, by `moves` where its pods go, and the `blockers` that keep it.
@@ -190,12 +198,22 @@ def plan_consolidation(
             plans.append(((*first_commands, *later_commands), last))
     # Of equal plans, the one of the simplest search.
     commands, last = max(plans, key=lambda plan: sum_in_order(command.savings for command in plan[0]))
-    worded = in_own_words if options.in_own_words else in_karpenters_words
+    worded = _wording(is_own=options.in_own_words)
     blockers = {name: tuple(map(worded, texts)) for name, texts in limit.take(_blockers(last, rules))}
     if limit.is_noticed or limit.is_over():
         limit.is_noticed = True
         blockers = {}
-    return ConsolidationPlan(commands, blockers, state.basis.well_known, is_partial=limit.is_noticed)
+    return ConsolidationPlan(
+        commands,
+        blockers,
+        state.basis.well_known,
+        is_partial=limit.is_noticed,
+        in_own_words=options.in_own_words,
+    )
+
+
+def _wording(*, is_own: bool) -> Callable[[str], str]:
+    return in_own_words if is_own else in_karpenters_words
 
 
 def _commands(
@@ -253,7 +271,10 @@ def _blockers(state: DisruptionState, rules: Rules) -> Iterator[tuple[str, tuple
             texts += _unfitness(candidate)
             is_fit = not texts
             if not budgets[reason][candidate.pool_name]:
-                texts.append(f'The budgets of NodePool "{candidate.pool_name}" allow no more nodes to go: {reason}')
+                budgets_text = f'The budgets of NodePool "{candidate.pool_name}" allow no more nodes to go'
+                texts.append(
+                    Reason(f"{budgets_text}: {reason}", f"{budgets_text}: {in_own_words(removal_reason(reason))}")
+                )
             if is_fit and not candidate.is_empty:
                 texts += _search_text(methods.alone(state, candidate, rules))
         yield node.name, tuple(texts)

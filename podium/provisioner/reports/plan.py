@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Final
 
 from podium.lib.time_limit import UNLIMITED, TimeLimit
@@ -18,7 +19,7 @@ from podium.objects.core import Pod
 from podium.objects.errors import FieldError
 from podium.objects.requests import Requests
 from podium.objects.resource_names import CPU, MEMORY, PODS, is_extended_resource
-from podium.provisioner.apis.labels import INSTANCE_TYPE, current_name
+from podium.provisioner.apis.labels import INSTANCE_TYPE, NODE_CLASS, current_name
 from podium.provisioner.apis.objects import NodePool
 from podium.provisioner.cloudprovider.instance_types import InstanceType, in_price_and_name_order
 from podium.provisioner.provisioning.plan import NodePlan, Plan, in_label, node_claim_json
@@ -29,12 +30,15 @@ from podium.provisioner.provisioning.templates import unusable_reason
 from podium.provisioner.provisioning.topology import pool_requirements
 from podium.provisioner.scheduling.amounts import requests_of, total
 from podium.provisioner.scheduling.device_use import NO_DEVICES, DeviceUse
+from podium.provisioner.scheduling.pod_requirements import pod_requirements
 from podium.provisioner.scheduling.requirements import Requirements
 from podium.provisioner.state.validation import is_mirror, is_owned_by_daemon_set, is_provisionable
 
 HOURS_PER_MONTH: Final = 730
 SHOWN: Final = (CPU, MEMORY, PODS)
 """The resources whose utilisation is always shown; devices are where there are any."""
+_SIMULATED_PROVIDER: Final = f"{NODE_CLASS[0]}/"
+"""The domain of the labels that only nodes of Karpenter's simulated provider have."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +131,9 @@ class PlanReport:
             "pods": sorted(pod.key for pod in node.pods),
             "requests": amount_texts(node.requests),
             "allocatable": amount_texts(node.node.allocatable),
-            "requirements": [in_label(key, value) for key, value in node.pinned_labels() if key != INSTANCE_TYPE],
+            "requirements": without_simulated_labels(
+                [in_label(key, value) for key, value in node.pinned_labels() if key != INSTANCE_TYPE], node
+            ),
             "min_values_relaxed": False,
         }
 
@@ -237,6 +243,16 @@ def node_json(node: NodePlan, well_known: frozenset[str]) -> dict[str, Any]:
         "requirements": sorted(claim["requirements"], key=lambda form: (form["key"], form["operator"])),
         "min_values_relaxed": node.is_lowered,
     }
+
+
+def without_simulated_labels(forms: Iterable[dict[str, Any]], node: NodePlan) -> list[dict[str, Any]]:
+    """Leave out labels of Karpenter's simulated provider that neither the NodePool nor a pod asks for.
+
+    Nodes of another provider do not have them. By Karpenter's rules they stay, as recorded answers have them.
+    """
+    demands = chain(pool_requirements(node.template.pool), *(pod_requirements(pod.spec) for pod in node.pods))
+    demanded_keys = {requirement.key for requirement in demands}
+    return [form for form in forms if form["key"] in demanded_keys or not form["key"].startswith(_SIMULATED_PROVIDER)]
 
 
 def _cheapest(node: NodePlan, well_known: frozenset[str]) -> InstanceType:

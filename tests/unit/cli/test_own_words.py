@@ -51,6 +51,8 @@ KARPENTERS = (
     "no instance type has enough resources",
     "not found (NodePool",
     "room for {",
+    "nderutilized",
+    "karpenter.kwok.sh",
 )
 """Parts of Karpenter's sentences."""
 
@@ -210,3 +212,56 @@ def test_what_its_pool_forbids_is_said_in_podiums_words(
     for said in _said(*arguments):
         assert own in said
         assert [karpenter for karpenter in KARPENTERS if karpenter in said] == []
+
+
+def removable() -> list[dict[str, Any]]:
+    """An empty node, one whose pod fits on another, and one that a cheaper node can replace."""
+    claims = [part for name in ("empty", "moved", "replaced") for part in claimed(name)]
+    pods = [running("one", "moved"), running("two", "replaced", cpu="2")]
+    disruption = {"consolidationPolicy": "WhenEmptyOrUnderutilized", "consolidateAfter": "0s"}
+    return [node_pool(disruption=disruption), *claims, *pods]
+
+
+def test_why_nodes_go_is_said_in_podiums_words(tmp_path: Path, types: Path) -> None:
+    arguments = ("consolidate", "-f", _cluster(tmp_path / "c", *removable()), "--catalogue", types, "--rules")
+    for said in (*_said(*arguments, "podium"), *_said(*arguments, "podium", "--why", "moved")):
+        assert [karpenter for karpenter in KARPENTERS if karpenter in said] == []
+    own, karpenters = (json.loads(next(_said(*arguments, rules)))["commands"] for rules in ("podium", "karpenter"))
+    assert [command["reason"] for command in own] == ["Empty", "Pods fit elsewhere", "Pods fit elsewhere"]
+    assert [command["reason"] for command in karpenters] == ["Empty", "Underutilized", "Underutilized"]
+    assert "karpenter.kwok.sh/kwoknodeclass" in json.dumps(karpenters)
+
+
+def test_what_a_budget_keeps_is_said_in_podiums_words(tmp_path: Path, types: Path) -> None:
+    pool, *others = removable()
+    pool["spec"]["disruption"]["budgets"] = [{"nodes": "0"}]
+    arguments = ("consolidate", "-f", _cluster(tmp_path / "c", pool, *others), "--catalogue", types, "--rules")
+    for said in _said(*arguments, "podium"):
+        assert "allow no more nodes to go: Pods fit elsewhere" in said
+        assert [karpenter for karpenter in KARPENTERS if karpenter in said] == []
+    assert all("allow no more nodes to go: Underutilized" in said for said in _said(*arguments, "karpenter"))
+
+
+FAMILY = "karpenter.kwok.sh/instance-family"
+
+
+@pytest.mark.parametrize(
+    ("pool", "asking", "shown"),
+    [
+        (node_pool(), {}, []),
+        (node_pool(), {"nodeSelector": {FAMILY: "d"}}, [FAMILY]),
+        (node_pool(requirements=[required(FAMILY, "In", "d")]), {}, [FAMILY]),
+    ],
+    ids=["unasked", "a pod's", "a NodePool's"],
+)
+def test_labels_of_karpenters_simulated_provider_are_shown_only_if_asked_for(
+    tmp_path: Path, types: Path, pool: dict[str, Any], asking: dict[str, Any], shown: list[str]
+) -> None:
+    cluster = _cluster(tmp_path / "c", pool, pod("web", cpu="3", **asking))
+    arguments = ("plan", "-f", cluster, "--catalogue", types, "--rules")
+    (bought,) = json.loads(next(_said(*arguments, "podium")))["new_nodes"]
+    keys = [form["key"] for form in bought["requirements"]]
+    assert [key for key in keys if key.startswith("karpenter.kwok.sh/")] == shown
+    assert {"karpenter.sh/nodepool", CAPACITY_TYPE} <= set(keys)
+    (bought,) = json.loads(next(_said(*arguments, "karpenter")))["new_nodes"]
+    assert "karpenter.kwok.sh/kwoknodeclass" in [form["key"] for form in bought["requirements"]]

@@ -16,10 +16,12 @@ class PlanOnlyProvider:
 
     Args:
         record: records an Event.
+        in_own_words: whether Events have podium's words, since its rules judge where pods fit.
     """
 
-    def __init__(self, record: Callable[[Event], None]) -> None:
+    def __init__(self, record: Callable[[Event], None], *, in_own_words: bool = False) -> None:
         self._record = record
+        self._in_own_words = in_own_words
 
     async def create(self, node: NodePlan) -> bool:
         """Record an Event about each pod that the node would be bought for."""
@@ -29,7 +31,7 @@ class PlanOnlyProvider:
 
     async def delete(self, node: ProvidedNode, reason: str) -> None:
         """Record an Event about the node."""
-        self._record(events.removal_planned(node, reason))
+        self._record(events.removal_planned(node, reason, in_own_words=self._in_own_words))
 
     async def list(self) -> AbstractSet[str]:
         """No node is ever bought."""

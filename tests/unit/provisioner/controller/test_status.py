@@ -90,3 +90,7 @@ async def test_events_have_the_words_of_the_rules() -> None:
     there = read_objects([node("n1")]).nodes[0]
     assert events.removing(there, "Empty").note == "Disrupting Node: Empty"
     assert events.removing(there, "Empty", in_own_words=True).note == "The node is being removed: Empty"
+    for reason, own in (("Underutilized", "Pods fit elsewhere"), ("Drifted", "Differs from its NodePool")):
+        assert events.removing(there, reason).note == f"Disrupting Node: {reason}"
+        assert events.removing(there, reason, in_own_words=True).note == f"The node is being removed: {own}"
+        assert events.removal_planned(there, reason, in_own_words=True).note == f"The node would be removed: {own}"
