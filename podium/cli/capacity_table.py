@@ -61,7 +61,13 @@ def _capacity(capacity: Capacity, *, explain: bool) -> list[RenderableType]:
         )
     if capacity.limits:
         parts.append(Text("what keeps the next one off:"))
-        parts += [plain(f"  {count} node(s): {limit}") for limit, count in capacity.limits.items()]
+        nodes_of: dict[str, list[str]] = {}
+        for node in capacity.nodes:
+            nodes_of.setdefault(node.limit, []).append(node.node)
+        parts += [
+            plain(f"  {count} node(s): {capacity.limit_text(limit, nodes_of[limit])}")
+            for limit, count in capacity.limits.items()
+        ]
     return parts
 
 
@@ -74,7 +80,8 @@ def _nodes(capacity: Capacity) -> Table:
     table.add_column("WHAT KEEPS THE NEXT ONE OFF", overflow="fold")
     for node in sorted(capacity.nodes, key=lambda node: (-node.fits, node.node)):
         style = "" if node.fits else "dim"
-        table.add_row(plain(node.node), plain(node.zone), f"{node.fits:,}", plain(node.limit), style=style)
+        limit = plain(capacity.limit_text(node.limit, [node.node]))
+        table.add_row(plain(node.node), plain(node.zone), f"{node.fits:,}", limit, style=style)
     return table
 
 

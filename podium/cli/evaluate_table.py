@@ -16,11 +16,10 @@ from podium.engine.rejection_details import asked_and_free
 from podium.framework.cycle.scoring import Scores
 from podium.insight.evaluate import PodAnswer
 from podium.plugins.node_resources_fit import NodeResourcesFit
+from podium.plugins.taint_toleration import DETAIL_PREFIX
 
 _NAMES_MAX = 3
 _DETAILS_MAX = 3
-_TAINT_PREFIX = "untolerated taint "
-"""The reason before the detail says it already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +140,7 @@ def _rejected_rows(answer: PodAnswer) -> list[_Row]:
             if (name := snapshot.name(row)) not in fitting:
                 statuses.setdefault(name, evaluation.diagnosis.absent)
     return [
-        _Row((name,), (status.plugin, status.message), (details.get(name, "").removeprefix(_TAINT_PREFIX),))
+        _Row((name,), (status.plugin, status.message), (details.get(name, "").removeprefix(DETAIL_PREFIX),))
         for name, status in sorted(statuses.items())
     ]
 

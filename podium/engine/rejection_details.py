@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from podium.cluster import Cache, Snapshot
+from podium.cluster import Cache, IntArray, Snapshot
 from podium.engine.explanation import Group
 from podium.framework.cycle.details import details_on
 from podium.framework.profile.runtime import Framework
@@ -41,25 +42,63 @@ class RejectionDetails:
         return ", ".join(f"{text} on {count} node(s)" for text, count in details.items())
 
 
-def asked_and_free(pod: Pod, snapshot: Snapshot, rows: Sequence[int]) -> str:
-    """Return the request for each resource that no node has enough of, and the most that is free on one of them.
+@dataclass(frozen=True, slots=True, eq=False)
+class FreeAmounts:
+    """What a pod asks for, and what is free of it on some nodes at one time.
 
-    Returns: "" for nodes that have enough, as pods nominated to them need it.
+    Shape: `free`, `pod_counts` and `pods_max` have one entry for each of `names`.
     """
-    at = np.asarray(rows)
-    shortages = []
-    for resource, amount in filter_requests(pod.spec).items():
-        free = snapshot.allocatable(resource)[at] - snapshot.requested(resource)[at]
-        best = int(free.argmax())
-        if amount > free[best]:
-            request, remainder = distinct_texts(resource, amount, max(int(free[best]), 0))
-            shortages.append((resource, request, f"{remainder} free at most ({snapshot.name(rows[best])})"))
-    names = len(shortages) > 1
-    texts = [
-        f"asks for {request}{f' {resource}' if names else ''}, {remainder}"
-        for resource, request, remainder in shortages
-    ]
-    if (snapshot.pod_count[at] >= snapshot.allowed_pods[at]).all():
-        pods_max = int(snapshot.allowed_pods[at].max())
-        texts.append(f"takes {pods_max} pods at most ({snapshot.name(rows[int(snapshot.allowed_pods[at].argmax())])})")
-    return "; ".join(texts)
+
+    names: Sequence[str]
+    requests: Mapping[str, int]
+    free: Mapping[str, IntArray]
+    pod_counts: IntArray
+    pods_max: IntArray
+
+    @classmethod
+    def of(cls, pod: Pod, snapshot: Snapshot, rows: Sequence[int], copy_counts: Sequence[int] = ()) -> FreeAmounts:
+        """Take the amounts of the nodes of these rows.
+
+        Args:
+            copy_counts: how many copies of the pod each node is to have in addition; empty for none.
+        """
+        at, requests = np.asarray(rows, np.intp), filter_requests(pod.spec)
+        counts = np.asarray(copy_counts, np.int64) if copy_counts else np.zeros(len(at), np.int64)
+        free = {
+            resource: snapshot.allocatable(resource)[at] - snapshot.requested(resource)[at] - amount * counts
+            for resource, amount in requests.items()
+        }
+        names = [snapshot.name(row) for row in rows]
+        return cls(names, requests, free, snapshot.pod_count[at] + counts, snapshot.allowed_pods[at])
+
+    def shortages(self, positions: Sequence[int] | None = None) -> str:
+        """Return the request for each resource that none of the nodes has enough of, and the most that is free on one.
+
+        Args:
+            positions: the positions of the nodes in `names`; None for all.
+
+        Returns: "" for nodes that have enough, as pods nominated to them need it.
+        """
+        at = np.arange(len(self.names)) if positions is None else np.asarray(positions, np.intp)
+        shortages = []
+        for resource, amount in self.requests.items():
+            free = self.free[resource][at]
+            best = int(free.argmax())
+            if amount > free[best]:
+                request, remainder = distinct_texts(resource, amount, max(int(free[best]), 0))
+                shortages.append((resource, request, f"{remainder} free at most ({self.names[at[best]]})"))
+        has_names = len(shortages) > 1
+        texts = [
+            f"asks for {request}{f' {resource}' if has_names else ''}, {remainder}"
+            for resource, request, remainder in shortages
+        ]
+        pods_max = self.pods_max[at]
+        if (self.pod_counts[at] >= pods_max).all():
+            largest = int(pods_max.argmax())
+            texts.append(f"takes {int(pods_max[largest])} pods at most ({self.names[at[largest]]})")
+        return "; ".join(texts)
+
+
+def asked_and_free(pod: Pod, snapshot: Snapshot, rows: Sequence[int]) -> str:
+    """Return what the pod asks for and what is free at most on the nodes of these rows, as `FreeAmounts` says it."""
+    return FreeAmounts.of(pod, snapshot, rows).shortages()

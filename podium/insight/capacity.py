@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from podium.engine.cluster import Cluster
 from podium.engine.device_refusals import device_refusals
 from podium.engine.errors import ClusterError
 from podium.engine.placing import Engine
+from podium.engine.rejection_details import FreeAmounts
 from podium.engine.replicas import PLACED_MAX, ClaimCreator, Replicas, fits_by_resource, is_daemon, make_copy, no_claims
 from podium.framework.contract.status import ScheduleError, Status
 from podium.framework.cycle.details import detail_of_node
@@ -33,6 +34,8 @@ from podium.objects.core import Pod
 from podium.objects.requests import filter_requests
 from podium.objects.resource_names import CPU, MEMORY
 from podium.objects.topology_labels import ZONE
+from podium.plugins.node_resources_fit import NodeResourcesFit
+from podium.plugins.taint_toleration import DETAIL_PREFIX
 
 _FACTOR_MAX: Final = 1 << 20
 _BYTES_STEP: Final = 1 << 20
@@ -109,6 +112,7 @@ class Capacity:
         nodes: every node, by name.
         gang: how many whole gangs fit; None for a pod that is in none.
         is_partial: whether the dry run ended before its time, with the copies that it had placed.
+        free_amounts: what the next copy asks for and what is free of it, on the nodes that are short of something.
     """
 
     pod: str
@@ -118,6 +122,7 @@ class Capacity:
     nodes: tuple[NodeCapacity, ...]
     gang: GangCapacity | None = None
     is_partial: bool = False
+    free_amounts: FreeAmounts | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def zones(self) -> Mapping[str, int]:
@@ -131,6 +136,24 @@ class Capacity:
     def limits(self) -> Mapping[str, int]:
         """On how many nodes each limit holds, the most frequent first."""
         return dict(Counter(entry.limit for entry in self.nodes if entry.limit).most_common())
+
+    def limit_text(self, limit: str, nodes: Sequence[str]) -> str:
+        """Return the limit of these nodes as people read it: with amounts, and without what its reason says already.
+
+        Args:
+            nodes: the names of nodes that all have this limit.
+        """
+        limit = limit.replace(f"({DETAIL_PREFIX}", "(")
+        positions = [self._positions[name] for name in nodes if name in self._positions]
+        if self.free_amounts is None or not positions:
+            return limit
+        return ": ".join(filter(None, (limit, self.free_amounts.shortages(positions))))
+
+    @cached_property
+    def _positions(self) -> Mapping[str, int]:
+        """The position of each node in `free_amounts`."""
+        names = () if self.free_amounts is None else self.free_amounts.names
+        return {name: position for position, name in enumerate(names)}
 
     def as_dict(self, *, explain: bool) -> dict[str, Any]:
         """Return the answer as JSON values; with `explain` including every node."""
@@ -255,7 +278,7 @@ def _place_in_turn(
 
 def _capacity_from_counts(engine: Engine, copy: PodCopy, counts: Mapping[str, int]) -> Capacity:
     """Return the answer for copies that do not affect each other."""
-    statuses, snapshot = _rejections(engine, copy)
+    statuses, snapshot, short_rows = _rejections(engine, copy)
     free = fits_by_resource(snapshot, copy.pod.spec)
     nodes = []
     for name, row in sorted(snapshot.row_of.items()):
@@ -270,7 +293,11 @@ def _capacity_from_counts(engine: Engine, copy: PodCopy, counts: Mapping[str, in
         else:
             limit = statuses.get(row, "")
         nodes.append(NodeCapacity(name, _zone(snapshot, row), fits, limit))
-    return Capacity(copy.pod.key, sum(counts.values()), False, "", tuple(nodes))
+    if not is_daemon(copy.pod):
+        short_rows = sorted({*short_rows, *(snapshot.row_of[name] for name, count in counts.items() if count)})
+    copy_counts = [counts.get(snapshot.name(row), 0) for row in short_rows]
+    free_amounts = FreeAmounts.of(copy.pod, snapshot, short_rows, copy_counts)
+    return Capacity(copy.pod.key, sum(counts.values()), False, "", tuple(nodes), free_amounts=free_amounts)
 
 
 def _capacity_from_placements(
@@ -284,12 +311,13 @@ def _capacity_from_placements(
 ) -> Capacity:
     """Return the answer for copies that have been placed and still count on their nodes."""
     next_copy = create_claims(make_copy(copy.pod, sum(counts.values())))
-    statuses, snapshot = _rejections(engine, PodCopy(next_copy, copy.framework))
+    statuses, snapshot, short_rows = _rejections(engine, PodCopy(next_copy, copy.framework))
     nodes = tuple(
         NodeCapacity(name, _zone(snapshot, row), counts.get(name, 0), statuses.get(row, ""))
         for name, row in sorted(snapshot.row_of.items())
     )
-    return Capacity(copy.pod.key, sum(counts.values()), is_at_least, gate, nodes)
+    free_amounts = FreeAmounts.of(next_copy, snapshot, short_rows)
+    return Capacity(copy.pod.key, sum(counts.values()), is_at_least, gate, nodes, free_amounts=free_amounts)
 
 
 def _partial_capacity(engine: Engine, copy: PodCopy, counts: Mapping[str, int]) -> Capacity:
@@ -302,8 +330,8 @@ def _partial_capacity(engine: Engine, copy: PodCopy, counts: Mapping[str, int]) 
     return Capacity(copy.pod.key, sum(counts.values()), True, "", nodes, is_partial=True)
 
 
-def _rejections(engine: Engine, copy: PodCopy) -> tuple[Mapping[int, str], Snapshot]:
-    """Return why the pod does not fit on the nodes now, by row."""
+def _rejections(engine: Engine, copy: PodCopy) -> tuple[Mapping[int, str], Snapshot, list[int]]:
+    """Return why the pod does not fit on the nodes now, by row; and the rows of nodes that have too little free."""
     cycle = engine.cycle(copy.framework, copy.pod)
     snapshot = cycle.snapshot
     nodes = filter_all(cycle)
@@ -318,7 +346,10 @@ def _rejections(engine: Engine, copy: PodCopy) -> tuple[Mapping[int, str], Snaps
         detail = detail_of_node(copy.framework, copy.pod, snapshot, row, status)
         return f"{status.message} ({detail})" if detail else status.message
 
-    return {row: text(row) for row in snapshot.row_of.values() if row not in feasible}, snapshot
+    rejected_rows = [row for row in snapshot.row_of.values() if row not in feasible]
+    absent = cycle.diagnosis.absent
+    short_rows = [row for row in rejected_rows if statuses.get(row, absent).plugin == NodeResourcesFit.name]
+    return {row: text(row) for row in rejected_rows}, snapshot, short_rows
 
 
 def _zone(snapshot: Snapshot, row: int) -> str:

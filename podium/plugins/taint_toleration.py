@@ -27,6 +27,8 @@ from podium.plugins.shared.normalize import default_normalize
 _PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
 _SETS_TOLD_MAX: Final = 100
 """The number of most frequent sets of taints that a rejection names: a longer list would not be read."""
+DETAIL_PREFIX: Final = "untolerated taint "
+"""How a detail begins; a text that gives the reason before the detail says it already."""
 _REJECTED: Final = fwk.unresolvable("node(s) had untolerated taint(s)")
 
 _TaintLookup: TypeAlias = Lookup[tuple[Taint, ...], np.int64]
@@ -81,7 +83,7 @@ class TaintToleration(
             count = int(counts[number])
             taints = (taint for taint in snapshot.taint_sets[number] if is_repelled(tolerations, (taint,)))
             if count and (first := next(taints, None)) is not None:
-                text = f"untolerated taint {taint_text(first)}"
+                text = f"{DETAIL_PREFIX}{taint_text(first)}"
                 counts_by_text[text] = counts_by_text.get(text, 0) + count
         return counts_by_text
 

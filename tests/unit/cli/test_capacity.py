@@ -9,6 +9,16 @@ from tests.unit.cli.commands import run, written
 
 NODES = node("n1", "4", labels={ZONE: "a"}), node("n2", "2", labels={ZONE: "b"}), node("n3", unschedulable=True)
 
+_APART = {
+    "weight": 1,
+    "podAffinityTerm": {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}},
+}
+
+_SHORT_OF_BOTH = (
+    "1 node(s): Insufficient cpu, Insufficient memory: asks for 3 cpu, 1 free at most (a); "
+    "asks for 8Gi memory, 4Gi free at most (a)"
+)
+
 _run = partial(run, "capacity")
 
 
@@ -32,15 +42,48 @@ def test_text_says_how_many_fit_where_and_what_keeps_the_next_one_off(cluster, w
         "6 more of default/web fit",
         "by zone: no zone 0, a 4, b 2",
         "what keeps the next one off:",
-        "2 node(s): Insufficient cpu",
+        "2 node(s): Insufficient cpu: asks for 1, 0 free at most (n1)",
         "1 node(s): node(s) were unschedulable",
     ]
 
 
 def test_each_node_is_explained(cluster, web):
     output_lines = lines(_run("-f", cluster, "--pod", web, "--explain"))
-    assert "n1 a 4 Insufficient cpu" in output_lines
+    assert "n1 a 4 Insufficient cpu: asks for 1, 0 free at most (n1)" in output_lines
     assert "n3 0 node(s) were unschedulable" in output_lines
+
+
+@pytest.mark.parametrize(
+    ("asking", "nodes", "said"),
+    [
+        (
+            {"cpu": "3"},
+            [node("a", "5"), node("b", "5500m")],
+            "2 node(s): Insufficient cpu: asks for 3, 2.5 free at most (b)",
+        ),
+        (
+            {"cpu": "3", "memory": "8Gi"},
+            [node("a", "1", memory="4Gi")],
+            _SHORT_OF_BOTH,
+        ),
+        ({"cpu": "1m"}, [node("a", "5", pods="2")], "1 node(s): Too many pods: takes 2 pods at most (a)"),
+        (
+            {"cpu": "1"},
+            [node("a", "5", taints=[{"key": "gpu", "value": "yes", "effect": "NoSchedule"}])],
+            "1 node(s): node(s) had untolerated taint(s) (gpu=yes:NoSchedule)",
+        ),
+    ],
+    ids=["one resource", "two resources", "pods", "a taint"],
+)
+@pytest.mark.parametrize("apart", [False, True], ids=["counted", "placed"])
+def test_limits_have_their_amounts_and_names_once(tmp_path, asking, nodes, said, apart):
+    rules = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [_APART]}} if apart else None
+    asked = written(tmp_path / "pod.yaml", pod("web", labels={"app": "web"}, affinity=rules, **asking))
+    cluster = written(tmp_path / "cluster.yaml", *nodes)
+    assert said in lines(_run("-f", cluster, "--pod", asked))
+    assert said.partition(": ")[2] in " ".join(_run("-f", cluster, "--pod", asked, "--explain").stdout.split())
+    limits = json.loads(_run("-f", cluster, "--pod", asked, "-o", "json").stdout)["limits"]
+    assert not any("asks for" in limit or "at most" in limit for limit in limits)
 
 
 def test_last_line_of_json_has_the_number(cluster, web):
