@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import click
@@ -11,7 +11,7 @@ from podium.cli import event_loop, files
 from podium.cli.output import say
 from podium.client.credentials import ConnectionConfigError
 from podium.engine.derivation.pods import asked_pod
-from podium.engine.derivation.workload_kinds import templates_in
+from podium.engine.derivation.workload_kinds import left_out_workloads, templates_in
 from podium.engine.errors import ClusterError
 from podium.engine.files import Found, OnBroken
 from podium.engine.object_files import objects_of, sources_of
@@ -57,7 +57,18 @@ def pods_in(names: Sequence[str]) -> list[tuple[Found, list[Found]]]:
         pods += [asked_pod([workload, *other_documents], name) for workload in workloads] or [
             asked_pod(documents, name)
         ]
+        warn_of_left_out(documents, name)
     return pods
+
+
+def warn_of_left_out(objects: Iterable[Found], name: str) -> None:
+    """Warn on standard error about workloads of unknown kinds among the objects of a file.
+
+    Args:
+        name: what to call the file.
+    """
+    if text := left_out_workloads(objects):
+        say(f"warning: {name}: {text}", err=True)
 
 
 def objects_of_cluster(

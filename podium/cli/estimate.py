@@ -166,7 +166,7 @@ def _question(
     workload: str | None, requests: str | None, namespace: str
 ) -> tuple[ReplicaRequirements | None, Pod | Found, Sequence[Manifest]]:
     """Read the requirements of a replica, its pod, and the other objects of its file."""
-    from podium.cli.cluster_source import objects_in
+    from podium.cli.cluster_source import objects_in, warn_of_left_out
     from podium.estimator.accurate import replica_of
     from podium.estimator.manifests import workload_in
     from podium.estimator.requirements import ReplicaRequirements
@@ -174,7 +174,9 @@ def _question(
     from podium.objects.errors import FieldError
 
     if workload is not None:
-        template = workload_in(objects_in([workload]), workload)
+        items = objects_in([workload])
+        template = workload_in(items, workload)
+        warn_of_left_out(items, workload)
         try:
             return requirements_of(template.pod, template.priority_class_name), template.manifest, template.others
         except FieldError as error:

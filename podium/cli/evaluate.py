@@ -157,7 +157,7 @@ def _answer_to(
     any_scheduler: bool,
 ) -> PodAnswer:
     """Read the cluster and the pod, and choose its node."""
-    from podium.cli.cluster_source import objects_in, objects_of_cluster, warn_of_missing
+    from podium.cli.cluster_source import objects_in, objects_of_cluster, warn_of_left_out, warn_of_missing
     from podium.insight.evaluate import Question
     from podium.objects import resource_types
     from podium.objects.resource_types import NODES, PODS
@@ -171,5 +171,6 @@ def _answer_to(
             question = Question.read(objects_of_cluster(*live, kinds), pod, pod_file, complete_kinds=kinds)
         note_size(len(question.store.objects(NODES)), len(question.store.objects(PODS)))
         answer = question.ask(good.config, good.plugins, any_scheduler=any_scheduler, limit=current_time_limit())
+    warn_of_left_out(pod, pod_file)
     warn_of_missing(answer.missed)
     return answer

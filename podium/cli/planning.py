@@ -143,7 +143,7 @@ class Question:
 
     def objects(self) -> list[Found]:
         """All objects, with the pods of added workloads. To be called once: standard input is read."""
-        from podium.cli.cluster_source import objects_in, objects_of_cluster
+        from podium.cli.cluster_source import objects_in, objects_of_cluster, warn_of_left_out
         from podium.objects.resource_types import WITHOUT_GATES
         from podium.provisioner.state.manifests import NODE_POOLS, RESOURCES, pods_of_workloads
 
@@ -153,7 +153,10 @@ class Question:
         if self.node_pools is not None:
             objects = [item for item in objects if item.manifest.get("kind") != NODE_POOLS.kind]
             objects += objects_in([self.node_pools])
-        objects += [pod for name in self.added for pod in pods_of_workloads(objects_in([name]), name, objects)]
+        added_objects = [(name, objects_in([name])) for name in self.added]
+        objects += [pod for name, items in added_objects for pod in pods_of_workloads(items, name, objects)]
+        for name, items in added_objects:
+            warn_of_left_out(items, name)
         kinds = Counter(str(item.manifest.get("kind")) for item in objects)
         note_size(kinds["Node"], kinds["Pod"])
         return objects

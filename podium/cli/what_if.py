@@ -88,7 +88,7 @@ def command(
         raise click.UsageError("give steps, such as --drain NODE or --steps FILE")
     files.demand_one_stdin((*clusters, config, *steps["apply"], *steps["steps"], *steps["profile"]))
     with errors_shown():
-        from podium.insight.steps import carry_out_steps, pods_applied
+        from podium.insight.steps import Apply, carry_out_steps, pods_applied
         from podium.insight.what_if import outcome_of
 
         steps_in_order = _Steps(plugins, any_scheduler=config is None).of(in_order)
@@ -96,8 +96,11 @@ def command(
 
         trial = carry_out_steps(load_result.cluster, steps_in_order, current_time_limit())
         outcome = outcome_of(trial)
-    from podium.cli.cluster_source import warn_of_missing
+    from podium.cli.cluster_source import warn_of_left_out, warn_of_missing
 
+    for step in steps_in_order:
+        if isinstance(step, Apply):
+            warn_of_left_out(step.objects, step.name)
     warn_of_missing(load_result.missing_kinds())
     warn_of_time_limit(output)
     texts = [step.text for step in steps_in_order]

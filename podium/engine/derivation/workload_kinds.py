@@ -7,7 +7,7 @@ Source: the APIs apps/v1 and batch/v1; of custom resources, the definitions that
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, Final, TypeGuard
@@ -206,9 +206,36 @@ def demand_template(items: Sequence[Found], name: str) -> tuple[Found, PodTempla
 
 def unknown_place_advice(items: Sequence[Found]) -> str:
     """Return what to extract from an object whose kind is unknown and seems to have pods; "" without one."""
-    unknown = (item for item in items if not templates_in(item.manifest) and _seems_to_have_pods(item.manifest))
-    kind = next((str(item.manifest["kind"]) for item in unknown), "")
-    return f"; podium does not know where a {kind} keeps its pod template: {_EXTRACT}" if kind else ""
+    kinds = _unknown_workloads(items)
+    return f"; {_unknown_place(next(iter(kinds)))}" if kinds else ""
+
+
+def left_out_workloads(items: Iterable[Found]) -> str:
+    """Return which objects are left out, as their kinds are unknown and they seem to have pods; "" without one.
+
+    The sentence says what to extract from them.
+    """
+    kinds = _unknown_workloads(items)
+    if not kinds:
+        return ""
+    names = ", ".join(f"{kind} {name}" for kind, names in kinds.items() for name in names)
+    count = sum(map(len, kinds.values()))
+    return f"{names} {'is' if count == 1 else 'are'} left out: {_unknown_place(' or a '.join(kinds))}"
+
+
+def _unknown_workloads(items: Iterable[Found]) -> Mapping[str, list[str]]:
+    """Return the names of objects whose kinds are unknown and that seem to have pods, by kind."""
+    names: dict[str, list[str]] = {}
+    for item in items:
+        if not templates_in(item.manifest) and _seems_to_have_pods(item.manifest):
+            metadata = mapping_at(item.manifest.get("metadata"))
+            name = str(metadata.get("name") or metadata.get("generateName") or "without a name")
+            names.setdefault(str(item.manifest["kind"]), []).append(name)
+    return names
+
+
+def _unknown_place(kind: str) -> str:
+    return f"podium does not know where a {kind} keeps its pod template: {_EXTRACT}"
 
 
 _EXTRACT: Final = (

@@ -244,6 +244,26 @@ def test_other_kinds_have_no_pods(tmp_path, face, manifest):
         assert "podium does not know where a Farm keeps its pod template: save the template's" in result.stderr
 
 
+@FACES
+@pytest.mark.parametrize("others", [[FARM], [FARM, {**FARM, "kind": "Grove"}]], ids=["one", "two kinds"])
+def test_unknown_workloads_beside_others_are_named_with_what_to_extract(tmp_path, face, others):
+    options = {"what-if": ["--apply"], "estimate": ["--mode", "accurate", "--workload"]}.get(face, ["--pod"])
+    cluster = written(tmp_path / "c.yaml", *nodes(1))
+    pod_file = written(tmp_path / "a.yaml", workload("Deployment", replicas=2), *others)
+    result = run(face, "-f", cluster, *options, pod_file)
+    assert result.exit_code == 0, result.stderr
+    (said,) = [line for line in result.stderr.splitlines() if "left out" in line]
+    for other in others:
+        assert f"{other['kind']} {other['metadata']['name']}" in said
+    assert "keeps its pod template: save the template's metadata and spec as a Pod" in said
+
+
+def test_objects_without_pods_beside_a_workload_need_no_warning(tmp_path):
+    cluster = written(tmp_path / "c.yaml", *nodes(1))
+    pod_file = written(tmp_path / "a.yaml", workload("Deployment", replicas=2), SEALED, NODE_POOL, MACHINES)
+    assert "left out" not in run("what-if", "-f", cluster, "--apply", pod_file).stderr
+
+
 @pytest.mark.parametrize("manifest", [SEALED, NODE_POOL, MACHINES], ids=lambda manifest: manifest["kind"])
 def test_other_kinds_beside_a_workload_add_no_pods(tmp_path, manifest):
     cluster = written(tmp_path / "c.yaml", *nodes(1), manifest)

@@ -473,3 +473,12 @@ def test_options_of_podiums_rules_are_refused_with_karpenters(tmp_path):
     result = _run("-f", path, "--config", "config.yaml")
     assert (result.exit_code, "--config and --plugin are for --rules podium" in result.stderr) == (2, True)
     assert _run("--cases", path, "--rules", "podium").exit_code == 2
+
+
+def test_an_added_workload_of_an_unknown_kind_is_named(tmp_path):
+    farm = {"apiVersion": "example.com/v1", "kind": "Farm", "metadata": {"name": "f"}}
+    farm["spec"] = {"parts": [{"spec": {"containers": [{"name": "app"}]}}]}
+    added = written(tmp_path / "added.yaml", {"apiVersion": "v1", **pod("web")}, farm)
+    cluster = _cluster(tmp_path / "cluster.json", node_pool())
+    stderr = _run("-f", cluster, "--add", added).stderr
+    assert f"warning: {added}: Farm f is left out: podium does not know where a Farm keeps its pod template" in stderr
