@@ -52,7 +52,7 @@ def main() -> int:
 
 
 def _on_dask(combinations: list[Combination]) -> Iterator[Result]:
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0") as cluster:
 
         @contextmanager
         def connected() -> Iterator[Executor]:

@@ -19,6 +19,7 @@ import podium.framework
 import podium.testing
 from podium.cli.main import main
 from podium.config.args import ARGS_BY_PLUGIN
+from podium.config.scalars import Scalar
 from podium.config.schema import ARGS_RECORDS, CONFIGURATION
 from podium.config.shapes import Key, ListOf, MapOf, Plain, Record, Shape
 from tests.docs_site.configuration_errors import errors
@@ -113,7 +114,7 @@ def _defaults(kind: type) -> Mapping[str, Any]:
 def _type(shape: Shape) -> str:
     if isinstance(shape, MapOf):
         return f"map to {_type(shape.item)}"
-    return getattr(shape, "expected", "object")
+    return shape.description if isinstance(shape, Scalar) else "object"
 
 
 def _default(key: Key, value: Any) -> str:

@@ -26,7 +26,7 @@ NOT_SHOWN = {
     ("validation.py", "errors.required(path)"),
     ("loader.py", "FieldError(f'profiles[{i}].pluginConfig', ErrorKind.PROFILE, None, detail)"),
     # podium has all plugins of kube-scheduler 1.36.
-    ("support.py", "FieldError(path, ErrorKind.FORBIDDEN, None, detail, loaded.present.get(path))"),
+    ("support.py", "FieldError(path, ErrorKind.FORBIDDEN, None, detail, file.present.get(path))"),
 }
 
 Place = tuple[str, str, range]

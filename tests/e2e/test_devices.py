@@ -84,7 +84,7 @@ async def test_a_claim_is_allocated_and_reserved_before_its_pod_is_bound(cluster
     stored = await cluster.admin.get(f"{CLAIMS}/mine")
     assert stored["metadata"]["finalizers"] == [FINALIZER]
     (result,) = stored["status"]["allocation"]["devices"]["results"]
-    assert (result["driver"], result["pool"], result["device"], result["request"]) == (DRIVER, "node-1", "gpu-0", "r")
+    assert (result["driver"], result["pool"], result["device"], result["request"]) == (DRIVER, "node-1", "gpu-0", "gpu")
     assert "allocationTimestamp" in stored["status"]["allocation"]
     uid = (await cluster.pod("web"))["metadata"]["uid"]
     assert stored["status"]["reservedFor"] == [{"resource": "pods", "name": "web", "uid": uid}]

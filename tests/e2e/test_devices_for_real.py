@@ -17,6 +17,8 @@ import pytest
 
 from tests.control_plane.locate import Binaries
 from tests.device_kills.kills import check_no_device_twice, kill_at
+from tests.device_manifests import exactly as device_request
+from tests.device_manifests import resource_claim
 from tests.e2e.cluster import PODS, RealCluster, SandboxCluster
 from tests.e2e.conftest import StartDaemon, new_cluster
 from tests.e2e.daemon import configuration
@@ -27,7 +29,6 @@ from tests.e2e.test_devices import (
     DRIVER,
     RESOURCE,
     SLICES,
-    claim,
     device_class,
     device_slice,
     gpu_user,
@@ -121,7 +122,7 @@ async def test_claims_of_every_kind_get_devices_and_give_them_back(
     await create(TEMPLATES, template("best", {"firstAvailable": [latest, {"name": "any", **exactly(large)}]}))
     await create(TEMPLATES, template("half", {"exactly": exactly(part + ' && device.attributes["DRIVER"].index > 0')}))
     await create(TEMPLATES, template("hot", {"exactly": exactly(part, tolerations=[hot])}))
-    shared = claim("shared")
+    shared = resource_claim("shared", device_request())
     shared["spec"]["devices"]["requests"][0]["exactly"] |= exactly(large, count=1)
     await create(CLAIMS, shared)
 
@@ -186,7 +187,7 @@ async def test_claims_that_were_written_before_a_kill_are_used_by_the_next_podiu
     await cluster.admin.create(SLICES, device_slice("node-1", *(gpu(index) for index in range(2))))
     names = [f"web-{at}" for at in range(4)]
     for name in names:
-        await cluster.admin.create(CLAIMS, claim(f"of-{name}"))
+        await cluster.admin.create(CLAIMS, resource_claim(f"of-{name}", device_request()))
     cluster.sandbox.faults.latency(3600.0, verb="create", resource="pods", subresource="binding")
     daemon = await start(cluster)
     await cluster.create(*(user(name, f"of-{name}") for name in names))

@@ -137,7 +137,7 @@ async def test_a_victim_in_pre_bind_is_stopped_rather_than_deleted(cluster: Clus
     await create_priorities(cluster)
     await cluster.create(node("only", cpu="4"))
     await cluster.admin.create(CLASSES, storage_class("made", "disk.example.com"))
-    await cluster.admin.create(CLAIMS, claim("data", "made"))
+    await cluster.admin.create(CLAIMS, claim("data", "1Gi", "made"))
     await start(cluster)
     [victim] = await cluster.create(user("web", "data", cpu="4", priorityClassName="low"))
     await wait_selected(cluster, "data")

@@ -79,7 +79,7 @@ async def test_a_pod_that_waits_for_a_claim_wakes_when_the_claim_is_bound(cluste
     await cluster.create(*nodes(2))
     at_once = storage_class("at-once", "disk.example.com") | {"volumeBindingMode": "Immediate"}
     await cluster.admin.create(CLASSES, at_once)
-    await cluster.admin.create(CLAIMS, claim("data", "at-once"))
+    await cluster.admin.create(CLAIMS, claim("data", "1Gi", "at-once"))
     await start(cluster, CONFIG)
     await cluster.create(user("web", "data"))
     await wait_rejected_and_backed_off(cluster, ["web"])

@@ -66,7 +66,7 @@ def dask() -> Iterator[str]:
     }
     with (
         dask_config.set(patience),
-        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
     ):
         yield cluster.scheduler_address
 

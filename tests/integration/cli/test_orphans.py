@@ -119,7 +119,7 @@ def test_workers_of_a_sweep_end_when_its_terminal_is_closed(
 
 @pytest.fixture(scope="module")
 def dask() -> Iterator[LocalCluster]:
-    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster:
         yield cluster
 
 
