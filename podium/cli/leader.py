@@ -106,7 +106,7 @@ async def _ask_leader(session: ApiSession, credentials: Credentials, lease: str,
         try:
             story = await get(link, page)
         except NotFound as error:
-            # Only a 404 of podium's own page has a reason: the leader knows no such pod.
+            # A 404 with a reason means that the leader knows no such pod; any other, that it has no such page.
             if not error.reason:
                 raise
         try:
