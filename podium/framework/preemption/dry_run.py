@@ -49,7 +49,7 @@ def dry_run_preemption(
     dry_run = nodes.dry_run_of_nodes()
     start, row_list = 0, rows.tolist()
     while start < len(row_list):
-        # No more rows than candidates that are still needed, which would only cost time; but batches must not be tiny.
+        # As many rows as candidates are still needed, since more would only cost time; but never a tiny batch.
         batch_size = max(goal - len(non_violating) - len(violating), _BATCH_MIN)
         batch = row_list[start : start + (batch_size if dry_run is not None else 1)]
         start += len(batch)
