@@ -1,4 +1,4 @@
-"""Finds the leading podium by the kubeconfig alone, and asks it. This module decides nothing about pods."""
+"""Finds the leading podium, with nothing but a kubeconfig, and asks it about a pod. Never answers in its place."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from podium.client.session import ApiSession
 from podium.lib.system_clock import SystemClock
 from podium.objects.api_errors import ApiError, Forbidden, NotFound, Unauthorized
 
-_PORT: Final = 10259
+_DEFAULT_PORT: Final = 10259
 _DEADLINE_S: Final = 10.0
-_ROLE: Final = "docs/questions.md has the role that is needed"
+_ROLE_HINT: Final = "docs/questions.md has the role that is needed"
 
 
 class NotAskedError(Exception):
-    """The leader was not asked, or did not answer. The message says why."""
+    """The leader could not be asked, or did not answer. The message says why."""
 
 
 class _LeaseSpec(msgspec.Struct, rename="camel", frozen=True):
@@ -83,7 +83,7 @@ def ask_leader(
     async def ask() -> LeaderAnswer:
         credentials = await load(kubeconfig=kubeconfig, context=context, clock=SystemClock())
         async with ApiSession(credentials) as session:
-            return await _ask(session, credentials, lease, page_of(pod, namespace, node))
+            return await _ask_leader(session, credentials, lease, page_of(pod, namespace, node))
 
     try:
         return event_loop.run(ask)
@@ -91,74 +91,77 @@ def ask_leader(
         raise NotAskedError(str(error)) from error
 
 
-async def _ask(session: ApiSession, credentials: Credentials, lease: str, page: str) -> LeaderAnswer:
+async def _ask_leader(session: ApiSession, credentials: Credentials, lease: str, page: str) -> LeaderAnswer:
     namespace, _, _ = lease.partition("/")
-    holder = await _holder(session, lease)
-    name = holder.rpartition("_")[0] or holder
-    port = await _port(session, namespace, name, lease)
+    identity = await _leader_identity(session, lease)
+    name = identity.rpartition("_")[0] or identity
+    port = await _https_port(session, namespace, name, lease)
     authorization = await credentials.authorization()
 
     async def get(link: ForwardedPort, path: str) -> bytes:
         return await link.get(path, authorization, deadline_s=_DEADLINE_S, answer_bytes_max=LIST_BYTES_MAX)
 
-    async def pages(link: ForwardedPort) -> LeaderAnswer:
+    async def read_pages(link: ForwardedPort) -> LeaderAnswer:
         story: bytes | None = None
         try:
             story = await get(link, page)
         except NotFound as error:
+            # A 404 with a reason means that the leader knows no such pod; any other, that it has no such page.
             if not error.reason:
                 raise
         try:
-            configuration: bytes | None = _component(await get(link, "/configz"))
+            configuration: bytes | None = _configuration_in(await get(link, "/configz"))
         except (Forbidden, NotFound):
             configuration = None
         return LeaderAnswer(f"{namespace}/{name}", story, configuration)
 
     try:
         tls = credentials.unverified_tls()
-        return await over_forwarded_port(session, (namespace, name), port, tls, pages, deadline_s=_DEADLINE_S)
+        return await over_forwarded_port(session, (namespace, name), port, tls, read_pages, deadline_s=_DEADLINE_S)
     except Unauthorized as error:
         raise NotAskedError(f"{namespace}/{name} does not accept the kubeconfig's credentials ({error})") from error
     except Forbidden as error:
         resource = "pods/portforward" if error.reason == "" else "the page /debug/pods"
-        raise NotAskedError(f"this user may not use {resource} of {namespace}/{name}: {_ROLE} ({error})") from error
+        raise NotAskedError(
+            f"this user may not use {resource} of {namespace}/{name}: {_ROLE_HINT} ({error})"
+        ) from error
     except (ApiError, OSError, ValueError) as error:
         raise NotAskedError(f"{namespace}/{name} cannot be asked ({error})") from error
 
 
-async def _holder(session: ApiSession, lease: str) -> str:
+async def _leader_identity(session: ApiSession, lease: str) -> str:
     """Read the identity of the leader from its Lease."""
     namespace, _, name = lease.partition("/")
     path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}"
     try:
-        holder = msgspec.json.decode(await session.request("GET", path, deadline_s=_DEADLINE_S), type=_Lease).spec
+        spec = msgspec.json.decode(await session.request("GET", path, deadline_s=_DEADLINE_S), type=_Lease).spec
     except NotFound as error:
         raise NotAskedError(f"there is no Lease {lease}; name podium's with --lease") from error
     except Forbidden as error:
-        raise NotAskedError(f"this user may not read the Lease {lease}: {_ROLE}") from error
+        raise NotAskedError(f"this user may not read the Lease {lease}: {_ROLE_HINT}") from error
     except (ApiError, msgspec.DecodeError) as error:
         raise NotAskedError(f"the Lease {lease} cannot be read ({error})") from error
-    if not holder.holder_identity:
+    if not spec.holder_identity:
         raise NotAskedError(f"nobody holds the Lease {lease}")
-    return holder.holder_identity
+    return spec.holder_identity
 
 
-async def _port(session: ApiSession, namespace: str, name: str, lease: str) -> int:
-    """Read the port named https of the leader's pod; podium's default without such a port."""
+async def _https_port(session: ApiSession, namespace: str, name: str, lease: str) -> int:
+    """Return the port named https of the leader's pod, or podium's default port if there is none."""
     try:
         body = await session.request("GET", f"/api/v1/namespaces/{namespace}/pods/{name}", deadline_s=_DEADLINE_S)
         pod = msgspec.json.decode(body, type=_Pod)
     except NotFound as error:
-        who = f"{name}, which holds the Lease {lease}, is no pod of {namespace}"
-        raise NotAskedError(f"{who}: ask it with --url") from error
+        cause = f"{name}, which holds the Lease {lease}, is no pod of {namespace}"
+        raise NotAskedError(f"{cause}: ask it with --url") from error
     except (ApiError, msgspec.DecodeError) as error:
         raise NotAskedError(f"the pod {namespace}/{name}, which leads, cannot be read ({error})") from error
     ports = (port for container in pod.spec.containers for port in container.ports)
-    return next((port.container_port for port in ports if port.name == "https"), _PORT)
+    return next((port.container_port for port in ports if port.name == "https"), _DEFAULT_PORT)
 
 
-def _component(body: bytes) -> bytes | None:
-    """Extract the configuration from an answer of /configz."""
+def _configuration_in(body: bytes) -> bytes | None:
+    """Extract the configuration from a response of /configz; None if it has none."""
     try:
         page = orjson.loads(body)
         return orjson.dumps(page["componentconfig"])

@@ -30,16 +30,19 @@ class TokenBucket:
 
     @classmethod
     def for_client(cls, qps: float, burst: int, clock: Clock) -> TokenBucket | None:
-        """The bucket for a `clientConnection`: zero means client-go's default, negative qps no limit."""
+        """Return the bucket for a `clientConnection`, in which 0 means client-go's default.
+
+        None, if `qps` is negative, means no limit.
+        """
         if qps < 0:
             return None
         return cls(qps or _DEFAULT_QPS, burst or _DEFAULT_BURST, clock)
 
     def try_take(self) -> float:
         """Take a token. Returns 0.0, or the seconds until there will be a token."""
-        time_s = self._clock.monotonic()
-        tokens = min(self._burst, self._tokens + (time_s - self._filled_at_s) * self._qps)
-        self._filled_at_s = time_s
+        now_s = self._clock.monotonic()
+        tokens = min(self._burst, self._tokens + (now_s - self._filled_at_s) * self._qps)
+        self._filled_at_s = now_s
         # Rounding errors of many small refills may leave slightly less than a whole token.
         if tokens >= 1.0 - 1e-9:
             self._tokens = max(0.0, tokens - 1.0)

@@ -50,7 +50,7 @@ class CacheError(UserFacingError):
     """An operation that the pod's state does not allow; the cache is unchanged."""
 
 
-_REFUSALS: Final = {
+_REFUSAL_MESSAGES: Final = {
     PodEvent.ASSUME: "pod {pod} is in the cache, so can't be assumed",
     PodEvent.FORGET: "pod {pod} wasn't assumed so cannot be forgotten",
     PodEvent.ADD: "pod {pod} was already in added state",
@@ -60,7 +60,7 @@ _REFUSALS: Final = {
 
 
 def next_state(state: PodState, event: PodEvent, pod: Pod) -> PodState:
-    """The pod's state after the event.
+    """Return the pod's state after the event.
 
     Raises:
         CacheError: the state does not allow the event.
@@ -68,4 +68,4 @@ def next_state(state: PodState, event: PodEvent, pod: Pod) -> PodState:
     try:
         return POD_STATES.next(state, event)
     except InvalidTransition:
-        raise CacheError(_REFUSALS[event].format(pod=f"{pod.uid}({pod.key})")) from None
+        raise CacheError(_REFUSAL_MESSAGES[event].format(pod=f"{pod.uid}({pod.key})")) from None

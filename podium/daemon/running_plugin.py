@@ -1,7 +1,7 @@
-"""Tells from a thread's stack which plugin runs, at which extension point, for which pod.
+"""Identifies from a thread's stack the plugin that runs, its extension point and its pod.
 
-Only reads frames, if need be from another thread. The start of a plugin call is not recorded anywhere, so calls have no
-overhead: the stack is inspected only if a call does not end.
+Only reads frames, which may be those of another thread. Plugin calls have no overhead, because nothing records their
+start: the stack is inspected only if a call does not return.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from podium.framework.contract.plugin import Plugin
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.objects.core import Pod
 
-_POINTS: Final[Mapping[str, str]] = {
+_EXTENSION_POINTS: Final[Mapping[str, str]] = {
     "__init__": "Constructor",
     "pre_enqueue": "PreEnqueue",
     "less": "QueueSort",
@@ -44,8 +44,8 @@ _POINTS: Final[Mapping[str, str]] = {
     "bind": "Bind",
     "post_bind": "PostBind",
 }
-_CALLERS: Final = ("podium.framework.", "podium.queues.", "podium.binder.")
-_STACK_MAX: Final = 40
+_CALLER_MODULES: Final = ("podium.framework.", "podium.queues.", "podium.binder.")
+_STACK_LINES_MAX: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,49 +63,50 @@ class RunningPlugin:
 
 def running_plugin(frame: FrameType) -> RunningPlugin:
     """Identify the plugin call in that frame or its callers."""
-    frames = list(_outward(frame))
-    calls = (_plugin_method(frame_above) or _called_for_a_plugin(frame_above) for frame_above in frames)
+    frames = list(_with_callers(frame))
+    calls = (_direct_plugin_call(stack_frame) or _indirect_plugin_call(stack_frame) for stack_frame in frames)
     plugin, point, pod = next(filter(None, calls), ("", "", ""))
     lines = traceback.format_list(
-        traceback.StackSummary.extract((frame_above, frame_above.f_lineno) for frame_above in reversed(frames))
+        traceback.StackSummary.extract((stack_frame, stack_frame.f_lineno) for stack_frame in reversed(frames))
     )
-    return RunningPlugin(plugin, point, pod, tuple(" ".join(line.split()) for line in lines[-_STACK_MAX:]))
+    return RunningPlugin(plugin, point, pod, tuple(" ".join(line.split()) for line in lines[-_STACK_LINES_MAX:]))
 
 
-def _outward(frame: FrameType | None) -> Iterator[FrameType]:
+def _with_callers(frame: FrameType | None) -> Iterator[FrameType]:
+    """Yield the frame and its callers, the innermost first."""
     while frame is not None:
         yield frame
         frame = frame.f_back
 
 
-def _plugin_method(frame: FrameType) -> tuple[str, str, str] | None:
-    """A plugin's method that podium, not another plugin, has called at an extension point."""
+def _direct_plugin_call(frame: FrameType) -> tuple[str, str, str] | None:
+    """Identify the plugin method of this frame; None unless podium, not another plugin, called it."""
     code, caller = frame.f_code, frame.f_back
-    point = _POINTS.get(code.co_name)
+    point = _EXTENSION_POINTS.get(code.co_name)
     if point is None or not code.co_argcount or caller is None:
         return None
-    if not str(caller.f_globals.get("__name__")).startswith(_CALLERS):
+    if not str(caller.f_globals.get("__name__")).startswith(_CALLER_MODULES):
         return None
     variables = frame.f_locals
     plugin = variables.get(code.co_varnames[0])
-    return (plugin.name, point, _pod_in(variables)) if isinstance(plugin, Plugin) else None
+    return (plugin.name, point, _pod_key_in(variables)) if isinstance(plugin, Plugin) else None
 
 
-def _called_for_a_plugin(frame: FrameType) -> tuple[str, str, str] | None:
-    """A podium function that calls what a plugin supplies: a hint, a PreFilter extension, its class or args."""
-    place = (frame.f_globals.get("__name__"), frame.f_code.co_name)
+def _indirect_plugin_call(frame: FrameType) -> tuple[str, str, str] | None:
+    """Identify the plugin for which this podium function calls a hint, a PreFilter extension or a constructor."""
+    qualified_name = (frame.f_globals.get("__name__"), frame.f_code.co_name)
     variables = frame.f_locals
-    if place == ("podium.queues.hints", "_ask"):
-        return str(variables.get("plugin")), "QueueingHint", _pod_in(variables)
-    if place == ("podium.framework.profile.runtime", "construct"):
+    if qualified_name == ("podium.queues.hints", "_ask"):
+        return str(variables.get("plugin")), "QueueingHint", _pod_key_in(variables)
+    if qualified_name == ("podium.framework.profile.runtime", "construct"):
         return variables["plugin"].name, "Constructor", ""
-    if place == ("podium.framework.profile.runtime", "_answer"):
-        return str(variables.get("plugin")), str(variables.get("point")), _pod_in(variables)
+    if qualified_name == ("podium.framework.profile.runtime", "_answer"):
+        return str(variables.get("plugin")), str(variables.get("point")), _pod_key_in(variables)
     return None
 
 
-def _pod_in(variables: Mapping[str, Any]) -> str:
-    """The key of the first pod among the arguments."""
+def _pod_key_in(variables: Mapping[str, Any]) -> str:
+    """Return the key of the first pod among the frame's variables; "" if there is none."""
     for value in variables.values():
         if isinstance(value, QueuedPodInfo):
             return value.key

@@ -17,15 +17,15 @@ NO_ANSWER: Final = -1
 def merge_answers(
     clusters: Iterable[str], answers: Iterable[Mapping[str, int] | None], replicas: int
 ) -> dict[str, int]:
-    """For each cluster the smallest answer of the estimators, or the workload's `replicas` if none limits it.
+    """Return for each cluster the smallest of the estimators' answers, or the workload's `replicas` if none limits it.
 
     Args:
-        answers: one mapping of clusters to answers per estimator. None if an estimator failed for any cluster: Karmada
-            then ignores all its answers.
+        answers: one mapping of clusters to answers per estimator; None for an estimator that failed for any cluster,
+            because Karmada then ignores all its answers.
     """
-    least = dict.fromkeys(clusters, MAX_INT32)
-    for answer in answers:
-        for cluster, count in (answer or {}).items():
-            if cluster in least and count != NO_ANSWER:
-                least[cluster] = min(least[cluster], count)
-    return {cluster: replicas if count == MAX_INT32 else count for cluster, count in least.items()}
+    lowest_counts = dict.fromkeys(clusters, MAX_INT32)
+    for answer_by_cluster in answers:
+        for cluster, count in (answer_by_cluster or {}).items():
+            if cluster in lowest_counts and count != NO_ANSWER:
+                lowest_counts[cluster] = min(lowest_counts[cluster], count)
+    return {cluster: replicas if count == MAX_INT32 else count for cluster, count in lowest_counts.items()}

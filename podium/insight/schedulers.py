@@ -1,4 +1,4 @@
-"""Reports which scheduler a pod has, and under which profile an answer about it was computed."""
+"""Reports a pod's scheduler, and the profile under which an answer about the pod was computed."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from podium.engine.cluster import Cluster
 from podium.objects.core import Pod
 from podium.objects.resource_types import PODS
 
-_KNOWN: Final = (OWN_NAME, DEFAULT_SCHEDULER_NAME)
+_PREDEFINED_NAMES: Final = (OWN_NAME, DEFAULT_SCHEDULER_NAME)
 _DEFAULTS: Final = "kube-scheduler's default profile"
-_UNTOLD: Final = "nothing says which one is used (--config, or a running podium)"
+_NO_SOURCE: Final = "nothing says which one is used (--config, or a running podium)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,10 @@ class SchedulerReport:
     Attributes:
         name: the pod's spec.schedulerName.
         profile: the profile under which the pod was evaluated.
-        source: where that profile comes from, for people.
-        is_its_own: whether that profile is known to schedule the pod.
+        source: where that profile comes from, as a phrase to print.
+        is_its_own: True if that profile is known to schedule the pod.
         warning: a warning to print before the answer, or "".
-        likely_name: the name that a misspelt one may stand for, or "".
+        likely_name: the scheduler name of which `name` may be a misspelling, or "".
     """
 
     name: str
@@ -43,12 +43,12 @@ class SchedulerReport:
 
     @property
     def judged_by(self) -> str:
-        """Names the profile of the answer in one line."""
+        """The line that introduces the answer and names its profile."""
         return f"If the pod were for {self.source}:" if self.warning else f"Answered by {self.source}"
 
     @property
     def difference(self) -> str:
-        """Says why the pod's condition may differ; "" if its scheduler uses this profile."""
+        """Why the PodScheduled condition may differ from the answer; "" if the pod's scheduler uses this profile."""
         if self.is_its_own:
             return ""
         return f"it is by the scheduler {self.name}, whose profile is not known here"
@@ -61,7 +61,7 @@ class SchedulerReport:
 
 
 def scheduler_report(cluster: Cluster, pod: Pod, source: str, unknown_reason: str = "") -> SchedulerReport:
-    """Return which scheduler the pod has, and which profile answers for it.
+    """Return the pod's scheduler, and the profile under which to evaluate the pod.
 
     Args:
         source: where the cluster's profiles come from; "" if kube-scheduler's defaults stand in for unknown ones.
@@ -70,18 +70,20 @@ def scheduler_report(cluster: Cluster, pod: Pod, source: str, unknown_reason: st
     name, profiles = pod.spec.scheduler_name, tuple(cluster.profiles)
     if not source:
         warning, likely_name = (
-            ("", "") if name in _KNOWN or pod.node_name else _of_unknown(name, _count_by_scheduler(cluster))
+            ("", "")
+            if name in _PREDEFINED_NAMES or pod.node_name
+            else _unknown_name_warning(name, _count_by_scheduler(cluster))
         )
-        by = f"{_DEFAULTS}, as {unknown_reason or _UNTOLD}"
-        return SchedulerReport(name, DEFAULT_SCHEDULER_NAME, by, False, warning, likely_name)
+        profile_source = f"{_DEFAULTS}, as {unknown_reason or _NO_SOURCE}"
+        return SchedulerReport(name, DEFAULT_SCHEDULER_NAME, profile_source, False, warning, likely_name)
     if name in profiles:
         return SchedulerReport(name, name, f"the profile {name} of {source}", True)
     pod_counts = _count_by_scheduler(cluster)
     likely_name = similar_name(name, (*profiles, DEFAULT_SCHEDULER_NAME, *pod_counts)) or ""
     profile = likely_name if likely_name in profiles else profiles[0]
-    warning = _of_other(name, likely_name, pod_counts, profiles, source)
-    by = f"the profile {profile} of {source}"
-    return SchedulerReport(name, profile, by, False, warning, "" if name in pod_counts else likely_name)
+    warning = _other_scheduler_warning(name, likely_name, pod_counts, profiles, source)
+    profile_source = f"the profile {profile} of {source}"
+    return SchedulerReport(name, profile, profile_source, False, warning, "" if name in pod_counts else likely_name)
 
 
 def pod_for_profile(pod: Pod, report: SchedulerReport, profiles: Collection[str]) -> Pod:
@@ -97,25 +99,30 @@ def _count_by_scheduler(cluster: Cluster) -> Counter[str]:
     return Counter(pod.spec.scheduler_name for pod in cluster.store.objects(PODS).values() if pod.node_name)
 
 
-def _of_unknown(name: str, pod_counts: Counter[str]) -> tuple[str, str]:
-    """Return the warning about a scheduler that only its pods name, and the name that a misspelt one may stand for."""
+def _unknown_name_warning(name: str, pod_counts: Counter[str]) -> tuple[str, str]:
+    """Return a warning if no bound pod has this scheduler name, and the name of which it may be a misspelling."""
     if name in pod_counts:
         return "", ""
-    if likely_name := similar_name(name, (*_KNOWN, *pod_counts)):
-        return _misspelt(name, likely_name), likely_name
+    if likely_name := similar_name(name, (*_PREDEFINED_NAMES, *pod_counts)):
+        return _misspelling_warning(name, likely_name), likely_name
     return f"No pod of spec.schedulerName {name} is on a node: nothing here shows that such a scheduler runs", ""
 
 
-def _of_other(name: str, likely_name: str, pod_counts: Counter[str], profiles: Collection[str], source: str) -> str:
-    ours = f"{source} serves {', '.join(sorted(profiles))}"
+def _other_scheduler_warning(
+    name: str, likely_name: str, pod_counts: Counter[str], profiles: Collection[str], source: str
+) -> str:
+    """Return the warning about a scheduler name that no profile has."""
+    service = f"{source} serves {', '.join(sorted(profiles))}"
     if name == DEFAULT_SCHEDULER_NAME:
-        return f"kube-scheduler schedules it, as spec.schedulerName is {name}: {ours}"
+        return f"kube-scheduler schedules it, as spec.schedulerName is {name}: {service}"
     if pod_counts[name]:
-        return f"Another scheduler schedules it, {name}, which has placed {pod_counts[name]} pod(s) here: {ours}"
+        return f"Another scheduler schedules it, {name}, which has placed {pod_counts[name]} pod(s) here: {service}"
     if likely_name:
-        return _misspelt(name, likely_name)
-    return f"No profile serves spec.schedulerName {name}: nothing schedules it, unless another scheduler does; {ours}"
+        return _misspelling_warning(name, likely_name)
+    return (
+        f"No profile serves spec.schedulerName {name}: nothing schedules it, unless another scheduler does; {service}"
+    )
 
 
-def _misspelt(name: str, likely_name: str) -> str:
+def _misspelling_warning(name: str, likely_name: str) -> str:
     return f"No profile serves spec.schedulerName {name}: nothing schedules it; did you mean {likely_name}?"

@@ -1,7 +1,7 @@
 """Resource quantities: `100m`, `1.5`, `2Gi`, `1e3`.
 
-Owns parsing a quantity to its exact value, rounding it to an integer, and its canonical text. Never knows which
-resource it is for.
+Owns parsing a quantity to its exact value, rounding it to an integer, and its canonical text. Never depends on the
+resource that a quantity is for.
 
 Most callers use `value` and `milli_value`. `parse` gives the exact number, for sums that must be rounded only once, at
 the end. `canonical_text` writes a quantity as upstream does.
@@ -41,9 +41,9 @@ _TEXT = re.compile(
 )
 _DIGIT = re.compile(r"[0-9]")
 _EXPONENT = re.compile(r"[eE]([+-]?[0-9]{1,9})")
-_DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_DECIMAL_SUFFIXES: Final = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
-_BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_DECIMAL_EXPONENTS: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_DECIMAL_SUFFIXES: Final = {exponent: suffix for suffix, exponent in _DECIMAL_EXPONENTS.items()}
+_BINARY_EXPONENTS: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
 
 class QuantityError(UserFacingError, ValueError):
@@ -54,8 +54,8 @@ class QuantityError(UserFacingError, ValueError):
 class Quantity:
     """`unscaled * 10**exponent`, exactly.
 
-    `wide` says whether upstream holds it as a big decimal. The two forms only differ in rounding negative numbers and
-    in overflow.
+    `wide` is true if upstream holds the number as a big decimal. The two forms only differ in rounding negative
+    numbers and in overflow.
     """
 
     unscaled: int
@@ -65,17 +65,17 @@ class Quantity:
     @property
     def value(self) -> int:
         """The number rounded up to an integer, as an int64."""
-        return self._scale(0)
+        return self._int64_at(0)
 
     @property
     def milli_value(self) -> int:
         """The number in thousandths rounded up to an integer, as an int64."""
-        return self._scale(-3)
+        return self._int64_at(-3)
 
     @property
     def nano_value(self) -> int:
         """The exact number in billionths, however large."""
-        return self._at(NANO) if self.unscaled else 0
+        return self._unscaled_at(NANO) if self.unscaled else 0
 
     @property
     def approximate(self) -> float:
@@ -83,7 +83,7 @@ class Quantity:
         try:
             if self.exponent < 0:
                 return self.unscaled / int(10**-self.exponent)
-            return float(self._at(0))
+            return float(self._unscaled_at(0))
         except OverflowError:
             return math.copysign(math.inf, self.unscaled)
 
@@ -92,7 +92,7 @@ class Quantity:
         """The integer if the text denotes one directly: `1k` does, `1.0` and `0.1Ki` do not."""
         if self.wide or not 0 <= self.exponent <= DIGITS_IN_INT64:
             return None
-        number = self._at(0)
+        number = self._unscaled_at(0)
         return number if INT64_MIN <= number <= INT64_MAX else None
 
     def __add__(self, other: Quantity) -> Quantity:
@@ -103,24 +103,24 @@ class Quantity:
             if not self.unscaled:
                 return other
         exponent = min(self.exponent, other.exponent)
-        unscaled = self._at(exponent) + other._at(exponent)
+        unscaled = self._unscaled_at(exponent) + other._unscaled_at(exponent)
         return Quantity(unscaled, exponent, self.wide or other.wide or not INT64_MIN <= unscaled <= INT64_MAX)
 
     def __gt__(self, other: Quantity) -> bool:
         """Return True if this number is greater, regardless of how the two are written."""
         exponent = min(self.exponent, other.exponent)
-        return self._at(exponent) > other._at(exponent)
+        return self._unscaled_at(exponent) > other._unscaled_at(exponent)
 
-    def _at(self, exponent: int) -> int:
-        """The unscaled number for an exponent that is not above this quantity's."""
+    def _unscaled_at(self, exponent: int) -> int:
+        """Return the quantity in units of `10**exponent`, which must not be above its own exponent."""
         return self.unscaled * int(10 ** (self.exponent - exponent))
 
-    def _scale(self, exponent: int) -> int:
+    def _int64_at(self, exponent: int) -> int:
         shift = exponent - self.exponent
         if self.wide:
             return _scale_wide(self.unscaled, shift)
         if shift <= 0:
-            result = self._at(exponent)
+            result = self._unscaled_at(exponent)
             if INT64_MIN <= result <= INT64_MAX:
                 return result
             return _wrap(result) if -shift in WRAPPING_SHIFTS else 0
@@ -129,7 +129,7 @@ class Quantity:
 
 
 def _scale_wide(unscaled: int, shift: int) -> int:
-    """A big decimal divided by `10**shift`, with upstream's roundings and wrap-arounds."""
+    """Divide a big decimal by `10**shift`, with upstream's rounding and wrap-around."""
     if shift <= 0:
         power = 10**-shift
         return _wrap(_wrap(unscaled) * (power if power <= INT64_MAX else INT64_MIN))
@@ -142,7 +142,7 @@ def _scale_wide(unscaled: int, shift: int) -> int:
 
 
 def _wrap(number: int) -> int:
-    """The number's low 64 bits as an int64."""
+    """Return the number's low 64 bits as an int64."""
     return (number - INT64_MIN) % 2**64 + INT64_MIN
 
 
@@ -162,17 +162,17 @@ def parse(raw: RawQuantity) -> Quantity:
     sign = -1 if match["sign"] == "-" else 1
     # A zero stands in for missing digits, and counts as a digit.
     integer_part, fraction, suffix = match["whole"] or "0", match["fraction"] or "", match["suffix"]
-    if suffix in _BINARY:
-        quantity = _binary(sign, integer_part, fraction, _BINARY[suffix])
+    if suffix in _BINARY_EXPONENTS:
+        quantity = _binary_quantity(sign, integer_part, fraction, _BINARY_EXPONENTS[suffix])
     else:
-        quantity = _decimal(sign, integer_part, fraction, _decimal_exponent(text, suffix))
+        quantity = _decimal_quantity(sign, integer_part, fraction, _decimal_exponent(text, suffix))
     if quantity.wide and not _DIGIT.search(text, 0, match.start("suffix")):
         raise QuantityError(f'"{text}" has no digits before its suffix')
     return quantity
 
 
 def _decimal_exponent(text: str, suffix: str) -> int:
-    exponent = _DECIMAL.get(suffix)
+    exponent = _DECIMAL_EXPONENTS.get(suffix)
     if exponent is not None:
         return exponent
     match = _EXPONENT.fullmatch(suffix)
@@ -184,7 +184,7 @@ def _decimal_exponent(text: str, suffix: str) -> int:
     return exponent
 
 
-def _decimal(sign: int, integer_part: str, fraction: str, exponent: int) -> Quantity:
+def _decimal_quantity(sign: int, integer_part: str, fraction: str, exponent: int) -> Quantity:
     unscaled = sign * int(integer_part + fraction)
     exponent -= len(fraction)
     if len(integer_part) + len(fraction) <= DIGITS_IN_INT64 and exponent >= NANO:
@@ -192,18 +192,21 @@ def _decimal(sign: int, integer_part: str, fraction: str, exponent: int) -> Quan
     return _to_nano(unscaled, exponent)
 
 
-def _binary(sign: int, integer_part: str, fraction: str, exponent: int) -> Quantity:
+def _binary_quantity(sign: int, integer_part: str, fraction: str, exponent: int) -> Quantity:
     unscaled = sign * int(integer_part + fraction) << exponent
+    # Upstream keeps it as an int64 if its digits and those of its power of two, about 3 for each 10 bits, are together
+    # at most 14.
     if not fraction and len(integer_part) <= 14 - exponent * 3 // 10:
         return Quantity(unscaled, 0, wide=False)
     quantity = _to_nano(unscaled, -len(fraction))
+    # Upstream caps larger ones.
     if abs(quantity.unscaled) > INT64_MAX * 10**9:
         return Quantity(sign * INT64_MAX, 0, wide=True)
     return quantity
 
 
 def _to_nano(unscaled: int, exponent: int) -> Quantity:
-    """A big decimal with nano precision, rounded away from zero."""
+    """Build a big decimal with nano precision, rounded away from zero."""
     if not unscaled:
         return Quantity(0, exponent, wide=True)
     if exponent >= NANO:
@@ -214,7 +217,7 @@ def _to_nano(unscaled: int, exponent: int) -> Quantity:
 
 @functools.lru_cache(maxsize=65536)
 def value(raw: RawQuantity) -> int:
-    """A quantity as an integer, rounded up: bytes of memory, number of pods, devices.
+    """Return a quantity rounded up to an integer: bytes of memory, number of pods, devices.
 
     Cost: one cached dictionary look-up for a text seen before.
 
@@ -226,7 +229,7 @@ def value(raw: RawQuantity) -> int:
 
 @functools.lru_cache(maxsize=65536)
 def milli_value(raw: RawQuantity) -> int:
-    """A quantity in thousandths, rounded up: CPU time.
+    """Return a quantity in thousandths, rounded up: CPU time.
 
     Cost: one cached dictionary look-up for a text seen before.
 
@@ -236,11 +239,11 @@ def milli_value(raw: RawQuantity) -> int:
     return parse(raw).milli_value
 
 
-# ---------------------------------------------------------------- texts
+# ---------------------------------------------------------------- formatting
 
 
 def quantity_format(raw: RawQuantity) -> str:
-    """The format of a quantity's text: BinarySI, DecimalExponent or DecimalSI."""
+    """Return the format of a quantity's text: BinarySI, DecimalExponent or DecimalSI."""
     text = str(raw)
     if text.endswith("i"):
         return "BinarySI"
@@ -248,7 +251,7 @@ def quantity_format(raw: RawQuantity) -> str:
 
 
 def canonical_text(raw: RawQuantity) -> str:
-    """The quantity as upstream writes it: `1` for `1000m`, `4Gi` for `4096Mi`, `500m` for `0.5`.
+    """Return the quantity as upstream writes it: `1` for `1000m`, `4Gi` for `4096Mi`, `500m` for `0.5`.
 
     Raises:
         QuantityError: `raw` is not a quantity.
@@ -261,7 +264,7 @@ def canonical_text(raw: RawQuantity) -> str:
         unscaled, exponent = unscaled // 10, exponent + 1
     form = quantity_format(raw)
     if form == "BinarySI" and exponent >= 0 and abs(number := unscaled * int(10**exponent)) >= 1024:
-        units = iter(("", *_BINARY))
+        units = iter(("", *_BINARY_EXPONENTS))
         unit = next(units)
         while number % 1024 == 0 and unit != "Ei":
             number, unit = number // 1024, next(units)

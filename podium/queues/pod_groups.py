@@ -1,4 +1,4 @@
-"""The pod groups for the queue and the plugins: their pods, and the rules by which they are scheduled together."""
+"""The pod groups as plugins see them: their pods, the rules for scheduling them together, and their queue."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class QueuedPodGroups:
             self._queue.activate(pods)
 
     def pop_with(self, first: QueuedPodInfo, key: str) -> Sequence[QueuedPodInfo]:
-        """Pop the other waiting pods of the group of the popped `first`, too.
+        """Also pop the other waiting pods of the group of `first`, which has been popped.
 
         Returns:
             All of them in the order of their attempts.

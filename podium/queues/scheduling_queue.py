@@ -6,10 +6,10 @@ popped.
 
 Source: kubernetes pkg/scheduler/backend/queue/scheduling_queue.go, active_queue.go and backoff_queue.go, v1.36.2.
 Differs: adding a pod that is already queued replaces the old one as if it had been deleted first, and
-`unschedulable_pods` goes down whenever a rejected pod leaves the queue; upstream's gauge drifts there. Setting the
-machine's clock moves no deadline; upstream compares wall-clock timestamps. Pods of a group always wait until their
-backoff ends; upstream pops them from the backoff queue when no pod is active, and tries a group that does not fit again
-and again without a pause. Opportunistic batching is not implemented.
+the `unschedulable_pods` gauge falls whenever a rejected pod leaves the queue; upstream's gauge drifts. Setting the
+machine's clock does not move any deadline; upstream compares wall-clock timestamps. Pods of a group always wait until
+their backoff ends; upstream pops them from the backoff queue when no pod is active, and retries a group that does not
+fit without a pause. Opportunistic batching is not implemented.
 """
 
 from __future__ import annotations
@@ -63,9 +63,10 @@ class SchedulingQueue:
 
     Args:
         lookup: Looks up the latest version of a pod that the API server has sent; nominations are checked against it.
-        wake: Called whenever a pod may have become ready to pop; must not call back.
+        wake: Called whenever a pod may have become ready to pop; must not call the queue.
         nominator: The nominated pods, if other components read them too; by default the queue creates its own.
-        listing_clock: The clock of the listing, if reading it must not count as a reading of the queue's.
+        listing_clock: A separate clock for the listing, so that reading it does not count as a reading of `clock`,
+            which may be recorded.
         has_groups: Whether pods are scheduled in groups: then a pod of a group is retried after its backoff, whatever
             events arrive.
     """
@@ -84,7 +85,7 @@ class SchedulingQueue:
         listing_clock: Clock | None = None,
         has_groups: bool = False,
     ) -> None:
-        # A steady clock: backoffs and flushes must not take longer or end early because the machine's clock is set.
+        # Steady clocks, so that setting the machine's clock neither prolongs nor shortens backoffs and flushes.
         listing_clock = SteadyClock(listing_clock or clock)
         self._clock = clock = SteadyClock(clock)
         self._wake = wake
@@ -99,7 +100,7 @@ class SchedulingQueue:
         self._is_closed = False
         self._has_groups = has_groups
         self.nominator = Nominator(lookup) if nominator is None else nominator
-        self._pre_enqueue_check = PreEnqueueCheck(_pre_enqueue(profiles), observer)
+        self._pre_enqueue_check = PreEnqueueCheck(_pre_enqueue_plugins(profiles), observer)
         self._requeuing = Requeuing(
             self._queued, self._pre_enqueue_check, self.nominator, clock, observer, wake, has_groups=has_groups
         )
@@ -160,7 +161,7 @@ class SchedulingQueue:
     def pop(self, monotonic_s: float | None = None) -> QueuedPodInfo | None:
         """Return the next pod to attempt, which is now in flight; None if no pod is ready, or the queue is closed.
 
-        If no pod is active, a pod is popped before its backoff ends, except after an error.
+        If no pod is active, a pod is popped before its backoff ends, unless its last attempt ended in an error.
 
         Args:
             monotonic_s: the monotonic clock's time, if the caller has just read it.
@@ -179,7 +180,7 @@ class SchedulingQueue:
                 return info
 
     def pop_with(self, first: QueuedPodInfo, pods: Iterable[Pod]) -> list[QueuedPodInfo]:
-        """Pop these pods too, which are scheduled together with the popped `first`; gated ones stay.
+        """Also pop the pods that are scheduled together with `first`, which has been popped; gated pods stay.
 
         Returns:
             All of them in the order of their attempts: by priority, then by the time of their first attempt.
@@ -207,7 +208,7 @@ class SchedulingQueue:
         return True
 
     def done(self, uid: str) -> None:
-        """End the attempt of a pod that is not requeued: it is as good as bound, or was dropped."""
+        """End the attempt of a pod that is not requeued: it has passed Permit, or was dropped."""
         info = self._in_flight.remove(uid)
         if info is not None:
             info.transitions.record(
@@ -231,9 +232,9 @@ class SchedulingQueue:
             if state is not QueueState.GONE:
                 raise AlreadyQueued(info, state)
             self._note_failure(info)
-            came_from = QueueState.IN_FLIGHT if uid in self._in_flight else QueueState.GONE
+            previous_state = QueueState.IN_FLIGHT if uid in self._in_flight else QueueState.GONE
             strategy = self._strategy_after_attempt(info)
-            self._requeuing.requeue(info, strategy, SCHEDULE_ATTEMPT_FAILURE, coming_from=came_from)
+            self._requeuing.requeue(info, strategy, SCHEDULE_ATTEMPT_FAILURE, coming_from=previous_state)
         finally:
             self._in_flight.remove(uid)
 
@@ -299,10 +300,12 @@ class SchedulingQueue:
             self._in_flight.record(interest, old, new)
 
     def activate(self, pods: Iterable[Pod], after_s: float = 0.0) -> None:
-        """Move the pods to the active queue at once, despite their backoff; pods in flight when they are requeued.
+        """Move the pods to the active queue at once, despite their backoff.
+
+        Pods in flight follow when they are requeued.
 
         Args:
-            after_s: do so after that many seconds, to those that are still queued or in flight then.
+            after_s: the delay; only pods that are still queued or in flight at its end are moved.
         """
         if after_s > 0.0:
             self._delayed.add(pods, after_s)
@@ -320,10 +323,10 @@ class SchedulingQueue:
                 self._in_flight.record(interest, None, pod)
 
     def reload(self, profiles: Sequence[QueueProfile]) -> None:
-        """Use these profiles, of the same names, and retry every pod that the earlier ones rejected or gated."""
+        """Replace the profiles by new ones of the same names; retry every pod that the old ones rejected or gated."""
         self._hints.replace({profile.scheduler_name: profile.hints for profile in profiles})
         self._queued.unschedulable.label_readers = self._hints.label_readers()
-        self._pre_enqueue_check.plugins = _pre_enqueue(profiles)
+        self._pre_enqueue_check.plugins = _pre_enqueue_plugins(profiles)
         interest = self._hints.interest(CONFIGURATION_RELOAD)
         for info in list(self._queued.unschedulable):
             self._requeuing.requeue(info, Strategy.AFTER_BACKOFF, interest.label)
@@ -332,7 +335,7 @@ class SchedulingQueue:
     # ------------------------------------------------------------ timers
 
     def next_timer_s(self) -> float:
-        """Return the seconds until the next timer is due; ask again after every `wake`."""
+        """Return the seconds until the next timer is due. Every call of `wake` may have changed the answer."""
         flush_s = min(self._leftover_timer.delay_s(), self._delayed.delay_s())
         if self._queued.backing_off or self._queued.backing_off_after_error:
             return min(flush_s, self._backoff_timer.delay_s())
@@ -350,7 +353,7 @@ class SchedulingQueue:
 
     def flush_backoff_completed(self) -> None:
         """Move the pods whose backoff has ended to the active queue."""
-        # Bounded by a count: a PreEnqueue plugin that fails again backs its pod off again, due at once without backoff.
+        # Bounded by a count: with a backoff of 0 s, a pod whose PreEnqueue plugin fails again is due again at once.
         for _ in range(len(self._queued.backing_off) + len(self._queued.backing_off_after_error)):
             info = self._queued.backoff_completed()
             if info is None:
@@ -362,8 +365,8 @@ class SchedulingQueue:
 
     def flush_unschedulable_leftover(self) -> None:
         """Retry every pod that has waited very long without an event: an event may have been missed."""
-        long_ago_s = self._clock.now() - self._times.unschedulable_max_s
-        leftover = [info for info in self._queued.unschedulable if info.timestamp_s < long_ago_s]
+        cutoff_s = self._clock.now() - self._times.unschedulable_max_s
+        leftover = [info for info in self._queued.unschedulable if info.timestamp_s < cutoff_s]
         if leftover:
             for info in leftover:
                 info.was_flushed_from_unschedulable = True
@@ -427,5 +430,5 @@ class SchedulingQueue:
             self._observer.unschedulable_delta(plugin, info.pod.spec.scheduler_name, delta)
 
 
-def _pre_enqueue(profiles: Sequence[QueueProfile]) -> Mapping[str, Sequence[PreEnqueuePlugin]]:
+def _pre_enqueue_plugins(profiles: Sequence[QueueProfile]) -> Mapping[str, Sequence[PreEnqueuePlugin]]:
     return {profile.scheduler_name: profile.pre_enqueue for profile in profiles}

@@ -1,6 +1,6 @@
-"""The outcomes of a counterfactual replay in numbers, and the Pareto front of several.
+"""Computes the outcomes of a counterfactual replay, and the Pareto front of several replays.
 
-Pure. Times are virtual.
+Pure. All times are virtual.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DIGITS: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The cluster at one time.
+    """The utilisation of the cluster at one time.
 
     Attributes:
         cpu, memory: the requested share, averaged over the nodes.
@@ -38,7 +38,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """The numbers of one replay.
+    """The outcomes of one replay.
 
     Attributes:
         placed, pending: the numbers of pods bound, and of pods waiting at the end. Pods that were deleted or ended
@@ -73,13 +73,13 @@ def state_of(nodes: Iterable[Node], pods: Iterable[Pod], typical: tuple[int, int
     usage: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     for pod in pods:
         if pod.node_name and not pod.has_ended:
-            requests, counts = requests_on_node(pod), usage[pod.node_name]
-            counts[0] += requests.get("cpu", 0)
-            counts[1] += requests.get("memory", 0)
-            counts[2] += 1
+            requests, totals = requests_on_node(pod), usage[pod.node_name]
+            totals[0] += requests.get("cpu", 0)
+            totals[1] += requests.get("memory", 0)
+            totals[2] += 1
     shares: list[tuple[float, float]] = []
     free_cpu = stranded_cpu = 0
-    zones: dict[str, int] = defaultdict(int)
+    count_by_zone: dict[str, int] = defaultdict(int)
     for node in nodes:
         allocatable, pods_max = node_allocatable(node)
         cpu, memory, count = usage[node.metadata.name]
@@ -89,13 +89,13 @@ def state_of(nodes: Iterable[Node], pods: Iterable[Pod], typical: tuple[int, int
         if free[0] < typical[0] or free[1] < typical[1] or count >= pods_max:
             stranded_cpu += max(free[0], 0)
         if zone := node.metadata.labels.get(ZONE):
-            zones[zone] += count
-    counts_by_zone = zones.values()
+            count_by_zone[zone] += count
+    zone_counts = count_by_zone.values()
     return State(
         cpu=_mean(cpu for cpu, _ in shares),
         memory=_mean(memory for _, memory in shares),
         fragmentation=_share(stranded_cpu, free_cpu),
-        spread=_share(max(counts_by_zone) - min(counts_by_zone), sum(counts_by_zone)) if zones else 0.0,
+        spread=_share(max(zone_counts) - min(zone_counts), sum(zone_counts)) if count_by_zone else 0.0,
     )
 
 
@@ -130,26 +130,27 @@ _FEWER_IS_BETTER: Final = ("pending", "bind_s_p50", "bind_s_p99", "fragmentation
 
 
 def pareto_front(results: Sequence[Outcomes]) -> list[bool]:
-    """Tell for each result whether no other one is at least as good in every goal and better in one.
+    """Return for each result True if no other result is at least as good in every goal and better in one.
 
     The goals: more pods placed; fewer `pending` and preemptions, shorter times, less fragmentation and spread.
-    Utilisation is no goal: it follows from the pods placed.
+    Utilisation is not a goal: it follows from the pods placed.
     """
-    goals = [_goals(result) for result in results]
-    return [not any(_dominates(rival, goal) for rival in goals) for goal in goals]
+    scores = [_goal_values(result) for result in results]
+    return [not any(_dominates(rival, score) for rival in scores) for score in scores]
 
 
-def _goals(result: Outcomes) -> tuple[float, ...]:
+def _goal_values(result: Outcomes) -> tuple[float, ...]:
+    """Return one value for each goal, of which smaller ones are better."""
     values = (getattr(result, name) for name in _FEWER_IS_BETTER)
     return (-result.placed, *(float("inf") if value is None else value for value in values))
 
 
-def _dominates(rival: tuple[float, ...], goal: tuple[float, ...]) -> bool:
-    return rival != goal and all(map(le, rival, goal))
+def _dominates(rival: tuple[float, ...], score: tuple[float, ...]) -> bool:
+    return rival != score and all(map(le, rival, score))
 
 
 def _quantile(values: Sequence[float], share: float) -> float | None:
-    """Return the smallest of the sorted values that at least this share of them do not exceed."""
+    """Return the nearest-rank quantile of the sorted values."""
     if not values:
         return None
     return round(values[max(-int(-len(values) * share // 1), 1) - 1], _DIGITS)

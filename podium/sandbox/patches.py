@@ -1,4 +1,4 @@
-"""JSON merge patch (RFC 7386) and JSON patch (RFC 6902). A patch never changes its input object."""
+"""JSON merge patch (RFC 7386) and JSON patch (RFC 6902). Applying a patch never changes the object that is patched."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ from podium.sandbox.strategic import strategic_merge
 Json = dict[str, Any]
 
 
-def apply_patch(target: Json, patch: Any, how: str, kind: str) -> Json:
-    """Apply a patch to an object of a kind; `how` is merge, strategic, json or apply.
+def apply_patch(target: Json, patch: Any, patch_type: str, kind: str) -> Json:
+    """Apply a patch to an object of a kind.
+
+    Args:
+        patch_type: merge, strategic, json or apply. A server-side apply is treated as a strategic merge.
 
     Raises:
         ApiError: 400 for a malformed patch, 422 for one that does not apply.
     """
-    if how == "json":
+    if patch_type == "json":
         return json_patch(target, patch)
     if not isinstance(patch, dict):
         raise bad_request("the patch is not an object")
-    patched: Json = merge_patch(target, patch) if how == "merge" else strategic_merge(target, patch, kind)
+    patched: Json = merge_patch(target, patch) if patch_type == "merge" else strategic_merge(target, patch, kind)
     return patched
 
 
@@ -53,80 +56,80 @@ def json_patch(target: Json, operations: Any) -> Json:
             raise bad_request("an operation of a JSON patch is an object")
         document = _apply(document, operation)
     if not isinstance(document, dict):
-        raise _impossible("the patched document is not an object")
+        raise _unprocessable("the patched document is not an object")
     return document
 
 
 def _apply(document: Any, operation: Json) -> Any:
-    path = _pointer(operation.get("path"))
+    path = _parse_pointer(operation.get("path"))
     match operation.get("op"):
         case "add":
-            return _add(document, path, _value(operation))
+            return _add(document, path, _required_value(operation))
         case "remove":
             return _remove(document, path)[0]
         case "replace":
             _lookup(document, path)
-            return _set(document, path, _value(operation))
+            return _set(document, path, _required_value(operation))
         case "test":
-            if _lookup(document, path) != _value(operation):
-                raise _impossible(f"testing value {operation['path']} failed")
+            if _lookup(document, path) != _required_value(operation):
+                raise _unprocessable(f"testing value {operation['path']} failed")
             return document
         case "move":
-            document, value = _remove(document, _pointer(operation.get("from")))
+            document, value = _remove(document, _parse_pointer(operation.get("from")))
             return _add(document, path, value)
         case "copy":
-            return _add(document, path, copy.deepcopy(_lookup(document, _pointer(operation.get("from")))))
-        case other:
-            raise bad_request(f"unknown operation of a JSON patch: {other!r}")
+            return _add(document, path, copy.deepcopy(_lookup(document, _parse_pointer(operation.get("from")))))
+        case op:
+            raise bad_request(f"unknown operation of a JSON patch: {op!r}")
 
 
-def _pointer(text: Any) -> list[str]:
+def _parse_pointer(text: Any) -> list[str]:
     if not isinstance(text, str) or (text and not text.startswith("/")):
         raise bad_request(f"not a JSON pointer: {text!r}")
-    return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
+    return [token.replace("~1", "/").replace("~0", "~") for token in text.split("/")[1:]]
 
 
-def _value(operation: Json) -> Any:
+def _required_value(operation: Json) -> Any:
     if "value" not in operation:
         raise bad_request(f"operation {operation.get('op')!r} needs a value")
     return operation["value"]
 
 
 def _lookup(document: Any, path: Sequence[str]) -> Any:
-    for part in path:
-        if isinstance(document, dict) and part in document:
-            document = document[part]
+    for token in path:
+        if isinstance(document, dict) and token in document:
+            document = document[token]
         elif isinstance(document, list):
-            document = document[_index(part, len(document) - 1)]
+            document = document[_index(token, len(document) - 1)]
         else:
-            raise _impossible(f"path not found: /{'/'.join(path)}")
+            raise _unprocessable(f"path not found: /{'/'.join(path)}")
     return document
 
 
-def _index(part: str, highest: int) -> int:
-    if not part.isdecimal() or int(part) > highest:
-        raise _impossible(f"index out of range: {part}")
-    return int(part)
+def _index(token: str, index_max: int) -> int:
+    if not token.isdecimal() or int(token) > index_max:
+        raise _unprocessable(f"index out of range: {token}")
+    return int(token)
 
 
 def _add(document: Any, path: list[str], value: Any) -> Any:
     if not path:
         return value
-    parent, last = _lookup(document, path[:-1]), path[-1]
+    parent, token = _lookup(document, path[:-1]), path[-1]
     if isinstance(parent, list):
-        parent.insert(len(parent) if last == "-" else _index(last, len(parent)), value)
+        parent.insert(len(parent) if token == "-" else _index(token, len(parent)), value)
     elif isinstance(parent, dict):
-        parent[last] = value
+        parent[token] = value
     else:
-        raise _impossible(f"path not found: /{'/'.join(path)}")
+        raise _unprocessable(f"path not found: /{'/'.join(path)}")
     return document
 
 
 def _set(document: Any, path: list[str], value: Any) -> Any:
     if not path:
         return value
-    parent, last = _lookup(document, path[:-1]), path[-1]
-    parent[int(last) if isinstance(parent, list) else last] = value
+    parent, token = _lookup(document, path[:-1]), path[-1]
+    parent[int(token) if isinstance(parent, list) else token] = value
     return document
 
 
@@ -134,10 +137,10 @@ def _remove(document: Any, path: list[str]) -> tuple[Any, Any]:
     value = _lookup(document, path)
     if not path:
         return None, value
-    parent, last = _lookup(document, path[:-1]), path[-1]
-    del parent[int(last) if isinstance(parent, list) else last]
+    parent, token = _lookup(document, path[:-1]), path[-1]
+    del parent[int(token) if isinstance(parent, list) else token]
     return document, value
 
 
-def _impossible(message: str) -> ApiError:
+def _unprocessable(message: str) -> ApiError:
     return ApiError(422, "Invalid", f"the server rejected our request due to an error in our request: {message}")

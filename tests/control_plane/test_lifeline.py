@@ -1,4 +1,4 @@
-"""What tests start ends with them, also if they are killed."""
+"""Processes that tests start end with the tests, even if the tests are killed."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tests.process_tree import are_gone, wait_gone
 ROOT = Path(__file__).parents[2]
 
 
-def suite_that(run: str, tmp_path: Path) -> subprocess.Popen[str]:
-    """A process in the place of pytest, which runs this and then says so."""
-    code = f"import sys, time\nfrom pathlib import Path\nfolder = Path({str(tmp_path)!r})\n{textwrap.dedent(run)}"
+def start_suite(body: str, tmp_path: Path) -> subprocess.Popen[str]:
+    """Start a process that stands in for pytest: it runs the code, then waits. Returns once the code has run."""
+    code = f"import sys, time\nfrom pathlib import Path\nfolder = Path({str(tmp_path)!r})\n{textwrap.dedent(body)}"
     code += "\nprint('started', flush=True)\ntime.sleep(1000)\n"
     process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -28,63 +28,65 @@ def suite_that(run: str, tmp_path: Path) -> subprocess.Popen[str]:
     return process
 
 
-def numbers_in(file: Path) -> list[int]:
+def pids_in(file: Path) -> list[int]:
     return [int(line) for line in file.read_text().split()]
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_server_and_all_it_has_started_end_with_the_tests(tmp_path: Path, number: signal.Signals) -> None:
-    server = """
+@pytest.mark.parametrize("stop_signal", [signal.SIGKILL, signal.SIGTERM])
+def test_a_server_and_its_children_end_with_the_tests(tmp_path: Path, stop_signal: signal.Signals) -> None:
+    code = """
         from tests.control_plane.processes import ServerProcess
         script = f"trap '' HUP TERM INT; sleep 1000 & echo $$ $! >> {folder}/pids; touch {folder}/there; wait; wait"
         server = ServerProcess("server", ["sh", "-c", script], folder / "log")
         server.wait_ready((folder / "there").exists)
     """
-    tests = suite_that(server, tmp_path)
-    started = numbers_in(tmp_path / "pids")
-    assert len(started) == 2
-    assert not are_gone(started)
-    tests.send_signal(number)
+    tests = start_suite(code, tmp_path)
+    server_pids = pids_in(tmp_path / "pids")
+    assert len(server_pids) == 2
+    assert not are_gone(server_pids)
+    tests.send_signal(stop_signal)
     tests.communicate()
-    assert wait_gone(started)
+    assert wait_gone(server_pids)
 
 
-def test_a_process_without_a_group_of_its_own_ends_with_the_tests(tmp_path: Path) -> None:
-    """And nothing else of the group does."""
-    process = """
+def test_a_process_that_shares_the_tests_group_ends_with_the_tests(tmp_path: Path) -> None:
+    """The other processes of the group are not ended."""
+    code = """
         from tests import lifeline
         process = lifeline.start(["sleep", "1000"])
         (folder / "pids").write_text(str(process.pid))
     """
     bystander = subprocess.Popen(["sleep", "1000"])
-    tests = suite_that(process, tmp_path)
+    tests = start_suite(code, tmp_path)
     tests.kill()
     tests.communicate()
-    assert wait_gone(numbers_in(tmp_path / "pids"))
+    assert wait_gone(pids_in(tmp_path / "pids"))
     assert bystander.poll() is None
     bystander.kill()
     bystander.wait()
 
 
-def test_a_guarded_command_has_its_number_exit_code_and_output() -> None:
+def test_a_guarded_command_keeps_its_pid_exit_code_and_output() -> None:
     process = lifeline.start(["sh", "-c", "echo $$; exit 7"], stdout=subprocess.PIPE, text=True)
-    said, _ = process.communicate(timeout=PATIENCE_S)
-    assert (said.strip(), process.returncode) == (str(process.pid), 7)
+    output, _ = process.communicate(timeout=PATIENCE_S)
+    assert (output.strip(), process.returncode) == (str(process.pid), 7)
 
 
 def test_the_guard_ends_with_the_command(tmp_path: Path) -> None:
-    before = guards()
+    earlier_pids = running_guards()
     server = ServerProcess("server", ["sleep", "1000"], tmp_path / "log")
-    # The server itself is a guard until it becomes the command.
-    server.wait_ready(lambda: bool(guards() - before) and server.pid not in guards())
-    started = guards() - before
-    assert started
+    # The new process runs the guard's code until it executes the command.
+    server.wait_ready(lambda: bool(running_guards() - earlier_pids) and server.pid not in running_guards())
+    guard_pids = running_guards() - earlier_pids
+    assert guard_pids
     server.stop()
-    assert wait_gone(started)
+    assert wait_gone(guard_pids)
 
 
-def guards() -> set[int]:
-    """The processes that watch what this process has started."""
-    listed = subprocess.run(["ps", "-A", "-ww", "-o", "pid=,args="], capture_output=True, text=True, check=True).stdout
-    mark = f"lifeline_guard.py {lifeline.PASSED[0]} sleep"
-    return {int(line.split()[0]) for line in listed.splitlines() if mark in line}
+def running_guards() -> set[int]:
+    """Return the pids of the guards of the processes that this one has started."""
+    process_list = subprocess.run(
+        ["ps", "-A", "-ww", "-o", "pid=,args="], capture_output=True, text=True, check=True
+    ).stdout
+    guard_arguments = f"lifeline_guard.py {lifeline.PASSED[0]} sleep"
+    return {int(line.split()[0]) for line in process_list.splitlines() if guard_arguments in line}

@@ -1,4 +1,4 @@
-"""The live page in a real browser: `podium run --ui` in a process of its own, and what a person sees of it."""
+"""The live page of `podium run --ui` in a real browser."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.anyio
 
 SHOWN_WITHIN_S = 1.0
-TRIES = 10
+ATTEMPTS_MAX = 10
 SCREENSHOT_BYTES_MAX = 150_000
 HOSTILE = "<img src=x onerror=document.title='owned'>"
 SCHEMES: tuple[Any, ...] = ("light", "dark")
@@ -41,8 +41,8 @@ Show = Callable[[], Awaitable[Daemon]]
 
 
 @pytest.fixture
-async def shown(sandbox_cluster: SandboxCluster, start: StartDaemon, page: Page) -> Daemon:
-    """The page, connected to a podium whose cluster has three nodes, a running pod, and pods that wait."""
+async def page_daemon(sandbox_cluster: SandboxCluster, start: StartDaemon, page: Page) -> Daemon:
+    """A podium whose page is open and connected; its cluster has three nodes, a running pod and two pending pods."""
     sandbox_cluster.put(
         *(node(f"node-{n}", cpu="4", labels={"topology.kubernetes.io/zone": f"zone-{n % 2}"}) for n in range(3)),
         pod("running", cpu="3", node="node-0"),
@@ -51,60 +51,63 @@ async def shown(sandbox_cluster: SandboxCluster, start: StartDaemon, page: Page)
     )
     daemon = await start(sandbox_cluster, flags=("--ui",))
     await page.goto(f"https://127.0.0.1:{daemon.port}/ui")
-    await connected(page)
+    await wait_connected(page)
     await page.wait_for_selector("#queue >> text=unschedulable")
     return daemon
 
 
-async def connected(page: Page) -> None:
+async def wait_connected(page: Page) -> None:
     await page.wait_for_selector("#connection[data-state=live]")
 
 
-async def until(page: Page, expression: str, arg: Any = None) -> Any:
-    """Until that is true in the page. Playwright's own waiting evaluates text in the page, which its policy forbids."""
+async def wait_until(page: Page, expression: str, arg: Any = None) -> Any:
+    """Wait until the expression is true in the page, and return its value.
+
+    Playwright's own `wait_for_function` evaluates text in the page, which the page's content security policy forbids.
+    """
     return await eventually(lambda: page.evaluate(expression, arg))
 
 
-async def row(page: Page, view: str, name: str, text: str = "") -> float:
-    """Until that view has the pod with that text; returns when the browser saw it, in seconds since the epoch."""
-    seen_s = await until(
+async def wait_row(page: Page, view: str, name: str, text: str = "") -> float:
+    """Wait until the view shows the pod with that text. Returns the browser's time then, in seconds since the epoch."""
+    seen_s = await wait_until(
         page,
         """([view, name, text]) => {
           const rows = [...document.querySelectorAll(`#${view} tbody tr`)];
-          const line = rows.find(each => each.textContent.includes(name) && each.textContent.includes(text));
-          return line && Date.now() / 1000;
+          const match = rows.find(row => row.textContent.includes(name) && row.textContent.includes(text));
+          return match && Date.now() / 1000;
         }""",
         [view, f"default/{name}", text],
     )
     return float(seen_s)
 
 
-async def test_a_pods_life_is_shown_within_a_second_of_it(
-    shown: Daemon, sandbox_cluster: SandboxCluster, page: Page
+async def test_changes_of_a_pod_are_shown_within_a_second(
+    page_daemon: Daemon, sandbox_cluster: SandboxCluster, page: Page
 ) -> None:
     await page.keyboard.press("2")
     delays = []
-    for number in range(TRIES):
+    for number in range(ATTEMPTS_MAX):
         name = f"web-{number}"
         await sandbox_cluster.create(pod(name, cpu="10m"))
-        seen_s = await row(page, "decisions", name, "scheduled")
-        attempts = json.loads((await shown.get(f"/debug/decisions?name={name}"))[1])["attempts"]
+        seen_s = await wait_row(page, "decisions", name, "scheduled")
+        attempts = json.loads((await page_daemon.get(f"/debug/decisions?name={name}"))[1])["attempts"]
         decided_s = await page.evaluate("at => Date.parse(at) / 1000", attempts[0]["at"])
         delays.append(seen_s - decided_s - attempts[0]["seconds"])
-        # A machine that is busy with something else says nothing about the page: it gets another try.
+        # On a busy machine a slow attempt proves nothing about the page, so there are several.
         if delays[-1] <= SHOWN_WITHIN_S:
             break
     assert min(delays) <= SHOWN_WITHIN_S, delays
 
     await page.keyboard.press("1")
     await sandbox_cluster.create(pod("waits", cpu="5"))
-    await row(page, "queue", "waits", "unschedulable")
+    await wait_row(page, "queue", "waits", "unschedulable")
     await sandbox_cluster.delete_pod("waits")
-    await until(page, "!document.querySelector('#queue').textContent.includes('default/waits')")
+    await wait_until(page, "!document.querySelector('#queue').textContent.includes('default/waits')")
 
 
 async def test_a_click_explains_why_a_pod_waits_and_why_another_is_where_it_is(
-    shown: Daemon, sandbox_cluster: SandboxCluster, page: Page
+    page_daemon: Daemon, sandbox_cluster: SandboxCluster, page: Page
 ) -> None:
     await page.click("text=default/huge")
     await page.wait_for_selector("#panel >> text=Nodes that do not fit")
@@ -115,13 +118,13 @@ async def test_a_click_explains_why_a_pod_waits_and_why_another_is_where_it_is(
 
     await sandbox_cluster.create(pod("web", cpu="1"))
     await page.keyboard.press("2")
-    await row(page, "decisions", "web", "scheduled")
+    await wait_row(page, "decisions", "web", "scheduled")
     await page.click("#decisions >> text=default/web")
     await page.wait_for_selector("#panel >> text=Scores")
     await page.wait_for_selector("#panel >> text=Bound to node-")
 
 
-async def test_the_keyboard_is_enough(shown: Daemon, page: Page) -> None:
+async def test_the_page_can_be_used_with_the_keyboard_alone(page_daemon: Daemon, page: Page) -> None:
     press = page.keyboard.press
     focused = "document.activeElement.textContent"
     await press("j")
@@ -161,8 +164,8 @@ async def test_the_keyboard_is_enough(shown: Daemon, page: Page) -> None:
     await page.wait_for_selector("#panel >> text=Allocatable")
 
 
-async def test_nodes_have_the_colour_of_what_is_requested_of_them(
-    shown: Daemon, sandbox_cluster: SandboxCluster, page: Page
+async def test_a_nodes_colour_shows_its_requested_share(
+    page_daemon: Daemon, sandbox_cluster: SandboxCluster, page: Page
 ) -> None:
     await page.keyboard.press("3")
     await page.wait_for_selector("[data-key=node-0].h7")
@@ -174,7 +177,7 @@ async def test_nodes_have_the_colour_of_what_is_requested_of_them(
     await page.wait_for_selector("[data-key=node-1].closed")
 
 
-async def test_axe_finds_nothing_serious_in_light_and_dark(shown: Daemon, page: Page, axe: Path) -> None:
+async def test_axe_finds_nothing_serious_in_light_and_dark(page_daemon: Daemon, page: Page, axe: Path) -> None:
     sizes: tuple[Any, ...] = ({"width": 1280, "height": 800}, {"width": 390, "height": 844})
     for scheme in SCHEMES:
         await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
@@ -194,16 +197,36 @@ async def test_axe_finds_nothing_serious_in_light_and_dark(shown: Daemon, page: 
         await page.keyboard.press("Escape")
 
 
-async def test_whatever_the_cluster_says_is_text(shown: Daemon, page: Page) -> None:
-    """An API server would refuse such names, but not every text: messages of plugins, for example."""
+async def test_every_value_from_the_cluster_is_shown_as_text(page_daemon: Daemon, page: Page) -> None:
+    """An API server refuses such names, but not such texts everywhere: a plugin's message may be anything."""
     row = {"key": HOSTILE, "namespace": HOSTILE, "name": HOSTILE, "node": HOSTILE, "zone": HOSTILE, "closed": HOSTILE}
-    waiting = {"queue": "unschedulable", "plugins": [HOSTILE], "reason": HOSTILE, "next": None, "events": {HOSTILE: []}}
-    amounts = dict.fromkeys(("cpu", "cpu_max", "memory", "memory_max", "pods", "pods_max", "since", "priority"), 1)
-    decided = {"key": "7", "at": 1.0, "result": HOSTILE, "message": HOSTILE, "decision": 1.0, "total": None, "node": ""}
+    queue_fields = {
+        "queue": "unschedulable",
+        "plugins": [HOSTILE],
+        "reason": HOSTILE,
+        "next": None,
+        "events": {HOSTILE: []},
+    }
+    amount_fields = dict.fromkeys(
+        ("cpu", "cpu_max", "memory", "memory_max", "pods", "pods_max", "since", "priority"), 1
+    )
+    decision_fields = {
+        "key": "7",
+        "at": 1.0,
+        "result": HOSTILE,
+        "message": HOSTILE,
+        "decision": 1.0,
+        "total": None,
+        "node": "",
+    }
     about = {"version": HOSTILE, "schedulers": [HOSTILE], "recorder": True}
     event = {"at": 1.0, "leader": None, "counts": {"unschedulable": 1}, "attempts": 1, "about": about}
-    for table, more in (("queue", {**amounts, **waiting}), ("decisions", decided), ("nodes", amounts)):
-        event[table] = {"reset": True, "put": [{**row, **more}], "gone": []}
+    for table, table_fields in (
+        ("queue", {**amount_fields, **queue_fields}),
+        ("decisions", decision_fields),
+        ("nodes", amount_fields),
+    ):
+        event[table] = {"reset": True, "put": [{**row, **table_fields}], "gone": []}
     why = {"groups": [{"count": 1, "plugin": HOSTILE, "text": HOSTILE, "examples": [HOSTILE]}], "message": HOSTILE}
     scores = [{"node": HOSTILE, "total": 1, "plugins": {HOSTILE: 1}}]
     answer = {
@@ -232,17 +255,17 @@ async def test_whatever_the_cluster_says_is_text(shown: Daemon, page: Page) -> N
 
 @pytest.fixture
 async def guarded_cluster(anyio_backend: object, tmp_path: Path) -> AsyncIterator[SandboxCluster]:
-    """One whose API server wants a token."""
+    """A cluster whose API server requires a token."""
     async with Sandbox(token="right", kubelets=False) as sandbox, Client(sandbox.url, token="right") as admin:
         yield SandboxCluster(admin, sandbox.write_kubeconfig(tmp_path / "kubeconfig"), sandbox)
 
 
-async def test_whoever_has_no_rights_is_asked_for_a_token_that_is_kept_nowhere(
+async def test_a_user_without_permissions_is_asked_for_a_token_that_is_not_stored(
     guarded_cluster: SandboxCluster, start: StartDaemon, browser: Browser, axe: Path
 ) -> None:
     guarded_cluster.put(node("node-0"), pod("huge", cpu="64"))
     daemon = await start(guarded_cluster, flags=("--ui",))
-    # Not the fixture: refused requests are in its console.
+    # Not the fixture `page`, which fails on console errors: the refused requests are logged there.
     context = await browser.new_context(ignore_https_errors=True)
     context.set_default_timeout(PATIENCE_S * 1000)
     page = await context.new_page()
@@ -255,31 +278,31 @@ async def test_whoever_has_no_rights_is_asked_for_a_token_that_is_kept_nowhere(
         await page.wait_for_selector("#access >> text=Unauthorized" if token == "wrong" else "#queue >> text=huge")
     await page.click("text=default/huge")
     await page.wait_for_selector("#panel >> text=Insufficient cpu")
-    kept = await page.evaluate("JSON.stringify([localStorage, sessionStorage, document.cookie, location.href])")
-    assert "right" not in kept
+    storage = await page.evaluate("JSON.stringify([localStorage, sessionStorage, document.cookie, location.href])")
+    assert "right" not in storage
     await context.close()
 
 
-async def test_an_open_page_does_not_keep_podium_from_a_clean_end_and_says_that_it_is_gone(
-    shown: Daemon, page: Page, browser: Browser
+async def test_podium_stops_cleanly_while_a_page_is_open_which_then_shows_the_lost_connection(
+    page_daemon: Daemon, page: Page, browser: Browser
 ) -> None:
-    # Not the fixture: refused connections are in its console.
+    # Not the fixture `page`, which fails on console errors: the refused connections are logged there.
     await page.goto("about:blank")
     context = await browser.new_context(ignore_https_errors=True)
     context.set_default_timeout(PATIENCE_S * 1000)
-    other = await context.new_page()
-    await other.goto(f"https://127.0.0.1:{shown.port}/ui")
-    await connected(other)
-    assert await shown.stop() == 0, shown.output()
-    assert "Exiting with unfinished work" not in shown.output()
-    await other.wait_for_selector("#connection[data-state=lost]")
+    second_page = await context.new_page()
+    await second_page.goto(f"https://127.0.0.1:{page_daemon.port}/ui")
+    await wait_connected(second_page)
+    assert await page_daemon.stop() == 0, page_daemon.output()
+    assert "Exiting with unfinished work" not in page_daemon.output()
+    await second_page.wait_for_selector("#connection[data-state=lost]")
     await context.close()
 
 
 async def test_screenshots_are_small(
     sandbox_cluster: SandboxCluster, start: StartDaemon, page: Page, tmp_path: Path
 ) -> None:
-    """`PODIUM_SCREENSHOTS=docs/images` renews those of the documentation."""
+    """With `PODIUM_SCREENSHOTS=docs/images` the test writes the screenshots of the documentation."""
     cpus = ("16", "16", "16", "32", "8")
     sandbox_cluster.put(
         *(
@@ -294,8 +317,8 @@ async def test_screenshots_are_small(
     daemon = await start(sandbox_cluster, flags=("--ui",))
     await daemon.wait_told_bound(f"web-{n}" for n in range(30))
     await page.goto(f"https://127.0.0.1:{daemon.port}/ui")
-    await connected(page)
-    await until(page, "document.querySelector('#counts').textContent.includes('unschedulable4')")
+    await wait_connected(page)
+    await wait_until(page, "document.querySelector('#counts').textContent.includes('unschedulable4')")
     folder = Path(os.environ.get("PODIUM_SCREENSHOTS") or tmp_path)
     for name, scheme, width, height, keys in SCREENSHOTS:
         await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")

@@ -1,10 +1,13 @@
-"""A plan by podium's own rules is true: just these nodes let podium place just these pods, and all of them are needed.
+"""Plans by podium's own rules name the right nodes and pods.
 
-Asked of every twentieth recorded cluster; `python -m tests.parity.test_placed_plans` asks of all of them.
+With the planned nodes added, podium places exactly the planned pods, and it needs every one of these nodes.
+
+The test checks every twentieth recorded cluster; `python -m tests.parity.test_placed_plans` checks all of them.
 """
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -21,7 +24,7 @@ _EVERY = 20
 
 
 def clusters() -> Iterator[tuple[Mapping[str, Any], PlanBasis]]:
-    """The recorded clusters whose nodes are all ready and stay."""
+    """Yield the recorded clusters in which every node is ready and none is leaving."""
     cases = Cases()
     for row in rows():
         if row.get("kind", SOLVE) != SOLVE:
@@ -31,45 +34,45 @@ def clusters() -> Iterator[tuple[Mapping[str, Any], PlanBasis]]:
             continue
         settings = read_settings(row.get("settings") or {})
         basis = PlanBasis(read_objects(row["objects"]), cases.catalogue_of(row), settings)
-        if not any(each.is_leaving or (each.claim is not None and not each.is_initialized) for each in basis.nodes):
+        if not any(node.is_leaving or (node.claim is not None and not node.is_initialized) for node in basis.nodes):
             yield row, basis
 
 
-def untruths(row: Mapping[str, Any], basis: PlanBasis) -> list[str]:
-    """What the plan for a cluster says that does not hold."""
+def faults_of(row: Mapping[str, Any], basis: PlanBasis) -> list[str]:
+    """Return a message for each statement of the cluster's plan that does not hold."""
     cluster = Cluster.load(row["objects"])
-    before = {each.key for each in cluster.pods if each.node_name}
+    bound_keys = {pod.key for pod in cluster.pods if pod.node_name}
     plan = plan_with_podium(basis, cluster, time_of(row["now"], "now"))
-    promised = {pod.key for pods in (*plan.existing.values(), *(node.pods for node in plan.nodes)) for pod in pods}
-    found = []
-    placed = _placed_with(row, plan.nodes) - before
-    if placed != promised:
-        found.append(f"{row['id']}: podium places {sorted(placed ^ promised)} otherwise")
-    if plan.unschedulable.keys() & placed:
-        found.append(f"{row['id']}: not all are pending of {sorted(plan.unschedulable)}")
+    planned_keys = {pod.key for pods in (*plan.existing.values(), *(node.pods for node in plan.nodes)) for pod in pods}
+    faults = []
+    placed_keys = _placed_with(row, plan.nodes) - bound_keys
+    if placed_keys != planned_keys:
+        faults.append(f"{row['id']}: podium and the plan differ about {sorted(placed_keys ^ planned_keys)}")
+    if plan.unschedulable.keys() & placed_keys:
+        faults.append(f"{row['id']}: podium places some of the unschedulable {sorted(plan.unschedulable)}")
     for node in plan.nodes:
-        others = [other for other in plan.nodes if other is not node]
-        if _placed_with(row, others) - before >= promised:
-            found.append(f"{row['id']}: {node.name} can be left out")
-    return found
+        other_nodes = [other for other in plan.nodes if other is not node]
+        if _placed_with(row, other_nodes) - bound_keys >= planned_keys:
+            faults.append(f"{row['id']}: {node.name} is not needed")
+    return faults
 
 
-def _placed_with(row: Mapping[str, Any], bought: Iterable[NodePlan]) -> set[str]:
-    """The pods that have a node once these nodes are there, DaemonSets' pods on them aside."""
-    own = {each["metadata"]["name"] for each in row["objects"] if each["kind"] == "Pod"}
-    nodes = [manifest for node in bought for manifest in node.node.manifests(node.name)]
+def _placed_with(row: Mapping[str, Any], planned_nodes: Iterable[NodePlan]) -> set[str]:
+    """Return the recorded pods that have a node after podium has scheduled with these nodes added."""
+    recorded_names = {manifest["metadata"]["name"] for manifest in row["objects"] if manifest["kind"] == "Pod"}
+    nodes = [manifest for node in planned_nodes for manifest in node.node.manifests(node.name)]
     cluster = Cluster.load([*row["objects"], *nodes])
     if cluster.nodes:
         cluster.place_all()
-    return {each.key for each in cluster.pods if each.node_name and each.metadata.name in own}
+    return {pod.key for pod in cluster.pods if pod.node_name and pod.metadata.name in recorded_names}
 
 
-def test_podium_then_places_what_the_plan_says() -> None:
-    asked = [each for index, each in enumerate(clusters()) if index % _EVERY == 0]
-    assert len(asked) > 10
-    assert [each for row, basis in asked for each in untruths(row, basis)] == []
+def test_podium_places_exactly_the_planned_pods_and_needs_every_planned_node() -> None:
+    sample = list(itertools.islice(clusters(), 0, None, _EVERY))
+    assert len(sample) > 10
+    assert [fault for row, basis in sample for fault in faults_of(row, basis)] == []
 
 
 if __name__ == "__main__":
-    wrong = [each for row, basis in clusters() for each in untruths(row, basis)]
-    sys.exit("\n".join(wrong) or None)
+    all_faults = [fault for row, basis in clusters() for fault in faults_of(row, basis)]
+    sys.exit("\n".join(all_faults) or None)

@@ -1,4 +1,4 @@
-"""Events about scheduling, as values, and their texts.
+"""Builds the Events about scheduling.
 
 Owns the text of each Event. Never sends one: the recorder does.
 
@@ -16,7 +16,7 @@ from podium.objects.pod_groups import PodGroup
 from podium.objects.resource_types import POD_GROUPS
 
 NOTE_BYTES_MAX = 1024
-_CUT = " ..."
+_ELLIPSIS = " ..."
 _NORMAL = "Normal"
 _WARNING = "Warning"
 
@@ -35,8 +35,8 @@ class ObjectReference(Struct, frozen=True, gc=False, omit_defaults=True, rename=
 class Event(Struct, frozen=True, gc=False):
     """An Event to record about an object.
 
-    `reporting_controller` is the scheduler name of the profile. An Event that `is_unique` cannot repeat for the same
-    object, so the recorder does not remember it.
+    `reporting_controller` is the scheduler name of the profile. An Event with `is_unique` cannot repeat for the
+    same object, so the recorder does not remember it.
     """
 
     reporting_controller: str
@@ -95,13 +95,14 @@ def deleting_pod_skipped(pod: Pod) -> Event:
 def preempted_event(
     victim: Pod, preemptor: Pod, node_name: str, *, group: PodGroup | None = None, in_memory: bool = False
 ) -> Event:
-    """Build the Event of a victim; `in_memory` if it was rejected before it was bound, instead of deleted.
+    """Build the Event of a victim of preemption.
 
     Args:
         group: the preemptor's group, if the preemption is for all of it.
+        in_memory: the victim was not bound yet, and was rejected instead of deleted.
     """
-    by = f"pod {preemptor.uid}" if group is None else f"podgroup {group.metadata.uid}"
-    note = f"Preempted by {by} on node {node_name}"
+    cause = f"pod {preemptor.uid}" if group is None else f"podgroup {group.metadata.uid}"
+    note = f"Preempted by {cause} on node {node_name}"
     if in_memory:
         note += " (in kube-scheduler memory)."
     return Event(
@@ -117,9 +118,9 @@ def preempted_event(
 
 def plugin_event(pod: Pod, reason: str, note: str, action: str, *, is_warning: bool) -> Event:
     """Build an Event that a plugin records about the pod."""
-    kind = _WARNING if is_warning else _NORMAL
+    event_type = _WARNING if is_warning else _NORMAL
     reason, action = encodable(reason), encodable(action)
-    return Event(pod.spec.scheduler_name, reference_to(pod), kind, reason, action, truncate(note))
+    return Event(pod.spec.scheduler_name, reference_to(pod), event_type, reason, action, truncate(note))
 
 
 def leader_election(reporting_controller: str, lease: ObjectReference, note: str) -> Event:
@@ -130,8 +131,8 @@ def leader_election(reporting_controller: str, lease: ObjectReference, note: str
 
 def configuration_reload(reporting_controller: str, own_pod: ObjectReference, note: str, *, is_refused: bool) -> Event:
     """Build the Event about the scheduler's own pod: it has applied, or refused, a changed configuration."""
-    kind, reason = (_WARNING, "ConfigurationRefused") if is_refused else (_NORMAL, "ConfigurationReloaded")
-    return Event(reporting_controller, own_pod, kind, reason, "Reloading", truncate(note), is_unique=True)
+    event_type, reason = (_WARNING, "ConfigurationRefused") if is_refused else (_NORMAL, "ConfigurationReloaded")
+    return Event(reporting_controller, own_pod, event_type, reason, "Reloading", truncate(note), is_unique=True)
 
 
 def encodable(text: str) -> str:
@@ -145,5 +146,5 @@ def truncate(note: str, bytes_max: int = NOTE_BYTES_MAX) -> str:
         return note
     content = note.encode(errors="replace")
     if len(content) > bytes_max:
-        return content[: bytes_max - len(_CUT)].decode(errors="ignore") + _CUT
+        return content[: bytes_max - len(_ELLIPSIS)].decode(errors="ignore") + _ELLIPSIS
     return content.decode()

@@ -1,4 +1,4 @@
-"""The options that name the cluster of a question: files of objects, or a running cluster."""
+"""The options that select the cluster that a command asks about: files of objects, or a running cluster."""
 
 from __future__ import annotations
 
@@ -35,6 +35,10 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def demand_one_cluster(clusters: Sequence[str], kubeconfig: str | None, context: str | None) -> None:
-    """Refuse files together with a running cluster. Raises: click.UsageError."""
+    """Refuse files and a running cluster at once.
+
+    Raises:
+        click.UsageError: both are given.
+    """
     if clusters and (kubeconfig is not None or context is not None):
         raise click.UsageError("give either files with -f, or a running cluster with --kubeconfig and --context")

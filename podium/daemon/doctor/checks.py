@@ -1,4 +1,4 @@
-"""The checks of `podium doctor`, ordered so that each builds on the results of those before it.
+"""The checks of `podium doctor`, ordered so that each check relies on the ones before it.
 
 Owns the requests to the API server and the interpretation of the responses.
 
@@ -36,14 +36,15 @@ from podium.objects.times import parse_time
 from podium.server.election import is_held_by_kube_scheduler
 
 MINORS = (33, 36)
+"""The lowest and the highest supported minor version of Kubernetes."""
 _SKEW_S_MAX = 5.0
 _DEADLINE_S = 10.0
-_AT_ONCE = 8
-_RECENT_S = 120.0
+_REVIEWS_AT_ONCE_MAX = 8
+_RECENT_S_MAX = 120.0
 _EVENTS_MAX = 500
 _PODS_MAX = 5000
-_ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-_SELF_REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+_ACCESS_REVIEWS_PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_SELF_REVIEWS_PATH = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
 Json = dict[str, Any]
 
@@ -61,37 +62,37 @@ async def examine(
     """Run all checks and add their findings to the report.
 
     Args:
-        pod_groups: how pods are scheduled in groups; None if they are not.
-        is_default_scheduler: whether podium is to take kube-scheduler's place.
+        pod_groups: the rules for scheduling pods in groups; None if each pod is scheduled by itself.
+        is_default_scheduler: True if podium is to take kube-scheduler's place, which may then hold the Lease.
     """
-    if not await _reach(report, session, clock):
+    if not await _check_api_server(report, session, clock):
         return
     try:
         needs_of_config = needs(config, plugins, session, clock, pod_groups=pod_groups)
     except PluginError:
         return  # The command has reported the plugin error already, whether or not the API server can be reached.
-    await _needs(report, session, needs_of_config)
-    await _lease(report, session, config, clock, is_default_scheduler=is_default_scheduler)
-    await _others(report, session, config, clock)
-    await _strays(report, session, config, clock)
+    await _check_needs(report, session, needs_of_config)
+    await _check_lease(report, session, config, clock, is_default_scheduler=is_default_scheduler)
+    await _check_other_schedulers(report, session, config, clock)
+    await _check_stray_pods(report, session, config, clock)
 
 
 async def examine_needs(report: Report, session: ApiSession, needs_of_config: Needs, clock: Clock) -> None:
-    """Run the checks that concern every part of podium, which needs this, and add their findings to the report."""
-    if await _reach(report, session, clock):
-        await _needs(report, session, needs_of_config)
+    """Check the API server, the user, and the APIs and permissions that are needed; add the findings to the report."""
+    if await _check_api_server(report, session, clock):
+        await _check_needs(report, session, needs_of_config)
 
 
-async def _needs(report: Report, session: ApiSession, needs_of_config: Needs) -> None:
-    await _identity(report, session)
-    await _apis(report, session, needs_of_config)
-    await _rights(report, session, needs_of_config)
+async def _check_needs(report: Report, session: ApiSession, needs_of_config: Needs) -> None:
+    await _check_user(report, session)
+    await _check_apis(report, session, needs_of_config)
+    await _check_permissions(report, session, needs_of_config)
 
 
 # ------------------------------------------------------------ the server
 
 
-async def _reach(report: Report, session: ApiSession, clock: Clock) -> bool:
+async def _check_api_server(report: Report, session: ApiSession, clock: Clock) -> bool:
     """Return True if the API server responds at all; check its version and its clock."""
     try:
         began_s = clock.now()
@@ -114,8 +115,8 @@ async def _reach(report: Report, session: ApiSession, clock: Clock) -> bool:
     except (ApiError, ValueError) as error:
         report.fail("api server", f"it does not report its version: {error}", "is this a Kubernetes API server?")
         return False
-    _version(report, version)
-    _clock_skew(report, date, (began_s + clock.now()) / 2)
+    _check_version(report, version)
+    _check_clock_skew(report, date, (began_s + clock.now()) / 2)
     return True
 
 
@@ -125,7 +126,7 @@ def _git_version(answer: object) -> str:
     raise ValueError("the response has no gitVersion")
 
 
-def _version(report: Report, version: str) -> None:
+def _check_version(report: Report, version: str) -> None:
     numbers = re.match(r"v?(\d+)\.(\d+)", version)
     lowest, highest = MINORS
     if numbers is None or int(numbers[1]) != 1 or not lowest <= int(numbers[2]) <= highest:
@@ -135,7 +136,7 @@ def _version(report: Report, version: str) -> None:
         report.ok("api server", f"it is {version}")
 
 
-def _clock_skew(report: Report, date: str | None, now_s: float) -> None:
+def _check_clock_skew(report: Report, date: str | None, now_s: float) -> None:
     try:
         server_s = parsedate_to_datetime(date or "").timestamp()
     except ValueError:
@@ -151,10 +152,10 @@ def _clock_skew(report: Report, date: str | None, now_s: float) -> None:
         report.ok("clock", "it agrees with the API server's")
 
 
-async def _identity(report: Report, session: ApiSession) -> None:
+async def _check_user(report: Report, session: ApiSession) -> None:
     review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
     try:
-        answer = orjson.loads(await session.post(_SELF_REVIEWS, orjson.dumps(review)))
+        answer = orjson.loads(await session.post(_SELF_REVIEWS_PATH, orjson.dumps(review)))
     except Unauthorized as error:
         cause, advice = diagnosis_of(error)
         report.fail("credentials", f"{cause}: {error}", advice)
@@ -165,19 +166,19 @@ async def _identity(report: Report, session: ApiSession) -> None:
         report.ok("credentials", f"authenticated as {name}")
 
 
-# ------------------------------------------------------------ interfaces and rights
+# ------------------------------------------------------------ APIs and permissions
 
 
-async def _apis(report: Report, session: ApiSession, needs_of_config: Needs) -> None:
+async def _check_apis(report: Report, session: ApiSession, needs_of_config: Needs) -> None:
     names_by_root: dict[str, frozenset[str] | None] = {}
-    missing = False
+    is_any_missing = False
     for resource, users in needs_of_config.resources.items():
         root = resource.path.rpartition("/")[0]
         if root not in names_by_root:
-            names_by_root[root] = await _names_of(session, root)
+            names_by_root[root] = await _resource_names(session, root)
         names = names_by_root[root]
         if names is not None and resource.plural not in names:
-            missing = True
+            is_any_missing = True
             message = f"the API server does not serve {resource.plural} at {root}, which {', '.join(users)} reads"
             if resource in needs_of_config.required:
                 report.fail("apis", message, "install its CustomResourceDefinition")
@@ -185,12 +186,12 @@ async def _apis(report: Report, session: ApiSession, needs_of_config: Needs) -> 
                 report.warn("apis", message, "podium runs as if no such object existed; disable the plugin or upgrade")
             else:
                 report.fail("apis", message, "is this a Kubernetes API server?")
-    if not missing:
+    if not is_any_missing:
         report.ok("apis", f"all {len(needs_of_config.resources)} watched resources are served")
 
 
-async def _names_of(session: ApiSession, root: str) -> frozenset[str] | None:
-    """The resources of a group and version; None if the API server does not answer."""
+async def _resource_names(session: ApiSession, root: str) -> frozenset[str] | None:
+    """Return the names of the resources of a group and version; None if the API server does not answer."""
     try:
         answer = orjson.loads(await session.request("GET", root, deadline_s=_DEADLINE_S))
     except NotFound:
@@ -200,14 +201,14 @@ async def _names_of(session: ApiSession, root: str) -> frozenset[str] | None:
     return frozenset(resource["name"] for resource in answer.get("resources", ()))
 
 
-async def _rights(report: Report, session: ApiSession, needs_of_config: Needs) -> None:
+async def _check_permissions(report: Report, session: ApiSession, needs_of_config: Needs) -> None:
     verdicts: dict[Permission, bool | ApiError] = {}
-    limiter = anyio.CapacityLimiter(_AT_ONCE)
+    limiter = anyio.CapacityLimiter(_REVIEWS_AT_ONCE_MAX)
 
     async def ask(permission: Permission) -> None:
         async with limiter:
             try:
-                verdicts[permission] = await _may(session, permission)
+                verdicts[permission] = await _is_allowed(session, permission)
             except ApiError as error:
                 verdicts[permission] = error
 
@@ -224,13 +225,13 @@ async def _rights(report: Report, session: ApiSession, needs_of_config: Needs) -
             report.fail(
                 "rights",
                 f"not allowed to {permission}, which {', '.join(users)} needs",
-                _grant(permission, needs_of_config.role),
+                _missing_rule_advice(permission, needs_of_config.role),
             )
     if all(verdicts.values()):
         report.ok("rights", f"all {len(verdicts)} needed permissions are granted")
 
 
-async def _may(session: ApiSession, permission: Permission) -> bool:
+async def _is_allowed(session: ApiSession, permission: Permission) -> bool:
     resource, _, subresource = permission.resource.partition("/")
     attributes = {
         "group": permission.group,
@@ -245,12 +246,12 @@ async def _may(session: ApiSession, permission: Permission) -> bool:
         "kind": "SelfSubjectAccessReview",
         "spec": {"resourceAttributes": attributes},
     }
-    answer = orjson.loads(await session.post(_ACCESS_REVIEWS, orjson.dumps(review)))
+    answer = orjson.loads(await session.post(_ACCESS_REVIEWS_PATH, orjson.dumps(review)))
     return bool(answer["status"]["allowed"])
 
 
-def _grant(permission: Permission, role_file: str) -> str:
-    """The RBAC rule to add."""
+def _missing_rule_advice(permission: Permission, role_file: str) -> str:
+    """Return the advice to add the missing RBAC rule."""
     role = f"the Role in {permission.namespace}" if permission.namespace else "the ClusterRole"
     names = f", resourceNames: [{permission.name}]" if permission.name else ""
     rule = (
@@ -262,7 +263,7 @@ def _grant(permission: Permission, role_file: str) -> str:
 # ------------------------------------------------------------ other schedulers with the same lease or name
 
 
-async def _lease(
+async def _check_lease(
     report: Report,
     session: ApiSession,
     config: KubeSchedulerConfiguration,
@@ -301,8 +302,10 @@ async def _lease(
         report.warn("lease", f"{lease} is held by {holder}, and this configuration has no leader election", advice)
 
 
-async def _others(report: Report, session: ApiSession, config: KubeSchedulerConfiguration, clock: Clock) -> None:
-    """Report other processes that bind pods under podium's scheduler names; silent if Events may not be listed."""
+async def _check_other_schedulers(
+    report: Report, session: ApiSession, config: KubeSchedulerConfiguration, clock: Clock
+) -> None:
+    """Report other processes that bind pods under podium's scheduler names, if podium may list Events."""
     for profile in config.profiles:
         name = profile.scheduler_name
         selector = f"reason%3DScheduled%2CreportingController%3D{name}"
@@ -317,16 +320,24 @@ async def _others(report: Report, session: ApiSession, config: KubeSchedulerConf
             )
             return
         ages_s = {event.get("reportingInstance", "?"): _age_s(event.get("eventTime"), clock) for event in events}
-        recent = sorted(by for by, age_s in ages_s.items() if age_s is not None and age_s < _RECENT_S)
-        if recent:
+        active_instances = sorted(
+            instance for instance, age_s in ages_s.items() if age_s is not None and age_s < _RECENT_S_MAX
+        )
+        if active_instances:
             advice = "nothing to do if that is a replica of podium with the same lease; otherwise end it or rename one"
-            report.warn("others", f"{', '.join(recent)} has bound pods as {name} in the last {_RECENT_S:g} s", advice)
+            report.warn(
+                "others",
+                f"{', '.join(active_instances)} has bound pods as {name} in the last {_RECENT_S_MAX:g} s",
+                advice,
+            )
         else:
             report.ok("others", f"no other process has bound pods as {name} lately")
 
 
-async def _strays(report: Report, session: ApiSession, config: KubeSchedulerConfiguration, clock: Clock) -> None:
-    """Report pods that wait under a misspelt scheduler name, as far as pods may be listed."""
+async def _check_stray_pods(
+    report: Report, session: ApiSession, config: KubeSchedulerConfiguration, clock: Clock
+) -> None:
+    """Report pods that wait for a misspelt scheduler name, if podium may list pods."""
     names = {profile.scheduler_name for profile in config.profiles}
     path = f"/api/v1/pods?limit={_PODS_MAX}&fieldSelector=spec.nodeName%3D%2Cstatus.phase%3DPending"
     try:
@@ -337,12 +348,14 @@ async def _strays(report: Report, session: ApiSession, config: KubeSchedulerConf
     for pod in pods:
         metadata, name = pod.get("metadata") or {}, (pod.get("spec") or {}).get("schedulerName") or ""
         age_s = _age_s(metadata.get("creationTimestamp"), clock)
-        similar = similar_name(name, names)
-        if similar is not None and age_s is not None and age_s >= WAITING_S_MIN:
-            waiting.setdefault((name, similar), []).append(f"{metadata.get('namespace')}/{metadata.get('name')}")
-    for (name, similar), keys in waiting.items():
+        likely_name = similar_name(name, names)
+        if likely_name is not None and age_s is not None and age_s >= WAITING_S_MIN:
+            waiting.setdefault((name, likely_name), []).append(f"{metadata.get('namespace')}/{metadata.get('name')}")
+    for (name, likely_name), keys in waiting.items():
         advice = f"correct spec.schedulerName at the source of these pods, unless a scheduler named {name} is to run"
-        message = f"{len(keys)} wait for a scheduler named {name}, such as {keys[0]}; a profile here is named {similar}"
+        message = (
+            f"{len(keys)} wait for a scheduler named {name}, such as {keys[0]}; a profile here is named {likely_name}"
+        )
         report.warn("pods", message, advice)
 
 

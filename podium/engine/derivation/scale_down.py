@@ -18,8 +18,8 @@ from podium.objects.core import Pod
 from podium.objects.times import parse_time
 
 _DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
-_PHASES: Final = {"Pending": 0, "Unknown": 1}
-_RUNNING: Final = 2
+_PHASE_RANKS: Final = {"Pending": 0, "Unknown": 1}
+_RUNNING_RANK: Final = 2
 _NANO_PER_S: Final = 1e9
 
 Restarts: TypeAlias = Callable[[Pod], tuple[int, int]]
@@ -27,10 +27,10 @@ Restarts: TypeAlias = Callable[[Pod], tuple[int, int]]
 
 
 def is_ready(pod: Pod) -> bool:
-    """Return whether the pod counts as running and ready. A pod on a node without a Ready condition does."""
+    """Return whether the pod counts as running and ready. A bound pod that has no Ready condition counts as ready."""
     if not pod.node_name or pod.is_terminating or pod.status.phase in ("Succeeded", "Failed"):
         return False
-    condition = next((item for item in pod.status.conditions if item.type == "Ready"), None)
+    condition = next((condition for condition in pod.status.conditions if condition.type == "Ready"), None)
     return condition is None or condition.status == "True"
 
 
@@ -41,12 +41,12 @@ def replica_set_victims(
 
     Args:
         sibling_pods: the pods of all ReplicaSets of the same Deployment. Pods on nodes with several of them are
-            deleted first. For a ReplicaSet without a Deployment it is empty, so that nodes do not matter.
+            deleted first. Empty for a ReplicaSet without a Deployment: nodes then do not matter.
         count: how many pods to delete.
-        now_s: the time from which ages are measured, which are compared by their logarithm.
+        now_s: the present time. Ages are compared by their logarithm.
     """
-    on_node = Counter(pod.node_name for pod in sibling_pods if not pod.has_ended and not pod.is_terminating)
-    ranking = _Ranking(now_s, restarts, on_node)
+    count_by_node = Counter(pod.node_name for pod in sibling_pods if not pod.has_ended and not pod.is_terminating)
+    ranking = _Ranking(now_s, restarts, count_by_node)
     return ranking.first(pods, count)
 
 
@@ -65,57 +65,58 @@ class _Ranking:
 
     now_s: float | None
     restarts: Restarts
-    on_node: Counter[str] = field(default_factory=Counter)
+    count_by_node: Counter[str] = field(default_factory=Counter)
 
     def first(self, pods: Sequence[Pod], count: int) -> list[Pod]:
         """Return the pods that are deleted first; among equal pods, the one whose name sorts last."""
         by_name = sorted(pods, key=lambda pod: pod.key, reverse=True)
         return sorted(by_name, key=functools.cmp_to_key(self.compare))[:count]
 
-    def compare(self, pod: Pod, second: Pod) -> int:
+    def compare(self, first: Pod, second: Pod) -> int:
         """Return a negative number if the first pod is deleted before the second."""
-        for first_rank, two in zip(self._static_rank(pod), self._static_rank(second), strict=True):
-            if first_rank != two:
-                return -1 if first_rank < two else 1
+        for rank, second_rank in zip(self._static_rank(first), self._static_rank(second), strict=True):
+            if rank != second_rank:
+                return -1 if rank < second_rank else 1
         if (
-            is_ready(pod)
+            is_ready(first)
             and is_ready(second)
-            and (order := self._by_age(pod, second, _ready_time(pod), _ready_time(second)))
+            and (order := self._compare_ages(first, second, _ready_time(first), _ready_time(second)))
         ):
             return order
-        restarts, other_restarts = self.restarts(pod), self.restarts(second)
-        if restarts != other_restarts:
-            return -1 if restarts > other_restarts else 1
-        return self._by_age(pod, second, pod.metadata.creation_timestamp, second.metadata.creation_timestamp)
+        restarts, second_restarts = self.restarts(first), self.restarts(second)
+        if restarts != second_restarts:
+            return -1 if restarts > second_restarts else 1
+        return self._compare_ages(first, second, first.metadata.creation_timestamp, second.metadata.creation_timestamp)
 
     def _static_rank(self, pod: Pod) -> tuple[bool, int, bool, int, int]:
         is_bound = bool(pod.node_name)
-        phase = _PHASES.get(pod.status.phase, _RUNNING) if pod.status.phase or is_bound else 0
+        phase = _PHASE_RANKS.get(pod.status.phase, _RUNNING_RANK) if pod.status.phase or is_bound else 0
         if self.now_s is None:
             return is_bound, phase, is_ready(pod), 0, 0
-        return is_bound, phase, is_ready(pod), _deletion_cost(pod), -self.on_node[pod.node_name]
+        return is_bound, phase, is_ready(pod), _deletion_cost(pod), -self.count_by_node[pod.node_name]
 
-    def _by_age(self, pod: Pod, second: Pod, time: str | None, other_time: str | None) -> int:
-        if time == other_time:
+    def _compare_ages(self, first: Pod, second: Pod, time: str | None, second_time: str | None) -> int:
+        """Compare by the times, the later one first; a missing time comes before all others."""
+        if time == second_time:
             return 0
-        if not time or not other_time:
+        if not time or not second_time:
             return -1 if not time else 1
-        since, other_since = _seconds(time), _seconds(other_time)
+        since_s, second_since_s = _parse_time_or_zero(time), _parse_time_or_zero(second_time)
         if self.now_s is None:
-            return -1 if since > other_since else 1
-        rank, other_rank = _log_age(self.now_s - since), _log_age(self.now_s - other_since)
-        if rank != other_rank:
-            return -1 if rank < other_rank else 1
-        return -1 if pod.uid < second.uid else 1
+            return -1 if since_s > second_since_s else 1
+        rank, second_rank = _age_rank(self.now_s - since_s), _age_rank(self.now_s - second_since_s)
+        if rank != second_rank:
+            return -1 if rank < second_rank else 1
+        return -1 if first.uid < second.uid else 1
 
 
-def _log_age(age_s: float) -> int:
+def _age_rank(age_s: float) -> int:
     return int(math.log2(age_s * _NANO_PER_S)) if age_s > 0 else -1
 
 
 def _ready_time(pod: Pod) -> str | None:
-    """Return the time since when the pod is ready; for a pod placed in the question, that of its creation."""
-    condition = next((item for item in pod.status.conditions if item.type == "Ready"), None)
+    """Return the time at which the pod became ready; for a pod without a Ready condition, its creation time."""
+    condition = next((condition for condition in pod.status.conditions if condition.type == "Ready"), None)
     return pod.metadata.creation_timestamp if condition is None else condition.last_transition_time
 
 
@@ -127,7 +128,7 @@ def _deletion_cost(pod: Pod) -> int:
         return 0
 
 
-def _seconds(time: str) -> float:
+def _parse_time_or_zero(time: str) -> float:
     try:
         return parse_time(time)
     except ValueError:

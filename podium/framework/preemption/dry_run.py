@@ -1,4 +1,4 @@
-"""Dry runs of preemption on node after node, until there are enough candidates.
+"""Tries preemption on one node after another until there are enough candidates.
 
 Pauses regularly, because dry runs on hundreds of nodes with all their pods take long.
 
@@ -19,12 +19,12 @@ from podium.framework.preemption.victims import NO_VICTIMS, Found, select_victim
 from podium.framework.preemption.victims_known import VictimsKnown
 from podium.objects.core import Pod
 
-_AT_ONCE_MIN: Final = 32
+_BATCH_MIN: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
 class DryRunResult:
-    """The result: candidates, those without violated budgets first, and why the other rows are not candidates."""
+    """The candidates, those that violate no budget first, and the status of each row that is not a candidate."""
 
     candidates: tuple[Candidate, ...]
     rejections: dict[int, Status]
@@ -39,40 +39,40 @@ def dry_run_preemption(
     importance: Importance,
     victims_known: VictimsKnown,
 ) -> Steps[DryRunResult]:
-    """Try nodes in this order, until there are as many candidates as wanted and one of them violates no budget."""
-    sound: list[Candidate] = []
+    """Try the nodes of these rows in order, until there are `goal` candidates, one of which violates no budget."""
+    non_violating: list[Candidate] = []
     violating: list[Candidate] = []
     rejections: dict[int, Status] = {}
     if not len(rows):
         return DryRunResult((), {})
-    # One fork for all rows: no row is tried twice, and what a dry run leaves behind concerns its own row only.
+    # All rows share one fork: no row is tried twice, and a dry run changes only the state of its own row.
     dry_run = nodes.dry_run_of_nodes()
-    begin, in_order = 0, rows.tolist()
-    while begin < len(in_order):
-        # As many at once as are still wanted: more would only cost time.
-        batch_size = max(goal - len(sound) - len(violating), _AT_ONCE_MIN)
-        batch = in_order[begin : begin + (batch_size if dry_run is not None else 1)]
-        begin += len(batch)
+    start, row_list = 0, rows.tolist()
+    while start < len(row_list):
+        # As many rows as candidates are still needed, since more would only cost time; but never a tiny batch.
+        batch_size = max(goal - len(non_violating) - len(violating), _BATCH_MIN)
+        batch = row_list[start : start + (batch_size if dry_run is not None else 1)]
+        start += len(batch)
         if dry_run is not None:
             answers = yield from victims_known.select_victims(dry_run, batch, pod, budgets, importance)
         elif importance.below(pod, nodes.pods(batch[0])):
-            answers = [_try_one(nodes, batch[0], pod, budgets, importance)]
+            answers = [_dry_run_row(nodes, batch[0], pod, budgets, importance)]
             yield PAUSE
         else:
-            # Those of lower priority are protected. A dry run would copy the state of all plugins first.
+            # The node has no potential victims. Skip the dry run, which would first copy the state of all plugins.
             answers = [NO_VICTIMS]
         for row, answer in zip(batch, answers, strict=True):
             if isinstance(answer, Status):
                 rejections[row] = answer
                 continue
-            among = violating if answer.violations else sound
-            if len(among) < goal:
-                among.append(answer)
-            if sound and len(sound) + len(violating) >= goal:
-                return DryRunResult((*sound, *violating), rejections)
-    return DryRunResult((*sound, *violating), rejections)
+            candidates = violating if answer.violations else non_violating
+            if len(candidates) < goal:
+                candidates.append(answer)
+            if non_violating and len(non_violating) + len(violating) >= goal:
+                return DryRunResult((*non_violating, *violating), rejections)
+    return DryRunResult((*non_violating, *violating), rejections)
 
 
-def _try_one(nodes: FilteredNodes, row: int, pod: Pod, budgets: Budgets, importance: Importance) -> Found:
+def _dry_run_row(nodes: FilteredNodes, row: int, pod: Pod, budgets: Budgets, importance: Importance) -> Found:
     with nodes.dry_run(row) as dry_run:
         return select_victims(dry_run, pod, budgets, importance)

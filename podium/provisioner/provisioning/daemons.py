@@ -1,7 +1,8 @@
-"""The pods that DaemonSets will run on a node, and what they take of it.
+"""The pods that DaemonSets will run on a node, and the resources that they take.
 
-Owns which DaemonSets run where. As upstream, one copy of each DaemonSet's pod serves a whole plan, and trying it
-changes it: it gains a toleration of preferred taints, and loses alternatives of its node affinity that did not fit.
+Decides which DaemonSets run on which nodes. As upstream, a whole plan shares one copy of each DaemonSet's pod, and
+every attempt to place it changes the copy: it gains a toleration of PreferNoSchedule taints, and loses the alternatives
+of its node affinity that did not fit.
 
 Source: karpenter pkg/controllers/provisioning/provisioner.go and scheduling/scheduler.go, v1.15.0.
 """
@@ -31,7 +32,9 @@ _replace = msgspec.structs.replace
 
 
 class Daemons:
-    """The pods of all DaemonSets, for one plan. Templates must be tried in their order, and before nodes.
+    """The pods of all DaemonSets, for one plan.
+
+    Templates must be tried in their order, and before nodes, because every attempt changes the pods.
 
     Args:
         well_known: the labels that a template need not define.
@@ -43,20 +46,20 @@ class Daemons:
         self._pods = [pod for pod in pods if not uses_devices(pod.spec)]
 
     def groups_of(self, template: Template) -> tuple[DaemonGroup, ...]:
-        """The template's instance types, by the DaemonSets that run on them."""
+        """Group the template's instance types by the DaemonSets that run on them."""
         if not self._pods:
             return (DaemonGroup(template.instance_types),)
         types: dict[tuple[str, ...], list[InstanceType]] = {}
         pods: dict[tuple[str, ...], list[Pod]] = {}
         for instance_type in template.instance_types:
-            running = [index for index in range(len(self._pods)) if self._runs_on(index, template, instance_type)]
-            key = tuple(sorted(self._pods[index].key for index in running))
-            types.setdefault(key, []).append(instance_type)
-            pods.setdefault(key, [self._pods[index] for index in running])
-        return tuple(_group(types[key], pods[key]) for key in sorted(types, key=",".join))
+            indices = [index for index in range(len(self._pods)) if self._runs_on(index, template, instance_type)]
+            pod_keys = tuple(sorted(self._pods[index].key for index in indices))
+            types.setdefault(pod_keys, []).append(instance_type)
+            pods.setdefault(pod_keys, [self._pods[index] for index in indices])
+        return tuple(_daemon_group(types[key], pods[key]) for key in sorted(types, key=",".join))
 
     def on_node(self, node: StateNode) -> list[Pod]:
-        """The pods that DaemonSets run on a node, or will run there."""
+        """Return the pods that DaemonSets run, or will run, on the node."""
         labels = Requirements.of_labels(node.labels)
         return [
             pod
@@ -95,26 +98,26 @@ def uses_devices(spec: PodSpec) -> bool:
     )
 
 
-def _group(instance_types: list[InstanceType], pods: list[Pod]) -> DaemonGroup:
+def _daemon_group(instance_types: list[InstanceType], pods: list[Pod]) -> DaemonGroup:
     ports: list[HostPort] = [port for pod in pods for port in host_ports(pod.spec)]
     return DaemonGroup(tuple(instance_types), requests_of_all(pods) if pods else {}, tuple(ports))
 
 
 def _daemon_pod(daemon_set: DaemonSet, pods: Iterable[Pod]) -> Pod:
-    """The newest pod of the DaemonSet, or one made from its template; the template's node affinity counts."""
+    """Return the newest pod of the DaemonSet, or a pod built from its template, with the template's node affinity."""
     newest: Pod | None = None
     for pod in pods:
         if _is_controlled_by(pod, daemon_set) and (newest is None or created_s(pod) > created_s(newest)):
             newest = pod
     spec = daemon_set.spec.template.spec
     if newest is None:
-        newest = Pod(metadata=daemon_set.metadata, spec=_with_limits_as_requests(spec))
-    node_affinity = spec.affinity and spec.affinity.node_affinity and spec.affinity.node_affinity.required
-    if not node_affinity:
+        newest = Pod(metadata=daemon_set.metadata, spec=_spec_with_default_requests(spec))
+    node_selector = spec.affinity and spec.affinity.node_affinity and spec.affinity.node_affinity.required
+    if not node_selector:
         return newest
     affinity = newest.spec.affinity or Affinity()
-    nodes = _replace(affinity.node_affinity or NodeAffinity(), required=node_affinity)
-    return _replace(newest, spec=_replace(newest.spec, affinity=_replace(affinity, node_affinity=nodes)))
+    node_affinity = _replace(affinity.node_affinity or NodeAffinity(), required=node_selector)
+    return _replace(newest, spec=_replace(newest.spec, affinity=_replace(affinity, node_affinity=node_affinity)))
 
 
 def _is_controlled_by(pod: Pod, daemon_set: DaemonSet) -> bool:
@@ -123,15 +126,15 @@ def _is_controlled_by(pod: Pod, daemon_set: DaemonSet) -> bool:
     )
 
 
-def _with_limits_as_requests(spec: PodSpec) -> PodSpec:
-    """Return the spec as the API server would complete it: a limit without a request is the request too."""
+def _spec_with_default_requests(spec: PodSpec) -> PodSpec:
+    """Return the spec with the API server's defaults: a limit without a request is the request too."""
     return _replace(
         spec,
-        containers=tuple(_with_requests(container) for container in spec.containers),
-        init_containers=tuple(_with_requests(container) for container in spec.init_containers),
+        containers=tuple(_with_default_requests(container) for container in spec.containers),
+        init_containers=tuple(_with_default_requests(container) for container in spec.init_containers),
     )
 
 
-def _with_requests(container: Container) -> Container:
+def _with_default_requests(container: Container) -> Container:
     resources = container.resources
     return _replace(container, resources=_replace(resources, requests={**resources.limits, **resources.requests}))

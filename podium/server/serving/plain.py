@@ -1,4 +1,4 @@
-"""Serves a few pages over plain HTTP, for servers whose upstream does so: anyone who reaches the port may read them."""
+"""Serves a few pages over plain HTTP, as the upstream of some processes does: without TLS or authentication."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from podium.server.serving.server import Pages, metrics_page
 
 @asynccontextmanager
 async def serve_plain(host: str, port: int, pages: Pages) -> AsyncIterator[int]:
-    """Serve while the context is open; then let running requests end, for at most 5 s. Yields the port.
+    """Serve while the context is open, then give running requests up to 5 s to end. Yields the port.
 
     Args:
         host: an IP address or a name; "" listens on all addresses.
-        port: 0 for any that is free.
+        port: 0 selects any free port.
         pages: handlers of GET requests, by path.
 
     Raises: ServingError if the port cannot be listened on.
@@ -46,9 +46,9 @@ async def serve_health_and_metrics(
     """Serve `/healthz`, `/livez`, `/readyz` at one address and `/metrics` at another, while the context is open.
 
     Args:
-        health_address, metrics_address: a host and a port as `serve_plain` takes them; None for no such endpoint.
+        health_address, metrics_address: `host` and `port` of `serve_plain`; None to serve nothing there.
         render: the metrics in the Prometheus text format.
-        not_ready, not_live: why not, or None.
+        not_ready, not_live: return the reason why the process is not ready, or not live; None if it is.
 
     Raises: ServingError if a port cannot be listened on.
     """
@@ -69,10 +69,9 @@ def health_and_metrics_pages(
 
 
 def health_page(check: Callable[[], str | None] = lambda: None) -> Handler:
-    """Answers whether the check passes."""
+    """Return a handler that responds `ok`, or status 500 and the reason if `check` returns one."""
 
     async def show(_: web.Request) -> web.Response:
-        """`ok`, or status 500 with the reason why not."""
         reason = check()
         return web.Response(status=500 if reason else 200, text=reason or "ok")
 

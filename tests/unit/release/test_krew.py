@@ -1,4 +1,4 @@
-"""The archive and the manifest that krew installs."""
+"""The archive that krew installs, and the manifest that names it."""
 
 from __future__ import annotations
 
@@ -25,19 +25,17 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return plugin_archive(command, licence)
 
 
-def test_the_archive_has_the_command_and_the_licence_and_the_same_bytes_each_time(
-    archive: Path, tmp_path: Path
-) -> None:
-    with tarfile.open(archive) as packed:
-        assert [(each.name, each.mode, each.mtime) for each in packed] == [
+def test_the_archive_has_the_command_and_the_licence_and_is_reproducible(archive: Path, tmp_path: Path) -> None:
+    with tarfile.open(archive) as tar:
+        assert [(member.name, member.mode, member.mtime) for member in tar] == [
             ("kubectl-podium", 0o755, 1700000000),
             ("LICENSE", 0o644, 1700000000),
         ]
-    before = archive.read_bytes()
-    assert plugin_archive(tmp_path / "podium-linux-amd64.pyz", tmp_path / "LICENSE").read_bytes() == before
+    content = archive.read_bytes()
+    assert plugin_archive(tmp_path / "podium-linux-amd64.pyz", tmp_path / "LICENSE").read_bytes() == content
 
 
-def test_the_manifest_names_what_is_in_the_archive(archive: Path) -> None:
+def test_the_manifest_names_the_files_of_the_archive(archive: Path) -> None:
     manifest = yaml.safe_load(krew_manifest({LINUX: archive}, "https://example.com/podium"))
     assert (manifest["kind"], manifest["metadata"]["name"]) == ("Plugin", "podium")
     assert manifest["spec"]["version"] == f"v{podium.__version__}"
@@ -45,5 +43,5 @@ def test_the_manifest_names_what_is_in_the_archive(archive: Path) -> None:
     assert platform["selector"] == {"matchLabels": {"os": "linux", "arch": "amd64"}}
     assert platform["uri"] == f"https://example.com/podium/v{podium.__version__}/{archive.name}"
     assert platform["sha256"] == hashlib.sha256(archive.read_bytes()).hexdigest()
-    with tarfile.open(archive) as packed:
-        assert {platform["bin"], *(each["from"] for each in platform["files"])} == set(packed.getnames())
+    with tarfile.open(archive) as tar:
+        assert {platform["bin"], *(file["from"] for file in platform["files"])} == set(tar.getnames())

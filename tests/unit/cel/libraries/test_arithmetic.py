@@ -35,7 +35,7 @@ from tests.unit.cel.devices import holds
         'device.attributes["gpu.example.com"].index * 2 == 6',
     ],
 )
-def test_numbers_are_computed(expression):
+def test_operators_have_the_results_of_the_cel_specification(expression):
     assert holds(expression)
 
 
@@ -56,6 +56,6 @@ def test_numbers_are_computed(expression):
         'device.attributes["gpu.example.com"].index - 0.5 > 0.0',
     ],
 )
-def test_value_that_is_refused_is_an_error(expression):
+def test_overflow_division_by_zero_and_mixed_types_are_errors(expression):
     with pytest.raises((CompileError, EvaluationError)):
         holds(expression)
