@@ -129,7 +129,7 @@ class FilteredCluster:
         tried = run_unasked(
             dry_run_preemption(self.filtered, rows[have_lower], wanted, self.pod, protected, importance, known)
         )
-        return tried.candidates, {row: (each.code, each.message) for row, each in tried.rejected.items()}
+        return tried.candidates, {row: (each.code, each.message) for row, each in tried.rejections.items()}
 
 
 def both(cluster: RandomCluster, snapshot: Snapshot, keywords: Any, nominated: Nominated) -> Iterator[FilteredCluster]:
@@ -158,7 +158,7 @@ def test_victims_are_the_same_counted_as_tried_out() -> None:
         with_lives(snapshot, life)
         protected = Budgets(budget(f"b{index}", *each) for index, each in enumerate(limits))
         counted, tried = both(cluster, snapshot, pod, promised(drawn))
-        if counted.judged.rejected is None:
+        if counted.judged.rejection is None:
             found = counted.victims(protected, wanted)
             assert found == tried.victims(protected, wanted)
             counted_at_all += counted.filtered.dry_run_of_nodes() is not None and bool(found[0])
@@ -189,7 +189,7 @@ def test_what_is_known_of_victims_is_what_would_be_found_anew(cluster: Any, pods
                 status = msgspec.structs.replace(each.status, start_time=STARTS[1])
                 snapshot.add_pod(row, msgspec.structs.replace(each, status=status), pod_usage)
         filtered = FilteredCluster(made, snapshot, incoming({**keywords, "priority": PRIORITY}), promised(promises))
-        if filtered.judged.rejected is None:
+        if filtered.judged.rejection is None:
             protected = Budgets(budget(f"b{index}", *each) for index, each in enumerate(limits))
             for _ in range(2):
                 assert filtered.victims(protected, NODES, known) == filtered.victims(protected, NODES)
