@@ -54,24 +54,29 @@ def explain(cluster: Cluster, pod: Pod, node: str = "", limit: TimeLimit = UNLIM
             raise
         return failure
     limit.note(partial(evaluation.verdict_on, pod))
-    first = _of_evaluation(world, pod, bound_to, evaluation, story, node)
+    answer = evaluation.as_dict()
+    base = _without_blockers(world, pod, bound_to, evaluation, answer, story, node)
     try:
-        return replace(_with_all_blockers(first, world, original, pod, evaluation, limit), is_partial=limit.is_noticed)
+        return _with_all_blockers(base, world, original, pod, evaluation, answer, limit)
     except (TimeIsUpError, ScheduleError):
         # A plugin that is interrupted fails.
         if not limit.is_over():
             raise
     limit.is_noticed = True
-    return first
+    return _with_first_blockers(base, pod, evaluation)
 
 
-def _of_evaluation(
-    world: Cluster, pod: Pod, bound_to: str, evaluation: Evaluation, story: GangStory | None, node: str
+def _without_blockers(
+    world: Cluster,
+    pod: Pod,
+    bound_to: str,
+    evaluation: Evaluation,
+    answer: dict[str, Any],
+    story: GangStory | None,
+    node: str,
 ) -> Why:
-    """Return what the attempt alone says, with the first blocker of each node."""
-    statuses = {row: (status,) for row, status in evaluation.found.diagnosis.statuses().items()}
-    blockers_by_node = _by_node(pod, evaluation.snapshot, statuses)
-    answer, is_lost = evaluation.as_dict(), evaluation.node is None
+    """Return what the attempt says about the cluster as a whole."""
+    is_lost = evaluation.node is None
     message = "" if not is_lost else str(answer["message"])
     return Why(
         pod=pod.key,
@@ -79,8 +84,8 @@ def _of_evaluation(
         node=evaluation.node,
         node_count=len(world.store.objects(NODES)),
         gates=world.gates_of(pod),
-        blockers=blockers_by_node,
-        groups=group_blockers(blockers_by_node),
+        blockers={},
+        groups=(),
         one_edit_away=None,
         scores=scores_of(evaluation),
         message=message,
@@ -90,32 +95,45 @@ def _of_evaluation(
         asked=node,
         gang=story,
         summary=str(answer.get("fit_error", message)),
-        is_partial=True,
     )
 
 
+def _with_first_blockers(base: Why, pod: Pod, evaluation: Evaluation) -> Why:
+    """Return the answer with the blocker at which the attempt left each node."""
+    statuses = {row: (status,) for row, status in evaluation.found.diagnosis.statuses().items()}
+    blockers_by_node = _by_node(pod, evaluation.snapshot, statuses)
+    return replace(base, blockers=blockers_by_node, groups=group_blockers(blockers_by_node), is_partial=True)
+
+
 def _with_all_blockers(
-    first: Why, world: Cluster, original: Pod, pod: Pod, evaluation: Evaluation, limit: TimeLimit
+    base: Why,
+    world: Cluster,
+    original: Pod,
+    pod: Pod,
+    evaluation: Evaluation,
+    answer: dict[str, Any],
+    limit: TimeLimit,
 ) -> Why:
     """Return the answer with every blocker of each node, and what is one edit away. Raises: `TimeIsUpError`."""
     search = FixSearch(world, pod, limit)
     blockers = search.blockers()
     snapshot, statuses = blockers.snapshot, blockers.by_row()
     blockers_by_node = _by_node(pod, snapshot, statuses)
-    answer, is_lost = evaluation.as_dict(), evaluation.node is None
+    is_lost = evaluation.node is None
     absent = absent_claims(world.store, pod) if is_lost else ()
     summarized = _reasons_for(absent, blockers_by_node)
     awaited = victims_awaited(world, pod) if is_lost else ""
     return replace(
-        first,
+        base,
         blockers=blockers_by_node,
         groups=with_details(group_blockers(blockers_by_node), pod, world.store, snapshot, search.evictions),
         one_edit_away=tuple(sorted(snapshot.name(row) for row in search.rows_one_edit_away())) if is_lost else (),
         preemption=_preemption(answer, awaited, evaluation.victims, covers_claims=bool(summarized)) if is_lost else "",
         devices=_devices(world, pod, snapshot, statuses),
-        summary="; ".join(claim.text for claim in absent) if summarized else first.summary,
+        summary="; ".join(claim.text for claim in absent) if summarized else base.summary,
         summarized=summarized,
         notes=notes_about(world, original, pod, blockers, may_wait=is_lost and not awaited),
+        is_partial=limit.is_noticed,
     )
 
 
