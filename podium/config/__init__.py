@@ -15,6 +15,7 @@ from podium.config.feature_gates import (
     ConfigGates,
     FeatureGateError,
     PodGroupRules,
+    default_gates,
     parse_feature_gates,
 )
 from podium.config.field_errors import ConfigError, ErrorKind, ErrorList, FieldError
@@ -26,6 +27,7 @@ from podium.config.own_names import (
     OWN_NAME,
     with_own_names,
 )
+from podium.config.releases import NEWEST, RELEASES, Release, release_of_server
 from podium.config.support import Unsupported, unsupported_features
 from podium.config.types import (
     API_VERSION,
@@ -55,7 +57,9 @@ __all__ = [
     "KIND",
     "KUBE_SCHEDULERS_LEASE",
     "LEASE_NAME",
+    "NEWEST",
     "OWN_NAME",
+    "RELEASES",
     "ClientConnection",
     "ConfigError",
     "ConfigGates",
@@ -80,10 +84,12 @@ __all__ = [
     "PodGroupRules",
     "Profile",
     "RawArgs",
+    "Release",
     "Unsupported",
     "complete",
     "configz",
     "default_configuration",
+    "default_gates",
     "effective",
     "expand_plugins",
     "format_duration",
@@ -92,6 +98,7 @@ __all__ = [
     "merge_plugins",
     "parse_duration",
     "parse_feature_gates",
+    "release_of_server",
     "to_dict",
     "to_yaml",
     "unsupported_features",

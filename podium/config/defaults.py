@@ -18,7 +18,7 @@ from podium.config.args import (
     UtilizationShapePoint,
     VolumeBindingArgs,
 )
-from podium.config.extension_points import DEFAULT_PLUGINS, ExtensionPoint
+from podium.config.extension_points import ExtensionPoint
 from podium.config.feature_gates import DEFAULT_GATES, ConfigGates
 from podium.config.types import (
     DEFAULT_SCHEDULER_NAME,
@@ -39,7 +39,8 @@ _STORAGE_CAPACITY_SHAPE: Final = (UtilizationShapePoint(0, 10), UtilizationShape
 @lru_cache(_CACHE_SIZE)
 def default_plugins(gates: ConfigGates = DEFAULT_GATES) -> Plugins:
     """Return the plugins of a profile that configures none: one ``multiPoint`` list."""
-    plugins = (Plugin(name, row.weight) for name, row in DEFAULT_PLUGINS.items() if not row.gate or gates.has(row.gate))
+    rows = gates.release.plugins.items()
+    plugins = (Plugin(name, row.weight) for name, row in rows if not row.gate or gates.has(row.gate))
     return Plugins(multi_point=PluginSet(tuple(plugins)))
 
 
@@ -81,13 +82,13 @@ def _gated_args(
 ) -> InTreeArgs | RawArgs | None:
     """Add the defaults that depend on a gate; a field that the file sets is kept, for validation to check."""
     if isinstance(args, DynamicResourcesArgs):
-        if not gates.dra_scheduler_filter_timeout and f"{path}.filterTimeout" not in present:
+        if not gates.has("DRASchedulerFilterTimeout") and f"{path}.filterTimeout" not in present:
             args = replace(args, filter_timeout_s=None)
         if not gates.dra_binding_timeout and f"{path}.bindingTimeout" not in present:
             args = replace(args, binding_timeout_s=None)
-        if gates.dra_device_taint_rules:
+        if gates.has("DRADeviceTaintRules"):
             args = replace(args, has_taint_rules=True)
-    elif isinstance(args, VolumeBindingArgs) and gates.storage_capacity_scoring and not args.shape:
+    elif isinstance(args, VolumeBindingArgs) and gates.has("StorageCapacityScoring") and not args.shape:
         args = replace(args, shape=_STORAGE_CAPACITY_SHAPE)
     return args
 
@@ -110,7 +111,7 @@ def complete_profile(
         for name in sorted(plugins.enabled_names() - names)
         if name in ARGS_BY_PLUGIN
     ]
-    return replace(profile, plugins=plugins, plugin_config=(*configured, *missing))
+    return replace(profile, plugins=plugins, plugin_config=(*configured, *missing), release=gates.release)
 
 
 def complete(
@@ -130,7 +131,7 @@ def complete(
     contention = config.enable_contention_profiling
     if not config.enable_profiling and "enableContentionProfiling" not in present:
         contention = False
-    return replace(config, profiles=tuple(completed), enable_contention_profiling=contention)
+    return replace(config, profiles=tuple(completed), enable_contention_profiling=contention, release=gates.release)
 
 
 def default_configuration(gates: ConfigGates = DEFAULT_GATES) -> KubeSchedulerConfiguration:

@@ -148,7 +148,7 @@ def _unknown(path: str, name: str, keys: Mapping[str, Key], line: int | None) ->
 class Record:
     """A JSON object read into a frozen dataclass whose defaults are the file's defaults.
 
-    Attributes with a `gate` in their metadata are set by that feature gate alone, and have no key.
+    Attributes with `set_by` in their metadata are set by a feature gate or the release alone, and have no key.
     """
 
     def __init__(self, cls: type[Any], *keys: Key) -> None:
@@ -156,7 +156,7 @@ class Record:
         self.keys = {key.name: key for key in keys}
         with_default = {f.name for f in fields(cls) if f.default is not MISSING}
         self._zeros = {key.attribute: key.shape.zero for key in keys if key.attribute not in with_default}
-        missing = {f.name for f in fields(cls) if "gate" not in f.metadata} - {key.attribute for key in keys}
+        missing = {f.name for f in fields(cls) if "set_by" not in f.metadata} - {key.attribute for key in keys}
         assert not missing, f"{cls.__name__}: no key for {sorted(missing)}"
 
     @property

@@ -7,11 +7,12 @@ are completed; ``podium.config.default_configuration()`` is the complete one.
 Source: staging kube-scheduler/config/v1/types.go, apis/config/v1/defaults.go (kube-scheduler 1.36.2)
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from podium.config.args import InTreeArgs, RawArgs
 from podium.config.extension_points import ExtensionPoint
+from podium.config.releases import NEWEST, Release
 
 API_GROUP: Final = "kubescheduler.config.k8s.io"
 API_VERSION: Final = f"{API_GROUP}/v1"
@@ -109,6 +110,7 @@ class Profile:
     percentage_of_nodes_to_score: int | None = None
     plugins: Plugins = Plugins()
     plugin_config: tuple[PluginConfig, ...] = ()
+    release: Release = field(default=NEWEST, metadata={"set_by": "release"})
 
     def args_of(self, plugin: str) -> InTreeArgs | RawArgs | None:
         """Return the args of one plugin; None if it has no entry."""
@@ -170,6 +172,8 @@ class KubeSchedulerConfiguration:
     profiles: tuple[Profile, ...] = ()
     extenders: tuple[Extender, ...] = ()
     delay_cache_until_active: bool = False
+    release: Release = field(default=NEWEST, metadata={"set_by": "release"})
+    """The minor whose rules apply; it is no key of the file."""
 
     def profile(self, scheduler_name: str) -> Profile | None:
         """Return the profile for pods with that ``spec.schedulerName``."""

@@ -43,7 +43,7 @@ def default_preemption(path: str, args: a.DefaultPreemptionArgs, _: ConfigGates,
 def dynamic_resources(path: str, args: a.DynamicResourcesArgs, gates: ConfigGates, errors: ErrorList) -> None:
     """Check two timeouts, each behind its feature gates."""
     timeout_s = args.filter_timeout_s
-    if timeout_s is not None and not gates.dra_scheduler_filter_timeout:
+    if timeout_s is not None and not gates.has("DRASchedulerFilterTimeout"):
         detail = "DRASchedulingFilterTimeout feature gate is disabled"
         errors.forbidden(f"{path}.filterTimeout", detail)
     elif timeout_s is not None and timeout_s < 0:
@@ -165,7 +165,7 @@ def volume_binding(path: str, args: a.VolumeBindingArgs, gates: ConfigGates, err
     if args.bind_timeout_s < 0:
         detail = "invalid BindTimeoutSeconds, should not be a negative value"
         errors.invalid(f"{path}.bindTimeoutSeconds", args.bind_timeout_s, detail)
-    if gates.storage_capacity_scoring:
+    if gates.has("StorageCapacityScoring"):
         _function_shape(f"{path}.shape", args.shape or (), errors)
     elif args.shape is not None:
         points = [{"utilization": point.utilization, "score": point.score} for point in args.shape]

@@ -12,6 +12,7 @@ from podium.binder import EventRecorder, WaitingPods
 from podium.binder.events.event import plugin_event
 from podium.client.informer_set import InformerSet
 from podium.cluster import Cache, Snapshot
+from podium.config import NEWEST, Release
 from podium.framework.contract.handle import ApiClient, Handle, Lister, Preemptions
 from podium.framework.contract.pod_groups import PodGroups
 from podium.framework.contract.status import PluginError
@@ -46,6 +47,7 @@ class PluginHandle:
     watches: Container[ResourceType[Any]] | None = None
     move_to_active: Callable[[Iterable[Pod], float], None] = lambda *_: None
     opened: threading.Event | None = None
+    release: Release = NEWEST
     _shared: dict[Callable[..., Any], Any] = field(default_factory=dict)
 
     def snapshot(self) -> Snapshot:

@@ -16,7 +16,7 @@ from podium.client.informer_set import InformerSet
 from podium.client.permissions import RECORDING_EVENTS, Needs, Permission, leading, watching
 from podium.client.session import ApiSession
 from podium.cluster import Cache
-from podium.config import KubeSchedulerConfiguration, PodGroupRules
+from podium.config import KubeSchedulerConfiguration, PodGroupRules, Release
 from podium.daemon.handle import PluginHandle
 from podium.daemon.handlers import BrokenObjects
 from podium.framework.contract.plugin import Plugin
@@ -121,12 +121,12 @@ def _watched_by(
     for profile in config.profiles:
         for name in names_to_construct(profile, plugins):
             informers = InformerSet(session, clock=clock, random=Random(0))
-            construct(plugins[name], profile, _handle(session, informers, clock, pod_groups))
+            construct(plugins[name], profile, _handle(session, informers, clock, pod_groups, config.release))
             yield name, informers.resources
 
 
 def _handle(
-    session: ApiSession, informers: InformerSet, clock: Clock, pod_groups: PodGroupRules | None
+    session: ApiSession, informers: InformerSet, clock: Clock, pod_groups: PodGroupRules | None, release: Release
 ) -> PluginHandle:
     dispatcher, metrics = Dispatcher(session, clock), Metrics()
     return PluginHandle(
@@ -140,4 +140,5 @@ def _handle(
         cache=Cache(BrokenObjects(metrics)),
         informers=informers,
         pod_groups=None if pod_groups is None else QueuedPodGroups(pod_groups),
+        release=release,
     )

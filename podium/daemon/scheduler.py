@@ -208,6 +208,7 @@ class Scheduler:
             self.cache,
             self.informers,
             self._groups,
+            release=self.config.release,
             # The queue is made after the plugins.
             move_to_active=lambda pods, after_s: self.queue.activate(pods, after_s),  # noqa: PLW0108
         )

@@ -107,7 +107,12 @@ class ClusterState:
         if self._frameworks is None:
             self.store.forget_handlers()
             handle = OfflineHandle(
-                ManualClock(_NOW_S), self.random, self.nominator, self.cache.snapshot, self.store.lister
+                ManualClock(_NOW_S),
+                self.random,
+                self.nominator,
+                self.cache.snapshot,
+                self.store.lister,
+                release=self.config.release,
             )
             self._frameworks = {
                 profile.scheduler_name: Framework(profile, self.classes, handle, Observer())

@@ -11,6 +11,7 @@ from random import Random
 from typing import Any, TypeVar, cast
 
 from podium.cluster import Snapshot
+from podium.config import NEWEST, Release
 from podium.framework.contract.handle import ApiClient, Handle, Lister, Nominator, Preemptions, WaitingPod, WaitingPods
 from podium.framework.contract.pod_groups import PodGroups
 from podium.lib.clock import Clock
@@ -104,6 +105,7 @@ class OfflineHandle:
     client: ApiClient = field(default_factory=RefusingClient)
     preemptions: Preemptions = field(default_factory=NoPreemptions)
     pod_groups: PodGroups | None = None
+    release: Release = NEWEST
     _shared: dict[Callable[..., Any], Any] = field(default_factory=dict)
 
     def snapshot(self) -> Snapshot:

@@ -44,8 +44,8 @@ class SchedulerView:
         self._cache = cache = Cache(report_broken)
         self._nominated = Nominator(lister_of(PODS).get)
         self._waiting: dict[str, Pod] = {}
-        handle = OfflineHandle(clock, random, self._nominated, cache.snapshot, lister_of)
         config = default_configuration()
+        handle = OfflineHandle(clock, random, self._nominated, cache.snapshot, lister_of, release=config.release)
         self._framework = Framework(without_preemption(config.profiles[0]), IN_TREE, handle, Observer())
         self._engine = Engine(cache, self._nominated, config.percentage_of_nodes_to_score)
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from podium.binder import WaitingPods
 from podium.cluster import Snapshot
 from podium.cluster.pod_groups import PodGroupState, PodGroupStates
-from podium.config import PodGroupRules
+from podium.config import NEWEST, PodGroupRules, Release
 from podium.engine.offline import OfflineHandle
 from podium.engine.store import ObjectStore
 from podium.lib.clock import ManualClock
@@ -105,7 +105,9 @@ class RecordingHandle(OfflineHandle):
     nominator: Nominator
     waiting_pods: WaitingPods
 
-    def __init__(self, snapshot: Snapshot, objects: Iterable[KubeObject] = (), *, seed: int = 1) -> None:
+    def __init__(
+        self, snapshot: Snapshot, objects: Iterable[KubeObject] = (), *, seed: int = 1, release: Release = NEWEST
+    ) -> None:
         store = ObjectStore((_RESOURCES[type(item)], item) for item in objects)
         pods, clock = store.objects(PODS), ManualClock()
         super().__init__(
@@ -116,6 +118,7 @@ class RecordingHandle(OfflineHandle):
             store.lister,
             WaitingPods(clock),
             RecordingClient(),
+            release=release,
         )
         self.events: list[NotedEvent] = []
         states = PodGroupStates()

@@ -89,8 +89,8 @@ def schedule_once(
     nodes, pods = tuple(nodes), tuple(pods)
     classes = {**IN_TREE, **{plugin.name: plugin for plugin in plugins}}
     cache = _cache_of(*nodes, *(existing_pod for existing_pod in pods if existing_pod.node_name))
-    handle = RecordingHandle(cache.snapshot(), (*nodes, *pods, pod, *objects))
     configuration = _default(plugins, pod) if config is None else _load(config, classes)
+    handle = RecordingHandle(cache.snapshot(), (*nodes, *pods, pod, *objects), release=configuration.release)
     framework = _framework(configuration, pod, classes, handle)
     return _cycle(Engine(cache, handle.nominator, configuration.percentage_of_nodes_to_score), framework, pod, handle)
 

@@ -182,7 +182,7 @@ def construction_failures(good: Usable) -> tuple[str, ...]:
     for profile in good.config.profiles:
         for name in names_to_construct(profile, good.plugins):
             try:
-                handle = RecordingHandle(Snapshot())
+                handle = RecordingHandle(Snapshot(), release=good.config.release)
                 handle.pod_groups = None if good.pod_groups is None else RecordedGroups(good.pod_groups)
                 build_hint_map([construct(good.plugins[name], profile, handle)])
             except PluginError as error:

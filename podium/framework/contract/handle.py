@@ -10,6 +10,7 @@ from random import Random
 from typing import Any, Protocol, TypeVar
 
 from podium.cluster import Snapshot
+from podium.config import Release
 from podium.framework.contract.pod_groups import PodGroups
 from podium.lib.clock import Clock
 from podium.objects.core import Pod
@@ -152,6 +153,10 @@ class Handle(Protocol):
     @property
     def nominator(self) -> Nominator:
         """The nominated pods of each node."""
+
+    @property
+    def release(self) -> Release:
+        """The minor of Kubernetes whose rules apply. Ask its switches; never compare versions."""
 
     @property
     def pod_groups(self) -> PodGroups | None:

@@ -64,7 +64,13 @@ class PodGroupQueue:
         self._lookup: dict[str, Pod] = {pod.key: pod for pod in pods}
         self._nominator = Nominator(self._lookup.get)
         handle = OfflineHandle(
-            self._clock, Random(1), self._nominator, self._cache.snapshot, store.lister, pod_groups=self._groups
+            self._clock,
+            Random(1),
+            self._nominator,
+            self._cache.snapshot,
+            store.lister,
+            pod_groups=self._groups,
+            release=config.release,
         )
         self._frameworks = {
             profile.scheduler_name: Framework(profile, classes, handle, Observer()) for profile in config.profiles

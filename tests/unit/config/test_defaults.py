@@ -105,7 +105,9 @@ def test_every_default_plugin_is_in_tree():
 
 
 def test_gates_add_their_plugins_at_the_end():
-    gates = replace(DEFAULT_GATES, gang_scheduling=True, topology_aware_workload_scheduling=True)
+    gates = replace(
+        DEFAULT_GATES, on_gates=DEFAULT_GATES.on_gates | {"GangScheduling", "TopologyAwareWorkloadScheduling"}
+    )
     assert default_plugins(gates).multi_point.enabled[-3:] == (
         Plugin("GangScheduling"),
         Plugin("TopologyPlacementGenerator"),
@@ -196,22 +198,22 @@ def test_contention_profiling_is_on_by_default_only_with_profiling(given, conten
     ("gates", "plugin", "args"),
     [
         (
-            replace(DEFAULT_GATES, dra_scheduler_filter_timeout=False),
+            replace(DEFAULT_GATES, on_gates=DEFAULT_GATES.on_gates - {"DRASchedulerFilterTimeout"}),
             "DynamicResources",
             DynamicResourcesArgs(None, 600.0),
         ),
         (
-            replace(DEFAULT_GATES, dra_device_binding_conditions=False),
+            replace(DEFAULT_GATES, on_gates=DEFAULT_GATES.on_gates - {"DRADeviceBindingConditions"}),
             "DynamicResources",
             DynamicResourcesArgs(10.0, None),
         ),
         (
-            replace(DEFAULT_GATES, dra_resource_claim_device_status=False),
+            replace(DEFAULT_GATES, on_gates=DEFAULT_GATES.on_gates - {"DRAResourceClaimDeviceStatus"}),
             "DynamicResources",
             DynamicResourcesArgs(10.0, None),
         ),
         (
-            replace(DEFAULT_GATES, storage_capacity_scoring=True),
+            replace(DEFAULT_GATES, on_gates=DEFAULT_GATES.on_gates | {"StorageCapacityScoring"}),
             "VolumeBinding",
             VolumeBindingArgs(600, (UtilizationShapePoint(0, 10), UtilizationShapePoint(100, 0))),
         ),

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 
 from podium.config.feature_gates import (
     DEFAULT_GATES,
-    GATES,
-    ConfigGates,
     FeatureGateError,
     PodGroupRules,
     parse_feature_gates,
 )
+from podium.config.releases import NEWEST, RELEASES, Release
 
 
 def test_without_the_flag_every_gate_has_its_default() -> None:
@@ -23,22 +22,24 @@ def test_without_the_flag_every_gate_has_its_default() -> None:
 
 def test_a_gate_that_users_may_switch_is_switched() -> None:
     assert parse_feature_gates(["DRASchedulerFilterTimeout=false"]) == replace(
-        DEFAULT_GATES, dra_scheduler_filter_timeout=False
+        DEFAULT_GATES, on_gates=DEFAULT_GATES.on_gates - {"DRASchedulerFilterTimeout"}
     )
 
 
 def test_gates_are_separated_by_commas_and_the_flag_may_be_repeated() -> None:
     gates = parse_feature_gates([" NodeDeclaredFeatures = False ,,DRADeviceBindingConditions=0", "PodLevelResources=T"])
-    assert gates == replace(DEFAULT_GATES, node_declared_features=False, dra_device_binding_conditions=False)
+    assert gates == replace(
+        DEFAULT_GATES, on_gates=DEFAULT_GATES.on_gates - {"NodeDeclaredFeatures", "DRADeviceBindingConditions"}
+    )
 
 
 def test_the_last_value_of_a_gate_wins() -> None:
     assert parse_feature_gates(["NodeDeclaredFeatures=false", "NodeDeclaredFeatures=true"]) == DEFAULT_GATES
 
 
-@pytest.mark.parametrize("name", GATES)
+@pytest.mark.parametrize("name", NEWEST.gates)
 def test_every_gate_may_be_set_to_its_default(name: str) -> None:
-    assert parse_feature_gates([f"{name}={str(GATES[name].default).lower()}"]) == DEFAULT_GATES
+    assert parse_feature_gates([f"{name}={str(NEWEST.gates[name].default).lower()}"]) == DEFAULT_GATES
 
 
 @pytest.mark.parametrize(
@@ -85,11 +86,11 @@ def test_pods_are_scheduled_in_groups_only_with_the_gate() -> None:
     assert gates.pod_groups == PodGroupRules(have_gangs=True, are_placed_by_topology=False, are_preempted_for=True)
 
 
-def test_the_table_and_the_switches_agree() -> None:
-    switches = {field.name: getattr(DEFAULT_GATES, field.name) for field in fields(ConfigGates)}
-    for name, gate in GATES.items():
-        assert not (gate.is_locked and gate.attribute), name
-        assert not gate.attribute or switches[gate.attribute] == gate.default, name
+@pytest.mark.parametrize("release", RELEASES.values(), ids=RELEASES)
+def test_locked_gates_cannot_be_switched_and_needs_are_gates(release: Release) -> None:
+    assert not [name for name, gate in release.gates.items() if gate.is_locked and gate.is_switchable]
+    for name, needs in release.gate_needs.items():
+        assert {name, *needs} <= release.gates.keys()
 
 
 @given(st.lists(st.text()), st.text("=,tTrue "))

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.config import (
+    DEFAULT_GATES,
     IN_TREE_PLUGINS,
     ConfigError,
     ConfigGates,
@@ -302,7 +303,7 @@ def test_plugins_of_the_registry_may_be_enabled():
 
 
 def test_gate_that_is_off_forbids_only_what_the_file_sets():
-    gates = ConfigGates(dra_scheduler_filter_timeout=False)
+    gates = ConfigGates(on_gates=DEFAULT_GATES.on_gates - {"DRASchedulerFilterTimeout"})
     assert load(HEAD, gates=gates).config.profiles[0].args_of("DynamicResources") == DynamicResourcesArgs(None)
     text = f"{HEAD}profiles:\n- pluginConfig:\n  - name: DynamicResources\n    args: {{filterTimeout: 10s}}\n"
     assert refusal(text, gates=gates) == [

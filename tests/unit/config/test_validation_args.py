@@ -7,7 +7,7 @@ from podium.config.feature_gates import DEFAULT_GATES
 from podium.config.field_errors import ErrorList
 from podium.config.validation_args import ARGS_VALIDATORS
 
-CAPACITY_ON = replace(DEFAULT_GATES, storage_capacity_scoring=True)
+CAPACITY_ON = replace(DEFAULT_GATES, on_gates=DEFAULT_GATES.on_gates | {"StorageCapacityScoring"})
 RATIO = "RequestedToCapacityRatio"
 
 
@@ -240,11 +240,11 @@ def test_names_that_are_no_labels_are_named():
     ("gate", "errors"),
     [
         (
-            "dra_scheduler_filter_timeout",
+            "DRASchedulerFilterTimeout",
             ["at.filterTimeout: Forbidden: DRASchedulingFilterTimeout feature gate is disabled"],
         ),
         (
-            "dra_device_binding_conditions",
+            "DRADeviceBindingConditions",
             [
                 (
                     "at.bindingTimeout: Forbidden: "
@@ -255,7 +255,9 @@ def test_names_that_are_no_labels_are_named():
     ],
 )
 def test_timeout_whose_gate_is_off_is_forbidden(gate, errors):
-    assert errors_of(a.DynamicResourcesArgs(), replace(DEFAULT_GATES, **{gate: False})) == errors
+    assert (
+        errors_of(a.DynamicResourcesArgs(), replace(DEFAULT_GATES, on_gates=DEFAULT_GATES.on_gates - {gate})) == errors
+    )
 
 
 def test_storage_shape_is_checked_where_its_gate_is_on():

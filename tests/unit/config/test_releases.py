@@ -1,0 +1,29 @@
+import pytest
+
+from podium.config.releases import NEWEST, RELEASES, release_of_server
+
+
+@pytest.mark.parametrize(
+    ("major", "minor", "release"),
+    [
+        ("1", "36", "1.36"),
+        ("1", "37", "1.37"),
+        ("1", "37+", "1.37"),
+        ("1", "99", "1.37"),
+        ("2", "0", "1.37"),
+        ("1", "35", "1.36"),
+        ("1", "9", "1.36"),
+    ],
+)
+def test_server_gets_the_newest_release_that_is_not_newer(major: str, minor: str, release: str) -> None:
+    assert release_of_server(major, minor) is RELEASES[release]
+
+
+def test_releases_are_ordered_and_the_newest_is_one_of_them() -> None:
+    assert list(RELEASES) == sorted(RELEASES)
+    assert RELEASES[NEWEST.minor] is NEWEST
+
+
+def test_gates_of_a_plugin_exist_in_every_release() -> None:
+    for release in RELEASES.values():
+        assert {row.gate for row in release.plugins.values() if row.gate} <= release.gates.keys()
