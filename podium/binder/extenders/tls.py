@@ -61,7 +61,7 @@ def _load_certificate(context: ssl.SSLContext, settings: ExtenderTLSConfig, wher
 
 
 def _no_password() -> str:
-    """Password callback that prevents OpenSSL from prompting on the terminal."""
+    """Return the empty password, so that OpenSSL does not prompt on the terminal."""
     raise ValueError("the key is encrypted")
 
 
