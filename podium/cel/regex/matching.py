@@ -28,7 +28,7 @@ Span: TypeAlias = tuple[int, int]
 
 
 def limit_steps(steps: int) -> None:
-    """From now on, end the evaluation if all searches together may need more steps."""
+    """End the evaluation from now on if all searches together may need more steps."""
     _steps_left.set(steps)
 
 
