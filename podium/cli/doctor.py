@@ -153,7 +153,7 @@ def _check_configuration(report: Report, good: Usable, *, is_named: bool) -> boo
 
 
 def _report_takeover(report: Report, config: KubeSchedulerConfiguration) -> None:
-    """If the command line allows podium to take kube-scheduler's place, report the consequences."""
+    """Report the consequences if the command line allows podium to take kube-scheduler's place."""
     if config.profile(DEFAULT_SCHEDULER_NAME) is None:
         return
     election = config.leader_election

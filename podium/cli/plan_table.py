@@ -66,7 +66,7 @@ def print_reasons(answer: Mapping[str, Any]) -> None:
 
 
 def _new_nodes(nodes: Sequence[Mapping[str, Any]]) -> Table:
-    """A row for all nodes that are alike. Columns of devices and of prices are there if a node has any."""
+    """Return a row for all nodes that are alike. Columns of devices and of prices are there if a node has any."""
     alike: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
     for node in nodes:
         kind = (node["pool"], node["cheapest_type"], len(node["instance_types"]), node["price"], node["price_at_worst"])
@@ -95,7 +95,7 @@ def _new_nodes(nodes: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _devices(node: Mapping[str, Any]) -> str:
-    """The extended resources of a new node."""
+    """Return the extended resources of a new node."""
     amounts = node["allocatable"].items()
     return ", ".join(f"{amount} {name}" for name, amount in amounts if is_extended_resource(name) and amount != "0")
 
@@ -106,12 +106,12 @@ def _monthly(nodes: Sequence[Mapping[str, Any]]) -> float | None:
 
 
 def price(amount: float | None, digits: int) -> str:
-    """An amount of money with so many digits; `?` if it is not known."""
+    """Return an amount of money with so many digits; `?` if it is not known."""
     return "?" if amount is None else f"{amount:,.{digits}f}"
 
 
 def _staying(pods: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, str, str]]:
-    """The pods that stay for the same reasons together, with a row for each NodePool."""
+    """Yield the pods that stay for the same reasons together, with a row for each NodePool."""
     alike: dict[tuple[tuple[str, str], ...], list[str]] = defaultdict(list)
     for stay in pods:
         alike[tuple((stay["pools"] or {"": stay["reason"]}).items())].append(stay["pod"])
@@ -123,7 +123,7 @@ def _staying(pods: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, str, str]
 
 
 def _utilisation(shares: Mapping[str, Mapping[str, Mapping[str, str]]]) -> Table:
-    """Bars of what pods request of what nodes have, before and after."""
+    """Return bars of the share of the nodes' amounts that pods request, before and after."""
     bars = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("REQUESTED", "BEFORE", "", "AFTER", ""):
         bars.add_column(heading)
@@ -169,13 +169,13 @@ def _pods(count: int) -> str:
 
 
 def some_of(pods: Sequence[str]) -> str:
-    """The first few names, and how many more there are."""
+    """Return the first few names, and how many more there are."""
     hidden_count = len(pods) - _PODS_SHOWN
     return ", ".join(pods[:_PODS_SHOWN]) + (f" and {hidden_count:,} more" if hidden_count > 0 else "")
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> Table:
-    """A table of texts; the columns at `numbers` are flush right."""
+    """Return a table of texts; the columns at `numbers` are flush right."""
     new_table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for index, heading in enumerate(headings):
         new_table.add_column(heading, justify="right" if index in numbers else "left", vertical="top", overflow="fold")

@@ -92,7 +92,7 @@ def demand_rules(rules: str, config: Path | None, plugins: tuple[str, ...]) -> b
 
 
 def scheduled_cluster(objects: list[Found], config: Path | None, plugins: tuple[str, ...]) -> Cluster:
-    """The cluster as podium's own plugins see it. What cannot be read is left out, with a warning.
+    """Return the cluster as podium's own plugins see it. What cannot be read is left out, with a warning.
 
     Raises: click.ClickException if the configuration or a plugin cannot be used.
     """
@@ -142,7 +142,7 @@ class Question:
         files.demand_one_stdin((*self.clusters, self.node_pools, self.catalogue, *self.added, config))
 
     def objects(self) -> list[Found]:
-        """All objects, with the pods of added workloads. To be called once: standard input is read."""
+        """Return all objects, with the pods of added workloads. To be called once: standard input is read."""
         from podium.cli.cluster_source import objects_in, objects_of_cluster, warn_of_left_out
         from podium.objects.resource_types import WITHOUT_GATES
         from podium.provisioner.state.manifests import NODE_POOLS, RESOURCES, pods_of_workloads
@@ -162,7 +162,7 @@ class Question:
         return objects
 
     def pools(self) -> tuple[NodePool, ...] | None:
-        """The NodePools of the file; None without a file.
+        """Return the NodePools of the file, or None without a file.
 
         Raises:
             click.ClickException: the file cannot be read, or has no NodePools.
@@ -179,14 +179,14 @@ class Question:
         return pools
 
     def settings(self) -> Settings:
-        """Karpenter's settings."""
+        """Return Karpenter's settings."""
         from podium.provisioner.reports.cases import read_settings
 
         policies = {"preferencePolicy": self.preference_policy, "minValuesPolicy": self.min_values_policy}
         return replace(read_settings(policies), node_class=None)
 
     def cluster(self, objects_found: list[Found]) -> tuple[ClusterObjects, Catalogue]:
-        """The objects that planning reads, with NodePools, and the instance types.
+        """Return the objects that planning reads, with NodePools, and the instance types.
 
         Raises:
             click.ClickException: there are no NodePools, or the catalogue cannot be read.
@@ -209,7 +209,7 @@ class Question:
         return objects, catalogue
 
     def instance_types(self) -> Catalogue | None:
-        """The instance types of the file; None without a file.
+        """Return the instance types of the file, or None without a file.
 
         Raises:
             click.ClickException: the file cannot be read.
