@@ -37,7 +37,7 @@ class Section:
     directory: Path = Path()
 
     def text(self, name: str) -> str:
-        """The value of a field; empty if it is absent. Raises: KubeconfigError."""
+        """Return the value of a field; empty if it is absent. Raises: KubeconfigError."""
         value = self.fields.get(name)
         return "" if value is None else _text(value, f"{self.called}.{name}")
 
@@ -49,19 +49,19 @@ class Section:
         return value
 
     def mapping(self, name: str) -> Mapping[str, Any]:
-        """The mapping in a field; empty if it is absent. Raises: KubeconfigError."""
+        """Return the mapping in a field; empty if it is absent. Raises: KubeconfigError."""
         value = self.fields.get(name) or {}
         if not isinstance(value, dict):
             raise KubeconfigError(f"{self.called}.{name} is not a mapping")
         return value
 
     def path(self, name: str) -> Path | None:
-        """The file that a field names. Raises: KubeconfigError."""
+        """Return the file that a field names. Raises: KubeconfigError."""
         text = self.text(name)
         return self.directory / text if text else None
 
     def pem(self, name: str) -> Pem | None:
-        """The content of the field's `-data` variant, otherwise the file that the field names.
+        """Return the content of the field's `-data` variant, otherwise the file that the field names.
 
         Raises: KubeconfigError.
         """
@@ -86,7 +86,7 @@ class Chosen:
 
 
 def choose(paths: str, context: str | None) -> Chosen:
-    """The cluster and user of that context, by default the current one, in files separated as in $KUBECONFIG.
+    """Return the cluster and user of that context, by default the current one, in files separated as in $KUBECONFIG.
 
     If several files define the same entry, the first one counts.
 
@@ -111,12 +111,12 @@ def choose(paths: str, context: str | None) -> Chosen:
 
 
 def content_of(file: Path) -> Mapping[str, Any]:
-    """The content of a kubeconfig. Raises: KubeconfigError."""
+    """Return the content of a kubeconfig. Raises: KubeconfigError."""
     return _content(file, "")
 
 
 def context_names(file: Path) -> list[str]:
-    """The names of the contexts in a kubeconfig. Raises: KubeconfigError, also if there are none."""
+    """Return the names of the contexts in a kubeconfig. Raises: KubeconfigError, also if there are none."""
     contexts = content_of(file).get("contexts")
     if not isinstance(contexts, list):
         contexts = []

@@ -44,7 +44,7 @@ class ForwardedPort:
         self._failure = failure
 
     async def get(self, path: str, authorization: str | None, *, deadline_s: float, answer_bytes_max: int) -> bytes:
-        """The body of a successful answer.
+        """Return the body of a successful answer.
 
         Raises: an `ApiError`.
         """
