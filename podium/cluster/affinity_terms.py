@@ -58,7 +58,7 @@ _NO_TERMS: Final = PodTerms()
 
 
 def pod_terms(pod: Pod) -> PodTerms:
-    """The terms of the pod."""
+    """Return the terms of the pod."""
     affinity = pod.spec.affinity
     if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
         return _NO_TERMS
@@ -77,7 +77,7 @@ def pod_terms(pod: Pod) -> PodTerms:
 
 @once_per_spec
 def _terms_by_namespace(spec: PodSpec) -> dict[str, PodTerms]:
-    """The terms by namespace, filled on demand: a term without namespaces selects pods in its pod's namespace."""
+    """Return the terms by namespace, filled on demand: a term without namespaces selects in its pod's namespace."""
     del spec
     return {}
 
@@ -120,7 +120,7 @@ def _compile(affinity: PodAffinity | None, anti_affinity: PodAffinity | None, na
 
 
 def _terms_of_crowd(anti_affinity: PodAffinity | None, namespace: str, too_much: str) -> PodTerms:
-    """The terms that other pods must respect, of a pod with too many terms; the others only affect scores."""
+    """Return the terms that other pods must respect, of a pod with too many terms; the others only affect scores."""
     groups, not_enforced = grouped_terms(() if anti_affinity is None else anti_affinity.required, namespace)
     return PodTerms(
         required_anti_affinity=groups,

@@ -20,7 +20,7 @@ class ClosedNodes:
         self._reasons: dict[str, dict[str, str]] = {}
 
     def copy(self) -> ClosedNodes:
-        """An independent copy."""
+        """Return an independent copy."""
         twin = ClosedNodes()
         twin._reasons = {name: dict(reasons) for name, reasons in self._reasons.items()}
         return twin
@@ -52,7 +52,7 @@ class ClosedNodes:
 
 
 def closing_reason(owner: str, error: FieldError) -> str:
-    """A reason for the Events of pods in any namespace.
+    """Return a reason for the Events of pods in any namespace.
 
     It names the field but not the object, which only the log may name.
     """

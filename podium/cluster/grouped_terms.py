@@ -62,7 +62,7 @@ class AnyOf(AffinityTerm):
 def grouped_terms(
     terms: Iterable[PodAffinityTerm], namespace: str
 ) -> tuple[tuple[AffinityTerm, ...], FieldError | None]:
-    """The pod's terms in that namespace, grouped by topology key, and why some of them are left out."""
+    """Return the pod's terms in that namespace, grouped by topology key, and why some of them are left out."""
     groups: dict[str, AnyOf] = {}
     not_enforced: FieldError | None = None
     own = frozenset((namespace,))
@@ -87,7 +87,7 @@ def _new_group(groups: dict[str, AnyOf], topology_key: str) -> AnyOf:
 
 
 def _plain(term: PodAffinityTerm, own: frozenset[str]) -> tuple[_Pair, _Member] | None:
-    """The member for a term that requires one label only: if it is found by that label, no other check is needed."""
+    """Return the member for a term that requires one label only: a lookup by that label needs no other check."""
     selector = term.label_selector
     if selector is None or selector.match_expressions or len(selector.match_labels) != 1:
         return None
@@ -105,7 +105,7 @@ def _compile(term: PodAffinityTerm, own: frozenset[str]) -> tuple[_Pair, _Member
 
 
 def _pair(selector: Selector) -> _Pair:
-    """A label that every selected pod must have; None if there is none, or a choice of several."""
+    """Return a label that every selected pod must have, or None if there is none, or a choice of several."""
     for requirement in selector.requirements:
         if requirement.operator is Operator.IN and len(requirement.values) == 1:
             (value,) = requirement.values
