@@ -223,7 +223,7 @@ class App(Process):
             return [*(face.scheduling_tasks for face in faces), self._boundary.tasks(scheduler.tasks)]
 
         async def drain() -> None:
-            """No binding that the API server answers is left half done."""
+            """Wait for the bindings under way: none that the API server answers is left half done."""
             self._boundary.stopping()
             scheduler.loop.stop()
             await scheduler.loop.wait_ended()
@@ -260,7 +260,7 @@ def _host(credentials: Credentials) -> str:
 
 
 def _configz(scheduler: Scheduler) -> dict[str, Any]:
-    """The configuration in effect, and why a later one is not."""
+    """Return the configuration in effect, and why a later one is not."""
     configuration = {"componentconfig": effective_configuration(without_secrets(scheduler.config))}
     refusals = scheduler.refused_configuration()
     return {**configuration, "refused": refusals} if refusals else configuration

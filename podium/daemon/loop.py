@@ -179,7 +179,7 @@ class SchedulingLoop:
     # ------------------------------------------------------------ scheduling cycle
 
     def _attempt(self, info: QueuedPodInfo, started_s: float, tasks: asyncio.TaskGroup) -> Unfinished | None:
-        """One scheduling cycle, or its first part. No await: the cluster state must not change during it."""
+        """Return one scheduling cycle, or its first part. No await: the cluster state must not change during it."""
         pod = info.pod
         if self._groups is not None and pod.spec.scheduling_group is not None:
             return self._attempt_group(self._groups, self._groups.pop_with(info), started_s, tasks)
@@ -195,7 +195,7 @@ class SchedulingLoop:
     def _attempt_group(
         self, groups: PodGroupAttempts, infos: Sequence[QueuedPodInfo], started_s: float, tasks: asyncio.TaskGroup
     ) -> Unfinished | None:
-        """As `_attempt`, for all waiting pods of a group together."""
+        """Attempt all waiting pods of a group together; see `_attempt`."""
         members = []
         for info in infos:
             if self._needs_no_attempt(info.pod):
@@ -228,7 +228,7 @@ class SchedulingLoop:
         self._executor.carry_out_group(attempt, decision, self._groups.object_of(attempt), tasks)
 
     def _failed_decision(self, attempt: AnyAttempt, error: Exception) -> AnyDecision:
-        """The decision for an attempt that raised an exception.
+        """Return the decision for an attempt that raised an exception.
 
         A decision changes no state that outlives it, so other pods are not affected by a bug that one pod triggers, in
         podium or in a plugin that modified objects it was lent.
@@ -261,7 +261,7 @@ class SchedulingLoop:
             unfinished = self._again(attempt, tasks)
 
     async def _rest_of(self, begun: Unfinished) -> AnyDecision | None:
-        """The decision of the attempt; None if it is abandoned because of `stop`."""
+        """Return the decision of the attempt, or None if it is abandoned because of `stop`."""
         decision: AnyDecision | None = None
         with self._cache.hold(), anyio.CancelScope() as self._finishing:
             try:

@@ -83,7 +83,7 @@ class _Question:
 
 
 def limit_of(query: Mapping[str, str], default: int, limit_max: int) -> int:
-    """The parameter `limit`. Raises: web.HTTPBadRequest."""
+    """Return the parameter `limit`. Raises: web.HTTPBadRequest."""
     limit = query.get("limit", str(default))
     if not (limit.isascii() and limit.isdecimal() and 0 < int(limit) <= limit_max):
         raise web.HTTPBadRequest(text=f"limit: a number from 1 to {limit_max}, not {limit!r}\n")
@@ -103,10 +103,10 @@ Leader: TypeAlias = Callable[[], str | None]
 
 
 def queue_page(listing: QueueListing, clock: Clock, leader: Leader = lambda: None) -> Handler:
-    """Answers GET /debug/queue."""
+    """Return the handler of GET /debug/queue."""
 
     async def handle(request: web.Request) -> web.Response:
-        """Every pod that waits or is in flight, why it waits and until when, as JSON or as a table.
+        """Return every pod that waits or is in flight, why it waits and until when, as JSON or as a table.
 
         `?namespace=`, `?pod=` (its name) and `?queue=` (a state, such as `backoff`) choose; `?limit=` (500 by default)
         and `?continue=`, whose value is in a response that has more pods, page; `?output=table` or `Accept: text/plain`
@@ -126,7 +126,7 @@ def queue_page(listing: QueueListing, clock: Clock, leader: Leader = lambda: Non
 
 
 async def _first_chosen(listing: QueueListing, question: _Question, turns: Turns) -> list[_Found]:
-    """The selected pods of the page, plus one if there are more."""
+    """Return the selected pods of the page, plus one if there are more."""
     first: list[_Found] = []
     infos, end = listing.infos(), _BEHIND_ALL
     for start in range(0, len(infos), _LOOKED_AT_MAX):
@@ -146,7 +146,7 @@ async def _first_chosen(listing: QueueListing, question: _Question, turns: Turns
 
 
 async def _list_pods(listing: QueueListing, matches: Sequence[_Found], turns: Turns) -> AsyncIterator[ListedPod]:
-    """The pods that still wait or are in flight. Between two of them, other tasks run once a turn is over."""
+    """Yield the pods that still wait or are in flight. Between two of them, other tasks run once a turn is over."""
     for _, info in matches:
         entry = listing.describe(info)
         if entry.state is not QueueState.GONE:
@@ -169,7 +169,7 @@ async def _json(
 
 
 def queued_pod_as_json(entry: ListedPod, leader: str | None) -> _Json:
-    """The pod as JSON values."""
+    """Return the pod as JSON values."""
     meta, spec = entry.pod.metadata, entry.pod.spec
     answer: _Json = {
         "namespace": meta.namespace,
@@ -197,7 +197,7 @@ def queued_pod_as_json(entry: ListedPod, leader: str | None) -> _Json:
 
 
 def sendable(text: str) -> str:
-    """The text, limited in length and free of characters that cannot be encoded."""
+    """Return the text, limited in length and free of characters that cannot be encoded."""
     return text[:_REASON_MAX].encode(errors="backslashreplace").decode()
 
 
@@ -215,7 +215,7 @@ def _next_try_as_json(next_try: NextTry) -> _Json:
 
 
 def transition_as_json(line: Transition) -> _Json:
-    """A transition as JSON values."""
+    """Return a transition as JSON values."""
     return {
         "at": format_micro_time(line.at_s),
         "event": line.event,
@@ -297,7 +297,7 @@ def _row(entry: ListedPod, leader: str | None) -> tuple[str, ...]:
 
 
 def _briefly(next_try: NextTry | None) -> str:
-    """When the pod is attempted, without the events that may requeue it sooner."""
+    """Describe when the pod is attempted, without the events that may requeue it sooner."""
     if next_try is None:
         return "being tried"
     if next_try.at_s is None:
@@ -306,7 +306,7 @@ def _briefly(next_try: NextTry | None) -> str:
 
 
 def _why(entry: ListedPod) -> Iterator[str]:
-    """The lines below a pod's row: which plugins reject it and why, and which events requeue it."""
+    """Yield the lines below a pod's row: which plugins reject it and why, and which events requeue it."""
     if entry.gating_plugin:
         yield from wrap(f"gated by {entry.gating_plugin}: {entry.reason}")
     elif entry.reason:
@@ -320,7 +320,7 @@ def _why(entry: ListedPod) -> Iterator[str]:
 
 
 def wrap(text: str) -> list[str]:
-    """The text wrapped to a readable width."""
+    """Return the text wrapped to a readable width."""
     return textwrap.wrap(printable(text[:_REASON_MAX]), _WIDTH, initial_indent="    ", subsequent_indent="      ")
 
 
@@ -332,7 +332,7 @@ def _history(entry: ListedPod) -> Iterator[str]:
 
 
 def align(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    """The rows as lines with columns of equal width."""
+    """Return the rows as lines with columns of equal width."""
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     return (_line(row, widths) for row in rows)
 

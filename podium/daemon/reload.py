@@ -204,7 +204,7 @@ def _reason(error: Exception) -> str:
 
 
 def own_pod() -> ObjectReference | None:
-    """The pod that podium runs in, as the downward API tells; None outside of a cluster."""
+    """Return the pod that podium runs in, as the downward API tells; None outside of a cluster."""
     name, namespace = os.environ.get("POD_NAME"), os.environ.get("POD_NAMESPACE")
     if not name or not namespace:
         return None
@@ -212,7 +212,7 @@ def own_pod() -> ObjectReference | None:
 
 
 def configuration_reload(scheduler: Scheduler) -> Face:
-    """Follows the configuration's files, if the options say so."""
+    """Return the face that follows the configuration's files, if the options say so."""
     source = scheduler.options.source
     if source is None:
         return Face()

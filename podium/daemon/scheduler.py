@@ -185,7 +185,7 @@ class Scheduler:
         }
 
     def leader(self) -> str | None:
-        """The replica that schedules in place of this one; "" if unknown; None if this process schedules."""
+        """Return the replica that schedules in place of this one; "" if unknown; None if this process schedules."""
         return None if self._term is None or self._term.is_holding else self._term.holder
 
     @property
@@ -341,7 +341,7 @@ class Scheduler:
         return profile_names
 
     def _kept_plugins(self, profile: Profile, classes: Mapping[str, type[Plugin]]) -> dict[str, Plugin]:
-        """The plugins of a profile that stay in use when it becomes this one."""
+        """Return the plugins of a profile that stay in use when it becomes this one."""
         former = self.config.profile(profile.scheduler_name)
         assert former is not None
         return {

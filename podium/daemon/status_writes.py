@@ -44,13 +44,13 @@ class StatusWrite:
         return self.pod
 
     def in_place_of(self, earlier: AnyStatusWrite | None) -> StatusWrite:
-        """This write, merged with the parts of an earlier unsent write that it does not overwrite."""
+        """Return this write, merged with the parts of an earlier unsent write that it does not overwrite."""
         if not isinstance(earlier, StatusWrite) or self.nominated_node_name is not None:
             return self
         return replace(self, nominated_node_name=earlier.nominated_node_name)
 
     def patch(self, now_s: float) -> bytes | None:
-        """The patch to send; None if it would change nothing."""
+        """Return the patch to send, or None if it would change nothing."""
         return status_patch(self.pod, now_s, condition=self.condition, nominated_node_name=self.nominated_node_name)
 
 
@@ -63,11 +63,11 @@ class PodGroupStatusWrite:
     resource: ClassVar[ResourceType[Any]] = POD_GROUPS
 
     def in_place_of(self, earlier: AnyStatusWrite | None) -> AnyStatusWrite:
-        """This write; or an earlier unsent one that says that the group is scheduled, which is never taken back."""
+        """Return this write, or an earlier unsent one that says that the group is scheduled: it is never taken back."""
         return earlier if earlier is not None and earlier.condition.status == "True" else self
 
     def patch(self, now_s: float) -> bytes | None:
-        """The patch to send; None if it would change nothing."""
+        """Return the patch to send, or None if it would change nothing."""
         return pod_group_status_patch(self.item, now_s, self.condition)
 
 

@@ -147,7 +147,7 @@ class DecisionRows:
         self._known: dict[str, Row] = {}
 
     def read(self) -> Mapping[str, Row] | None:
-        """The attempts by their number; None if nothing has happened since the last call."""
+        """Return the attempts by their number, or None if nothing has happened since the last call."""
         newest = self._recorder.newest_sequence
         if newest == self._seen and not self._may_change:
             return None

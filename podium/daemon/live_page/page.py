@@ -158,7 +158,7 @@ def _file(content_type: str, *names: str) -> Handler:
     body = b"".join(files("podium.daemon.live_page").joinpath(name).read_bytes() for name in names)
 
     async def show(_: web.Request) -> web.Response:
-        """A file of the live page, with `--ui`."""
+        """Return a file of the live page, with `--ui`."""
         return web.Response(body=body, content_type=content_type, charset="utf-8", headers=_HEADERS)
 
     return show
