@@ -192,7 +192,7 @@ class _NodeShortages:
         return self._with_holders(findings, problems)
 
     def _shape(self) -> Hashable | None:
-        """Equal for nodes on which the same requests are not met; None for a node that is like no other."""
+        """Return a key, equal for nodes on which the same requests are not met; None for a node like no other."""
         if not self._pools.is_repeatable:
             return None
         is_dedicated = self._allocated.is_dedicated
