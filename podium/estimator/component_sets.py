@@ -43,7 +43,7 @@ class _Placing:
         return min(column[node] // amount for column, amount in self.need)
 
     def first_node(self) -> int | None:
-        """The first node that takes a replica."""
+        """Return the first node that takes a replica."""
         while self.at < len(self.nodes):
             node = self.nodes[self.at]
             if self.fits(node):
@@ -118,7 +118,7 @@ def max_available_sets(
 def without_assumed(
     capacity: FreeCapacity, assumed_workloads: Iterable[AssumedWorkload], components: Iterable[Component | None] = ()
 ) -> RemainingCapacity:
-    """The free capacity after each assumed workload is placed once, as far as it fits.
+    """Return the free capacity after each assumed workload is placed once, as far as it fits.
 
     Args:
         components: what will be placed afterwards.

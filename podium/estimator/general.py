@@ -130,7 +130,7 @@ class _Places(NamedTuple):
 def _places(
     cluster: Cluster, assumed_workloads: Iterable[AssumedWorkload], measure: Callable[[str, RawQuantity], int]
 ) -> _Places | None:
-    """The free pod slots. None if there are none, or if the cluster has no summary."""
+    """Return the free pod slots. None if there are none, or if the cluster has no summary."""
     summary = cluster.status.resource_summary
     if summary is None:
         return None
@@ -170,7 +170,7 @@ def _remaining(summary: ResourceSummary, name: str) -> Quantity:
 
 
 def _left_by_format(summary: ResourceSummary, name: str) -> int:
-    """The free amount as upstream compares it for sets: in thousandths, unless its format is BinarySI."""
+    """Return the free amount as upstream compares it for sets: in thousandths, unless its format is BinarySI."""
     if name not in summary.allocatable:
         return 0
     form = quantity_format(summary.allocatable[name])
@@ -207,7 +207,7 @@ def _amounts(components: Iterable[Component], measure: Callable[[str, RawQuantit
 def _assumed_amounts(
     assumed_workloads: Iterable[AssumedWorkload], measure: Callable[[str, RawQuantity], int]
 ) -> Counter[str]:
-    """The amounts of the assumed workloads, pods included."""
+    """Return the amounts of the assumed workloads, pods included."""
     components = [
         component
         for workload in assumed_workloads
@@ -223,7 +223,7 @@ def _assumed_amounts(
 
 
 def _capacity(cluster: Cluster) -> UniformCapacity:
-    """Stand-in nodes: for each node of a grade one that has the minimum of that grade."""
+    """Return stand-in nodes: for each node of a grade, one that has the minimum of that grade."""
     models, summary = cluster.spec.resource_models, cluster.status.resource_summary
     if summary is None:
         raise ModelsError("resource summary is nil")
@@ -249,7 +249,7 @@ def _beginning(model: ResourceModel) -> dict[str, int]:
 
 
 def _replicas_by_compliant_grades(cluster: Cluster, requirements: Requirements, semantics: ModelsSemantics) -> int:
-    """The replicas on all grades, starting with the first one that satisfies the request."""
+    """Return the replicas on all grades, starting with the first one that satisfies the request."""
     models, summary = cluster.spec.resource_models, cluster.status.resource_summary
     if summary is None or not models:
         raise ModelsError("no resource models defined")
@@ -278,14 +278,14 @@ def _replicas_by_compliant_grades(cluster: Cluster, requirements: Requirements, 
 
 
 def _first_that_holds(sizes: Sequence[Mapping[str, int]], needs: Iterable[Demand]) -> int:
-    """The index of the first grade whose minimum satisfies the request; the number of grades if none does."""
+    """Return the index of the first grade whose minimum satisfies the request; the number of grades if none does."""
     return max(
         next((index for index, size in enumerate(sizes) if size[name] >= amount), len(sizes)) for name, amount in needs
     )
 
 
 def _first_that_may_hold(sizes: Sequence[Mapping[str, int]], needs: Iterable[Demand]) -> int:
-    """The index of the grade whose range contains the request."""
+    """Return the index of the grade whose range contains the request."""
     return max(
         next((index for index, size in enumerate(sizes) if size[name] > amount), len(sizes)) - 1
         for name, amount in needs
@@ -299,7 +299,7 @@ def _replicas_from(
     needs: Sequence[Demand],
     at_least: int,
 ) -> int:
-    """The replicas from grade `first` on. Grades and counts are matched by index, as in those releases."""
+    """Return the replicas from grade `first` on. Grades and counts are matched by index, as in those releases."""
     total = 0
     for size, modeling in list(zip(sizes, modelings, strict=False))[max(first, 0) :]:
         sets = min(size[name] // amount for name, amount in needs)

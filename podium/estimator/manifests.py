@@ -79,7 +79,7 @@ def member_of(manifests: Sequence[Any], gates: Gates, name: str = "", *, is_accu
 
 
 def admit_manifests(sources: Iterable[Found]) -> list[Manifest]:
-    """The objects with the defaults that an API server fills in."""
+    """Return the objects with the defaults that an API server fills in."""
     manifests = [source.manifest for source in sources]
     admission = Admission(manifests)
     return [
@@ -89,7 +89,7 @@ def admit_manifests(sources: Iterable[Found]) -> list[Manifest]:
 
 
 def cluster_for(store: ObjectStore, admission: Admission, replica: Pod) -> tuple[Cluster, list[Pod]]:
-    """The cluster as the scheduler sees it, and its pending pods.
+    """Return the cluster as the scheduler sees it, and its pending pods.
 
     podium's default profile decides on the replica and the pending pods, whatever scheduler they name.
 
@@ -106,7 +106,7 @@ def cluster_for(store: ObjectStore, admission: Admission, replica: Pod) -> tuple
 
 
 def workload_in(sources: Iterable[Found], name: str) -> Workload:
-    """The workload among the objects of a file: a pod, or an object with a pod template.
+    """Return the workload among the objects of a file: a pod, or an object with a pod template.
 
     Args:
         name: what to call the file.
@@ -125,7 +125,7 @@ def workload_in(sources: Iterable[Found], name: str) -> Workload:
 
 
 def karmada_cluster_in(sources: Iterable[Found], name: str) -> KarmadaCluster:
-    """The Cluster object of Karmada's among the objects of a file, with its models as Karmada's webhook leaves them.
+    """Return Karmada's Cluster object among a file's objects, with its models as Karmada's webhook leaves them.
 
     Args:
         name: what to call the file.

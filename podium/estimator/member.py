@@ -154,11 +154,11 @@ class MemberCluster:
     # ------------------------------------------------------------ answers
 
     def snapshot(self) -> Snapshot:
-        """The present state of the nodes, valid until the next call."""
+        """Return the present state of the nodes, valid until the next call."""
         return self._cache.snapshot()
 
     def capacity(self) -> ClusterCapacity:
-        """The present free capacity of the nodes."""
+        """Return the present free capacity of the nodes."""
         snapshot = self.snapshot()
         if self._room_of != self._cache.changes:
             self._capacity = ClusterCapacity(snapshot, self._claims)
@@ -223,7 +223,7 @@ class MemberCluster:
         return replicas_within(self.quotas.values(), requirements, assumed_workloads)
 
     def _made_by(self, workload: ObjectReference | None) -> Pod | None:
-        """A pod made from the workload's present template."""
+        """Return a pod made from the workload's present template."""
         if workload is None:
             return None
         template_owner: Templated | None = None
@@ -242,7 +242,7 @@ class MemberCluster:
         return pod_made_by(template_owner) if template_owner is not None else None
 
     def explain_replicas(self, requirements: ReplicaRequirements | None) -> list[NodeEstimate]:
-        """The part of each node in `max_available_replicas`. Quotas are not included, since they limit the sum.
+        """Return the part of each node in `max_available_replicas`. Quotas are not included, since they limit the sum.
 
         Raises:
             EstimateError: an amount cannot be read.
@@ -268,7 +268,7 @@ class MemberCluster:
     def prepare_component_sets(
         self, components: Sequence[Component | None], namespace: str, assumed_workloads: Sequence[AssumedWorkload]
     ) -> Callable[[], int]:
-        """Like `max_available_component_sets`, but return a function that does the work and can run in a thread.
+        """Return a function that does the work of `max_available_component_sets` and can run in a thread.
 
         Raises:
             EstimateError: an amount cannot be read.
@@ -315,7 +315,7 @@ class MemberCluster:
 
 
 def _on_their_way(assumed_workloads: Iterable[AssumedWorkload]) -> list[Pod]:
-    """The pods of assumed workloads, at most as many as are ever placed."""
+    """Return the pods of assumed workloads, at most as many as are ever placed."""
     pods: list[Pod] = []
     for workload in assumed_workloads:
         for component in workload.components:

@@ -151,7 +151,7 @@ def _components_in(namespace: str, assumed_workloads: Iterable[AssumedWorkload])
 def _count_matching(
     selectors: Sequence[ScopedResourceSelectorRequirement], components: Iterable[Component | None]
 ) -> list[Component | None]:
-    """The components that a quota with these scopes counts; all of them if it has no scope."""
+    """Return the components that a quota with these scopes counts; all of them if it has no scope."""
     if not selectors:
         return list(components)
     return [
@@ -167,7 +167,7 @@ def _count_matching(
 
 
 def _sum(components: Iterable[Component | None]) -> dict[str, int]:
-    """The requests of one complete set of components, for the resources that quotas support."""
+    """Return the requests of one complete set of components, for the resources that quotas support."""
     total: dict[str, int] = {}
     for component in components:
         if component is None or component.replica_requirements is None:
@@ -190,7 +190,7 @@ def _sets_within(quota: ResourceQuota, needs: Iterable[Demand], on_the_way: Iter
 
 
 def _free(quota: ResourceQuota) -> dict[str, int]:
-    """The remaining amounts, for resources with both a limit and a use. `requests.X` takes precedence over `X`."""
+    """Return the remainder for resources with both a limit and a use. `requests.X` takes precedence over `X`."""
     hard, usage = quota.status.hard, quota.status.used
     free: dict[str, int] = {}
     for name in sorted(hard, key=lambda name: name.startswith(_REQUESTS)):

@@ -155,7 +155,7 @@ class EstimatorApp(Process):
 
 
 def _grpc_options() -> list[tuple[str, int]]:
-    """Limits for connections, since any client may open them. Connections beyond a limit are closed at once."""
+    """Return limits for connections, since any client may open them. Connections beyond a limit are closed at once."""
     return [
         ("grpc.so_reuseport", 0),
         ("grpc.max_allowed_incoming_connections", inbound_connections_max()),

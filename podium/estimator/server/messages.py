@@ -147,7 +147,7 @@ class UnschedulableRequest:
 
 
 def _classes() -> Mapping[str, type[_Message]]:
-    """The message classes, in a separate descriptor pool, so that no other file of that name can conflict."""
+    """Return the message classes, in a separate descriptor pool, so that no other file of that name can conflict."""
     file = descriptor_pb2.FileDescriptorProto(name="estimator.proto", package=_PACKAGE, syntax="proto3")
     for name, fields in _MESSAGES.items():
         message = file.message_type.add(name=name)

@@ -86,7 +86,7 @@ class EstimatorService:
         self._in_turns = InTurns(clock)
 
     def handler(self) -> grpc.GenericRpcHandler:
-        """The handler to register with a gRPC server."""
+        """Return the handler to register with a gRPC server."""
         return grpc.method_handlers_generic_handler(
             SERVICE,
             {
@@ -165,6 +165,6 @@ async def _estimated_sets(cluster: MemberCluster, request: SetsRequest) -> int:
 
 
 def _object(context: _Context) -> str:
-    """The workload that the caller names in the gRPC metadata."""
+    """Return the workload that the caller names in the gRPC metadata."""
     metadata: Iterable[tuple[str, str | bytes]] = context.invocation_metadata() or ()
     return next((str(value) for key, value in metadata if key == "object"), "")
