@@ -75,7 +75,7 @@ def _at_once(cycle: Cycle, plugin: PostFilterPlugin, nodes: FilteredNodes) -> _O
 def _in_steps(
     cycle: Cycle, plugin: AskingPostFilterPlugin, nodes: FilteredNodes, extenders: Sequence[Extender]
 ) -> Steps[_Outcome]:
-    """Like `_at_once`, in steps. Time spent in extenders and pauses is not counted as the plugin's."""
+    """Run the plugin like `_at_once`, in steps. Time in extenders and pauses is not counted as the plugin's."""
     clock, seconds = cycle.framework.clock, 0.0
     steps: Steps[_Outcome] | None = None
     answer: Answer | None = None

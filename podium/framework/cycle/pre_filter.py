@@ -20,7 +20,7 @@ _MAY_ANSWER: Final = (Code.SKIP, Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRE
 
 
 def run_pre_filter(cycle: Cycle) -> frozenset[str] | Status | None:
-    """The names of the only nodes to filter (None: all), or the status that rejects the pod outright.
+    """Return the names of the only nodes to filter (None: all), or the status that rejects the pod outright.
 
     The statuses of the excluded nodes go into the diagnosis. Answers cached for the pod's signature are used.
 
@@ -78,7 +78,7 @@ def _running(plugin: Plugin) -> str:
 
 
 def names_of(answer: object) -> frozenset[str]:
-    """The only nodes to filter, from what a PreFilter plugin returned.
+    """Return the only nodes to filter, from what a PreFilter plugin returned.
 
     Raises:
         PluginError: the value is not a PreFilterResult.

@@ -76,7 +76,7 @@ def score_nodes(cycle: Cycle, rows: Rows) -> Scores:
 
 
 def total_scores(cycle: Cycle, rows: Rows) -> IntArray:
-    """The total scores only; uses cached scores for a pod whose signature is known.
+    """Return the total scores only; uses cached scores for a pod whose signature is known.
 
     Raises:
         ScheduleError: as `score_nodes`.
@@ -122,7 +122,7 @@ def _current_signature(cycle: Cycle) -> PodSignature | None:
 
 
 def _scores(cycle: Cycle, scorer: Scorer, rows: Rows, raw: IntArray | None = None) -> IntArray:
-    """One plugin's normalised scores; the raw scores may be given."""
+    """Return one plugin's normalised scores; the raw scores may be given."""
     framework = cycle.framework
     started_s = framework.clock.monotonic()
     point = _NORMALIZE
@@ -210,13 +210,13 @@ class NearBest:
         self._margin = margin
 
     def __call__(self, total: IntArray) -> int:
-        """The position of the chosen node."""
+        """Return the position of the chosen node."""
         near = np.flatnonzero(total >= total.max() - self._margin)
         return int(near[self._random.randrange(len(near))])
 
 
 def choose(total: IntArray) -> int:
-    """The position of the node that wins.
+    """Return the position of the node that wins.
 
     Upstream makes a binary heap of the list and takes its root, where a parent stays above equal children and the left
     child goes up before an equal right one. So among the best, the one that comes first in a pre-order walk of the
@@ -235,7 +235,7 @@ _pre_order_keys: NDArray[np.int64] = np.zeros(0, np.int64)
 
 
 def _pre_order(count: int) -> NDArray[np.int64]:
-    """For each position of a heap, a number that grows along its pre-order walk.
+    """Return for each position of a heap a number that grows along its pre-order walk.
 
     The path from the root to position i is written in the binary digits of i + 1 behind the leading one: 0 left,
     1 right. Pre-order is the order of these paths as words, a word before its continuations.

@@ -31,7 +31,7 @@ rejection if the pod does not fit even without them, or an Error."""
 
 
 def select_victims(dry_run: NodeDryRun, pod: Pod, budgets: Budgets, importance: Importance) -> Found:
-    """The victims on one node: remove all pods of lower priority, then reprieve each one that can stay.
+    """Return the victims on one node: remove all pods of lower priority, then reprieve each one that can stay.
 
     Pods whose eviction violates a budget are reprieved first; within both groups the most important pods come first.
     """
@@ -83,7 +83,7 @@ class _Node:
     violating_count: int
 
     def answer(self, stays: Sequence[bool], importance: Importance) -> Found:
-        """The result, given which of the victims can stay."""
+        """Return the result, given which of the victims can stay."""
         victims = [pod for pod, stay in zip(self.pods, stays, strict=True) if not stay]
         if not victims:
             return _none_needed(self.name)
@@ -129,7 +129,7 @@ def _node(dry_run: NodesDryRun, row: int, pod: Pod, budgets: Budgets, importance
 
 
 def _take_turns(dry_run: NodesDryRun, rows: Rows, nodes: Sequence[_Node]) -> tuple[Mapping[int, Status], list[bool]]:
-    """The rejections of rows where the pod does not fit even without them, and which of the nodes' pods can stay."""
+    """Return the rejections of rows where the pod fits in no case, and which pods of the others can stay."""
     counts = np.array([len(node.pods) for node in nodes], np.intp)
     starts = np.cumsum(counts) - counts
     row_of_each = np.repeat(rows, counts)

@@ -87,7 +87,7 @@ class VictimsKnown:
 
 
 def _in_parts(dry_run: NodesDryRun, rows: Sequence[int], positions: Iterable[int]) -> Iterator[list[int]]:
-    """The positions in parts, each with about `_PODS_AT_ONCE` pods on its rows."""
+    """Yield the positions in parts, each with about `_PODS_AT_ONCE` pods on its rows."""
     part: list[int] = []
     count = 0
     for position in positions:

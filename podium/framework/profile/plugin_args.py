@@ -17,7 +17,7 @@ _WITH_FIELDS: Final = (msgspec.inspect.StructType, msgspec.inspect.DataclassType
 
 
 def args_of(plugin: type[Plugin], profile: Profile) -> Any:
-    """The args to construct the plugin with: a typed value for in-tree plugins and for plugins that declare `Args`.
+    """Return the args of the plugin: a typed value for in-tree plugins and those that declare `Args`.
 
     Raises:
         PluginError: the args do not fit the declared type. The message names the field.
@@ -29,7 +29,7 @@ def args_of(plugin: type[Plugin], profile: Profile) -> Any:
 
 
 def typed_args(plugin: type[Plugin], value: Any) -> Any:
-    """The configuration's value, converted to the type that the plugin declares; unchanged if it declares none.
+    """Return the configuration's value as the type that the plugin declares; unchanged if it declares none.
 
     Fields may be given in camel case, as in the rest of the configuration: `poolSize` for `pool_size`.
 
@@ -48,7 +48,7 @@ def typed_args(plugin: type[Plugin], value: Any) -> Any:
 
 
 def _spelt(value: Any, kind: msgspec.inspect.Type, where: str) -> Any:
-    """The value with its field names spelt as in the type.
+    """Return the value with its field names spelt as in the type.
 
     Raises:
         PluginError: the type has no such field, or a field is given in both spellings.
