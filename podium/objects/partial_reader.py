@@ -49,7 +49,7 @@ class _Fault(NamedTuple):
         return cls(detail, tuple(name or index for name, index in _STEP.findall(path.partition("[...]")[0])))
 
     def at(self, step: str) -> _Fault | None:
-        """The same fault relative to the part behind this step; None if the fault is elsewhere."""
+        """Return the same fault relative to the part behind this step, or None if the fault is elsewhere."""
         return _Fault(self.detail, self.below[1:]) if self.below[:1] == (step,) else None
 
 

@@ -222,7 +222,7 @@ class ObjectDecoder(Generic[ObjectT]):
         return Page(items, broken_objects, page.metadata.resource_version, page.metadata.continue_token or "")
 
     def _check_list(self, page: _TypedPage[ObjectT] | _RawPage) -> None:
-        """Raises: `Malformed` if this is a list of another kind, or has no version to watch from."""
+        """Check the list. Raises: `Malformed` for a list of another kind, or without a version to watch from."""
         if (page.kind, page.api_version) != (self._list.kind, self._list.api_version):
             received = f"{page.kind or 'list without a kind'} ({page.api_version or 'no version'})"
             raise api_errors.Malformed(f"not a {self._list.kind} ({self._list.api_version}), but a {received}")
@@ -346,7 +346,7 @@ def _not_json(kind: str, error: Exception) -> api_errors.Malformed:
 
 
 def _without_nulls_within(raw: msgspec.Raw, levels: int) -> Any:
-    """The same JSON without nulls down to this many levels.
+    """Return the same JSON without nulls down to this many levels.
 
     Cost: only parts that contain a null are decoded, level by level.
     """
@@ -367,7 +367,7 @@ _LEVELS_READ: Final = 16
 
 
 def without_nulls(content: Any) -> Any:
-    """Parsed JSON without nulls, which Go treats as absent fields; the same object if it contains none."""
+    """Remove nulls, which Go treats as absent fields, from parsed JSON; return the same object if it contains none."""
     # Encoding takes a tenth of the time of the copy, and most content has no null.
     with suppress(TypeError, ValueError, OverflowError, RecursionError):
         if b"null" not in msgspec.json.encode(content):
@@ -414,7 +414,7 @@ def _broken_object(kind: str, raw: msgspec.Raw, detail: str) -> BrokenObject:
 
 
 def _kind_of(content: bytes | msgspec.Raw) -> str:
-    """The object's `kind`; empty if it has none."""
+    """Return the object's `kind`; empty if it has none."""
     try:
         return _decode_typed(content).kind
     except NOT_DECODED:
