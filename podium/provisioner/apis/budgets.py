@@ -62,9 +62,7 @@ class Budget(Struct, frozen=True):
         return hit is None or hit <= moment
 
     def nodes_allowed(self, nodes_counted: int, moment: datetime) -> int:
-        """The number of nodes that may be disrupted. A percentage is rounded up; a budget that is not active is
-        unlimited.
-        """
+        """Return the number of nodes that may be disrupted: percentages rounded up, no limit if not active."""
         if not self.is_active(moment):
             return UNLIMITED
         return -(-self.nodes * nodes_counted // 100) if self.is_percentage else self.nodes
@@ -97,7 +95,7 @@ class DisruptionBudgets(Struct, frozen=True):
         return cls(tuple(budget for budget in budgets if budget is not None), tuple(errors))
 
     def nodes_allowed(self, reason: DisruptionReason, nodes_counted: int, moment: datetime) -> int:
-        """The number of nodes that may be disrupted for this reason at a time: the least that any budget for it allows.
+        """Return the number of nodes that may be disrupted for this reason at a time: the least of any budget.
 
         Args:
             nodes_counted: how many nodes of the NodePool are counted (`PoolNode.is_counted`).
@@ -115,9 +113,7 @@ class DisruptionBudgets(Struct, frozen=True):
         )
 
     def remaining(self, reason: DisruptionReason, nodes: Iterable[PoolNode], moment: datetime) -> int:
-        """The number of further nodes that may be disrupted for this reason, beyond those that already consume the
-        budgets.
-        """
+        """Return the number of further nodes that may be disrupted for this reason, beyond those that already are."""
         counted_nodes = [node for node in nodes if node.is_counted]
         used_count = sum(node.consumes(reason) for node in counted_nodes)
         return max(0, self.nodes_allowed(reason, len(counted_nodes), moment) - used_count)

@@ -113,7 +113,7 @@ class CronSchedule(Struct, frozen=True):
 
 
 def _parse_field(text: str, field: _Field) -> tuple[frozenset[int], bool]:
-    """The values of a field, and whether it is unrestricted: it has a `*` or `?` whose step is 1."""
+    """Return the values of a field, and whether it is unrestricted: it has a `*` or `?` whose step is 1."""
     values: set[int] = set()
     unrestricted = False
     # As upstream, an item that is empty does not count.

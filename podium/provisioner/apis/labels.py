@@ -61,7 +61,7 @@ _CURRENT_NAMES: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def current_name(key: str) -> str:
-    """The label's name today: an old name of a well known label is replaced, any other key stays."""
+    """Return the label's name today: an old name of a well known label is replaced, any other key stays."""
     return _CURRENT_NAMES.get(key, key)
 
 

@@ -97,7 +97,7 @@ def read_catalogue(document: object, path: str = "instanceTypes", *, is_priced: 
 
 @functools.cache
 def generated_catalogue(zones: tuple[str, ...] = GENERATED_ZONES) -> Catalogue:
-    """The catalogue that the kwok provider has without a file: 144 generic instance types, in four zones or others.
+    """Return the kwok provider's catalogue without a file: 144 generic instance types in these zones.
 
     No provider sells them: their prices are ranks by size, in which kwok's order is kept.
     """
@@ -115,7 +115,7 @@ def generated_catalogue(zones: tuple[str, ...] = GENERATED_ZONES) -> Catalogue:
 
 
 def built_in_catalogue(objects: ClusterObjects) -> Catalogue:
-    """The generic instance types, in the zones of the cluster's nodes if these are in other zones."""
+    """Return the generic instance types, in the zones of the cluster's nodes if these are in other zones."""
     zones = {zone for node in objects.nodes if (zone := node.metadata.labels.get(ZONE))}
     return generated_catalogue() if zones <= set(GENERATED_ZONES) else generated_catalogue(tuple(sorted(zones)))
 
@@ -146,19 +146,19 @@ def _instance_type(item: object, path: str, *, is_priced: bool) -> InstanceType:
 
 
 def _offered_values(offerings: tuple[Offering, ...], key: str) -> list[str]:
-    """The values of a label over all offerings, available or not."""
+    """Return the values of a label over all offerings, available or not."""
     requirements = (offering.requirements.get(key) for offering in offerings)
     return [value for requirement in requirements if not requirement.complement for value in requirement.values]
 
 
 def _size(name: str, cpu: str) -> str:
-    """The size in a name of AWS's form, such as `m5.large`; else the number of cores."""
+    """Return the size in a name of AWS's form, such as `m5.large`; else the number of cores."""
     match = _AWS_SIZE.fullmatch(name)
     return match[1] if match else cpu
 
 
 def _family(name: str) -> str:
-    """The part before the first `.` or `-`; without either, the first character."""
+    """Return the part before the first `.` or `-`; without either, the first character."""
     end = _FAMILY_END.search(name)
     return name[: end.start()] if end else name[:1]
 
@@ -257,7 +257,7 @@ class _Fields:
 
 
 def _items(raw: object, path: str) -> Iterator[tuple[object, str]]:
-    """The items of a list, each with its path."""
+    """Return the items of a list, each with its path."""
     if not isinstance(raw, list):
         raise FieldError(path, "is not a list") if path else FieldError("catalogue", "is not a list of instance types")
     return ((item, f"{path}[{index}]") for index, item in enumerate(raw))
@@ -296,7 +296,7 @@ def _amounts(raw: ResourceList, path: str) -> Requests:
 
 
 def size_rank(capacity: Requests) -> float:
-    """The rank of an on-demand instance type without a price: the smaller, the earlier.
+    """Return the rank of an on-demand instance type without a price: the smaller, the earlier.
 
     A core counts as much as 25 gigabytes of memory, and each kind of device as much as 100 cores, so that pods without
     devices leave those nodes alone. This is no price. It compares with the prices of a catalogue that has only some of

@@ -63,14 +63,14 @@ class InstanceTypeColumns:
     # ------------------------------------------------------------ sets
 
     def mask_of(self, instance_types: Iterable[InstanceType]) -> int:
-        """These instance types as bits."""
+        """Return these instance types as bits."""
         mask = 0
         for instance_type in instance_types:
             mask |= 1 << self._indices[instance_type]
         return mask
 
     def types_in(self, mask: int) -> tuple[InstanceType, ...]:
-        """The instance types of these bits, in their order."""
+        """Return the instance types of these bits, in their order."""
         instance_types = self._tuples.get(mask)
         if instance_types is None:
             instance_types = self._tuples[mask] = tuple(
@@ -81,7 +81,7 @@ class InstanceTypeColumns:
     # ------------------------------------------------------------ questions
 
     def meeting(self, requirements: Requirements) -> int:
-        """The instance types whose labels can meet the requirements, offerings aside."""
+        """Return the instance types whose labels can meet the requirements, offerings aside."""
         mask = self.all
         for requirement in requirements:
             # No instance type speaks of the hostname, which is another one for each NodeClaim.
@@ -91,7 +91,7 @@ class InstanceTypeColumns:
         return mask
 
     def offered_rows(self, requirements: Requirements) -> int:
-        """The rows with an available offering that is compatible with the requirements."""
+        """Return the rows with an available offering that is compatible with the requirements."""
         answers = self._answers(requirements)
         mask = self._offered.get(answers)
         if mask is None:
@@ -103,7 +103,7 @@ class InstanceTypeColumns:
         return mask
 
     def with_room(self, requests: Requests) -> int:
-        """The rows whose allocatable resources hold the requests."""
+        """Return the rows whose allocatable resources hold the requests."""
         mask = self._usable
         for name, amount in requests.items():
             column = self._allocatable.get(name)
@@ -114,7 +114,7 @@ class InstanceTypeColumns:
         return int.from_bytes(np.packbits(mask, bitorder="little").tobytes(), "little")
 
     def types_of_rows(self, rows: int) -> int:
-        """The instance types that have any of these rows."""
+        """Return the instance types that have any of these rows."""
         mask = rows & self.all
         for bit, owner in self._further_rows:
             if rows & bit:
@@ -122,7 +122,7 @@ class InstanceTypeColumns:
         return mask
 
     def within(self, limits: Requests) -> int:
-        """The instance types whose capacity exceeds none of the limits."""
+        """Return the instance types whose capacity exceeds none of the limits."""
         within = np.ones(len(self._types), dtype=np.bool_)
         for name, limit in limits.items():
             column = self._capacity.get(name)
@@ -130,13 +130,13 @@ class InstanceTypeColumns:
         return int.from_bytes(np.packbits(within, bitorder="little").tobytes(), "little")
 
     def largest_capacity(self, mask: int, names: Iterable[str]) -> Requests:
-        """The largest capacity of any of these instance types, for each of these resources."""
+        """Return the largest capacity of any of these instance types, for each of these resources."""
         selection = _bits(mask, len(self._types))
         columns = {name: self._capacity[name] for name in names if name in self._capacity}
         return {name: int(column[selection].max(initial=0)) for name, column in columns.items()}
 
     def most_room(self, mask: int) -> Requests:
-        """The most that any of these instance types has for pods, resource by resource."""
+        """Return the most that any of these instance types has for pods, resource by resource."""
         amounts = self._most_room.get(mask)
         if amounts is None:
             rows = mask
@@ -153,7 +153,7 @@ class InstanceTypeColumns:
     def in_price_order(
         self, instance_types: tuple[InstanceType, ...], requirements: Requirements, *, then_by_name: bool = False
     ) -> tuple[InstanceType, ...]:
-        """The instance types by the price of their cheapest offering under these requirements.
+        """Return the instance types by the price of their cheapest offering under these requirements.
 
         Args:
             then_by_name: whether equal prices are put in order of name; else they stay in the order they were in.
@@ -171,17 +171,17 @@ class InstanceTypeColumns:
         return order
 
     def cheapest_price(self, instance_type: InstanceType, requirements: Requirements) -> float:
-        """The price of its cheapest offering that can be launched under these requirements, or `NO_PRICE`."""
+        """Return the price of its cheapest offering that can be launched under these requirements, or `NO_PRICE`."""
         return float(self._prices_of(requirements, self._answers(requirements))[self._indices[instance_type]])
 
     def name_requirement(self, instance_types: tuple[InstanceType, ...]) -> Requirement:
-        """The requirement of any of these instance types, by name."""
+        """Return the requirement of any of these instance types, by name."""
         return self._tell(instance_types)[1]
 
     def launchable_capacity_types(
         self, instance_types: tuple[InstanceType, ...], requirements: Requirements
     ) -> frozenset[str]:
-        """The capacity types in which any of these instance types can be launched under these requirements."""
+        """Return the capacity types in which any of these instance types can be launched under these requirements."""
         mask, _ = self._tell(instance_types)
         return frozenset(
             offering.capacity_type

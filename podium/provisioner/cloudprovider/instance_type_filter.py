@@ -119,14 +119,14 @@ class InstanceTypeFilter:
         self._groups: dict[DaemonGroup, int] = {}
 
     def mask_of(self, group: DaemonGroup) -> int:
-        """The instance types of a group as bits."""
+        """Return the instance types of a group as bits."""
         mask = self._groups.get(group)
         if mask is None:
             mask = self._groups[group] = self.columns.mask_of(group.instance_types)
         return mask
 
     def in_order(self, mask: int, groups: Iterable[DaemonGroup]) -> tuple[InstanceType, ...]:
-        """The instance types of these bits, in the order of the groups."""
+        """Return the instance types of these bits, in the order of the groups."""
         parts = [mask_of_group for group in groups if (mask_of_group := mask & self.mask_of(group))]
         if len(parts) == 1:
             return self.columns.types_in(parts[0])
@@ -143,7 +143,7 @@ class InstanceTypeFilter:
         ports: Sequence[HostPort] = (),
         lower_min_values: bool = False,
     ) -> Options | Refusal:
-        """The instance types that are left.
+        """Return the instance types that are left.
 
         Args:
             options: the instance types that may be left, as bits.
@@ -180,7 +180,7 @@ class InstanceTypeFilter:
 
 
 def without_hostname(requirements: Requirements) -> Requirements:
-    """The requirements on all other labels."""
+    """Return the requirements on all other labels."""
     return Requirements(requirement for requirement in requirements if requirement.key != HOSTNAME)
 
 

@@ -143,7 +143,7 @@ class InstanceType:
         )
 
     def allocatable_of(self, offering: Offering) -> Requests:
-        """The resources that pods can use on a node of this offering."""
+        """Return the resources that pods can use on a node of this offering."""
         capacity, overhead = self.capacity, self.overhead.total
         if offering.capacity_override:
             capacity = {**capacity, **offering.capacity_override}
@@ -152,7 +152,7 @@ class InstanceType:
         return _allocatable(capacity, overhead)
 
     def cheapest_price(self, requirements: Requirements, well_known: AbstractSet[str]) -> float:
-        """The price of the cheapest offering that can be launched under these requirements, or `NO_PRICE`.
+        """Return the price of the cheapest offering that can be launched under these requirements, or `NO_PRICE`.
 
         Args:
             well_known: the labels that the requirements need not define.
@@ -160,7 +160,7 @@ class InstanceType:
         return min((offering.price for offering in self._launchable(requirements, well_known)), default=NO_PRICE)
 
     def worst_launch_price(self, requirements: Requirements, well_known: AbstractSet[str]) -> float:
-        """The most that a node may cost under these requirements, or `NO_PRICE` if none can be launched.
+        """Return the most that a node may cost under these requirements, or `NO_PRICE` if none can be launched.
 
         That is the price of the most expensive zone, for the capacity type that is launched: the first of
         `CAPACITY_TYPES` that has an offering.
@@ -178,7 +178,7 @@ class InstanceType:
         return NO_PRICE
 
     def price_of(self, zone: str, capacity_type: str) -> float:
-        """The price of a running node: that of the first offering with these labels, available or not.
+        """Return the price of a running node: that of the first offering with these labels, available or not.
 
         Without such an offering the price is 0: the node is never worth replacing, but may still be deleted.
         """
@@ -186,7 +186,7 @@ class InstanceType:
         return 0.0 if offering is None else offering.price
 
     def offering_of(self, zone: str, capacity_type: str) -> Offering | None:
-        """The first offering with these labels, available or not."""
+        """Return the first offering with these labels, available or not."""
         return next(
             (
                 offering
@@ -205,7 +205,7 @@ class InstanceType:
 def in_price_order(
     instance_types: Iterable[InstanceType], requirements: Requirements, well_known: AbstractSet[str]
 ) -> list[InstanceType]:
-    """The instance types by `cheapest_price`; equal prices stay in the order they were in.
+    """Return the instance types by `cheapest_price`; equal prices stay in the order they were in.
 
     This is the order before some are cut off.
     """
@@ -215,7 +215,7 @@ def in_price_order(
 def in_price_and_name_order(
     instance_types: Iterable[InstanceType], requirements: Requirements, well_known: AbstractSet[str]
 ) -> list[InstanceType]:
-    """The instance types by `cheapest_price`, then by name. This is the order of a plan."""
+    """Return the instance types by `cheapest_price`, then by name. This is the order of a plan."""
     return sorted(
         instance_types,
         key=lambda instance_type: (instance_type.cheapest_price(requirements, well_known), instance_type.name),
@@ -233,7 +233,7 @@ def fits(requests: Requests, total: Requests) -> bool:
 
 
 def unmet_min_values(instance_types: Sequence[InstanceType], requirements: Requirements) -> Mapping[str, int]:
-    """The labels of which the instance types offer fewer values than `min_values`, with how many they offer.
+    """Return the labels of which the instance types offer fewer values than `min_values`, with how many they offer.
 
     Only values that the requirement allows are counted. As upstream, no instance types at all leave nothing unmet.
     """
@@ -255,7 +255,7 @@ def unmet_min_values(instance_types: Sequence[InstanceType], requirements: Requi
 
 
 def needed_for_min_values(instance_types: Sequence[InstanceType], requirements: Requirements) -> int:
-    """The number of instance types, from the first on, that offer as many values as `min_values` wants of each label.
+    """Return how many instance types, from the first on, offer the `min_values` of each label.
 
     0 if nothing is wanted, and all of them if all are too few.
     """
@@ -272,7 +272,7 @@ def _only_value(requirements: Requirements, key: str) -> str:
 
 
 def _allocatable(capacity: Requests, overhead: Requests) -> Requests:
-    """The capacity without the overhead. Huge pages are taken from the memory, which they never make negative."""
+    """Return the capacity without the overhead. Huge pages are taken from the memory, down to 0."""
     amounts_left = dict(amounts.less(capacity, overhead))
     for name, amount in capacity.items():
         if is_hugepages(name):

@@ -34,13 +34,13 @@ class RemovalPlanner(Protocol):
     """Plans which nodes go."""
 
     def removal(self, objects: ClusterObjects, now_s: float, fixed_nodes: AbstractSet[str]) -> Removal | None:
-        """The nodes that may go now."""
+        """Return the nodes that may go now."""
         ...
 
     def validate(
         self, removal: Removal, objects: ClusterObjects, now_s: float, fixed_nodes: AbstractSet[str]
     ) -> Removal | str:
-        """The removal as far as it still holds, or why it does not."""
+        """Return the removal as far as it still holds, or why it does not."""
         ...
 
 

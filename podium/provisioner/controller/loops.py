@@ -30,7 +30,7 @@ class StepCounter(Protocol):
     """Counts steps."""
 
     def record_step(self, loop: str, seconds: float, *, is_error: bool) -> None:
-        """A step has ended."""
+        """Record that a step has ended."""
         ...
 
 

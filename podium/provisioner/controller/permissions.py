@@ -20,7 +20,7 @@ _ROLE: Final = "deploy/provisioner"
 
 
 def _writing(resource: ResourceType[Any], *verbs: str) -> Iterable[Permission]:
-    """With `get`: an object is read again when the answer to a write was lost."""
+    """Return the rights to write, with `get`: an object is read again when the answer to a write was lost."""
     return [Permission(resource.group, resource.plural, verb) for verb in (*verbs, "get")]
 
 
@@ -38,7 +38,7 @@ def needs(
     places_with_podium: bool = False,
     leader_elect: bool = True,
 ) -> Needs:
-    """The rights that a provisioner needs.
+    """Return the rights that a provisioner needs.
 
     Args:
         namespace: of the Lease and of the ConfigMap.

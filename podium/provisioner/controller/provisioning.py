@@ -38,7 +38,7 @@ class ComputeElsewhere(Protocol):
     """Runs a computation, without holding up the event loop."""
 
     async def __call__(self, compute: Callable[[], T], /) -> T:
-        """The computation's result."""
+        """Return the computation's result."""
         ...
 
 
@@ -50,7 +50,7 @@ class Report(Protocol):
         ...
 
     def record_removal(self, removal: Removal | None) -> None:
-        """Nodes are being removed; None if none can go now."""
+        """Record the nodes that are being removed, or None if none can go now."""
         ...
 
 

@@ -78,7 +78,7 @@ class Purchasing:
         return bought
 
     async def unseen(self) -> set[str]:
-        """The nodes that were asked for and are not seen yet. Those that there are not are forgotten.
+        """Return the nodes that were asked for and are not seen yet. Those that there are not are forgotten.
 
         Raises:
             ApiError: the API server would have to be asked, and does not answer.

@@ -44,7 +44,7 @@ class ObjectClient(Protocol):
     """Reads and writes objects: `podium.binder.ApiClient`, as far as it is used here."""
 
     async def read(self, resource: ResourceType[ObjectT], item: ObjectT) -> ObjectT:
-        """The object as it is now."""
+        """Return the object as it is now."""
         ...
 
     async def create(self, resource: ResourceType[ObjectT], item: ObjectT, manifest: Mapping[str, Any]) -> ObjectT:
@@ -103,7 +103,7 @@ class Status:
         self._set("purchases", _plan_json(plan))
 
     def record_removal(self, removal: Removal | None) -> None:
-        """Nodes are being removed; None if none can go now."""
+        """Record the nodes that are being removed, or None if none can go now."""
         if removal is not None:
             self._metrics.record_removal(removal)
         self._set("removal", _NO_REMOVAL if removal is None else _removal_json(removal))

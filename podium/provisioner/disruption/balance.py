@@ -49,7 +49,7 @@ class Balance:
 
     @classmethod
     def of(cls, basis: PlanBasis, candidates: Sequence[Candidate]) -> Balance:
-        """The balance of a cluster with these candidates."""
+        """Return the balance of a cluster with these candidates."""
         prices = _prices(basis)
         costs: dict[str, float] = {}
         candidate_costs = {candidate.name: candidate.cost for candidate in candidates}
@@ -65,9 +65,7 @@ class Balance:
         )
 
     def approves(self, command: Command) -> bool:
-        """Return True if every NodePool with the policy agrees. Savings are shared out by the prices of the nodes that
-        go.
-        """
+        """Return True if every NodePool with the policy agrees. Savings are shared by the prices of leaving nodes."""
         savings, price = command.savings(self._well_known), command.price
         pools: dict[str, list[Candidate]] = {}
         for candidate in command.candidates:
@@ -97,13 +95,13 @@ class Balance:
 
 
 def score(savings: float, cost: float, totals: PoolTotals) -> float:
-    """The share of the costs that is saved, for each share of the disruption."""
+    """Return the share of the costs that is saved, for each share of the disruption."""
     disruption = cost / totals.cost
     return savings / totals.price / disruption if disruption else math.inf
 
 
 def _prices(basis: PlanBasis) -> Mapping[str, float]:
-    """The price of the NodeClaims of each NodePool, as far as their labels say it."""
+    """Return the price of the NodeClaims of each NodePool, as far as their labels say it."""
     prices: dict[str, float] = {}
     for claim in basis.objects.node_claims:
         labels = claim.metadata.labels
@@ -115,7 +113,7 @@ def _prices(basis: PlanBasis) -> Mapping[str, float]:
 
 
 def _other_cost(basis: PlanBasis, state: StateNode) -> float:
-    """The cost of a node that is no candidate: of all its pods but those of DaemonSets."""
+    """Return the cost of a node that is no candidate: of all its pods but those of DaemonSets."""
     pods = (pod for pod in state.pods if not is_owned_by_daemon_set(pod))
     return removal_cost(pods, reads_deletion_cost=basis.settings.reads_deletion_cost)
 

@@ -127,7 +127,7 @@ class Candidate:
         )
 
     def unfitnesses(self) -> Iterator[str]:
-        """Everything that keeps consolidation from ever considering the node, as far as Karpenter tells it."""
+        """Yield everything that keeps consolidation from ever considering the node, as far as Karpenter reports it."""
         if self.pool.spec.replicas is not None:
             return
         labels = self.state.labels
@@ -184,7 +184,7 @@ class CandidateFinder:
         self._reads_deletion_cost = reads_deletion_cost
 
     def candidate(self, state: StateNode, *, is_eventual: bool = False) -> Candidate | None:
-        """The node as a candidate; None if it is blocked, or if it is not managed.
+        """Return the node as a candidate, or None if it is blocked, or if it is not managed.
 
         Args:
             is_eventual: whether pods do not block a node whose NodeClaim has a `terminationGracePeriod`.
@@ -209,7 +209,7 @@ class CandidateFinder:
         )
 
     def blockers(self, state: StateNode) -> Iterator[Blocker]:
-        """Everything that keeps the node from being a candidate; the first is what Karpenter tells."""
+        """Yield everything that keeps the node from being a candidate; Karpenter reports the first."""
         if state.claim is None:
             yield Blocker(Reason("Node isn't managed by karpenter", "It belongs to no NodeClaim"))
             return

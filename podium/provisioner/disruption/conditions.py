@@ -55,7 +55,7 @@ def conditions_of(
     now_s: float,
     node_class: tuple[str, str] | None = NODE_CLASS,
 ) -> Mapping[str, ClaimConditions]:
-    """The conditions of NodeClaims, by name.
+    """Return the conditions of NodeClaims, by name.
 
     Claims that are being deleted, or that have no NodePool, keep what they say.
 
@@ -154,5 +154,5 @@ def _is_offered(claim: NodeClaim, labels: Requirements, catalogue: Catalogue) ->
 
 
 def first_named(instance_types: Iterable[InstanceType], name: str) -> InstanceType | None:
-    """The first instance type of this name."""
+    """Return the first instance type of this name."""
     return next((instance_type for instance_type in instance_types if instance_type.name == name), None)

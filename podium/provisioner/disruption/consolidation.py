@@ -65,7 +65,7 @@ class Command:
         return sum_in_order(candidate.price for candidate in self.candidates)
 
     def savings(self, well_known: frozenset[str]) -> float:
-        """The savings per hour. A replacement that cannot be launched costs nothing, as upstream."""
+        """Return the savings per hour. A replacement that cannot be launched costs nothing, as upstream."""
         return self.price - sum_in_order(replacement.price(well_known) or 0.0 for replacement in self.replacements)
 
     @property
@@ -76,11 +76,11 @@ class Command:
         )
 
     def shown_savings(self, well_known: frozenset[str]) -> float | None:
-        """The savings per hour; None if they are not known."""
+        """Return the savings per hour, or None if they are not known."""
         return self.savings(well_known) if self.is_priced else None
 
     def launchable(self, well_known: frozenset[str]) -> Command | NoCommand:
-        """The command with only the instance types that can be launched, the cheapest first."""
+        """Return the command with only the instance types that can be launched, the cheapest first."""
         replacements = tuple(replacement.launchable(well_known) for replacement in self.replacements)
         if not all(replacement.instance_types for replacement in replacements):
             return NoCommand("What would replace it cannot be launched", is_too_dear=True)
@@ -123,8 +123,7 @@ class Consolidation:
         return decision
 
     def of_several(self, candidates: Sequence[Candidate], *, to_several: bool = False) -> Command | NoCommand:
-        """Decide as `of` does, but a replacement is never of a type that is removed, nor as dear as the cheapest such
-        node.
+        """Decide as `of` does, but never replace by a type that is removed or as dear as the cheapest such node.
 
         One of these nodes could then have stayed instead.
         """
@@ -197,7 +196,7 @@ class Consolidation:
         return dataclasses.replace(cheaper, instance_types=types[:count])
 
     def _several_replacements(self, candidates: tuple[Candidate, ...], simulation: Simulation) -> Command | NoCommand:
-        """The command with replacements that are cheaper together, even if each is launched at its worst."""
+        """Return the command with replacements that are cheaper together, even if each is launched at its worst."""
         nodes = [_only_spot(node) for node in simulation.plan.nodes]
         if (
             not self._basis.settings.replaces_spot_with_spot
@@ -225,7 +224,7 @@ class Consolidation:
         ]
 
     def _cheaper(self, node: NodePlan, price: float) -> NodePlan | NoCommand:
-        """The node with the instance types that are cheaper than this even at their worst."""
+        """Return the node with the instance types that are cheaper than this even at their worst."""
         requirements = node.requirements
         types = tuple(
             instance_type
@@ -241,7 +240,7 @@ class Consolidation:
         return dataclasses.replace(node, instance_types=types)
 
     def _price_of_same_type(self, command: Command) -> float:
-        """The price of the cheapest node that goes and whose type could take its place; 0 if one has no price."""
+        """Return the price of the cheapest leaving node whose type could take its place; 0 if one has no price."""
         prices: dict[str, float] = {}
         for candidate in command.candidates:
             assert candidate.instance_type is not None
@@ -259,7 +258,7 @@ class Consolidation:
 
 
 def _only_spot(node: NodePlan) -> NodePlan:
-    """The node, as spot if it may be spot or on-demand.
+    """Return the node, as spot if it may be spot or on-demand.
 
     The prices that are compared are those of spot: on-demand in its place might cost more than is saved.
     """

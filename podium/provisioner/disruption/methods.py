@@ -64,7 +64,7 @@ def emptiness(state: DisruptionState, rules: Rules = KARPENTERS) -> Command | No
 
 
 def still_empty(state: DisruptionState, command: Command) -> tuple[Candidate, ...] | str:
-    """The nodes of the command that are still empty, or why none of them goes."""
+    """Return the nodes of the command that are still empty, or why none of them goes."""
     names = {candidate.name for candidate in command.candidates}
     candidates = [candidate for candidate in state.candidates if candidate.goes_when_empty and candidate.name in names]
     if not candidates:
@@ -82,7 +82,7 @@ def still_empty(state: DisruptionState, command: Command) -> tuple[Candidate, ..
 def within_budgets(
     state: DisruptionState, reason: DisruptionReason, candidates: Iterable[Candidate]
 ) -> list[Candidate]:
-    """Of the candidates, in their order, as many of each NodePool as its budgets allow."""
+    """Return as many candidates of each NodePool as its budgets allow, in their order."""
     budgets = state.budgets(reason)
     within: list[Candidate] = []
     for candidate in candidates:
@@ -184,7 +184,7 @@ def _approve(state: DisruptionState, decision: Command | NoCommand, rules: Rules
 
 
 def in_turn(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The candidates of all NodePools in turn, each NodePool's in the order they were in."""
+    """Return the candidates of all NodePools in turn, each NodePool's in their order."""
     pools: dict[str, list[Candidate]] = {}
     for candidate in candidates:
         pools.setdefault(candidate.pool_name, []).append(candidate)
@@ -193,7 +193,7 @@ def in_turn(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def consolidation_fault(state: DisruptionState, command: Command) -> str | None:
-    """The reason why the command of a consolidation no longer holds; None if it holds."""
+    """Return the reason why the command of a consolidation no longer holds, or None if it holds."""
     names = {candidate.name for candidate in command.candidates}
     candidates = [
         candidate for candidate in state.candidates if candidate.is_consolidatable and candidate.name in names

@@ -40,7 +40,7 @@ _READY: Final = {
 
 
 def manifest_of(node_plan: NodePlan, now_s: float) -> Mapping[str, Any]:
-    """The node as it is created.
+    """Return the node as it is created.
 
     Args:
         now_s: the time, in seconds since the epoch.
@@ -75,7 +75,7 @@ def is_being_removed(node: ProvidedNode) -> bool:
 
 
 def removed_since(node: ProvidedNode) -> float:
-    """The time when the removal of the node began, in seconds since the epoch; 0 if that cannot be read."""
+    """Return the time when the removal of the node began, in seconds since the epoch; 0 if that cannot be read."""
     try:
         return parse_time(node.metadata.annotations.get(REMOVED_SINCE, ""))
     except ValueError:
@@ -83,7 +83,7 @@ def removed_since(node: ProvidedNode) -> float:
 
 
 def removal_of(node: ProvidedNode, now_s: float) -> Mapping[str, Any]:
-    """The change that begins to remove the node: no pod is placed on it any more."""
+    """Return the change that begins to remove the node: no pod is placed on it any more."""
     taints = [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in node.spec.taints]
     disrupted = {"key": DISRUPTED.key, "effect": DISRUPTED.effect}
     other_taints = [taint for taint in taints if taint["key"] != DISRUPTED.key]
@@ -94,7 +94,7 @@ def removal_of(node: ProvidedNode, now_s: float) -> Mapping[str, Any]:
 
 
 def claim_of(node: ProvidedNode, last_pod_event_s: float | None) -> NodeClaim:
-    """The NodeClaim that stands for a node of this provider.
+    """Return the NodeClaim that stands for a node of this provider.
 
     Args:
         last_pod_event_s: when a pod last came or went, in seconds since the epoch; None if none ever did.

@@ -79,7 +79,7 @@ COMMAND_OF: Final[Mapping[Search, Callable[[DisruptionState, Rules], Command | N
 def _walk(
     state: DisruptionState, rules: Rules, start: Iterable[Candidate], *, keeps_useless: bool = False
 ) -> Command | None:
-    """The best command on a walk over all candidates that begins with some.
+    """Return the best command on a walk over all candidates that begins with some.
 
     Args:
         keeps_useless: whether to take a candidate as well that saves nothing yet, if its pods find a place. The next
@@ -125,7 +125,7 @@ def _is_within_budgets(state: DisruptionState, candidates: tuple[Candidate, ...]
 
 
 def _best(state: DisruptionState, commands: Iterable[Command | None]) -> Command | None:
-    """The command that saves most; of equal ones the one that moves fewest nodes, then the first."""
+    """Return the command that saves most; of equal ones the one that moves fewest nodes, then the first."""
     candidates = [command for command in commands if command is not None]
     if not candidates:
         return None

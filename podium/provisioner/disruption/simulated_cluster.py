@@ -76,7 +76,7 @@ def after(state: DisruptionState, command: Command) -> SimulatedCluster:
 
 
 def _nodes_launched(state: DisruptionState, command: Command) -> Iterator[NodePlan]:
-    """The nodes that are bought: of the cheapest instance type, where that is cheapest. Their names are for the plan.
+    """Yield the nodes to buy: of the cheapest type, where it is cheapest, with names only for this plan.
 
     Unlike in a plan of purchases, each is chosen by itself: the replacements may share a reservation.
     """
@@ -113,7 +113,7 @@ def _labels(node: NodePlan) -> dict[str, str]:
 
 
 def _amounts(node: NodePlan) -> tuple[ResourceList, ResourceList]:
-    """Capacity and allocatable."""
+    """Return the node's capacity and its allocatable resources."""
     instance_type, offering = node.node.instance_type, node.node.offering
     capacity = {**instance_type.capacity, **(offering.capacity_override or {})}
     return quantities(capacity), quantities(instance_type.allocatable_of(offering))

@@ -40,7 +40,7 @@ class Simulation:
     stranded: Mapping[str, str]
 
     def stranded_text(self) -> Reason:
-        """The sentence that pods would find no place, with the reasons of the first of them."""
+        """Return the sentence that pods would find no place, with the reasons of the first of them."""
         first_reasons = sorted(self.stranded.items())[:STRANDED_SHOWN_MAX]
         text = "not all pods would schedule, " + "".join(f"{pod} => {reason} " for pod, reason in first_reasons)
         own = f"{len(self.stranded)} pods would find no other node: {'; '.join(map(': '.join, first_reasons))}"
@@ -74,7 +74,7 @@ class Simulator:
         is_strict: bool = False,
         credit: Mapping[str, int] | None = None,
     ) -> Simulation | None:
-        """Simulate that the candidates go. Returns None if there is no NodePool to buy from, which Karpenter calls a
+        """Simulate that the candidates go. Return None without a NodePool to buy from, which Karpenter calls a
         fault.
 
         Args:
@@ -121,7 +121,7 @@ class Simulator:
 
 
 def uninitialized_text(state: StateNode) -> Reason:
-    """The reason that pods would go to a node that is not initialized yet."""
+    """Return the reason that pods would go to a node that is not initialized yet."""
     parts = [f"nodeclaim/{state.claim.metadata.name}"] if state.claim is not None else []
     if state.node is not None:
         parts.append(f"node/{state.node.metadata.name}")

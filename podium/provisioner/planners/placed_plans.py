@@ -95,7 +95,7 @@ _NO_ROOM_IN_LIMITS: Final = "its limits leave no room for another node"
 
 
 def plan_with_podium(basis: PlanBasis, cluster: Cluster, now_s: float, limit: TimeLimit = UNLIMITED) -> Plan:
-    """The nodes to buy so that podium places as many waiting pods as it can.
+    """Return the nodes to buy so that podium places as many waiting pods as it can.
 
     Args:
         cluster: the same objects, and the profiles that place the pods. It is not changed.
@@ -107,7 +107,7 @@ def plan_with_podium(basis: PlanBasis, cluster: Cluster, now_s: float, limit: Ti
 
 
 def settled_objects(objects: ClusterObjects, cluster: Cluster) -> ClusterObjects:
-    """The objects once podium has placed the waiting pods that fit, which it does before any node comes or goes.
+    """Return the objects once podium has placed the waiting pods that fit, which it does before any node comes or goes.
 
     Args:
         cluster: as `plan_with_podium` takes it.
@@ -202,7 +202,7 @@ class _Search:
     # ------------------------------------------------------------ which nodes
 
     def _propose(self) -> dict[str, CandidateNode]:
-        """Karpenter's plan: of each NodeClaim the node that would be launched."""
+        """Return Karpenter's plan: for each NodeClaim, the node that would be launched."""
         basis = self._basis
         if not basis.templates:
             return {}
@@ -212,7 +212,7 @@ class _Search:
         return {self._name(node.pool): node.node for node in with_candidates(basis, plan.nodes)}
 
     def _add_missing(self, candidates: dict[str, CandidateNode]) -> dict[str, CandidateNode]:
-        """These nodes, and more for pods that podium does not place on them."""
+        """Return these nodes, and more for pods that podium does not place on them."""
         for _ in range(ROUNDS_MAX):
             trial = self._trial(candidates, preempt=False)
             additions: dict[str, CandidateNode] = {}
@@ -240,7 +240,7 @@ class _Search:
         return {}
 
     def _drop_needless(self, candidates: dict[str, CandidateNode]) -> dict[str, CandidateNode]:
-        """Those of the nodes that cannot be left out, the most expensive being left out first."""
+        """Return those of the nodes that cannot be left out, the most expensive being left out first."""
         trial = self._trial(candidates, preempt=True)
         bound_pods = self._bound_pods(trial)
         is_large = len(candidates) * len(self._waiting) > PLACEMENTS_MAX
@@ -267,7 +267,7 @@ class _Search:
         return candidates
 
     def _bound_pods(self, trial: PlacementTrial) -> frozenset[str]:
-        """The pods that have a node, but for those of DaemonSets on new nodes."""
+        """Return the pods that have a node, but for those of DaemonSets on new nodes."""
         return frozenset(pod.key for pod in trial.world.pods if pod.node_name) & self._known
 
     # ------------------------------------------------------------ one trial
@@ -288,8 +288,8 @@ class _Search:
     def _options(
         self, template: Template, groups: Sequence[DaemonGroup], pod: Pod, candidates: Mapping[str, CandidateNode]
     ) -> list[CandidateNode]:
-        """The nodes of a NodePool that may suit the pod, the cheapest first; those of another zone or capacity type
-        before those that differ in size only.
+        """Return the nodes of a NodePool that may suit the pod, the cheapest first; those of another zone or capacity
+        type before those that differ in size only.
         """
         is_ours = pod.spec.scheduler_name in self._world.profiles
         if not is_ours or untolerated_taints(template.taints, pod.spec.tolerations):
@@ -308,7 +308,7 @@ class _Search:
         return [*ahead, *(option for option in options if option not in ahead)][:TRIES_MAX]
 
     def _alternatives(self, template: Template, pod: Pod) -> Iterator[Requirements]:
-        """The requirements on a node of the NodePool for the pod, by the alternatives of its node affinity."""
+        """Yield the requirements on a node of the NodePool for the pod, by the alternatives of its node affinity."""
         spec = pod.spec
         while True:
             requirements = strict_pod_requirements(spec)
@@ -320,7 +320,7 @@ class _Search:
             spec = less_demanding
 
     def _objections(self, trial: PlacementTrial, pod: Pod, candidates: Mapping[str, CandidateNode]) -> dict[str, str]:
-        """By NodePool, why a new node does not help the pod."""
+        """Return by NodePool why a new node does not help the pod."""
         basis = self._basis
         return {
             **{name: in_own_words(why) for name, why in basis.skipped.items()},
@@ -363,7 +363,7 @@ class _Search:
     def _why_no_options(
         self, template: Template, groups: Sequence[DaemonGroup], pod: Pod, pod_requirements: Requirements
     ) -> str:
-        """The reason why the NodePool has no node for the pod though its own requirements allow some."""
+        """Return the reason why the NodePool has no node for the pod though its own requirements allow some."""
         options = [
             candidate
             for requirements in self._alternatives(template, pod)

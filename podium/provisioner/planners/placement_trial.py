@@ -97,7 +97,7 @@ def place(world: Cluster, pod: Pod) -> Placement:
 
 
 def verdict(world: Cluster, pod: Pod, name: str) -> str:
-    """The reason why the node refuses the pod; empty if the attempt fails altogether."""
+    """Return the reason why the node refuses the pod; empty if the attempt fails altogether."""
     try:
         evaluation = world.evaluate(pod)
     except ScheduleError:

@@ -68,7 +68,7 @@ class PlacingPlanner:
         return self.by_karpenter.validate(removal, objects, now_s, fixed_nodes, self._simulators(objects))
 
     def _simulators(self, objects: ClusterObjects) -> MakeSimulator:
-        """The cluster is built only for a simulator: where no node may go, none is needed."""
+        """Return a factory of simulators. The first call builds the cluster: where no node may go, none is needed."""
         return lambda basis, evictions, now_s: PlacingSimulator(self._cluster(objects), basis, evictions, now_s)
 
     def _cluster(self, objects: ClusterObjects) -> Cluster:

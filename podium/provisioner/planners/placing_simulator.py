@@ -70,7 +70,7 @@ class PlacingSimulator(Simulator):
         return Simulation(plan, {key: reason for key, reason in reasons.items() if key not in pending})
 
     def _objects_leaving(self, candidates: Sequence[Candidate]) -> ClusterObjects:
-        """The cluster where these nodes have begun to leave."""
+        """Return the cluster where these nodes have begun to leave."""
         objects, claims = self._basis.objects, {candidate.claim.metadata.name for candidate in candidates}
         return dataclasses.replace(
             objects,
@@ -85,7 +85,7 @@ def _leaving(claim: NodeClaim) -> NodeClaim:
 
 
 def _as_in(cluster: Cluster, objects: ClusterObjects) -> Cluster:
-    """A fork of the cluster with just the nodes and pods of the objects."""
+    """Return a fork of the cluster with just the nodes and pods of the objects."""
     world = cluster.fork()
     nodes = {node.name: node for node in objects.nodes}
     pods = {pod.key: pod for pod in objects.pods}

@@ -66,7 +66,7 @@ class Planner:
     in_own_words: bool = False
 
     def basis(self, objects: ClusterObjects) -> PlanBasis:
-        """The start of all plans over these objects."""
+        """Return the start of all plans over these objects."""
         return PlanBasis(objects, self._catalogue_for(objects), self.settings)
 
     def plan(self, objects: ClusterObjects, now_s: float) -> Plan:
@@ -90,7 +90,7 @@ class Planner:
         fixed_nodes: AbstractSet[str],
         make_simulator: MakeSimulator = Simulator,
     ) -> Removal | None:
-        """The first removal that a method finds.
+        """Return the first removal that a method finds.
 
         Args:
             now_s: the time, in seconds since the epoch.
@@ -118,7 +118,7 @@ class Planner:
         fixed_nodes: AbstractSet[str],
         make_simulator: MakeSimulator = Simulator,
     ) -> Removal | str:
-        """The removal as far as it still holds, or why it does not.
+        """Return the removal as far as it still holds, or why it does not.
 
         Args:
             objects: the cluster some time after the removal was found.

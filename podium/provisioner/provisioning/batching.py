@@ -88,7 +88,7 @@ class BatchingWindow:
             self._is_trigger_kept = True
 
     def state(self) -> BatchingState:
-        """The state of the window now, or how the last one ended."""
+        """Return the state of the window now, or how the last one ended."""
         self._end_if_due(self._clock.monotonic())
         return self._state
 

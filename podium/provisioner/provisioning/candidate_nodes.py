@@ -60,7 +60,7 @@ class CandidateNode:
         return self.instance_type.allocatable_of(self.offering)
 
     def labels(self, name: str) -> Mapping[str, str]:
-        """The node's labels, by key. Where several values are allowed, it is the first by name."""
+        """Return the node's labels, by key. Where several values are allowed, it is the first by name."""
         type_requirement = Requirement.of(INSTANCE_TYPE, "In", (self.instance_type.name,))
         requirements = (
             self.requirements.union(self.instance_type.requirements)
@@ -71,7 +71,7 @@ class CandidateNode:
         return dict(sorted({**labels, HOSTNAME: name}.items()))
 
     def manifests(self, name: str) -> Iterator[Mapping[str, Any]]:
-        """The node of that name, and pods that stand for those of its DaemonSets."""
+        """Yield the node of that name, and pods that stand for those of its DaemonSets."""
         capacity = quantities(self.instance_type.capacity)
         yield _node(name, self.labels(name), self.template.taints, self.allocatable, capacity)
         yield from daemons(name, self.group.overhead, self.group.ports)
@@ -80,7 +80,7 @@ class CandidateNode:
 def candidate_nodes(
     template: Template, groups: Sequence[DaemonGroup], requirements: Requirements, well_known: AbstractSet[str]
 ) -> list[CandidateNode]:
-    """All nodes that can be bought under these requirements, the cheapest first, then by names.
+    """Return all nodes that can be bought under these requirements, the cheapest first, then by names.
 
     Reserved capacity is left out: whether it is free depends on the whole plan.
     """
@@ -105,7 +105,7 @@ def candidate_of(
     well_known: AbstractSet[str],
     places: Mapping[Offering, int],
 ) -> CandidateNode | None:
-    """The node that is bought for a NodeClaim: the cheapest of its instance types, in its cheapest offering.
+    """Return the node that is bought for a NodeClaim: the cheapest of its instance types, in its cheapest offering.
 
     Args:
         places: by reserved offering, how many nodes of this plan have it already.
@@ -132,13 +132,13 @@ def has_room(candidate: CandidateNode, requests: Requests) -> bool:
 
 
 def node_under_way(state: StateNode) -> Mapping[str, Any]:
-    """A node that has not joined yet, as it will be."""
+    """Return a node that has not joined yet, as it will be."""
     name = state.node.metadata.name if state.node is not None else state.name
     return _node(name, {**state.labels, HOSTNAME: state.hostname}, state.taints, state.allocatable, None)
 
 
 def daemons(node: str, requests: Requests, ports: Iterable[HostPort] = ()) -> Iterator[Mapping[str, Any]]:
-    """Pods that stand for those of DaemonSets on a node, which together take this: the first all but their number."""
+    """Yield pods that stand for a node's DaemonSet pods: the first takes all but their number."""
     for index in range(requests.get(PODS, 0)):
         amounts = {key: amount for key, amount in requests.items() if key != PODS and index == 0}
         yield _daemon(f"{node}-daemon-{index}", node, amounts, ports if index == 0 else ())

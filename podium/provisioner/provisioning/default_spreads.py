@@ -29,7 +29,7 @@ class DefaultSpreads:
         self._constraints = tuple(constraints)
 
     def with_defaults(self, pod: Pod) -> Pod:
-        """The pod with the default constraints, if it has none of its own and a selector can be found."""
+        """Return the pod with the default constraints, if it has none of its own and a selector can be found."""
         if not self._constraints or pod.spec.topology_spread_constraints:
             return pod
         selector = self._selector(pod)

@@ -48,7 +48,7 @@ class NodeRoom:
 
     @classmethod
     def of(cls, state: StateNode, daemons: Sequence[Pod], volumes: Volumes, csi_node: CSINode | None) -> NodeRoom:
-        """The room on a node.
+        """Return the room on a node.
 
         Args:
             daemons: the pods of DaemonSets that run on it, or will.
@@ -119,7 +119,7 @@ class ExistingNode:
         return True
 
     def refusal_of(self, pod: PlannedPod) -> Refusal | None:
-        """The reason why the node cannot take the pod now; None if it can. Plans nothing."""
+        """Return the reason why the node cannot take the pod now, or None if it can. Plans nothing."""
         untaken = untolerated_taints(self.state.taints, pod.spec.tolerations)
         if untaken:
             return Refusal.of(taints_text(untaken))

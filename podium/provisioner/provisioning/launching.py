@@ -26,7 +26,7 @@ _DIGEST_LENGTH: Final = 10
 
 
 def with_candidates(basis: PlanBasis, nodes: Iterable[NodePlan]) -> Iterator[NodePlan]:
-    """The nodes that can be bought, each with the cheapest way to buy it."""
+    """Yield the nodes that can be bought, each with the cheapest way to buy it."""
     groups = {template.name: groups for template, groups in basis.templates}
     places: dict[Offering, int] = {}
     for node in nodes:
@@ -41,7 +41,7 @@ def with_candidates(basis: PlanBasis, nodes: Iterable[NodePlan]) -> Iterator[Nod
 def with_names(
     objects: ClusterObjects, nodes: Iterable[NodePlan], replaced_nodes: AbstractSet[str] = frozenset()
 ) -> tuple[NodePlan, ...]:
-    """The nodes, each under a name that no node of the cluster or of the plan has.
+    """Return the nodes, each under a name that no node of the cluster or of the plan has.
 
     Args:
         replaced_nodes: the names of the nodes whose place they take.
@@ -57,7 +57,7 @@ def with_names(
 
 
 def within_node_limits(basis: PlanBasis, nodes: Iterable[NodePlan]) -> tuple[NodePlan, ...]:
-    """The nodes that their NodePools may have, by the pools' limits of nodes; the pods of the others go on waiting.
+    """Return the nodes that NodePools' limits of nodes allow; the pods of the others go on waiting.
 
     Source: karpenter pkg/controllers/provisioning/provisioner.go (Create), v1.15.0.
     Differs: a plan does not count its own nodes there either, and those that are being created may exceed the limit.

@@ -126,7 +126,7 @@ class PlannedClaim:
         return None
 
     def refusal_of(self, pod: PlannedPod) -> Refusal | None:
-        """The reason why the NodeClaim cannot take the pod now; None if it can. Plans nothing."""
+        """Return the reason why the NodeClaim cannot take the pod now, or None if it can. Plans nothing."""
         narrowing = self._narrow(pod, lower_min_values=False)
         return narrowing if isinstance(narrowing, Refusal) else None
 
@@ -146,15 +146,15 @@ class PlannedClaim:
         return self._hostname
 
     def most_left(self) -> Requests:
-        """The most that its node may have left for pods."""
+        """Return the most that its node may have left for pods."""
         return less(self.columns.most_room(self.options), self._requests)
 
     def largest_capacity(self, names: Iterable[str]) -> Requests:
-        """The most that its node may have of each of these resources."""
+        """Return the most that its node may have of each of these resources."""
         return self.columns.largest_capacity(self.options, names)
 
     def final_requirements(self) -> Requirements:
-        """The requirements once all pods are planned, pinned to the reservations that the NodeClaim holds."""
+        """Return the requirements once all pods are planned, pinned to the reservations that the NodeClaim holds."""
         requirements = without_hostname(self.requirements)
         if not self._reserved:
             return requirements
@@ -165,7 +165,7 @@ class PlannedClaim:
         )
 
     def final_requests(self) -> Requests:
-        """The requests of the pods, and at least those of the DaemonSets beside them.
+        """Return the requests of the pods, and at least those of the DaemonSets beside them.
 
         As upstream, a group without DaemonSets is forgotten when the next group has some.
         """

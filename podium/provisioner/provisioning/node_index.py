@@ -47,7 +47,7 @@ class _Domains:
         self._known: dict[Requirement, int] = {}
 
     def bits_of(self, requirement: Requirement) -> int:
-        """The values that the requirement allows, among those that have been asked for."""
+        """Return the values that the requirement allows, among those that have been asked for."""
         bits = self._known.get(requirement)
         if bits is None:
             bits = sum(bit for value, bit in self.values.items() if requirement.has(value))
@@ -77,7 +77,7 @@ class NodeIndex:
         self._capacity = 64
 
     def __len__(self) -> int:
-        """The number of places."""
+        """Return the number of places."""
         return len(self._hostnames)
 
     def add(self, hostname: str, free: Requests, requirements: Requirements) -> None:
@@ -119,7 +119,7 @@ class NodeIndex:
                 counts[index] = group.counts.get(hostname, 0)
 
     def open_to(self, requests: Requests, limits: Limits) -> NDArray[np.bool_]:
-        """The places that may have room for a pod.
+        """Return the places that may have room for a pod.
 
         Shape: one value for each place.
         """
@@ -184,7 +184,7 @@ class OrderedNodeIndex(NodeIndex):
         self._order[index] = (pods << 32) - self._moves
 
     def in_order(self, mask: NDArray[np.bool_]) -> Iterator[int]:
-        """The chosen places in their order."""
+        """Yield the chosen places in their order."""
         indices = np.flatnonzero(mask)
         keys = self._order[indices]
         for _ in range(min(_SORTED_FROM, len(indices))):

@@ -90,7 +90,7 @@ class PlanBasis:
         self._read_templates()
 
     def with_nodes_of(self, objects: ClusterObjects) -> PlanBasis:
-        """The basis of the same cluster with other nodes, NodeClaims and pods; it shares everything else."""
+        """Return the basis of the same cluster with other nodes, NodeClaims and pods; it shares everything else."""
         basis = copy.copy(self)
         basis._take(objects)
         return basis
@@ -107,18 +107,18 @@ class PlanBasis:
         self._rooms: dict[StateNode, NodeRoom] = {}
 
     def prepare(self, pod: Pod) -> PreparedPod:
-        """The pod as it is planned."""
+        """Return the pod as it is planned."""
         prepared_pod = self._prepared.get(pod.key)
         if prepared_pod is None:
             prepared_pod = self._prepared[pod.key] = self._prepare(pod)
         return prepared_pod
 
     def pods_on(self, state: StateNode) -> Sequence[Pod]:
-        """All pods on the node, those that have ended too, in order of namespace and name."""
+        """Return all pods on the node, those that have ended too, in order of namespace and name."""
         return self._pods.get(state.node.metadata.name, ()) if state.node is not None else ()
 
     def room(self, state: StateNode) -> NodeRoom:
-        """The resources that the node has left before anything is planned."""
+        """Return the resources that the node has left before anything is planned."""
         room = self._rooms.get(state)
         if room is None:
             csi_node = self._csi_nodes.get(state.node.metadata.name) if state.node is not None else None

@@ -34,7 +34,7 @@ class PodQueue:
 
 
 def created_s(pod: Pod) -> float:
-    """When the pod was made, in seconds since the epoch; 0 if that is not known."""
+    """Return the time of the pod's creation, in seconds since the epoch; 0 if it is unknown."""
     return parse_time(pod.metadata.creation_timestamp) if pod.metadata.creation_timestamp else 0.0
 
 

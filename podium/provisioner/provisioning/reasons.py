@@ -48,7 +48,7 @@ def in_karpenters_words(text: str) -> str:
 
 
 def unmet_demands(offers: Requirements, demands: Requirements, allow_undefined: AbstractSet[str]) -> Iterator[str]:
-    """The reasons why nodes like these do not suit a pod: a sentence for each label, in order of name.
+    """Yield the reasons why nodes like these do not suit a pod: a sentence for each label, in order of name.
 
     Args:
         offers: what the labels of the nodes are.
@@ -66,12 +66,12 @@ def unmet_demands(offers: Requirements, demands: Requirements, allow_undefined: 
 
 
 def demands_text(demands: Requirements) -> str:
-    """All that is demanded, in order of the labels' names."""
+    """Return all that is demanded, in order of the labels' names."""
     return ", ".join(_demand_text(demand) for demand in sorted(demands, key=lambda demand: demand.key))
 
 
 def _demand_text(demand: Requirement) -> str:
-    """The demand as label selectors are written."""
+    """Return the demand as label selectors are written."""
     values = ", ".join(sorted(demand.values))
     parts = [
         f"{demand.key} {sign} {limit}" for sign, limit in ((">=", demand.gte), ("<=", demand.lte)) if limit is not None

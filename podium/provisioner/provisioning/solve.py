@@ -148,7 +148,7 @@ class Solver:
         return _has(self._pods, pod.uid)
 
     def refusals_of_nodes(self, uid: str) -> dict[str, str]:
-        """By node that is there: why it cannot take the pod as things are now, with all its preferences."""
+        """Return by existing node why it cannot take the pod as things are now, with all the pod's preferences."""
         pod = self._pod_of(uid)
         refusals = (
             (node.state.name, pod and node.refusal_of(pod)) for node in self._existing if not _has(node.pods, uid)
@@ -156,13 +156,13 @@ class Solver:
         return {name: refusal.text() for name, refusal in refusals if refusal}
 
     def refusals_of_claims(self, uid: str) -> dict[str, str]:
-        """By the pods that a planned node is for: why it cannot take the pod as things are now."""
+        """Return why each planned node cannot take the pod as things are now, by the pods that the node is for."""
         pod = self._pod_of(uid)
         refusals = ((claim.pods, pod and claim.refusal_of(pod)) for claim in self._claims if not _has(claim.pods, uid))
         return {", ".join(sorted(pod.key for pod in pods)): refusal.text() for pods, refusal in refusals if refusal}
 
     def _pod_of(self, uid: str) -> PlannedPod | None:
-        """The pod that is asked about; None if its volumes are not there, which is why it stays."""
+        """Return the pod that is asked about, or None if its volumes are not there, which is why it stays."""
         try:
             return self._planned_pod(next(pod for pod in self._pods if pod.uid == uid))
         except VolumeError:
@@ -219,7 +219,7 @@ class Solver:
         return False
 
     def _planned_pod(self, pod: Pod) -> PlannedPod:
-        """The pod with what it asks of a node. Raises: VolumeError."""
+        """Return the pod with what it asks of a node. Raises: VolumeError."""
         return PlannedPod.of(
             pod,
             self._alternatives[pod.uid],
@@ -254,7 +254,7 @@ class Solver:
     # ------------------------------------------------------------ limits
 
     def _within_limits(self, template: Template) -> int | Refusal:
-        """The template's instance types that the NodePool's limits allow, as bits."""
+        """Return the template's instance types that the NodePool's limits allow, as bits."""
         remaining = self._remaining.get(template.name)
         if not remaining:
             return template.mask

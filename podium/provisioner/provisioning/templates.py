@@ -54,7 +54,7 @@ class Template:
 def usable_pools(
     node_pools: Iterable[NodePool], node_class: tuple[str, str] | None = NODE_CLASS
 ) -> tuple[NodePool, ...]:
-    """The NodePools that nodes can be bought from: by weight, the heaviest first, then by name, the last first.
+    """Return the NodePools that nodes can be bought from: by weight, the heaviest first, then by name, the last first.
 
     Args:
         node_class: group and kind of the provider's node class; None for any provider's.
@@ -69,7 +69,7 @@ def template_of(
     *,
     lower_min_values: bool,
 ) -> Template | str:
-    """The NodePool's template, or why the NodePool is skipped."""
+    """Return the NodePool's template, or the reason why the NodePool is skipped."""
     requirements, columns = _template_requirements(pool), types_filter.columns
     all_groups = [types_filter.everything]
     options = types_filter.filter_types(
@@ -105,7 +105,7 @@ def is_of_provider(reference: NodeClassReference, node_class: tuple[str, str] | 
 
 
 def unusable_reason(pool: NodePool, node_class: tuple[str, str] | None = NODE_CLASS) -> str | None:
-    """The reason why nothing can be bought from the NodePool, whatever the pods; None if it can."""
+    """Return the reason why nothing can be bought from the NodePool, whatever the pods, or None if it can."""
     reference = pool.spec.template.spec.node_class_ref
     states = {condition.type: condition.status for condition in pool.status.conditions}
     if states.get("Ready") != "True" or not {"ValidationSucceeded", "NodeClassReady"} <= states.keys():

@@ -69,7 +69,7 @@ class TopologyBasis:
         self._labels: dict[str, Requirements] = {}
 
     def labels_of(self, node: ProvidedNode) -> Requirements:
-        """The node's labels."""
+        """Return the node's labels."""
         name = node.metadata.name
         labels = self._labels.get(name)
         if labels is None:
@@ -154,12 +154,12 @@ class Topology:
             group.record(requirements.get(group.key).values)
 
     def counting(self, pod: Pod) -> Iterator[TopologyGroup]:
-        """The groups whose counts may change as the pod is placed."""
+        """Yield the groups whose counts may change as the pod is placed."""
         yield from self._selecting(pod)
         yield from self._repelling.get(pod.uid, ())
 
     def limits_of(self, pod: Pod, strict: Requirements) -> Limits:
-        """The demands on the node that takes the pod, by the present counts.
+        """Return the demands on the node that takes the pod, by the present counts.
 
         Args:
             strict: what the pod requires of a node, preferences aside.
@@ -313,7 +313,7 @@ class Topology:
 
 
 def _selecting_groups(selections: _Selected, groups: Sequence[TopologyGroup], pod: Pod) -> list[TopologyGroup]:
-    """The groups that select the pod; those that have been looked at for pods with its labels are remembered."""
+    """Return the groups that select the pod; those that have been looked at for pods with its labels are remembered."""
     key = (pod.metadata.namespace, frozenset(pod.metadata.labels.items()))
     matching, group_count = selections.get(key, ([], 0))
     if group_count < len(groups):
@@ -323,7 +323,7 @@ def _selecting_groups(selections: _Selected, groups: Sequence[TopologyGroup], po
 
 
 def domains_of(node_pools: Iterable[NodePool], instance_types: Sequence[InstanceType]) -> dict[str, Domains]:
-    """The values of each label that nodes of these NodePools may have; offerings do not matter."""
+    """Return the values of each label that nodes of these NodePools may have; offerings do not matter."""
     if not instance_types:
         return {}
     by_label: dict[str, Domains] = defaultdict(Domains)
@@ -353,12 +353,12 @@ def domains_of(node_pools: Iterable[NodePool], instance_types: Sequence[Instance
 
 
 def pool_requirements(pool: NodePool) -> Requirements:
-    """The requirements of a NodePool on its nodes' labels: its own, and the labels of its template."""
+    """Return the requirements of a NodePool on its nodes' labels: its own, and the labels of its template."""
     return required_of(pool).union(Requirements.of_labels(pool.spec.template.metadata.labels))
 
 
 def required_of(pool: NodePool) -> Requirements:
-    """The requirements of a NodePool, without the labels of its template."""
+    """Return the requirements of a NodePool, without the labels of its template."""
     return Requirements(
         Requirement.of(requirement.key, requirement.operator, requirement.values, min_values=requirement.min_values)
         for requirement in pool.spec.template.spec.requirements
@@ -366,7 +366,7 @@ def required_of(pool: NodePool) -> Requirements:
 
 
 def _narrowed_selector(constraint: TopologySpreadConstraint, pod: Pod) -> LabelSelector | None:
-    """The selector with the pod's own values of `matchLabelKeys`."""
+    """Return the selector with the pod's own values of `matchLabelKeys`."""
     selector, labels = constraint.label_selector, pod.metadata.labels
     if selector is None or not constraint.match_label_keys:
         return selector

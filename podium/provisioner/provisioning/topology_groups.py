@@ -49,7 +49,7 @@ class NodeFilter:
 
     @classmethod
     def of(cls, pod: Pod, affinity_policy: str, taints_policy: str) -> NodeFilter:
-        """The nodes that the pod's node selector and any alternative of its required node affinity allow."""
+        """Return the nodes that the pod's node selector and any alternative of its required node affinity allow."""
         spec = pod.spec
         selector = Requirements.of_labels(spec.node_selector)
         affinity = spec.affinity and spec.affinity.node_affinity
@@ -100,7 +100,7 @@ class Domains:
             taint_sets.append(taints)
 
     def open_to(self, tolerations: Sequence[Toleration], taints_policy: str) -> list[str]:
-        """The domains in which a pod tolerates the nodes of some NodePool; all of them if taints are ignored."""
+        """Return the domains in which a pod tolerates the nodes of some NodePool; all of them if taints are ignored."""
         if taints_policy == IGNORE:
             return list(self._taints)
         return [
@@ -172,13 +172,13 @@ class TopologyGroup:
         return self.selects(pod) and self.node_filter.matches(taints, requirements)
 
     def most_on_host(self, pod: Pod) -> int | None:
-        """The number of pods of the group that a host may have before this pod; None if that does not decide."""
+        """Return how many pods of the group a host may have before this pod, or None if that does not decide."""
         if self.kind is TopologyKind.SPREAD:
             return self._max_skew - (1 if self.selects(pod) else 0)
         return 0 if self.kind is TopologyKind.ANTI_AFFINITY else None
 
     def open_domains(self, pod: Pod, pod_domains: Requirement) -> Iterable[str] | None:
-        """The domains of which a node must have one to take the pod; None if that is not decided by counts alone.
+        """Return the domains of which a node must have one to take the pod, or None if counts do not decide alone.
 
         Args:
             pod_domains: those that the pod itself allows.
@@ -192,7 +192,7 @@ class TopologyGroup:
         return [domain for domain, count in counts.items() if count > 0 and pod_domains.has(domain)] or None
 
     def next_domains(self, pod: Pod, pod_domains: Requirement, node_domains: Requirement) -> Requirement:
-        """The domains in which the pod may be placed.
+        """Return the domains in which the pod may be placed.
 
         Args:
             pod_domains: those that the pod itself allows.
@@ -208,7 +208,7 @@ class TopologyGroup:
         return Requirement(self.key, False, frozenset(domains))
 
     def refusal(self, pod_domains: Requirement, node_domains: Requirement) -> str:
-        """The sentence that no domain is left, with the present counts."""
+        """Return the sentence that no domain is left, with the present counts."""
         domains = sorted(self.counts)
         counts = ", ".join(f"{domain}: {self.counts[domain]}" for domain in domains[:COUNTS_SHOWN_MAX])
         if len(domains) > COUNTS_SHOWN_MAX:
@@ -219,7 +219,7 @@ class TopologyGroup:
         )
 
     def _own_domain(self, node_domains: Requirement) -> str | None:
-        """The node's name, if nodes themselves are the domains: a new one is not registered yet."""
+        """Return the node's name, if nodes themselves are the domains: a new one is not registered yet."""
         if self.key != HOSTNAME or len(node_domains.values) != 1:
             return None
         return next(iter(node_domains.values))
@@ -234,7 +234,7 @@ class TopologyGroup:
         return [min(valid, key=lambda domain: (counts[domain], domain))] if valid else []
 
     def _least(self, pod_domains: Requirement) -> int:
-        """The count that the others are compared with."""
+        """Return the minimum that the skew is measured against."""
         if self.key == HOSTNAME:
             return 0  # a new node can always be bought
         counts = [count for domain, count in self.counts.items() if pod_domains.has(domain)]

@@ -39,7 +39,7 @@ class Cases:
         self._catalogues: dict[str, Catalogue] = {}
 
     def answer(self, row: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The answer to a question, with its id; None if the row defines a catalogue.
+        """Return the answer to a question, with its id, or None if the row defines a catalogue.
 
         Raises:
             FieldError: a field is missing or has no usable value.
@@ -55,7 +55,7 @@ class Cases:
         return {"id": row["id"], **_KINDS[kind](objects, self.catalogue_of(row), settings, now_s)}
 
     def catalogue_of(self, row: Mapping[str, Any]) -> Catalogue:
-        """The catalogue that a question is about.
+        """Return the catalogue that a question is about.
 
         Raises:
             FieldError: it is not defined.

@@ -120,7 +120,7 @@ class ConsolidationPlan:
         return self.savings if all(command.is_priced for command in self.commands) else None
 
     def as_dict(self) -> dict[str, Any]:
-        """The plan in JSON's types; the commands in their order, everything else sorted by name."""
+        """Return the plan in JSON's types; the commands in their order, everything else sorted by name."""
         return {
             "commands": [self._command(command) for command in self.commands],
             "blockers": {name: list(texts) for name, texts in sorted(self.blockers.items())},
@@ -219,7 +219,7 @@ def _wording(*, is_own: bool) -> Callable[[str], str]:
 def _commands(
     state: DisruptionState, search: Search, rules: Rules, limit: TimeLimit
 ) -> tuple[tuple[PlannedCommand, ...], DisruptionState]:
-    """The commands in their order, and the cluster after the last of them."""
+    """Return the commands in their order, and the cluster after the last of them."""
     commands: list[PlannedCommand] = []
     while True:
         if limit.is_over():
@@ -258,7 +258,7 @@ def _planned_command(
 
 
 def _blockers(state: DisruptionState, rules: Rules) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Every node, with everything that keeps it."""
+    """Yield every node, with everything that keeps it."""
     candidates = {candidate.name: candidate for candidate in state.candidates}
     budgets = {reason: state.budgets(reason) for reason in (EMPTY, UNDERUTILIZED)}
     for node in state.basis.nodes:
@@ -281,7 +281,7 @@ def _blockers(state: DisruptionState, rules: Rules) -> Iterator[tuple[str, tuple
 
 
 def _unfitness(candidate: Candidate) -> Iterator[str]:
-    """Everything that keeps the candidate from being considered now."""
+    """Yield everything that keeps the candidate from being considered now."""
     disruption = candidate.pool.spec.disruption
     if candidate.pool.spec.replicas is not None:
         yield f'NodePool "{candidate.pool_name}" has a fixed number of nodes'

@@ -31,7 +31,7 @@ class HostPort(Struct, frozen=True):
 
 @once_per_spec
 def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
-    """The node's ports that the containers ask for; init containers do not count."""
+    """Return the node's ports that the containers ask for; init containers do not count."""
     return tuple(
         HostPort(_canonical(port.host_ip or "0.0.0.0"), port.host_port, port.protocol)
         for container in spec.containers

@@ -38,12 +38,12 @@ def is_ephemeral(taint: Taint) -> bool:
 
 
 def untolerated_taints(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> list[Taint]:
-    """The taints that none of the tolerations covers, whatever their effect."""
+    """Return the taints that none of the tolerations covers, whatever their effect."""
     return [taint for taint in taints if not any(_tolerates(toleration, taint) for toleration in tolerations)]
 
 
 def taints_text(taints: Iterable[Taint]) -> str:
-    """The reason why a pod that does not tolerate these taints cannot be placed."""
+    """Return the reason why a pod that does not tolerate these taints cannot be placed."""
     return "; ".join(f"did not tolerate taint (taint={taint_text(taint)})" for taint in taints)
 
 

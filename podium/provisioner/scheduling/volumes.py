@@ -44,7 +44,7 @@ class Volumes:
         self._classes = {storage_class.metadata.name: storage_class for storage_class in objects.storage_classes}
 
     def alternatives(self, pod: Pod) -> tuple[Requirements, ...]:
-        """The requirements of the pod's volumes on a node: any one of these; empty if there are none.
+        """Return the requirements of the pod's volumes on a node: any one of these; empty if there are none.
 
         Raises:
             VolumeError: a claim, volume or storage class is missing.
@@ -58,7 +58,7 @@ class Volumes:
         return product or ()
 
     def attached_volumes(self, pod: Pod) -> AttachedVolumes:
-        """The claims that the pod attaches to its node, by driver; claims that are missing do not count.
+        """Return the claims that the pod attaches to its node, by driver; claims that are missing do not count.
 
         Raises:
             VolumeError: a claim's volume is missing.
@@ -75,7 +75,7 @@ class Volumes:
         return attached_volumes
 
     def fault(self, pod: Pod) -> str | None:
-        """The reason why the pod's claims cannot be used yet; None if they can."""
+        """Return the reason why the pod's claims cannot be used yet, or None if they can."""
         for volume in pod.spec.volumes:
             try:
                 claim = self._claim(pod, volume)
@@ -110,7 +110,7 @@ class Volumes:
         return self._classes[name]
 
     def _driver(self, claim: PersistentVolumeClaim) -> str:
-        """The CSI driver that attaches the claim; empty if none is known."""
+        """Return the CSI driver that attaches the claim; empty if none is known."""
         if claim.spec.volume_name:
             spec = self._volume(claim.spec.volume_name).spec
             if spec.csi is not None:
@@ -168,14 +168,14 @@ def exceeds_limits(volumes: AttachedVolumes, limits: Mapping[str, int]) -> bool:
 
 
 def together(first: AttachedVolumes, second: AttachedVolumes) -> AttachedVolumes:
-    """The claims of both, by driver."""
+    """Return the claims of both, by driver."""
     if not second:
         return first
     return {driver: first.get(driver, frozenset()) | second.get(driver, frozenset()) for driver in {**first, **second}}
 
 
 def _combinations(mine: tuple[Requirements, ...], theirs: tuple[Requirements, ...]) -> tuple[Requirements, ...]:
-    """All combinations that do not contradict themselves; all of them if every left does."""
+    """Return all combinations that do not contradict themselves; all of them if every left does."""
     pairs = tuple(product(mine, theirs))
     compatible = tuple(pair for pair in pairs if pair[0].intersects(pair[1])) or pairs
     return tuple(first.union(second) for first, second in compatible)

@@ -96,7 +96,7 @@ class Adopted:
 
 
 def adopt_nodes(nodes: Sequence[ProvidedNode], prices: Catalogue) -> Adopted:
-    """A NodePool for each group of nodes, with the instance types of its nodes in the zones that they are in.
+    """Return a NodePool for each group of nodes, with the instance types of its nodes in the zones that they are in.
 
     Args:
         prices: where the price of an instance type is looked up by name. One that is not there has none, only a rank.
@@ -136,7 +136,7 @@ def _managed_node(node: ProvidedNode, pool: str) -> ProvidedNode:
 
 
 def _claim_of(node: ProvidedNode) -> NodeClaim:
-    """A NodeClaim that is as old as the node, and was never in use."""
+    """Return a NodeClaim that is as old as the node, and was never in use."""
     status = NodeClaimStatus(
         provider_id=node.spec.provider_id,
         capacity=node.status.capacity,
@@ -155,7 +155,7 @@ def _group_of(node: ProvidedNode) -> str:
 
 
 def _common_labels(nodes: Sequence[ProvidedNode]) -> dict[str, str]:
-    """The labels of all these nodes that are not of their instance types."""
+    """Return the labels of all these nodes that are not of their instance types."""
     first, *other_nodes = nodes
     well_known = WELL_KNOWN | KWOK_WELL_KNOWN
     return {
@@ -168,7 +168,7 @@ def _common_labels(nodes: Sequence[ProvidedNode]) -> dict[str, str]:
 
 
 def _common_taints(nodes: Sequence[ProvidedNode]) -> list[Taint]:
-    """The taints of all these nodes that a new one would have, too."""
+    """Return the taints of all these nodes that a new one would have, too."""
     first, *other_nodes = nodes
     return [
         taint
@@ -229,7 +229,7 @@ def _allocatable(node: ProvidedNode) -> Requests:
 
 
 def _place_of(node: ProvidedNode) -> tuple[str, str]:
-    """Zone and capacity type."""
+    """Return the node's zone and capacity type."""
     labels = {current_name(key): value for key, value in node.metadata.labels.items()}
     is_spot = any(labels.get(key) == value for key, value in _SPOT_LABELS)
     return labels.get(ZONE) or "default", SPOT if is_spot else ON_DEMAND

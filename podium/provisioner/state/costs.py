@@ -23,7 +23,7 @@ _COST_MAX: Final = 10.0
 
 
 def eviction_cost(pod: Pod, *, reads_deletion_cost: bool = True) -> float:
-    """The cost of evicting the pod: 1, more or less by its annotation and its priority, from -10 to 10.
+    """Return the cost of evicting the pod: 1, more or less by its annotation and its priority, from -10 to 10.
 
     Args:
         reads_deletion_cost: whether `pod-deletion-cost` counts where `disruption-cost` is absent.
@@ -41,7 +41,7 @@ def eviction_cost(pod: Pod, *, reads_deletion_cost: bool = True) -> float:
 
 
 def removal_cost(pods: Iterable[Pod], *, reads_deletion_cost: bool = True) -> float:
-    """The cost of removing a node with these pods. Pods whose cost is negative do not make it cheaper."""
+    """Return the cost of removing a node with these pods. Pods whose cost is negative do not make it cheaper."""
     cost = NODE_COST
     for pod in pods:
         cost += max(0.0, eviction_cost(pod, reads_deletion_cost=reads_deletion_cost))
@@ -49,7 +49,7 @@ def removal_cost(pods: Iterable[Pod], *, reads_deletion_cost: bool = True) -> fl
 
 
 def sum_in_order(amounts: Iterable[float]) -> float:
-    """The amounts, added one after another as upstream does: rounding decides where prices are equal."""
+    """Return the amounts, added one after another as upstream does: rounding decides where prices are equal."""
     total = 0.0
     for amount in amounts:
         total += amount

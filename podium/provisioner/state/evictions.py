@@ -67,7 +67,7 @@ class Evictions:
         )
 
     def budgets_of(self, pod: Pod) -> list[Budget]:
-        """The budgets that select the pod."""
+        """Return the budgets that select the pod."""
         meta = pod.metadata
         return [
             budget

@@ -65,7 +65,7 @@ _PLANNED: Final = {"phase": "Pending", "conditions": [_UNSCHEDULABLE]}
 
 
 def read_cluster(objects_found: Sequence[Found], *, assume_unschedulable: bool = False) -> ClusterObjects:
-    """The objects of a cluster that planning reads.
+    """Return the objects of a cluster that planning reads.
 
     Args:
         assume_unschedulable: whether pods that kube-scheduler has not tried yet count as fitting nowhere.
@@ -100,7 +100,7 @@ def read_cluster(objects_found: Sequence[Found], *, assume_unschedulable: bool =
 
 
 def pods_of_workloads(objects_found: Sequence[Found], name: str, cluster: Iterable[Found] = ()) -> Iterator[Found]:
-    """The objects of a file of workloads, and as many unscheduled pods of each workload as it asks for, with claims.
+    """Yield a workload file's objects, and as many unscheduled pods as each workload asks for, with claims.
 
     DaemonSets stay without pods, since their pods come with each node.
 
@@ -135,7 +135,7 @@ def pods_of_workloads(objects_found: Sequence[Found], name: str, cluster: Iterab
 
 
 def _workload_pods(workload: Found, template: PodTemplate, *, is_only: bool) -> Iterator[Manifest]:
-    """The unbound pods that a workload asks for with a template."""
+    """Yield the unbound pods that a workload asks for with a template."""
     if template.content is workload.manifest:
         yield _unbound(named_pod(workload.manifest))
         return
@@ -160,7 +160,7 @@ def _workload_pods(workload: Found, template: PodTemplate, *, is_only: bool) -> 
 def ready_pool(
     name: str, labels: Mapping[str, str], taints: Iterable[Taint], label_values: Mapping[str, Sequence[str]]
 ) -> NodePool:
-    """A NodePool that is ready, whose nodes have these labels and taints, and one of the allowed values of others."""
+    """Return a ready NodePool whose nodes have these labels and taints, and an allowed value of other labels."""
     requirements = tuple(
         LabelRequirement(key=key, operator="In", values=tuple(values)) for key, values in label_values.items()
     )
@@ -175,7 +175,7 @@ def ready_pool(
 
 
 def completed_pool(pool: NodePool) -> NodePool:
-    """The NodePool with a node class; one that no Karpenter has looked at counts as ready."""
+    """Return the NodePool with a node class; one that no Karpenter has looked at counts as ready."""
     if not pool.status.conditions:
         conditions = tuple(Condition(type=condition, status="True") for condition in _READY)
         pool = _replace(pool, status=NodePoolStatus(conditions=conditions))
@@ -194,7 +194,7 @@ def _is_read(manifest: Manifest) -> bool:
 
 
 def _metadata(item: Found, kind: str) -> dict[str, Any]:
-    """The metadata with a namespace and a uid."""
+    """Return the metadata with a namespace and a uid."""
     metadata = item.manifest.get("metadata")
     if not isinstance(metadata, Mapping) or not isinstance(metadata.get("name"), str) or not metadata["name"]:
         raise FieldError(f"{item.where}: {kind}: metadata.name", "is missing")
@@ -222,7 +222,7 @@ def _unschedulable(pod: dict[str, Any]) -> dict[str, Any]:
 
 
 def _unbound(pod: Manifest) -> dict[str, Any]:
-    """The pod of a workload that is only planned."""
+    """Return the pod of a workload that is only planned."""
     spec = pod.get("spec")
     pending_spec = (
         {name: value for name, value in spec.items() if name != "nodeName"} if isinstance(spec, dict) else spec

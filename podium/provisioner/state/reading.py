@@ -107,7 +107,7 @@ def read_named_objects(
 
 
 def time_of(text: object, path: str) -> float:
-    """A timestamp in seconds since the epoch.
+    """Return a timestamp in seconds since the epoch.
 
     Raises:
         FieldError: it is not a timestamp.

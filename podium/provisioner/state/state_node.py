@@ -139,7 +139,7 @@ class StateNode:
         return self.node is not None and self.node.metadata.labels.get(label) == "true"
 
     def _amounts(self, node: ResourceList, claim: ResourceList, path: str) -> Requests:
-        """The node's amounts; until it is initialised, the NodeClaim's where the node has none or 0."""
+        """Return the node's amounts; until it is initialised, the NodeClaim's where the node has none or 0."""
         amounts = dict(whole_amounts(node, path))
         if not self.is_initialized:
             for name, amount in whole_amounts(claim, path).items():
@@ -148,7 +148,7 @@ class StateNode:
 
 
 def state_nodes(objects: ClusterObjects) -> tuple[StateNode, ...]:
-    """The nodes of a cluster, in order of name.
+    """Return the nodes of a cluster, in order of name.
 
     A NodeClaim without a machine is not there yet, and neither is a managed Node without a machine's name, or without
     an instance type before it is initialised.
@@ -168,7 +168,7 @@ def state_nodes(objects: ClusterObjects) -> tuple[StateNode, ...]:
 
 
 def leaving(nodes: Iterable[StateNode]) -> tuple[StateNode, ...]:
-    """The nodes that are being deleted."""
+    """Return the nodes that are being deleted."""
     return tuple(node for node in nodes if node.is_leaving)
 
 

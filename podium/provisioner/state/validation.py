@@ -59,7 +59,7 @@ def is_provisionable(pod: Pod) -> bool:
 
 
 def fault_of(pod: Pod, volumes: Volumes, well_known: AbstractSet[str]) -> str | None:
-    """The reason why a provisionable pod is ignored; None if it is not.
+    """Return the reason why a provisionable pod is ignored, or None if it is not.
 
     Args:
         well_known: all well known labels, those of the provider included.

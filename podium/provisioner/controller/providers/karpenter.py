@@ -76,12 +76,12 @@ class KarpenterProvider:
                 await self._client.delete(NODE_CLAIMS, claim)
 
     async def list(self) -> AbstractSet[str]:
-        """The names of the NodeClaims."""
+        """Return the names of the NodeClaims."""
         return {str(manifest["metadata"]["name"]) for manifest in await all_objects(self._session, NODE_CLAIMS)}
 
 
 def node_claim(node: NodePlan) -> Mapping[str, Any]:
-    """The NodeClaim as it is created."""
+    """Return the NodeClaim as it is created."""
     pool = node.template.pool
     template, spec = pool.spec.template, pool.spec.template.spec
     own = pool.metadata.annotations

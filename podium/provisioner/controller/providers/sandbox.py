@@ -101,7 +101,7 @@ class SandboxProvider:
             return
 
     async def list(self) -> AbstractSet[str]:
-        """The names of the Node objects."""
+        """Return the names of the Node objects."""
         return {str(manifest["metadata"]["name"]) for manifest in await all_objects(self._session, PROVIDED_NODES)}
 
     # ------------------------------------------------------------ removal
