@@ -43,7 +43,7 @@ class EventMoves:
         self._requeue(moves, interest, pre_check)
 
     def move_pods(self, pods: Iterable[QueuedPodInfo], interest: Interest) -> None:
-        """As `move_all`, for these pods only."""
+        """Move these pods only; otherwise like `move_all`."""
         self._requeue(self._one_by_one(pods, interest, None, None), interest, None)
 
     def _requeue(self, moves: Iterable[_Move], interest: Interest, pre_check: PreCheck | None) -> None:

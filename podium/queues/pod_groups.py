@@ -42,7 +42,7 @@ class QueuedPodGroups:
             self._queue.activate(pods)
 
     def pop_with(self, first: QueuedPodInfo, key: str) -> Sequence[QueuedPodInfo]:
-        """Also pop the other waiting pods of the group of `first`, which has been popped.
+        """Pop the other waiting pods of the group of `first`, which has been popped.
 
         Returns:
             All of them in the order of their attempts.
