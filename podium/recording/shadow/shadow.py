@@ -38,13 +38,13 @@ class Listener:
     """Receives the results of a shadow. Methods do nothing by default."""
 
     def on_comparison(self, comparison: Comparison, *, evaluation_s: float, binding_s: float) -> None:
-        """A binding was compared."""
+        """Record a compared binding."""
 
     def on_skip(self, reason: str) -> None:
-        """A binding was seen and not compared."""
+        """Record a binding that was not compared."""
 
     def on_disagreement(self, disagreement: Disagreement, pod: Pod, states: Mapping[str, Cluster]) -> None:
-        """A disagreement was examined again.
+        """Record a disagreement that was examined again.
 
         Args:
             pod: its last pending state.
