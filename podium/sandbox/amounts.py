@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 
 def container_sums(spec: Json, field: str) -> dict[str, str]:
-    """The requests or limits of all containers together: init containers run one by one, sidecars go on.
+    """Return the requests or limits of all containers together: init containers run one by one, sidecars go on.
 
     Raises:
         ValueError: an amount is not a quantity.
@@ -36,7 +36,7 @@ def container_sums(spec: Json, field: str) -> dict[str, str]:
 
 
 def pod_amounts(spec: Json, field: str) -> dict[str, str]:
-    """The requests or limits of the pod as a whole: its own, else those of its containers together.
+    """Return the requests or limits of the pod as a whole: its own, else those of its containers together.
 
     Raises:
         ValueError: an amount is not a quantity.

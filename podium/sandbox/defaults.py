@@ -195,7 +195,7 @@ def _claim_template(template: Json) -> None:
 
 
 def exact_requests(request: Json) -> list[Json]:
-    """The alternatives of a request for devices: its `exactly`, or its `firstAvailable`."""
+    """Return the alternatives of a request for devices: its `exactly`, or its `firstAvailable`."""
     alternatives = [request.get("exactly"), *(request.get("firstAvailable") or ())]
     return [alternative for alternative in alternatives if isinstance(alternative, dict)]
 

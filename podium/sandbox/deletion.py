@@ -24,7 +24,7 @@ def is_finished(metadata: Json) -> bool:
 
 
 def mark(resource: ResourceType, obj: Json, options: Json, time: datetime) -> Json | None:
-    """The object marked as being deleted, or None if it can be removed at once.
+    """Return the object marked as being deleted, or None if it can be removed at once.
 
     Raises:
         ApiError: 400, the grace period is not a number.

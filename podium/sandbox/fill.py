@@ -41,7 +41,7 @@ _CLASSES = {"podium-high": 1000, "podium-low": 10}
 
 
 def priority_classes() -> list[Json]:
-    """The priority classes that `varied_pods` use. Create them before the pods."""
+    """Return the priority classes that `varied_pods` use. Create them before the pods."""
     return [
         {
             "apiVersion": "scheduling.k8s.io/v1",
@@ -56,7 +56,7 @@ def priority_classes() -> list[Json]:
 
 
 def varied_nodes(count: int, seed: int = 0) -> list[Json]:
-    """Nodes in three zones and four sizes, some with fast disks, taints or GPUs.
+    """Return nodes in three zones and four sizes, some with fast disks, taints or GPUs.
 
     One node in five has GPUs and the taint dedicated=gpu:NoSchedule; one in seven is tainted PreferNoSchedule.
     The seed decides which images a node has.
@@ -125,7 +125,7 @@ def _condition(kind: str, status: str) -> Json:
 
 
 def varied_pods(count: int, seed: int = 0, scheduler_name: str = "podium") -> list[Json]:
-    """Pods that all fit on `varied_nodes(n)` for every n >= max(5, count / 10), in whatever order and place.
+    """Return pods that all fit on `varied_nodes(n)` for every n >= max(5, count / 10), in any order and place.
 
     In every 25 pods: 5 ask for a fast disk (2 by selector, 3 by affinity), 2 for some zones, 1 for a GPU, 2 for a
     host port; 4 prefer a zone; some have a priority. The seed shuffles the kinds and sizes.
@@ -139,7 +139,7 @@ def varied_pods(count: int, seed: int = 0, scheduler_name: str = "podium") -> li
 
 
 def unplaceable_pods(scheduler_name: str = "podium") -> list[Json]:
-    """Three pods that fit on none of `varied_nodes`: too big, a selector no node matches, a taint not tolerated."""
+    """Return three pods that fit on none of `varied_nodes`: too big, an unmatched selector, an untolerated taint."""
     too_big = sample_pod("too-big", cpu_milli=64_000, scheduler_name=scheduler_name)
     no_such_node = sample_pod("no-such-node", scheduler_name=scheduler_name)
     no_such_node["spec"]["nodeSelector"] = {"disk": "tape"}
@@ -157,7 +157,7 @@ def sample_pod(
     image: str = "registry.example/web:1.4",
     scheduler_name: str = "podium",
 ) -> Json:
-    """A pod with one container in the namespace "default"."""
+    """Return a pod with one container in the namespace "default"."""
     requests = {"cpu": f"{cpu_milli}m", "memory": f"{memory_mib}Mi"}
     return {
         "apiVersion": "v1",

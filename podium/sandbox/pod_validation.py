@@ -19,7 +19,7 @@ Json = dict[str, Any]
 
 
 def misfit_amounts(path: str, spec: Json) -> Iterator[Cause]:
-    """The requests that do not fit limits, and what containers have beyond the pod as a whole.
+    """Yield the requests that do not fit limits, and what containers have beyond the pod as a whole.
 
     Raises:
         ValueError: an amount is not a quantity.
@@ -64,7 +64,7 @@ def _invalid(path: str, amount: object, why: str) -> Cause:
 
 
 def misused_label_keys(path: str, spec: Json) -> Iterator[Cause]:
-    """The label keys that contradict a selector, into which they have been merged if the pod has such labels."""
+    """Yield the label keys that contradict a selector, into which they have been merged if the pod has such labels."""
     for where, term in affinity_terms(spec):
         yield from _label_keys(f"{path}.{where}", term)
     for index, constraint in enumerate(items_at(spec, "topologySpreadConstraints")):

@@ -83,7 +83,7 @@ def _binding_conflict(name: str, why: str) -> ApiError:
 
 
 def with_condition(conditions: list[Json], condition: Json) -> list[Json]:
-    """The conditions with one of them set. Its transition time changes only if its status changes."""
+    """Return the conditions with one of them set. Its transition time changes only if its status changes."""
     result = []
     for present in conditions:
         if present.get("type") != condition["type"]:

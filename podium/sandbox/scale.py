@@ -20,7 +20,7 @@ _SHOWN_METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimes
 
 
 def scale_of(record: Record) -> Json:
-    """The `Scale` of a workload."""
+    """Return the `Scale` of a workload."""
     metadata, spec = record.obj["metadata"], record.obj.get("spec") or {}
     selector = spec.get("selector") or {}
     if record.obj["kind"] == "ReplicationController":

@@ -32,17 +32,17 @@ _IMMORTAL_NAMESPACES = frozenset({"default", "kube-public", "kube-system"})
 
 
 def utc_now() -> datetime:
-    """The wall clock."""
+    """Return the wall clock."""
     return datetime.now(UTC)
 
 
 def random_uid() -> str:
-    """A random UUID."""
+    """Return a random UUID."""
     return str(uuid.uuid4())
 
 
 def timestamp(moment: datetime) -> str:
-    """A time in Kubernetes' format, which has whole seconds."""
+    """Return a time in Kubernetes' format, which has whole seconds."""
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -76,11 +76,11 @@ class Store:
     # --- reading ---------------------------------------------------------------------------------------------
 
     def collection(self, resource: ResourceType) -> Collection:
-        """The objects of a type with their history."""
+        """Return the objects of a type with their history."""
         return self._collections[resource.storage]
 
     def record(self, resource: ResourceType, namespace: str | None, name: str) -> Record:
-        """The present state of one object.
+        """Return the present state of one object.
 
         Raises:
             ApiError: 404.
@@ -91,7 +91,7 @@ class Store:
         return record
 
     def get(self, resource: str | ResourceType, name: str, namespace: str | None = None) -> Json:
-        """One object; the namespace is "default" unless given.
+        """Return one object; the namespace is "default" unless given.
 
         Raises:
             ApiError: 404.
@@ -107,7 +107,7 @@ class Store:
         label_selector: str = "",
         field_selector: str = "",
     ) -> list[Json]:
-        """The selected objects of one namespace, or of all."""
+        """Return the selected objects of one namespace, or of all."""
         kind = _resolve(resource)
         chosen_objects = selection(kind, namespace, label_selector, field_selector)
         collection = self.collection(kind)
@@ -118,7 +118,7 @@ class Store:
 
     @contextmanager
     def dry_run(self, active: bool = True) -> Iterator[None]:
-        """Within the block, if active, writes are validated and answered but not kept. The block must not await."""
+        """Validate and answer writes within the block, if active, but do not keep them. The block must not await."""
         self._dry_run = active
         try:
             yield
@@ -135,7 +135,7 @@ class Store:
         return _view_of(resource, self.create_record(resource, namespace, _copy(obj)))
 
     def create_record(self, resource: ResourceType, namespace: str | None, obj: Json) -> Record:
-        """Like `create`, but takes ownership of the object instead of copying it."""
+        """Create an object without copying it: the store owns it from now on. Otherwise like `create`."""
         obj = without_nulls(to_stored(resource, obj))
         check_shape(resource, obj)
         metadata = new_metadata(resource, namespace, obj, self._names)
@@ -241,7 +241,7 @@ class Store:
     def patch_record(
         self, resource: ResourceType, old: Record, patch: Any, how: str, subresource: str | None
     ) -> Record:
-        """Like `patch`, for a record."""
+        """Patch the object of a record; otherwise like `patch`."""
         shape = shape_of(resource)
         patched = apply_patch(shape(old.obj) if shape else old.obj, patch, how, resource.kind)
         if not isinstance(patched.get("metadata"), dict):

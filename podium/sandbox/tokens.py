@@ -48,7 +48,7 @@ class Tokens:
         return self._admin_token is None
 
     def user_of(self, token: str) -> Json | None:
-        """The `userInfo` of the token's user; None if the token is unknown or has expired."""
+        """Return the `userInfo` of the token's user, or None if the token is unknown or has expired."""
         claims = self._claims(token)
         if claims is None:
             return ADMIN if self._admin_token in (None, token) else None
@@ -97,7 +97,7 @@ class Tokens:
         return _encode(hmac.digest(self._key, body.encode(errors="replace"), hashlib.sha256))
 
     def _claims(self, token: str) -> Json | None:
-        """The claims of a token; None if it was not issued here."""
+        """Return the claims of a token, or None if it was not issued here."""
         body, _, signature = token.rpartition(".")
         if not hmac.compare_digest(signature.encode(errors="replace"), self._signature(body).encode()):
             return None

@@ -114,7 +114,7 @@ def check_shape(resource: ResourceType, obj: Json) -> None:
 
 
 def mapping(body: Json, field: str) -> Json:
-    """The field of a body, which must be an object. An absent field is empty.
+    """Return the field of a body, which must be an object. An absent field is empty.
 
     Raises:
         ApiError: 400.
@@ -126,7 +126,7 @@ def mapping(body: Json, field: str) -> Json:
 
 
 def validate(resource: ResourceType, obj: Json) -> list[Cause]:
-    """All rules that the object violates. If the list is empty, the object may be stored."""
+    """Return all rules that the object violates. If the list is empty, the object may be stored."""
     causes = list(_metadata(resource, obj["metadata"]))
     check = _CHECKS.get(resource.storage)
     if check is not None:
@@ -143,7 +143,7 @@ def _template(workload: Json) -> tuple[str, Json]:
 
 
 def validate_pod_update(old: Json, new: Json) -> list[Cause]:
-    """The immutable fields that an update of a pod changes."""
+    """Return the immutable fields that an update of a pod changes."""
     old_spec, new_spec = old.get("spec") or {}, new.get("spec") or {}
     changeable = set(_CHANGEABLE_POD_FIELDS)
     if old_spec.get("schedulingGates"):
@@ -170,7 +170,7 @@ def validate_pod_update(old: Json, new: Json) -> list[Cause]:
 
 
 def validate_claim_update(old: Json, new: Json) -> list[Cause]:
-    """The immutable fields that an update of a resource claim changes."""
+    """Return the immutable fields that an update of a resource claim changes."""
     if old.get("spec") == new.get("spec"):
         return []
     return [Cause("spec", "Invalid value: field is immutable", "FieldValueInvalid")]

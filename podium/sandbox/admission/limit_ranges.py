@@ -99,7 +99,7 @@ def _fill(container: Json, title: str, defaults: dict[str, Json]) -> Iterator[st
 
 
 def _constrained_resources(spec: Json, kind: str) -> Iterable[tuple[Json, Json]]:
-    """The requests and limits to which items of that type apply."""
+    """Return the requests and limits to which items of that type apply."""
     if kind == "Pod":
         return [(pod_amounts(spec, "requests"), pod_amounts(spec, "limits"))]
     if kind != "Container":

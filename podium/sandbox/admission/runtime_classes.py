@@ -92,7 +92,7 @@ def _is_same(amounts: Json, other_amounts: Json) -> bool:
 
 
 def _merge(tolerations: list[Json]) -> list[Json]:
-    """The tolerations without those that another one covers; of equal ones the first stays."""
+    """Return the tolerations without those that another one covers; of equal ones the first stays."""
     result: list[Json] = []
     for index, toleration in enumerate(tolerations):
         is_covered = any(_covers(candidate, toleration) for candidate in result) or any(

@@ -69,7 +69,7 @@ def _expected_and_desired(store: Store, spec: Json, pods: list[Json]) -> tuple[i
 
 
 def _scale(store: Store, pods: Iterable[Json]) -> int:
-    """The sum of the replicas of these pods' workloads. If a pod has none, it is 0, which allows no disruption."""
+    """Return the sum of the pods' workloads' replicas, or 0, which allows no disruption, if a pod has none."""
     replicas: dict[str, int] = {}
     for pod in pods:
         owner = _workload_of(store, pod)
@@ -80,7 +80,7 @@ def _scale(store: Store, pods: Iterable[Json]) -> int:
 
 
 def _workload_of(store: Store, obj: Json) -> Json | None:
-    """The topmost existing controller of an object."""
+    """Return the topmost existing controller of an object."""
     reference = controller_of(obj)
     resource = BY_KIND.get((reference.get("apiVersion", ""), reference.get("kind", ""))) if reference else None
     if reference is None or resource is None:

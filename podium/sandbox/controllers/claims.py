@@ -101,7 +101,7 @@ class Claims:
         return claim is None or not _is_owned(claim, pod)
 
     def _claim_for(self, pod: Record, entry: Json) -> Record | None:
-        """The claim that was created for an entry of the pod's spec, or a new one; None without a template."""
+        """Return the claim for an entry of the pod's spec, created if need be, or None without a template."""
         namespace, metadata = pod.key[0], pod.obj["metadata"]
         for resource, claim in self._dependents.of(metadata["uid"]):
             annotations = claim.obj["metadata"].get("annotations") or {}
@@ -193,7 +193,7 @@ class Claims:
 
 
 def _claim_names(pod: Json) -> Iterator[str]:
-    """The claims of a pod that exist, by name."""
+    """Yield the claims of a pod that exist, by name."""
     statuses = (pod.get("status") or {}).get("resourceClaimStatuses") or ()
     generated = {entry.get("name"): entry.get("resourceClaimName") for entry in statuses}
     for entry in pod["spec"].get("resourceClaims") or ():
@@ -205,7 +205,7 @@ def _claim_names(pod: Json) -> Iterator[str]:
 
 
 def _special_claim_of(pod: Json) -> str:
-    """The name of the claim that the scheduler has created for the pod's extended resources."""
+    """Return the name of the claim that the scheduler has created for the pod's extended resources."""
     status = (pod.get("status") or {}).get("extendedResourceClaimStatus") or {}
     return str(status.get("resourceClaimName") or "")
 
@@ -222,7 +222,7 @@ def _is_owned(claim: Record, pod: Record) -> bool:
 
 
 def _base_name(pod_name: str, claim_name: str) -> str:
-    """The beginning of a generated name, with both names cut alike if they are too long together."""
+    """Return the beginning of a generated name, with both names cut alike if they are too long together."""
     base = f"{pod_name}-{claim_name}-"
     if len(base) <= _NAME_LENGTH_MAX:
         return base

@@ -114,7 +114,7 @@ def _active_wanted(spec: Json, status: Json, active: int) -> int:
 
 
 def surplus(spec: Json, active: list[Record], active_max: int) -> list[Record]:
-    """The pods that a Job deletes: of an Indexed one first those beyond its completions or with another's index."""
+    """Return the pods that a Job deletes: an Indexed one's superfluous or duplicate indexes first."""
     misplaced: list[Record] = []
     if _is_indexed(spec):
         indexes: set[int] = set()
@@ -129,7 +129,7 @@ def surplus(spec: Json, active: list[Record], active_max: int) -> list[Record]:
 
 
 def _missing_indexes(spec: Json, status: Json, active: list[Record], count: int) -> Iterable[int | None]:
-    """The indexes of the pods to create; None is a pod without an index."""
+    """Return the indexes of the pods to create; None is a pod without an index."""
     if not _is_indexed(spec):
         return [None] * count
     used_indexes = {index_of(pod.obj) for pod in active} | indexes_in(status.get("completedIndexes", ""))
@@ -172,13 +172,13 @@ def _is_indexed(spec: Json) -> bool:
 
 
 def index_of(pod: Json) -> int | None:
-    """The completion index of a pod; None if it has none."""
+    """Return the completion index of a pod, or None if it has none."""
     text = str((pod["metadata"].get("annotations") or {}).get(_INDEX, ""))
     return int(text) if text.isascii() and text.isdecimal() else None
 
 
 def indexes_in(text: str) -> set[int]:
-    """The indexes in a text such as `1,3-5,7`."""
+    """Return the indexes in a text such as `1,3-5,7`."""
     indexes: set[int] = set()
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
@@ -187,7 +187,7 @@ def indexes_in(text: str) -> set[int]:
 
 
 def indexes_text(indexes: Iterable[int]) -> str:
-    """Indexes as text: the reverse of `indexes_in`. Runs of three or more are written as ranges."""
+    """Write indexes as text, the reverse of `indexes_in`. Runs of three or more are written as ranges."""
     runs: list[list[int]] = []
     for index in sorted(indexes):
         if runs and runs[-1][-1] == index - 1:

@@ -28,7 +28,7 @@ _NANO_PER_S = 1e9
 def replica_set_victims(
     pods: Sequence[Record], related_pods: Iterable[Record], count: int, time: datetime
 ) -> list[Record]:
-    """The pods that a ReplicaSet deletes.
+    """Return the pods that a ReplicaSet deletes.
 
     Args:
         related: the pods of all ReplicaSets of its Deployment; none if it has no Deployment. A node with several of
@@ -39,7 +39,7 @@ def replica_set_victims(
 
 
 def job_victims(pods: Sequence[Record], count: int) -> list[Record]:
-    """The pods that a Job deletes: it ignores nodes and deletion costs, and compares ages exactly."""
+    """Return the pods that a Job deletes: it ignores nodes and deletion costs, and compares ages exactly."""
     return _Ranking(None, Counter()).first(pods, count)
 
 
@@ -55,7 +55,7 @@ class _Ranking:
         return sorted(newest_first, key=functools.cmp_to_key(self._compare))[:count]
 
     def _compare(self, pod: Record, other_pod: Record) -> int:
-        """Negative if the first pod is deleted before the second."""
+        """Return a negative number if the first pod is deleted before the second."""
         for rank, other_rank in zip(self._static_rank(pod), self._static_rank(other_pod), strict=True):
             if rank != other_rank:
                 return -1 if rank < other_rank else 1
@@ -108,7 +108,7 @@ def _ready_since(record: Record) -> str | None:
 
 
 def _restarts(record: Record) -> tuple[int, int]:
-    """The most restarts of a container, and of a sidecar."""
+    """Return the most restarts of a container, and of a sidecar."""
     sidecars = {
         container.get("name")
         for container in items_at(record.obj, "spec", "initContainers")
