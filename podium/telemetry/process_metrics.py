@@ -30,14 +30,14 @@ class ProcessMetrics:
         self._leader[(name,)].set(int(leads))
 
     def count_election_slowpath(self, name: str) -> None:
-        """A leader had to read the lease of that name before it could renew it."""
+        """Count a renewal for which the leader had to read the lease of that name first."""
         self._slowpath[(name,)].add()
 
     def count_unexpected_error(self, where: str, name: str) -> None:
-        """An unexpected exception was caught."""
+        """Count an unexpected exception."""
         self._failures[where, name].add()
 
     def render(self) -> bytes:
-        """All metrics in the Prometheus text format."""
+        """Return all metrics in the Prometheus text format."""
         lines = [line for family in self.families for line in family.lines()]
         return "\n".join(lines).encode() + b"\n"
