@@ -19,7 +19,7 @@ from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_valu
 from podium.estimator.errors import EstimateError
 
 if TYPE_CHECKING:
-    from podium.engine.files import Found
+    from podium.engine.files import LocatedManifest
     from podium.engine.manifests import Manifest
     from podium.estimator.member import Gates
     from podium.estimator.requirements import ReplicaRequirements
@@ -108,14 +108,14 @@ def command(
         if cases is not None:
             _answer_cases(cases, gates)
             return
-        requirements, replica, beside = _question(
+        requirements, replica, other_objects = _question(
             workload, requests, namespace or _own_namespace(clusters, kubeconfig, context)
         )
         kinds = kinds_read(gates, is_accurate=mode == "accurate")
         manifests = _manifests(clusters, kubeconfig, context, kinds)
         if mode == "accurate":
             answer, missing = accurate_answer(
-                [*manifests, *beside], replica, () if clusters else kinds, current_time_limit()
+                [*manifests, *other_objects], replica, () if clusters else kinds, current_time_limit()
             )
             warn_of_missing(missing)
         else:
@@ -164,7 +164,7 @@ def _own_namespace(clusters: Sequence[str], kubeconfig: str | None, context: str
 
 def _question(
     workload: str | None, requests: str | None, namespace: str
-) -> tuple[ReplicaRequirements | None, Pod | Found, Sequence[Manifest]]:
+) -> tuple[ReplicaRequirements | None, Pod | LocatedManifest, Sequence[Manifest]]:
     """Read the requirements of a replica, its pod, and the other objects of its file."""
     from podium.cli.cluster_source import objects_in, warn_of_left_out
     from podium.estimator.accurate import replica_of

@@ -128,7 +128,7 @@ def _utilisation(shares: Mapping[str, Mapping[str, Mapping[str, str]]]) -> Table
     for heading in ("REQUESTED", "BEFORE", "", "AFTER", ""):
         bars.add_column(heading)
     for name in dict.fromkeys((*shares["before"], *shares["after"])):
-        cells = [cell for when in ("before", "after") for cell in _share(name, shares[when].get(name, _NOTHING))]
+        cells = [cell for moment in ("before", "after") for cell in _share(name, shares[moment].get(name, _NOTHING))]
         bars.add_row(plain(name), *cells)
     return bars
 

@@ -20,7 +20,7 @@ from podium.objects.errors import FieldError
 
 if TYPE_CHECKING:
     from podium.engine.cluster import Cluster
-    from podium.engine.files import Found
+    from podium.engine.files import LocatedManifest
     from podium.provisioner.apis.objects import ClusterObjects, NodePool
     from podium.provisioner.cloudprovider.catalogue import Catalogue
     from podium.provisioner.state.settings import Settings
@@ -91,7 +91,7 @@ def demand_rules(rules: str, config: Path | None, plugins: tuple[str, ...]) -> b
     return rules == "podium"
 
 
-def scheduled_cluster(objects: list[Found], config: Path | None, plugins: tuple[str, ...]) -> Cluster:
+def scheduled_cluster(objects: list[LocatedManifest], config: Path | None, plugins: tuple[str, ...]) -> Cluster:
     """Return the cluster as podium's own plugins see it. What cannot be read is left out, with a warning.
 
     Raises: click.ClickException if the configuration or a plugin cannot be used.
@@ -141,7 +141,7 @@ class Question:
             raise click.UsageError("give either --node-pools or --adopt-nodes")
         files.demand_one_stdin((*self.clusters, self.node_pools, self.catalogue, *self.added, config))
 
-    def objects(self) -> list[Found]:
+    def objects(self) -> list[LocatedManifest]:
         """Return all objects, with the pods of added workloads. To be called once: standard input is read."""
         from podium.cli.cluster_source import objects_in, objects_of_cluster, warn_of_left_out
         from podium.objects.resource_types import WITHOUT_GATES
@@ -185,7 +185,7 @@ class Question:
         policies = {"preferencePolicy": self.preference_policy, "minValuesPolicy": self.min_values_policy}
         return replace(read_settings(policies), node_class=None)
 
-    def cluster(self, objects_found: list[Found]) -> tuple[ClusterObjects, Catalogue]:
+    def cluster(self, objects_found: list[LocatedManifest]) -> tuple[ClusterObjects, Catalogue]:
         """Return the objects that planning reads, with NodePools, and the instance types.
 
         Raises:

@@ -183,16 +183,16 @@ def _print_counterfactual(
 
 
 def _compare_bindings(
-    directory: Path, good: Usable, until: ReplayWindow, speed: float | None, html: Path | None
+    directory: Path, good: Usable, window: ReplayWindow, speed: float | None, html: Path | None
 ) -> WatchedReplay:
     """Compare podium's choices with the bindings of another scheduler, as `podium shadow` does."""
     from podium.recording.watched import compare_bindings
 
-    comparison = compare_bindings(directory, good.config, good.plugins, window=until, speed=speed)
+    comparison = compare_bindings(directory, good.config, good.plugins, window=window, speed=speed)
     if html is not None:
         from podium.cli.pages.shadow import page_of
 
-        timeline = _timeline(directory, comparison.virtual_s if until.is_set else None)
+        timeline = _timeline(directory, comparison.virtual_s if window.is_set else None)
         write_page(html, page_of(f"Bindings in {directory.name}", comparison.report, timeline, comparison.damage))
     return comparison
 

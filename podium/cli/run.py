@@ -66,7 +66,7 @@ def _memory(_: click.Context, parameter: click.Parameter, text: str) -> int:
 
 def _plugin_files(references: tuple[str, ...]) -> list[Path]:
     """Return the files among the references of `--plugin`."""
-    return [Path(where) for reference in references if (where := reference.rpartition(":")[0]).endswith(".py")]
+    return [Path(file_name) for reference in references if (file_name := reference.rpartition(":")[0]).endswith(".py")]
 
 
 def _flags(context: click.Context) -> dict[str, str]:

@@ -160,8 +160,8 @@ def story_head(story: Story, leader: str) -> list[RenderableType]:
     if leader:
         parts.append(plain(f"Told by {leader}, the running podium that leads"))
     if story.leader is not None:
-        who = f"{story.leader} leads: ask it" if story.leader else "the leader is not known"
-        parts.append(plain(f"This replica stands by; {who}", "yellow"))
+        leader_text = f"{story.leader} leads: ask it" if story.leader else "the leader is not known"
+        parts.append(plain(f"This replica stands by; {leader_text}", "yellow"))
     else:
         parts += _queue(story)
     if story.gang is not None and story.gang.text:

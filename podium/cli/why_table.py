@@ -42,14 +42,14 @@ def print_why(answer: PodAnswer, head: Sequence[RenderableType] = (), shown_mess
         shown_message: the message in these lines, which is not repeated.
     """
     why, scheduler = answer.why, answer.scheduler
-    judged_by: RenderableType = plain(scheduler.judged_by)
+    introduction: RenderableType = plain(scheduler.introduction)
     verdict: list[RenderableType] = [_headline(why, shown_message)]
     if why.gang is not None:
         verdict.append(plain(why.gang.headline, "bold"))
         verdict += [plain(f"  {line}", "" if why.gang.fits else "yellow") for line in why.gang.lines]
-    parts: list[RenderableType] = [*head, *verdict, judged_by]
+    parts: list[RenderableType] = [*head, *verdict, introduction]
     if scheduler.warning:
-        parts = [*head, plain(scheduler.warning, "red"), judged_by, *verdict]
+        parts = [*head, plain(scheduler.warning, "red"), introduction, *verdict]
     condition = answer.condition
     parts += condition_lines(None if condition is None else condition.as_dict(), is_pending=not why.bound_to)
     parts += [_gate(gate, why.summarized) for gate in why.gates]
@@ -106,13 +106,13 @@ def condition_lines(condition: Mapping[str, Any] | None, *, is_pending: bool) ->
         return []
     if condition is None:
         return [plain("It has no PodScheduled condition: no scheduler has tried it yet")]
-    since = f" (since {condition['since']})" if condition["since"] else ""
+    since_text = f" (since {condition['since']})" if condition["since"] else ""
     if not condition["differences"]:
-        return [plain(f"Its PodScheduled condition agrees: {condition['reason']}{since}")]
+        return [plain(f"Its PodScheduled condition agrees: {condition['reason']}{since_text}")]
     message = f"{condition['reason']}: {condition['message']}".strip(": ")
     because = "; ".join(condition["differences"])
     return [
-        plain(f"Its PodScheduled condition says{since}: {message}"),
+        plain(f"Its PodScheduled condition says{since_text}: {message}"),
         plain(f"They differ because {because}", "yellow"),
     ]
 
@@ -170,7 +170,7 @@ def _groups(groups: Sequence[Group]) -> Table:
 
 def _asked_node(why: Why) -> list[RenderableType]:
     """List the blockers of the node in question, or show its rank among the scores."""
-    place = next((at for at, score in enumerate(why.scores, 1) if score.node == why.asked), None)
+    place = next((rank for rank, score in enumerate(why.scores, 1) if score.node == why.asked), None)
     rank_text = "" if place is None else f", which is number {place} of {len(why.scores)}"
     blockers = [(blocker.plugin, blocker.text, blocker.detail) for blocker in why.blockers.get(why.asked, ())]
     return blockers_of(why.asked, blockers) or [plain(f"It fits on {why.asked}{rank_text}")]

@@ -319,7 +319,7 @@ def _proxy(cluster: Section, server: str, environ: Mapping[str, str]) -> Address
     return proxy_from_environment(server, environ)
 
 
-async def _token_source(paths: str, selection: kubeconfig.Chosen, otherwise: str | None) -> TokenSource:
+async def _token_source(paths: str, selection: kubeconfig.Chosen, default_header: str | None) -> TokenSource:
     """Return the source of the user's token; a fixed `otherwise` header if the user has none, as in Go."""
     user = selection.user
     if (token_file := user.path("tokenFile")) is not None:
@@ -336,4 +336,4 @@ async def _token_source(paths: str, selection: kubeconfig.Chosen, otherwise: str
     pair = f"{user.text('username')}:{user.text('password')}"
     if pair != ":":
         return FixedToken(f"Basic {base64.b64encode(pair.encode()).decode()}")
-    return FixedToken(otherwise)
+    return FixedToken(default_header)

@@ -100,20 +100,20 @@ class History:
         self._check_pause.shorten(_CHECK_S_MIN)
         self._awake.set()
 
-    def version_went_back(self, why: str) -> None:
+    def version_went_back(self, reason: str) -> None:
         """List everything again: a watch has gone back to a lower version."""
         if self._lose():
             self._list_pause.shorten(self._went_back_pause.begin())
-            log.warning("A watch has gone back to an older version, as when etcd is restored", why=why)
+            log.warning("A watch has gone back to an older version, as when etcd is restored", why=reason)
 
-    def history_lost(self, why: str) -> None:
+    def history_lost(self, reason: str) -> None:
         """List everything again: something proves that history has gone back."""
         if not self._lose():
             return
         if self._lists_unproven:
-            log.error("The API server still serves objects that etcd has lost: restart it", why=why)
+            log.error("The API server still serves objects that etcd has lost: restart it", why=reason)
         else:
-            log.warning("The API server's history has gone back, as when etcd is restored", why=why)
+            log.warning("The API server's history has gone back, as when etcd is restored", why=reason)
 
     def _lose(self) -> bool:
         """Have everything listed again. Returns False if that was to be done already."""

@@ -62,7 +62,7 @@ class Followed(Protocol[ObjectT]):
         ...
 
 
-class Known(Protocol[ObjectT_co]):
+class ObjectLookup(Protocol[ObjectT_co]):
     """An informer, as far as it is used here."""
 
     def get(self, key: str) -> ObjectT_co | None:
@@ -90,7 +90,7 @@ class HistoryCheck(Generic[ObjectT]):
         session: Requester,
         resource: ResourceType[ObjectT],
         followed_events: Followed[ObjectT],
-        known_objects: Known[ObjectT],
+        known_objects: ObjectLookup[ObjectT],
     ) -> None:
         self._session = session
         self._resource = resource
@@ -141,14 +141,16 @@ class HistoryCheck(Generic[ObjectT]):
                     current = await self._version_of(item)
                 except Forbidden:
                     break
-                was = item.metadata.resource_version
-                if current == was:
+                earlier_version = item.metadata.resource_version
+                if current == earlier_version:
                     matches += 1
                     if matches == _SAME_MIN:
                         break
                     continue
-                if current and is_older(current, was):
-                    raise HistoryLostError(f"{self._resource.kind} {item.key} was at version {was} and is at {current}")
+                if current and is_older(current, earlier_version):
+                    raise HistoryLostError(
+                        f"{self._resource.kind} {item.key} was at version {earlier_version} and is at {current}"
+                    )
                 changes.append((item, current))
         await self._demand_not_below(version)
         return await self._is_told(changes)

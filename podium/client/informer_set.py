@@ -102,7 +102,7 @@ class InformerSet:
         if self._history is not None:
             self._history.older_version_seen()
 
-    def version_went_back(self, why: str) -> None:
+    def version_went_back(self, reason: str) -> None:
         """Report it to the history, as `History.version_went_back`. Until the new lists have arrived, scheduling
         waits as for any new list.
         """
@@ -110,17 +110,17 @@ class InformerSet:
             for path in _SCHEDULED:
                 if path in self._informers:
                     self.consistency.note_outdated(self._informers[path].resource.plural)
-            self._history.version_went_back(why)
+            self._history.version_went_back(reason)
 
     def watch_resumed(self) -> None:
         """Report it to the history; see `History.watch_resumed`."""
         if self._history is not None:
             self._history.watch_resumed()
 
-    def history_lost(self, why: str) -> None:
+    def history_lost(self, reason: str) -> None:
         """Report it to the history; see `History.history_lost`."""
         if self._history is not None:
-            self._history.history_lost(why)
+            self._history.history_lost(reason)
 
     def saw_unbound(self, pod: Pod) -> None:
         """Report to the history that a bound pod is pending again, which no API server allows.

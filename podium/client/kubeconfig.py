@@ -126,21 +126,21 @@ def context_names(file: Path) -> list[str]:
     return names
 
 
-def _content(file: Path, where: str) -> Mapping[str, Any]:
+def _content(file: Path, prefix: str) -> Mapping[str, Any]:
     try:
         content = next(read_documents(read_file(file, _BYTES_MAX)), None)
     except IsADirectoryError:
-        raise KubeconfigError(f"{where}this is a directory, not a kubeconfig file") from None
+        raise KubeconfigError(f"{prefix}this is a directory, not a kubeconfig file") from None
     except OSError as error:
-        raise KubeconfigError(f"{where}{error.strerror}") from error
+        raise KubeconfigError(f"{prefix}{error.strerror}") from error
     except YamlError as error:
-        raise KubeconfigError(f"{where}{error}") from error
+        raise KubeconfigError(f"{prefix}{error}") from error
     if content is None:
-        raise KubeconfigError(f"{where}the file is empty")
+        raise KubeconfigError(f"{prefix}the file is empty")
     if not isinstance(content, dict):
-        raise KubeconfigError(f"{where}this is not a kubeconfig: it is not a mapping")
+        raise KubeconfigError(f"{prefix}this is not a kubeconfig: it is not a mapping")
     if content.get("kind", "Config") != "Config":
-        raise KubeconfigError(f"{where}this is not a kubeconfig: its kind is {content['kind']!r:.40}, not Config")
+        raise KubeconfigError(f"{prefix}this is not a kubeconfig: its kind is {content['kind']!r:.40}, not Config")
     return content
 
 

@@ -427,8 +427,8 @@ class Reflector(Generic[ObjectT]):
                 await turns.next()
         return newest
 
-    def _refuse(self, why: str) -> ReflectorEvent:
-        log.debug("Cannot list in one piece, listing pages", resource=self.resource.plural, why=why)
+    def _refuse(self, reason: str) -> ReflectorEvent:
+        log.debug("Cannot list in one piece, listing pages", resource=self.resource.plural, why=reason)
         self._close_stream()
         return ReflectorEvent.REFUSED
 

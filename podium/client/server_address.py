@@ -92,8 +92,8 @@ def _check(text: str, called: str) -> urllib.parse.SplitResult:
 
 
 def _address(url: urllib.parse.SplitResult) -> Address:
-    user_info, at, place = url.netloc.rpartition("@")
-    if not at:
+    user_info, separator, place = url.netloc.rpartition("@")
+    if not separator:
         return Address(url.geturl())
     user, _, password = user_info.partition(":")
     return Address(url._replace(netloc=place).geturl(), (urllib.parse.unquote(user), urllib.parse.unquote(password)))

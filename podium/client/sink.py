@@ -44,7 +44,7 @@ class HistoryObserver(Protocol):
         """Report a version lower than an earlier one, which a resumed watch may deliver."""
         ...
 
-    def version_went_back(self, why: str) -> None:
+    def version_went_back(self, reason: str) -> None:
         """Report that a watch has gone back to a lower version, in an event or a bookmark."""
         ...
 
@@ -52,6 +52,6 @@ class HistoryObserver(Protocol):
         """Report that a broken watch was resumed."""
         ...
 
-    def history_lost(self, why: str) -> None:
+    def history_lost(self, reason: str) -> None:
         """Report a list that proves that history has gone back."""
         ...

@@ -364,17 +364,17 @@ class Cache:
         self._report_once(pod.uid, pod, unread)
         return pod_usage, closing_reason("a pod there", unread)
 
-    def _note_unread(self, node_name: str, giver: str, why: str) -> None:
+    def _note_unread(self, node_name: str, giver: str, reason: str) -> None:
         """Record this reason for closing the node, or drop the giver's reason if `why` is empty."""
-        if not self._closed.note(node_name, giver, why) or (node := self._nodes.get(node_name)) is None:
+        if not self._closed.note(node_name, giver, reason) or (node := self._nodes.get(node_name)) is None:
             return
         self._log_closed(node_name)
         if giver != NODE_ITSELF and not self._closed.why(node_name):
             self._opened.append(node)
 
     def _log_closed(self, node_name: str) -> None:
-        why = self._closed.why(node_name)
-        self._change(lambda snapshot: snapshot.close_node(node_name, why))
+        reason = self._closed.why(node_name)
+        self._change(lambda snapshot: snapshot.close_node(node_name, reason))
 
     def _report_once(self, identity: str, item: Node | Pod, error: FieldError) -> None:
         if self._reported.get(identity) != str(error):

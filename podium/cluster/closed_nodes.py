@@ -34,7 +34,7 @@ class ClosedNodes:
         """Return True if this giver is a reason for the node being closed."""
         return giver in self._reasons.get(node_name, ())
 
-    def note(self, node_name: str, giver: str, why: str) -> bool:
+    def note(self, node_name: str, giver: str, reason: str) -> bool:
         """Record the giver's reason for closing the node; an empty reason drops it.
 
         Returns:
@@ -42,8 +42,8 @@ class ClosedNodes:
         """
         former_reason = self.why(node_name)
         reasons = self._reasons.setdefault(node_name, {})
-        if why:
-            reasons[giver] = why
+        if reason:
+            reasons[giver] = reason
         else:
             reasons.pop(giver, None)
         if not reasons:

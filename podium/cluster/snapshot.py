@@ -336,7 +336,7 @@ class Snapshot:
         """
         identities = np.fromiter(map(id, pod_usages), np.int64, len(pod_usages))
         _, first, positions = np.unique(identities, return_index=True, return_inverse=True)
-        columns = [self._usage_column(pod_usages[at]) for at in first.tolist()]
+        columns = [self._usage_column(pod_usages[index]) for index in first.tolist()]
         return np.array(columns, np.int64).reshape(len(columns), len(self._usage)).T[:, positions]
 
     def add_usage(self, rows: Rows, amounts: IntArray) -> None:
@@ -425,7 +425,7 @@ class Snapshot:
         if not new:
             return
         index = self._resource_index
-        self._resource_index = {**index, **{resource: at for at, resource in enumerate(new, len(index))}}
+        self._resource_index = {**index, **{resource: position for position, resource in enumerate(new, len(index))}}
         usage = np.zeros((len(new), len(self.nodes)), np.int64)
         for row, pod_usages in enumerate(self._pod_usages):
             for pod_usage in pod_usages.values():

@@ -228,10 +228,10 @@ class App(Process):
             scheduler.loop.stop()
             await scheduler.loop.wait_ended()
 
-        own: Tasks = {} if access is None else {"client authorities": access.run}
+        tasks: Tasks = {} if access is None else {"client authorities": access.run}
         parts = Parts(
             begin=begin,
-            tasks=[*(face.tasks for face in faces), own],
+            tasks=[*(face.tasks for face in faces), tasks],
             connection=connection,
             informers=scheduler.informers,
             leads_first=self._config.delay_cache_until_active,

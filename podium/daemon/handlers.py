@@ -97,8 +97,8 @@ class NodeHandler(MeasuredHandler):
         started_s = self._clock.monotonic()
         events = self._taken_in(old, new)
         before_s = self._clock.monotonic() - started_s
-        for event, was, new_part in events:
-            self.measure(event.label, self._queue.move_all, event, was, new_part, before_s=before_s)
+        for event, old_part, new_part in events:
+            self.measure(event.label, self._queue.move_all, event, old_part, new_part, before_s=before_s)
 
     def on_delete(self, old: Node) -> None:
         """Handle a deleted node."""

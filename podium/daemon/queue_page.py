@@ -117,9 +117,13 @@ def queue_page(listing: QueueListing, clock: Clock, leader: Leader = lambda: Non
         page_matches = matches[: question.limit]
         proceed = page_matches[-1][0] if len(matches) > len(page_matches) else ""
         answer = _table if question.wants_table else _json
-        who = leader()
+        leader_name = leader()
         return await answer(
-            _list_pods(listing, page_matches, turns), proceed, bool(question.name), who and who[:_REASON_MAX], turns
+            _list_pods(listing, page_matches, turns),
+            proceed,
+            bool(question.name),
+            leader_name and leader_name[:_REASON_MAX],
+            turns,
         )
 
     return handle
@@ -163,8 +167,8 @@ async def _json(
 ) -> web.Response:
     del with_story, turns  # JSON always includes it, and is made pod by pod
     pods = [orjson.dumps(queued_pod_as_json(entry, leader), default=str) async for entry in entries]
-    who = b"" if leader is None else b'"leader":' + orjson.dumps(leader) + b","
-    body = b"{" + who + b'"pods":[' + b",".join(pods) + b'],"continue":' + orjson.dumps(proceed) + b"}"
+    leader_field = b"" if leader is None else b'"leader":' + orjson.dumps(leader) + b","
+    body = b"{" + leader_field + b'"pods":[' + b",".join(pods) + b'],"continue":' + orjson.dumps(proceed) + b"}"
     return web.Response(body=body, content_type="application/json")
 
 
@@ -226,13 +230,13 @@ def transition_as_json(line: Transition) -> _Json:
 
 
 def _in_words(next_try: NextTry) -> str:
-    at = None if next_try.at_s is None else format_time(next_try.at_s)
+    time_text = None if next_try.at_s is None else format_time(next_try.at_s)
     if next_try.may_be_sooner:
-        return f"{at}, or when no other pod waits"
+        return f"{time_text}, or when no other pod waits"
     if not next_try.events:
-        return str(at)
+        return str(time_text)
     events = "; ".join(f"{plugin}: {' or '.join(events) or 'none'}" for plugin, events in next_try.events.items())
-    return f"when an event of {events}" + (f"; at {at} at the latest" if at else "")
+    return f"when an event of {events}" + (f"; at {time_text} at the latest" if time_text else "")
 
 
 # ---------------------------------------------------------------- table
@@ -252,7 +256,7 @@ async def _table(
     first = [] if leader is None else [_standing_by(leader), ""]
     widths = await _widths(rows, turns)
     hint = ["", f"There are more: continue={proceed}"] if proceed else []
-    lines = (line for row, why in zip(rows, below, strict=True) for line in (_line(row, widths), *why))
+    lines = (line for row, details in zip(rows, below, strict=True) for line in (_line(row, widths), *details))
     return await page_of(chain(first, lines, histories, hint), turns)
 
 
@@ -310,8 +314,8 @@ def _why(entry: ListedPod) -> Iterator[str]:
     if entry.gating_plugin:
         yield from wrap(f"gated by {entry.gating_plugin}: {entry.reason}")
     elif entry.reason:
-        who = ", ".join(dict.fromkeys((*entry.unschedulable_plugins, *entry.pending_plugins)))
-        yield from wrap(f"rejected by {who}: {entry.reason}" if who else f"failed: {entry.reason}")
+        plugin_names = ", ".join(dict.fromkeys((*entry.unschedulable_plugins, *entry.pending_plugins)))
+        yield from wrap(f"rejected by {plugin_names}: {entry.reason}" if plugin_names else f"failed: {entry.reason}")
     if entry.details:
         yield from wrap(f"in detail: {entry.details}")
     if entry.next_try is not None:
@@ -327,8 +331,8 @@ def wrap(text: str) -> list[str]:
 def _history(entry: ListedPod) -> Iterator[str]:
     yield f"{entry.pod.key}, {entry.pod.uid}:"
     for line in entry.transitions:
-        by = f" ({line.by})" if line.by else ""
-        yield f"  {format_micro_time(line.at_s)} {line.event}: {line.old_state} -> {line.new_state}{by}"
+        cause_text = f" ({line.by})" if line.by else ""
+        yield f"  {format_micro_time(line.at_s)} {line.event}: {line.old_state} -> {line.new_state}{cause_text}"
 
 
 def align(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

@@ -72,7 +72,7 @@ StoryOfGang: TypeAlias = Callable[[Pod, Callable[[Pod], str]], GangStory | None]
 ObjectT_co = TypeVar("ObjectT_co", covariant=True)
 
 
-class Known(Protocol[ObjectT_co]):
+class ObjectLookup(Protocol[ObjectT_co]):
     """The objects of a kind as the API server has sent them."""
 
     def get(self, key: str) -> ObjectT_co | None:
@@ -97,8 +97,8 @@ class RecorderPages:
         self,
         recorder: FlightRecorder | None,
         listing: QueueListing,
-        pods: Known[Pod],
-        nodes: Known[Node],
+        pods: ObjectLookup[Pod],
+        nodes: ObjectLookup[Node],
         clock: Clock,
         leader: Leader,
         story_of_gang: StoryOfGang = lambda *_: None,

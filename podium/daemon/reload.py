@@ -165,9 +165,9 @@ class Reload:
         self._accept("configuration", f"Profiles that have changed: {', '.join(profile_names) or 'none'}")
 
     def _refuse(self, part: str, error: Exception, message: str) -> None:
-        why = self._refused[part] = _reason(error)
-        log.error(message, error=why)
-        self._tell(f"The previous {part} stays in use: {why}", is_refused=True)
+        reason = self._refused[part] = _reason(error)
+        log.error(message, error=reason)
+        self._tell(f"The previous {part} stays in use: {reason}", is_refused=True)
 
     def _accept(self, part: str, note: str) -> None:
         self._refused.pop(part, None)

@@ -153,7 +153,7 @@ class Scheduler:
         self.frameworks = self._make_frameworks(nominator)
         self.queue = self._make_queue(nominator)
         if self._groups is not None:
-            self._groups.wait_in(self.queue)
+            self._groups.use_queue(self.queue)
         self.conflicts = Conflicts(self.cache, clock, metrics, self.writes.client.read_failure)
         if options.avoids_conflicts:
             self.writes.client.refuse_bindings_if(self.conflicts.is_too_late)

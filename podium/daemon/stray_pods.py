@@ -46,8 +46,8 @@ class StrayPods:
     Cost: a look-up for each pod that is created.
     """
 
-    def __init__(self, ours: Collection[str], clock: Clock, metrics: Metrics) -> None:
-        self._ours = ours
+    def __init__(self, scheduler_names: Collection[str], clock: Clock, metrics: Metrics) -> None:
+        self._ours = scheduler_names
         self._clock = clock
         self._meant: dict[str, str | None] = {}
         self._waiting: dict[str, _Stray] = {}

@@ -156,9 +156,9 @@ class Tracing(AttemptObserver, BindingObserver):
             attributes["podium.evaluated_nodes"] = decision.evaluated_nodes
             attributes["podium.feasible_nodes"] = decision.feasible_nodes
         # The phases of a pod group's attempt, in a fork, are those of all its pods; older ones, of abandoned attempts.
-        own = [] if cycle.snapshot.is_fork else [step for step in steps if step.ended_s >= started_s]
+        attempt_steps = [] if cycle.snapshot.is_fork else [step for step in steps if step.ended_s >= started_s]
         task = asyncio.current_task()
-        _attempt.set(_Attempt(pod, attributes, started_s, started_s + seconds, task, own))
+        _attempt.set(_Attempt(pod, attributes, started_s, started_s + seconds, task, attempt_steps))
 
     def on_bound(self, pod: Pod, seconds: float) -> None:
         """End the spans of an attempt whose pod was bound."""

@@ -41,7 +41,7 @@ class VerdictLog:
         self._logs_verdicts = verbosity >= _VERDICT_VERBOSITY
         self._logs_scores = verbosity >= _SCORE_VERBOSITY
 
-    def begun(self, cycle: Cycle) -> None:
+    def on_begun(self, cycle: Cycle) -> None:
         """Log the pod that is attempted."""
         log.debug("Attempting to schedule pod", pod=cycle.pod.key)
 

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from podium.engine.cluster_objects import read_object
 from podium.engine.derivation.admission import Admission
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.engine.manifests import Manifest
 from podium.engine.store import ObjectStore
 from podium.estimator.accurate import accurate_replicas
@@ -58,7 +58,7 @@ def parity_answer(
 
 def accurate_answer(
     manifests: Sequence[Manifest],
-    replica: Pod | Found,
+    replica: Pod | LocatedManifest,
     resources_in_full: Sequence[ResourceType[Any]],
     limit: TimeLimit = UNLIMITED,
 ) -> tuple[Answer, Sequence[str]]:
@@ -74,7 +74,7 @@ def accurate_answer(
     """
     store, admission = ObjectStore.of(manifests, resources_in_full), Admission(manifests)
     missing: list[str] = []
-    if isinstance(replica, Found):
+    if isinstance(replica, LocatedManifest):
         admission.demand_admission(replica.manifest)
         missing = admission.missing_kinds(replica.manifest)
         pod: Pod = read_object(replica, PODS, admission)

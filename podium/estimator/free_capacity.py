@@ -85,9 +85,9 @@ class ClusterCapacity:
                 self._allowed[compiled_claim] = rows
         return rows
 
-    def _remaining(self, of: IntArray, usage: IntArray) -> IntArray:
+    def _remaining(self, totals: IntArray, usage: IntArray) -> IntArray:
         rows = self._snapshot.order
-        amounts: IntArray = of.take(rows) - usage.take(rows)
+        amounts: IntArray = totals.take(rows) - usage.take(rows)
         return np.maximum(amounts, NOTHING, out=amounts)
 
 

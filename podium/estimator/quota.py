@@ -106,8 +106,8 @@ def sets_within(
     limit = MAX_INT32
     for quota in quotas:
         if quota.metadata.namespace == namespace and (members := _count_matching(_selectors(quota), components)):
-            together = [Demand(name, amount) for name, amount in _sum(members).items() if amount > 0]
-            limit = min(limit, _sets_within(quota, together, _count_matching(_selectors(quota), on_the_way)))
+            demands = [Demand(name, amount) for name, amount in _sum(members).items() if amount > 0]
+            limit = min(limit, _sets_within(quota, demands, _count_matching(_selectors(quota), on_the_way)))
     return limit
 
 

@@ -96,7 +96,7 @@ def unschedulable_pods(
 def new_replica_set(deployment: Deployment, replica_sets: Iterable[TemplatedReplicaSet]) -> TemplatedReplicaSet | None:
     """Return the oldest replica set controlled by the deployment that has the deployment's template."""
     template = _plain(deployment.spec.template)
-    own = [
+    owned_sets = [
         replica_set
         for replica_set in replica_sets
         if replica_set.metadata.namespace == deployment.metadata.namespace
@@ -104,7 +104,7 @@ def new_replica_set(deployment: Deployment, replica_sets: Iterable[TemplatedRepl
         and _plain(replica_set.spec.template) == template
     ]
     return min(
-        own,
+        owned_sets,
         key=lambda replica_set: (replica_set.metadata.creation_timestamp or "", replica_set.metadata.name),
         default=None,
     )

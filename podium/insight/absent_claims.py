@@ -36,8 +36,8 @@ class AbsentClaim:
     @property
     def text(self) -> str:
         """Says what is missing, and what helps."""
-        where = " in the files, which hold no object of this kind" if self.is_unknown else ""
-        return f"the {self.kind} {self.namespace}/{self.name} does not exist{where}: create it"
+        source_text = " in the files, which hold no object of this kind" if self.is_unknown else ""
+        return f"the {self.kind} {self.namespace}/{self.name} does not exist{source_text}: create it"
 
     def explains(self, reason: str) -> bool:
         """Return whether a filter's reason is that the claim is missing."""

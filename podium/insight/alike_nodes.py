@@ -74,9 +74,9 @@ class AlikeNodes:
             if is_other:
                 is_hopeless |= mask & blockers.unresolvable_by(plugin).take(self._order)
         count = groups.sum(axis=0)
-        at = np.flatnonzero((count > 0) & (count <= edits_max) & ~is_hopeless)
-        if not len(at):
+        positions = np.flatnonzero((count > 0) & (count <= edits_max) & ~is_hopeless)
+        if not len(positions):
             return
-        _, sizes = np.unique(codes[at], return_counts=True)
-        for part in np.split(at[np.argsort(codes[at], kind="stable")], np.cumsum(sizes)[:-1]):
+        _, sizes = np.unique(codes[positions], return_counts=True)
+        for part in np.split(positions[np.argsort(codes[positions], kind="stable")], np.cumsum(sizes)[:-1]):
             yield AlikeGroup(part, frozenset(plugin for plugin, mask in rejections.items() if mask[part[0]]))

@@ -264,14 +264,14 @@ def _place_in_turn(
     while failed_since_last_placed < len(copies):
         if limit.is_over() or sum(count.total() for count in counts) >= placed_max:
             return False
-        at = number % len(copies)
-        copy = copies[at]
-        node = None if gates[at] else run.place(make_copy(copy.pod, number), copy.framework)
+        index = number % len(copies)
+        copy = copies[index]
+        node = None if gates[index] else run.place(make_copy(copy.pod, number), copy.framework)
         number += 1
         if node is None:
             failed_since_last_placed += 1
         else:
-            counts[at][node] += 1
+            counts[index][node] += 1
             failed_since_last_placed = 0
     return True
 

@@ -83,8 +83,8 @@ class Edit:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the edit as JSON values, without its text."""
-        of = {"kind": self.object_kind, "namespace": self.namespace, "name": self.name}
-        answer: dict[str, Any] = {"kind": self.kind.value, "object": of}
+        object_fields = {"kind": self.object_kind, "namespace": self.namespace, "name": self.name}
+        answer: dict[str, Any] = {"kind": self.kind.value, "object": object_fields}
         if self.manifest is not None:
             answer["manifest"] = self.manifest
         elif self.kind not in _WITHOUT_PATCH:

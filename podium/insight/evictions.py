@@ -66,15 +66,15 @@ class Evictions:
     ) -> Sequence[Pod]:
         """Return the further pods that may be evicted, those that free most first."""
         pods_on_node = self._snapshot.pods[row].values()
-        elsewhere: list[Pod] = []
+        other_pods: list[Pod] = []
         if not shortage and "PodTopologySpread" in plugins:
-            elsewhere = [pod for pods in self._snapshot.pods for pod in pods.values()]
+            other_pods = [pod for pods in self._snapshot.pods for pod in pods.values()]
         elif "VolumeRestrictions" in plugins:
             claims = set(named_claims(self._pod))
             users = (pod for pods in self._snapshot.pods for pod in pods.values() if pod.spec.volumes)
-            elsewhere = [pod for pod in users if claims & set(named_claims(pod))]
+            other_pods = [pod for pod in users if claims & set(named_claims(pod))]
         pods = {
-            pod.uid: pod for pod in (*pods_on_node, *elsewhere) if pod.uid not in conflicts and self._is_evictable(pod)
+            pod.uid: pod for pod in (*pods_on_node, *other_pods) if pod.uid not in conflicts and self._is_evictable(pod)
         }
 
         def share(pod: Pod) -> float:
@@ -140,7 +140,7 @@ class Evictions:
         """The pods that anti-affinity, theirs or the incoming pod's, keeps apart from it, by topology domain."""
         pods_by_topology: defaultdict[tuple[str, str], list[Pod]] = defaultdict(list)
         incoming, snapshot = self._pod, self._snapshot
-        own = pod_terms(incoming).required_anti_affinity
+        anti_affinity_terms = pod_terms(incoming).required_anti_affinity
         namespace = incoming.metadata.namespace
         namespace_labels = self._namespace_labels.get(namespace, {})
         for row, pods in enumerate(snapshot.pods):
@@ -158,7 +158,7 @@ class Evictions:
                 other_namespace_labels = self._namespace_labels.get(pod.metadata.namespace, {})
                 keys |= {
                     term.topology_key
-                    for term in own
+                    for term in anti_affinity_terms
                     if term.matches(pod.metadata.namespace, pod.metadata.labels, other_namespace_labels)
                 }
                 for key in keys:

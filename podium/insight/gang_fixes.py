@@ -118,9 +118,11 @@ def gang_fixes(
     states = [start]
     for step in range(_STEPS_MAX):
         successors = _successors(states, limit)
-        enough = sorted((state for state in successors if state.is_enough), key=lambda state: state.rank)
-        if enough:
-            return False, [_fix(state, is_minimum=step == 0 and len(state.edits) == 1) for state in enough[:fixes_max]]
+        sufficient_states = sorted((state for state in successors if state.is_enough), key=lambda state: state.rank)
+        if sufficient_states:
+            return False, [
+                _fix(state, is_minimum=step == 0 and len(state.edits) == 1) for state in sufficient_states[:fixes_max]
+            ]
         if limit.is_noticed:
             break
         states = sorted(successors, key=lambda state: state.rank)[:_KEPT_MAX]
@@ -149,10 +151,10 @@ def _after_one_step(state: _State, limit: TimeLimit) -> Iterator[_State]:
     pod, attempted_pod = state.trial.first_failed, state.trial.attempted_pod
     if pod is None or attempted_pod is None or attempted_pod.spec.scheduler_name not in state.cluster.profiles:
         return
-    own = {member.key for member in state.gang.members}
+    member_keys = {member.key for member in state.gang.members}
     search = FixSearch(state.trial.world, attempted_pod, limit)
     for fix in search.fixes(_TRIED_MAX):
-        if any(_is_useless(edit, own, state.trial.selector) for edit in fix.edits):
+        if any(_is_useless(edit, member_keys, state.trial.selector) for edit in fix.edits):
             continue
         successor = _lower_for_all(state, pod, fix.edits) or _apply(state, pod, fix.edits)
         if successor is None or len(successor.trial.nodes) <= len(state.trial.nodes):
@@ -163,10 +165,10 @@ def _after_one_step(state: _State, limit: TimeLimit) -> Iterator[_State]:
             yield successor
 
 
-def _is_useless(edit: Edit, own: set[str], selector: Mapping[str, str]) -> bool:
+def _is_useless(edit: Edit, member_keys: set[str], selector: Mapping[str, str]) -> bool:
     """Return whether the edit evicts a member, or gives up the domain that the gang was tried in."""
     if edit.kind is EditKind.EVICT:
-        return f"{edit.namespace}/{edit.name}" in own
+        return f"{edit.namespace}/{edit.name}" in member_keys
     return edit.kind is EditKind.DROP_NODE_SELECTOR and any(key in edit.text for key in selector)
 
 

@@ -176,8 +176,8 @@ def _domains(cluster: Cluster, gang: Gang) -> Sequence[Mapping[str, str]]:
 def domains_of(cluster: Cluster, key: str, node_names: Collection[str] = ()) -> Sequence[Mapping[str, str]]:
     """Return the label with each of its values on these nodes, by default on all; with "" if no node has it."""
     nodes = cluster.store.objects(NODES).values()
-    where = [node for node in nodes if node.name in node_names] or nodes
-    values = sorted({node.metadata.labels[key] for node in where if key in node.metadata.labels})
+    domain_nodes = [node for node in nodes if node.name in node_names] or nodes
+    values = sorted({node.metadata.labels[key] for node in domain_nodes if key in node.metadata.labels})
     return [{key: value} for value in values or ("",)]
 
 

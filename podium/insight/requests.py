@@ -103,7 +103,9 @@ def resize(pod: Pod, resource: str, total: int) -> tuple[Operation, ...] | None:
 
 def _parts(spec: PodSpec, resource: str) -> tuple[list[_Part], list[tuple[_Part, Sequence[tuple[str | int, ...]]]]]:
     """Return the requests while the pod runs, and those of init containers, each with the sidecars started earlier."""
-    running = [_part(("spec", "containers", at), container, resource) for at, container in enumerate(spec.containers)]
+    running = [
+        _part(("spec", "containers", index), container, resource) for index, container in enumerate(spec.containers)
+    ]
     starting: list[tuple[_Part, Sequence[tuple[str | int, ...]]]] = []
     sidecars: list[tuple[str | int, ...]] = []
     for at, container in enumerate(spec.init_containers):

@@ -42,7 +42,7 @@ class SchedulerReport:
     likely_name: str = ""
 
     @property
-    def judged_by(self) -> str:
+    def introduction(self) -> str:
         """The line that introduces the answer and names its profile."""
         return f"If the pod were for {self.source}:" if self.warning else f"Answered by {self.source}"
 

@@ -18,7 +18,7 @@ from podium.engine.derivation.workload_kinds import (
     unknown_place_advice,
 )
 from podium.engine.errors import ClusterError, ManifestError
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.engine.manifests import Manifest, is_namespaced, resource_of
 from podium.framework.contract.status import ScheduleError
 from podium.insight.cluster import Cluster
@@ -99,7 +99,7 @@ class Apply:
     """Create objects, or apply manifests to the existing ones. Controllers create the pods of workloads."""
 
     name: str
-    objects: Sequence[Found]
+    objects: Sequence[LocatedManifest]
 
     @property
     def text(self) -> str:
@@ -120,10 +120,10 @@ class Apply:
             try:
                 self._apply(trial, item, number)
             except ManifestError as error:
-                where = "" if str(error).startswith(item.where) else f"{item.where}: "
-                raise ManifestError(f"{where}{error}") from None
+                source = "" if str(error).startswith(item.location) else f"{item.location}: "
+                raise ManifestError(f"{source}{error}") from None
 
-    def _apply(self, trial: Trial, item: Found, number: int) -> None:
+    def _apply(self, trial: Trial, item: LocatedManifest, number: int) -> None:
         manifest, world = item.manifest, trial.world
         resource = resource_of(manifest)
         if resource is PODS:
@@ -162,7 +162,7 @@ def _apply_pod(trial: Trial, manifest: Manifest) -> None:
     trial.create(manifest)
 
 
-def _create_pods(trial: Trial, item: Found) -> None:
+def _create_pods(trial: Trial, item: LocatedManifest) -> None:
     """Create the pods of a workload of an unknown kind, in place of those that it has."""
     manifest = item.manifest
     name, kind = str(mapping_at(manifest, "metadata").get("name") or ""), str(manifest["kind"])
@@ -378,14 +378,14 @@ def read_steps(document: Any, readers: Mapping[str, Callable[[str], Step]]) -> l
     return result
 
 
-def pods_applied(steps: Iterable[Step]) -> list[Found]:
+def pods_applied(steps: Iterable[Step]) -> list[LocatedManifest]:
     """Return the pods in the applied files, and one sample pod for each workload's template."""
     return [
-        Found(
+        LocatedManifest(
             named_pod(item.manifest)
             if template.content is item.manifest
             else sample_pod(item.manifest, template.content),
-            item.where,
+            item.location,
         )
         for step in steps
         if isinstance(step, Apply)

@@ -214,7 +214,7 @@ def scores_of(evaluation: Evaluation) -> tuple[NodeScore, ...]:
     rows, totals = evaluation.found.filter_result.rows.tolist(), scores.total.tolist()
     parts = {name: values.tolist() for name, values in scores.plugins.items()}
     node_scores = [
-        NodeScore(snapshot.name(row), totals[at], {name: values[at] for name, values in parts.items()})
-        for at, row in enumerate(rows)
+        NodeScore(snapshot.name(row), totals[index], {name: values[index] for name, values in parts.items()})
+        for index, row in enumerate(rows)
     ]
     return tuple(sorted(node_scores, key=lambda score: (score.node != evaluation.node, -score.total, score.node)))

@@ -71,8 +71,8 @@ def exact_limits(spec: PodSpec) -> Mapping[str, Quantity]:
     """
     total = _containers_total(spec, _spec_limits, {})
     if spec.resources is not None:
-        own = _exact(spec.resources.limits, "spec.resources.limits")
-        total.update((name, amount) for name, amount in own.items() if is_pod_level_resource(name))
+        pod_level = _exact(spec.resources.limits, "spec.resources.limits")
+        total.update((name, amount) for name, amount in pod_level.items() if is_pod_level_resource(name))
     for name, amount in _exact(spec.overhead, "spec.overhead").items():
         if name in total and total[name].unscaled:
             total[name] += amount
@@ -210,8 +210,8 @@ def _spec_total(spec: PodSpec) -> _Exact:
     total = _containers_total(spec, _spec_requests, {})
     if _sets_pod_level(spec):
         assert spec.resources is not None
-        own = _exact(spec.resources.requests, "spec.resources.requests")
-        total.update((name, amount) for name, amount in own.items() if is_pod_level_resource(name))
+        pod_level = _exact(spec.resources.requests, "spec.resources.requests")
+        total.update((name, amount) for name, amount in pod_level.items() if is_pod_level_resource(name))
     return _with_overhead(total, spec)
 
 
@@ -297,10 +297,13 @@ def is_resized(pod: Pod) -> bool:
         return False
     status_of = _statuses(status)
     for container in (*pod.spec.containers, *pod.spec.init_containers):
-        own, (_, reported_status) = container.resources.requests, status_of.get(container.name, ("", None))
+        pod_level, (_, reported_status) = container.resources.requests, status_of.get(container.name, ("", None))
         if reported_status is None or reported_status.resources is None:
             continue
-        if reported_status.resources.requests != own or reported_status.allocated_resources not in ({}, own):
+        if reported_status.resources.requests != pod_level or reported_status.allocated_resources not in (
+            {},
+            pod_level,
+        ):
             return True
     return False
 
@@ -338,15 +341,15 @@ def _status_total(pod: Pod, defaults: Mapping[str, Quantity]) -> _Exact:
     total = _containers_total(spec, requests_of, defaults)
     if _sets_pod_level(spec):
         assert spec.resources is not None
-        own = _exact(spec.resources.requests, "spec.resources.requests")
-        total_held = own
+        pod_level = _exact(spec.resources.requests, "spec.resources.requests")
+        total_held = pod_level
         if status.resources is not None:
             total_held = _highest(
-                {} if infeasible else own,
+                {} if infeasible else pod_level,
                 _exact(status.resources.requests, "status.resources.requests"),
                 _exact(status.allocated_resources, "status.allocatedResources"),
             )
-        total.update((name, total_held.get(name, _NOTHING)) for name in own if is_pod_level_resource(name))
+        total.update((name, total_held.get(name, _NOTHING)) for name in pod_level if is_pod_level_resource(name))
     return _with_overhead(total, spec)
 
 

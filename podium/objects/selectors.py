@@ -388,8 +388,8 @@ def node_names(selector: NodeSelector | None) -> frozenset[str] | None:
         names: frozenset[str] | None = None
         for requirement in term.match_fields:
             if requirement.key == NODE_NAME_FIELD and requirement.operator == Operator.IN.value:
-                own = frozenset(requirement.values)
-                names = own if names is None else names & own
+                value_names = frozenset(requirement.values)
+                names = value_names if names is None else names & value_names
         if names is None:
             return None
         names_of_terms |= names

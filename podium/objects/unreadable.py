@@ -151,8 +151,8 @@ def _pod(pod: Pod, unread: Sequence[FieldError]) -> Pod | None:
     if not pod.node_name:
         return None
     meta, harm = pod.metadata, _harm(unread, _HARMLESS_OF_PODS)
-    if why := name_error(meta.name, meta.namespace, meta.uid, is_namespaced=True):
-        meta, harm = _stand_in(pod), harm or FieldError("metadata", why)
+    if reason := name_error(meta.name, meta.namespace, meta.uid, is_namespaced=True):
+        meta, harm = _stand_in(pod), harm or FieldError("metadata", reason)
     if harm is None:
         return pod
     return UnreadablePod(

@@ -235,20 +235,20 @@ class ObjectDecoder(Generic[ObjectT]):
 
     def _split_by_name(self, items: list[ObjectT]) -> tuple[list[ObjectT], list[BrokenObject]]:
         """Separate objects with an invalid name, namespace or uid."""
-        flaws = {id(item): self._rename(item, why) for item in items if (why := self._flaw(item))}
+        flaws = {id(item): self._rename(item, reason) for item in items if (reason := self._flaw(item))}
         if not flaws:
             return items, []
         named_items = [flaws.get(id(item), item) for item in items]
         broken_objects = [item for item in named_items if isinstance(item, BrokenObject)]
         return [item for item in named_items if not isinstance(item, BrokenObject)], broken_objects
 
-    def _rename(self, item: ObjectT, why: str) -> ObjectT | BrokenObject:
+    def _rename(self, item: ObjectT, reason: str) -> ObjectT | BrokenObject:
         part: ObjectT | None = with_another_name(item)
         if part is not None:
             return part
         meta = item.metadata
         uid = meta.uid if is_uid(meta.uid) else ""
-        return BrokenObject(self._kind, meta.namespace, meta.name, uid, meta.resource_version, why)
+        return BrokenObject(self._kind, meta.namespace, meta.name, uid, meta.resource_version, reason)
 
     def _one_by_one(self, raws: Iterable[msgspec.Raw]) -> tuple[list[ObjectT], list[BrokenObject]]:
         items: list[ObjectT] = []
@@ -259,8 +259,8 @@ class ObjectDecoder(Generic[ObjectT]):
                 decoded_item = self._decode_object(raw)
             except NOT_DECODED:
                 decoded_item = self._second_try(raw)
-            if not isinstance(decoded_item, BrokenObject) and (why := self._flaw(decoded_item)):
-                decoded_item = self._rename(decoded_item, why)
+            if not isinstance(decoded_item, BrokenObject) and (reason := self._flaw(decoded_item)):
+                decoded_item = self._rename(decoded_item, reason)
             if isinstance(decoded_item, BrokenObject):
                 broken_objects.append(decoded_item)
             else:
@@ -271,8 +271,8 @@ class ObjectDecoder(Generic[ObjectT]):
         change = _decode_raw_change(line)
         assert self._keep is not None
         item = self._decode_object(change.object)
-        if why := self._flaw(item):
-            raise msgspec.ValidationError(why)
+        if reason := self._flaw(item):
+            raise msgspec.ValidationError(reason)
         return Change(change.type, self._keep(item, change.object))
 
     def _event_in_two_steps(self, line: bytes) -> Event[ObjectT]:
@@ -289,8 +289,8 @@ class ObjectDecoder(Generic[ObjectT]):
         if event.type not in _CHANGES:
             raise api_errors.Malformed(f"watch event of unknown type {event.type!r}")
         decoded_item = self._second_try(event.object)
-        if not isinstance(decoded_item, BrokenObject) and (why := self._flaw(decoded_item)):
-            decoded_item = self._rename(decoded_item, why)
+        if not isinstance(decoded_item, BrokenObject) and (reason := self._flaw(decoded_item)):
+            decoded_item = self._rename(decoded_item, reason)
         if isinstance(decoded_item, BrokenObject):
             if not decoded_item.name:
                 raise api_errors.Malformed(f"watch event of a {self._kind} without a name: {decoded_item.detail}")

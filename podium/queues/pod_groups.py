@@ -28,7 +28,7 @@ class QueuedPodGroups:
         """The rules of scheduling pods in groups."""
         return self._rules
 
-    def wait_in(self, queue: SchedulingQueue) -> None:
+    def use_queue(self, queue: SchedulingQueue) -> None:
         """Set the queue, which is created after the plugins."""
         self._queue = queue
 

@@ -398,14 +398,14 @@ def _rows(kind: int, column: Sequence[Any], specs: Sequence[PodSpec]) -> Iterato
 
 def _pods(column: Sequence[Any], specs: Sequence[PodSpec]) -> Iterator[entries.Entry]:
     last: dict[bool, tuple[Any, PodStatus | None]] = {False: (None, None), True: (None, None)}
-    for number, node_name, *own, common, status in column:
+    for number, node_name, *fields, common, status in column:
         last_common, last_status = last[node_name != ""]
         common = last_common if common is None else common
         status = last_status if status is None else PodStatus(**dict(zip(_STATUS, status, strict=True)))
         if number >= len(specs) or common is None or status is None:
             raise ValueError("a pod in it is not as podium writes it")
         last[node_name != ""] = common, status
-        metadata = ObjectMeta(**dict(zip(_META, (*own, *common), strict=True)))
+        metadata = ObjectMeta(**dict(zip(_META, (*fields, *common), strict=True)))
         yield entries.PUT, PODS.path, Pod(metadata=metadata, spec=specs[number], status=status, node_name=node_name)
 
 

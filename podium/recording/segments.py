@@ -181,14 +181,14 @@ class Segments:
                     return
                 window = b""
                 while True:
-                    at = file.tell()
+                    offset = file.tell()
                     head = file.read(_BLOCK.size)
                     if not head:
                         break
                     content = self._content(file, head, number, window)
                     if isinstance(content, str):
                         is_cut = content == _INCOMPLETE and place == len(paths)
-                        self._note(f"{path}: the block at byte {at} {content}", is_cut=is_cut)
+                        self._note(f"{path}: the block at byte {offset} {content}", is_cut=is_cut)
                         return
                     number += 1
                     window = _window(window, content)

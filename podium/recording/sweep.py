@@ -197,8 +197,8 @@ def _result(
         tries[combination.key] += 1
         if tries[combination.key] < _TRIES_MAX:
             return None
-        why = f"its worker was lost {_TRIES_MAX} times: {error_text(error)}"
-    return Result(combination.key, combination.directory, combination.name, error=why)
+        reason = f"its worker was lost {_TRIES_MAX} times: {error_text(error)}"
+    return Result(combination.key, combination.directory, combination.name, error=reason)
 
 
 def table(results: Iterable[Result]) -> list[dict[str, Any]]:

@@ -155,7 +155,7 @@ class UtilizationRecorder:
         samples = [*(sample for sample in self._samples if sample.at_s < self._at_s), self._sample(self._at_s)]
         nodes = self._nodes(samples)
         count = len(nodes)
-        selection = [nodes[at * count // NODES_MAX] for at in range(NODES_MAX)] if count > NODES_MAX else nodes
+        selection = [nodes[index * count // NODES_MAX] for index in range(NODES_MAX)] if count > NODES_MAX else nodes
         zones = sorted({zone for sample in samples for zone in sample.zones})
         return Timeline(
             started_s=started_s,

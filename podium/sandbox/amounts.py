@@ -41,8 +41,8 @@ def pod_amounts(spec: Json, field: str) -> dict[str, str]:
     Raises:
         ValueError: an amount is not a quantity.
     """
-    own = mapping_at(spec, "resources", field)
-    return container_sums(spec, field) | {name: amount for name, amount in own.items() if is_pod_level(name)}
+    pod_level = mapping_at(spec, "resources", field)
+    return container_sums(spec, field) | {name: amount for name, amount in pod_level.items() if is_pod_level(name)}
 
 
 def is_pod_level(name: str) -> bool:

@@ -74,10 +74,10 @@ def nested_too_deep() -> ApiError:
     return bad_request("the body of the request is nested too deep")
 
 
-def forbidden(resource: ResourceType, obj: Json, why: str) -> ApiError:
+def forbidden(resource: ResourceType, obj: Json, reason: str) -> ApiError:
     """Return the error 403: admission refuses the object."""
     name = obj["metadata"].get("name") or obj["metadata"].get("generateName") or ""
-    message = f'{resource.group_resource} "{name}" is forbidden: {why}'
+    message = f'{resource.group_resource} "{name}" is forbidden: {reason}'
     return ApiError(403, "Forbidden", message, details=_details(resource, name))
 
 
@@ -93,16 +93,16 @@ def already_exists(resource: ResourceType, name: str) -> ApiError:
     return ApiError(409, "AlreadyExists", message, details=_details(resource, name))
 
 
-def conflict(resource: ResourceType, name: str, why: str) -> ApiError:
+def conflict(resource: ResourceType, name: str, reason: str) -> ApiError:
     """Return the error 409: a precondition does not hold."""
-    message = f'Operation cannot be fulfilled on {resource.group_resource} "{name}": {why}'
+    message = f'Operation cannot be fulfilled on {resource.group_resource} "{name}": {reason}'
     return ApiError(409, "Conflict", message, details=_details(resource, name))
 
 
 def stale(resource: ResourceType, name: str) -> ApiError:
     """Return the error 409: the object has changed since the writer read it."""
-    why = "the object has been modified; please apply your changes to the latest version and try again"
-    return conflict(resource, name, why)
+    reason = "the object has been modified; please apply your changes to the latest version and try again"
+    return conflict(resource, name, reason)
 
 
 def invalid(resource: ResourceType, name: str, causes: Sequence[Cause]) -> ApiError:

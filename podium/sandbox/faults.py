@@ -185,11 +185,11 @@ class Faults:
             resource_named(fault.resource)
         self.rules.append(fault)
 
-    def _end_watches(self, how: str, resource: str) -> int:
+    def _end_watches(self, kind: str, resource: str) -> int:
         plural = resource_named(resource).plural if resource else ""
         watches = [watch for watch in self.watches if plural in ("", watch.resource.plural)]
         for watch in watches:
-            watch.end(how)
+            watch.end(kind)
         return len(watches)
 
 

@@ -72,11 +72,11 @@ def updated_metadata(resource: ResourceType, previous: Json, obj: Json) -> Json:
     if new_metadata.get("resourceVersion") not in (None, "", "0", previous["resourceVersion"]):
         raise stale(resource, name)
     if new_metadata.get("uid") not in (None, "", previous.get("uid")):
-        why = (
+        reason = (
             f"Precondition failed: UID in precondition: {new_metadata['uid']}, "
             f"UID in object meta: {previous.get('uid')}"
         )
-        raise conflict(resource, name, why)
+        raise conflict(resource, name, reason)
     metadata = {
         field: value for field, value in new_metadata.items() if field not in _FIXED and field != "managedFields"
     }

@@ -174,26 +174,26 @@ class ApiServer:
 
     async def _patch(self, call: Call) -> web.StreamResponse:
         request = call.request
-        how = PATCH_TYPES.get(call.http.content_type)
+        patch_type = PATCH_TYPES.get(call.http.content_type)
         body = await read_body(call.http)
-        if not how:
+        if not patch_type:
             raise ApiError(415, "UnsupportedMediaType", f"unknown patch type {call.http.content_type!r}")
         with self._store.dry_run(request.dry_run):
-            return self._apply_patch(call, how, body)
+            return self._apply_patch(call, patch_type, body)
 
-    def _apply_patch(self, call: Call, how: str, body: Any) -> web.StreamResponse:
+    def _apply_patch(self, call: Call, patch_type: str, body: Any) -> web.StreamResponse:
         request, store = call.request, self._store
         resource, name = request.resource, request.name or ""
         key = (request.namespace or "" if resource.namespaced else "", name)
-        if how == "apply" and isinstance(body, dict) and key not in store.collection(resource).records:
+        if patch_type == "apply" and isinstance(body, dict) and key not in store.collection(resource).records:
             body.setdefault("metadata", {}).setdefault("name", name)
             record = store.create_record(resource, request.namespace, body)
             return _raw(call.presentation.one(record), 201)
         record = store.record(resource, request.namespace, name)
         if request.subresource == "scale":
-            new_scale = apply_patch(scale_of(record), body, how, "Scale")
+            new_scale = apply_patch(scale_of(record), body, patch_type, "Scale")
             return _json(scale_of(replace_replicas(store, resource, record, new_scale)))
-        return _raw(call.presentation.one(store.patch_record(resource, record, body, how, request.subresource)))
+        return _raw(call.presentation.one(store.patch_record(resource, record, body, patch_type, request.subresource)))
 
     async def _delete(self, call: Call) -> web.StreamResponse:
         request, options = call.request, await _delete_options(call)

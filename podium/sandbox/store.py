@@ -227,7 +227,7 @@ class Store:
         patch: Any,
         namespace: str | None = None,
         *,
-        how: str = "merge",
+        patch_type: str = "merge",
         subresource: str | None = None,
     ) -> Json:
         """Patch an object; `how` is merge, strategic, json or apply.
@@ -236,14 +236,16 @@ class Store:
             ApiError: 400, 404, 409, 422.
         """
         kind = _resolve(resource)
-        return _view_of(kind, self.patch_record(kind, self.record(kind, namespace, name), patch, how, subresource))
+        return _view_of(
+            kind, self.patch_record(kind, self.record(kind, namespace, name), patch, patch_type, subresource)
+        )
 
     def patch_record(
-        self, resource: ResourceType, old: Record, patch: Any, how: str, subresource: str | None
+        self, resource: ResourceType, old: Record, patch: Any, patch_type: str, subresource: str | None
     ) -> Record:
         """Patch the object of a record; otherwise like `patch`."""
         shape = shape_of(resource)
-        patched = apply_patch(shape(old.obj) if shape else old.obj, patch, how, resource.kind)
+        patched = apply_patch(shape(old.obj) if shape else old.obj, patch, patch_type, resource.kind)
         if not isinstance(patched.get("metadata"), dict):
             raise bad_request("the patch leaves no metadata")
         uid = patched["metadata"].get("uid")
@@ -277,12 +279,12 @@ class Store:
         """
         metadata = record.obj["metadata"]
         if resource.storage == "namespaces" and metadata["name"] in _IMMORTAL_NAMESPACES:
-            why = "this namespace may not be deleted"
-            raise ApiError(403, "Forbidden", f'namespaces "{metadata["name"]}" is forbidden: {why}')
+            reason = "this namespace may not be deleted"
+            raise ApiError(403, "Forbidden", f'namespaces "{metadata["name"]}" is forbidden: {reason}')
         for field, value in mapping(options, "preconditions").items():
             if value and metadata.get(field) != value:
-                why = f"the {field} in the precondition ({value}) does not match the {field} in record"
-                raise conflict(resource, metadata["name"], f"Precondition failed: {why} ({metadata.get(field)})")
+                reason = f"the {field} in the precondition ({value}) does not match the {field} in record"
+                raise conflict(resource, metadata["name"], f"Precondition failed: {reason} ({metadata.get(field)})")
         if options.get("propagationPolicy") == "Orphan" or options.get("orphanDependents"):
             self._orphan_dependents(metadata["uid"])
         marked_object = deletion.mark(resource, record.obj, options, self.now())

@@ -107,13 +107,13 @@ class Tokens:
 
 def _lifetime_s(spec: Json, name: str) -> int:
     lifetime_s = spec.get("expirationSeconds") or _LIFETIME_S_DEFAULT
-    why = ""
+    reason = ""
     if not isinstance(lifetime_s, int) or lifetime_s < _LIFETIME_S_MIN:
-        why = "may not specify a duration less than 10 minutes"
+        reason = "may not specify a duration less than 10 minutes"
     elif lifetime_s > _LIFETIME_S_MAX:
-        why = f"may not specify a duration larger than {_LIFETIME_S_MAX} seconds"
-    if why:
-        raise invalid(_ACCOUNTS, name, [Cause("spec.expirationSeconds", f"Invalid value: {lifetime_s}: {why}")])
+        reason = f"may not specify a duration larger than {_LIFETIME_S_MAX} seconds"
+    if reason:
+        raise invalid(_ACCOUNTS, name, [Cause("spec.expirationSeconds", f"Invalid value: {lifetime_s}: {reason}")])
     return lifetime_s
 
 

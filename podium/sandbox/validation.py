@@ -164,8 +164,8 @@ def validate_pod_update(old: Json, new: Json) -> list[Cause]:
     present = old_spec.get("schedulingGates") or ()
     for index, gate in enumerate(new_spec.get("schedulingGates") or ()):
         if gate not in present:
-            why = "Forbidden: only deletion is allowed, but found new scheduling gate"
-            causes.append(Cause(f"spec.schedulingGates[{index}].name", why, "FieldValueForbidden"))
+            reason = "Forbidden: only deletion is allowed, but found new scheduling gate"
+            causes.append(Cause(f"spec.schedulingGates[{index}].name", reason, "FieldValueForbidden"))
     return causes
 
 
@@ -186,8 +186,8 @@ def _metadata(resource: ResourceType, metadata: Json) -> Iterator[Cause]:
     if not name:
         yield Cause("metadata.name", "Required value: name or generateName is required", "FieldValueRequired")
     elif not isinstance(name, str) or len(name) > 253 or not _name_rule(resource).fullmatch(name):
-        why = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
-        yield Cause("metadata.name", f'Invalid value: "{name}": {why}and must start and end with an alphanumeric')
+        reason = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
+        yield Cause("metadata.name", f'Invalid value: "{name}": {reason}and must start and end with an alphanumeric')
     for key, value in (metadata.get("labels") or {}).items():
         if not _LABEL_NAME.fullmatch(key.rpartition("/")[2]):
             yield Cause("metadata.labels", f'Invalid value: "{key}": name part must be a label name')
@@ -248,8 +248,8 @@ def _node(node: Json) -> Iterator[Cause]:
         yield from _quantities(f"status.{field}", node["status"].get(field))
     for index, taint in enumerate(node["spec"].get("taints") or ()):
         if taint.get("effect") not in ("NoSchedule", "PreferNoSchedule", "NoExecute"):
-            why = f'Unsupported value: "{taint.get("effect", "")}"'
-            yield Cause(f"metadata.taints[{index}].effect", why, "FieldValueNotSupported")
+            reason = f'Unsupported value: "{taint.get("effect", "")}"'
+            yield Cause(f"metadata.taints[{index}].effect", reason, "FieldValueNotSupported")
 
 
 def _quantities(path: str, amounts: object) -> Iterator[Cause]:
@@ -271,8 +271,8 @@ def _workload(workload: Json) -> Iterator[Cause]:
     if not selector:
         yield Cause("spec.selector", "Required value", "FieldValueRequired")
     elif not match_label_selector(selector, labels):
-        why = f"Invalid value: {labels}: `selector` does not match template `labels`"
-        yield Cause("spec.template.metadata.labels", why)
+        reason = f"Invalid value: {labels}: `selector` does not match template `labels`"
+        yield Cause("spec.template.metadata.labels", reason)
     yield from pod_spec("spec.template.spec", template.get("spec") or {})
 
 
@@ -281,8 +281,8 @@ def _job(job: Json) -> Iterator[Cause]:
     yield from _counts(spec, "parallelism", "completions", "backoffLimit")
     template = (spec.get("template") or {}).get("spec") or {}
     if template.get("restartPolicy") not in ("OnFailure", "Never"):
-        why = f'Required value: valid values: "OnFailure", "Never" (found "{template.get("restartPolicy", "")}")'
-        yield Cause("spec.template.spec.restartPolicy", why, "FieldValueRequired")
+        reason = f'Required value: valid values: "OnFailure", "Never" (found "{template.get("restartPolicy", "")}")'
+        yield Cause("spec.template.spec.restartPolicy", reason, "FieldValueRequired")
     yield from pod_spec("spec.template.spec", template)
 
 
@@ -308,19 +308,19 @@ def _claim_template(template: Json) -> Iterator[Cause]:
 def _device_requests(path: str, spec: Json) -> Iterator[Cause]:
     """Validate the requests of the claim's spec at this path."""
     for index, request in enumerate((spec.get("devices") or {}).get("requests") or ()):
-        where = f"{path}.devices.requests[{index}]"
+        request_path = f"{path}.devices.requests[{index}]"
         if not request.get("name"):
-            yield Cause(f"{where}.name", "Required value", "FieldValueRequired")
+            yield Cause(f"{request_path}.name", "Required value", "FieldValueRequired")
         alternatives = exact_requests(request)
         if not alternatives or (request.get("exactly") and request.get("firstAvailable")):
-            why = "Required value: exactly one of `exactly` or `firstAvailable` is required"
-            yield Cause(where, why, "FieldValueRequired")
+            reason = "Required value: exactly one of `exactly` or `firstAvailable` is required"
+            yield Cause(request_path, reason, "FieldValueRequired")
         for alternative in alternatives:
             if not alternative.get("deviceClassName"):
-                yield Cause(f"{where}.deviceClassName", "Required value", "FieldValueRequired")
+                yield Cause(f"{request_path}.deviceClassName", "Required value", "FieldValueRequired")
             if alternative["allocationMode"] not in ("ExactCount", "All"):
-                why = f'Unsupported value: "{alternative["allocationMode"]}": supported values: "All", "ExactCount"'
-                yield Cause(f"{where}.allocationMode", why, "FieldValueNotSupported")
+                reason = f'Unsupported value: "{alternative["allocationMode"]}": supported values: "All", "ExactCount"'
+                yield Cause(f"{request_path}.allocationMode", reason, "FieldValueNotSupported")
 
 
 def _counts(spec: Json, *names: str) -> Iterator[Cause]:
@@ -338,8 +338,8 @@ def _limit_range(limit_range: Json) -> Iterator[Cause]:
     for index, item in enumerate(items_at(limit_range, "spec", "limits")):
         path = f"spec.limits[{index}]"
         if item.get("type") not in ("Container", "Pod", "PersistentVolumeClaim"):
-            why = f'Unsupported value: "{item.get("type", "")}"'
-            yield Cause(f"{path}.type", why, "FieldValueNotSupported")
+            reason = f'Unsupported value: "{item.get("type", "")}"'
+            yield Cause(f"{path}.type", reason, "FieldValueNotSupported")
         for field in ("min", "max", "default", "defaultRequest", "maxLimitRequestRatio"):
             yield from _quantities(f"{path}.{field}", item.get(field))
 

@@ -54,9 +54,9 @@ class Watch:
         """Return whether a fault requires the connection to be cut instead of closed in order."""
         return self._ending in ("drop", "mid-line")
 
-    def end(self, how: str) -> None:
+    def end(self, kind: str) -> None:
         """End the watch: "drop" cuts the connection, "mid-line" within a line, "gone" after a 410 event."""
-        self._ending = how
+        self._ending = kind
         self._wake.set()
 
     async def stream(self, response: web.StreamResponse) -> None:

@@ -195,7 +195,10 @@ def filtering_is_steady(subject: Subject) -> None:
         previous_answers = answers
         repeated_answers = _answers(form, subject, state, subject.snapshot, rows[::-1].copy())
         _demand(repeated_answers == answers, "filtering again, in another order, has another outcome")
-        one_by_one = [_answers(form, subject, state, subject.snapshot, rows[at : at + 1]) for at in np.argsort(rows)]
+        one_by_one = [
+            _answers(form, subject, state, subject.snapshot, rows[position : position + 1])
+            for position in np.argsort(rows)
+        ]
         _demand([answer for (answer,) in one_by_one] == answers, "a node alone fares differently from among others")
 
 
@@ -244,8 +247,8 @@ def old_state_follows_removed_pods(subject: Subject) -> None:
 
 
 def _fits(subject: Subject, state: CycleState, world: Snapshot, row: int) -> bool:
-    alone = np.array([row], np.intp)
-    return all(_answers(form, subject, state, world, alone) == [None] for form in _filters(subject.plugin))
+    single_row = np.array([row], np.intp)
+    return all(_answers(form, subject, state, world, single_row) == [None] for form in _filters(subject.plugin))
 
 
 # ---------------------------------------------------------------- scoring

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from podium.engine.cluster import Cluster
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.provisioner.disruption.disruption_state import DisruptionState
 from podium.provisioner.disruption.searches import Search
 from podium.provisioner.planners.placed_plans import settled_objects
@@ -71,7 +71,7 @@ def check_consolidation(seed: int) -> CheckedConsolidation:
 
 
 def _planned(fleet: Fleet, search: Search) -> ConsolidationPlan:
-    objects = read_cluster([Found(each, "fleet") for each in (*fleet.objects, *fleet.managed)])
+    objects = read_cluster([LocatedManifest(each, "fleet") for each in (*fleet.objects, *fleet.managed)])
     cluster = Cluster.load(fleet.objects)
     make_simulator = partial(PlacingSimulator, cluster)
     state = DisruptionState.of(

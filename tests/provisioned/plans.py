@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from podium.engine.cluster import Cluster
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.provisioner.disruption.sandbox_nodes import manifest_of
 from podium.provisioner.planners.placed_plans import plan_with_podium
 from podium.provisioner.provisioning.plan import NodePlan, Plan
@@ -64,7 +64,7 @@ def check_plan(seed: int) -> CheckedPlan:
 def plan_for(cluster: PlannedCluster) -> Plan:
     """The plan. Its nodes keep their names when they are made: among equally good nodes podium goes by their order."""
     manifests = [*cluster.objects, *cluster.pools]
-    objects = read_cluster([Found(manifest, "cluster") for manifest in manifests])
+    objects = read_cluster([LocatedManifest(manifest, "cluster") for manifest in manifests])
     basis = PlanBasis(objects, cluster.catalogue, read_settings({}))
     return plan_with_podium(basis, Cluster.load(cluster.objects), START_S)
 

@@ -62,7 +62,7 @@ def node_count_text(count: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeSeen:
+class NodeView:
     """A node on the screen.
 
     Attributes:
@@ -79,10 +79,10 @@ class NodeSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterSeen:
+class ClusterView:
     """The cluster on the screen."""
 
-    nodes: tuple[NodeSeen, ...] = ()
+    nodes: tuple[NodeView, ...] = ()
     pods: int = 0
     bound_count: int = 0
 
@@ -101,8 +101,8 @@ class ClusterSeen:
 class Story:
     """The result of the demo."""
 
-    full: ClusterSeen
-    end: ClusterSeen
+    full: ClusterView
+    end: ClusterView
     duration_s: float
 
     def summary(self) -> dict[str, int | float]:
@@ -131,7 +131,7 @@ class Screen(Protocol):
         """Show a line about an event."""
         ...
 
-    def show(self, cluster: ClusterSeen) -> None:
+    def show(self, cluster: ClusterView) -> None:
         """Show the cluster as it is now."""
         ...
 
@@ -215,20 +215,20 @@ class _Cluster:
         self._nodes = informers.informer(NODES)
         self._pods = informers.informer(PODS)
 
-    def snapshot(self) -> ClusterSeen:
+    def snapshot(self) -> ClusterView:
         """Return the cluster as it is now."""
         pods: dict[str, list[Pod]] = {}
         for pod in self._pods.list():
             pods.setdefault(pod.node_name, []).append(pod)
         nodes = sorted(self._nodes.list(), key=lambda node: node.name)
         nodes_seen = tuple(self._node(node, pods.get(node.name, [])) for node in nodes)
-        return ClusterSeen(nodes_seen, len(self._pods), len(self._pods) - len(pods.get("", ())))
+        return ClusterView(nodes_seen, len(self._pods), len(self._pods) - len(pods.get("", ())))
 
-    def _node(self, node: Node, pods: list[Pod]) -> NodeSeen:
+    def _node(self, node: Node, pods: list[Pod]) -> NodeView:
         allocatable, _ = node_allocatable(node)
         cpu_requests = sum(requests_on_node(pod).get(CPU, 0) for pod in pods)
         labels = node.metadata.labels
-        return NodeSeen(
+        return NodeView(
             node.name,
             labels.get(INSTANCE_TYPE, ""),
             len(pods),
@@ -245,8 +245,8 @@ class _Play:
         self._cluster = cluster
         self._screen = screen
         self._scheduler_name = scheduler_name
-        self._known: dict[str, NodeSeen] = {}
-        self.full: ClusterSeen | None = None
+        self._known: dict[str, NodeView] = {}
+        self.full: ClusterView | None = None
         self.waits_for = ""
 
     async def play(self) -> None:
@@ -280,7 +280,7 @@ class _Play:
     def _full_cores(self) -> float:
         return self.full.cores if self.full is not None else 0.0
 
-    async def _until(self, goal: str, is_reached: Callable[[ClusterSeen], bool]) -> None:
+    async def _until(self, goal: str, is_reached: Callable[[ClusterView], bool]) -> None:
         self.waits_for = goal
         while not is_reached(self._look()):  # noqa: ASYNC110 - it also draws
             await anyio.sleep(_LOOK_S)
@@ -297,7 +297,7 @@ class _Play:
                 return False
         return True
 
-    def _look(self) -> ClusterSeen:
+    def _look(self) -> ClusterView:
         """Show the cluster, and say which nodes have come and gone."""
         cluster = self._cluster.snapshot()
         self._screen.show(cluster)
@@ -316,7 +316,7 @@ class _Play:
         return cluster
 
 
-def _text(nodes: list[NodeSeen]) -> str:
+def _text(nodes: list[NodeView]) -> str:
     types = Counter(node.instance_type.removesuffix("-amd64-linux") for node in nodes)
     type_counts = ", ".join(f"{count} {name}" for name, count in sorted(types.items()))
     return f"{node_count_text(len(nodes))} ({type_counts})"

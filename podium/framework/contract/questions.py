@@ -152,8 +152,8 @@ class AskPreempt:
             on_node = self.snapshot.pods[row]
             unknown = next((uid for uid in uids if uid not in on_node), None)
             if unknown is not None:
-                where = f"(UID: {unknown}) on node: {name}, but the pod is not found on that node"
-                return ExtenderFailed(self.extender, f"claims to preempt pod {where}")
+                pod_place = f"(UID: {unknown}) on node: {name}, but the pod is not found on that node"
+                return ExtenderFailed(self.extender, f"claims to preempt pod {pod_place}")
             if uids:
                 victims[name] = Victims(tuple(on_node[uid] for uid in dict.fromkeys(uids)), violations)
             elif not self.extender.ignorable:

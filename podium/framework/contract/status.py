@@ -175,8 +175,8 @@ def failure_text(status: Status) -> str:
     """Return the message for an Error status, or for a status that its extension point does not allow."""
     if status.code is Code.ERROR:
         return status.message
-    why = f" ({status.message})" if status.message else ""
-    return f"answered {status.code.label}{why}, which it may not"
+    reason = f" ({status.message})" if status.message else ""
+    return f"answered {status.code.label}{reason}, which it may not"
 
 
 def _plain_text(reason: object) -> str:

@@ -14,7 +14,7 @@ from podium.framework.cycle.scoring import Scores
 class Explainer(Protocol):
     """Observes each step of each attempt. It must not change the attempt; it may be slow."""
 
-    def begun(self, cycle: Cycle) -> None:
+    def on_begun(self, cycle: Cycle) -> None:
         """Note that an attempt begins."""
         ...
 

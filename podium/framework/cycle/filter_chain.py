@@ -181,8 +181,10 @@ class FilterChain:
         feasible, rejections_of_others = self._filter(
             self._in_bulk, rows, positions[~is_nominated], self._state, self._snapshot
         )
-        apart, rejections = self._filter_nominated(rows, positions[is_nominated])
-        return np.sort(np.concatenate((feasible, apart))) if len(apart) else feasible, rejections + rejections_of_others
+        nominated_positions, rejections = self._filter_nominated(rows, positions[is_nominated])
+        return np.sort(np.concatenate((feasible, nominated_positions))) if len(
+            nominated_positions
+        ) else feasible, rejections + rejections_of_others
 
     def _filter_open(
         self, rows: Rows, is_closed: NDArray[np.bool_], rejection: Rejection
@@ -190,7 +192,7 @@ class FilterChain:
         """Filter rows of which some have closed nodes; otherwise like `filter`."""
         positions = np.flatnonzero(~is_closed)
         feasible, rejections = self.filter(rows[positions])
-        open_rejections = [(positions[at], open_rejection) for at, open_rejection in rejections]
+        open_rejections = [(positions[row_positions], open_rejection) for row_positions, open_rejection in rejections]
         return positions[feasible], [(np.flatnonzero(is_closed), rejection), *open_rejections]
 
     def _filter_nominated(self, rows: Rows, positions: Rows) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
@@ -216,8 +218,8 @@ class FilterChain:
             if status is None:
                 feasible.append(position)
             else:
-                at = np.array([position])
-                rejections.append((at, _same_for_all(rows[at], status)))
+                index = np.array([position])
+                rejections.append((index, _same_for_all(rows[index], status)))
         return np.array(feasible, np.intp), rejections
 
     def _filter(
@@ -273,8 +275,8 @@ class FilterChain:
             # It has no answer yet, and is called again.
             raise
         except BaseException as error:
-            doing = f'running "{plugin_filter.name}" filter plugin'
-            raise framework.plugin_failure(plugin_filter.name, "Filter", self._pod, doing, error, started_s) from error
+            action = f'running "{plugin_filter.name}" filter plugin'
+            raise framework.plugin_failure(plugin_filter.name, "Filter", self._pod, action, error, started_s) from error
         framework.observe_filter(plugin_filter.name, self._pod, started_s, outcome, nodes)
         return outcome
 

@@ -56,13 +56,13 @@ def _scores(plugin: PlacementScorePlugin, proposed: Sequence[ProposedGroup], sna
     Raises:
         PluginError: the plugin failed, or a score is out of range.
     """
-    doing, failure = "running PlacementScore plugins", f'plugin "{plugin.name}" failed with'
+    action, failure = "running PlacementScore plugins", f'plugin "{plugin.name}" failed with'
     try:
         raw = [int(plugin.score_placement(placement, snapshot)) for placement in proposed]
-        doing = "running NormalizePlacementScore on PlacementScore plugins"
+        action = "running NormalizePlacementScore on PlacementScore plugins"
         scores = [int(score) for score in plugin.normalize_placement_scores(raw)]
     except BaseException as error:
-        raise PluginError(f"{doing}: {failure}: {error_text(error)}") from error
+        raise PluginError(f"{action}: {failure}: {error_text(error)}") from error
     for score in scores:
         if not 0 <= score <= MAX_NODE_SCORE:
             raise PluginError(

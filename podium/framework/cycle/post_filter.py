@@ -125,6 +125,6 @@ def _demand_outcome(answer: Any) -> _Outcome:
 
 
 def _failure(cycle: Cycle, plugin: PostFilterPlugin, error: BaseException) -> _Outcome:
-    doing = f'running PostFilter plugin "{plugin.name}"'
-    failure = cycle.framework.plugin_failure(plugin.name, "PostFilter", cycle.pod, doing, error)
+    action = f'running PostFilter plugin "{plugin.name}"'
+    failure = cycle.framework.plugin_failure(plugin.name, "PostFilter", cycle.pod, action, error)
     return None, error_status(failure)

@@ -146,8 +146,8 @@ def _raw(cycle: Cycle, scorer: Scorer, rows: Rows, started_s: float) -> IntArray
     try:
         return one_integer_each(scorer.score(cycle.state, pod, cycle.snapshot, rows), len(rows))
     except BaseException as error:
-        doing = f'running Score plugins: plugin "{scorer.name}" failed with'
-        raise framework.plugin_failure(scorer.name, "Score", pod, doing, error, started_s) from error
+        action = f'running Score plugins: plugin "{scorer.name}" failed with'
+        raise framework.plugin_failure(scorer.name, "Score", pod, action, error, started_s) from error
 
 
 def _normalize(cycle: Cycle, scorer: Scorer, scores: IntArray, started_s: float) -> IntArray:
@@ -155,8 +155,8 @@ def _normalize(cycle: Cycle, scorer: Scorer, scores: IntArray, started_s: float)
     try:
         return one_integer_each(scorer.normalize(cycle.state, pod, scores), len(scores))
     except BaseException as error:
-        doing = f'running Normalize on Score plugins: plugin "{scorer.name}" failed with'
-        raise cycle.framework.plugin_failure(scorer.name, _NORMALIZE, pod, doing, error, started_s) from error
+        action = f'running Normalize on Score plugins: plugin "{scorer.name}" failed with'
+        raise cycle.framework.plugin_failure(scorer.name, _NORMALIZE, pod, action, error, started_s) from error
 
 
 def _run_pre_score(cycle: Cycle, rows: Rows) -> None:
@@ -171,8 +171,8 @@ def _run_pre_score(cycle: Cycle, rows: Rows) -> None:
             try:
                 status = demand_status(plugin.pre_score(state, pod, cycle.snapshot, rows), _PRE_SCORE_MAY)
             except BaseException as error:
-                doing = f'running PreScore plugin "{plugin.name}"'
-                raise framework.plugin_failure(plugin.name, "PreScore", pod, doing, error, at_s) from error
+                action = f'running PreScore plugin "{plugin.name}"'
+                raise framework.plugin_failure(plugin.name, "PreScore", pod, action, error, at_s) from error
             at_s = framework.lap(plugin.name, "PreScore", pod, at_s, status)
             if status is not None and status.code is Code.SKIP:
                 skipped_names.add(plugin.name)
@@ -211,8 +211,8 @@ class NearBest:
 
     def __call__(self, total: IntArray) -> int:
         """Return the position of the chosen node."""
-        near = np.flatnonzero(total >= total.max() - self._margin)
-        return int(near[self._random.randrange(len(near))])
+        best_positions = np.flatnonzero(total >= total.max() - self._margin)
+        return int(best_positions[self._random.randrange(len(best_positions))])
 
 
 def choose(total: IntArray) -> int:

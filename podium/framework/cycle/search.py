@@ -210,7 +210,7 @@ class RotatingSearch:
             return rows[:0]
         size = count if is_scarce else max(goal + goal // 8 + 1, _CHUNK_ROWS_MIN)
         parts: list[Rows] = []
-        enough = False
+        is_goal_reached = False
         offset = 0
         while offset < count:
             # Where hardly any of the first nodes fit, all others are needed.
@@ -223,16 +223,19 @@ class RotatingSearch:
             missing = goal - self.feasible_count
             if len(feasible) > missing:
                 end = feasible[missing]
-                rejections = [(at, rejection.only(slice(at.searchsorted(end)))) for at, rejection in rejections]
-                feasible, enough = feasible[:missing], True
+                rejections = [
+                    (row_positions, rejection.only(slice(row_positions.searchsorted(end))))
+                    for row_positions, rejection in rejections
+                ]
+                feasible, is_goal_reached = feasible[:missing], True
             for _, rejection in rejections:
                 if len(rejection.rows):
                     diagnosis.reject(rejection)
             parts.append(chunk[feasible] if rejections else chunk[: len(feasible)])
             self.feasible_count += len(feasible)
-            if enough:
+            if is_goal_reached:
                 break
-        self._alike.is_scarce = not enough
+        self._alike.is_scarce = not is_goal_reached
         return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else rows[:0]
 
     def _filter_in_turns(self, rows: Rows, turn: Turn) -> Steps[tuple[Rows, list[tuple[Rows, Rejection]]]]:

@@ -47,7 +47,7 @@ def typed_args(plugin: type[Plugin], value: Any) -> Any:
         raise PluginError(f"args{field}: {text[:1].lower()}{text[1:]}") from error
 
 
-def _spelt(value: Any, kind: msgspec.inspect.Type, where: str) -> Any:
+def _spelt(value: Any, kind: msgspec.inspect.Type, field_path: str) -> Any:
     """Return the value with its field names spelt as in the type.
 
     Raises:
@@ -55,11 +55,11 @@ def _spelt(value: Any, kind: msgspec.inspect.Type, where: str) -> Any:
     """
     if isinstance(kind, msgspec.inspect.UnionType):
         fields = [field_type for field_type in kind.types if isinstance(field_type, _WITH_FIELDS)]
-        return _spelt(value, fields[0], where) if len(fields) == 1 else value
+        return _spelt(value, fields[0], field_path) if len(fields) == 1 else value
     if isinstance(kind, msgspec.inspect.CollectionType) and isinstance(value, list):
-        return [_spelt(item, kind.item_type, f"{where}[{index}]") for index, item in enumerate(value)]
+        return [_spelt(item, kind.item_type, f"{field_path}[{index}]") for index, item in enumerate(value)]
     if isinstance(kind, msgspec.inspect.DictType) and isinstance(value, Mapping):
-        return {key: _spelt(item, kind.value_type, f"{where}.{key}") for key, item in value.items()}
+        return {key: _spelt(item, kind.value_type, f"{field_path}.{key}") for key, item in value.items()}
     if not isinstance(kind, _WITH_FIELDS) or not isinstance(value, Mapping):
         return value
     types = {field.encode_name: field.type for field in kind.fields}
@@ -67,10 +67,10 @@ def _spelt(value: Any, kind: msgspec.inspect.Type, where: str) -> Any:
     for spelling, item in value.items():
         name = spelling if spelling in types else _snake_case(str(spelling))
         if name not in types:
-            raise PluginError(f"{where}.{spelling}: unknown field; known: {', '.join(types) or 'none'}")
+            raise PluginError(f"{field_path}.{spelling}: unknown field; known: {', '.join(types) or 'none'}")
         if name in spelt:
-            raise PluginError(f"{where}.{spelling}: given twice, in both spellings")
-        spelt[name] = _spelt(item, types[name], f"{where}.{spelling}")
+            raise PluginError(f"{field_path}.{spelling}: given twice, in both spellings")
+        spelt[name] = _spelt(item, types[name], f"{field_path}.{spelling}")
     return spelt
 
 

@@ -321,7 +321,7 @@ class Framework:
             self.observer.plugin_was_slow(plugin, "Filter", pod, seconds)
 
     def plugin_failure(
-        self, plugin: str, point: str, pod: Pod, doing: str, error: BaseException, started_s: float | None = None
+        self, plugin: str, point: str, pod: Pod, action: str, error: BaseException, started_s: float | None = None
     ) -> ScheduleError:
         """Report a plugin that raised an exception or returned an invalid value; return the error for the attempt.
 
@@ -334,7 +334,7 @@ class Framework:
         self.observer.plugin_failed(plugin, point, pod, error)
         if started_s is not None:
             self.lap(plugin, point, pod, started_s, FAILED)
-        return ScheduleError(f"{doing}: {error_text(error)}")
+        return ScheduleError(f"{action}: {error_text(error)}")
 
     def scope_of(self, method: Callable[[PodSpec], Scope], plugin: str, pod: Pod) -> Scope:
         """Return a plugin's `filter_scope` or `score_scope`; CLUSTER if the call fails or does not return a Scope."""

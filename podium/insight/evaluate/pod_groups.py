@@ -87,7 +87,7 @@ class PodGroupQueue:
             nominator=self._nominator,
             has_groups=True,
         )
-        self._groups.wait_in(self._queue)
+        self._groups.use_queue(self._queue)
         self._engine = Engine(self._cache, self._nominator, config.percentage_of_nodes_to_score)
         self._fill()
         for pod in pods:

@@ -85,7 +85,7 @@ def read_catalogue(document: object, path: str = "instanceTypes", *, is_priced: 
     Raises:
         FieldError: a field is missing or has no usable value.
     """
-    types = tuple(_instance_type(item, where, is_priced=is_priced) for item, where in _items(document, path))
+    types = tuple(_instance_type(item, item_path, is_priced=is_priced) for item, item_path in _items(document, path))
     keys = {
         requirement.key
         for instance_type in types
@@ -128,7 +128,7 @@ def _instance_type(item: object, path: str, *, is_priced: bool) -> InstanceType:
     name = fields.text("name")
     raw = fields.resources("resources")
     capacity = {PODS: DEFAULT_PODS, **_amounts(raw, f"{path}.resources")}
-    offerings = tuple(_offering(item, where, is_priced=is_priced) for item, where in fields.items("offerings"))
+    offerings = tuple(_offering(item, item_path, is_priced=is_priced) for item, item_path in fields.items("offerings"))
     cpu, memory = (canonical_text(raw[resource]) if resource in raw else "" for resource in (CPU, MEMORY))
     values = {
         INSTANCE_TYPE: [name],
@@ -185,12 +185,12 @@ def _offering(item: object, path: str, *, is_priced: bool) -> Offering:
 def _offering_requirements(fields: _Fields) -> Requirements:
     if "requirements" not in fields and "zone" in fields:
         return Requirements.of_labels({CAPACITY_TYPE: fields.text("capacityType"), ZONE: fields.text("zone")})
-    return Requirements(_requirement(item, where) for item, where in fields.items("requirements"))
+    return Requirements(_requirement(item, item_path) for item, item_path in fields.items("requirements"))
 
 
 def _requirement(item: object, path: str) -> Requirement:
     fields = _Fields(item, path)
-    values = [_text(item, where) for item, where in fields.items("values")] if "values" in fields else []
+    values = [_text(item, item_path) for item, item_path in fields.items("values")] if "values" in fields else []
     return Requirement.of(fields.text("key"), fields.text("operator"), values, path=path)
 
 

@@ -167,7 +167,7 @@ class InstanceTypeColumns:
             )
             prices = self._prices_of(requirements, answers)[indices]
             by_name = self._name_ranks[indices] if then_by_name else np.arange(len(indices))
-            order = self._orders[key] = tuple(instance_types[at] for at in np.lexsort((by_name, prices)).tolist())
+            order = self._orders[key] = tuple(instance_types[index] for index in np.lexsort((by_name, prices)).tolist())
         return order
 
     def cheapest_price(self, instance_type: InstanceType, requirements: Requirements) -> float:
@@ -210,10 +210,10 @@ class InstanceTypeColumns:
         return name_parts
 
     def _meeting_one(self, requirement: Requirement) -> int:
-        alone = Requirements((requirement,))
+        requirement_alone = Requirements((requirement,))
         mask = self.all
         for value, owners in self._by_value.get(requirement.key, {}).items():
-            if not Requirements((value,)).intersects(alone):
+            if not Requirements((value,)).intersects(requirement_alone):
                 mask &= ~owners
         self._meeting[requirement] = mask
         return mask

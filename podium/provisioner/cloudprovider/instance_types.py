@@ -262,8 +262,8 @@ def needed_for_min_values(instance_types: Sequence[InstanceType], requirements: 
     if all(requirement.min_values is None for requirement in requirements):
         return 0
     counts = range(1, len(instance_types) + 1)
-    enough = (count for count in counts if not unmet_min_values(instance_types[:count], requirements))
-    return next(enough, len(instance_types))
+    sufficient_counts = (count for count in counts if not unmet_min_values(instance_types[:count], requirements))
+    return next(sufficient_counts, len(instance_types))
 
 
 def _only_value(requirements: Requirements, key: str) -> str:

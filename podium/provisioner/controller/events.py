@@ -27,9 +27,11 @@ def nomination(pod: Pod, node: str, *, in_own_words: bool = False) -> Event:
     return _about_pod(pod, _NORMAL, "Nominated", note)
 
 
-def failed_scheduling(pod: Pod, why: str, *, in_own_words: bool = False) -> Event:
+def failed_scheduling(pod: Pod, reason: str, *, in_own_words: bool = False) -> Event:
     """Return an Event: no node that can be bought would help the pod."""
-    note = f"No node that can be bought helps the pod: {why}" if in_own_words else f"Failed to schedule pod, {why}"
+    note = (
+        f"No node that can be bought helps the pod: {reason}" if in_own_words else f"Failed to schedule pod, {reason}"
+    )
     return _about_pod(pod, _WARNING, "FailedScheduling", note)
 
 

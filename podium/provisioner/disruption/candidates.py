@@ -238,8 +238,8 @@ class CandidateFinder:
         for pod in pods:
             if is_active(pod) and self._evictions.is_protected(pod):
                 karpenters = f'Pod has "{DO_NOT_DISRUPT}" annotation (Pod={pod.key})'
-                own = f"The annotation {DO_NOT_DISRUPT} of pod {pod.key} keeps it"
-                yield Blocker(Reason(karpenters, own), is_of_pods=True)
+                podium_words = f"The annotation {DO_NOT_DISRUPT} of pod {pod.key} keeps it"
+                yield Blocker(Reason(karpenters, podium_words), is_of_pods=True)
         for pod in pods:
             text = self._budget_text(pod)
             if text is not None:

@@ -79,8 +79,8 @@ def is_under_consolidate_after(claim: NodeClaim, pool: NodePool, now_s: float) -
     if not duration_s or initialized is None:
         return False
     # Before the first pod, the time counts from when pods could have come.
-    since = claim.status.last_pod_event_time or initialized.last_transition_time
-    return since is not None and now_s - parse_time(since) < duration_s
+    quiet_since = claim.status.last_pod_event_time or initialized.last_transition_time
+    return quiet_since is not None and now_s - parse_time(quiet_since) < duration_s
 
 
 def _conditions(claim: NodeClaim, pool: NodePool | None, catalogue: Catalogue, now_s: float) -> ClaimConditions:
@@ -133,10 +133,10 @@ def _drift_reason(claim: NodeClaim, pool: NodePool, catalogue: Catalogue, now_s:
 
 def _hash_differs(claim: NodeClaim, pool: NodePool) -> bool:
     """Return True if the NodePool has changed. Hashes of different versions cannot be compared."""
-    own, pool_hashes = claim.metadata.annotations, pool.metadata.annotations
-    if not {HASH, HASH_VERSION} <= own.keys() & pool_hashes.keys():
+    claim_annotations, pool_hashes = claim.metadata.annotations, pool.metadata.annotations
+    if not {HASH, HASH_VERSION} <= claim_annotations.keys() & pool_hashes.keys():
         return False
-    return own[HASH_VERSION] == pool_hashes[HASH_VERSION] and own[HASH] != pool_hashes[HASH]
+    return claim_annotations[HASH_VERSION] == pool_hashes[HASH_VERSION] and claim_annotations[HASH] != pool_hashes[HASH]
 
 
 def _is_offered(claim: NodeClaim, labels: Requirements, catalogue: Catalogue) -> bool:

@@ -233,8 +233,10 @@ class Consolidation:
         )
         unmet = unmet_min_values(types, requirements)
         if unmet:
-            own = f"What costs less has too few values of {', '.join(sorted(unmet))} for the minValues of the NodePool"
-            return NoCommand(Reason(f"Filtering by price: {unmet_text(unmet)}", own), is_too_dear=True)
+            podium_words = (
+                f"What costs less has too few values of {', '.join(sorted(unmet))} for the minValues of the NodePool"
+            )
+            return NoCommand(Reason(f"Filtering by price: {unmet_text(unmet)}", podium_words), is_too_dear=True)
         if not types:
             return NoCommand(Reason("Can't replace with a cheaper node", _NOTHING_CHEAPER), is_too_dear=True)
         return dataclasses.replace(node, instance_types=types)

@@ -48,8 +48,8 @@ def manifest_of(node_plan: NodePlan, now_s: float) -> Mapping[str, Any]:
     pool, name = node_plan.template.pool, node_plan.name
     node = next(node_plan.node.manifests(name))
     template, time = pool.spec.template, format_time(now_s)
-    own = pool.metadata.annotations
-    hashes = {key: own[key] for key in (HASH, HASH_VERSION) if key in own}
+    pool_annotations = pool.metadata.annotations
+    hashes = {key: pool_annotations[key] for key in (HASH, HASH_VERSION) if key in pool_annotations}
     ready = {**_READY, "lastTransitionTime": time, "lastHeartbeatTime": time}
     metadata = {
         **node["metadata"],

@@ -43,10 +43,10 @@ class Simulation:
         """Return the sentence that pods would find no place, with the reasons of the first of them."""
         first_reasons = sorted(self.stranded.items())[:STRANDED_SHOWN_MAX]
         text = "not all pods would schedule, " + "".join(f"{pod} => {reason} " for pod, reason in first_reasons)
-        own = f"{len(self.stranded)} pods would find no other node: {'; '.join(map(': '.join, first_reasons))}"
+        podium_words = f"{len(self.stranded)} pods would find no other node: {'; '.join(map(': '.join, first_reasons))}"
         # As upstream, which also counts none.
         hidden_count = len(self.stranded) - STRANDED_SHOWN_MAX
-        return Reason(f"{text} and {hidden_count} other(s)" if hidden_count >= 0 else text, own)
+        return Reason(f"{text} and {hidden_count} other(s)" if hidden_count >= 0 else text, podium_words)
 
 
 class Simulator:

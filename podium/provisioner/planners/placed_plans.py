@@ -252,13 +252,13 @@ class _Search:
             other_candidates = {
                 other_name: candidate for other_name, candidate in candidates.items() if other_name != name
             }
-            without = (
+            other_nodes = (
                 None if is_large and not trial.others_may_hold(name) else self._trial(other_candidates, preempt=True)
             )
-            if without is None or not self._bound_pods(without) >= bound_pods:
+            if other_nodes is None or not self._bound_pods(other_nodes) >= bound_pods:
                 needed.append(name)
                 continue
-            candidates, trial = other_candidates, without
+            candidates, trial = other_candidates, other_nodes
             placements_left -= len(self._waiting) * len(needed)
             if placements_left >= 0:
                 # Fewer nodes may lead the pods elsewhere, so that one which was needed before is not any more.
@@ -323,7 +323,7 @@ class _Search:
         """Return by NodePool why a new node does not help the pod."""
         basis = self._basis
         return {
-            **{name: in_own_words(why) for name, why in basis.skipped.items()},
+            **{name: in_own_words(reason) for name, reason in basis.skipped.items()},
             **{
                 template.name: self._objection(trial, template, groups, pod, candidates)
                 for template, groups in basis.templates

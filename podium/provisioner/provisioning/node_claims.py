@@ -182,12 +182,15 @@ class PlannedClaim:
         untaken = untolerated_taints(self.template.taints, pod.spec.tolerations)
         if untaken:
             return Refusal(lambda: taints_text(untaken))
-        own, pod_requirements, well_known = self.requirements, pod.requirements, self._context.well_known
-        if not own.is_compatible(pod_requirements, well_known):
+        node_requirements, pod_requirements, well_known = self.requirements, pod.requirements, self._context.well_known
+        if not node_requirements.is_compatible(pod_requirements, well_known):
             return Refusal(
-                lambda: f"incompatible requirements, {_incompatibility_text(own, pod_requirements, well_known)}"
+                lambda: (
+                    "incompatible requirements, "
+                    f"{_incompatibility_text(node_requirements, pod_requirements, well_known)}"
+                )
             )
-        base = own.union(pod_requirements)
+        base = node_requirements.union(pod_requirements)
         last: _Narrowing | Refusal | None = None
         for alternative in pod.volume_alternatives or (None,):
             last = self._with_volumes(pod, base, alternative, lower_min_values)

@@ -188,9 +188,9 @@ class OrderedNodeIndex(NodeIndex):
         indices = np.flatnonzero(mask)
         keys = self._order[indices]
         for _ in range(min(_SORTED_FROM, len(indices))):
-            at = int(keys.argmin())
-            yield int(indices[at])
-            keys[at] = INT64_MAX
+            index = int(keys.argmin())
+            yield int(indices[index])
+            keys[index] = INT64_MAX
         if len(indices) > _SORTED_FROM:
             yield from indices[keys.argsort()][: len(indices) - _SORTED_FROM].tolist()
 

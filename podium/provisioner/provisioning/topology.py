@@ -341,11 +341,15 @@ def domains_of(node_pools: Iterable[NodePool], instance_types: Sequence[Instance
     for pool in node_pools:
         taints = pool.spec.template.spec.taints
         values: dict[str, AbstractSet[str]] = dict(all_values)
-        for own in pool_requirements(pool):
-            common = {value for offer in requirements.get(own.key, ()) for value in offer.intersection(own).values}
-            if own.operator == "In" or counts[own.key] < len(instance_types):
-                common |= own.values
-            values[own.key] = common
+        for pool_requirement in pool_requirements(pool):
+            common = {
+                value
+                for offer in requirements.get(pool_requirement.key, ())
+                for value in offer.intersection(pool_requirement).values
+            }
+            if pool_requirement.operator == "In" or counts[pool_requirement.key] < len(instance_types):
+                common |= pool_requirement.values
+            values[pool_requirement.key] = common
         for key, domains in values.items():
             for domain in domains:
                 by_label[key].add(domain, taints)

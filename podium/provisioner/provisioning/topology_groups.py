@@ -198,13 +198,13 @@ class TopologyGroup:
             pod_domains: those that the pod itself allows.
             node_domains: those that the node can have.
         """
-        own = self._own_domain(node_domains)
+        own_domain = self._own_domain(node_domains)
         if self.kind is TopologyKind.SPREAD:
-            domains = self._next_spread(pod, pod_domains, node_domains, own)
+            domains = self._next_spread(pod, pod_domains, node_domains, own_domain)
         elif self.kind is TopologyKind.AFFINITY:
-            domains = self._next_affinity(pod, pod_domains, node_domains, own)
+            domains = self._next_affinity(pod, pod_domains, node_domains, own_domain)
         else:
-            domains = self._next_anti_affinity(pod_domains, node_domains, own)
+            domains = self._next_anti_affinity(pod_domains, node_domains, own_domain)
         return Requirement(self.key, False, frozenset(domains))
 
     def refusal(self, pod_domains: Requirement, node_domains: Requirement) -> str:
@@ -224,10 +224,12 @@ class TopologyGroup:
             return None
         return next(iter(node_domains.values))
 
-    def _next_spread(self, pod: Pod, pod_domains: Requirement, node_domains: Requirement, own: str | None) -> list[str]:
+    def _next_spread(
+        self, pod: Pod, pod_domains: Requirement, node_domains: Requirement, own_domain: str | None
+    ) -> list[str]:
         own_count = 1 if self.selects(pod) else 0
-        if own is not None:
-            return [own] if self.counts.get(own, 0) + own_count <= self._max_skew else []
+        if own_domain is not None:
+            return [own_domain] if self.counts.get(own_domain, 0) + own_count <= self._max_skew else []
         limit = self._max_skew + self._least(pod_domains) - own_count
         counts = self.counts
         valid = [domain for domain, count in counts.items() if count <= limit and node_domains.has(domain)]
@@ -243,12 +245,12 @@ class TopologyGroup:
         return min(counts, default=NO_LIMIT)
 
     def _next_affinity(
-        self, pod: Pod, pod_domains: Requirement, node_domains: Requirement, own: str | None
+        self, pod: Pod, pod_domains: Requirement, node_domains: Requirement, own_domain: str | None
     ) -> list[str]:
-        if own is not None:
-            if not pod_domains.has(own):
+        if own_domain is not None:
+            if not pod_domains.has(own_domain):
                 return []
-            return [own] if self.counts.get(own, 0) > 0 or self._may_start(pod, pod_domains) else []
+            return [own_domain] if self.counts.get(own_domain, 0) > 0 or self._may_start(pod, pod_domains) else []
         domains_taken = [
             domain
             for domain, count in self.counts.items()
@@ -267,9 +269,11 @@ class TopologyGroup:
             return False
         return not any(count > 0 and pod_domains.has(domain) for domain, count in self.counts.items())
 
-    def _next_anti_affinity(self, pod_domains: Requirement, node_domains: Requirement, own: str | None) -> list[str]:
-        if own is not None:
-            return [] if self.counts.get(own, 0) else [own]
+    def _next_anti_affinity(
+        self, pod_domains: Requirement, node_domains: Requirement, own_domain: str | None
+    ) -> list[str]:
+        if own_domain is not None:
+            return [] if self.counts.get(own_domain, 0) else [own_domain]
         if not node_domains.complement and len(node_domains.values) < len(self._empty):
             return [domain for domain in node_domains.values if domain in self._empty and pod_domains.has(domain)]
         return [domain for domain in self._empty if node_domains.has(domain) and pod_domains.has(domain)]

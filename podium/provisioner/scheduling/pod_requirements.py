@@ -51,5 +51,5 @@ def strict_pod_requirements(spec: PodSpec) -> Requirements:
 def _expressions(term: NodeSelectorTerm, path: str) -> Iterator[Requirement]:
     """Yield the requirements of a term on labels; those on fields do not count."""
     for index, expression in enumerate(term.match_expressions):
-        where = f"spec.affinity.nodeAffinity.{path}.matchExpressions[{index}]"
-        yield Requirement.of(expression.key, expression.operator, expression.values, path=where)
+        expression_path = f"spec.affinity.nodeAffinity.{path}.matchExpressions[{index}]"
+        yield Requirement.of(expression.key, expression.operator, expression.values, path=expression_path)

@@ -272,9 +272,9 @@ class Requirements:
 
     def _conflicting(self, incoming: Requirements) -> Iterator[tuple[Requirement, Requirement]]:
         """Yield the pairs of requirements on one key that no value meets, of which one does not admit absence."""
-        mine, theirs = self._by_key, incoming._by_key
-        for key in mine if len(mine) <= len(theirs) else theirs:
-            existing, requirement = mine.get(key), theirs.get(key)
+        requirements, incoming_requirements = self._by_key, incoming._by_key
+        for key in requirements if len(requirements) <= len(incoming_requirements) else incoming_requirements:
+            existing, requirement = requirements.get(key), incoming_requirements.get(key)
             if (
                 existing is None
                 or requirement is None
@@ -287,9 +287,9 @@ class Requirements:
 
     def _undefined_keys(self, incoming: Requirements, allow_undefined: AbstractSet[str]) -> Iterator[str]:
         """Yield the keys of the incoming set that must be defined here and are not."""
-        mine = self._by_key
+        requirements = self._by_key
         for key, requirement in incoming._by_key.items():
-            if key not in mine and key not in allow_undefined and not requirement.admits_absence:
+            if key not in requirements and key not in allow_undefined and not requirement.admits_absence:
                 yield key
 
     def _hint(self, key: str, allow_undefined: AbstractSet[str]) -> str:

@@ -132,33 +132,33 @@ class Volumes:
         if claim.metadata.deletion_timestamp is not None:
             return f"persistentvolumeclaim is being deleted (PersistentVolumeClaim={name})"
         if claim.status.phase == "Lost":
-            where = f"PersistentVolume={volume}, PersistentVolumeClaim={name}"
-            return f"persistentvolumeclaim bound to non-existent persistentvolume ({where})"
+            volume_text = f"PersistentVolume={volume}, PersistentVolumeClaim={name}"
+            return f"persistentvolumeclaim bound to non-existent persistentvolume ({volume_text})"
         if volume:
             return self._bound_fault(claim, name, volume, storage_class)
-        where = f"(PersistentVolumeClaim={name}, StorageClass={storage_class})"
+        volume_text = f"(PersistentVolumeClaim={name}, StorageClass={storage_class})"
         if not storage_class:
-            return f"unbound pvc must define a storage class {where}"
+            return f"unbound pvc must define a storage class {volume_text}"
         try:
             class_there = self._class(storage_class)
         except VolumeError as error:
-            return f"failed to validate pvc, failed to get storage class, {error} {where}"
+            return f"failed to validate pvc, failed to get storage class, {error} {volume_text}"
         if class_there.volume_binding_mode == "Immediate":
-            return f"failed to validate pvc, pvc with immediate volume binding mode must be bound {where}"
+            return f"failed to validate pvc, pvc with immediate volume binding mode must be bound {volume_text}"
         return None
 
     def _bound_fault(self, claim: PersistentVolumeClaim, name: str, volume: str, storage_class: str) -> str | None:
-        where = f"(PersistentVolume={volume}, PersistentVolumeClaim={name}, StorageClass={storage_class})"
+        volume_text = f"(PersistentVolume={volume}, PersistentVolumeClaim={name}, StorageClass={storage_class})"
         try:
             volume_there = self._volume(volume)
         except VolumeError as error:
-            return f"failed to validate pvc, {error} {where}"
+            return f"failed to validate pvc, {error} {volume_text}"
         if volume_there.metadata.deletion_timestamp is not None:
-            return f"failed to validate pvc, persistentvolume is being deleted {where}"
+            return f"failed to validate pvc, persistentvolume is being deleted {volume_text}"
         if BIND_COMPLETED not in claim.metadata.annotations:
-            where = f"PersistentVolume={volume}, PersistentVolumeClaim={claim.metadata.name}"
+            volume_text = f"PersistentVolume={volume}, PersistentVolumeClaim={claim.metadata.name}"
             text = "pvc is considered unbound because it does not contain annotation"
-            return f"{text} ({where}, annotation={BIND_COMPLETED})"
+            return f"{text} ({volume_text}, annotation={BIND_COMPLETED})"
         return None
 
 
@@ -174,9 +174,11 @@ def together(first: AttachedVolumes, second: AttachedVolumes) -> AttachedVolumes
     return {driver: first.get(driver, frozenset()) | second.get(driver, frozenset()) for driver in {**first, **second}}
 
 
-def _combinations(mine: tuple[Requirements, ...], theirs: tuple[Requirements, ...]) -> tuple[Requirements, ...]:
+def _combinations(
+    first_alternatives: tuple[Requirements, ...], second_alternatives: tuple[Requirements, ...]
+) -> tuple[Requirements, ...]:
     """Return all combinations that do not contradict themselves; all of them if every left does."""
-    pairs = tuple(product(mine, theirs))
+    pairs = tuple(product(first_alternatives, second_alternatives))
     compatible = tuple(pair for pair in pairs if pair[0].intersects(pair[1])) or pairs
     return tuple(first.union(second) for first, second in compatible)
 

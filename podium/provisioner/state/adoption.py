@@ -125,8 +125,8 @@ def adopt_nodes(nodes: Sequence[ProvidedNode], prices: Catalogue) -> Adopted:
 
 def _managed_node(node: ProvidedNode, pool: str) -> ProvidedNode:
     zone, kind = _place_of(node)
-    own = {NODE_POOL: pool, INSTANCE_TYPE: _type_name(node), ZONE: zone, CAPACITY_TYPE: kind}
-    labels = {**node.metadata.labels, **own, **dict.fromkeys(SIMULATED, "true")}
+    managed_labels = {NODE_POOL: pool, INSTANCE_TYPE: _type_name(node), ZONE: zone, CAPACITY_TYPE: kind}
+    labels = {**node.metadata.labels, **managed_labels, **dict.fromkeys(SIMULATED, "true")}
     machine = node.spec.provider_id or f"node://{node.name}"
     return _replace(
         node,

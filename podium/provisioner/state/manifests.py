@@ -18,7 +18,7 @@ from podium.engine.derivation.control_objects import ControlObjects, count_at, g
 from podium.engine.derivation.controllers import SyncContext, sync_job
 from podium.engine.derivation.pods import named_pod, sample_pod, stateful_set_pod
 from podium.engine.derivation.workload_kinds import PodTemplate, replicas_of, templates_in
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.engine.manifests import DEFAULT_NAMESPACE, Manifest, is_namespaced, resource_of
 from podium.objects.core import Taint
 from podium.objects.errors import FieldError
@@ -64,7 +64,7 @@ _UNSCHEDULABLE: Final = {"type": "PodScheduled", "status": "False", "reason": "U
 _PLANNED: Final = {"phase": "Pending", "conditions": [_UNSCHEDULABLE]}
 
 
-def read_cluster(objects_found: Sequence[Found], *, assume_unschedulable: bool = False) -> ClusterObjects:
+def read_cluster(objects_found: Sequence[LocatedManifest], *, assume_unschedulable: bool = False) -> ClusterObjects:
     """Return the objects of a cluster that planning reads.
 
     Args:
@@ -86,12 +86,12 @@ def read_cluster(objects_found: Sequence[Found], *, assume_unschedulable: bool =
         if (resource := resource_of(manifest)) is not None:
             # Before it has a uid, by which an object is known to be admitted already.
             manifest_read = dict(admission.admit(manifest_read, resource))
-        document = {**manifest_read, "metadata": _metadata(Found(manifest_read, item.where), kind)}
+        document = {**manifest_read, "metadata": _metadata(LocatedManifest(manifest_read, item.location), kind)}
         if kind == PODS.kind and assume_unschedulable:
             document = _unschedulable(document)
-        first, where = first_seen.setdefault(identity, (document, item.where))
+        first, source = first_seen.setdefault(identity, (document, item.location))
         if first != document:
-            raise FieldError(f"{item.where}: {_key(identity)}", f"is there with other contents in {where}")
+            raise FieldError(f"{item.location}: {_key(identity)}", f"is there with other contents in {source}")
     objects = read_named_objects(
         ((manifest, f"{where}: {_key(identity)}", ": ") for identity, (manifest, where) in first_seen.items()),
         check_pool=check_node_pool,
@@ -99,7 +99,9 @@ def read_cluster(objects_found: Sequence[Found], *, assume_unschedulable: bool =
     return dataclasses.replace(objects, node_pools=tuple(map(completed_pool, objects.node_pools)))
 
 
-def pods_of_workloads(objects_found: Sequence[Found], name: str, cluster: Iterable[Found] = ()) -> Iterator[Found]:
+def pods_of_workloads(
+    objects_found: Sequence[LocatedManifest], name: str, cluster: Iterable[LocatedManifest] = ()
+) -> Iterator[LocatedManifest]:
     """Yield a workload file's objects, and as many unscheduled pods as each workload asks for, with claims.
 
     DaemonSets stay without pods, since their pods come with each node.
@@ -126,15 +128,15 @@ def pods_of_workloads(objects_found: Sequence[Found], name: str, cluster: Iterab
         for template in templates:
             for pod in _workload_pods(item, template, is_only=len(templates) == 1):
                 pod_with_claims, own_claims = with_claims(pod, objects, lambda kind, key: (kind, key) in claims)
-                yield Found(
-                    {**pod_with_claims, "status": {**mapping_at(pod_with_claims, "status"), **_PLANNED}}, item.where
+                yield LocatedManifest(
+                    {**pod_with_claims, "status": {**mapping_at(pod_with_claims, "status"), **_PLANNED}}, item.location
                 )
                 for claim in own_claims:
                     claims.add((str(claim["kind"]), key_of(claim)))
-                    yield Found(claim, item.where)
+                    yield LocatedManifest(claim, item.location)
 
 
-def _workload_pods(workload: Found, template: PodTemplate, *, is_only: bool) -> Iterator[Manifest]:
+def _workload_pods(workload: LocatedManifest, template: PodTemplate, *, is_only: bool) -> Iterator[Manifest]:
     """Yield the unbound pods that a workload asks for with a template."""
     if template.content is workload.manifest:
         yield _unbound(named_pod(workload.manifest))
@@ -193,11 +195,11 @@ def _is_read(manifest: Manifest) -> bool:
     return _GROUPS.get(str(manifest["kind"])) == str(manifest.get("apiVersion", "")).rpartition("/")[0]
 
 
-def _metadata(item: Found, kind: str) -> dict[str, Any]:
+def _metadata(item: LocatedManifest, kind: str) -> dict[str, Any]:
     """Return the metadata with a namespace and a uid."""
     metadata = item.manifest.get("metadata")
     if not isinstance(metadata, Mapping) or not isinstance(metadata.get("name"), str) or not metadata["name"]:
-        raise FieldError(f"{item.where}: {kind}: metadata.name", "is missing")
+        raise FieldError(f"{item.location}: {kind}: metadata.name", "is missing")
     namespace = (metadata.get("namespace") or DEFAULT_NAMESPACE) if kind in _NAMESPACED else ""
     uid = metadata.get("uid") or f"{kind}/{namespace}/{metadata['name']}"
     return {**metadata, "namespace": namespace, "uid": uid}

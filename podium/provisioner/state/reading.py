@@ -207,8 +207,8 @@ def _check_affinity(spec: PodSpec, spec_path: str, *, is_waiting: bool) -> None:
             for index, pod_term in enumerate(pods.required):
                 _check_selector(pod_term.namespace_selector, f"{path}.{_REQUIRED}[{index}].namespaceSelector")
             for index, weighted_term in enumerate(pods.preferred):
-                where = f"{path}.{_PREFERRED}[{index}].podAffinityTerm.namespaceSelector"
-                _check_selector(weighted_term.pod_affinity_term.namespace_selector, where)
+                selector_path = f"{path}.{_PREFERRED}[{index}].podAffinityTerm.namespaceSelector"
+                _check_selector(weighted_term.pod_affinity_term.namespace_selector, selector_path)
 
 
 def _check_expressions(expressions: Sequence[NodeSelectorRequirement], path: str) -> None:

@@ -74,8 +74,8 @@ def _faults(pod: Pod, volumes: Volumes, well_known: AbstractSet[str]) -> Iterato
     if affinity and affinity.required is not None:
         terms = affinity.required.node_selector_terms
     if _avoids_node_pools(pod):
-        where = f"requirement={NODE_POOL} DoesNotExist"
-        yield f"configured to not run on a Karpenter provisioned node ({where})"
+        requirement_text = f"requirement={NODE_POOL} DoesNotExist"
+        yield f"configured to not run on a Karpenter provisioned node ({requirement_text})"
     for key, value in spec.node_selector.items():
         yield from _requirement_faults(NodeSelectorRequirement(key=key, operator="In", values=(value,)), well_known)
     for term in terms:

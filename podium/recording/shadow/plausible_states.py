@@ -144,11 +144,11 @@ def plausible_states(
             redo(cluster, with_writes(change))
         if assumptions or unseen:
             yield PlausibleState(cluster, tuple(assumptions), tuple(unseen), is_in_order)
-        without = list(unseen)
+        unseen_rest = list(unseen)
         for change in reversed(candidates[-STEPS_MAX:]):
             undo(cluster, with_writes(change))
-            without.append(change)
-            yield PlausibleState(cluster, tuple(assumptions), tuple(without), is_in_order)
+            unseen_rest.append(change)
+            yield PlausibleState(cluster, tuple(assumptions), tuple(unseen_rest), is_in_order)
 
     turn = bound_pod.turn
     ahead = [change for change in later if (pod := find(change)) is not None and pod.turn < turn]

@@ -30,8 +30,8 @@ def daemon_spec(spec: Json) -> Json:
     """Return the spec of a DaemonSet's template with the tolerations of daemons."""
     keys = [*_TOLERATIONS, *((_HOST_NETWORK_TOLERATION,) if spec.get("hostNetwork") else ())]
     tolerations = [{"key": key, "operator": "Exists", "effect": effect} for key, effect in keys]
-    own = [toleration for toleration in items_at(spec, "tolerations") if toleration not in tolerations]
-    return spec | {"tolerations": [*own, *tolerations]}
+    template_tolerations = [toleration for toleration in items_at(spec, "tolerations") if toleration not in tolerations]
+    return spec | {"tolerations": [*template_tolerations, *tolerations]}
 
 
 def for_node(spec: Json, node: str) -> Json:

@@ -21,10 +21,10 @@ class Replicas:
     available: int
 
 
-def share(amount: Any, of: int, *, up: bool) -> int:
+def share(amount: Any, total: int, *, up: bool) -> int:
     """Resolve a number, or a percentage of `of`, rounded up or down."""
     if isinstance(amount, str) and amount.endswith("%") and amount[:-1].isdecimal():
-        exact = of * int(amount[:-1]) / 100
+        exact = total * int(amount[:-1]) / 100
         return math.ceil(exact) if up else math.floor(exact)
     return int(amount) if str(amount).isdecimal() else 0
 

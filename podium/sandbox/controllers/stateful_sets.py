@@ -150,9 +150,11 @@ def _create(sync: _Sync, ordinal: int) -> None:
     pod_spec = mapping_at(template, "spec") | {"hostname": name, "subdomain": spec.get("serviceName", "")}
     claims = {template["metadata"]["name"]: _claim_name(template, name) for template in _claim_templates(stateful_set)}
     if claims:
-        own = [{"name": volume, "persistentVolumeClaim": {"claimName": claim}} for volume, claim in claims.items()]
+        claim_volumes = [
+            {"name": volume, "persistentVolumeClaim": {"claimName": claim}} for volume, claim in claims.items()
+        ]
         volumes = [volume for volume in items_at(pod_spec, "volumes") if volume.get("name") not in claims]
-        pod_spec["volumes"] = [*own, *volumes]
+        pod_spec["volumes"] = [*claim_volumes, *volumes]
     labels = {_POD_NAME: name, _POD_INDEX: str(ordinal), HASH_LABEL: _label_of(revision)}
     create_pod(sync.store, stateful_set, template=template | {"spec": pod_spec}, name=name, labels=labels)
 

@@ -189,9 +189,9 @@ class Elector:
         await self._write("replace")
         return True
 
-    async def _write(self, how: Literal["create", "replace"]) -> None:
+    async def _write(self, method: Literal["create", "replace"]) -> None:
         record, started_s = self._term.claim(), self._clock.monotonic()
-        await (self._lock.create if how == "create" else self._lock.replace)(record)
+        await (self._lock.create if method == "create" else self._lock.replace)(record)
         self._term.wrote(record, started_s)
 
     def _report_holder(self) -> None:

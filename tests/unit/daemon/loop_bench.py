@@ -195,7 +195,7 @@ class LoopBench:
         self.consistency.on_consistent(self.wake_up.set)
         self.queue = self._queue()
         if self.groups is not None:
-            self.groups.wait_in(self.queue)
+            self.groups.use_queue(self.queue)
         self.unbound: list[Pod] = []
         recorder: Any = self.recorder
         if avoids_conflicts:

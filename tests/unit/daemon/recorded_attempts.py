@@ -17,7 +17,7 @@ from tests.unit.queues.builders import QueueBench
 ObjectT = TypeVar("ObjectT", Node, Pod)
 
 
-class Known(Generic[ObjectT]):
+class KnownObjects(Generic[ObjectT]):
     """What an informer knows."""
 
     def __init__(self, *objects: ObjectT) -> None:
@@ -48,8 +48,8 @@ def recorder_pages(
     detail_of: Callable[[Pod, Group], str] = lambda *_: "",
 ) -> RecorderPages:
     """The pages of a podium with three nodes and three pods: default/web, shop/big and default/new."""
-    pods = Known(pod("web", node="n1"), pod("big", namespace="shop"), pod("new"))
-    nodes = Known(*(node(name) for name in ("n0", "n1", "n2")))
+    pods = KnownObjects(pod("web", node="n1"), pod("big", namespace="shop"), pod("new"))
+    nodes = KnownObjects(*(node(name) for name in ("n0", "n1", "n2")))
     clock = ManualClock(0.0)
     return RecorderPages(
         recorder,

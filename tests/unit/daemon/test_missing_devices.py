@@ -25,7 +25,7 @@ from tests.device_manifests import (
     resource_slice,
 )
 from tests.manifests import node, pod
-from tests.unit.daemon.recorded_attempts import Known
+from tests.unit.daemon.recorded_attempts import KnownObjects
 
 pytestmark = pytest.mark.anyio
 
@@ -45,7 +45,7 @@ def cluster_with(*objects: Any) -> tuple[Cluster, Pod]:
 def missing_in(cluster: Cluster) -> MissingDevices:
     return MissingDevices(
         lambda: {"default-scheduler": cluster.framework_for(cluster.pods[-1])},
-        Known[Node](*cluster.store.objects(NODES).values()),
+        KnownObjects[Node](*cluster.store.objects(NODES).values()),
     )
 
 
@@ -61,7 +61,7 @@ async def test_nodes_are_explained_as_they_are_now() -> None:
 
 async def test_a_profile_without_the_plugin_knows_nothing_of_devices() -> None:
     cluster, asking = cluster_with(resource_claim("c", exactly()))
-    missing = MissingDevices(dict, Known[Node](*cluster.store.objects(NODES).values()))
+    missing = MissingDevices(dict, KnownObjects[Node](*cluster.store.objects(NODES).values()))
     assert await missing.on_nodes(asking, ["n1"]) == ()
 
 
@@ -73,7 +73,9 @@ async def test_only_nodes_that_lacked_devices_are_asked_about() -> None:
         return [DeviceGroup("none", {name: NodeRefusal(error="none") for name in names})]
 
     listing: Any = None
-    pages = RecorderPages(None, listing, Known(), Known(), ManualClock(0.0), lambda: None, devices_of=devices_of)
+    pages = RecorderPages(
+        None, listing, KnownObjects(), KnownObjects(), ManualClock(0.0), lambda: None, devices_of=devices_of
+    )
     group = {"plugin": "DynamicResources", "examples": ["n1", "n2"]}
     blockers = {"n7": [{"plugin": "DynamicResources"}]}
     why = {"groups": [group, {"plugin": "NodeResourcesFit", "examples": ["n3"]}], "blockers": blockers}

@@ -10,7 +10,7 @@ from tests.manifests import node, pod
 
 
 def _read(text):
-    return [(each.where, each.manifest["metadata"]["name"]) for each in read_objects(text.encode(), "f")]
+    return [(each.location, each.manifest["metadata"]["name"]) for each in read_objects(text.encode(), "f")]
 
 
 def test_documents_and_lists_within_them_are_unfolded():

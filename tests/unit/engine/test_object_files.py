@@ -6,7 +6,7 @@ import json
 import pytest
 
 from podium.engine.errors import ManifestError
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.engine.object_files import objects_of, read_file, sources_of, unique
 from tests.manifests import node, pod
 
@@ -175,7 +175,7 @@ def test_the_last_of_several_objects_of_one_name_counts_and_is_named(folder):
     last = folder.put(
         "b.yaml", node("n1", cpu="2"), pod("web"), {**pod("web"), "metadata": {"name": "web", "namespace": "shop"}}
     )
-    items = {each.where: each.manifest for each in folder.read()}
+    items = {each.location: each.manifest for each in folder.read()}
     assert {where: manifest["metadata"]["name"] for where, manifest in items.items()} == {
         f"{last}: document 1": "n1",
         f"{last}: document 2": "web",
@@ -195,7 +195,7 @@ def test_a_kind_of_another_group_is_another_object(folder):
 def test_objects_that_have_only_a_prefix_get_names_that_differ():
     waits = {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "web-"}}
     other = {**waits, "metadata": {"generateName": "web-", "namespace": "shop"}}
-    items = [Found(waits, "a"), Found(waits, "b"), Found(other, "c")]
+    items = [LocatedManifest(waits, "a"), LocatedManifest(waits, "b"), LocatedManifest(other, "c")]
     names = [each.manifest["metadata"]["name"] for each in unique(items, lambda _: None)]
     assert len(set(names)) == 3
     assert names == [each.manifest["metadata"]["name"] for each in unique(items, lambda _: None)]

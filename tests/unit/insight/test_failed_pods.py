@@ -1,6 +1,6 @@
 """A pod that could not be placed is tried again only after a change that may help it: its message is that of then."""
 
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.insight import Cluster
 from podium.insight.steps import Apply, Drain, Scale, carry_out_steps
 from tests.manifests import node, pod
@@ -20,7 +20,7 @@ def _after(objects, *steps):
 
 
 def _apply(*manifests):
-    return Apply("it.yaml", [Found(manifest, "it.yaml") for manifest in manifests])
+    return Apply("it.yaml", [LocatedManifest(manifest, "it.yaml") for manifest in manifests])
 
 
 def test_the_end_of_a_pod_without_ports_does_not_help_one_that_lacks_a_port():

@@ -2,7 +2,7 @@ import pytest
 
 from podium.config import default_configuration
 from podium.engine.errors import ClusterError, ManifestError
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.insight.loading import Loader, node_named, pod_named
 from podium.plugins import IN_TREE
 from tests.manifests import node, pod
@@ -13,7 +13,7 @@ def loader(**options):
 
 
 def located(*objects):
-    return [Found(item, f"dump: items[{index}]") for index, item in enumerate(objects)]
+    return [LocatedManifest(item, f"dump: items[{index}]") for index, item in enumerate(objects)]
 
 
 def test_broken_objects_are_named_and_the_rest_is_loaded():

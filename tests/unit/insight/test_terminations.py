@@ -2,7 +2,7 @@
 
 import pytest
 
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.insight import Cluster
 from podium.insight.steps import Apply, Drain, Remove, Scale, carry_out_steps
 from podium.lib.time_limit import UNLIMITED
@@ -39,7 +39,7 @@ def _after(objects, *steps, limit=UNLIMITED):
 
 
 def _apply(*manifests):
-    return Apply("it.yaml", [Found(manifest, "it.yaml") for manifest in manifests])
+    return Apply("it.yaml", [LocatedManifest(manifest, "it.yaml") for manifest in manifests])
 
 
 def _nodes(trial):

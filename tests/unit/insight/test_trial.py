@@ -2,7 +2,7 @@ import pytest
 
 from podium.engine.derivation.admission import RefusedError
 from podium.engine.errors import ClusterError
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.insight import Cluster
 from podium.insight.loading import node_named
 from podium.insight.steps import AddNodes, Apply, Drain, Remove, Scale, carry_out_steps
@@ -39,7 +39,7 @@ def _after(objects, *steps):
 
 
 def _apply(*manifests):
-    return Apply("it.yaml", [Found(manifest, "it.yaml") for manifest in manifests])
+    return Apply("it.yaml", [LocatedManifest(manifest, "it.yaml") for manifest in manifests])
 
 
 def _nodes_of_pods(trial):

@@ -2,7 +2,7 @@ import pytest
 
 from podium.config import default_configuration
 from podium.engine.errors import ClusterError
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.insight import Cluster
 from podium.insight.steps import (
     AddNodes,
@@ -79,7 +79,7 @@ def test_utilisation_and_spread_are_given_by_zone():
 def test_preempted_pods_come_back_as_pending_ones_if_they_have_a_controller():
     objects = [node("n1", "1"), web("low", node="n1"), web("bare", "1", owner="", node="n2"), node("n2", "1")]
     urgent = web("urgent", priority=10)
-    answer = after(objects, Apply("urgent.yaml", [Found(urgent, "urgent.yaml")]))
+    answer = after(objects, Apply("urgent.yaml", [LocatedManifest(urgent, "urgent.yaml")]))
     ((victim, by),) = [(preemption.pod, preemption.by) for preemption in answer.preempted]
     assert by == "default/urgent"
     assert [move.pod for move in answer.placed] == ["default/urgent"]
@@ -146,9 +146,9 @@ def test_an_applied_workload_has_the_pods_of_its_template():
         "metadata": {"name": "shop"},
         "spec": {"replicas": 3, "template": template},
     }
-    answer = after([node("n1")], Apply("d.yaml", [Found(deployment, "d.yaml")]))
+    answer = after([node("n1")], Apply("d.yaml", [LocatedManifest(deployment, "d.yaml")]))
     assert [move.pod.startswith("default/shop-") for move in answer.placed] == [True] * 3
-    twice = after([node("n1")], *[Apply("d.yaml", [Found(deployment, "d.yaml")])] * 2)
+    twice = after([node("n1")], *[Apply("d.yaml", [LocatedManifest(deployment, "d.yaml")])] * 2)
     assert len(twice.placed) == 3
 
 
@@ -163,7 +163,7 @@ def test_a_workload_s_number_of_pods_is_checked_and_stays_without_one(replicas, 
         "metadata": {"name": "web"},
         "spec": {"replicas": replicas, "template": {"spec": web()["spec"]}},
     }
-    step = Apply("d.yaml", [Found(deployment, "d.yaml: document 1")])
+    step = Apply("d.yaml", [LocatedManifest(deployment, "d.yaml: document 1")])
     if isinstance(pods, int):
         answer = after(objects, step)
         kept = 2 - len(answer.gone)
@@ -175,7 +175,7 @@ def test_a_workload_s_number_of_pods_is_checked_and_stays_without_one(replicas, 
 
 def test_applied_objects_replace_those_of_their_name():
     larger = node("n1", "8")
-    answer = after([node("n1", "1"), web(cpu="4")], Apply("n.yaml", [Found(larger, "n.yaml")]))
+    answer = after([node("n1", "1"), web(cpu="4")], Apply("n.yaml", [LocatedManifest(larger, "n.yaml")]))
     assert [move.after for move in answer.placed] == ["n1"]
 
 

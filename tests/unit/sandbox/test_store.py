@@ -279,7 +279,7 @@ def test_a_field_that_is_null_is_not_there(store, resource, field):
 def test_a_patch_may_set_a_field_to_null(store):
     store.create(minimal_pod())
     patch = [{"op": "add", "path": "/metadata/labels", "value": None}]
-    assert "labels" not in store.patch("pods", "web", patch, how="json")["metadata"]
+    assert "labels" not in store.patch("pods", "web", patch, patch_type="json")["metadata"]
 
 
 def test_a_secret_is_opaque(store):

@@ -84,8 +84,8 @@ def node_claim(node: NodePlan) -> Mapping[str, Any]:
     """Return the NodeClaim as it is created."""
     pool = node.template.pool
     template, spec = pool.spec.template, pool.spec.template.spec
-    own = pool.metadata.annotations
-    hashes = {key: own[key] for key in (HASH, HASH_VERSION) if key in own}
+    pool_annotations = pool.metadata.annotations
+    hashes = {key: pool_annotations[key] for key in (HASH, HASH_VERSION) if key in pool_annotations}
     claim_spec: dict[str, Any] = {
         "requirements": node.node_claim_requirements(),
         "resources": {"requests": quantities(node.requests)},

@@ -15,7 +15,7 @@ from podium.engine.derivation.pods import (
     stateful_set_pod,
     uid_of,
 )
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from tests.manifests import pod
 from tests.workload_manifests import claim_template, workload
 
@@ -132,10 +132,10 @@ def test_a_sample_pod_is_controlled_by_its_workload(kind):
 
 def test_the_pod_that_is_asked_about_comes_with_the_other_objects_of_its_file():
     service, web = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}, workload("Deployment")
-    subject, rest_of_file = asked_pod([Found(service, "f"), Found(web, "f")], "f")
+    subject, rest_of_file = asked_pod([LocatedManifest(service, "f"), LocatedManifest(web, "f")], "f")
     assert subject.manifest["metadata"]["name"] == "web"
     assert [each.manifest["kind"] for each in rest_of_file] == ["Service", "Deployment", "ReplicaSet"]
-    subject, rest_of_file = asked_pod([Found(pod("a"), "f"), Found(service, "f")], "f")
+    subject, rest_of_file = asked_pod([LocatedManifest(pod("a"), "f"), LocatedManifest(service, "f")], "f")
     assert (subject.manifest["metadata"]["name"], [each.manifest for each in rest_of_file]) == ("a", [service])
 
 

@@ -9,7 +9,7 @@ from podium.engine.derivation.workload_kinds import (
     templates_in,
 )
 from podium.engine.errors import ManifestError
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from tests.manifests import pod
 from tests.workload_manifests import template, workload
 
@@ -19,7 +19,7 @@ def _object(version, kind, **spec):
 
 
 def _located(*manifests):
-    return [Found(manifest, "it.yaml") for manifest in manifests]
+    return [LocatedManifest(manifest, "it.yaml") for manifest in manifests]
 
 
 FARM = (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.objects.errors import FieldError
 from podium.provisioner.state.manifests import pods_of_workloads, read_cluster
 
@@ -15,8 +15,8 @@ POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": {
 TEMPLATE = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [CONTAINER]}}
 
 
-def found(*manifests: dict[str, Any]) -> list[Found]:
-    return [Found(each, f"c.yaml: document {number}") for number, each in enumerate(manifests, start=1)]
+def found(*manifests: dict[str, Any]) -> list[LocatedManifest]:
+    return [LocatedManifest(each, f"c.yaml: document {number}") for number, each in enumerate(manifests, start=1)]
 
 
 def workload(kind: str, **spec: Any) -> dict[str, Any]:
