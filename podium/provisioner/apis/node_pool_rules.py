@@ -69,6 +69,7 @@ def _check_requirements(requirements: Sequence[LabelRequirement]) -> None:
         _check_number(requirement.min_values, f"{item_path}.minValues", 1, 50)
         if requirement.operator == "In" and len(requirement.values) < max(1, requirement.min_values or 0):
             least = f"as many values as minValues, {requirement.min_values}" if requirement.values else "one value"
+            # With minValues, fewer values than that could never be met.
             raise FieldError(f"{item_path}.values", f"In takes at least {least}")
 
 

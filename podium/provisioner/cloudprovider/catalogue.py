@@ -116,6 +116,7 @@ def generated_catalogue(zones: tuple[str, ...] = GENERATED_ZONES) -> Catalogue:
 
 def built_in_catalogue(objects: ClusterObjects) -> Catalogue:
     """Return the generic instance types, in the zones of the cluster's nodes if these are in other zones."""
+    # Nodes of other zones could not get company otherwise: spreads and volumes tie pods to zones that must be on offer.
     zones = {zone for node in objects.nodes if (zone := node.metadata.labels.get(ZONE))}
     return generated_catalogue() if zones <= set(GENERATED_ZONES) else generated_catalogue(tuple(sorted(zones)))
 
@@ -129,6 +130,7 @@ def _instance_type(item: object, path: str, *, is_priced: bool) -> InstanceType:
     raw = fields.resources("resources")
     capacity = {PODS: DEFAULT_PODS, **_amounts(raw, f"{path}.resources")}
     offerings = tuple(_offering(item, item_path, is_priced=is_priced) for item, item_path in fields.items("offerings"))
+    # The texts stay as they are written: upstream compares these labels as strings, and "16Gi" is not "17179869184".
     cpu, memory = (canonical_text(raw[resource]) if resource in raw else "" for resource in (CPU, MEMORY))
     values = {
         INSTANCE_TYPE: [name],
@@ -147,6 +149,7 @@ def _instance_type(item: object, path: str, *, is_priced: bool) -> InstanceType:
 
 def _offered_values(offerings: tuple[Offering, ...], key: str) -> list[str]:
     """Return the values of a label over all offerings, available or not."""
+    # Availability changes from hour to hour. A type whose zone has run out still counts as one of that zone.
     requirements = (offering.requirements.get(key) for offering in offerings)
     return [value for requirement in requirements if not requirement.complement for value in requirement.values]
 
@@ -183,6 +186,7 @@ def _offering(item: object, path: str, *, is_priced: bool) -> Offering:
 
 
 def _offering_requirements(fields: _Fields) -> Requirements:
+    # The older form, in which Karpenter's repository still has its example.
     if "requirements" not in fields and "zone" in fields:
         return Requirements.of_labels({CAPACITY_TYPE: fields.text("capacityType"), ZONE: fields.text("zone")})
     return Requirements(_requirement(item, item_path) for item, item_path in fields.items("requirements"))
@@ -210,6 +214,7 @@ class _Fields:
 
     def __init__(self, item: object, path: str) -> None:
         self.path = path
+        # Go decodes JSON without regard to case, so such files work with Karpenter's own loader.
         self._fields = {name.lower(): value for name, value in _mapping(item, path).items() if value is not None}
 
     def __contains__(self, name: str) -> bool:
@@ -237,6 +242,7 @@ class _Fields:
 
     def price(self, name: str) -> float:
         raw = self.value(name)
+        # bool is an int in Python; infinities and NaN fail the comparison.
         if isinstance(raw, bool) or not isinstance(raw, int | float) or not 0 <= raw <= PRICE_MAX:
             raise FieldError(
                 f"{self.path}.{name}", f"{raw!r} is not a price: a number that is not negative, at most {PRICE_MAX:g}"
@@ -310,6 +316,7 @@ def size_rank(capacity: Requests) -> float:
 def _generated_type(
     family: str, cpu: int, memory_gib: int, arch: str, system: str, zones: Sequence[str]
 ) -> dict[str, Any]:
+    # kwok's generator prices its types by the same formula, so ranks of types without prices compare with them.
     price = size_rank({CPU: 1000 * cpu, MEMORY: memory_gib * 2**30})
     return {
         "name": f"{family}-{cpu}x-{arch}-{system}",

@@ -41,6 +41,8 @@ class InstanceTypeColumns:
         self._types = tuple(instance_types)
         self._well_known = well_known
         self._indices = {instance_type: index for index, instance_type in enumerate(self._types)}
+        # Integers, not arrays: a set of 1,000 types is 128 bytes, one AND joins two of them, and it is a dictionary's
+        # key.
         self.all: Final = (1 << len(self._types)) - 1
         self._by_value: dict[str, dict[Requirement, int]] = defaultdict(dict)
         for index, instance_type in enumerate(self._types):
@@ -92,6 +94,8 @@ class InstanceTypeColumns:
 
     def offered_rows(self, requirements: Requirements) -> int:
         """Return the rows with an available offering that is compatible with the requirements."""
+        # Keyed by what the requirements say about offerings' labels only: claims differ in hostnames, their answers do
+        # not.
         answers = self._answers(requirements)
         mask = self._offered.get(answers)
         if mask is None:
@@ -108,6 +112,7 @@ class InstanceTypeColumns:
         for name, amount in requests.items():
             column = self._allocatable.get(name)
             if column is not None:
+                # A request beyond int64 fits nowhere; numpy would raise instead.
                 mask = mask & (column >= min(amount, INT64_MAX))
             elif amount > 0:
                 return NO_TYPES
@@ -138,6 +143,7 @@ class InstanceTypeColumns:
     def most_room(self, mask: int) -> Requests:
         """Return the most that any of these instance types has for pods, resource by resource."""
         amounts = self._most_room.get(mask)
+        # Claims mostly have the options of another one, so the maximum over 1,000 rows is worth remembering.
         if amounts is None:
             rows = mask
             for bit, owner in self._further_rows:
@@ -166,6 +172,8 @@ class InstanceTypeColumns:
                 (self._indices[instance_type] for instance_type in instance_types), np.int64, len(instance_types)
             )
             prices = self._prices_of(requirements, answers)[indices]
+            # lexsort is stable, so equal prices stay in the order in which they were filtered, as a cut by price needs
+            # it.
             by_name = self._name_ranks[indices] if then_by_name else np.arange(len(indices))
             order = self._orders[key] = tuple(instance_types[index] for index in np.lexsort((by_name, prices)).tolist())
         return order
@@ -185,6 +193,8 @@ class InstanceTypeColumns:
         mask, _ = self._tell(instance_types)
         return frozenset(
             offering.capacity_type
+            # Offerings with equal requirements are one entry: a zone and a capacity type are on offer for hundreds of
+            # types.
             for offering, launchable, _, _ in self._launchable
             if launchable & mask and requirements.is_compatible(offering.requirements, self._well_known)
         )

@@ -77,6 +77,7 @@ class Offering:
     @cached_property
     def is_launchable(self) -> bool:
         """Return True if a node can be launched now: it is available and, if reserved, the reservation has room."""
+        # "reserved" beside other capacity types counts as reserved, as upstream.
         if CAPACITY_TYPE in self.requirements and self.requirements.get(CAPACITY_TYPE).has(RESERVED):
             return self.is_available and self.reservation_capacity > 0
         return self.is_available
@@ -125,6 +126,7 @@ class InstanceType:
         for offering in self.offerings:
             if not offering.is_available:
                 continue
+            # The plain group is there even if it is empty: upstream's first group is that of the type itself.
             if not offering.capacity_override and offering.overhead_override is None:
                 plain.append(offering)
                 continue
@@ -169,6 +171,8 @@ class InstanceType:
             well_known: the labels that the requirements need not define.
         """
         launchable = list(self._launchable(requirements, well_known))
+        # A provider launches as reserved if it can, then as spot, and any zone may be what is left: so the dearest of
+        # the first.
         for capacity_type in CAPACITY_TYPES:
             prices = [
                 offering.price for offering in launchable if offering.requirements.get(CAPACITY_TYPE).has(capacity_type)
@@ -224,6 +228,7 @@ def in_price_and_name_order(
 
 def fits(requests: Requests, total: Requests) -> bool:
     """Return True if the requests fit into the total. Nothing fits if any amount of the total is negative."""
+    # A node over its capacity stays out altogether, even for pods that ask nothing of the resource in question.
     if min(total.values(), default=0) < 0:
         return False
     for name, amount in requests.items():  # noqa: SIM110 - a generator would cost twice the time
@@ -248,6 +253,7 @@ def unmet_min_values(instance_types: Sequence[InstanceType], requirements: Requi
             for instance_type in instance_types
             for value in instance_type.requirements.get(requirement.key).values
         }
+        # Values that the requirement forbids do not make the claim more flexible.
         count = sum(requirement.has(value) for value in values)
         if count < requirement.min_values:
             unmet[requirement.key] = count
@@ -276,5 +282,6 @@ def _allocatable(capacity: Requests, overhead: Requests) -> Requests:
     amounts_left = dict(amounts.less(capacity, overhead))
     for name, amount in capacity.items():
         if is_hugepages(name):
+            # Memory for huge pages is set aside when the node boots; the kubelet counts it in memory as well.
             amounts_left[MEMORY] = max(amounts_left.get(MEMORY, 0) - amount, 0)
     return amounts_left

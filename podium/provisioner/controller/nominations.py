@@ -36,6 +36,7 @@ class Nominations:
 
     def current(self) -> AbstractSet[str]:
         """Return the nodes that are to be left alone."""
+        # Monotonic: a clock that is set must not let a node go while its pods are on their way.
         now_s = self._clock.monotonic()
         self._until_s = {name: until_s for name, until_s in self._until_s.items() if until_s > now_s}
         return self._until_s.keys()

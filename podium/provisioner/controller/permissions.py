@@ -45,6 +45,7 @@ def needs(
         places_with_podium: whether podium's own plugins judge where pods fit.
     """
     resources: dict[ResourceType[Any], str] = dict.fromkeys(WATCHED.values(), "the provisioner")
+    # By podium's rules, plugins read further kinds, which need rights of their own.
     if places_with_podium:
         resources |= dict.fromkeys(OTHERS, "--rules podium")
     users = {rule: user for resource, user in resources.items() for rule in watching(resource)}

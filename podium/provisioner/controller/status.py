@@ -94,6 +94,7 @@ class Status:
         for node in bought:
             for pod in node.pods:
                 self._record(events.nomination(pod, node.name, in_own_words=self._in_own_words))
+        # A plan that buys nothing places no pod, and must not say that it did.
         if self._is_real:
             for name, pods in plan.existing.items():
                 for pod in pods:
@@ -112,6 +113,7 @@ class Status:
         """Write the ConfigMap whenever it has changed, until cancelled."""
         while True:
             await self._wake_up.wait()
+            # Copied: the loops may set another plan while the request is under way.
             data = dict(self._data)
             if data == self._written:
                 continue
@@ -123,6 +125,7 @@ class Status:
                 self._written = data
 
     async def _write(self, data: Mapping[str, str]) -> None:
+        # Read first, since a patch has the resourceVersion as its precondition.
         try:
             config_map = await self._client.read(CONFIG_MAPS, self._item)
         except NotFound:

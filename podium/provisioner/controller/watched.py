@@ -64,6 +64,7 @@ class _Usable:
         try:
             check_object(item)
         except FieldError as error:
+            # A broken object is sent again with each of its changes; the log says it once.
             if self.unusable.get(item.key) != str(error):
                 log.error("Object cannot be used", kind=self._kind, object=item.key, error=str(error))
             self.unusable[item.key] = str(error)
@@ -102,6 +103,7 @@ class _PodEvents:
     def _tell(self, pod: Pod, node: str) -> None:
         if node:
             self.last_s[node] = self._clock.now()
+        # Also for pods without a node: the provisioning loop waits for those.
         for listener in self.listeners:
             listener(pod)
 
@@ -141,6 +143,7 @@ class WatchedCluster:
     @property
     def is_current(self) -> bool:
         """Return True if no list is being taken in: until it is, pods or nodes may be missing."""
+        # While a list is taken in, nodes that exist may be missing, and would be bought a second time.
         return self._informers.is_synced and self._informers.consistency.is_consistent
 
     def nodes(self) -> Iterable[ProvidedNode]:
@@ -157,6 +160,7 @@ class WatchedCluster:
 
     def objects(self) -> ClusterObjects:
         """Return the objects as they are now, as values that a plan may be made from in another thread."""
+        # Nodes come and go under ever new names, so the times would pile up.
         self._pod_events.forget_gone(self.node)
         lists = {KINDS[kind][0]: self._objects_of(kind) for kind in WATCHED}
         pools = lists["node_pools"] if self._node_pools is None else self._node_pools
@@ -192,6 +196,7 @@ class WatchedCluster:
         """Yield NodeClaims for the nodes of the sandbox provider."""
         machine_ids = {claim.status.provider_id for claim in claims}
         for node in self.nodes():
+            # A Karpenter may have adopted the machine, and its own NodeClaim knows more.
             if sandbox_nodes.is_bought_here(node) and node.spec.provider_id not in machine_ids:
                 yield sandbox_nodes.claim_of(node, self._pod_events.last_s.get(node.name))
 

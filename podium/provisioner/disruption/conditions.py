@@ -90,8 +90,10 @@ def _conditions(claim: NodeClaim, pool: NodePool | None, catalogue: Catalogue, n
         return kept_conditions
     drifted = _drift_reason(claim, pool, catalogue, now_s)
     return ClaimConditions(
+        # The controller leaves the condition of static NodePools alone.
         kept_conditions.is_consolidatable if pool.spec.replicas is not None else _is_consolidatable(claim, pool, now_s),
         drifted,
+        # The transition time stays while the reason changes, and with it the node's turn among those that have drifted.
         kept_conditions.drifted_since_s if kept_conditions.drifted else now_s,
     )
 
@@ -117,6 +119,7 @@ def _is_consolidatable(claim: NodeClaim, pool: NodePool, now_s: float) -> bool:
 
 
 def _drift_reason(claim: NodeClaim, pool: NodePool, catalogue: Catalogue, now_s: float) -> str:
+    # Before the launch the labels are only what was asked for, so they say nothing about drift.
     if true_condition(claim.status.conditions, "Launched") is None:
         return ""
     if _hash_differs(claim, pool):
@@ -126,6 +129,7 @@ def _drift_reason(claim: NodeClaim, pool: NodePool, catalogue: Catalogue, now_s:
         return "RequirementsDrifted"
     creation_time = claim.metadata.creation_timestamp
     age_s = now_s - (parse_time(creation_time) if creation_time else 0.0)
+    # Upstream looks up the type only of NodeClaims that are an hour old: what was just launched was on offer.
     if age_s > INSTANCE_TYPE_CHECKED_AFTER_S and not _is_offered(claim, labels, catalogue):
         return "InstanceTypeNotFound"
     return ""

@@ -127,6 +127,8 @@ class Consolidation:
 
         One of these nodes could then have stayed instead.
         """
+        # Without this rule, nodes are replaced by one of their own type, which a smaller command that only deletes
+        # achieves too.
         decision = self.of(candidates, to_several=to_several)
         if isinstance(decision, NoCommand) or len(decision.replacements) != 1:
             return decision
@@ -146,6 +148,7 @@ class Consolidation:
             return Command(tuple(candidates), simulation)
         if len(nodes) > 1 and to_several:
             return self._several_replacements(tuple(candidates), simulation)
+        # Upstream's limit: proving that several launches stay cheaper together is left to the option `to_several`.
         if len(nodes) > 1:
             return NoCommand(
                 Reason(
@@ -161,6 +164,8 @@ class Consolidation:
     def _replacement(self, candidates: Sequence[Candidate], node: NodePlan) -> NodePlan | NoCommand:
         price = sum_in_order(candidate.price for candidate in candidates)
         capacity_types = node.requirements.get(CAPACITY_TYPE)
+        # A spot node can always be "cheaper" elsewhere. Without a rule of their own, spot nodes would be replaced
+        # without end.
         if capacity_types.has(SPOT) and all(candidate.capacity_type == SPOT for candidate in candidates):
             return self._spot_replacement(candidates, node, price)
         cheaper = self._cheaper(node, price)
@@ -179,6 +184,8 @@ class Consolidation:
             )
         )
         cheaper = self._cheaper(dataclasses.replace(node, requirements=requirements, instance_types=types), price)
+        # Several nodes become one, so each step makes the cluster smaller and comes to an end without a minimum of
+        # types.
         if isinstance(cheaper, NoCommand) or len(candidates) > 1:
             return cheaper
         types = cheaper.instance_types
@@ -200,6 +207,7 @@ class Consolidation:
         nodes = [_only_spot(node) for node in simulation.plan.nodes]
         if (
             not self._basis.settings.replaces_spot_with_spot
+            # The gate stands for several replacements as for one.
             and all(candidate.capacity_type == SPOT for candidate in candidates)
             and any(node.requirements.get(CAPACITY_TYPE).has(SPOT) for node in nodes)
         ):
@@ -229,6 +237,8 @@ class Consolidation:
         types = tuple(
             instance_type
             for instance_type in node.instance_types
+            # At their worst, since the provider chooses the zone: a launch that turned out dearer would be consolidated
+            # again.
             if instance_type.worst_launch_price(requirements, self._basis.well_known) < price
         )
         unmet = unmet_min_values(types, requirements)
@@ -246,6 +256,8 @@ class Consolidation:
         prices: dict[str, float] = {}
         for candidate in command.candidates:
             assert candidate.instance_type is not None
+            # By the cheapest offering of each removed node's type: replacing by that type must not cost more than
+            # keeping one node.
             name = candidate.instance_type.name
             labels = Requirements.of_labels(candidate.state.labels)
             prices_offered = (
@@ -264,6 +276,7 @@ def _only_spot(node: NodePlan) -> NodePlan:
 
     The prices that are compared are those of spot: on-demand in its place might cost more than is saved.
     """
+    # The price was compared as spot, so the launch must not fall back to on-demand, which may cost more than now.
     capacity_types = node.requirements.get(CAPACITY_TYPE)
     if capacity_types.has(SPOT) and capacity_types.has(ON_DEMAND):
         return dataclasses.replace(node, requirements=node.requirements.add(_ONLY_SPOT))

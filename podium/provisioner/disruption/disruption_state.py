@@ -130,6 +130,7 @@ class DisruptionState:
     @cached_property
     def drift_candidates(self) -> tuple[Candidate, ...]:
         """The nodes that have drifted and that nothing blocks for good, in order of name."""
+        # Not without `fixed_nodes`: a node that a plan has just bought cannot have drifted.
         candidates = (self._finder.candidate(node, is_eventual=True) for node in self.basis.nodes)
         return tuple(candidate for candidate in candidates if candidate is not None and candidate.has_drifted)
 
@@ -165,6 +166,7 @@ class DisruptionState:
     def budgets(self, reason: DisruptionReason) -> dict[str, int]:
         """Return the number of nodes of each NodePool that may be disrupted for this reason."""
         if self._ignores_budgets:
+            # Only for a report of what budgets keep from happening.
             return dict.fromkeys(self._pools, UNLIMITED)
         moment = datetime.fromtimestamp(self.now_s, UTC)
         return {
@@ -184,6 +186,7 @@ class DisruptionState:
 
 def by_savings(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
     """Return the candidates by savings ratio, the best first, then by name."""
+    # Upstream's sort is not stable; names decide where ratios are equal.
     return tuple(sorted(candidates, key=lambda candidate: (-candidate.savings_ratio, candidate.name)))
 
 

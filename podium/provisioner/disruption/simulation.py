@@ -86,6 +86,7 @@ class Simulator:
         if not basis.pools:
             return None
         names = {candidate.name for candidate in candidates}
+        # A pod that a budget blocks for good is left out, as upstream: the node may go while the pod is placed nowhere.
         moving = [
             pod for candidate in candidates for pod in candidate.pods if self._evictions.is_currently_reschedulable(pod)
         ]
@@ -102,11 +103,13 @@ class Simulator:
         plan = plan_of(results, pods, lower_min_values=basis.settings.lower_min_values)
         unschedulable = dict(plan.unschedulable)
         for node in results.existing:
+            # The node may never join. Only pods of leaving nodes may count on it, since they have nowhere else to go.
             if not node.state.is_initialized:
                 text = uninitialized_text(node.state)
                 unschedulable.update(
                     (pod.key, Unschedulable(pod, text)) for pod in node.pods if pod.key not in self._leaving_keys
                 )
+        # A pod that waited before is no reason to keep a node.
         stranded = {key: stay.reason for key, stay in unschedulable.items() if key not in self._pending_keys}
         return Simulation(dataclasses.replace(plan, unschedulable=unschedulable), stranded)
 

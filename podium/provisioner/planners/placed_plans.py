@@ -217,6 +217,8 @@ class _Search:
             trial = self._trial(candidates, preempt=False)
             additions: dict[str, CandidateNode] = {}
             for placement in self._limit.take(trial.placements):
+                # Another addition of this round may have made room for the pod, so ask again before a node is bought
+                # for it.
                 if placement.node is None and place(trial.world, placement.pod).node is None:
                     additions |= self._one_more(trial.world, placement.pod, {**candidates, **additions})
             if not additions:
@@ -230,6 +232,8 @@ class _Search:
         """Add the pod to the world, with the cheapest node that takes it. Return that node; empty if no node does."""
         for template, groups in self._basis.templates:
             name = self._next_name(template.name)
+            # A fork for each option: a pod that fits may still be lured to another node by its scores, which only an
+            # attempt shows.
             for candidate in self._options(template, groups, pod, candidates):
                 what_if = world.fork()
                 _add(what_if, name, candidate)
@@ -243,6 +247,8 @@ class _Search:
         """Return those of the nodes that cannot be left out, the most expensive being left out first."""
         trial = self._trial(candidates, preempt=True)
         bound_pods = self._bound_pods(trial)
+        # Each trial places all waiting pods anew, so the work is quadratic; beyond the limit a sum of amounts rules out
+        # most trials.
         is_large = len(candidates) * len(self._waiting) > PLACEMENTS_MAX
         placements_left = PLACEMENTS_MAX
         untried = deque(sorted(candidates, key=lambda name: (-candidates[name].price, name)))
@@ -312,6 +318,8 @@ class _Search:
         spec = pod.spec
         while True:
             requirements = strict_pod_requirements(spec)
+            # Where no label in common is left, a node of this NodePool cannot satisfy the alternative, whatever is
+            # bought.
             if template.requirements.is_compatible(requirements, self._basis.well_known):
                 yield template.requirements.union(requirements)
             less_demanding = without_first_alternative(spec)
@@ -347,6 +355,7 @@ class _Search:
             return trial.last[pod.key].message
         if next(self._alternatives(template, pod), None) is None:
             return "; ".join(unmet_demands(template.requirements, requirements, well_known))
+        # Without the plan's other nodes, so that the limits of the NodePool are no reason yet.
         options = self._options(template, groups, pod, {})
         if not options:
             return self._why_no_options(template, groups, pod, requirements)
@@ -382,6 +391,7 @@ class _Search:
     def _name(self, pool: str) -> str:
         name = self._next_name(pool)
         self._pool_names[pool] = self._pool_names.get(pool, 0) + 1
+        # A user may have a node of such a name; the plan must not replace it in the fork.
         while self._world.store.get(NODES, self._next_name(pool)) is not None:
             self._pool_names[pool] += 1
         return name
@@ -401,10 +411,12 @@ class _Search:
 
 
 def _in_queue_order(pods: Iterable[Pod]) -> list[Pod]:
+    # PrioritySort would go on by the time of queueing, which a dump does not have; the key keeps plans reproducible.
     return sorted(pods, key=lambda pod: (-pod.priority, pod.key))
 
 
 def _unbound(pod: Pod) -> Pod:
+    # Status and node name are left out: a pod that leaves its node is as new for the scheduler.
     return Pod(metadata=pod.metadata, spec=pod.spec)
 
 

@@ -75,6 +75,7 @@ class PlacingPlanner:
         return Cluster(self._config_for(objects.pods), ObjectStore(_objects_in(objects), WITHOUT_GATES), self.classes)
 
     def _config_for(self, pods: Iterable[Pod]) -> KubeSchedulerConfiguration:
+        # `any_scheduler` answers for pods of other schedulers, too: each of their names gets a profile like the first.
         first = self.config.profiles[0]
         names = dict.fromkeys(pod.spec.scheduler_name for pod in pods)
         if not self.any_scheduler or not names:

@@ -56,6 +56,8 @@ class PlacingSimulator(Simulator):
         unschedulable = dict(plan.unschedulable)
         moving = (pod for candidate in candidates for pod in candidate.pods)
         for pod in moving:
+            # The eviction API refuses to evict the pod while its budget is exhausted, and only the eviction would make
+            # the room.
             if pod.key in plan.late and self._evictions.budgets_of(pod):
                 unschedulable[pod.key] = Unschedulable(pod, _LATE)
         for state in self._active:

@@ -101,6 +101,8 @@ class Planner:
             FieldError: an object has a value that has no meaning.
         """
         state = self._state(objects, now_s, fixed_nodes, make_simulator)
+        # Cheapest to decide and least disruptive first. Upstream ends the pass with the first method that has a
+        # command.
         command = methods.emptiness(state)
         if command is not None:
             return _removal(state, EMPTY, command)
@@ -130,6 +132,7 @@ class Planner:
         command = removal.command
         if removal.reason == DRIFTED:
             candidates = {candidate.name for candidate in state.drift_candidates}
+            # Upstream validates emptiness and consolidation only: a drifted node goes because of what it is.
             return removal if candidates.issuperset(removal.nodes) else "a node can no longer be replaced"
         if removal.reason == EMPTY:
             candidates_left = methods.still_empty(state, command)

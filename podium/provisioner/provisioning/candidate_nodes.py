@@ -90,6 +90,7 @@ def candidate_nodes(
         for instance_type in group.instance_types
         if instance_type.requirements.intersects(requirements)
         for offering in instance_type.offerings
+        # A reservation has few places, which a search over candidates does not count; `candidate_of` does.
         if offering.capacity_type != RESERVED
         and offering.is_launchable
         and requirements.is_compatible(offering.requirements, well_known)
@@ -110,6 +111,7 @@ def candidate_of(
     Args:
         places: by reserved offering, how many nodes of this plan have it already.
 
+    # kwok launches the cheapest offering and picks any of equal ones; by name the choice can be repeated.
     Returns: None if no offering is left.
     """
     candidates = [
@@ -140,15 +142,19 @@ def node_under_way(state: StateNode) -> Mapping[str, Any]:
 def daemons(node: str, requests: Requests, ports: Iterable[HostPort] = ()) -> Iterator[Mapping[str, Any]]:
     """Yield pods that stand for a node's DaemonSet pods: the first takes all but their number."""
     for index in range(requests.get(PODS, 0)):
+        # The node has one more pod for each, so that its limit of pods is right; where the amounts stand does not
+        # matter.
         amounts = {key: amount for key, amount in requests.items() if key != PODS and index == 0}
         yield _daemon(f"{node}-daemon-{index}", node, amounts, ports if index == 0 else ())
 
 
 def _order(candidate: CandidateNode) -> tuple[float, str, str, str]:
+    # Price alone leaves ties: the rest of the key makes plans byte for byte repeatable.
     return candidate.price, candidate.instance_type.name, candidate.offering.zone, candidate.offering.capacity_type
 
 
 def _label(requirement: Requirement) -> str | None:
+    # As upstream labels a node where several values would do: any value that is allowed.
     if not requirement.complement:
         return min(requirement.values, default=None)
     for limit in (requirement.gte, requirement.lte):

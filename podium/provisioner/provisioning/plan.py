@@ -200,6 +200,7 @@ def plan_of(results: Results, pods: Iterable[Pod], *, lower_min_values: bool) ->
     nodes: list[NodePlan] = []
     for claim in results.claims:
         requirements, template = claim.final_requirements(), claim.template
+        # Upstream sends a limited number of types to the provider for a launch; then minValues may no longer hold.
         types = claim.columns.in_price_order(claim.instance_types, requirements)[:INSTANCE_TYPES_MAX]
         unmet = {} if lower_min_values else unmet_min_values(types, requirements)
         if unmet:
@@ -225,6 +226,8 @@ def node_claim_json(node: NodePlan) -> dict[str, Any]:
     """Return the NodeClaim that would be created, and its price."""
     types, columns = node.instance_types, node.columns
     requirements = node.requirements.add(columns.name_requirement(types))
+    # The solver may have allowed capacity types in which none of the types can be launched; a claim for them would
+    # hang.
     capacity_types = columns.launchable_capacity_types(types, requirements)
     if capacity_types:
         requirements = requirements.add(Requirement(CAPACITY_TYPE, False, capacity_types))

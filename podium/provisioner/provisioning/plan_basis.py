@@ -68,6 +68,7 @@ class PlanBasis:
     def __init__(self, objects: ClusterObjects, catalogue: Catalogue, settings: Settings) -> None:
         self.catalogue = catalogue
         self.settings = settings
+        # Reservations of an offering are labels that no NodePool needs to define.
         self.well_known = catalogue.well_known | {RESERVATION_ID}
         self.pools = usable_pools(objects.node_pools, settings.node_class)
         self.types_filter = InstanceTypeFilter(catalogue.instance_types, self.well_known)
@@ -78,6 +79,8 @@ class PlanBasis:
             for pool in self.pools
             if pool.spec.limits
         }
+        # Pods tolerate PreferNoSchedule as a last resort only where some NodePool has such a taint; otherwise it would
+        # be a step in vain.
         self.tolerates_preferences = any(
             taint.effect == PREFER_NO_SCHEDULE for pool in self.pools for taint in pool.spec.template.spec.taints
         )
@@ -127,6 +130,7 @@ class PlanBasis:
         return room
 
     def _prepare(self, pod: Pod) -> PreparedPod:
+        # Pods of leaving nodes are not validated; one whose volume is gone is planned all the same, as upstream.
         try:
             alternatives = self.volumes.alternatives(pod)
         except VolumeError:

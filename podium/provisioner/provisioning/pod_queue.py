@@ -23,6 +23,7 @@ class PodQueue:
 
     def pop(self) -> Pod | None:
         """Return the next pod; None if no pod waits, or if no waiting pod was planned since this one was pushed."""
+        # A whole round without progress: every waiting pod was tried since this one was, and none was planned.
         if not self._pods or self._length_at_push.get(self._pods[0].uid) == len(self._pods):
             return None
         return self._pods.popleft()
@@ -39,5 +40,6 @@ def created_s(pod: Pod) -> float:
 
 
 def _order(pod: Pod) -> tuple[int, int, float, str]:
+    # First-fit decreasing: large pods open nodes, small ones fill them.
     requests = requests_of(pod)
     return -requests.get(CPU, 0), -requests.get(MEMORY, 0), created_s(pod), pod.uid

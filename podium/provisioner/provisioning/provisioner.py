@@ -60,6 +60,7 @@ def provision(basis: PlanBasis, now_s: float, limit: TimeLimit = UNLIMITED) -> P
     """
     waiting, ignored_pods = pending_pods(basis)
     pods = [*waiting, *pods_of_leaving(basis, Evictions(basis.objects.budgets, now_s))]
+    # Without NodePools upstream does not try existing nodes either: kube-scheduler has tried them already.
     if not pods or not basis.pools:
         return Plan(unschedulable={pod.key: Unschedulable(pod, NO_POOLS) for pod in pods}, ignored=ignored_pods)
     solver = Solver(basis, nodes=[state for state in basis.nodes if not state.is_leaving], pods=pods)

@@ -17,6 +17,7 @@ from podium.provisioner.scheduling.requirements import Requirement, Requirements
 class Reason(str):
     """Karpenter's sentence, as a text; `own` says the same in podium's words."""
 
+    # A str, so that recorded answers compare with it and every format prints it without knowing of the second wording.
     __slots__ = ("own",)
     own: str
 

@@ -45,6 +45,7 @@ def without_first_alternative(spec: PodSpec) -> PodSpec | None:
     """Return the spec without the first alternative of its required node affinity, or None if no other is left."""
     affinity = spec.affinity
     nodes = affinity and affinity.node_affinity
+    # The last alternative is a requirement, not a preference: it stays.
     if not affinity or not nodes or nodes.required is None or len(nodes.required.node_selector_terms) < 2:
         return None
     terms = NodeSelector(node_selector_terms=nodes.required.node_selector_terms[1:])
@@ -83,6 +84,7 @@ def _without_preferred_nodes(spec: PodSpec) -> PodSpec | None:
 
 
 def _without_heaviest(terms: tuple[_Weighted, ...]) -> tuple[_Weighted, ...]:
+    # The sort is stable: of equal weights the earlier term goes first, as upstream.
     return tuple(sorted(terms, key=lambda term: -term.weight)[1:])
 
 

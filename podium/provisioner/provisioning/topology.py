@@ -107,6 +107,7 @@ class Topology:
         self._registered: dict[str, int] = {}
         self._selected: _Selected = {}
         self._selected_inverse: _Selected = {}
+        # Pods that are planned are counted where they are planned, not where they still are.
         self._moving = {pod.uid for pod in pods}
         for pod, node in basis.repelling:
             if pod.uid not in self._moving:
@@ -125,6 +126,7 @@ class Topology:
         own_groups: list[TopologyGroup] = []
         for rule in (*self._spreads(pod), *self._affinities(pod)):
             identity = rule.identity
+            # Shared by identity: a thousand pods of a Deployment have one group, with one set of counts.
             group_there = self._groups.get(identity)
             if group_there is None:
                 group_there = self._groups[identity] = self._group(rule, pod, self._all_groups)
@@ -196,6 +198,7 @@ class Topology:
         return node.union(requirements) if requirements else node
 
     def _concerning(self, pod: Pod, taints: Sequence[Taint], node: Requirements) -> Iterator[TopologyGroup]:
+        # Two rules of a pod may have one group, which must narrow only once. The counts stay the same in between.
         group_ids: set[int] = set()
         for group in self._owned.get(pod.uid, ()):
             if id(group) not in group_ids:
@@ -225,6 +228,7 @@ class Topology:
                 if node is None or pod.uid in self._moving or not group.counted.matches(pod.metadata.labels):
                     continue
                 domain = node.metadata.labels.get(group.key)
+                # Kubelets set the label, but a node that was written by hand may lack it; its name is its host.
                 if domain is None and group.key == HOSTNAME:
                     domain = node.metadata.name
                 if domain is not None and (is_open or self._passes(group, node)):
@@ -267,6 +271,7 @@ class Topology:
         for constraint in pod.spec.topology_spread_constraints:
             if self._ignore_preferences and constraint.when_unsatisfiable != "DoNotSchedule":
                 continue
+            # The API's defaults, which a dump of YAML files has not been through.
             taints_policy = IGNORE if constraint.node_taints_policy is None else constraint.node_taints_policy
             affinity_policy = HONOR if constraint.node_affinity_policy is None else constraint.node_affinity_policy
             yield Rule(
@@ -295,6 +300,7 @@ class Topology:
             return ()
         if self._ignore_preferences:
             return rules.required
+        # Preferences count like requirements until the pod is relaxed, so they can buy nodes. Upstream's choice.
         return (*rules.required, *(term.pod_affinity_term for term in rules.preferred))
 
     def _affinity_rule(self, kind: TopologyKind, pod: Pod, term: PodAffinityTerm) -> Rule:
@@ -314,6 +320,7 @@ class Topology:
 
 def _selecting_groups(selections: _Selected, groups: Sequence[TopologyGroup], pod: Pod) -> list[TopologyGroup]:
     """Return the groups that select the pod; those that have been looked at for pods with its labels are remembered."""
+    # Keyed by labels, not by pod: replicas share them, and groups only ever grow, so the scan goes on where it ended.
     key = (pod.metadata.namespace, frozenset(pod.metadata.labels.items()))
     matching, group_count = selections.get(key, ([], 0))
     if group_count < len(groups):
@@ -347,6 +354,8 @@ def domains_of(node_pools: Iterable[NodePool], instance_types: Sequence[Instance
                 for offer in requirements.get(pool_requirement.key, ())
                 for value in offer.intersection(pool_requirement).values
             }
+            # A label that types lack can have any value that the NodePool names. For NotIn these are the excluded ones,
+            # as upstream.
             if pool_requirement.operator == "In" or counts[pool_requirement.key] < len(instance_types):
                 common |= pool_requirement.values
             values[pool_requirement.key] = common
@@ -376,6 +385,7 @@ def _narrowed_selector(constraint: TopologySpreadConstraint, pod: Pod) -> LabelS
         return selector
     expressions = tuple(
         LabelSelectorRequirement(key=key, operator="In", values=(labels[key],))
+        # A key that the pod lacks is ignored, as the API's documentation says, and not matched as an empty value.
         for key in constraint.match_label_keys
         if key in labels
     )

@@ -61,6 +61,7 @@ class NodeFilter:
     @property
     def is_open(self) -> bool:
         """Return True if all nodes' pods count."""
+        # An alternative without requirements allows every node, and so does the whole filter.
         is_strict = self.affinity_policy == HONOR and bool(self.requirements) and all(map(len, self.requirements))
         return not is_strict and self.taints_policy != HONOR
 
@@ -79,6 +80,8 @@ class NodeFilter:
     @property
     def identity(self) -> Hashable:
         """The parts that upstream compares: only the keys of requirements; equal items in pairs cancel out."""
+        # Upstream's hash of a group skips unexported fields and XORs the items of a slice. Rules that differ in nothing
+        # else share counts, as minDomains does, which is not hashed at all.
         return (
             _odd([frozenset(requirement.keys()) for requirement in self.requirements]),
             self.affinity_policy,
@@ -167,10 +170,6 @@ class TopologyGroup:
         """Return True if the pod is one of those that the group counts."""
         return pod.metadata.namespace in self.namespaces and self.selector.matches(pod.metadata.labels)
 
-    def counts_on(self, pod: Pod, taints: Iterable[Taint], requirements: Requirements) -> bool:
-        """Return True if the pod counts if it is placed on such a node."""
-        return self.selects(pod) and self.node_filter.matches(taints, requirements)
-
     def most_on_host(self, pod: Pod) -> int | None:
         """Return how many pods of the group a host may have before this pod, or None if that does not decide."""
         if self.kind is TopologyKind.SPREAD:
@@ -233,6 +232,8 @@ class TopologyGroup:
         limit = self._max_skew + self._least(pod_domains) - own_count
         counts = self.counts
         valid = [domain for domain, count in counts.items() if count <= limit and node_domains.has(domain)]
+        # One domain although others may be valid: a second constraint on the same key can then fail. Upstream does not
+        # go back.
         return [min(valid, key=lambda domain: (counts[domain], domain))] if valid else []
 
     def _least(self, pod_domains: Requirement) -> int:
@@ -240,6 +241,7 @@ class TopologyGroup:
         if self.key == HOSTNAME:
             return 0  # a new node can always be bought
         counts = [count for domain, count in self.counts.items() if pod_domains.has(domain)]
+        # KEP-3022: with too few domains the minimum is 0, as if the missing ones were there and empty.
         if self._min_domains is not None and len(counts) < self._min_domains:
             return 0
         return min(counts, default=NO_LIMIT)
@@ -260,6 +262,7 @@ class TopologyGroup:
             return domains_taken
         common_domains = pod_domains.intersection(node_domains)
         first = min((domain for domain in self.counts if common_domains.has(domain)), default=None)
+        # Upstream adds any allowed domain, in the order of a Go map, even one that the node cannot have.
         any_allowed = min((domain for domain in self.counts if pod_domains.has(domain)), default=None)
         return [domain_set for domain_set in (first, any_allowed) if domain_set is not None]
 
@@ -274,6 +277,7 @@ class TopologyGroup:
     ) -> list[str]:
         if own_domain is not None:
             return [] if self.counts.get(own_domain, 0) else [own_domain]
+        # Most domains of a large cluster are empty, while a node can have few values.
         if not node_domains.complement and len(node_domains.values) < len(self._empty):
             return [domain for domain in node_domains.values if domain in self._empty and pod_domains.has(domain)]
         return [domain for domain in self._empty if node_domains.has(domain) and pod_domains.has(domain)]

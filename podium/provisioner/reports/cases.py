@@ -45,6 +45,7 @@ class Cases:
             FieldError: a field is missing or has no usable value.
         """
         if "id" not in row:
+            # Hundreds of questions share a catalogue of megabytes, so a file states it once.
             self._catalogues[str(row.get("catalogue"))] = read_catalogue(row.get("instanceTypes"))
             return None
         kind = str(row.get("kind"))

@@ -186,6 +186,7 @@ def plan_consolidation(
     """
     options = options or ConsolidationOptions()
     rules = Rules(options.allow_m_to_n, options.min_savings, only_launchable=True)
+    # Simpler searches too: on later commands a better first one may lead to a worse whole.
     searches = SEARCHES[: SEARCHES.index(options.search) + 1]
     if options.ignore_budgets:
         state = state.without_budgets()
@@ -201,6 +202,7 @@ def plan_consolidation(
     worded = _wording(is_own=options.in_own_words)
     blockers = {name: tuple(map(worded, texts)) for name, texts in limit.take(_blockers(last, rules))}
     if limit.is_noticed or limit.is_over():
+        # Reasons of half of the nodes would look as if the others were not blocked.
         limit.is_noticed = True
         blockers = {}
     return ConsolidationPlan(
@@ -223,6 +225,7 @@ def _commands(
     commands: list[PlannedCommand] = []
     while True:
         if limit.is_over():
+            # What was found so far is a plan as well, and is marked as partial.
             limit.is_noticed = True
             return tuple(commands), state
         reason = EMPTY
@@ -270,6 +273,7 @@ def _blockers(state: DisruptionState, rules: Rules) -> Iterator[tuple[str, tuple
             reason = EMPTY if candidate.is_empty else UNDERUTILIZED
             texts += _unfitness(candidate)
             is_fit = not texts
+            # Beside other reasons as well: a budget that is raised would not help then.
             if not budgets[reason][candidate.pool_name]:
                 budgets_text = f'The budgets of NodePool "{candidate.pool_name}" allow no more nodes to go'
                 texts.append(

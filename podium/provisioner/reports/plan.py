@@ -70,6 +70,7 @@ class PlanReport:
         """
         nodes = [self._node(node) for node in self.plan.nodes]
         if not self._is_podiums:
+            # By Karpenter's rules nodes have no names yet, and their order depends on that of the pods.
             nodes.sort(key=lambda node: (node["pool"], -len(node["pods"]), node["pods"]))
         existing = {name: sorted(pod.key for pod in pods) for name, pods in sorted(self.plan.existing.items())}
         return {
@@ -81,6 +82,7 @@ class PlanReport:
             ],
             "ignored": dict(sorted(self.plan.ignored.items())),
             "skipped": self._skip_reasons(),
+            # podium's own plugins try every pod that waits; Karpenter only those that kube-scheduler has given up.
             "not_tried": [] if self._is_podiums else sorted(map(_key, filter(_is_not_tried, self.basis.objects.pods))),
             **({"preempted": list(self.plan.preempted)} if self._is_podiums else {}),
             "hourly_cost": sum_if_known(node["price"] for node in nodes),
@@ -187,6 +189,7 @@ class PlanReport:
             return f"stays: {plan.unschedulable[pod.key].reason}"
         if pod.node_name:
             return f"is on node {pod.node_name}"
+        # The pod preempts others in this plan and gets their room, so no node is bought for it.
         return "waits until the pods that it preempts are gone" if self._is_podiums else _why_not_tried(pod)
 
 
@@ -217,6 +220,7 @@ def unmet_part(pool: NodePool, instance_types: Sequence[InstanceType]) -> str:
 
 
 def _pod_named(pods: Sequence[Pod], name: str) -> Pod:
+    # A name without a namespace will do where it is unambiguous.
     matches = [pod for pod in pods if name in (pod.key, pod.metadata.name)]
     if len(matches) != 1:
         raise FieldError(name, f"there are {len(matches)} pods of this name" if matches else "there is no such pod")
@@ -271,6 +275,7 @@ def monthly(hourly: float | None) -> float | None:
 def sum_if_known(amounts: Iterable[float | None]) -> float | None:
     """Return the sum, or None if one of the amounts is not known."""
     amounts_list = list(amounts)
+    # A sum without one of its parts would look complete.
     return None if None in amounts_list else sum(amount for amount in amounts_list if amount is not None)
 
 

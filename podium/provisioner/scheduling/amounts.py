@@ -38,6 +38,7 @@ def total(*amounts: Requests) -> Requests:
 
 
 def less(amounts: Requests, amounts_taken: Requests) -> Requests:
+    # A resource that a node does not have is no negative amount there: `fits` refuses everything where one is negative.
     """Return the amounts without others; resources that are only in the others do not count."""
     return {name: amount - amounts_taken.get(name, 0) for name, amount in amounts.items()}
 

@@ -28,6 +28,7 @@ def pod_requirements(spec: PodSpec) -> Requirements:
     affinity = spec.affinity and spec.affinity.node_affinity
     if not affinity or not affinity.preferred:
         return strict_pod_requirements(spec)
+    # max takes the first of equal weights, as the sort of upstream leaves it in front.
     index, heaviest = max(enumerate(affinity.preferred), key=lambda item: item[1].weight)
     path = f"preferredDuringSchedulingIgnoredDuringExecution[{index}].preference"
     return strict_pod_requirements(spec).union(_expressions(heaviest.preference, path))

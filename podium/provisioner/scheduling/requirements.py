@@ -33,6 +33,7 @@ VALUES_SHOWN_MAX: Final = 5
 
 _NO_VALUES: Final[frozenset[str]] = frozenset()
 _BOUNDS: Final = frozenset({"Gt", "Lt", "Gte", "Lte"})
+# Every value of a label is parsed for each bound it meets; instance types have few different ones.
 _integer = functools.lru_cache(maxsize=65536)(parse_int64)
 
 
@@ -118,6 +119,7 @@ class Requirement(Struct, frozen=True, gc=False):
         gte, lte = _largest(self.gte, requirement.gte), _smallest(self.lte, requirement.lte)
         if gte is not None and lte is not None and gte > lte:
             return False
+        # As upstream: whether any integer between the bounds is not excluded is not looked for.
         if self.complement and requirement.complement:
             return True
         concrete, exclusions = (
@@ -145,6 +147,8 @@ class Requirement(Struct, frozen=True, gc=False):
             values = self.values & requirement.values
         if gte is not None or lte is not None:
             values = frozenset(value for value in values if _is_within(value, gte, lte))
+            # The bounds have done their work on a concrete set. Upstream drops them, too, and texts and hashes would
+            # differ.
             if not complement:
                 gte = lte = None
         return Requirement(self.key, complement, values, gte, lte, min_values)
@@ -187,6 +191,7 @@ class Requirements:
 
     def union(self, requirements: Iterable[Requirement]) -> Requirements:
         """Return these requirements and others; those on one key become their intersection."""
+        # Most pods require nothing of labels, so most unions need no copy.
         if isinstance(requirements, Requirements) and not requirements._by_key:
             return self
         result = Requirements.__new__(Requirements)
@@ -233,6 +238,7 @@ class Requirements:
         self, incoming: Requirements, allow_undefined: AbstractSet[str] = _NO_VALUES
     ) -> tuple[str, ...]:
         """Return why `is_compatible` says no: the first label by name that is unknown here, else all conflicts."""
+        # Upstream looks at unknown keys first and reports one of them, in the order of a Go map.
         unknown = min(self._undefined_keys(incoming, allow_undefined), default=None)
         if unknown is None:
             return self.conflicts(incoming)
@@ -273,15 +279,18 @@ class Requirements:
     def _conflicting(self, incoming: Requirements) -> Iterator[tuple[Requirement, Requirement]]:
         """Yield the pairs of requirements on one key that no value meets, of which one does not admit absence."""
         requirements, incoming_requirements = self._by_key, incoming._by_key
+        # The smaller set is gone through: pods name few labels, nodes dozens.
         for key in requirements if len(requirements) <= len(incoming_requirements) else incoming_requirements:
             existing, requirement = requirements.get(key), incoming_requirements.get(key)
             if (
                 existing is None
                 or requirement is None
+                # Interned: nodes and instance types share most requirements, and one meets itself.
                 or existing is requirement
                 or existing.has_intersection(requirement)
             ):
                 continue
+            # Two rules that a label's absence meets do not conflict: the node need not have it.
             if not (requirement.admits_absence and existing.admits_absence):
                 yield existing, requirement
 
@@ -318,6 +327,7 @@ def _joined_texts(path: str, field: str) -> str:
 def _is_within(value: str, gte: int | None, lte: int | None) -> bool:
     if gte is None and lte is None:
         return True
+    # A bound on a value that is no integer is never met, as upstream.
     number = _integer(value)
     return number is not None and (gte is None or number >= gte) and (lte is None or number <= lte)
 

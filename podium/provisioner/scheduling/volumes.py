@@ -112,6 +112,7 @@ class Volumes:
     def _driver(self, claim: PersistentVolumeClaim) -> str:
         """Return the CSI driver that attaches the claim; empty if none is known."""
         if claim.spec.volume_name:
+            # A bound claim is attached by its volume's driver, an unbound one by that of its class.
             spec = self._volume(claim.spec.volume_name).spec
             if spec.csi is not None:
                 return spec.csi.driver
@@ -129,6 +130,7 @@ class Volumes:
     def _fault_of(self, claim: PersistentVolumeClaim) -> str | None:
         name = claim.key
         volume, storage_class = claim.spec.volume_name, claim.spec.storage_class_name or ""
+        # Upstream's order, so that of several faults the same one is reported.
         if claim.metadata.deletion_timestamp is not None:
             return f"persistentvolumeclaim is being deleted (PersistentVolumeClaim={name})"
         if claim.status.phase == "Lost":
@@ -143,6 +145,8 @@ class Volumes:
             class_there = self._class(storage_class)
         except VolumeError as error:
             return f"failed to validate pvc, failed to get storage class, {error} {volume_text}"
+        # The volume controller binds such a claim without asking a scheduler, so a node bought now might be in the
+        # wrong zone.
         if class_there.volume_binding_mode == "Immediate":
             return f"failed to validate pvc, pvc with immediate volume binding mode must be bound {volume_text}"
         return None
@@ -155,6 +159,7 @@ class Volumes:
             return f"failed to validate pvc, {error} {volume_text}"
         if volume_there.metadata.deletion_timestamp is not None:
             return f"failed to validate pvc, persistentvolume is being deleted {volume_text}"
+        # Without it the volume controller has not finished, and may still bind the claim elsewhere.
         if BIND_COMPLETED not in claim.metadata.annotations:
             volume_text = f"PersistentVolume={volume}, PersistentVolumeClaim={claim.metadata.name}"
             text = "pvc is considered unbound because it does not contain annotation"
@@ -179,6 +184,7 @@ def _combinations(
 ) -> tuple[Requirements, ...]:
     """Return all combinations that do not contradict themselves; all of them if every left does."""
     pairs = tuple(product(first_alternatives, second_alternatives))
+    # Where all contradict, the product stays, so that the refusal names the labels in question.
     compatible = tuple(pair for pair in pairs if pair[0].intersects(pair[1])) or pairs
     return tuple(first.union(second) for first, second in compatible)
 
@@ -189,6 +195,7 @@ def _volume_alternatives(volume: PersistentVolume) -> Iterator[Requirements]:
         return
     for term in affinity.required.node_selector_terms:
         expressions = term.match_expressions
+        # A term without expressions matches no node for kube-scheduler; Karpenter skips it.
         if not expressions:
             continue
         if volume.spec.is_on_one_node:

@@ -32,10 +32,12 @@ def eviction_cost(pod: Pod, *, reads_deletion_cost: bool = True) -> float:
     text = annotations.get(_DISRUPTION_COST)
     if text is None and reads_deletion_cost:
         text = annotations.get(_DELETION_COST)
+    # As Go's ParseInt of 32 bits: what it refuses counts as no annotation.
     number = None if text is None else parse_int64(text)
     cost = 1.0
     if number is not None and number in _INT32:
         cost += number / _ANNOTATION_UNIT
+    # System pods have priority 2e9, which makes them about 60 times as dear as others before the cut.
     cost += pod.priority / _PRIORITY_UNIT
     return min(max(cost, -_COST_MAX), _COST_MAX)
 

@@ -90,6 +90,8 @@ def read_cluster(objects_found: Sequence[LocatedManifest], *, assume_unschedulab
         if kind == PODS.kind and assume_unschedulable:
             document = _unschedulable(document)
         first, source = first_seen.setdefault(identity, (document, item.location))
+        # Two files may hold the same object; two different ones of a name would make the plan depend on the order of
+        # files.
         if first != document:
             raise FieldError(f"{item.location}: {_key(identity)}", f"is there with other contents in {source}")
     objects = read_named_objects(
@@ -113,6 +115,7 @@ def pods_of_workloads(
     Raises:
         FieldError: there is nothing to plan, or a workload asks for a number of pods that is not usable.
     """
+    # An empty plan would look as if nothing were needed.
     if not any(templates_in(item.manifest) or _is_read(item.manifest) for item in objects_found):
         kinds = ", ".join(dict.fromkeys(str(item.manifest["kind"]) for item in objects_found)) or "nothing"
         raise FieldError(name, f"expected pods or workloads, found {kinds}")
@@ -123,6 +126,7 @@ def pods_of_workloads(
         templates = templates_in(item.manifest)
         if not templates or item.manifest.get("kind") != PODS.kind:
             yield item
+        # Its pods come with each node, as `Daemons` plans them.
         if item.manifest.get("kind") == DAEMON_SETS.kind:
             continue
         for template in templates:
@@ -148,6 +152,7 @@ def _workload_pods(workload: LocatedManifest, template: PodTemplate, *, is_only:
     first = count_at(workload.manifest, "spec", "ordinals", "start", default=0) if kind == "StatefulSet" else 0
     count = replicas_of(workload, template, default=1)
     if kind == "Job" and group_of(workload.manifest) == "batch":
+        # A Job creates as many pods as its parallelism and completions say, and gives them indexes.
         context = SyncContext(now_s=0.0, restarts=ControlObjects().restarts_of, serial=0)
         for ordinal, pod in enumerate(sync_job(workload.manifest, (), context).create):
             yield _unbound({**pod, "metadata": {**mapping_at(pod, "metadata"), "name": f"{prefix}-{ordinal}"}})
@@ -178,6 +183,7 @@ def ready_pool(
 
 def completed_pool(pool: NodePool) -> NodePool:
     """Return the NodePool with a node class; one that no Karpenter has looked at counts as ready."""
+    # A file that a person wrote has no status, and is meant to be bought from.
     if not pool.status.conditions:
         conditions = tuple(Condition(type=condition, status="True") for condition in _READY)
         pool = _replace(pool, status=NodePoolStatus(conditions=conditions))
@@ -201,6 +207,7 @@ def _metadata(item: LocatedManifest, kind: str) -> dict[str, Any]:
     if not isinstance(metadata, Mapping) or not isinstance(metadata.get("name"), str) or not metadata["name"]:
         raise FieldError(f"{item.location}: {kind}: metadata.name", "is missing")
     namespace = (metadata.get("namespace") or DEFAULT_NAMESPACE) if kind in _NAMESPACED else ""
+    # Files mostly have no uid; a made-up one must be the same each time the plan is made.
     uid = metadata.get("uid") or f"{kind}/{namespace}/{metadata['name']}"
     return {**metadata, "namespace": namespace, "uid": uid}
 
@@ -215,6 +222,7 @@ def _unschedulable(pod: dict[str, Any]) -> dict[str, Any]:
     spec, status = pod.get("spec"), pod.get("status") or {}
     if not isinstance(spec, dict) or not isinstance(status, dict):
         return pod
+    # A gated pod is not tried by any scheduler, so a node would not help it.
     if spec.get("nodeName") or spec.get("schedulingGates") or status.get("phase") in ("Succeeded", "Failed"):
         return pod
     conditions = [

@@ -100,6 +100,7 @@ def read_named_objects(
         lists[name].append(item)
     return ClusterObjects(
         **{
+            # The order of files, or of an API server's answer, must not decide where a plan is indifferent.
             name: tuple(sorted(items, key=lambda item: (item.metadata.namespace, item.metadata.name)))
             for name, items in lists.items()
         }
@@ -135,6 +136,7 @@ def check_object(item: Any) -> None:
     _check_time(metadata.deletion_timestamp, "metadata.deletionTimestamp")
     if isinstance(item, Pod):
         _check_time(item.status.start_time, "status.startTime")
+        # Called for its error: requests that cannot be read are found before the plan.
         pod_requests_with_status(item)
         # What is wrong with the node affinity that a waiting pod requires is part of the plan.
         _check_affinity(item.spec, "spec", is_waiting=not item.node_name)
