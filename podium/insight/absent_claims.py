@@ -54,6 +54,7 @@ class AbsentClaim:
 def absent_claims(store: ObjectStore, pod: Pod) -> Sequence[AbsentClaim]:
     """Return the claims of the pod that do not exist."""
     absent = [claim for claim in _claims(pod) if not _exists(store, claim)]
+    # Only asked where a claim is missing: a dump without any claim may just not have been dumped with them.
     unknown = {resource.kind for resource in store.missing_kinds()} if absent else set()
     return [replace(claim, is_unknown=claim.kind in unknown) for claim in absent]
 
@@ -75,6 +76,7 @@ def _claims(pod: Pod) -> Iterator[AbsentClaim]:
     for index, volume in enumerate(pod.spec.volumes):
         path = ("spec", "volumes", index)
         if volume.persistent_volume_claim is not None:
+            # An ephemeral volume's claim is made by a controller; its absence says nothing about the pod.
             name, kind = volume.persistent_volume_claim.claim_name, PERSISTENT_VOLUME_CLAIMS.kind
             yield AbsentClaim(kind, namespace, name, path, "VolumeBinding")
     for index, claim in enumerate(pod.spec.resource_claims):

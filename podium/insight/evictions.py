@@ -41,6 +41,7 @@ class Evictions:
     def sets(self, row: int, plugins: Collection[str], pods_max: int) -> Iterator[tuple[Pod, ...]]:
         """Yield the smallest sets of up to `pods_max` pods whose eviction may make the node pass these filters."""
         conflicts = {pod.uid: pod for pod in (*self.port_holders(row), *self.kept_apart(row))}
+        # A conflict cannot be evicted away in part.
         if len(conflicts) > pods_max or not all(map(self._is_evictable, conflicts.values())):
             return
         shortage = self._shortage(row, list(conflicts.values()))
@@ -49,6 +50,7 @@ class Evictions:
             if conflicts and self._budgets_allow(tuple(conflicts.values())):
                 yield tuple(conflicts.values())
             return
+        # Even all candidates together free too little, so no subset needs to be tried.
         if shortage and not self._cover(self._candidates(row, conflicts, shortage, 1, plugins), row, shortage):
             return
         for size in range(1 if shortage or not conflicts else 0, pods_max - len(conflicts) + 1):
@@ -59,6 +61,7 @@ class Evictions:
                     is_any_enough = True
                     yield victims
             if is_any_enough and is_exact:
+                # Larger sets would hold needless victims.
                 return
 
     def _candidates(
@@ -67,6 +70,7 @@ class Evictions:
         """Return the further pods that may be evicted, those that free most first."""
         pods_on_node = self._snapshot.pods[row].values()
         other_pods: list[Pod] = []
+        # For these two filters the pods in the way may be on any node: they share a domain or a claim.
         if not shortage and "PodTopologySpread" in plugins:
             other_pods = [pod for pods in self._snapshot.pods for pod in pods.values()]
         elif "VolumeRestrictions" in plugins:
@@ -81,11 +85,13 @@ class Evictions:
             requests = filter_requests(pod.spec)
             return sum(min(requests.get(name, 0) / amount, 1) for name, amount in shortage.items())
 
+        # Combinations explode: of pairs and triples only the most promising pods are combined.
         return sorted(pods.values(), key=lambda pod: (-share(pod), pod.priority, pod.key))[
             : _CANDIDATES_MAX.get(size, 0)
         ]
 
     def _is_evictable(self, pod: Pod) -> bool:
+        # DaemonSets and static pods come back at once, so evicting them frees nothing.
         return not pod.is_terminating and not stays_on_node(pod) and not self._budgets.forbid(pod)
 
     def _budgets_allow(self, pods: Sequence[Pod]) -> bool:

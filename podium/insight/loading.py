@@ -96,6 +96,7 @@ class Loader:
         extra_pods = list(extra_pods)
         admission = Admission(item.manifest for item in (*items, *extra_pods))
         store = ObjectStore(self._readable(items, admission), self.complete_kinds)
+        # With no node every answer would be the same, and the file is most likely the wrong one.
         if not store.objects(NODES) and not self.may_be_empty:
             suffix = (
                 f"; {len(self.read_errors)} objects could not be read: {self.read_errors[0]}"
@@ -109,6 +110,7 @@ class Loader:
         if self.any_scheduler:
             pods = [read_object(item, PODS, admission) for item in extra_pods]
             names = {pod.spec.scheduler_name: None for pod in (*pods, *store.objects(PODS).values())}
+            # Workloads may yet create pods of further schedulers in a what-if question.
             names |= dict.fromkeys(_schedulers_of_templates(items))
             names = names or {config.profiles[0].scheduler_name: None}
             profiles = tuple(replace(config.profiles[0], scheduler_name=name) for name in names)
@@ -132,6 +134,7 @@ class Loader:
             except ManifestError as error:
                 self.report(error)
                 continue
+            # Such an object still holds resources, so it is kept with what could be read.
             if is_partial(item):
                 problem = unread_field(item) or "a field cannot be read"
                 self.report(ManifestError(f"{located.location}: {resource.kind} {item.key} counts in part: {problem}"))

@@ -88,6 +88,7 @@ def untolerated_taints(pod: Pod, node: Node) -> dict[str, list[Taint]]:
     """Return the node's untolerated taints by key; a cordon counts as the taint that it adds."""
     taints = [*node.spec.taints, *([CORDONED] if node.spec.unschedulable else [])]
     taints_by_key: dict[str, list[Taint]] = {}
+    # A node can have one taint twice, with and without the cordon's.
     for taint in dict.fromkeys(taints):
         if (taint is CORDONED and not is_tolerated(pod.spec.tolerations, taint)) or is_repelled(
             pod.spec.tolerations, (taint,)
@@ -110,12 +111,14 @@ def _taints(pod: Pod, snapshot: Snapshot) -> Iterator[Wish]:
     if snapshot.unschedulable.take(snapshot.order).any() and not is_tolerated(pod.spec.tolerations, CORDONED):
         groups[(CORDONED,)] = None
     for group in sorted(groups, key=repr):
+        # A set of taints has no order; answers must have one.
         first = group[0]
         if len(group) == 1:
             toleration = {"key": first.key, "operator": "Equal", "value": first.value, "effect": first.effect}
             if not first.value:
                 toleration = {"key": first.key, "operator": "Exists", "effect": first.effect}
         else:
+            # Several taints of one key: a toleration without value and effect covers them all.
             toleration = {"key": first.key, "operator": "Exists"}
         pointer_path = pointer("spec", "tolerations")
         patch = (
@@ -148,6 +151,7 @@ def _spreads(pod: Pod) -> Iterator[Wish]:
 
 
 def _ports(pod: Pod, snapshot: Snapshot) -> Iterator[Wish]:
+    # Ports that the pod itself uses or was given by an earlier edit are not free either.
     ports: set[int] = {int(port.host_port) for _, container in _all_containers(pod) for port in container.ports}
     for path, container in _all_containers(pod):
         for index, port in enumerate(container.ports):
@@ -159,6 +163,7 @@ def _ports(pod: Pod, snapshot: Snapshot) -> Iterator[Wish]:
             ports.add(free)
             port_path = (*path, "ports", index)
             patch = [operation("add", pointer(*port_path, "hostPort"), free)]
+            # With hostNetwork the API server demands that both are equal.
             if pod.spec.host_network:
                 patch.append(operation("add", pointer(*port_path, "containerPort"), free))
             text = f"change the host port {port.host_port} of container {container.name} to {free}"
@@ -218,6 +223,7 @@ def _widen(pod: Pod, selector: NodeSelector, node: Node) -> Iterator[Edit]:
             for index, requirement in enumerate(parts)
             if not _meets(node, part, requirement)
         ]
+        # With two failing requirements, widening one is not enough, and dropping the affinity is the smaller edit.
         if len(failing) != 1:
             continue
         ((part, index, requirement),) = failing

@@ -50,10 +50,13 @@ async def list_objects(
                 try:
                     items = await all_objects(session, resource)
                 except Forbidden:
+                    # Most of these only make answers about workloads better; without the right to read them the rest
+                    # still answers.
                     if resource in resources:
                         raise
                     continue
                 if not items and resource in CONTROL_RESOURCES:
+                    # An empty list says that there are none; nothing would say that they are unknown.
                     items = [empty_list(resource)]
                 objects += [LocatedManifest(item, f"{credentials.base_url}{resource.path}") for item in items]
             return objects
@@ -72,6 +75,7 @@ def list_objects_blocking(
     Raises:
         ClusterError: as `list_objects`, or the kubeconfig cannot be used.
     """
+    # An event loop that runs already, as in a notebook, cannot run another one in its thread.
     with ThreadPoolExecutor(1) as thread:
         try:
             objects = thread.submit(

@@ -205,7 +205,7 @@ class FixSearch:
             filters = edits.eviction_filters
             rows.update(
                 row
-                for row in self._snapshot.order[group.at].tolist()
+                for row in self._snapshot.order[group.positions].tolist()
                 if not filters or any(self.evictions.sets(row, filters, 1))
             )
         return rows
@@ -245,7 +245,7 @@ class FixSearch:
             edits = self._edits_of(pod, group)
             if edits is None or len(edits.kinds) > count or (not group.others and len(edits.kinds) != count):
                 continue
-            positions = group.at
+            positions = group.positions
             if not group.others and len(positions) > _ALIKE_MAX:
                 positions, self._has_skipped = positions[:_ALIKE_MAX], True
             places += [(place, edits) for place in positions.tolist()]
@@ -268,7 +268,7 @@ class FixSearch:
 
     def _edits_of(self, pod: Pod, group: AlikeGroup) -> _NodeEdits | None:
         """Return the edits of each node of the group that the filters require; None if no labels are enough."""
-        first = self._node(int(self._snapshot.order[group.at[0]]))
+        first = self._node(int(self._snapshot.order[group.positions[0]]))
         changes: LabelChanges = {}
         if group.plugins & LABELS:
             changes = label_changes(pod, first, self._demands) or {}

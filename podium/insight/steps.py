@@ -112,6 +112,7 @@ class Apply:
         Raises:
             ManifestError: an object cannot be read, the API server refuses it, or there are no objects.
         """
+        # A step without effect would look like an answer: nothing changes.
         if not any(_is_read(item.manifest) for item in self.objects):
             kinds = ", ".join(dict.fromkeys(str(item.manifest["kind"]) for item in self.objects)) or "nothing"
             advice = unknown_place_advice(self.objects)
@@ -135,6 +136,7 @@ class Apply:
                 world.read_pod(sample_pod(manifest, template.content))
             trial.controllers.apply(manifest)
         elif templates_in(manifest):
+            # Its controller is unknown, so podium creates as many pods as the manifest says.
             trial.world.admission.objects.put(manifest)
             _create_pods(trial, item)
         if resource is not None:
@@ -158,6 +160,7 @@ def _apply_pod(trial: Trial, manifest: Manifest) -> None:
     key = f"{namespace_of(manifest)}/{mapping_at(manifest, 'metadata').get('name')}"
     existing = world.store.get(PODS, key)
     if existing is not None:
+        # Not graceful, since the new pod has the same name.
         trial.delete(existing, is_replaced=False, is_graceful=False)
     trial.create(manifest)
 
@@ -211,6 +214,7 @@ class Scale:
             advice = nearest(target, trial.controllers.workloads()) or "; add it with an apply step"
             raise ClusterError(f"there is no workload {target} here{advice}")
         templates = templates_in(workload)
+        # Only `replicas` is what people mean by scaling.
         if [template.count_field for template in templates] != ["replicas"]:
             raise ClusterError(f"a {kind} has no number of replicas; change its manifest, and apply that")
         for number in range(self.replicas):
@@ -249,6 +253,7 @@ class Remove:
         if resource is None and pods_owned is None and not pods:
             workloads = trial.controllers.workloads()
             raise ClusterError(f"there is no {self.kind} {self.name} with pods{nearest(self.name, workloads)}")
+        # A workload is in two places: what plugins read of it, and what its controller reads.
         is_stored = (
             resource is not None and world.store.get(resource, _key_in(resource, namespace, self.name)) is not None
         )

@@ -150,6 +150,7 @@ def outcome_of(trial: Trial) -> Outcome:
         pod_before = pods_before.get(key) or pods_before.get(replaced_key)
         node_before = pod_before.node_name if pod_before is not None else ""
         if not pod.node_name:
+            # A pod that waited before and still waits is not a consequence of the steps.
             is_old = key in pods_before and not node_before and not replaced_key
             entries = still_pending if is_old else pending
             entries.append(Pending(key, node_before, trial.why.get(key, ""), replaced_key))

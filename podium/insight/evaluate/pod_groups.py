@@ -91,6 +91,7 @@ class PodGroupQueue:
         self._engine = Engine(self._cache, self._nominator, config.percentage_of_nodes_to_score)
         self._fill()
         for pod in pods:
+            # Time decides the order of equal priorities, so each pod enters a little later than the one before.
             self._add(pod, has_gangs=rules.have_gangs)
 
     def answer(self) -> dict[str, Any]:
@@ -114,6 +115,7 @@ class PodGroupQueue:
         self._groups.states.put_waiting(pod)
         self._queue.add(pod)
         if has_gangs:
+            # The gang's earlier members are gated until the last one has come, which this event tells their plugin.
             self._queue.move_all(UNSCHEDULABLE_POD_ADD, None, pod)
         self._clock.advance(_BETWEEN_PODS_S)
 
@@ -175,6 +177,7 @@ class PodGroupQueue:
 
     def _put_back(self, info: QueuedPodInfo, decision: DoesNotFit | Failed | RejectedWithGroup) -> dict[str, Any]:
         pod, nomination, reason = info.pod, "", "Unschedulable"
+        # Else plugins of an earlier attempt would count as those that rejected the pod now.
         info.unschedulable_plugins.clear()
         if isinstance(decision, DoesNotFit):
             message = decision.error.message

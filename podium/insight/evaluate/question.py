@@ -101,8 +101,10 @@ class Question:
         store = ObjectStore(read_all(items, admission), complete_kinds)
         if not store.objects(NODES):
             raise ManifestError("no nodes: give the cluster's objects with -f, or the cluster itself with --kubeconfig")
+        # Admission adds these two tolerations to every pod; a file of a workload does not have them.
         manifest = with_node_lost_tolerations(source.manifest)
         unbound_pod = read_object(LocatedManifest(manifest, source.location), PODS, admission)
+        # In the store, so that plugins that count pods see the pod as the scheduler's cache would not: it has no node.
         store.put(PODS, unbound_pod)
         missing = () if PODS in complete_kinds else tuple(admission.missing_kinds(source.manifest))
         return cls(store, unbound_pod, admission, missing)
