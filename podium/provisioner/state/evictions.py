@@ -51,8 +51,8 @@ class Evictions:
             return True
         try:
             duration = parse_duration(text)
-        # Not protected, as upstream: a text that nobody understands must not keep a node for ever.
         except ValueError:
+            # Not protected, as upstream: a text that nobody understands must not keep a node for ever.
             return False
         if duration <= 0:
             return False

@@ -94,8 +94,8 @@ class SandboxProvider:
                 await self._client.patch(PROVIDED_NODES, node, removal_of(node, self._clock.now()))
             except NotFound:
                 return
-            # The patch replaces the taints as they were read, so a node that has changed since is read again.
             except Conflict:
+                # The patch replaces the taints as they were read, so a node that has changed since is read again.
                 node = await self._client.read(PROVIDED_NODES, node)
                 continue
             log.info("Removing node", node=node.name, reason=reason)
