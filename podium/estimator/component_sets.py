@@ -48,6 +48,7 @@ class _Placing:
             node = self.nodes[self.at]
             if self.fits(node):
                 return node
+            # Nodes only ever fill up, so one that is full is never looked at again.
             self.at += 1
         return None
 
@@ -89,6 +90,7 @@ class SetPlacement:
         if not placings:
             return sets_max
         while sets < sets_max:
+            # Many equal sets at once: as long as all first nodes stay the same, only division is needed.
             alike = min(_sets_on_the_same_nodes(placings), sets_max - sets)
             if alike:
                 for placing in placings:
@@ -157,5 +159,6 @@ def _sets_on_the_same_nodes(placings: Iterable[_Placing]) -> int:
             return 0
         for column, amount in placing.need:
             columns[id(column)] = column
+            # Components may share a node and a resource, so what they take is added up before it is compared.
             usage[id(column), node] += amount * placing.replicas
     return min(columns[column][node] // amount for (column, node), amount in usage.items())

@@ -61,6 +61,7 @@ def general_replicas(
     if requirements is None:
         return saturate(pods)
     if summary.allocatable_modelings:
+        # Upstream logs why models give no answer and goes on with the summary.
         try:
             return saturate(min(replicas_by_models(cluster, requirements, assumed_workloads, semantics), pods))
         except ModelsError:
@@ -100,6 +101,7 @@ def general_sets(
     present = [component for component in components if component is not None]
     pods_per_set = sum(component.replicas for component in present)
     if pods_per_set <= 0:
+        # Without any replica upstream answers with the free pods.
         return saturate(pods)
     sets = saturate(pods // pods_per_set)
     for name, amount in _amounts(present, _by_format).items():
@@ -150,9 +152,11 @@ def _replicas_by_summary(summary: ResourceSummary, requirements: Requirements, o
         amount = exact(raw, f"resourceRequest[{name}]")
         if amount.value <= 0:
             continue
+        # A resource that the summary does not list counts as absent.
         if name not in summary.allocatable:
             return 0
         amount_on_the_way = on_the_way.get(name, 0)
+        # On their way in thousandths for cpu, as it was measured.
         free = _remaining(summary, name) + Quantity(-amount_on_the_way, -3 if name == CPU else 0, wide=False)
         if free.value <= 0:
             return 0
@@ -177,6 +181,7 @@ def _left_by_format(summary: ResourceSummary, name: str) -> int:
     free = exact(summary.allocatable[name], f"allocatable[{name}]")
     for usage in (summary.allocated, summary.allocating):
         if name in usage:
+            # Go's Quantity takes the format of what it is subtracted from only while it is zero.
             if not free.unscaled:
                 form = quantity_format(usage[name])
             amount = exact(usage[name], name)
@@ -234,6 +239,7 @@ def _capacity(cluster: Cluster) -> UniformCapacity:
         if modeling.count < 0:
             raise ModelsError(f"negative node count for grade {modeling.grade}")
         count_of[modeling.grade] += modeling.count
+    # Grades come from another cluster's status, and a count there could be anything.
     if count_of.total() > _NODES_MAX:
         raise ModelsError(f"more than {_NODES_MAX:,} nodes")
     size_of = {model.grade: _beginning(model) for model in models}
@@ -260,6 +266,7 @@ def _replicas_by_compliant_grades(cluster: Cluster, requirements: Requirements, 
     ]
     sizes = [
         {
+            # By the minimum of a grade's range: every node of the grade has at least that.
             model_range.name: whole_units(model_range.name, model_range.min, "resourceModels")
             for model_range in model.ranges
         }
@@ -270,6 +277,7 @@ def _replicas_by_compliant_grades(cluster: Cluster, requirements: Requirements, 
             raise ModelsError(f"the models do not list {name}")
     if not needs:
         return _free_pods(summary)
+    # v1.17 asks for a minimum that is enough; v1.11 counts a node of the grade that may be enough as one replica.
     if semantics is ModelsSemantics.V1_17:
         first, at_least = _first_that_holds(sizes, needs), 0
     else:
@@ -301,6 +309,7 @@ def _replicas_from(
 ) -> int:
     """Return the replicas from grade `first` on. Grades and counts are matched by index, as in those releases."""
     total = 0
+    # zip ends with the shorter list: a cluster's status may lag behind its spec.
     for size, modeling in list(zip(sizes, modelings, strict=False))[max(first, 0) :]:
         sets = min(size[name] // amount for name, amount in needs)
         total += max(sets, at_least) * modeling.count

@@ -80,6 +80,7 @@ def replicas_within(
     on_the_way = _components_in(namespace, assumed_workloads)
     limit = MAX_INT32
     for quota in quotas:
+        # As upstream, an empty namespace is no filter.
         if namespace and quota.metadata.namespace != namespace:
             continue
         selectors = _selectors(quota)
@@ -184,6 +185,7 @@ def _sets_within(quota: ResourceQuota, needs: Iterable[Demand], on_the_way: Iter
     for name, amount in _sum(on_the_way).items():
         if name in free:
             free[name] -= amount
+            # Over the quota already: nothing fits, whatever else it limits.
             if free[name] < 0:
                 return 0
     return min((max(free[name], 0) // amount for name, amount in needs if name in free), default=MAX_INT32)
@@ -193,6 +195,7 @@ def _free(quota: ResourceQuota) -> dict[str, int]:
     """Return the remainder for resources with both a limit and a use. `requests.X` takes precedence over `X`."""
     hard, usage = quota.status.hard, quota.status.used
     free: dict[str, int] = {}
+    # Sorted so that `requests.cpu` comes after `cpu` and replaces it.
     for name in sorted(hard, key=lambda name: name.startswith(_REQUESTS)):
         plain = name.removeprefix(_REQUESTS)
         if name in usage and (plain in (CPU, MEMORY) or is_extended_resource(plain)):
