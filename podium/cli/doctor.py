@@ -111,6 +111,7 @@ def command(
         )
     names = named_for_running(config, leader_election, is_default_scheduler=is_default_scheduler)
     if is_shadow or provisioner is not None:
+        # It only reads, or writes under a name of its own, so there is nothing to compete with.
         # Neither schedules: a profile may be named after the scheduler that does.
         names = named_for_running(config, leader_election, is_default_scheduler=True)
     try:
@@ -122,6 +123,7 @@ def command(
         has_problems = _check_configuration(report, good, is_named=requirements is None or rules == "podium")
         if requirements is None and not is_shadow:
             _report_takeover(report, good.config)
+        # Without its plugins the rights that they need are not known.
         if is_shadow and not has_problems:
             from podium.recording.shadow.permissions import needs as shadow_needs
 
@@ -157,6 +159,7 @@ def _report_takeover(report: Report, config: KubeSchedulerConfiguration) -> None
     if config.profile(DEFAULT_SCHEDULER_NAME) is None:
         return
     election = config.leader_election
+    # A shared lease makes the two take turns, so that never both schedule.
     if election.leader_elect and election.resource_name == KUBE_SCHEDULERS_LEASE:
         message = "podium binds every pod that names no scheduler, as soon as kube-scheduler has given up the lease"
         report.ok("names", f"{message} they share")
@@ -190,6 +193,7 @@ async def _examine(
         report.fail("credentials", str(error), advice_on_configuration(str(error)))
         return
     async with ApiSession(credentials) as session:
+        # The rights of one part of podium; everything else concerns scheduling.
         if requirements is not None:
             await examine_needs(report, session, requirements, clock)
             return

@@ -100,6 +100,7 @@ def command(
     if cases is not None and (clusters or kubeconfig or context or workload or requests):
         raise click.UsageError("--cases brings its own clusters and questions")
     demand_one_cluster(clusters, kubeconfig, context)
+    # Accurate estimates have no single number for each node, and no gates of upstream's server.
     if mode == "accurate" and (cases is not None or explain or feature_gates):
         raise click.UsageError("--cases, --explain and --feature-gates go with --mode parity")
     files.demand_one_stdin((*clusters, workload, cluster_object))
@@ -114,6 +115,7 @@ def command(
         kinds = kinds_read(gates, is_accurate=mode == "accurate")
         manifests = _manifests(clusters, kubeconfig, context, kinds)
         if mode == "accurate":
+            # A live cluster was asked for all kinds, so none can be missing.
             answer, missing = accurate_answer(
                 [*manifests, *other_objects], replica, () if clusters else kinds, current_time_limit()
             )
@@ -198,6 +200,7 @@ def _manifests(
 
     manifests = admit_manifests(objects_in(clusters) if clusters else objects_of_cluster(kubeconfig, context, kinds))
     counts = Counter(str(manifest.get("kind")) for manifest in manifests)
+    # 0 replicas would look like a full cluster.
     if not counts["Node"]:
         raise EstimateError("no nodes: nothing can be estimated")
     note_size(counts["Node"], counts["Pod"])
@@ -237,6 +240,7 @@ def _answer_cases(name: str, gates: Gates) -> None:
             label = case.id or label
             answer = answer_case(case, member_of(case.objects, gates, case.id), time.time())
         except (EstimateError, ManifestError) as error:
+            # A case that fails is an answer as well: the next ones are independent of it.
             answer = {"error": str(error)}
         write_json_line({"id": label, **answer})
         answer_count += "error" not in answer

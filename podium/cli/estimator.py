@@ -110,6 +110,7 @@ def serve(
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
     from podium.estimator.server.tls13 import keep_quiet, refuse_tls12
 
+    # gRPC's C core reads its settings from the environment when it is imported.
     keep_quiet()
     refuse_tls12()
     try:
@@ -128,6 +129,7 @@ def serve(
     if kubeconfig_dir is not None and (sources or master):
         raise click.UsageError("--kubeconfig-dir brings its own members")
     folder = _folder(kubeconfig_dir)
+    # An empty directory is a way, too: members may come later.
     if [bool(offline_clusters), bool(sources), folder is not None].count(True) != 1:
         raise click.UsageError(
             "give member clusters in one way: --kubeconfig and --cluster-name, --kubeconfig-dir, or --cases"
@@ -186,6 +188,7 @@ def _sources(
 ) -> list[Source]:
     from podium.estimator.server.app import Source
 
+    # As upstream's flags: one process for one member, named on the command line.
     if cluster_name is not None:
         if len(contexts) > 1:
             raise click.UsageError("--cluster-name goes with one --context")

@@ -40,6 +40,7 @@ def print_plan(answer: Mapping[str, Any]) -> None:
         console.print(table(("POD THAT IS PREEMPTED",), ((pod,) for pod in answer["preempted"])))
     console.print(_utilisation(answer["utilisation"]))
     console.print(_verdict(answer))
+    # Without prices, sizes were compared, and a reader must not take them for costs.
     if any(node["price"] is None for node in answer["new_nodes"]):
         console.print(Text(_WITHOUT_PRICES, "yellow"))
     count = len(answer["not_tried"])
@@ -67,6 +68,7 @@ def print_reasons(answer: Mapping[str, Any]) -> None:
 
 def _new_nodes(nodes: Sequence[Mapping[str, Any]]) -> Table:
     """Return a row for all nodes that are alike. Columns of devices and of prices are there if a node has any."""
+    # Plans can have thousands of nodes of few kinds.
     alike: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
     for node in nodes:
         kind = (node["pool"], node["cheapest_type"], len(node["instance_types"]), node["price"], node["price_at_worst"])
@@ -119,6 +121,7 @@ def _staying(pods: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, str, str]
         pods_shown = some_of(names)
         for pool, reason in reasons:
             yield pods_shown, pool, reason
+            # The names stand in the first row of a group only.
             pods_shown = ""
 
 
@@ -136,6 +139,7 @@ def _utilisation(shares: Mapping[str, Mapping[str, Mapping[str, str]]]) -> Table
 def _share(name: str, share: Mapping[str, str]) -> tuple[Text, str]:
     request, have = (milli_value(share[key]) for key in ("requested", "allocatable"))
     part = request / have if have else 0.0
+    # Requests may exceed what nodes have where pods were bound by hand; the bar stays within its frame.
     full = min(round(part * _BAR), _BAR)
     bar = Text.assemble(("█" * full, "red" if part > 1 else "green"), ("░" * (_BAR - full), "dim"))
     return bar, f"{part:4.0%} of {_amount(name, have)}"

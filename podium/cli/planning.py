@@ -101,6 +101,7 @@ def scheduled_cluster(objects: list[LocatedManifest], config: Path | None, plugi
     from podium.insight.loading import Loader
 
     good = usable(config, plugins, to_run=False)
+    # Without a configuration any scheduler name is podium's, since nothing says which names are served.
     result = Loader(good.config, good.plugins, any_scheduler=config is None, may_be_empty=True).read(objects)
     warn_of_broken(result)
     return result.cluster
@@ -147,10 +148,12 @@ class Question:
         from podium.objects.resource_types import WITHOUT_GATES
         from podium.provisioner.state.manifests import NODE_POOLS, RESOURCES, pods_of_workloads
 
+        # podium's own plugins read kinds that Karpenter does not.
         resources = tuple(dict.fromkeys((*RESOURCES, *WITHOUT_GATES)))
         live = (self.kubeconfig, self.context)
         objects = objects_in(self.clusters) if self.clusters else objects_of_cluster(*live, resources)
         if self.node_pools is not None:
+            # A file of NodePools replaces those of the cluster rather than adding to them.
             objects = [item for item in objects if item.manifest.get("kind") != NODE_POOLS.kind]
             objects += objects_in([self.node_pools])
         added_objects = [(name, objects_in([name])) for name in self.added]
@@ -183,6 +186,7 @@ class Question:
         from podium.provisioner.reports.cases import read_settings
 
         policies = {"preferencePolicy": self.preference_policy, "minValuesPolicy": self.min_values_policy}
+        # Whoever asks may have NodePools of any provider.
         return replace(read_settings(policies), node_class=None)
 
     def cluster(self, objects_found: list[LocatedManifest]) -> tuple[ClusterObjects, Catalogue]:

@@ -49,6 +49,7 @@ def print_why(answer: PodAnswer, head: Sequence[RenderableType] = (), shown_mess
         verdict += [plain(f"  {line}", "" if why.gang.fits else "yellow") for line in why.gang.lines]
     parts: list[RenderableType] = [*head, *verdict, introduction]
     if scheduler.warning:
+        # A warning about the profile qualifies everything, so it comes before the verdict.
         parts = [*head, plain(scheduler.warning, "red"), introduction, *verdict]
     condition = answer.condition
     parts += condition_lines(None if condition is None else condition.as_dict(), is_pending=not why.bound_to)
@@ -58,6 +59,7 @@ def print_why(answer: PodAnswer, head: Sequence[RenderableType] = (), shown_mess
     groups = [
         (group.count, group.plugin, f"{group.text}: {group.detail}" if group.detail else group.text, group.examples)
         for group in why.groups
+        # The headline says it already.
         if group.text not in why.summarized
     ]
     parts += scores_and_groups(best, why.verdict, groups, {why.asked, why.bound_to})
@@ -129,6 +131,7 @@ def _headline(why: Why, shown_message: str) -> Text:
             verdict = (" cannot be placed, its attempts fail: ", "red")
             return Text.assemble(plain(why.pod, "bold"), verdict, plain(why.message))
         reason = why.summary or why.message
+        # The running podium's message was shown above it.
         if shown_message.startswith(reason.rstrip(".")):
             return Text.assemble(plain(why.pod, "bold"), (" still fits on no node", "red"))
         return Text.assemble(plain(why.pod, "bold"), (" fits on no node: ", "red"), plain(reason))
@@ -145,6 +148,7 @@ def _gate(gate: Status, summarized: Collection[str]) -> Text:
 def _best(scores: Sequence[Score], extra_nodes: Collection[str]) -> Table:
     """Tabulate the scores of the best nodes, and of the nodes in question."""
     winner = scores[0][0]
+    # A node that was asked about is shown wherever it ranks.
     rows = [*scores[:_BEST_MAX], *(score for score in scores[_BEST_MAX:] if score[0] in extra_nodes)]
     names = list(scores[0][2])
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -194,6 +198,7 @@ def _fix(fix: Fix | GangFix) -> list[RenderableType]:
         edit, members = (part, ()) if isinstance(part, Edit) else (part.edit, part.members)
         if edit.changes:
             patch = json.dumps([dict(operation) for operation in edit.changes], separators=(",", ":"))
+            # One patch stands for all members of the gang.
             others_text = f" and {len(members) - 1} more" if len(members) > 1 else ""
             parts.append(plain(f"    {edit.object_kind} {edit.name}{others_text}: {patch}", "dim"))
     return parts

@@ -158,6 +158,7 @@ async def run_autoscale(config: KubeSchedulerConfiguration, seed: int, timeout_s
             is_over = False
 
             async def keep_running(run: Callable[[], Any]) -> None:
+                # Either may be stopped by a signal, which the demo must not take for its own end.
                 await run()
                 if not is_over:
                     raise StoppedEarlyError
@@ -169,6 +170,7 @@ async def run_autoscale(config: KubeSchedulerConfiguration, seed: int, timeout_s
             async with anyio.create_task_group() as background:
                 background.start_soon(cluster.informers.run)
                 background.start_soon(watch_server)
+                # Two groups: the server and the watches outlive scheduler and provisioner, whose last writes they show.
                 async with anyio.create_task_group() as running:
                     running.start_soon(keep_running, app.run)
                     running.start_soon(keep_running, provisioner.run)
@@ -185,6 +187,7 @@ async def run_autoscale(config: KubeSchedulerConfiguration, seed: int, timeout_s
 
 def _provisioner_options(kubeconfig: str) -> Options:
     requirements = (
+        # On demand only: a spot node could be replaced at any time, which would be hard to follow on the screen.
         LabelRequirement(key=CAPACITY_TYPE, operator="In", values=(ON_DEMAND,)),
         LabelRequirement(key=INSTANCE_CPU, operator="In", values=_TYPES_CPU),
     )
@@ -192,6 +195,7 @@ def _provisioner_options(kubeconfig: str) -> Options:
         metadata=ObjectMeta(name=_POOL),
         spec=NodePoolSpec(
             template=NodeClaimTemplate(spec=NodeClaimSpec(requirements=requirements)),
+            # Karpenter's default of 10% would let a small cluster shrink one node at a time.
             disruption=Disruption(budgets=[{"nodes": "100%"}]),
         ),
     )
@@ -270,6 +274,7 @@ class _Play:
             await self._cluster.session.request("PATCH", path, change, content_type=MERGE_PATCH)
         self._screen.tell(f"Load goes: {remaining_count} pods are left")
         await self._until("pods to go", lambda cluster: cluster.pods == remaining_count)
+        # Pods go at once, nodes only after two decisions; without this wait the quiet would begin too early.
         await self._until("nodes to go", lambda cluster: cluster.cores < self._full_cores)
         while not await self._quiet(_QUIET_S):
             pass
