@@ -179,6 +179,7 @@ def _openapi_v3(group_version: str) -> Json:
         {"name": name, "in": "query", "schema": {"type": "string"}}
         for name in ("dryRun", "fieldManager", "fieldValidation")
     ]
+    # Only what kubectl looks up: whether fields are validated on the server.
     paths, schemas = {}, {}
     for resource in _types(group_version):
         scope = "/namespaces/{namespace}" if resource.namespaced else ""

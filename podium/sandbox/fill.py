@@ -132,6 +132,7 @@ def varied_pods(count: int, seed: int = 0, scheduler_name: str = "podium") -> li
     """
     chance = random.Random(f"pods-{seed}")
     pods = [_pod(index, scheduler_name) for index in range(count)]
+    # Shuffled, since pods of one kind in a row would hide how kinds affect each other.
     chance.shuffle(pods)
     for index, pod in enumerate(pods):
         pod["metadata"]["name"] = f"{pod['metadata']['labels']['app']}-{index:05d}"
@@ -188,6 +189,7 @@ def _pod(index: int, scheduler_name: str) -> Json:
     elif kind in (1, 9, 15, 21):
         spec["affinity"] = _preferred_term("topology.kubernetes.io/zone", ZONES[index % 3])
     elif kind in (4, 14):
+        # One port for each 25 pods, so that the ports never use up the nodes.
         spec["containers"][0]["ports"] = [{"containerPort": 8080, "hostPort": 20_000 + index // 25, "protocol": "TCP"}]
     elif kind == 12:
         spec["nodeSelector"] = {"dedicated": "gpu"}

@@ -100,6 +100,7 @@ def check_shape(resource: ResourceType, obj: Json) -> None:
     Raises:
         ApiError: 400, with the path of the first wrong field.
     """
+    # Before anything reads the object: defaults and admission rely on these shapes.
     for path, shape in (_SHAPES | _SHAPES_BY_STORAGE.get(resource.storage, {})).items():
         value: object = obj
         for part in path:
@@ -146,6 +147,7 @@ def validate_pod_update(old: Json, new: Json) -> list[Cause]:
     """Return the immutable fields that an update of a pod changes."""
     old_spec, new_spec = old.get("spec") or {}, new.get("spec") or {}
     changeable = set(_CHANGEABLE_POD_FIELDS)
+    # KEP-3521 lets a gated pod's placement be narrowed; upstream also checks that it only becomes narrower.
     if old_spec.get("schedulingGates"):
         changeable |= _CHANGEABLE_WHILE_GATED
     changed_fields = {
@@ -163,6 +165,7 @@ def validate_pod_update(old: Json, new: Json) -> list[Cause]:
     )
     present = old_spec.get("schedulingGates") or ()
     for index, gate in enumerate(new_spec.get("schedulingGates") or ()):
+        # KEP-3521: gates are only ever removed.
         if gate not in present:
             reason = "Forbidden: only deletion is allowed, but found new scheduling gate"
             causes.append(Cause(f"spec.schedulingGates[{index}].name", reason, "FieldValueForbidden"))
@@ -200,6 +203,7 @@ def _metadata(resource: ResourceType, metadata: Json) -> Iterator[Cause]:
 
 
 def _name_rule(resource: ResourceType) -> re.Pattern[str]:
+    # RBAC names may hold colons, such as system:kube-scheduler.
     return _RBAC_NAME if resource.group == "rbac.authorization.k8s.io" else _NAME
 
 
@@ -234,6 +238,7 @@ def _container(path: str, container: Json) -> Iterator[Cause]:
 
 def _toleration(path: str, toleration: Json) -> Iterator[Cause]:
     operator = toleration.get("operator") or "Equal"
+    # Lt and Gt are KEP-5471's.
     if operator not in ("Equal", "Exists", "Lt", "Gt"):
         supported = 'supported values: "Equal", "Exists"'
         yield Cause(f"{path}.operator", f'Unsupported value: "{operator}": {supported}', "FieldValueNotSupported")
@@ -330,6 +335,7 @@ def _counts(spec: Json, *names: str) -> Iterator[Cause]:
             yield Cause(f"spec.{name}", f'Invalid value: "{amount}": must be greater than or equal to 0')
 
 
+# bool is an int in Python.
 def _is_count(amount: object) -> bool:
     return isinstance(amount, int) and not isinstance(amount, bool) and amount >= 0
 

@@ -32,12 +32,14 @@ def reconcile(store: Store, record: Record) -> None:
         pod.obj
         for key, pod in store.collection(_PODS).records.items()
         if key[0] == namespace
+        # A nil selector selects nothing, an empty one everything (policy/v1).
         and selector is not None
         and phase_of(pod.obj) not in FINISHED
         and match_label_selector(selector, pod.obj["metadata"].get("labels") or {})
     ]
     expected_count, desired_count = _expected_and_desired(store, spec, pods)
     healthy = sum(is_active(pod) and is_ready(pod) for pod in pods)
+    # Unknown expectations allow nothing, as upstream fails closed.
     disruptions_allowed = max(0, healthy - desired_count) if expected_count else 0
     condition = {
         "type": "DisruptionAllowed",
@@ -65,6 +67,7 @@ def _expected_and_desired(store: Store, spec: Json, pods: list[Json]) -> tuple[i
     if isinstance(at_least, str):
         expected_count = _scale(store, pods)
         return expected_count, share(at_least, expected_count, up=True)
+    # An absolute minAvailable needs no workload: it counts the pods themselves.
     return (0, 0) if at_least is None else (len(pods), at_least)
 
 

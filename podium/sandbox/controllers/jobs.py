@@ -37,6 +37,7 @@ def reconcile(store: Store, record: Record, pods: list[Record]) -> bool:
     if not is_over(status):
         _conclude(store, spec, status, is_idle=not active)
     active_wanted = _active_wanted(spec, status, len(active))
+    # The status was brought up to date first, since how many are wanted depends on it.
     victims = surplus(spec, active, active_wanted)
     for pod in victims:
         store.delete_record(PODS, pod, {})
@@ -72,6 +73,7 @@ def release(store: Store, pod: Record) -> Record:
 def _count(store: Store, pod: Record, spec: Json, status: Json, *, is_halted: bool) -> None:
     """Count a pod in the status, once: one that has ended, or that a client deleted before its end."""
     metadata = pod.obj["metadata"]
+    # The finalizer marks pods that are not counted yet, so that none is counted twice.
     if TRACKING not in (metadata.get("finalizers") or ()):
         return
     has_ended = phase_of(pod.obj) in FINISHED
@@ -82,6 +84,7 @@ def _count(store: Store, pod: Record, spec: Json, status: Json, *, is_halted: bo
         if index is not None and index < spec.get("completions", 0):
             completed_indexes = indexes_in(status.get("completedIndexes", "")) | {index}
             status |= {"completedIndexes": indexes_text(completed_indexes), "succeeded": len(completed_indexes)}
+    # A pod that a halted Job deleted itself is no failure.
     elif has_ended or not is_halted:
         field = "succeeded" if phase_of(pod.obj) == "Succeeded" else "failed"
         status[field] = status.get(field, 0) + 1
@@ -93,6 +96,7 @@ def _conclude(store: Store, spec: Json, status: Json, *, is_idle: bool) -> None:
     time = timestamp(store.now())
     if status.get("failed", 0) > spec.get("backoffLimit", 6):
         condition_types = [("FailureTarget", "BackoffLimitExceeded"), ("Failed", "BackoffLimitExceeded")]
+    # Without completions the first success ends the Job once no pod runs any more.
     elif successes >= completions if completions is not None else bool(successes and is_idle):
         condition_types = [("SuccessCriteriaMet", "CompletionsReached"), ("Complete", "CompletionsReached")]
         status["completionTime"] = time
@@ -107,6 +111,7 @@ def _active_wanted(spec: Json, status: Json, active: int) -> int:
     if is_over(status) or spec.get("suspend"):
         return 0
     parallelism: int = spec.get("parallelism", 1)
+    # The pods that still run may finish, but no new ones are started.
     if spec.get("completions") is None:
         return min(active, parallelism) if status.get("succeeded") else parallelism
     missing: int = spec["completions"] - status.get("succeeded", 0)
@@ -147,7 +152,7 @@ def _create(store: Store, job: Json, index: int | None) -> None:
     spec = {"hostname": f"{name}-{index}"} | template["spec"]
     for group in ("containers", "initContainers"):
         if spec.get(group):
-            spec[group] = [_told_its_index(container) for container in spec[group]]
+            spec[group] = [_with_index_variable(container) for container in spec[group]]
     create_pod(
         store,
         job,
@@ -159,7 +164,7 @@ def _create(store: Store, job: Json, index: int | None) -> None:
     )
 
 
-def _told_its_index(container: Json) -> Json:
+def _with_index_variable(container: Json) -> Json:
     variables = container.get("env") or []
     if any(variable.get("name") == _INDEX_VARIABLE for variable in variables):
         return container
@@ -200,4 +205,5 @@ def indexes_text(indexes: Iterable[int]) -> str:
 def _labels(metadata: Json) -> Json:
     name, uid = metadata["name"], metadata["uid"]
     modern = {"batch.kubernetes.io/job-name": name, "batch.kubernetes.io/controller-uid": uid}
+    # The old labels, too: selectors of users still name them.
     return modern | {"job-name": name, "controller-uid": uid}
