@@ -8,7 +8,7 @@ from typing import Final
 
 from tests.manifests import HOSTNAME, Json
 from tests.provisioned.clusters import DAEMON_CPU_MAX, daemon_pod, daemon_set
-from tests.unit.provisioner.clusters import CAPACITY_TYPE, pod, pod_affinity, required, spread
+from tests.unit.provisioner.clusters import CAPACITY_TYPE, pod, pod_affinity, requirement, spread
 from tests.unit.provisioner.fleets import NODE_POOL, machine, node_pool
 from tests.unit.provisioner.random_fleets import PRICES
 
@@ -89,7 +89,9 @@ def any_fleet(seed: int) -> Fleet:
     found += [_budget(app, least, apps[app]) for app, least in available_min.items()]
     at_once = {"one": chance.choice(("100%", "50%", "1")), "two": chance.choice(("100%", "50%", "2"))}
     found += [
-        node_pool(name, nodes=nodes, requirements=[required(CAPACITY_TYPE, "In", "on-demand")] if name == "one" else [])
+        node_pool(
+            name, nodes=nodes, requirements=[requirement(CAPACITY_TYPE, "In", "on-demand")] if name == "one" else []
+        )
         for name, nodes in at_once.items()
     ]
     whole = [{"apiVersion": _API_VERSIONS.get(each["kind"], "v1"), **each} for each in found]

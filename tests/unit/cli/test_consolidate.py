@@ -4,7 +4,7 @@ from functools import partial
 import pytest
 
 from tests.unit.cli.commands import run, written
-from tests.unit.provisioner.clusters import ZONE, instance_type, node, node_pool, pod, required
+from tests.unit.provisioner.clusters import ZONE, instance_type, node, node_pool, pod, requirement
 
 _run = partial(run, "consolidate")
 _KEEP = {"karpenter.sh/do-not-disrupt": "true"}
@@ -141,7 +141,7 @@ def _priced(**change):
         (_priced(price=-1), "[0].offerings[0].price: -1 is not a price"),
         (_priced(price="dear"), "[0].offerings[0].price: "),
         (
-            _priced(requirements=[required(ZONE, "Near")]),
+            _priced(requirements=[requirement(ZONE, "Near")]),
             '[0].offerings[0].requirements[0].operator: "Near" is not one',
         ),
         ({"items": []}, "catalogue: is not a list of instance types"),
@@ -159,7 +159,7 @@ def test_a_fault_of_the_catalogue_is_named_by_file_and_field(half_empty, tmp_pat
     ("item", "text"),
     [
         (
-            node_pool(requirements=[required(ZONE, "Near", "z")]),
+            node_pool(requirements=[requirement(ZONE, "Near", "z")]),
             'NodePool pool: spec.template.spec.requirements[0].operator: "Near" is not one of In, NotIn,',
         ),
         (pod("web", cpu="lots", node="a"), "Pod default/web: spec.containers[0].resources.requests[cpu]: "),
@@ -177,9 +177,9 @@ def test_a_fault_of_an_object_is_named_by_file_and_field(tmp_path, item, text):
 @pytest.mark.parametrize(
     "requirements",
     [
-        [required(ZONE, "In", "nowhere")],
-        [required("team", "Exists"), required("team", "DoesNotExist")],
-        [required(ZONE, "In", "zone-1"), required(ZONE, "NotIn", "zone-1")],
+        [requirement(ZONE, "In", "nowhere")],
+        [requirement("team", "Exists"), requirement("team", "DoesNotExist")],
+        [requirement(ZONE, "In", "zone-1"), requirement(ZONE, "NotIn", "zone-1")],
     ],
     ids=["a zone that no type has", "contradictory", "nothing left"],
 )

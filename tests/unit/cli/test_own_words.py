@@ -14,13 +14,13 @@ from tests.unit.provisioner.clusters import (
     CAPACITY_TYPE,
     TYPES,
     ZONE,
-    managed,
+    managed_node,
     node,
     node_affinity,
     node_claim,
     node_pool,
     pod,
-    required,
+    requirement,
 )
 
 KARPENTERS = (
@@ -86,10 +86,10 @@ STAYING = {
     "a label that nodes have otherwise": (node_pool(), pod("web", nodeSelector={ZONE: "zone-9"})),
     "a label of the pool": (node_pool(labels={"team": "a"}), pod("web", nodeSelector={"team": "b"})),
     "an unknown label": (node_pool(), pod("web", nodeSelector={"zone": "zone-1"})),
-    "an affinity": (node_pool(), pod("web", affinity=node_affinity(required("disk", "Exists")))),
+    "an affinity": (node_pool(), pod("web", affinity=node_affinity(requirement("disk", "Exists")))),
     "limits": (node_pool(limits={"cpu": "1"}), pod("web")),
-    "a pool without types": (node_pool(requirements=[required(ZONE, "In", "nowhere")]), pod("web")),
-    "a pool of too few": (node_pool(requirements=[required(CAPACITY_TYPE, "Exists", minValues=9)]), pod("web")),
+    "a pool without types": (node_pool(requirements=[requirement(ZONE, "In", "nowhere")]), pod("web")),
+    "a pool of too few": (node_pool(requirements=[requirement(CAPACITY_TYPE, "Exists", minValues=9)]), pod("web")),
     "a pool that is not ready": (node_pool(ready=False), pod("web")),
     "a claim": (node_pool(), pod("web", resourceClaims=[{"name": "c", "resourceClaimName": "c"}])),
 }
@@ -139,7 +139,7 @@ def budget(name: str) -> dict[str, Any]:
 
 def claimed(name: str, **fields: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """A node of the pool, and its NodeClaim."""
-    found = managed(name, machine=f"machine-{name}", **{"zone": "zone-1", CAPACITY_TYPE: "on-demand"}, **fields)
+    found = managed_node(name, machine=f"machine-{name}", **{"zone": "zone-1", CAPACITY_TYPE: "on-demand"}, **fields)
     found["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
     claim = node_claim(f"claim-{name}", machine=f"machine-{name}")
     claim["metadata"]["labels"] = {**found["metadata"]["labels"]}
@@ -250,7 +250,7 @@ FAMILY = "karpenter.kwok.sh/instance-family"
     [
         (node_pool(), {}, []),
         (node_pool(), {"nodeSelector": {FAMILY: "d"}}, [FAMILY]),
-        (node_pool(requirements=[required(FAMILY, "In", "d")]), {}, [FAMILY]),
+        (node_pool(requirements=[requirement(FAMILY, "In", "d")]), {}, [FAMILY]),
     ],
     ids=["unasked", "a pod's", "a NodePool's"],
 )

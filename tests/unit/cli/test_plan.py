@@ -7,7 +7,7 @@ import pytest
 
 from podium.objects.quantity import milli_value
 from tests.unit.cli.commands import run, written
-from tests.unit.provisioner.clusters import TYPES, ZONE, daemon_set, node, node_pool, pod, required, spread
+from tests.unit.provisioner.clusters import TYPES, ZONE, daemon_set, node, node_pool, pod, requirement, spread
 
 _run = partial(run, "plan")
 
@@ -292,7 +292,10 @@ def _offer(**change):
         (_offer(price=-1), "[1].offerings[0].price: -1 is not a price"),
         (_offer(price=1e308), "[1].offerings[0].price: 1e+308 is not a price"),
         (_offer(price="gone"), "[1].offerings[0].price: is missing"),
-        (_offer(requirements=[required(ZONE, "Near")]), '[1].offerings[0].requirements[0].operator: "Near" is not one'),
+        (
+            _offer(requirements=[requirement(ZONE, "Near")]),
+            '[1].offerings[0].requirements[0].operator: "Near" is not one',
+        ),
         ({"items": []}, "catalogue: is not a list of instance types"),
         ([3], "[0]: is not an object"),
         ([{"name": "a"}], "[0].resources: is missing"),
@@ -316,7 +319,7 @@ def test_a_catalogue_that_is_no_json_is_refused(tmp_path):
     ("item", "text"),
     [
         (
-            node_pool(requirements=[required(ZONE, "Near", "z")]),
+            node_pool(requirements=[requirement(ZONE, "Near", "z")]),
             'NodePool pool: spec.template.spec.requirements[0].operator: "Near" is not one of In, NotIn,',
         ),
         (
@@ -369,12 +372,12 @@ def test_without_nodes_there_is_nothing_to_adopt(tmp_path):
     ("requirements", "text"),
     [
         (
-            [required(CORES, "Gt", "8"), required(CORES, "Lt", "4")],
+            [requirement(CORES, "Gt", "8"), requirement(CORES, "Lt", "4")],
             f"the requirements on {CORES} contradict each other",
         ),
-        ([required(ZONE, "In", "mars")], f"no instance type of the catalogue has {ZONE} In [mars]"),
+        ([requirement(ZONE, "In", "mars")], f"no instance type of the catalogue has {ZONE} In [mars]"),
         (
-            [required("kubernetes.io/arch", "In", "arm64"), required(CORES, "In", "2")],
+            [requirement("kubernetes.io/arch", "In", "arm64"), requirement(CORES, "In", "2")],
             "no instance type of the catalogue has all that it requires together",
         ),
     ],
