@@ -7,7 +7,7 @@ import pytest
 
 from podium.playground import Playground
 from tests.manifests import node, pod
-from tests.unit.cli.commands import run, written
+from tests.unit.cli.commands import run, write_objects
 
 _BROWSER_LACKS = (
     # What talks to others, and what needs threads or processes.
@@ -32,7 +32,7 @@ CONFIG = (
 
 @pytest.fixture
 def cluster(tmp_path):
-    return written(tmp_path / "cluster.yaml", *NODES, *PODS)
+    return write_objects(tmp_path / "cluster.yaml", *NODES, *PODS)
 
 
 def loaded(*files, config=""):
@@ -51,7 +51,7 @@ def test_what_a_browser_runs_loads_nothing_that_a_browser_lacks():
 
 
 def test_pending_pods_are_listed_before_workloads_and_bound_pods(tmp_path, cluster):
-    more = written(tmp_path / "more.yaml", DEPLOYMENT)
+    more = write_objects(tmp_path / "more.yaml", DEPLOYMENT)
     _, answer = loaded(cluster, more)
     assert (answer["nodes"], answer["broken"]) == (2, [])
     assert [(pod["kind"], pod["name"], pod["node"]) for pod in answer["pods"]] == [
@@ -64,7 +64,7 @@ def test_pending_pods_are_listed_before_workloads_and_bound_pods(tmp_path, clust
 
 def test_answers_are_those_of_the_commands(tmp_path, cluster):
     playground, _ = loaded(cluster)
-    pod_file = written(tmp_path / "web.yaml", PODS[1])
+    pod_file = write_objects(tmp_path / "web.yaml", PODS[1])
     assert json.loads(playground.placement(0)) == command("evaluate", "-f", cluster, "--pod", pod_file)
     assert json.loads(playground.why(0)) == command("why", "web", "-f", cluster, "--fix")
     assert json.loads(playground.capacity(0)) == command("capacity", "-f", cluster, "--pod", pod_file, "--explain")
@@ -75,7 +75,7 @@ def command(*arguments):
 
 
 def test_workload_is_asked_about_by_its_template(tmp_path, cluster):
-    playground, _ = loaded(written(tmp_path / "api.yaml", DEPLOYMENT), cluster)
+    playground, _ = loaded(write_objects(tmp_path / "api.yaml", DEPLOYMENT), cluster)
     assert json.loads(playground.why(2))["pod"] == "shop/api"
     assert json.loads(playground.capacity(2))["by_node"] == {}
 
@@ -83,7 +83,7 @@ def test_workload_is_asked_about_by_its_template(tmp_path, cluster):
 def test_pods_of_other_workloads_are_asked_about_only_by_their_owner(tmp_path, cluster):
     owned = {**DEPLOYMENT, "kind": "ReplicaSet"}
     owned["metadata"] = {**DEPLOYMENT["metadata"], "ownerReferences": [{"kind": "Deployment", "name": "api"}]}
-    _, answer = loaded(written(tmp_path / "sets.yaml", owned), cluster)
+    _, answer = loaded(write_objects(tmp_path / "sets.yaml", owned), cluster)
     assert {pod["kind"] for pod in answer["pods"]} == {"Pod"}
 
 
@@ -110,7 +110,7 @@ def test_compressed_file_is_unpacked(cluster):
 def test_broken_object_is_named_with_its_file_and_field(tmp_path):
     wrong = pod("wrong", "1")
     wrong["spec"]["priority"] = "high"
-    playground, answer = loaded(written(tmp_path / "cluster.yaml", *NODES, wrong))
+    playground, answer = loaded(write_objects(tmp_path / "cluster.yaml", *NODES, wrong))
     assert "cluster.yaml: document 3: Pod default/wrong: spec.priority: expected" in answer["broken"][0]
     assert "spec.priority: expected" in json.loads(playground.placement(0))["error"]
 

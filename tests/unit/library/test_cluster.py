@@ -9,7 +9,7 @@ import pytest
 from podium import Cluster
 from podium.engine.errors import ClusterError, ManifestError
 from tests.manifests import ZONE, node
-from tests.unit.cli.commands import run, written
+from tests.unit.cli.commands import run, write_objects
 from tests.unit.library.workloads import deployment, web
 
 
@@ -27,16 +27,19 @@ def on(cluster):
 def test_directories_and_several_files_are_loaded(tmp_path):
     folder = tmp_path / "dump"
     (folder / "more").mkdir(parents=True)
-    written(folder / "nodes.yaml", node("n1"), node("n2"))
+    write_objects(folder / "nodes.yaml", node("n1"), node("n2"))
     (folder / "more" / "pods.jsonl.gz").write_bytes(gzip.compress(f"{json.dumps(web('a'))}\n".encode()))
-    other = written(tmp_path / "other.json", web("b"))
+    other = write_objects(tmp_path / "other.json", web("b"))
     cluster = Cluster.load(folder)
     assert ([node.name for node in cluster.nodes], on(cluster)) == (["n1", "n2"], {"default/a": ""})
     assert on(Cluster.load([folder, str(other), web("c")])) == {"default/a": "", "default/b": "", "default/c": ""}
 
 
 def test_what_is_left_out_or_replaced_is_warned_about(tmp_path):
-    one, other = written(tmp_path / "a.yaml", node("n1", "1")), written(tmp_path / "b.yaml", node("n1", "8"))
+    one, other = (
+        write_objects(tmp_path / "a.yaml", node("n1", "1")),
+        write_objects(tmp_path / "b.yaml", node("n1", "8")),
+    )
     with pytest.warns(UserWarning, match="Node n1: is there with other contents in .*a.yaml: document 1") as warned:
         cluster = Cluster.load([one, other])
     assert warned[0].filename == __file__
@@ -167,13 +170,15 @@ def test_what_if_answers_as_the_command_does_and_changes_nothing(ask, tmp_path):
     objects = [node("n1", "4"), node("n2", "4"), web("old", "1", node="n1"), web("waits", "8")]
     cluster = Cluster.load(objects)
     # Pods that have no controller do not come back in all releases: the command and the library say the same.
-    answer = json.loads(run("what-if", "-f", written(tmp_path / "c", *objects), "--drain", "n1", "-o", "json").stdout)
+    answer = json.loads(
+        run("what-if", "-f", write_objects(tmp_path / "c", *objects), "--drain", "n1", "-o", "json").stdout
+    )
     assert ask(cluster).as_dict() == {name: answer[name] for name in ask(cluster).as_dict()}
     assert on(cluster) == {"default/old": "n1", "default/waits": ""}
 
 
 def test_steps_are_carried_out_in_order(tmp_path):
-    path = written(tmp_path / "more.yaml", deployment("more", 2))
+    path = write_objects(tmp_path / "more.yaml", deployment("more", 2))
     outcome = two_nodes().what_if(
         {"addNodes": {"count": 1, "like": "n1"}},
         apply=[deployment("web", 3), web("alone")],
@@ -282,7 +287,7 @@ def test_why_says_first_who_schedules_a_pod_that_no_profile_serves(name, config,
 def test_why_says_the_same_of_schedulers_as_the_command(tmp_path):
     items = [node("n1", "1"), of_scheduler("podum", cpu="4")]
     answer = Cluster.load(items).why("web")
-    said = json.loads(run("why", "web", "-f", written(tmp_path / "c.yaml", *items), "-o", "json").stdout)
+    said = json.loads(run("why", "web", "-f", write_objects(tmp_path / "c.yaml", *items), "-o", "json").stdout)
     assert answer.warning == said["scheduler"]["warning"]
     assert (answer.message, answer.node) == (said["message"], None)
 
