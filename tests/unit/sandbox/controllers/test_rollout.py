@@ -24,14 +24,14 @@ def test_a_rolling_update_that_allows_nothing_takes_down_one():
     st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=3),
     st.data(),
 )
-def test_a_step_stays_within_its_bounds(desired, surge, unavailable, olds, data):
-    pods_max, least = desired + surge, max(0, desired - unavailable)
-    replica_count = data.draw(st.integers(0, desired))
+def test_a_step_stays_within_its_bounds(count, surge, unavailable, olds, data):
+    pods_max, least = count + surge, max(0, count - unavailable)
+    replica_count = data.draw(st.integers(0, count))
     new = Replicas(replica_count, data.draw(st.integers(0, replica_count)))
     old = [Replicas(replica_count, min(replica_count, available)) for replica_count, available in olds]
     total, available = new.wanted + sum(o.wanted for o in old), new.available + sum(o.available for o in old)
-    grown, old_counts = next_step(desired, pods_max, least, new, old)
-    assert new.wanted <= grown <= desired
+    grown, old_counts = next_step(count, pods_max, least, new, old)
+    assert new.wanted <= grown <= count
     assert grown + sum(old_counts) <= max(total, pods_max)
     assert all(0 <= old_count <= replicas.wanted for old_count, replicas in zip(old_counts, old, strict=True))
     kept_available = new.available + sum(
