@@ -195,9 +195,9 @@ def test_why_nodes_stay_is_said_in_podiums_words(tmp_path: Path, types: Path) ->
         ):
             assert part in text
         assert [karpenter for karpenter in KARPENTERS if karpenter in text] == []
-    text = " ".join(_answers(*arguments[:-1], "karpenter"))
+    karpenters_text = " ".join(_answers(*arguments[:-1], "karpenter"))
     for part in ("Node isn't managed by karpenter", "Pdb prevents pod evictions", 'Instance Type \\"odd\\" not found'):
-        assert part in text
+        assert part in karpenters_text
 
 
 @pytest.mark.parametrize(

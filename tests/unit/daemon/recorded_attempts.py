@@ -34,7 +34,7 @@ def recorded() -> FlightRecorder:
     """A scheduled pod, and one that fits nowhere."""
     recorder, cluster = FlightRecorder(2 << 20), Cluster("n0", "n1", "n2")
     found = scores([1, 2], Fit=[70, 50], Spread=[100, 90])
-    place(recorder, cluster, pod("web"), 1, rejection([0], TAINTED), scored=found)
+    place(recorder, cluster, pod("web"), 1, rejection([0], TAINTED), scores=found)
     recorder.on_bound(pod("web"), 0.25)
     reject(recorder, cluster, pod("big", namespace="shop"), rejection([0, 2], FULL), rejection([1], TAINTED))
     return recorder

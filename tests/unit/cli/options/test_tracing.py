@@ -37,8 +37,8 @@ def invoke(*arguments: str) -> tuple[Result, TracingOptions | None]:
     ],
 )
 def test_a_collector_and_a_rate(arguments: tuple[str, ...], options: TracingOptions | None) -> None:
-    result, options = invoke(*(("--tracing-endpoint", *arguments) if arguments else ()))
-    assert (result.exit_code, options) == (0, options)
+    result, options_read = invoke(*(("--tracing-endpoint", *arguments) if arguments else ()))
+    assert (result.exit_code, options_read) == (0, options)
 
 
 @pytest.mark.parametrize(
