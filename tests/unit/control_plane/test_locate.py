@@ -26,7 +26,7 @@ def environ(tmp_path: Path) -> dict[str, str]:
 
 
 def _origins(evaluation: FullEvaluation) -> dict[str, str]:
-    return {name: location.origin for name, location in evaluation.found.items()}
+    return {name: location.origin for name, location in evaluation.locations.items()}
 
 
 def test_assets_come_before_path_and_path_before_the_cache(tmp_path: Path, environ: dict[str, str]) -> None:
@@ -61,7 +61,7 @@ def test_a_binary_that_cannot_run_is_passed_over(tmp_path: Path, environ: dict[s
 
     evaluation = evaluate_all(environ)
 
-    assert evaluation.found == {}
+    assert evaluation.locations == {}
     assert evaluation.passed_over == (f"passed over {tmp_path}/bin/etcd: it does not tell its version, 3.6 is needed",)
 
 
