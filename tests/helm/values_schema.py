@@ -29,12 +29,12 @@ _LIMITS: Final[Mapping[str, Json]] = {
 """What is said of values by helm, rather than by podium when it starts."""
 
 
-def written() -> str:
+def schema_text() -> str:
     """The file as it should be."""
     schema = json.loads(SCHEMA.read_text())
-    found = _object({**_HEAD, **_properties(CONFIGURATION.keys)})
-    found["properties"]["profiles"]["items"]["required"] = ["schedulerName"]
-    schema["properties"]["configuration"] = {**found, "required": ["profiles"]}
+    configuration_schema = _object({**_HEAD, **_properties(CONFIGURATION.keys)})
+    configuration_schema["properties"]["profiles"]["items"]["required"] = ["schedulerName"]
+    schema["properties"]["configuration"] = {**configuration_schema, "required": ["profiles"]}
     schema["properties"]["featureGates"] = _feature_gates()
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
@@ -44,8 +44,8 @@ def _feature_gates() -> Json:
     return {
         **_object({name: _gate(gate) for name, gate in GATES.items()}),
         "allOf": [
-            {"if": _is_on(name), "then": {"required": [needed], "properties": {needed: {"const": True}}}}
-            for name, needed in NEEDS.items()
+            {"if": _is_on(name), "then": {"required": [gate], "properties": {gate: {"const": True}}}}
+            for name, gate in NEEDS.items()
         ],
     }
 
@@ -66,12 +66,12 @@ def _object(properties: Json) -> Json:
 
 
 def _properties(keys: Mapping[str, Key]) -> Json:
-    return {name: _merged(_schema(name, key.shape), _LIMITS.get(name, {})) for name, key in keys.items()}
+    return {name: _merge(_schema(name, key.shape), _LIMITS.get(name, {})) for name, key in keys.items()}
 
 
-def _merged(schema: Json, more: Json) -> Json:
-    both = {key: _merged(schema[key], more[key]) for key in schema.keys() & more.keys()}
-    return {**schema, **more, **both}
+def _merge(schema: Json, extension: Json) -> Json:
+    merged_keys = {key: _merge(schema[key], extension[key]) for key in schema.keys() & extension.keys()}
+    return {**schema, **extension, **merged_keys}
 
 
 def _schema(name: str, shape: Shape) -> Json:

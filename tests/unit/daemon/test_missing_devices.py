@@ -50,12 +50,12 @@ def missing_in(cluster: Cluster) -> MissingDevices:
 
 
 async def test_nodes_are_explained_as_they_are_now() -> None:
-    many = [held_claim(f"other-{index}", {"elsewhere": ["gpu-0"]}) for index in range(1500)]
-    held = held_claim("train", {"n1": ["gpu-1"]}, ["trainer-0"])
-    cluster, asking = cluster_with(resource_claim("c", exactly(count=2)), held, *many)
-    one, two = await missing_in(cluster).on_nodes(asking, ["n1", "n2", "gone"])
-    assert one.text.endswith("2 of 2 match, 1 taken, 1 free")
-    assert one.nodes["n1"].details == ("gpu-1 of gpu.example.com/n1: taken by claim default/train (pod trainer-0)",)
+    other_claims = [held_claim(f"other-{index}", {"elsewhere": ["gpu-0"]}) for index in range(1500)]
+    train_claim = held_claim("train", {"n1": ["gpu-1"]}, ["trainer-0"])
+    cluster, asking = cluster_with(resource_claim("c", exactly(count=2)), train_claim, *other_claims)
+    first, two = await missing_in(cluster).on_nodes(asking, ["n1", "n2", "gone"])
+    assert first.text.endswith("2 of 2 match, 1 taken, 1 free")
+    assert first.nodes["n1"].details == ("gpu-1 of gpu.example.com/n1: taken by claim default/train (pod trainer-0)",)
     assert two.text.endswith("all requests can be met now")
 
 
@@ -66,10 +66,10 @@ async def test_a_profile_without_the_plugin_knows_nothing_of_devices() -> None:
 
 
 async def test_only_nodes_that_lacked_devices_are_asked_about() -> None:
-    asked: list[list[str]] = []
+    questions: list[list[str]] = []
 
     async def devices_of(_: Pod, names: Any) -> list[DeviceGroup]:
-        asked.append(list(names))
+        questions.append(list(names))
         return [DeviceGroup("none", {name: NodeRefusal(error="none") for name in names})]
 
     listing: Any = None
@@ -79,6 +79,6 @@ async def test_only_nodes_that_lacked_devices_are_asked_about() -> None:
     group = {"plugin": "DynamicResources", "examples": ["n1", "n2"]}
     blockers = {"n7": [{"plugin": "DynamicResources"}]}
     why = {"groups": [group, {"plugin": "NodeResourcesFit", "examples": ["n3"]}], "blockers": blockers}
-    (found,) = await pages._devices(built("p"), why, "n7")
-    assert (asked, found["examples"]) == ([["n7", "n1", "n2"]], ["n7", "n1", "n2"])
+    (device_page,) = await pages._devices(built("p"), why, "n7")
+    assert (questions, device_page["examples"]) == ([["n7", "n1", "n2"]], ["n7", "n1", "n2"])
     assert await pages._devices(built("p"), {"groups": [], "blockers": {}}, "") == []

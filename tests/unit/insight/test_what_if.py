@@ -37,9 +37,9 @@ def zone_node(name, zone, cpu="4"):
 
 def after(objects, *steps):
     cluster = Cluster.load(objects)
-    before = [(pod.key, pod.node_name) for pod in cluster.pods]
+    placements = [(pod.key, pod.node_name) for pod in cluster.pods]
     answer = outcome_of(carry_out_steps(cluster, steps))
-    assert [(pod.key, pod.node_name) for pod in cluster.pods] == before
+    assert [(pod.key, pod.node_name) for pod in cluster.pods] == placements
     return answer
 
 
@@ -166,8 +166,8 @@ def test_a_workload_s_number_of_pods_is_checked_and_stays_without_one(replicas, 
     step = Apply("d.yaml", [LocatedManifest(deployment, "d.yaml: document 1")])
     if isinstance(pods, int):
         answer = after(objects, step)
-        kept = 2 - len(answer.gone)
-        assert kept + len(answer.placed) == pods
+        remaining_count = 2 - len(answer.gone)
+        assert remaining_count + len(answer.placed) == pods
         return
     with pytest.raises(ClusterError, match=rf"d.yaml: document 1: spec.replicas: {pods} is not a number of pods"):
         after(objects, step)
@@ -182,14 +182,14 @@ def test_applied_objects_replace_those_of_their_name():
 def test_another_configuration_decides_from_there_on():
     cluster = [node("n1", unschedulable=True), web()]
     config = default_configuration()
-    used = []
+    configurations = []
 
-    def rebuilt(world, given):
-        used.append(given)
+    def rebuilt(world, configuration):
+        configurations.append(configuration)
         return world
 
     answer = after(cluster, UseProfiles("c.yaml", config, rebuilt))
-    assert used == [config]
+    assert configurations == [config]
     assert [entry.pod for entry in answer.still_pending] == ["default/web"]
 
 
@@ -227,7 +227,7 @@ def test_steps_are_read_from_a_document():
 
 
 @pytest.mark.parametrize(
-    ("document", "said"),
+    ("document", "message"),
     [
         ("x", "expected a list of steps"),
         ({"steps": [{"jump": "x"}]}, r"steps\[0\]: expected one of drain, addNodes, scale, remove"),
@@ -236,8 +236,8 @@ def test_steps_are_read_from_a_document():
         ([{"addNodes": {"count": 0, "like": "n"}}], r"steps\[0\].addNodes: expected a positive count"),
     ],
 )
-def test_steps_that_cannot_be_read_are_named(document, said):
-    with pytest.raises(ClusterError, match=said):
+def test_steps_that_cannot_be_read_are_named(document, message):
+    with pytest.raises(ClusterError, match=message):
         read_steps(document, {})
 
 

@@ -12,11 +12,11 @@ from podium.cli.demo.autoscale_screen import LiveScreen, PlainScreen, screen
 
 
 def cluster_view(nodes: int, *, leaving: int = 0, waiting: int = 0) -> ClusterView:
-    found = tuple(
+    nodes_seen = tuple(
         NodeView(f"general-{index:010d}", "c-128x-amd64-linux", 110, index / 10, 128.0, index < leaving)
         for index in range(nodes)
     )
-    return ClusterView(found, 100, 100 - waiting)
+    return ClusterView(nodes_seen, 100, 100 - waiting)
 
 
 def screen_lines(cluster: ClusterView, *, width: int = 80, ascii_only: bool = False) -> list[str]:

@@ -43,8 +43,8 @@ def test_extenders_may_be_run_but_not_asked_questions_about(tmp_path: Path) -> N
 
 
 def test_a_feature_gate_changes_what_the_defaults_run() -> None:
-    enabled = usable(None, (), ["NodeDeclaredFeatures=false"]).config.profiles[0].plugins.multi_point.enabled
-    assert "NodeDeclaredFeatures" not in [plugin.name for plugin in enabled]
+    plugins = usable(None, (), ["NodeDeclaredFeatures=false"]).config.profiles[0].plugins.multi_point.enabled
+    assert "NodeDeclaredFeatures" not in [plugin.name for plugin in plugins]
 
 
 def test_a_feature_gate_that_cannot_be_had_is_named() -> None:

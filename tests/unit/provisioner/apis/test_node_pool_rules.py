@@ -24,8 +24,8 @@ def template(**spec: Any) -> dict[str, Any]:
     return {"template": {"spec": spec}}
 
 
-def requirement(operator: str, *values: str, key: str = "a", **more: Any) -> dict[str, Any]:
-    return template(requirements=[{"key": key, "operator": operator, "values": list(values), **more}])
+def requirement(operator: str, *values: str, key: str = "a", **fields: Any) -> dict[str, Any]:
+    return template(requirements=[{"key": key, "operator": operator, "values": list(values), **fields}])
 
 
 def test_a_pool_that_uses_every_field_is_read() -> None:
