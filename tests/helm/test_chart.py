@@ -138,8 +138,8 @@ WRONG: list[tuple[Values, str]] = [
     ),
     ({"featureGates": {"SidecarContainers": False}}, "at '/featureGates/SidecarContainers': value must be true"),
     (
-        {"featureGates": {"StorageCapacityScoring": True}},
-        "at '/featureGates/StorageCapacityScoring': value must be false",
+        {"featureGates": {"TaintTolerationComparisonOperators": True}},
+        "at '/featureGates/TaintTolerationComparisonOperators': value must be false",
     ),
     ({"featureGates": {"GangScheduling": True}}, "at '/featureGates': missing property 'GenericWorkload'"),
     (

@@ -15,8 +15,10 @@ POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": {
 TEMPLATE = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [CONTAINER]}}
 
 
-def documents(*manifests: dict[str, Any]) -> list[Found]:
-    return [LocatedManifest(manifest, f"c.yaml: document {number}") for number, manifest in enumerate(manifests, start=1)]
+def documents(*manifests: dict[str, Any]) -> list[LocatedManifest]:
+    return [
+        LocatedManifest(manifest, f"c.yaml: document {number}") for number, manifest in enumerate(manifests, start=1)
+    ]
 
 
 def workload(kind: str, **spec: Any) -> dict[str, Any]:
