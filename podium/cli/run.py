@@ -212,12 +212,10 @@ def command(
         from podium.daemon.options import Options
         from podium.server.tls_limits import TlsLimits
 
-        # The rest of the process need not look at them again.
         garbage_collection.exempt_present_objects()
 
     access = take_access_options(options_by_name)
     tracing = take_tracing_options(options_by_name)
-    # Options name nothing that could change, so the request must be a mistake.
     if reloads and config is None and kubeconfig is None and not _plugin_files(plugins):
         raise click.UsageError("--reload needs a file to follow: --config, --kubeconfig, or --plugin with a file")
 
