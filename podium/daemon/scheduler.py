@@ -144,6 +144,7 @@ class Scheduler:
             self._extenders,
             self.writes.client,
             metrics,
+            # An extender that binds writes to the cluster like podium itself, so it needs the lease, too.
             may_bind=(lambda: True) if term is None else term.may_write,
         )
         self._groups = None if options.pod_groups is None else QueuedPodGroups(options.pod_groups)
@@ -152,6 +153,7 @@ class Scheduler:
         nominator = Nominator(self._pods.get)
         self.frameworks = self._make_frameworks(nominator)
         self.queue = self._make_queue(nominator)
+        # The plugins need the groups, the queue needs the plugins, and the groups need the queue.
         if self._groups is not None:
             self._groups.use_queue(self.queue)
         self.conflicts = Conflicts(self.cache, clock, metrics, self.writes.client.read_failure)
@@ -236,6 +238,7 @@ class Scheduler:
         config = self.config
         return SchedulingQueue(
             self._queue_profiles(self.frameworks),
+            # All profiles have the same QueueSort plugin, which the configuration's validation demands.
             next(iter(self.frameworks.values())).queue_sort,
             self._decision_clock,
             self._pods.get,
@@ -246,6 +249,7 @@ class Scheduler:
             ),
             observer=self._observers.queue.observer,
             nominator=nominator,
+            # What people read shows the time of day, also in a replay, whose decisions have a clock of their own.
             listing_clock=self.clock,
             has_groups=self._groups is not None,
         )
@@ -256,8 +260,10 @@ class Scheduler:
             self.queue.nominator,
             self.config.percentage_of_nodes_to_score,
             self._extenders,
+            # Replicas that choose the same best node collide on every pod; near ties are worth less than that.
             NearBest(self._random, _NEAR_BEST_MARGIN) if self.options.avoids_conflicts else choose,
             explainer_for(verbosity()),
+            # Scores of an attempt are kept only for the recorder, and take hundreds of bytes for each.
             keeps_scores=self.options.recorder_bytes > 0,
         )
         executor = DecisionExecutor(
@@ -300,6 +306,8 @@ class Scheduler:
             RestartNeededError, ConfigError, PluginError: it cannot be used.
         """
         demand_no_restart(self.config, config)
+        # Watches cannot be added once informers run, so the plugins get those that exist; nothing opens before
+        # `reload`.
         new = NewPlugins(replace(self._handle, watches=frozenset(self.informers.resources), opened=threading.Event()))
         for profile in config.profiles:
             kept_plugins = self._kept_plugins(profile, classes)
@@ -333,6 +341,7 @@ class Scheduler:
         }
         profiles = self._queue_profiles(frameworks)
         profile_names = tuple(name for name, framework in frameworks.items() if framework is not self.frameworks[name])
+        # Nothing below can fail, as a reload must not stop half way.
         new.open()
         self.config, self.classes = config, classes
         self._engine.percentage_of_nodes_to_score = config.percentage_of_nodes_to_score
@@ -347,6 +356,7 @@ class Scheduler:
         return {
             name: plugin
             for name, plugin in self.frameworks[profile.scheduler_name].plugins.items()
+            # A plugin that stays keeps its state, such as gangs that wait, which a new one would have lost.
             if classes.get(name) is type(plugin) and former.args_of(name) == profile.args_of(name)
         }
 
