@@ -106,6 +106,7 @@ class ClusterObjects:
         twin = object.__new__(type(self))
         twin._state = self._state
         twin._origin, twin._forked = ref(self), self._state
+        # Copied only on the first change, by whichever of the two changes first.
         self._state.is_shared = True
         return twin
 
@@ -118,6 +119,7 @@ class ClusterObjects:
         origin = self._origin() if self._origin is not None else None
         if self._forked is None or origin is None:
             raise ClusterError("there is no cluster to commit to: this one was not forked from any that still exists")
+        # A commit on top of other changes would drop them without a word.
         if origin._state is not self._forked:
             raise ClusterError("the cluster has changed since this one was forked from it: fork it again")
         self._state.is_shared = True
@@ -242,6 +244,7 @@ class ClusterObjects:
         """Add an object that did not exist. An immediate claim is bound if a volume suits it."""
         self.put(resource, item)
         if resource is PERSISTENT_VOLUME_CLAIMS:
+            # The volume controller binds such a claim at once, and pods that use it wait until it is bound.
             carry_out(self._own().store, immediate_binding(self._state.store, item))
 
     @property
@@ -272,6 +275,7 @@ class ClusterObjects:
 
     def _own(self) -> ClusterState:
         """Return the state, copied first if another cluster or an evaluation still reads it."""
+        # An evaluation reads columns of the cache lazily, so they must stay as they were when it was made.
         if self._state.is_shared or self._state.evaluations:
             self._state = self._state.fork()
         return self._state
@@ -305,5 +309,6 @@ def read_object(item: LocatedManifest, resource: ResourceType[Any], admission: A
 
 def unbound(pod: Pod) -> Pod:
     """Return the pod without a node, with only the claims of its status."""
+    # The rest of the status says where the pod was before, which would decide about its next node.
     status = PodStatus(resource_claim_statuses=pod.status.resource_claim_statuses)
     return Pod(metadata=pod.metadata, spec=pod.spec, status=status)

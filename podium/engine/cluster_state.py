@@ -98,12 +98,14 @@ class ClusterState:
         twin.is_shared, twin.evaluations, twin._frameworks = False, WeakSet(), None
         twin.random = Random(SEED)
         twin._be(self.cache.fork(), self.nominator.fork(twin._pending_pod))
+        # Also the point where the next search begins, so that a fork places pods as the original would.
         twin.engine.rotation.next_start = self.engine.rotation.next_start
         return twin
 
     @property
     def frameworks(self) -> Mapping[str, Framework]:
         """The profiles by name, built on first use."""
+        # Plugins of an earlier build must not hear of changes: they would answer from a state that is not this one.
         if self._frameworks is None:
             self.store.forget_handlers()
             handle = OfflineHandle(
@@ -123,6 +125,8 @@ class ClusterState:
     def framework_for(self, pod: Pod) -> Framework:
         """Return the profile of the pod's scheduler name. Raises: as `Cluster.framework_for`."""
         try:
+            # Here, because a pod whose requests cannot be read would fail within a plugin, without the name of its
+            # field.
             filter_requests(pod.spec)
         except FieldError as error:
             raise ManifestError(f"Pod {pod.key}: {error}") from error

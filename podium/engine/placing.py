@@ -134,6 +134,7 @@ class Engine:
         if status is None and framework.permit:
             permit = framework.run_permit(state, pod, node_name)
             status, waits, waits_for = permit.status, permit.waits, permit.message
+        # The pod may wait for minutes, and the verdicts on its nodes are of no more use.
         if waits:
             cycle.forget_nodes()
         placed_pod = PlacedPod(framework, state, pod, node_name, status, waits, nominated_to, waits_for)
@@ -148,6 +149,7 @@ class Engine:
         """
         if placed_pod.status is None:
             self._withdraw(placed_pod)
+        # Unless it was nominated elsewhere meanwhile.
         if placed_pod.nominated_to is not None and self.nominator.node_of(placed_pod.pod.uid) is None:
             self.nominator.add(placed_pod.pod, placed_pod.nominated_to)
 

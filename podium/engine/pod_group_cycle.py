@@ -182,6 +182,7 @@ class PodGroupCycle:
 
     def attempt(self) -> Steps[GroupDecision]:
         """Decide on the group."""
+        # A group has one profile, because its placements and its preemption are those of one set of plugins.
         names = list(dict.fromkeys(pod.spec.scheduler_name for pod in self._pods))
         if len(names) > 1:
             return self._fail(
@@ -189,6 +190,7 @@ class PodGroupCycle:
                 f'got: "{names[1]}" and "{names[0]}"'
             )
         simulation = yield from self._algorithm(self._snapshot)
+        # Only a rejection is worth a search: after an error, the plugins would fail again.
         if simulation.status is not None and simulation.status.code is Code.UNSCHEDULABLE:
             simulation = yield from self._search(simulation)
         victims: tuple[Pod, ...] = ()
@@ -215,11 +217,13 @@ class PodGroupCycle:
         first: Simulation | None = None
         good: list[tuple[Placement, Simulation]] = []
         for placement in placements:
+            # A restricted snapshot copies the columns, which the placement on all nodes does not need.
             is_whole = len(placement.rows) == len(snapshot.order)
             nodes = snapshot if is_whole else snapshot.restricted_to(placement.rows)
             simulation = yield from self._try_all(nodes, makes_room=makes_room)
             if simulation.status is not None and not simulation.status.is_rejected:
                 return simulation
+            # Upstream's message for a group that fits nowhere quotes the first placement alone.
             first = first or simulation
             if simulation.status is None or simulation.waits_for_preemption:
                 good.append((placement, simulation))
@@ -237,6 +241,7 @@ class PodGroupCycle:
     def _search(self, simulation: Simulation) -> Steps[Simulation]:
         """Search thoroughly for a placement that upstream's algorithm misses, if the profile enables that."""
         gang, group = self._framework.plugins.get(GangScheduling.name), self._group
+        # Members that have a node count for the gang already, so that many fewer must be found.
         count = None if group is None or group.min_count is None else group.min_count - self._state.scheduled_count
         if not isinstance(gang, GangScheduling) or not gang.search_steps_max or count is None:
             return simulation
@@ -266,6 +271,7 @@ class PodGroupCycle:
         if not plugins:
             return unschedulable("default preemption plugin is not registered, workload aware preemption is disabled")
         group = self._group
+        # The group may be deleted while its pods are tried; this is the error of upstream's lister.
         if group is None:
             name = self._key.partition("/")[2]
             return error_status(f'failed to get pod group object: podgroup.scheduling.k8s.io "{name}" not found')
@@ -293,6 +299,7 @@ class PodGroupCycle:
                 attempt = yield from self._try(engine, cache, pod, makes_room=makes_room)
                 simulation.attempts.append(attempt)
                 if attempt.error is not None:
+                    # As upstream: one error fails the whole group, and the pods that follow are not tried.
                     message = f"failed to schedule other pod from a pod group: {attempt.error.message}"
                     simulation.status = error_status(message)
                     simulation.waits_for_preemption = False
@@ -308,6 +315,7 @@ class PodGroupCycle:
                     Status(Code.UNSCHEDULABLE, (_WAITING,), error=_UNSCHEDULABLE) if requires_preemption else None
                 )
         finally:
+            # In reverse, so that each plugin finds the state that its own Reserve left.
             for attempt in reversed(simulation.attempts):
                 if attempt.placed_pod is not None:
                     engine.take_back(attempt.placed_pod)
@@ -320,6 +328,7 @@ class PodGroupCycle:
         cycle.state.write(SimulatedGroup(cache.group))
         decision = yield from engine.attempt(cycle)
         eviction: Eviction | None = None
+        # Upstream keeps the victims in the snapshot: later members see an overfull node, and may name the same victims.
         if isinstance(decision, DoesNotFit) and decision.post_filter is not None and decision.post_filter.victims:
             eviction = Eviction(pod, decision.post_filter)
             decision = replace(decision, post_filter=PostFilterResult(decision.post_filter.nominated_node_name))
@@ -343,6 +352,7 @@ class PodGroupCycle:
             assert status is not None
             nomination = None if status.is_rejected else ""
             members += [Member(self._cycle(pod), RejectedWithGroup(status, nomination)) for pod in untried_pods]
+        # From now on the members are attempts as any other; the simulation that they read has been undone.
         for cycle, _ in members:
             cycle.state.write(SimulatedGroup(None))
         evictions = [attempt.eviction for attempt in simulation.attempts if attempt.eviction is not None]
@@ -383,6 +393,7 @@ def _meaning(attempt: _MemberAttempt, simulation: Simulation) -> MemberDecision:
             message = ", ".join(filter(None, (decision.error.post_filter_message, simulation.search_ended)))
             return replace(decision, error=replace(decision.error, post_filter_message=message))
         return decision
+    # No member may bind before the victims are gone, so one that fits already only keeps its place by a nomination.
     if simulation.waits_for_preemption:
         return decision if attempt.requires_preemption else RejectedWithGroup(status, attempt.placed_pod.node_name)
     permit = tuple(filter(None, (attempt.placed_pod.waits_for, simulation.search_ended)))

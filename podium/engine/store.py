@@ -68,6 +68,7 @@ class ObjectStore:
         self._missing: set[ResourceType[Any]] = set()
         """The kinds that plugins have read, here or in a fork, and of which there was no object."""
         for resource, item in objects:
+            # A pod that has ended holds nothing on its node, so to a scheduler it does not exist.
             if not (isinstance(item, Pod) and item.has_ended):
                 self.put(resource, item)
 
@@ -96,8 +97,10 @@ class ObjectStore:
         Cost: none at once; a copy of the objects of a kind when the first of them changes.
         """
         twin = ObjectStore((), self._complete_kinds)
+        # The same set: a question is answered in a fork, and the warning about missing kinds is for its origin.
         twin._missing = self._missing
         twin._objects, twin._unsorted = dict(self._objects), set(self._unsorted)
+        # Each side copies a kind on its first change: a question changes one or two kinds of dozens.
         self._shared = set(self._objects)
         twin._shared = set(self._objects)
         return twin
@@ -109,6 +112,7 @@ class ObjectStore:
     def objects(self, resource: ResourceType[ObjectT]) -> Mapping[str, ObjectT]:
         """Return the objects of one kind by key."""
         path = resource.path
+        # Sorted on the next read, because loading adds thousands of objects one by one.
         if path in self._unsorted:
             self._unsorted.discard(path)
             self._shared.discard(path)
@@ -153,6 +157,7 @@ class ObjectStore:
 
     def note_read(self, resource: ResourceType[Any]) -> None:
         """Note that a plugin has read objects of the kind."""
+        # An empty kind may be one that was not dumped, so that the answer rests on a guess.
         if not self._objects.get(resource.path) and resource not in self._complete_kinds:
             self._missing.add(resource)
 
