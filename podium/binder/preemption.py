@@ -121,6 +121,7 @@ class RunningPreemptions:
 
     def begin(self, preemption: Preemption, victim_count: int) -> None:
         """Hold the pod back. `victim_count` includes victims that are being deleted already."""
+        # Counts what was chosen, as upstream does, not what is left to delete.
         self._observer.observe_victims(victim_count)
         if self._loops is not None and preemption.group is None:
             self._loops.begin(preemption.preemptor, preemption.node_name, preemption.victims)
@@ -230,6 +231,7 @@ class PreemptionExecutor:
         victim_count = len(preemption.victims)
         preemption.victims = [victim for victim in preemption.victims if not victim.is_terminating]
         if not preemption.victims:
+            # All of them end already: the pod only has to wait, and their deletes will wake it.
             return None
         self._under_way.begin(preemption, victim_count)
         return preemption
@@ -243,11 +245,13 @@ class PreemptionExecutor:
         try:
             has_succeeded = await self._clear_lower_nominations(preemption)
             *first, last = preemption.victims
+            # As upstream: the last delete must reach the watch when the pod can be queued again, so it comes alone.
             if await self._preempt_all(preemption, first):
                 preemption.is_last_victim = True
                 has_succeeded &= await self._preempt(preemption, last)
             else:
                 has_succeeded = False
+            # Its victims are still there, and an attempt at once would choose them again.
             if not has_succeeded:
                 await anyio.sleep(_PAUSE_AFTER_FAILURE_S)
         finally:
@@ -281,6 +285,7 @@ class PreemptionExecutor:
             try:
                 await self._evictor.patch_status(pod, nominated_node_name="")
             except NotFound:
+                # The pod is gone, and its nomination with it.
                 continue
             except ApiError as error:
                 log.error("Nomination could not be cleared", pod=pod.key, error=str(error))
@@ -340,12 +345,14 @@ class PreemptionExecutor:
     async def _delete(self, preemption: Preemption, victim: Pod) -> bool:
         """Set the disruption condition, then delete; False if the victim was deleted already."""
         try:
+            # Before the delete, because a controller that sees the pod end reads the reason from its condition.
             await self._evictor.patch_status(victim, condition=_disruption_condition(preemption, victim))
         except (NotFound, Invalid):  # Invalid: another pod has its name now
             return False
         try:
             return await self._evictor.delete_pod(victim)
         except ApiError as error:
+            # If the delete may have happened, the condition is true, and must stay.
             if not error.may_have_happened:
                 await self._take_back(victim)
             raise
