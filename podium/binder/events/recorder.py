@@ -136,7 +136,7 @@ class EventRecorder:
         self._reported: set[type[ApiError]] = set()
 
     def record(self, event: Event) -> None:
-        """Queue the Event, or drop it if the queue is full; returns at once."""
+        """Queue the Event, or drop it if the queue is full; return at once."""
         if self._is_muted():
             return
         if event.is_unique:
