@@ -23,7 +23,7 @@ class DomainMap(NativeMap):
 def select(container: Any, key: Any) -> Any:
     """Return the value under a key, wrapped if the container is optional.
 
-    Raises: EvaluationError: the key is missing, or `held` is not a map or list.
+    Raises: EvaluationError: the key is missing, or the container is not a map or list.
     """
     if type(container) is Optional:
         return select_optional(container, key)
