@@ -38,7 +38,7 @@ def load_cluster(
     Args:
         live: the kubeconfig and its context.
         asked_pods: the pods in question, from other files.
-        beside: more objects of the cluster, from the files of these pods.
+        extra_objects: more objects of the cluster, from the files of these pods.
         running: the configuration of a running podium, which decides if the command line names none.
 
     Raises:

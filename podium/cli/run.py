@@ -76,7 +76,7 @@ def _flags(context: click.Context) -> dict[str, str]:
         value = context.params[parameter.name or ""]
         several = value if isinstance(value, tuple) else () if value is None else (value,)
         text = ",".join(str(item).lower() if isinstance(item, bool) else str(item) for item in several)
-        # Proxies and collectors may be given with a password, and /flagz shows this to whoever may read it.
+        # Proxies and collectors may be given with a password, and /flagz would show it to all its readers.
         values[max(parameter.opts, key=len).lstrip("-")] = re.sub("//[^/]*@", "//", text)
     return values
 
