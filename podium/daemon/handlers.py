@@ -43,7 +43,7 @@ class MeasuredHandler:
         self._metrics = metrics
 
     def measure(self, event: str, handle: Callable[..., None], *objects: Any, before_s: float = 0.0) -> float:
-        """Call the handler; returns the observed seconds, including `before_s`."""
+        """Call the handler, and return the observed seconds, including `before_s`."""
         started_s = self._clock.monotonic()
         handle(*objects)
         seconds = before_s + self._clock.monotonic() - started_s
@@ -109,7 +109,7 @@ class NodeHandler(MeasuredHandler):
             self._queue.move_all(NODE_ADD, None, node)
 
     def _taken_in(self, old: Node, new: Node) -> list[tuple[ClusterEvent, Node | None, Node | None]]:
-        """Update the cache; returns the events for waiting pods, each with the old and the new object."""
+        """Update the cache, and return the events for waiting pods, each with the old and the new object."""
         was_unusable = new.name in self._unusable
         if not self._put_node(new):
             return [] if was_unusable else [(NODE_DELETE, old, None)]
@@ -118,7 +118,7 @@ class NodeHandler(MeasuredHandler):
         return [(event, old, new) for event in node_changes(old, new)]
 
     def _put_node(self, node: Node) -> bool:
-        """Add the node to the cache; returns whether pods can be scheduled on it."""
+        """Add the node to the cache, and return whether pods can be scheduled on it."""
         is_usable = self._cache.put_node(node)
         if is_usable:
             self._unusable.discard(node.name)

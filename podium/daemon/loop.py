@@ -155,7 +155,7 @@ class SchedulingLoop:
             await self._wake_up.wait(consistency.wait_s() or LOOK_AGAIN_S)
 
     async def wait_ended(self) -> None:
-        """Wait until `run` has ended; returns at once if it never started."""
+        """Wait until `run` has ended; return at once if it never started."""
         if self._ended is not None:
             await self._ended.wait()
 

@@ -324,7 +324,7 @@ class Scheduler:
     def reload(
         self, config: KubeSchedulerConfiguration, classes: Mapping[str, type[Plugin]], new: NewPlugins
     ) -> tuple[str, ...]:
-        """Decide by another configuration from the next attempt on; returns the profiles that have changed.
+        """Decide by another configuration from the next attempt on, and return the profiles that have changed.
 
         A plugin whose class and args are as before stays, with all that it knows. An attempt under way ends as it
         began. Pods that were rejected or gated are tried again.
