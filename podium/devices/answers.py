@@ -28,7 +28,7 @@ class Answers:
     """The answers of selectors for all devices that look alike to them.
 
     Args:
-        compiled: the long selectors that have been compiled.
+        long_expressions: the long selectors that have been compiled.
     """
 
     __slots__ = ("_by_expression", "_compiled", "_device")

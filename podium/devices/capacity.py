@@ -51,12 +51,13 @@ def has_capacity(
     """Return True if the device has every requested capacity, its policies allow the amounts, and enough is left.
 
     Args:
-        taken: what has been consumed already, in billionths.
+        consumptions: what has been consumed already, in billionths.
     """
     if not amounts_requested.keys() <= capacities.keys():
         return False
     for name, capacity in capacities.items():
         amount = _consumption_of(amounts_requested.get(name), capacity)
+        # Policies hold for devices that are not shared as well.
         if capacity.request_policy is not None and _violates(amount, capacity.request_policy):
             return False
         if amount.nano + sum(amounts.get(name, 0) for amounts in consumptions) > parse(capacity.value).nano_value:
@@ -67,6 +68,7 @@ def has_capacity(
 def _consumption_of(request: RawQuantity | None, capacity: DeviceCapacity) -> Amount:
     policy = capacity.request_policy
     if request is None:
+        # Without a default, a request that does not name the capacity takes all of it.
         is_full = policy is None or policy.default is None
         return Amount.of(capacity.value if is_full else policy.default)  # type: ignore[union-attr,arg-type]
     if policy is None:
@@ -81,6 +83,7 @@ def _consumption_of(request: RawQuantity | None, capacity: DeviceCapacity) -> Am
 def _rounded_up(request: RawQuantity, minimum: RawQuantity, step: RawQuantity | None) -> Amount:
     if parse(request).nano_value < parse(minimum).nano_value:
         return Amount.of(minimum)
+    # As upstream: steps are integers, so that fractions of a quantity are rounded up first.
     size = 0 if step is None else parse(step).value
     if not size:
         return Amount.of(request)
@@ -103,6 +106,7 @@ def _is_outside(amount: Amount, valid_range: CapacityRequestPolicyRange) -> bool
         return True
     size = 0 if valid_range.step is None else parse(valid_range.step).value
     least = 0 if valid_range.min is None else parse(valid_range.min).value
+    # The range is counted from its minimum, not from zero.
     return bool(size) and (_whole(amount) - least) % size != 0
 
 

@@ -70,6 +70,7 @@ class Choices:
     def is_in_use(self, claim: int, data: RequestData, device: DeviceID) -> bool:
         """Return True if a claim that holds the device keeps the request from it. Shared devices are never in use."""
         claims = self._claims_of.get(device)
+        # As upstream: an administrator may have a device that is in use, but no claim the same one twice.
         if data.has_admin_access:
             return claims is not None and claim in claims
         return bool(claims) or self._allocated.is_dedicated(device)
@@ -99,15 +100,19 @@ class Choices:
         device, pool = candidate
         if self.is_in_use(claim, data, device.id):
             return False
+        # A shared device consumes its counters once, with its first share.
         is_charged = bool(device.consumes) and not self._is_paid_for(device)
         if is_charged and not self._counters.charge(device, pool):
             return False
         if not _tolerates(data, device) or not self._satisfies_constraints(claim, data, device):
+            # Upstream does not give the counters back here, which later candidates of the pool feel, and answers show.
             if is_charged and self._undoes_all:
                 self._counters.give_back(device, pool)
             return False
+        # Shared devices are never in use.
         if not device.is_shared:
             self._claims_of.setdefault(device.id, set()).add(claim)
+        # Again, as upstream: in mode All the capacity was checked before others took their shares.
         if not self.has_capacity(data, device):
             return False
         choice = Choice(data, device, pool, is_charged=is_charged)
@@ -125,6 +130,7 @@ class Choices:
         for constraint in self._claims[claim].constraints:
             constraint.remove(*choice.data.base_and_subrequest)
         if device.is_shared:
+            # Upstream leaves a shared device without capacities marked as taken.
             if choice.consumption:
                 self._capacity.remove(device.id, _nano(choice.consumption))
             if choice.is_charged and self._undoes_all:
@@ -145,6 +151,7 @@ class Choices:
         for index, constraint in enumerate(constraints):
             if constraint.add(base, subrequest, device):
                 continue
+            # In mode All no other device can take its place, so upstream ends the attempt with an error.
             if data.devices is not None:
                 request_name = f"claim {data.claim.key}, request {data.name}"
                 reason = "because a claim constraint would not be satisfied"

@@ -101,6 +101,7 @@ class SliceDevice:
             self.selection = NodeSelection(device.node_name, device.all_nodes, device.node_selector)
         self.consumes = tuple(
             (consumption.counter_set, name, parse(counter.value).nano_value)
+            # Exact, since upstream's quantities are: sums of floats would differ in the last digit.
             for consumption in device.consumes_counters
             for name, counter in consumption.counters.items()
         )
@@ -201,6 +202,7 @@ class InventorySlice:
         self.name_hashes = np.fromiter((hash(device.id.device) for device in devices), np.int64, len(devices))
         self.consumers = tuple(device for device in devices if device.device.consumes_counters)
         self.needs = frozenset(need for device in self.consumers for need in _needs(device))
+        # These depend on the node, or on what others have of the pool, so the answer of one node is not another's.
         self.is_repeatable = not any(
             device.is_shared or device.consumes or device.selection is not None or device.device.binds_to_node
             for device in devices
@@ -232,6 +234,7 @@ class InventorySlice:
                         parse(quantity)
         except QuantityError:
             return False
+        # One unreadable selector makes upstream's whole pool invalid.
         selections = (self.selection, *(device.selection for device in devices))
         if not all(selection is None or selection.is_readable for selection in selections):
             return False
@@ -240,6 +243,7 @@ class InventorySlice:
 
     def reaches(self, node_name: str, labels: Mapping[str, str]) -> bool:
         """Return True if it affects the node. A slice with a selector that cannot be parsed may affect any node."""
+        # Upstream: counters concern every node, because devices of other nodes may consume them.
         if self.has_counters or not self.selection.is_readable:
             return True
         if self.selection.is_set:
@@ -275,6 +279,7 @@ class Inventory:
 
     def put(self, new: ResourceSlice, old: ResourceSlice | None = None) -> None:
         """Add a slice, or replace its older state."""
+        # First, because a changed slice may have moved to another node or pool.
         if old is not None:
             self.remove(old)
         key = new.key
@@ -302,6 +307,7 @@ class Inventory:
             self._taint_rules.put(new)
         elif old is not None:
             self._taint_rules.remove(old)
+        # A rule's status changes often, with the number of pods that it evicts.
         if old is not None and new is not None and old.spec == new.spec:
             return
         rules = [rule for rule in (old, new) if rule is not None]
@@ -333,6 +339,7 @@ class Inventory:
     def _forget(self, item: ResourceSlice) -> None:
         """Forget what was derived from a slice: for its node if no other one can reach its pool, else for all."""
         name, siblings = item.spec.node_name, self._of_pool.get(_pool_of(item), {}).values()
+        # A pool of one node's own slices, as most are, concerns no other node's results.
         if name and not item.spec.shared_counters and all(sibling.spec.node_name == name for sibling in siblings):
             self.derived.pop(name, None)
         else:
@@ -341,6 +348,7 @@ class Inventory:
             self.interned_pools.clear()
 
     def _place(self, item: ResourceSlice) -> dict[str, ResourceSlice]:
+        # Slices of counters are looked at for all nodes, also if they name one.
         if item.spec.node_name and not item.spec.shared_counters:
             return self._of_node.setdefault(item.spec.node_name, {})
         return self._without_node

@@ -150,6 +150,7 @@ class RequestReader:
 
     def _claim(self, claim: ResourceClaim) -> Interruptible[ClaimData]:
         requests = yield from _in_turn(self._alternatives(claim, request) for request in claim.spec.devices.requests)
+        # The smallest alternatives, as the largest may never be tried.
         least = sum(min(alternative.count for alternative in alternatives) for alternatives in requests)
         if least > RESULTS_MAX:
             raise AllocationError(
@@ -177,6 +178,7 @@ class RequestReader:
         self, claim: ResourceClaim, request: ExactDeviceRequest, name: str, parent: str
     ) -> Interruptible[RequestData]:
         request_path = f"claim {claim.key}, request {name}"
+        # Of every request, before any device is looked at: upstream reports a broken request on every node.
         _demand_readable(request, request_path)
         class_name = request.device_class_name
         if not class_name:
@@ -197,11 +199,13 @@ class RequestReader:
         """Return every device that is selectable and has the capacity, in use or not."""
         candidates = []
         for pool in self.pools:
+            # "All" of a pool that is being updated is not known.
             if pool.is_incomplete or pool.is_invalid:
                 if _excludes(data, pool.driver):
                     continue
                 state = "being updated" if pool.is_incomplete else "invalid"
                 text = f"{request_path}: asks for all devices, but resource pool {pool} is currently {state}"
+                # A pool that is only incomplete heals with the next slice; one that contradicts itself never does.
                 raise BrokenPoolError(text) if pool.contradicts_itself else AllocationError(text)
             for device in pool.devices:
                 if self.budget.take():
@@ -209,6 +213,7 @@ class RequestReader:
                 is_selectable = self.is_selectable_soon(data, device)
                 if is_selectable is None:
                     is_selectable = yield from self.is_selectable(data, device)
+                # Taken devices count: "all" must fail while one of them is in use, not shrink.
                 capacities, usage = device.device.capacity or {}, self.allocated.consumed.of(device.id)
                 if is_selectable and has_capacity(data.capacities, capacities, usage):
                     candidates.append(Candidate(device, pool))
@@ -219,6 +224,7 @@ def _excludes(data: RequestData, driver: str) -> bool:
     """Return True if a selector names another driver, so that it matches no device of this driver."""
     for selector in (*data.device_class.spec.selectors, *data.request.selectors):
         expression = expression_of(selector)
+        # Compiling a long expression would take longer than the check saves.
         if len(expression) > SHORT_MAX:
             continue
         try:

@@ -29,7 +29,7 @@ def allocation_of(
     """Return the allocation of a claim.
 
     Args:
-        selected: the alternative that was taken of each request of the claim.
+        requests: the alternative that was taken of each request of the claim.
         random: for the ids of shares.
 
     Raises:
