@@ -56,7 +56,7 @@ class SyncContext:
 
 def desired_replicas(workload: Manifest) -> int:
     """Return the number of pods in the spec."""
-    # A typing error such as replicas: 1e9 must not take the memory of whoever asks.
+    # A typing error such as replicas: 1e9 must not use up the memory.
     return min(count_at(workload, "spec", "replicas", default=1), REPLICAS_MAX)
 
 
