@@ -63,7 +63,7 @@ class FilterChain:
         counting_fork: Snapshot | None = None,
         fork: Snapshot | None = None,
     ) -> None:
-        """Create a chain. What is left out is derived when first needed, but without `cached` no answer is cached.
+        """Create a chain. What is left out is derived when first needed, but without `bulk` no answer is cached.
 
         Args:
             filters: without those whose PreFilter skipped them.

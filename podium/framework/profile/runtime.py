@@ -133,7 +133,7 @@ class Framework:
         kept_plugins: Mapping[str, Plugin] = MappingProxyType({}),
         signatures: Callable[[Profile], SignatureCache] = SignatureCache,
     ) -> None:
-        """Construct every enabled plugin, except those in `kept`, which stay in use with all that they know.
+        """Construct every enabled plugin, except `kept_plugins`, which stay in use with all that they know.
 
         `signatures` makes the cache of answers for pods of the same spec.
 
@@ -201,7 +201,7 @@ class Framework:
     # ------------------------------------------------------------ dry runs
 
     def run_add_pod(self, state: CycleState, pod: Pod, pod_to_add: Pod, node: NodeInfo) -> None:
-        """Call AddPod of the PreFilter plugins: in `state`, `added` is on the node.
+        """Call AddPod of the PreFilter plugins: in `state`, `pod_to_add` is on the node.
 
         Raises:
             PluginError: a plugin failed.
@@ -214,7 +214,7 @@ class Framework:
                 raise PluginError(f'running AddPod on PreFilter plugin "{plugin}": {status.message}')
 
     def run_remove_pod(self, state: CycleState, pod: Pod, pod_to_remove: Pod, node: NodeInfo) -> None:
-        """Call RemovePod of the PreFilter plugins: in `state`, `removed` is not on the node.
+        """Call RemovePod of the PreFilter plugins: in `state`, `pod_to_remove` is not on the node.
 
         Raises as `run_add_pod`.
         """
@@ -283,14 +283,14 @@ class Framework:
         return PermitResult(failure) if failure else PermitResult(None, waits, message)
 
     def observe(self, point: str, status: Status | None, started_s: float) -> float:
-        """Record how long an extension point took; returns the time now."""
+        """Record how long an extension point took, and return the time now."""
         label = status.code.label if status is not None else _SUCCESS
         now_s = self.clock.monotonic()
         self.observer.observe_extension_point(point, label, self.name, now_s - started_s)
         return now_s
 
     def begin_attempt(self) -> bool:
-        """Count an attempt; returns whether its plugins are measured, each by itself."""
+        """Count an attempt, and return whether its plugins are measured, each by itself."""
         self._attempts += 1
         self.measures_plugins = self._attempts % MEASURED_EVERY == 0
         return self.measures_plugins
