@@ -35,7 +35,7 @@ async def list_objects(
     Args:
         kubeconfig: the path; kubectl's default unless given.
         context: the kubeconfig's current one unless given.
-        beside: more kinds, as far as the cluster serves them and they may be listed.
+        extra_resources: more kinds, as far as the cluster serves them and they may be listed.
 
     Raises:
         ConnectionConfigError: there is no kubeconfig, or it cannot be used.
