@@ -158,7 +158,7 @@ class Elector:
                 await self._lock.replace(self._term.released_record())
 
     async def _try(self) -> bool:
-        """Write the Lease for this process, if the rules allow it; returns whether it was written."""
+        """Write the Lease for this process, if the rules allow it, and return whether it was written."""
         try:
             has_written = await self._write_optimistically() or await self._read_and_write()
         except ApiError as error:

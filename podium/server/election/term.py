@@ -171,7 +171,7 @@ class Term:
         self._on(LeaseEvent.FAILED)
 
     def expire(self) -> bool:
-        """Give up the Lease if it was not renewed in time; returns whether it is lost."""
+        """Give up the Lease if it was not renewed in time, and return whether it is lost."""
         if self.is_holding and self.left_s() <= 0.0:
             self._on(LeaseEvent.EXPIRED)
         return self.state is LeaseState.LOST
