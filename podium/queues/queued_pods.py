@@ -87,12 +87,14 @@ class QueuedPods:
             InvalidTransition: the table has no such transition.
         """
         key = info.pod.key
+        # A pod in flight is in no container, so the caller says where it comes from.
         old_state = self._states.get(key, coming_from)
         try:
             new_state = QUEUE_STATES.next(old_state, move)
         except InvalidTransition:
             raise InvalidTransition(QUEUE_STATES.name, old_state, move, f"{key}:\n{info.transitions}") from None
         containers = self._containers
+        # Without a change of state the push below only updates the position.
         if old_state is not new_state and old_state in containers:
             containers[old_state].remove(key)
         container = containers.get(new_state)

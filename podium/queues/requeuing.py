@@ -88,10 +88,12 @@ class Requeuing:
     ) -> None:
         """Move a pod that passed PreEnqueue since it last failed to the active queue; otherwise like `to_active`."""
         now_s = self._clock.now() if now_s is None else now_s
+        # Set once: the metric counts from the first attempt, whatever happens in between.
         if info.initial_attempt_timestamp_s is None:
             info.initial_attempt_timestamp_s = now_s
         self._queued.move(info, QueueEvent.ENQUEUE, event, coming_from=coming_from, now_s=now_s)
         self._observer.incoming("active", event)
+        # Only as these events, as upstream: a pod that comes back otherwise has kept its nomination.
         if event in _NOMINATING:
             self._nominator.add(info.pod)
         self._wake()
@@ -100,6 +102,7 @@ class Requeuing:
         if not self._pre_enqueue_check.admits(info):
             self._hold_back(info, event, coming_from)
             return False
+        # Members of a group wait together, so none may leave the backoff early for want of other pods.
         waits_in_full = self._has_groups and info.pod.spec.scheduling_group is not None
         is_rejected = info.rejector_plugins and not waits_in_full
         move = QueueEvent.BACK_OFF if is_rejected else QueueEvent.BACK_OFF_AFTER_ERROR
@@ -110,6 +113,7 @@ class Requeuing:
 
     def _hold_back(self, info: QueuedPodInfo, event: str, coming_from: QueueState) -> None:
         """Gate the pod; if a PreEnqueue plugin failed, back the pod off instead."""
+        # A plugin that fails would gate the pod for ever, as no event frees it.
         if info.has_failed_at_gate:
             info.consecutive_errors_count += 1
             info.timestamp_s, info.backoff_expiration_s = self._clock.now(), 0.0

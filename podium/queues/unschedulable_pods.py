@@ -54,6 +54,7 @@ class UnschedulablePods:
     def push(self, info: QueuedPodInfo) -> None:
         """Add the pod, or update its object and rejector plugins."""
         key = info.pod.key
+        # The class may have changed with the object or its rejectors.
         self.remove(key)
         identity = self._identity(info)
         alike = self._classes.get(identity)
@@ -102,6 +103,7 @@ class UnschedulablePods:
         readers = self.label_readers.get(pod.spec.scheduler_name, _NO_PLUGINS)
         sees_labels = not (readers.isdisjoint(unschedulable) and readers.isdisjoint(pending))
         labels = frozenset(pod.metadata.labels.items()) if sees_labels else frozenset[tuple[str, str]]()
+        # By id, since replicas share their spec, which an entry keeps alive.
         return id(pod.spec), pod.metadata.namespace, unschedulable, pending, info.gating_plugin, labels
 
     def _open(self, identity: _ClassKey, info: QueuedPodInfo) -> AlikePods:
