@@ -227,16 +227,17 @@ class Framework:
 
     def _extensions(self, state: CycleState, pod: Pod) -> Iterator[tuple[str, PreFilterExtensions]]:
         for plugin in self.pre_filter:
+            # Upstream: a plugin that skipped has no state that a change of pods could touch.
             if plugin.name in state.skipped_filters:
                 continue
             try:
                 extensions = plugin.pre_filter_extensions()
             except BaseException as error:
                 point = "PreFilterExtensions"
-                told_of = self.plugin_failure(
+                failure = self.plugin_failure(
                     plugin.name, point, pod, f'asking PreFilter plugin "{plugin.name}"', error
                 )
-                raise PluginError(str(told_of)) from error
+                raise PluginError(str(failure)) from error
             if extensions is not None:
                 yield plugin.name, extensions
 
@@ -258,6 +259,7 @@ class Framework:
         """Run Unreserve of all plugins in reverse order. A failure is counted and does not stop the others."""
         started_s = self.clock.monotonic()
         status: Status | None = None
+        # Of all plugins, also those after the one that failed, as upstream.
         for plugin in reversed(self.reserve):
             answer = self._answer(plugin.name, "Unreserve", pod, _unreserve, plugin, state, pod, node_name)
             status = answer or status
@@ -272,6 +274,7 @@ class Framework:
         for plugin in self.permit:
             answer = self._answer(plugin.name, "Permit", pod, _permit, plugin, state, pod, node_name)
             status, timeout_s = answer if isinstance(answer, tuple) else (answer, 0.0)
+            # The rest may still reject the pod, so the wait only begins after them.
             if status is not None and status.code is Code.WAIT:
                 waits[plugin.name] = timeout_s
                 message = ", ".join((*status.all_reasons, _WAITS))
@@ -292,6 +295,7 @@ class Framework:
     def begin_attempt(self) -> bool:
         """Count an attempt, and return whether its plugins are measured, each by itself."""
         self._attempts += 1
+        # Every tenth, not one in ten by chance, which a replay could not repeat.
         self.measures_plugins = self._attempts % MEASURED_EVERY == 0
         return self.measures_plugins
 
@@ -315,6 +319,7 @@ class Framework:
         """Record one call of a filter over many nodes, like `lap`. Each status gets the share of its nodes."""
         seconds = self.clock.monotonic() - started_s
         if self.measures_plugins:
+            # One call answers for many nodes, so each status gets its share of the time.
             for status, count in by_status(outcome, nodes):
                 self.observe_call(plugin, "Filter", status, seconds * count / nodes)
         if seconds > SLOW_PLUGIN_S:
@@ -399,6 +404,7 @@ def _permit(plugin: PermitPlugin, state: CycleState, pod: Pod, node_name: str) -
 
 
 def _demand_seconds(answer: object) -> float:
+    # NaN fails this comparison as well, and True is no number of seconds.
     if isinstance(answer, int | float) and not isinstance(answer, bool) and 0 <= answer < math.inf:
         return answer
     raise PluginError(f"answered {short_repr(answer)} as the seconds to wait, which must be a number of at least 0")
