@@ -34,7 +34,7 @@ def pod_with_licence(name: str) -> Json:
 
 async def test_pods_go_where_the_extender_lets_them_and_likes_them(cluster: Cluster, start: StartDaemon) -> None:
     created_nodes = {item["metadata"]["name"]: item for item in await cluster.create(*nodes(4))}
-    filtering = let_through("node-1", "node-2", failed={"node-0": "no licence"})
+    filtering = let_through("node-1", "node-2", failing={"node-0": "no licence"})
     async with ExtenderServer(filter=filtering, prioritize=scores(node_2=10)) as server:
         await start(cluster, asking(server, filterVerb="filter", prioritizeVerb="prioritize", weight=5))
         [web] = await cluster.create(pod("web", enableServiceLinks=False))
@@ -52,7 +52,7 @@ async def test_a_pod_that_the_extender_turns_down_is_tried_again_with_the_next_c
     sandbox_cluster: SandboxCluster, start: StartDaemon
 ) -> None:
     await sandbox_cluster.create(*nodes(2))
-    turning_down = let_through(failed={"node-0": "no licence"}, unresolvable={"node-1": "too old"})
+    turning_down = let_through(failing={"node-0": "no licence"}, unresolvable={"node-1": "too old"})
     async with ExtenderServer(filter=turning_down) as server:
         config = asking(
             server,

@@ -20,7 +20,7 @@ from tests.e2e.shipped import may
 from tests.e2e.waiting import eventually
 from tests.helm.chart import CHART, Helm
 from tests.manifests import node, pod
-from tests.rights import granted
+from tests.rights import grants
 
 pytestmark = [pytest.mark.anyio, pytest.mark.control_plane]
 
@@ -119,7 +119,7 @@ class Release:
         ]
         kinds = ("ClusterRole", "Role", "Role")
         async with Client(cluster.plane.url, token=token, tls=cluster.plane.ssl_context()) as account:
-            for right in granted([{**role, "kind": kind} for kind, role in zip(kinds, roles, strict=True)]):
+            for right in grants([{**role, "kind": kind} for kind, role in zip(kinds, roles, strict=True)]):
 
                 async def is_granted(right: Any = right) -> bool:
                     right_fields = (right.group, right.resource, right.verb, right.namespace or "default", right.name)

@@ -38,7 +38,7 @@ def test_the_reference_of_the_library_has_every_method() -> None:
 
 
 def test_the_notebook_shows_what_its_cells_print() -> None:
-    assert notebook.NOTEBOOK.read_text() == notebook.written(notebook.executed()), "run: python -m tests.notebook"
+    assert notebook.NOTEBOOK.read_text() == notebook.file_text(notebook.execute()), "run: python -m tests.notebook"
 
 
 def test_the_readme_is_short() -> None:

@@ -116,7 +116,7 @@ async def test_command_ends_whole_at_sigint_and_its_recording_is_replayed(tmp_pa
         sandbox.store.create(node("n1"))
         command = [*podium, "record", str(directory), "--kubeconfig", str(kubeconfig)]
         process = await anyio.open_process(
-            lifeline.guarded(command), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, pass_fds=lifeline.PASSED
+            lifeline.guard(command), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, pass_fds=lifeline.PASSED
         )
 
         async def holds_the_node() -> bool:
