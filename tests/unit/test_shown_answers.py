@@ -28,13 +28,19 @@ def test_everything_that_pages_show_is_made_by_something() -> None:
 
 def test_answers_are_found_in_pages() -> None:
     by_page = {page: [block for block in blocks(page, Path(page).read_text()) if block.is_answer] for page in pages()}
-    shown = {page for page, answers in by_page.items() if answers}
-    assert shown >= {"docs/answers.md", "docs/library.md", "docs/questions.md", "docs/queue.md", "docs/shadow.md"}
+    pages_with_answers = {page for page, answers in by_page.items() if answers}
+    assert pages_with_answers >= {
+        "docs/answers.md",
+        "docs/library.md",
+        "docs/questions.md",
+        "docs/queue.md",
+        "docs/shadow.md",
+    }
     assert live_answers().keys() == {"queue", "shadow"}
 
 
 @pytest.mark.parametrize(
-    "shown",
+    "block",
     [
         "```console\n$ kubectl get pods\nNAME   READY\n```\n",
         "```console\n$ podium capacity -f a.yaml\n12 more fit\n$ podium config defaults\n```\n",
@@ -43,8 +49,8 @@ def test_answers_are_found_in_pages() -> None:
         "```python\ncluster = 1\n```\n\n```text\n12\n```\n",
     ],
 )
-def test_an_answer_that_nothing_makes_is_a_fault(shown: str) -> None:
-    (fault,) = faults("page.md", f"Words.\n\n{shown}")
+def test_an_answer_that_nothing_makes_is_a_fault(block: str) -> None:
+    (fault,) = faults("page.md", f"Words.\n\n{block}")
     assert fault.endswith(": nothing makes this answer")
 
 

@@ -90,7 +90,7 @@ def test_a_bound_pods_node_is_explained_against_the_others(ask: Asking) -> None:
 
 def test_a_pending_pods_rejections_and_next_try_are_shown(ask: Asking) -> None:
     bench = QueueBench(Rejecter("NodeResourcesFit"))
-    bench.rejected(pod("big", namespace="shop"), "NodeResourcesFit")
+    bench.add_rejected(pod("big", namespace="shop"), "NodeResourcesFit")
     output_lines = lines(ask("big", "-n", "shop", pages=recorder_pages(flight_recorder(), bench)))
     assert output_lines[0] == "shop/big is pending"
     assert output_lines[1].startswith(
