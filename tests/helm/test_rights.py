@@ -13,7 +13,7 @@ from podium.provisioner.controller.app import ProviderName
 from podium.provisioner.controller.permissions import needs
 from tests.helm.chart import Helm, one
 from tests.helm.manifests import provisioner
-from tests.rights import granted, needs_of
+from tests.rights import grants, needs_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.control_plane]
 
@@ -28,7 +28,7 @@ async def check(helm: Helm, tmp_path: Path, values: dict[str, Any], namespace: s
     gates = tuple(f"{name}={str(on).lower()}" for name, on in values.get("featureGates", {}).items())
     good = usable(path, (), gates)
     assert good.warnings == ()
-    rights = list(granted(objects))
+    rights = list(grants(objects))
     assert len(rights) == len(set(rights))
     assert set(rights) == set((await needs_of(good, pod_groups=good.pod_groups)).permissions)
 
@@ -66,7 +66,7 @@ async def test_gates_leases_and_namespaces_have_theirs(
 def test_the_provisioner_has_the_rights_of_its_provider_and_no_others(
     helm: Helm, provider: ProviderName, rules: str, namespace: str
 ) -> None:
-    rights = list(granted(helm.objects(provisioner(provider=provider, rules=rules), namespace=namespace)))
+    rights = list(grants(helm.objects(provisioner(provider=provider, rules=rules), namespace=namespace)))
     assert len(rights) == len(set(rights))
     needs_listed = needs(provider, namespace=namespace, places_with_podium=rules == "podium")
     assert set(rights) == set(needs_listed.permissions)
