@@ -14,12 +14,16 @@ from podium.engine.gang_story import coscheduling_in
 from podium.framework.contract.handle import ApiClient, Handle
 from podium.framework.profile.runtime import Framework
 from podium.lib.clock import Clock
+from podium.lib.log import get_logger
+from podium.objects.custom_resources import custom_resources
 from podium.objects.resource_types import COSCHEDULING_POD_GROUPS, PODS
 from podium.plugins.contrib.coscheduling.plugin import Coscheduling
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.plugins.shared.cluster_devices import ClusterDevices
 from podium.queues import SchedulingQueue
 from podium.telemetry import Metrics
+
+log = get_logger("scheduler")
 
 PREEMPTING: Final = DefaultPreemption.name
 """The plugin under whose name waiting pods are rejected that are preempted."""
@@ -45,6 +49,17 @@ def pod_group_keeper(
     informers.informer(PODS).add_handler(keeper)
     informers.informer(COSCHEDULING_POD_GROUPS).add_handler(keeper)
     return keeper
+
+
+def report_missing(informers: InformerSet) -> None:
+    """Log the custom resources that plugins watch and that the API server does not serve."""
+    for resource in custom_resources():
+        if resource in informers.resources and informers.is_absent(resource):
+            log.warning(
+                "The API server does not serve a resource that a plugin reads",
+                resource=f"{resource.plural}.{resource.group}",
+                advice="install its CustomResourceDefinition, or disable the plugin",
+            )
 
 
 def demand_same_companions(former: Framework, current: Framework) -> None:

@@ -59,6 +59,7 @@ from podium.framework.profile.runtime import Framework, construct, names_to_cons
 from podium.lib.clock import Clock
 from podium.objects.core import Pod
 from podium.objects.resource_types import (
+    CUSTOM,
     DEVICE_CLASSES,
     DEVICE_TAINT_RULES,
     NODES,
@@ -211,6 +212,8 @@ class Scheduler:
             release=self.config.release,
             # The queue is made after the plugins.
             move_to_active=lambda pods, after_s: self.queue.activate(pods, after_s),  # noqa: PLW0108
+            reading=self.boundary.reading,
+            kubeconfig=self.options.kubeconfig or self.config.client_connection.kubeconfig or None,
         )
         frameworks = {
             profile.scheduler_name: Framework(profile, self.classes, handle, self._observers.plugins.observer)
@@ -441,7 +444,8 @@ class Scheduler:
         for resource in tuple(informers.resources):
             if resource == DEVICE_TAINT_RULES:
                 informers.informer(resource).add_handler(DeviceTaintRuleHandler(queue, clock, metrics))
-            if (events := RESOURCE_EVENTS.get(resource)) is None:
+            events = resource.event if resource.gate == CUSTOM else RESOURCE_EVENTS.get(resource)
+            if events is None:
                 continue
             kind = ResourceClaimHandler if resource == RESOURCE_CLAIMS else ResourceHandler
             handler = kind(events, queue, clock, metrics)

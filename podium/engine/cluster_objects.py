@@ -29,8 +29,8 @@ from podium.framework.profile.runtime import Framework
 from podium.lib.garbage_collection import collection_disabled
 from podium.lib.nearest import nearest
 from podium.objects.core import Node, Pod, PodStatus
+from podium.objects.custom_resources import all_resources
 from podium.objects.resource_types import (
-    ALL,
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PODS,
@@ -39,7 +39,6 @@ from podium.objects.resource_types import (
 from podium.plugins import IN_TREE
 
 _NO_CLASSES: Final = Admission(())
-_KINDS: Final[Mapping[str, ResourceType[Any]]] = {resource.kind: resource for resource in ALL}
 
 
 class ClusterObjects:
@@ -175,9 +174,10 @@ class ClusterObjects:
         self._own().drop(resource, item)
 
     def _find(self, kind: str, name: str, namespace: str) -> tuple[ResourceType[Any], Any]:
-        resource = _KINDS.get(kind)
+        kinds = {resource.kind: resource for resource in reversed(all_resources())}
+        resource = kinds.get(kind)
         if resource is None:
-            raise ManifestError(f"kind: no scheduler reads objects of kind {kind!r}; known are {', '.join(_KINDS)}")
+            raise ManifestError(f"kind: no scheduler reads objects of kind {kind!r}; known are {', '.join(kinds)}")
         if namespace and not is_namespaced(resource):
             raise ManifestError(f"namespace: objects of kind {kind} have none")
         key = f"{namespace or 'default'}/{name}" if is_namespaced(resource) else name

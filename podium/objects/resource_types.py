@@ -57,6 +57,13 @@ class EventResource(enum.Enum):
     WILDCARD = "*"
 
 
+@dataclass(frozen=True, slots=True)
+class CustomEventResource:
+    """The objects of a CustomResourceDefinition that changed; the value is `<plural>.<version>.<group>`."""
+
+    value: str
+
+
 class KubeObject(Protocol):
     """The attributes that reflectors and stores require of an object."""
 
@@ -87,7 +94,7 @@ class ResourceType(Generic[ObjectT]):
     path: str
     type: type[ObjectT]
     field_selector: str = ""
-    event: EventResource | None = None
+    event: EventResource | CustomEventResource | None = None
     gate: str = ""
 
     @property

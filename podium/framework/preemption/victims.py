@@ -18,7 +18,8 @@ import numpy as np
 
 from podium.cluster import IntArray, Rows
 from podium.cluster.snapshot import BoolArray
-from podium.framework.contract.post_filter import NodeDryRun, NodesDryRun
+from podium.framework.contract.dry_runs import NodeDryRun
+from podium.framework.contract.post_filter import NodesDryRun
 from podium.framework.contract.status import PluginError, ScheduleError, Status, error_status, unresolvable
 from podium.framework.preemption.candidates import Budgets, Candidate, Importance
 from podium.objects.core import Pod
