@@ -223,6 +223,7 @@ class PodStatus(Value, frozen=True):
     """A pod's status, as far as scheduling depends on it."""
 
     phase: str = ""
+    qos_class: str = ""
     conditions: tuple[PodCondition, ...] = ()
     nominated_node_name: str = ""
     start_time: str | None = None
