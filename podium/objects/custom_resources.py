@@ -15,7 +15,7 @@ import msgspec
 from podium.objects.meta import ClusterObject, NamespacedObject
 from podium.objects.resource_types import ALL, CUSTOM, CustomEventResource, ResourceType
 
-CustomT = TypeVar("CustomT", NamespacedObject, ClusterObject)
+CustomT = TypeVar("CustomT", bound=NamespacedObject | ClusterObject)
 
 _API_VERSION: Final = re.compile(r"[a-z0-9][a-z0-9-]*(\.[a-z0-9][a-z0-9-]*)+/v[0-9][a-z0-9]*")
 _PLURAL: Final = re.compile(r"[a-z][a-z0-9-]*")

@@ -5,11 +5,14 @@ Source: staging kube-scheduler/framework/interface.go, v1.36.2.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from podium.cluster import NodeInfo
 from podium.framework.contract.status import Status
 from podium.objects.core import Pod
+
+if TYPE_CHECKING:
+    from podium.framework.contract.cycle_state import CycleState
 
 
 class NodeDryRun(Protocol):
@@ -21,6 +24,10 @@ class NodeDryRun(Protocol):
     @property
     def node(self) -> NodeInfo:
         """The node's state in the dry run."""
+
+    @property
+    def state(self) -> CycleState:
+        """The dry run's copy of what plugins keep for the attempt, changed by each `remove` and `add`."""
 
     def remove(self, pod: Pod) -> None:
         """Take a pod off the node."""

@@ -37,7 +37,7 @@ class ForkedNodeDryRun:
         self._framework = cycle.framework
         self._incoming = cycle.pod
         self._filters = filters
-        self._state = state
+        self.state = state
         self._snapshot = snapshot
         self._row = row
         self._off: dict[str, Pod] = {}
@@ -51,12 +51,12 @@ class ForkedNodeDryRun:
         """Take a pod off the node."""
         self._snapshot.remove_pod(self._row, pod.uid)
         self._off[pod.uid] = pod
-        self._framework.run_remove_pod(self._state, self._incoming, pod, self.node)
+        self._framework.run_remove_pod(self.state, self._incoming, pod, self.node)
 
     def add(self, pod: Pod) -> None:
         """Put a pod back."""
         self._put_back(pod)
-        self._framework.run_add_pod(self._state, self._incoming, pod, self.node)
+        self._framework.run_add_pod(self.state, self._incoming, pod, self.node)
 
     def status(self) -> Status | None:
         """Return the filters' status for the incoming pod, or None if it fits."""

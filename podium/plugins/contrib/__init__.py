@@ -7,9 +7,13 @@ from collections.abc import Mapping
 from typing import Final
 
 from podium.framework.contract.plugin import Plugin
+from podium.plugins.contrib.capacity_scheduling.plugin import CapacityScheduling
 from podium.plugins.contrib.coscheduling.plugin import Coscheduling
 
-CONTRIB: Final[Mapping[str, type[Plugin]]] = {"Coscheduling": Coscheduling}
+CONTRIB: Final[Mapping[str, type[Plugin]]] = {
+    "CapacityScheduling": CapacityScheduling,
+    "Coscheduling": Coscheduling,
+}
 """Every plugin of this kind by name."""
 
 __all__ = ["CONTRIB"]
