@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Collection, Container, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from random import Random
@@ -54,6 +54,7 @@ class PluginHandle:
     release: Release = NEWEST
     reading: Callable[[Callable[[], bool]], Callable[[], bool]] = lambda read: read
     kubeconfig: str | None = None
+    scheduler_names: Collection[str] = frozenset()
     _missing: dict[str, Callable[[], bool]] = field(default_factory=dict)
     _shared: dict[Callable[..., Any], Any] = field(default_factory=dict)
 

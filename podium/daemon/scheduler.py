@@ -213,6 +213,7 @@ class Scheduler:
             # The queue is made after the plugins.
             move_to_active=lambda pods, after_s: self.queue.activate(pods, after_s),  # noqa: PLW0108
             reading=self.boundary.reading,
+            scheduler_names=self.scheduler_names,
             kubeconfig=self.options.kubeconfig or self.config.client_connection.kubeconfig or None,
         )
         frameworks = {

@@ -113,6 +113,7 @@ class ClusterState:
                 self.cache.snapshot,
                 self.store.lister,
                 release=self.config.release,
+                scheduler_names=frozenset(profile.scheduler_name for profile in self.config.profiles),
             )
             self._frameworks = {
                 profile.scheduler_name: Framework(profile, self.classes, handle, Observer())

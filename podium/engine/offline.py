@@ -110,6 +110,7 @@ class OfflineHandle:
     pod_groups: PodGroups | None = None
     release: Release = NEWEST
     kubeconfig: str | None = None
+    scheduler_names: Collection[str] = frozenset()
     _shared: dict[Callable[..., Any], Any] = field(default_factory=dict)
 
     def snapshot(self) -> Snapshot:

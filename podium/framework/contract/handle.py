@@ -171,6 +171,10 @@ class Handle(Protocol):
         """The minor of Kubernetes whose rules apply. Ask its switches; never compare versions."""
 
     @property
+    def scheduler_names(self) -> Collection[str]:
+        """The scheduler names of all profiles: pods with another one are placed by other schedulers."""
+
+    @property
     def kubeconfig(self) -> str | None:
         """The path of podium's kubeconfig, for a client of the plugin's own; None for the pod's service account."""
 

@@ -9,10 +9,12 @@ from typing import Final
 from podium.framework.contract.plugin import Plugin
 from podium.plugins.contrib.capacity_scheduling.plugin import CapacityScheduling
 from podium.plugins.contrib.coscheduling.plugin import Coscheduling
+from podium.plugins.contrib.node_resource_topology_match.plugin import NodeResourceTopologyMatch
 
 CONTRIB: Final[Mapping[str, type[Plugin]]] = {
     "CapacityScheduling": CapacityScheduling,
     "Coscheduling": Coscheduling,
+    "NodeResourceTopologyMatch": NodeResourceTopologyMatch,
 }
 """Every plugin of this kind by name."""
 
