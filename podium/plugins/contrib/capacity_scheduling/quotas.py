@@ -74,7 +74,7 @@ class QuotaState:
     Attributes:
         quotas: by namespace. Never changed.
         used: by namespace; an entry is replaced, not changed.
-        moved: by uid, the pods that a dry run has added (True) or removed (False).
+        moved: by uid, whether each pod that a dry run has added or removed counts now.
         guaranteed: the sum of all `min`.
         request: the amounts of the pod.
         ahead: the amounts of the pod, and of the nominated pods of its own quota that go before it.
@@ -115,9 +115,7 @@ class QuotaState:
         namespace = pod.metadata.namespace
         if namespace not in self.quotas:
             return
-        # Back to where it was: a pod that was removed and added again.
-        if self.moved.pop(pod.uid, is_added) is is_added:
-            self.moved[pod.uid] = is_added
+        self.moved[pod.uid] = is_added
         used = self.used.get(namespace, _NOTHING)
         self.used[namespace] = (plus if is_added else minus)(used, amounts_of(pod))
 
