@@ -17,7 +17,6 @@ from typing import Final
 from podium.cluster import Snapshot
 from podium.framework import contract as fwk
 from podium.lib.change_log import ChangeLog
-from podium.lib.clock import Clock
 from podium.objects.core import Pod
 from podium.objects.errors import FieldError
 from podium.objects.resource_types import PODS
@@ -54,9 +53,8 @@ class Topologies:
         self._parsed: dict[str, Topology | None] = {}
         self._followed = Followed(self.objects, self._on_change)
 
-    def refresh(self, clock: Clock, snapshot: Snapshot) -> None:
+    def refresh(self) -> None:
         """Take in what has changed, before the topologies are asked for."""
-        del clock, snapshot
         self._followed.read()
 
     def is_fresh(self, node_name: str) -> bool:
@@ -146,6 +144,7 @@ class ReservingTopologies(Topologies):
         self._period_s = period_s
         self._keeps_placements = keeps_placements
         self._own_names = handle.scheduler_names
+        self._clock, self._snapshot = handle.clock, handle.snapshot
         self._next_s = 0.0
         self._taken: dict[str, NodeResourceTopology] = {}
         """The reports that were taken over."""
@@ -157,13 +156,15 @@ class ReservingTopologies(Topologies):
         detects = self._args.foreign_pods_detect != "None"
         self._pods = Followed(handle.lister(PODS), self._on_pod_change) if detects else None
 
-    def refresh(self, clock: Clock, snapshot: Snapshot) -> None:
+    def refresh(self) -> None:
         """Check, once in each period, which reports contain the pods placed since the last one."""
         self._followed.read()
         if self._pods is not None:
             self._pods.read()
-        if (now_s := clock.now()) < self._next_s:
+        if (now_s := self._clock.now()) < self._next_s:
             return
+        # Not the snapshot of a dry run, which lacks the victims.
+        snapshot = self._snapshot()
         self._next_s = now_s + self._period_s
         for name in sorted(self._suspects | self._foreign):
             nrt = self.objects.get(name)

@@ -7,6 +7,7 @@ Differs: bytes that are not of the alphabet make the placement unknown; upstream
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import accumulate
 from typing import Final
 
 from podium.plugins.contrib.node_resource_topology_match.fingerprints import xxh64
@@ -36,24 +37,28 @@ def placement_of(nrt: NodeResourceTopology, containers: Iterable[ContainerKey]) 
         containers: those on the node that have exclusive resources.
     """
     metadata = _metadata_of(nrt)
-    by_hash = sorted((xxh64("\0".join(key).encode()), key) for key in containers)
+    by_hash = [key for _, key in sorted((xxh64("\0".join(key).encode()), key) for key in containers)]
     if metadata is None or len(by_hash) != metadata["cc"]:
         return {}
-    placement = dict.fromkeys((key for _, key in by_hash), metadata["bn"])
-    for zone in nrt.zones:
-        vector = attribute(zone.attributes, _VECTOR)
-        if vector is None:
-            continue
-        numa_id, deltas = numa_id_of(zone), decoded(vector)
-        if numa_id is None or deltas is None:
+    busiest, count = metadata["bn"], metadata["nn"]
+    placement: dict[ContainerKey, int] = {}
+    vectors = [(numa_id_of(zone), vector) for zone in nrt.zones if (vector := attribute(zone.attributes, _VECTOR))]
+    for numa_id, vector in vectors:
+        positions = _positions(vector)
+        if numa_id is None or numa_id >= count or numa_id == busiest or positions is None:
             return {}
-        position = 0
-        for delta in deltas:
-            position += delta
-            if position >= len(by_hash):
+        for position in positions:
+            if position >= len(by_hash) or by_hash[position] in placement:
                 return {}
-            placement[by_hash[position][1]] = numa_id
-    return placement
+            placement[by_hash[position]] = numa_id
+    if busiest >= count or len(vectors) >= count:
+        return {}
+    return {**dict.fromkeys(by_hash, busiest), **placement}
+
+
+def _positions(vector: str) -> list[int] | None:
+    deltas = decoded(vector)
+    return None if deltas is None else list(accumulate(deltas))
 
 
 def _metadata_of(nrt: NodeResourceTopology) -> dict[str, int] | None:

@@ -97,7 +97,7 @@ class NodeResourceTopologyMatch(
 
     def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
         """Return success or Unschedulable."""
-        self._topologies.refresh(self.handle.clock, node.snapshot)
+        self._topologies.refresh()
         evicted = state.find(EvictedPods)
         victims = {} if evicted is None else evicted.pods
         if self._rejects_all(pod):
@@ -112,7 +112,7 @@ class NodeResourceTopologyMatch(
 
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """Return the number of the reason for each row."""
-        self._topologies.refresh(self.handle.clock, snapshot)
+        self._topologies.refresh()
         if self._rejects_all(pod):
             return np.full(len(rows), self._number(_MISSING), np.int64)
         if passes_unchecked(pod):
@@ -185,14 +185,14 @@ class NodeResourceTopologyMatch(
 
     def score(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> int:
         """Return a score from 0 to 100; 100 on every node for a pod without resources of its own."""
-        self._topologies.refresh(self.handle.clock, node.snapshot)
+        self._topologies.refresh()
         return self._score(pod, node)
 
     def score_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
         """Return the score for each row."""
         if not is_guaranteed(pod):
             return np.full(len(rows), fwk.MAX_NODE_SCORE, np.int64)
-        self._topologies.refresh(self.handle.clock, snapshot)
+        self._topologies.refresh()
         return self._scores.of(pod, snapshot, rows)
 
     def _score(self, pod: Pod, node: NodeInfo) -> int:
