@@ -27,7 +27,7 @@ from podium.config import KubeSchedulerConfiguration, Profile
 from podium.daemon.backlog import Backlog
 from podium.daemon.binding_cycles import BindingCycles
 from podium.daemon.boundary import Boundary
-from podium.daemon.companions import PREEMPTING, demand_same_companions, follow_devices, pod_group_keeper
+from podium.daemon.companions import PREEMPTING, companion_tasks, demand_same_companions, follow_devices
 from podium.daemon.conflicts import Conflicts
 from podium.daemon.decisions import DecisionExecutor
 from podium.daemon.failures import FailureHandler
@@ -168,7 +168,7 @@ class Scheduler:
         self.loop = self._make_loop()
         informers.consistency.on_consistent(boundary.signal(self._wake_up.set))
         self._handle_events()
-        self._pod_group_keeper = pod_group_keeper(
+        self._companion_tasks = companion_tasks(
             self.frameworks.values(), self.queue, self.writes.client, informers, self._decision_clock
         )
         self._export_statistics()
@@ -176,13 +176,12 @@ class Scheduler:
     @property
     def tasks(self) -> Tasks:
         """The tasks that run while this process schedules."""
-        keeper = self._pod_group_keeper
         return {
             "conflicts": self.conflicts.run,
             "confirmations": self.binding_cycles.confirmations.run,
             "preemption loops": self._preemption.wake_released,
             "scheduling loop": self.loop.run,
-            **({} if keeper is None else {"pod groups": keeper.run}),
+            **self._companion_tasks,
         }
 
     def leader(self) -> str | None:

@@ -232,7 +232,7 @@ class Quotas:
         effective = dict(self._effective)
         effective.pop(namespace, None)
         if siblings:
-            effective[namespace] = Quota.of(min(siblings.values(), key=_age))
+            effective[namespace] = Quota.of(min(siblings.values(), key=age_of))
         self._effective = effective
         self._guaranteed = total(parsed.min for parsed in effective.values())
 
@@ -245,5 +245,6 @@ def amounts_of(pod: Pod) -> Requests:
         return _NOTHING
 
 
-def _age(quota: ElasticQuota) -> tuple[str, str]:
+def age_of(quota: ElasticQuota) -> tuple[str, str]:
+    """Return the key by which the oldest quota of a namespace comes first."""
     return quota.metadata.creation_timestamp or "", quota.key
