@@ -14,13 +14,13 @@ meanwhile; pods that the handle protects are never victims, and preemption loops
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 import msgspec
 import numpy as np
 
-from podium.cluster import NodeInfo, Snapshot
+from podium.cluster import NodeInfo, Rows, Snapshot
 from podium.config import Extender
 from podium.framework import contract as fwk
 from podium.framework.contract.steps import PAUSE
@@ -29,6 +29,7 @@ from podium.objects.core import Pod
 from podium.objects.resource_types import POD_DISRUPTION_BUDGETS
 from podium.plugins.contrib.capacity_scheduling.objects import ELASTIC_QUOTAS
 from podium.plugins.contrib.capacity_scheduling.quotas import Quotas, QuotaState
+from podium.plugins.contrib.capacity_scheduling.shortages import shortages
 from podium.plugins.contrib.capacity_scheduling.victims import select_victims
 from podium.plugins.shared.preemption_outcomes import best_of, no_help
 
@@ -91,6 +92,12 @@ class CapacityScheduling(fwk.PreFilterPlugin, fwk.AskingPostFilterPlugin, fwk.Re
         if quotas.exceeds_total(quotas.ahead_of_all):
             return None, fwk.unschedulable(f"{rejected} total ElasticQuota used is more than min")
         return None, None
+
+    def rejection_details(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> Mapping[str, int]:
+        """Return which quota is full, by how much, and who borrows."""
+        quotas = self.quotas.state_for(pod, self._nominated(snapshot))
+        text = "; ".join(shortages(quotas, pod.metadata.namespace))
+        return {text: len(rows)} if text else {}
 
     def _nominated(self, snapshot: Snapshot) -> Iterator[Pod]:
         nominator = self.handle.nominator

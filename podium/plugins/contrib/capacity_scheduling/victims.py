@@ -83,15 +83,18 @@ def select_victims(
         for position, victim in enumerate((*violating, *harmless)):
             dry_run.add(victim)
             fits = dry_run.status() is None
-            keeps_quotas = not has_quota or not (
+            if not fits:
+                dry_run.remove(victim)
+            exceeds = has_quota and (
                 state.exceeds_max(namespace, state.ahead) or state.exceeds_total(state.ahead_of_all)
             )
-            if not fits and not keeps_quotas:
-                # Upstream removes the pod twice, and fails the second time.
+            if exceeds and not fits:
+                # Without the pod, too, because of nominated pods: upstream removes it twice, which fails.
                 name = victim.metadata.name
                 return fwk.error_status(f"no corresponding pod {name} in pods of node {node.name}")
-            if not fits or not keeps_quotas:
+            if exceeds:
                 dry_run.remove(victim)
+            if exceeds or not fits:
                 victims.append(victim)
                 # As upstream: a victim because of the quotas alone does not count as a violation.
                 violations += not fits and position < len(violating)

@@ -103,18 +103,47 @@ def test_victims_that_leave_the_maximum_exceeded_do_not_help() -> None:
     assert "1 global quota max exceeded." in world.place(pod("a/new", "1", priority=5)).message
 
 
-def test_a_pod_that_neither_fits_nor_is_allowed_back_fails_the_node_as_upstream() -> None:
-    """Upstream removes such a pod twice, and fails the second time."""
+def test_what_was_borrowed_is_taken_back_on_a_full_node() -> None:
+    world = cluster(
+        node("n1", "4"),
+        quota("a", min={"cpu": "2"}),
+        quota("b", min={"cpu": "2"}),
+        *(pod(f"a/x{number}", "1", "n1", priority=1000 + number) for number in range(4)),
+    )
+    assert victims(world, pod("b/owner", "2")) == ("n1", {"a/x0", "a/x1"})
+
+
+def test_nominated_pods_that_exceed_the_quota_fail_the_node_as_upstream() -> None:
+    """Upstream removes a victim twice if the quota is exceeded without it, too, and fails the second time."""
+    waiting = pod("a/nominated", "2", priority=9, status={"nominatedNodeName": "n2"})
     world = cluster(
         node("n1", "3"),
+        node("n2", "3"),
         quota("a", min={"cpu": "3"}, max={"cpu": "3"}),
+        quota("b", min={"cpu": "9"}),
         pod("a/one", "2", "n1"),
-        pod("a/two", "1", "n1"),
+        waiting,
     )
-    evaluation = world.schedule(pod("a/new", "2", priority=5))
+    evaluation = world.schedule(pod("a/new", "3", priority=5))
     status = evaluation.as_dict()["postfilter"]
     assert status["code"] == "Error"
     assert status["reasons"] == ["no corresponding pod one in pods of node n1"]
+
+
+def test_why_names_the_quota_that_is_full_and_who_borrows() -> None:
+    world = cluster(
+        node("n1", "20"),
+        quota("a", min={"cpu": "2"}, max={"cpu": "4"}),
+        quota("b", min={"cpu": "4"}),
+        quota("c", min={"cpu": "2"}),
+        pod("a/x", "4", "n1"),
+        pod("c/y", "3500m", "n1"),
+    )
+    [group] = world.why(pod("a/new", "2")).groups
+    assert group.detail == (
+        "quota a/quota: cpu 2 above its max, of which cpu 4 is in use; all quotas together: cpu 1500m above the sum of "
+        "their min; a/quota has borrowed cpu 2, c/quota has borrowed cpu 1500m"
+    )
 
 
 def test_a_pod_that_must_not_preempt_does_not() -> None:
