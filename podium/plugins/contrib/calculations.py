@@ -132,17 +132,17 @@ def _add_positive(total: dict[str, Quantity], amounts: ResourceList, path: str) 
 # ---------------------------------------------------------------- scores
 
 
-def min_max(scores: IntArray) -> IntArray:
-    """Scale the scores so that the lowest becomes 0 and the highest MAX_NODE_SCORE; equal scores all become 0.
+def min_max(scores: IntArray, lowest: int = 0) -> IntArray:
+    """Scale the scores to `lowest`..MAX_NODE_SCORE; equal scores all become `lowest`.
 
     Shape: as `scores`.
     """
     distances, spread = _distances(scores)
     if not spread:
-        return np.zeros_like(scores)
+        return np.full_like(scores, lowest)
     if spread > INT64_MAX // fwk.MAX_NODE_SCORE:
         distances = distances.astype(object)
-    return (distances * fwk.MAX_NODE_SCORE // spread).astype(np.int64)
+    return (distances * (fwk.MAX_NODE_SCORE - lowest) // spread).astype(np.int64) + lowest
 
 
 def reverse_min_max(costs: IntArray) -> IntArray:
