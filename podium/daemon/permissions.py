@@ -42,6 +42,7 @@ _DOORS = (
     Permission("authorization.k8s.io", "subjectaccessreviews", "create"),
     Permission("", "configmaps", "get", "kube-system", "extension-apiserver-authentication"),
 )
+_EVICTING = (Permission("", "pods", "delete"),)
 _WRITES: Mapping[str, tuple[Permission, ...]] = {
     "CapacityScheduling": (
         Permission(ELASTIC_QUOTAS.group, f"{ELASTIC_QUOTAS.plural}/status", "patch"),
@@ -49,7 +50,8 @@ _WRITES: Mapping[str, tuple[Permission, ...]] = {
     ),
     "Coscheduling": (Permission(COSCHEDULING_POD_GROUPS.group, f"{COSCHEDULING_POD_GROUPS.plural}/status", "patch"),),
     "DefaultBinder": (Permission("", "pods/binding", "create"),),
-    "DefaultPreemption": (Permission("", "pods", "delete"),),
+    "DefaultPreemption": _EVICTING,
+    "PreemptionToleration": _EVICTING,
     "VolumeBinding": tuple(
         Permission("", resource, verb)
         for resource in ("persistentvolumes", "persistentvolumeclaims")

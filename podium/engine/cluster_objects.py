@@ -23,7 +23,7 @@ from podium.engine.manifests import Manifest, as_manifest, is_namespaced, read_m
 from podium.engine.object_files import Objects, objects_given
 from podium.engine.placing import Engine
 from podium.engine.plugin_writes import carry_out
-from podium.engine.store import ObjectStore
+from podium.engine.store import LATER_THAN_ALL_S, ObjectStore
 from podium.framework.contract.plugin import Plugin
 from podium.framework.profile.runtime import Framework
 from podium.lib.garbage_collection import collection_disabled
@@ -84,12 +84,19 @@ class ClusterObjects:
         with collection_disabled():
             items = objects_given(objects)
             admission = Admission(item.manifest for item in items)
+            store = ObjectStore(read_all(items, admission))
+            store.now_s = cls._now_s()
             try:
-                cluster = cls(configuration, ObjectStore(read_all(items, admission)), classes, admission=admission)
+                cluster = cls(configuration, store, classes, admission=admission)
             except CacheError as error:
                 raise ManifestError(str(error)) from error
         cluster._keep(items)
         return cluster
+
+    @classmethod
+    def _now_s(cls) -> float:
+        """Return the time at which questions are answered. Subclasses may read a clock."""
+        return LATER_THAN_ALL_S
 
     def _keep(self, items: Sequence[LocatedManifest]) -> None:
         """Do nothing. Subclasses may keep the loaded objects, to answer questions about more than a scheduler reads."""

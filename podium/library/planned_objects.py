@@ -38,6 +38,7 @@ def objects_to_plan(cluster: Cluster, originals: Originals) -> list[LocatedManif
     documents = [
         LocatedManifest(_full_manifest(resource, item, originals.get((resource.kind, item.key))), resource.kind)
         for resource in all_resources()
+        if resource not in CONTROL_RESOURCES
         for item in cluster.store.objects(resource).values()
     ]
     for resource in CONTROL_RESOURCES:

@@ -125,6 +125,7 @@ class PodSpec(Value, frozen=True, gc=True, weakref=True, dict=True):
     wire_node_name: str = field(default="", name="nodeName")
     scheduler_name: str = "default-scheduler"
     priority: Int32 | None = None
+    priority_class_name: str = ""
     preemption_policy: str | None = None
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()

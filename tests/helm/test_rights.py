@@ -60,6 +60,20 @@ async def test_gates_leases_and_namespaces_have_theirs(
     await check(helm, tmp_path, values, namespace)
 
 
+POLICIES = {
+    "PreemptionToleration": {"plugins": {"postFilter": {"enabled": [{"name": "PreemptionToleration"}]}}},
+}
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("preempts", [True, False])
+async def test_each_policy_has_its_rights_and_no_others(
+    helm: Helm, tmp_path: Path, name: str, *, preempts: bool
+) -> None:
+    profiles = [{"schedulerName": "a", **POLICIES[name]}]
+    await check(helm, tmp_path, {"features": {"preemption": preempts}, "configuration": {"profiles": profiles}})
+
+
 @pytest.mark.parametrize("provider", ["plan-only", "sandbox", "karpenter"])
 @pytest.mark.parametrize("rules", ["karpenter", "podium"])
 @pytest.mark.parametrize("namespace", ["kube-system", "nodes"])

@@ -20,7 +20,7 @@ from podium.engine.evaluation import as_status
 from podium.engine.manifests import read_manifest, resource_of
 from podium.engine.placement import Placement
 from podium.engine.recorded_questions import RecordedQuestion, answer_line
-from podium.engine.store import ObjectStore
+from podium.engine.store import LATER_THAN_ALL_S, ObjectStore
 from podium.framework.contract.plugin import Plugin
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.status import ScheduleError
@@ -64,12 +64,17 @@ class Evaluator:
     Args:
         classes: the available plugins by name.
         config: for questions without a configuration of their own; by default upstream's defaults.
+        now_s: the time at which the questions are answered, in seconds since the epoch.
     """
 
     def __init__(
-        self, classes: Mapping[str, type[Plugin]] = IN_TREE, config: KubeSchedulerConfiguration | None = None
+        self,
+        classes: Mapping[str, type[Plugin]] = IN_TREE,
+        config: KubeSchedulerConfiguration | None = None,
+        now_s: float = LATER_THAN_ALL_S,
     ) -> None:
         self._classes = classes
+        self._now_s = now_s
         self._configurations = Configurations(classes, config)
 
     def answer_line(self, line: bytes, name: str) -> dict[str, Any]:
@@ -88,6 +93,7 @@ class Evaluator:
         gates = parse_feature_gates(f"{name}={str(value).lower()}" for name, value in scenario.gates.items())
         config = self._configurations.of(scenario.config, gates)
         store = scenario.store()
+        store.now_s = self._now_s
         if scenario.pods is not None:
             pods = [read_manifest(manifest, PODS) for manifest in scenario.pods]
             if gates.pod_groups is not None:

@@ -13,6 +13,7 @@ from podium.plugins.contrib.node_metadata import NodeMetadata
 from podium.plugins.contrib.node_resource_topology_match.plugin import NodeResourceTopologyMatch
 from podium.plugins.contrib.node_resources_allocatable import NodeResourcesAllocatable
 from podium.plugins.contrib.pod_state import PodState
+from podium.plugins.contrib.preemption_toleration import PreemptionToleration
 from podium.plugins.contrib.qos_sort import QOSSort
 
 CONTRIB: Final[Mapping[str, type[Plugin]]] = {
@@ -22,6 +23,7 @@ CONTRIB: Final[Mapping[str, type[Plugin]]] = {
     "NodeResourceTopologyMatch": NodeResourceTopologyMatch,
     "NodeResourcesAllocatable": NodeResourcesAllocatable,
     "PodState": PodState,
+    "PreemptionToleration": PreemptionToleration,
     "QOSSort": QOSSort,
 }
 """Every plugin of this kind by name."""
