@@ -86,6 +86,19 @@ class ContainerRestartRule(Value, frozen=True):
     action: str = ""
 
 
+class SeccompProfileSource(Value, frozen=True):
+    """The seccomp profile of a container or pod: with the type Localhost a file on the node."""
+
+    type: str = ""
+    localhost_profile: str = ""
+
+
+class SecurityContext(Value, frozen=True):
+    """The security settings of a container or pod, as far as a plugin reads them."""
+
+    seccomp_profile: SeccompProfileSource = SeccompProfileSource()
+
+
 class Container(Value, frozen=True):
     """A container or init container; one with `restart_policy` Always among the init containers is a sidecar."""
 
@@ -95,6 +108,7 @@ class Container(Value, frozen=True):
     ports: tuple[ContainerPort, ...] = ()
     restart_policy: str | None = None
     restart_policy_rules: tuple[ContainerRestartRule, ...] = ()
+    security_context: SecurityContext = SecurityContext()
 
     @property
     def is_sidecar(self) -> bool:
@@ -141,6 +155,7 @@ class PodSpec(Value, frozen=True, gc=True, weakref=True, dict=True):
     host_network: bool = False
     host_users: bool | None = None
     scheduling_group: SchedulingGroup | None = None
+    security_context: SecurityContext = SecurityContext()
 
 
 _INTERNED = "interned"

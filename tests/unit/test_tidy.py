@@ -85,6 +85,7 @@ TESTED_ELSEWHERE = {
     "sandbox/controllers/ownership": "unit/sandbox/controllers/test_controllers",
     "sandbox/defaults": "unit/sandbox/test_store",
     "testing/contract_checks": "unit/testing/test_contract",
+    "cli/asking": "unit/cli/test_why",
     # Nothing but output, read from what a command prints.
     "cli/demo/autoscale": "integration/cli/test_demo",
     "cli/capacity_table": "unit/cli/test_capacity",
