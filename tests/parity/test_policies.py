@@ -20,12 +20,23 @@ from podium.framework.contract.cycle_state import CycleState
 from podium.insight.evaluate import Evaluator
 from podium.objects.core import Pod
 from podium.objects.requests import pod_requests
+from podium.objects.times import parse_time
 from podium.plugins import IN_TREE
 from podium.plugins.contrib import CONTRIB
 from podium.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from tests.parity.recorded import DATA, differences, without_empty
 
-CATEGORIES = ("quota", "numa")
+CATEGORIES = (
+    "quota",
+    "numa",
+    "allocatable",
+    "toleration",
+    "metadata",
+    "podstate",
+    "qos",
+    "network",
+)
+RECORDED_S = parse_time("2026-08-16T00:00:00Z")
 
 _OF_DYNAMIC_RESOURCES = re.compile(r"(no new claims to deallocate|still not schedulable)(, )?")
 _TEXTS = ("error", "fit_error", "message")
@@ -78,7 +89,10 @@ def compared(answer: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("category", CATEGORIES)
 def test_podium_answers_as_scheduler_plugins(category):
-    evaluators = {False: Evaluator(CLASSES), True: Evaluator(CLASSES_OF_QUEUES)}
+    evaluators = {
+        has_queue: Evaluator(classes, now_s=RECORDED_S)
+        for has_queue, classes in ((False, CLASSES), (True, CLASSES_OF_QUEUES))
+    }
     for question, line in questions()[category]:
         answer = evaluators["pods" in question].answer_line(line, question["id"])
         assert list(differences(compared(question["expect"]), compared(answer))) == [], question["id"]
