@@ -37,6 +37,7 @@ from podium.objects.resource_types import (
     ResourceType,
 )
 from podium.plugins import IN_TREE
+from podium.plugins.contrib import CONTRIB
 
 _NO_CLASSES: Final = Admission(())
 
@@ -79,7 +80,7 @@ class ClusterObjects:
             ConfigError, PluginError: the configuration cannot be read, or a profile cannot be built.
             OSError: a file cannot be read.
         """
-        classes = {**IN_TREE, **{plugin.name: plugin for plugin in plugins}}
+        classes = {**IN_TREE, **CONTRIB, **{plugin.name: plugin for plugin in plugins}}
         configuration = read_config(config, classes, plugins)
         with collection_disabled():
             items = objects_given(objects)

@@ -18,6 +18,7 @@ from podium.plugins.contrib.preemption_toleration import PreemptionToleration
 from podium.plugins.contrib.qos_sort import QOSSort
 from podium.plugins.contrib.sy_sched import SySched
 from podium.plugins.contrib.topological_sort import TopologicalSort
+from podium.plugins.contrib.topology_levels.plugin import TopologyLevels
 
 CONTRIB: Final[Mapping[str, type[Plugin]]] = {
     "CapacityScheduling": CapacityScheduling,
@@ -31,6 +32,7 @@ CONTRIB: Final[Mapping[str, type[Plugin]]] = {
     "QOSSort": QOSSort,
     "SySched": SySched,
     "TopologicalSort": TopologicalSort,
+    "TopologyLevels": TopologyLevels,
 }
 """Every plugin of this kind by name."""
 

@@ -9,7 +9,7 @@ lists that are not sorted.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import Final
 
 from podium.framework import contract as fwk
@@ -17,7 +17,7 @@ from podium.objects.core import Pod
 from podium.objects.custom_resources import custom_resource
 from podium.objects.meta import Int32, Int64, NamespacedObject, Value
 from podium.objects.resource_types import PODS, ObjectT
-from podium.plugins.shared.followed import Followed
+from podium.plugins.shared.pods_by_key import PodsByKey
 
 GROUP_LABEL: Final = "appgroup.diktyo.x-k8s.io"
 WORKLOAD_LABEL: Final = "appgroup.diktyo.x-k8s.io.workload"
@@ -153,22 +153,6 @@ def first_of(lister: fwk.Lister[ObjectT], namespaces: Iterable[str], name: str) 
     return next((item for item in objects if item is not None), None)
 
 
-class AppGroupPods:
-    """The pods of every group, in all namespaces. Plugins share it by `handle.shared(AppGroupPods)`."""
-
-    def __init__(self, handle: fwk.Handle) -> None:
-        self._by_group: dict[str, dict[str, Pod]] = {}
-        self._followed = Followed(handle.lister(PODS), self._on_pod_change)
-
-    def of(self, group: str) -> Collection[Pod]:
-        """Return the group's pods, as the API server has them."""
-        self._followed.read()
-        return self._by_group.get(group, {}).values()
-
-    def _on_pod_change(self, old: Pod | None, new: Pod | None) -> None:
-        if old is not None and (pods := self._by_group.get(group_of(old))) is not None:
-            pods.pop(old.uid, None)
-            if not pods:
-                del self._by_group[group_of(old)]
-        if new is not None and (group := group_of(new)):
-            self._by_group.setdefault(group, {})[new.uid] = new
+def pods_by_app_group(handle: fwk.Handle) -> PodsByKey:
+    """Return the pods of every group, in all namespaces. Plugins share them by `handle.shared(pods_by_app_group)`."""
+    return PodsByKey(handle.lister(PODS), group_of)

@@ -27,15 +27,16 @@ from podium.objects.topology_labels import REGION, ZONE
 from podium.plugins.contrib.app_groups import (
     APP_GROUPS,
     NETWORK_TOPOLOGIES,
-    AppGroupPods,
     Dependency,
     NetworkTopology,
     first_of,
     group_of,
+    pods_by_app_group,
     workload_of,
 )
 from podium.plugins.contrib.calculations import reverse_min_max
 from podium.plugins.contrib.plugin_args import PluginArgs
+from podium.plugins.shared.unchanged_state import UnchangedState
 
 _COST_MAX: Final = 100
 _SAME_ZONE: Final = 1
@@ -77,18 +78,6 @@ class _Network:
         )
 
 
-class _Unchanged(fwk.PreFilterExtensions):
-    """Dry runs see the numbers that PreFilter has found, as upstream's do."""
-
-    def add_pod(self, state: fwk.CycleState, pod: Pod, pod_to_add: Pod, node: NodeInfo) -> fwk.Status | None:
-        """Return success."""
-        return None
-
-    def remove_pod(self, state: fwk.CycleState, pod: Pod, pod_to_remove: Pod, node: NodeInfo) -> fwk.Status | None:
-        """Return success."""
-        return None
-
-
 class NetworkOverhead(
     fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlugin, fwk.TableScorePlugin, fwk.ScorePlugin
 ):
@@ -102,7 +91,7 @@ class NetworkOverhead(
         self._namespaces = args.namespaces or ("default",)
         self._groups = handle.lister(APP_GROUPS)
         self._topologies = handle.lister(NETWORK_TOPOLOGIES)
-        self._pods = handle.shared(AppGroupPods)
+        self._pods = handle.shared(pods_by_app_group)
 
     def pre_filter(
         self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot
@@ -130,7 +119,7 @@ class NetworkOverhead(
 
     def pre_filter_extensions(self) -> fwk.PreFilterExtensions:
         """Return extensions that change nothing."""
-        return _Unchanged()
+        return UnchangedState()
 
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """Return the row after the rejected one, as its verdict: each rejection has its own text."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 from podium.framework import contract as fwk
 from podium.objects.core import Pod
 from podium.objects.times import parse_time
-from podium.plugins.contrib.app_groups import APP_GROUPS, AppGroupPods, first_of, group_of, workload_of
+from podium.plugins.contrib.app_groups import APP_GROUPS, first_of, group_of, pods_by_app_group, workload_of
 from podium.plugins.contrib.plugin_args import PluginArgs
 
 
@@ -35,7 +35,7 @@ class TopologicalSort(fwk.QueueSortPlugin):
         super().__init__(args, handle)
         self._namespaces = args.namespaces or ("default",)
         self._groups = handle.lister(APP_GROUPS)
-        self._pods = handle.shared(AppGroupPods)
+        self._pods = handle.shared(pods_by_app_group)
 
     def sort_key(self, info: fwk.QueuedPodInfo) -> tuple[int, float, str, int, float]:
         """Return the key of the order: `a` goes before `b` exactly if its key is lower."""
