@@ -64,6 +64,7 @@ TESTED_ELSEWHERE = {
     "insight/smallest_edits": "unit/insight/test_fixes",
     "insight/steps": "unit/insight/test_what_if",
     "plugins/contrib/coscheduling/gangs": "unit/plugins/contrib/coscheduling/test_plugin",
+    "plugins/contrib/topology_levels/domains": "unit/plugins/contrib/topology_levels/test_plugin",
     "plugins/dynamic_resources/binding_conditions": "unit/plugins/dynamic_resources/test_claim_writer",
     "plugins/dynamic_resources/node_search": "unit/plugins/dynamic_resources/test_plugin",
     "plugins/inter_pod_affinity/counts": "unit/plugins/inter_pod_affinity/test_plugin",

@@ -172,12 +172,12 @@ class NetworkOverhead(
             place = (regions.values[region_id] or "", zones.values[zone_id] or "")
             costs = self._costs_from(place, topology)
             for (region, zone, limit), count in elsewhere.items():
-                by_place[:, index] += np.array(_judge(place, (region, zone), limit, costs), np.int64) * count
+                by_place[:, index] += np.array(_outcome(place, (region, zone), limit, costs), np.int64) * count
         numbers = np.zeros((3, len(snapshot.nodes)), np.int64)
         numbers[:, rows] = by_place[:, positions]
         for (name, region, zone, _), count in demands.items():
             # On the pod's own node the dependency is satisfied and costs nothing, even where no zone is known.
-            elsewhere_numbers = np.array(_judge((region, zone), (region, zone), 0, {}), np.int64)
+            elsewhere_numbers = np.array(_outcome((region, zone), (region, zone), 0, {}), np.int64)
             numbers[:, snapshot.row_of[name]] += (np.array((1, 0, 0), np.int64) - elsewhere_numbers) * count
         return numbers[0], numbers[1], numbers[2]
 
@@ -223,7 +223,7 @@ def _demands(
     return demands
 
 
-def _judge(place: _Place, pod_place: _Place, limit: int, costs: Mapping[_Place, int]) -> tuple[int, int, int]:
+def _outcome(place: _Place, pod_place: _Place, limit: int, costs: Mapping[_Place, int]) -> tuple[int, int, int]:
     """Return whether a pod on another node satisfies or violates the limit, as numbers, and its cost."""
     if pod_place == ("", ""):
         return 0, 1, _COST_MAX

@@ -52,6 +52,8 @@ class Domains:
         The group goes into the narrowest domain that has all its placed pods and room for the rest; of several such
         domains into the one with least room to spare. Where no domain of a level is enough, it fills those first that
         have most of its pods, and then those with most room, so that it uses few.
+
+        Shape: one entry for each node in that order.
         """
         _, first = np.unique(self.paths, return_index=True)
         tier, spare = np.zeros((2, len(first)), np.int64)

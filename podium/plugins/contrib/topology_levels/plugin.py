@@ -42,12 +42,12 @@ class TopologyLevelsArgs(PluginArgs, frozen=True, kw_only=True):
 
     Attributes:
         levels: node labels, the narrowest first, such as a rack's and a block's.
-        required: one of the levels: all pods of a group must share a domain of it.
+        required_level: one of the levels: all pods of a group must share a domain of it.
         single_pods: whether pods without a group are placed so that whole domains stay free, as groups of one.
     """
 
     levels: tuple[str, ...] = ()
-    required: str = ""
+    required_level: str = ""
     single_pods: Literal["ignore", "pack"] = "ignore"
 
     def problems(self) -> Iterable[str]:
@@ -59,8 +59,8 @@ class TopologyLevelsArgs(PluginArgs, frozen=True, kw_only=True):
                 yield invalid(f"levels[{index}]", label, "not a label key")
             if label in self.levels[:index]:
                 yield f'levels[{index}]: Duplicate value: "{label}"'
-        if self.required and self.required not in self.levels:
-            yield invalid("required", self.required, "must be one of the levels")
+        if self.required_level and self.required_level not in self.levels:
+            yield invalid("requiredLevel", self.required_level, "must be one of the levels")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,19 +103,19 @@ class TopologyLevels(
     def pre_filter(
         self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot
     ) -> tuple[fwk.PreFilterResult | None, fwk.Status | None]:
-        """Judge the domains of the required level, or return Skip."""
+        """Look for a domain of the required level, or return Skip."""
         key = group_key(pod)
-        if not self.args.required or not key:
+        if not self.args.required_level or not key:
             return None, fwk.SKIP
         try:
             domains = self._domains(pod, key, snapshot)
         except FieldError as error:
             return None, fwk.unresolvable(str(error))
-        level = domains.levels[self.args.levels.index(self.args.required)]
+        level = domains.levels[self.args.levels.index(self.args.required_level)]
         # A group that is in several domains already goes on where most of it is.
-        most = level.members.max(initial=0)
+        members_max = level.members.max(initial=0)
         is_wrong, verdict = (
-            (level.members < most, _ELSEWHERE) if most else (level.room < domains.missing_count, _NO_ROOM)
+            (level.members < members_max, _ELSEWHERE) if members_max else (level.room < domains.missing_count, _NO_ROOM)
         )
         by_row = np.zeros(len(snapshot.nodes), np.int64)
         by_row[snapshot.order] = np.where(level.has_domain, np.where(is_wrong, verdict, 0), _NO_LABEL)
@@ -133,7 +133,7 @@ class TopologyLevels(
 
     def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
         """Return UnschedulableAndUnresolvable, with the label of the level."""
-        label = self.args.required
+        label = self.args.required_level
         if verdict == _NO_LABEL:
             return fwk.unresolvable(f"node(s) had no label {label}")
         if verdict == _ELSEWHERE:
@@ -177,7 +177,7 @@ class TopologyLevels(
 
     def events_to_register(self) -> Sequence[fwk.EventRegistration]:
         """Register all events if a level is required; otherwise the plugin rejects no node."""
-        return super().events_to_register() if self.args.required else ()
+        return super().events_to_register() if self.args.required_level else ()
 
     # ------------------------------------------------------------ the group
 

@@ -22,7 +22,7 @@ from tests.builders import node, pod, snapshot_of
 
 RACK, BLOCK = "example.com/rack", "example.com/block"
 ARGS = {"levels": [RACK, BLOCK]}
-REQUIRED = {**ARGS, "required": RACK}
+REQUIRED = {**ARGS, "requiredLevel": RACK}
 
 
 def place(name: str, rack: str | None = None, block: str | None = None, cpu: str = "4") -> Node:
@@ -284,7 +284,7 @@ def test_groups_are_placed_whole_in_few_racks() -> None:
 
 
 def test_a_group_without_room_in_one_rack_is_not_begun_if_the_rack_is_required() -> None:
-    found = placed_racks({"a": 8, "b": 9}, required=RACK)
+    found = placed_racks({"a": 8, "b": 9}, requiredLevel=RACK)
     assert (len(found["a"]), found["b"]) == (1, Counter(no=9))
 
 
@@ -294,7 +294,10 @@ def test_a_group_without_room_in_one_rack_is_not_begun_if_the_rack_is_required()
         ({}, "levels: Required value: name the node labels of the levels, the narrowest first"),
         ({"levels": ["a b"]}, 'levels[0]: Invalid value: "a b": not a label key'),
         ({"levels": [RACK, RACK]}, f'levels[1]: Duplicate value: "{RACK}"'),
-        ({"levels": [RACK], "required": BLOCK}, f'required: Invalid value: "{BLOCK}": must be one of the levels'),
+        (
+            {"levels": [RACK], "requiredLevel": BLOCK},
+            f'requiredLevel: Invalid value: "{BLOCK}": must be one of the levels',
+        ),
         ({"levels": [RACK], "singlePods": "spread"}, "args.singlePods: "),
     ],
 )
