@@ -46,7 +46,9 @@ async def list_objects(
     async with ApiSession(credentials) as session:
         try:
             objects = []
-            for resource in dict.fromkeys((*resources, *CONTROL_RESOURCES, *_GROUPS, *custom_resources(), *extra_resources)):
+            for resource in dict.fromkeys(
+                (*resources, *CONTROL_RESOURCES, *_GROUPS, *custom_resources(), *extra_resources)
+            ):
                 items: Sequence[Manifest]
                 try:
                     items = await all_objects(session, resource)

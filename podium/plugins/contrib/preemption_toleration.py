@@ -24,8 +24,8 @@ from podium.framework import contract as fwk
 from podium.framework.preemption.candidates import Budgets, Importance, errors_of
 from podium.framework.preemption.dry_run import dry_run_preemption
 from podium.framework.preemption.lowest_priorities import LowestPriorities
-from podium.framework.preemption.victims import NO_VICTIMS
 from podium.framework.preemption.victim_cache import VictimCache
+from podium.framework.preemption.victims import NO_VICTIMS
 from podium.objects.core import Pod
 from podium.objects.resource_types import POD_DISRUPTION_BUDGETS, PRIORITY_CLASSES
 from podium.objects.selectors import parse_int64
