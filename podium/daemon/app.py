@@ -19,6 +19,7 @@ from podium.client.session import ApiSession
 from podium.config import AS_DEFAULT_SCHEDULER, LEASE_NAME, KubeSchedulerConfiguration
 from podium.config import effective as effective_configuration
 from podium.daemon.boundary import Boundary
+from podium.daemon.companions import report_missing
 from podium.daemon.extenders import json_to_keep, without_secrets
 from podium.daemon.face import Face, MakeFace
 from podium.daemon.faces import FACES
@@ -221,6 +222,7 @@ class App(Process):
         bindings = scheduler.binding_cycles.under_way
 
         def begin() -> Iterable[Tasks]:
+            report_missing(scheduler.informers)
             log.info("Scheduling", profiles=list(scheduler.frameworks), **scheduler.cache.statistics())
             on_start()
             return [*(face.scheduling_tasks for face in faces), self._boundary.tasks(scheduler.tasks)]

@@ -22,7 +22,7 @@ from podium.objects.claims import ResourceClaim, ResourceClaimStatus
 from podium.objects.core import Node, Pod
 from podium.objects.devices import DeviceClass, DeviceTaintRule
 from podium.objects.errors import FieldError
-from podium.objects.resource_types import EventResource, KubeObject, ResourceType
+from podium.objects.resource_types import CustomEventResource, EventResource, KubeObject, ResourceType
 from podium.objects.unreadable import kind_of, unread_field
 from podium.objects.wire import BrokenObject
 from podium.queues import SchedulingQueue, node_changes
@@ -136,7 +136,9 @@ class NodeHandler(MeasuredHandler):
 class ResourceHandler(MeasuredHandler):
     """Handles objects of any other kind: their changes matter only to waiting pods."""
 
-    def __init__(self, resource: EventResource, queue: SchedulingQueue, clock: Clock, metrics: Metrics) -> None:
+    def __init__(
+        self, resource: EventResource | CustomEventResource, queue: SchedulingQueue, clock: Clock, metrics: Metrics
+    ) -> None:
         super().__init__(clock, metrics)
         self._queue = queue
         self._report_broken = BrokenObjects(metrics)
@@ -242,9 +244,9 @@ class DeviceClassHandler:
             framework.signatures.forget()
 
 
-RESOURCE_EVENTS: Mapping[ResourceType[Any], EventResource] = {
+RESOURCE_EVENTS: Mapping[ResourceType[Any], EventResource | CustomEventResource] = {
     resource: resource.event
     for resource in resource_types.ALL
     if resource.event is not None and resource not in (resource_types.PODS, resource_types.NODES)
 }
-"""The resources besides pods and nodes whose changes may make a pod schedulable."""
+"""The resources besides pods and nodes whose changes may make a pod schedulable; custom resources have their own."""

@@ -27,7 +27,7 @@ from podium.config import KubeSchedulerConfiguration, Profile
 from podium.daemon.backlog import Backlog
 from podium.daemon.binding_cycles import BindingCycles
 from podium.daemon.boundary import Boundary
-from podium.daemon.companions import PREEMPTING, demand_same_companions, follow_devices, pod_group_keeper
+from podium.daemon.companions import PREEMPTING, companion_tasks, demand_same_companions, follow_devices
 from podium.daemon.conflicts import Conflicts
 from podium.daemon.decisions import DecisionExecutor
 from podium.daemon.failures import FailureHandler
@@ -59,6 +59,7 @@ from podium.framework.profile.runtime import Framework, construct, names_to_cons
 from podium.lib.clock import Clock
 from podium.objects.core import Pod
 from podium.objects.resource_types import (
+    CUSTOM,
     DEVICE_CLASSES,
     DEVICE_TAINT_RULES,
     NODES,
@@ -169,7 +170,7 @@ class Scheduler:
         self.loop = self._make_loop()
         informers.consistency.on_consistent(boundary.signal(self._wake_up.set))
         self._handle_events()
-        self._pod_group_keeper = pod_group_keeper(
+        self._companion_tasks = companion_tasks(
             self.frameworks.values(), self.queue, self.writes.client, informers, self._decision_clock
         )
         self._export_statistics()
@@ -177,13 +178,12 @@ class Scheduler:
     @property
     def tasks(self) -> Tasks:
         """The tasks that run while this process schedules."""
-        keeper = self._pod_group_keeper
         return {
             "conflicts": self.conflicts.run,
             "confirmations": self.binding_cycles.confirmations.run,
             "preemption loops": self._preemption.wake_released,
             "scheduling loop": self.loop.run,
-            **({} if keeper is None else {"pod groups": keeper.run}),
+            **self._companion_tasks,
         }
 
     def leader(self) -> str | None:
@@ -213,6 +213,9 @@ class Scheduler:
             release=self.config.release,
             # The queue is made after the plugins.
             move_to_active=lambda pods, after_s: self.queue.activate(pods, after_s),  # noqa: PLW0108
+            reading=self.boundary.reading,
+            scheduler_names=self.scheduler_names,
+            kubeconfig=self.options.kubeconfig or self.config.client_connection.kubeconfig or None,
         )
         frameworks = {
             profile.scheduler_name: Framework(profile, self.classes, handle, self._observers.plugins.observer)
@@ -451,7 +454,8 @@ class Scheduler:
         for resource in tuple(informers.resources):
             if resource == DEVICE_TAINT_RULES:
                 informers.informer(resource).add_handler(DeviceTaintRuleHandler(queue, clock, metrics))
-            if (events := RESOURCE_EVENTS.get(resource)) is None:
+            events = resource.event if resource.gate == CUSTOM else RESOURCE_EVENTS.get(resource)
+            if events is None:
                 continue
             kind = ResourceClaimHandler if resource == RESOURCE_CLAIMS else ResourceHandler
             handler = kind(events, queue, clock, metrics)

@@ -23,23 +23,23 @@ from podium.engine.manifests import Manifest, as_manifest, is_namespaced, read_m
 from podium.engine.object_files import Objects, objects_given
 from podium.engine.placing import Engine
 from podium.engine.plugin_writes import carry_out
-from podium.engine.store import ObjectStore
+from podium.engine.store import LATER_THAN_ALL_S, ObjectStore
 from podium.framework.contract.plugin import Plugin
 from podium.framework.profile.runtime import Framework
 from podium.lib.garbage_collection import collection_disabled
 from podium.lib.nearest import nearest
 from podium.objects.core import Node, Pod, PodStatus
+from podium.objects.custom_resources import all_resources
 from podium.objects.resource_types import (
-    ALL,
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PODS,
     ResourceType,
 )
 from podium.plugins import IN_TREE
+from podium.plugins.contrib import CONTRIB
 
 _NO_CLASSES: Final = Admission(())
-_KINDS: Final[Mapping[str, ResourceType[Any]]] = {resource.kind: resource for resource in ALL}
 
 
 class ClusterObjects:
@@ -80,17 +80,24 @@ class ClusterObjects:
             ConfigError, PluginError: the configuration cannot be read, or a profile cannot be built.
             OSError: a file cannot be read.
         """
-        classes = {**IN_TREE, **{plugin.name: plugin for plugin in plugins}}
+        classes = {**IN_TREE, **CONTRIB, **{plugin.name: plugin for plugin in plugins}}
         configuration = read_config(config, classes, plugins)
         with collection_disabled():
             items = objects_given(objects)
             admission = Admission(item.manifest for item in items)
+            store = ObjectStore(read_all(items, admission))
+            store.now_s = cls._now_s()
             try:
-                cluster = cls(configuration, ObjectStore(read_all(items, admission)), classes, admission=admission)
+                cluster = cls(configuration, store, classes, admission=admission)
             except CacheError as error:
                 raise ManifestError(str(error)) from error
         cluster._keep(items)
         return cluster
+
+    @classmethod
+    def _now_s(cls) -> float:
+        """Return the time at which questions are answered. Subclasses may read a clock."""
+        return LATER_THAN_ALL_S
 
     def _keep(self, items: Sequence[LocatedManifest]) -> None:
         """Do nothing. Subclasses may keep the loaded objects, to answer questions about more than a scheduler reads."""
@@ -177,9 +184,10 @@ class ClusterObjects:
         self._own().drop(resource, item)
 
     def _find(self, kind: str, name: str, namespace: str) -> tuple[ResourceType[Any], Any]:
-        resource = _KINDS.get(kind)
+        kinds = {resource.kind: resource for resource in reversed(all_resources())}
+        resource = kinds.get(kind)
         if resource is None:
-            raise ManifestError(f"kind: no scheduler reads objects of kind {kind!r}; known are {', '.join(_KINDS)}")
+            raise ManifestError(f"kind: no scheduler reads objects of kind {kind!r}; known are {', '.join(kinds)}")
         if namespace and not is_namespaced(resource):
             raise ManifestError(f"namespace: objects of kind {kind} have none")
         key = f"{namespace or 'default'}/{name}" if is_namespaced(resource) else name

@@ -36,9 +36,6 @@ from podium.objects.resource_types import (
 from podium.objects.unreadable import kind_of
 from podium.queues import Nominator
 
-_NOW_S: Final = 4_102_444_800.0
-"""2100-01-01: later than every date in the objects."""
-
 SEED: Final = 1
 
 _FOLLOWED: Final = frozenset({PERSISTENT_VOLUMES.path, PERSISTENT_VOLUME_CLAIMS.path, RESOURCE_CLAIMS.path})
@@ -109,12 +106,13 @@ class ClusterState:
         if self._frameworks is None:
             self.store.forget_handlers()
             handle = OfflineHandle(
-                ManualClock(_NOW_S),
+                ManualClock(self.store.now_s),
                 self.random,
                 self.nominator,
                 self.cache.snapshot,
                 self.store.lister,
                 release=self.config.release,
+                scheduler_names=frozenset(profile.scheduler_name for profile in self.config.profiles),
             )
             self._frameworks = {
                 profile.scheduler_name: Framework(profile, self.classes, handle, Observer())

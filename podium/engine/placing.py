@@ -20,6 +20,7 @@ from podium.framework.contract.steps import Steps, run_unasked
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.explainer import Explainer
 from podium.framework.cycle.extenders import NO_EXTENDERS, Extenders
+from podium.framework.cycle.node_dry_runs import dry_runs_of
 from podium.framework.cycle.schedule import Decision, attempt
 from podium.framework.cycle.scoring import Pick, choose
 from podium.framework.cycle.search import Rotation
@@ -93,7 +94,7 @@ class Engine:
 
     def cycle(self, framework: Framework, pod: Pod) -> Cycle:
         """Begin an attempt at the pod, on the cluster as it is now."""
-        return Cycle(
+        cycle = Cycle(
             framework,
             pod,
             self.cache.snapshot(),
@@ -101,6 +102,8 @@ class Engine:
             keeps_scores=self.keeps_scores,
             measures_plugins=framework.begin_attempt(),
         )
+        cycle.state.dry_runs = dry_runs_of(cycle)
+        return cycle
 
     def attempt(self, cycle: Cycle) -> Steps[Decision]:
         """Choose a node for the pod, calling the extenders that are interested in it."""

@@ -60,6 +60,40 @@ async def test_gates_leases_and_namespaces_have_theirs(
     await check(helm, tmp_path, values, namespace)
 
 
+POLICIES: dict[str, dict[str, Any]] = {
+    "CapacityScheduling": {"plugins": {"multiPoint": {"enabled": [{"name": "CapacityScheduling"}]}}},
+    "NodeResourceTopologyMatch": {"plugins": {"multiPoint": {"enabled": [{"name": "NodeResourceTopologyMatch"}]}}},
+    "NetworkOverhead": {"plugins": {"multiPoint": {"enabled": [{"name": "NetworkOverhead"}]}}},
+    "PreemptionToleration": {"plugins": {"postFilter": {"enabled": [{"name": "PreemptionToleration"}]}}},
+    "SySched": {"plugins": {"score": {"enabled": [{"name": "SySched"}]}}},
+    "TopologicalSort": {
+        "plugins": {"queueSort": {"enabled": [{"name": "TopologicalSort"}], "disabled": [{"name": "*"}]}}
+    },
+    "TopologyLevels": {
+        "plugins": {"multiPoint": {"enabled": [{"name": "TopologyLevels"}]}},
+        "pluginConfig": [{"name": "TopologyLevels", "args": {"levels": ["example.com/rack"]}}],
+    },
+}
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("preempts", [True, False])
+async def test_each_policy_has_its_rights_and_no_others(
+    helm: Helm, tmp_path: Path, name: str, *, preempts: bool
+) -> None:
+    profiles = [{"schedulerName": "a", **POLICIES[name]}]
+    await check(helm, tmp_path, {"features": {"preemption": preempts}, "configuration": {"profiles": profiles}})
+
+
+@pytest.mark.parametrize("has_gangs", [True, False])
+async def test_several_policies_share_their_rights(helm: Helm, tmp_path: Path, *, has_gangs: bool) -> None:
+    names = [name for name in POLICIES if name != "TopologicalSort"]
+    plugins = {"multiPoint": {"enabled": [{"name": name} for name in names]}}
+    profiles = [{"schedulerName": "a", "plugins": plugins, "pluginConfig": POLICIES["TopologyLevels"]["pluginConfig"]}]
+    gangs = {"coscheduling": {"enabled": has_gangs}}
+    await check(helm, tmp_path, {**gangs, "features": {"preemption": False}, "configuration": {"profiles": profiles}})
+
+
 @pytest.mark.parametrize("provider", ["plan-only", "sandbox", "karpenter"])
 @pytest.mark.parametrize("rules", ["karpenter", "podium"])
 @pytest.mark.parametrize("namespace", ["kube-system", "nodes"])

@@ -63,7 +63,9 @@ TESTED_ELSEWHERE = {
     "insight/search": "unit/insight/test_fixes",
     "insight/smallest_edits": "unit/insight/test_fixes",
     "insight/steps": "unit/insight/test_what_if",
+    "plugins/contrib/node_resource_topology_match/fit": "unit/plugins/contrib/node_resource_topology_match/test_plugin",
     "plugins/contrib/coscheduling/gangs": "unit/plugins/contrib/coscheduling/test_plugin",
+    "plugins/contrib/topology_levels/domains": "unit/plugins/contrib/topology_levels/test_plugin",
     "plugins/dynamic_resources/binding_conditions": "unit/plugins/dynamic_resources/test_claim_writer",
     "plugins/dynamic_resources/node_search": "unit/plugins/dynamic_resources/test_plugin",
     "plugins/inter_pod_affinity/counts": "unit/plugins/inter_pod_affinity/test_plugin",
@@ -85,6 +87,7 @@ TESTED_ELSEWHERE = {
     "sandbox/controllers/ownership": "unit/sandbox/controllers/test_controllers",
     "sandbox/defaults": "unit/sandbox/test_store",
     "testing/contract_checks": "unit/testing/test_contract",
+    "cli/asking": "unit/cli/test_why",
     # Nothing but output, read from what a command prints.
     "cli/demo/autoscale": "integration/cli/test_demo",
     "cli/capacity_table": "unit/cli/test_capacity",

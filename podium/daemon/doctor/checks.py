@@ -32,6 +32,7 @@ from podium.framework.contract.plugin import Plugin
 from podium.framework.contract.status import PluginError
 from podium.lib.clock import Clock
 from podium.objects.api_errors import ApiError, Forbidden, NotFound, Unauthorized, Unreachable
+from podium.objects.resource_types import CUSTOM
 from podium.objects.times import parse_time
 from podium.server.election import is_held_by_kube_scheduler
 
@@ -185,6 +186,8 @@ async def _check_apis(report: Report, session: ApiSession, needs_of_config: Need
             message = f"the API server does not serve {resource.plural} at {root}, which {', '.join(users)} reads"
             if resource in needs_of_config.required:
                 report.fail("apis", message, "install its CustomResourceDefinition")
+            elif resource.gate == CUSTOM:
+                report.warn("apis", message, "install its CustomResourceDefinition, or disable the plugin")
             # A missing kind of an API group is one of a version or feature that is off, with which podium can do.
             elif resource.group:
                 report.warn("apis", message, "podium runs as if no such object existed; disable the plugin or upgrade")

@@ -8,7 +8,7 @@ from typing import Any, Final
 from podium.engine.manifests import DEFAULT_NAMESPACE, Manifest
 from podium.objects.core import Pod
 from podium.objects.meta import ClusterObject, NamespacedObject
-from podium.objects.resource_types import ResourceType
+from podium.objects.resource_types import PRIORITY_CLASSES, ResourceType
 
 _CLUSTER_SCOPED: Final = frozenset({"PriorityClass", "RuntimeClass", "StorageClass", "Namespace"})
 _GROUPS: Final[Mapping[str, str]] = {
@@ -28,7 +28,7 @@ _GROUPS: Final[Mapping[str, str]] = {
 }
 
 CONTROL_RESOURCES: Final = (
-    ResourceType("PriorityClass", "/apis/scheduling.k8s.io/v1/priorityclasses", ClusterObject),
+    PRIORITY_CLASSES,
     ResourceType("RuntimeClass", "/apis/node.k8s.io/v1/runtimeclasses", ClusterObject),
     ResourceType("LimitRange", "/api/v1/limitranges", NamespacedObject),
     ResourceType("ResourceQuota", "/api/v1/resourcequotas", NamespacedObject),
@@ -37,7 +37,7 @@ CONTROL_RESOURCES: Final = (
     ResourceType("DaemonSet", "/apis/apps/v1/daemonsets", NamespacedObject),
     ResourceType("Job", "/apis/batch/v1/jobs", NamespacedObject),
 )
-"""The kinds that only derivation reads, not schedulers. They are kept as manifests."""
+"""The kinds that derivation reads, mostly not schedulers. They are kept as manifests."""
 
 
 _LIST: Final = "List"

@@ -16,7 +16,7 @@ from podium.framework.contract.status import Status
 from podium.framework.contract.steps import PAUSE, Steps
 from podium.framework.preemption.candidates import Budgets, Candidate, Importance
 from podium.framework.preemption.victim_cache import VictimCache
-from podium.framework.preemption.victims import NO_VICTIMS, VictimSelection, select_victims
+from podium.framework.preemption.victims import VictimSelection, potential_victims, select_victims
 from podium.objects.core import Pod
 
 _BATCH_MIN: Final = 32
@@ -55,12 +55,12 @@ def dry_run_preemption(
         start += len(batch)
         if dry_run is not None:
             answers = yield from victim_cache.select_victims(dry_run, batch, pod, budgets, importance)
-        elif importance.below(pod, nodes.pods(batch[0])):
+        elif isinstance(status := potential_victims(pod, nodes.pods(batch[0]), importance), Status):
+            # The node has no potential victims. Skip the dry run, which would first copy the state of all plugins.
+            answers = [status]
+        else:
             answers = [_dry_run_row(nodes, batch[0], pod, budgets, importance)]
             yield PAUSE
-        else:
-            # The node has no potential victims. Skip the dry run, which would first copy the state of all plugins.
-            answers = [NO_VICTIMS]
         for row, answer in zip(batch, answers, strict=True):
             if isinstance(answer, Status):
                 rejections[row] = answer

@@ -164,7 +164,8 @@ class Framework:
             form for plugin in self._at(plugins, ExtensionPoint.FILTER, Plugin) if (form := filter_form(plugin))
         ]
         self.long_filters = frozenset(form.name for form in self.filters if isinstance(form.plugin, LongFilterPlugin))
-        self.detailing = {form.name: form.plugin for form in self.filters if isinstance(form.plugin, Detailing)}
+        filtering = (*self.pre_filter, *(form.plugin for form in self.filters))
+        self.detailing = {plugin.name: plugin for plugin in filtering if isinstance(plugin, Detailing)}
         self.post_filter = self._at(plugins, ExtensionPoint.POST_FILTER, PostFilterPlugin)
         self.pod_group_post_filter = [
             plugin for plugin in self.post_filter if isinstance(plugin, PodGroupPostFilterPlugin)
