@@ -29,25 +29,25 @@ class Verdict:
 def differences(verdict: Verdict, text: str) -> Iterator[str]:
     """Where podium's verdict on the file is another; of refusals, in which fields are named."""
     try:
-        found = effective(load(text).config)
+        configuration = effective(load(text).config)
     except ConfigError as error:
-        named = "\n".join(each.text for each in error.errors)
+        error_text = "\n".join(field_error.text for field_error in error.errors)
         if verdict.effective is not None:
-            yield f"expected no error, got {named}"
+            yield f"expected no error, got {error_text}"
         else:
-            yield from _differing_names(verdict.error, named)
+            yield from _differing_names(verdict.error, error_text)
         return
     if verdict.effective is None:
         yield f"expected an error: {verdict.error}"
     else:
-        yield from recorded.differences(without_kubeconfig(verdict.effective), without_kubeconfig(found))
+        yield from recorded.differences(without_kubeconfig(verdict.effective), without_kubeconfig(configuration))
 
 
-def _differing_names(expected: str, text: str) -> Iterator[str]:
+def _differing_names(error_text: str, text: str) -> Iterator[str]:
     """What upstream names and podium does not. podium may name more: it does not stop at the first stage that fails."""
-    anywhere = {*_UNKNOWN_FIELD.findall(expected), *_ARGS.findall(expected), *_UNREADABLE.findall(expected)}
-    as_fields = {*_FIELD.findall(expected)} - {*_FIELD.findall(text)}
-    for missing in sorted({each for each in anywhere if each not in text} | as_fields):
+    anywhere = {*_UNKNOWN_FIELD.findall(error_text), *_ARGS.findall(error_text), *_UNREADABLE.findall(error_text)}
+    as_fields = {*_FIELD.findall(error_text)} - {*_FIELD.findall(text)}
+    for missing in sorted({name for name in anywhere if name not in text} | as_fields):
         yield f"expected an error that names {missing!r}, got {text}"
 
 

@@ -34,7 +34,7 @@ def rows() -> tuple[dict[str, Any], ...]:
         return tuple(json.loads(line) for line in lines)
 
 
-def asked(kind: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+def rows_with_answers(kind: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Every question of a kind, with podium's answer."""
     cases = Cases()
     for row in rows():
@@ -48,15 +48,15 @@ def differences_of(row: dict[str, Any], answer: dict[str, Any]) -> list[str]:
     """Where an answer differs from the nearest one that the scenario admits, each by its path."""
     own = _comparable(without_empty({key: value for key, value in answer.items() if key != "id"}))
     texts = row.get("texts", {})
-    found = [
+    difference_lists = [
         [
-            f"{row['id']}: {path}: expected {wanted}, got {got}"
-            for path, wanted, got in _differing(_comparable(without_empty(expected)), own, "")
-            if got not in [_text(each) for each in texts.get(path, ())]
+            f"{row['id']}: {path}: expected {expected_value}, got {answer_value}"
+            for path, expected_value, answer_value in _differing(_comparable(without_empty(expected_value)), own, "")
+            if answer_value not in [_text(text) for text in texts.get(path, ())]
         ]
-        for expected in (row["expect"], *row.get("also", ()))
+        for expected_value in (row["expect"], *row.get("also", ()))
     ]
-    return min(found, key=len)
+    return min(difference_lists, key=len)
 
 
 def _comparable(value: Any, key: str = "") -> Any:
@@ -64,9 +64,9 @@ def _comparable(value: Any, key: str = "") -> Any:
     if isinstance(value, dict):
         if key in TEXTS:
             return {name: _text(text) for name, text in value.items()}
-        return {name: _comparable(each, name) for name, each in value.items()}
+        return {name: _comparable(member, name) for name, member in value.items()}
     if isinstance(value, list):
-        items = [_comparable(each) for each in value]
+        items = [_comparable(member) for member in value]
         return items if key == "types" else sorted(items, key=_rank)
     return _text(value) if key in ("reason", "validation") else value
 
@@ -90,15 +90,17 @@ def _resources(match: re.Match[str]) -> str:
     return json.dumps({name: str(parse(amount).milli_value) for name, amount in sorted(amounts.items())})
 
 
-def _differing(wanted: Any, got: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
-    if isinstance(wanted, dict) and isinstance(got, dict):
-        for key in sorted(wanted.keys() | got.keys()):
-            yield from _differing(wanted.get(key), got.get(key), f"{path}.{key}" if path else key)
-    elif isinstance(wanted, list) and isinstance(got, list) and len(wanted) == len(got):
-        for index, (one, other) in enumerate(zip(wanted, got, strict=True)):
-            yield from _differing(one, other, f"{path}[{index}]")
-    elif isinstance(wanted, float) and isinstance(got, float | int):
-        if not math.isclose(wanted, got, rel_tol=1e-9, abs_tol=1e-9):
-            yield path, wanted, got
-    elif wanted != got:
-        yield path, wanted, got
+def _differing(expected_value: Any, answer_value: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+    if isinstance(expected_value, dict) and isinstance(answer_value, dict):
+        for key in sorted(expected_value.keys() | answer_value.keys()):
+            yield from _differing(expected_value.get(key), answer_value.get(key), f"{path}.{key}" if path else key)
+    elif (
+        isinstance(expected_value, list) and isinstance(answer_value, list) and len(expected_value) == len(answer_value)
+    ):
+        for index, (expected_item, answer_item) in enumerate(zip(expected_value, answer_value, strict=True)):
+            yield from _differing(expected_item, answer_item, f"{path}[{index}]")
+    elif isinstance(expected_value, float) and isinstance(answer_value, float | int):
+        if not math.isclose(expected_value, answer_value, rel_tol=1e-9, abs_tol=1e-9):
+            yield path, expected_value, answer_value
+    elif expected_value != answer_value:
+        yield path, expected_value, answer_value

@@ -29,13 +29,13 @@ class Case:
     """One recorded question: its id, upstream's answer, and podium's."""
 
     id: str
-    expected: Any
+    recorded_answer: Any
     answer: Any
 
     @property
     def differences(self) -> list[str]:
         """Where the answers differ, each by its path."""
-        return [f"{self.id}: {each}" for each in differences(self.expected, self.answer)]
+        return [f"{self.id}: {difference}" for difference in differences(self.recorded_answer, self.answer)]
 
 
 def categories(name: str) -> list[str]:
@@ -47,15 +47,15 @@ def categories(name: str) -> list[str]:
 def cases(name: str, category: str) -> tuple[Case, ...]:
     """The questions of one kind, answered."""
     evaluator = Evaluator()
-    found = []
+    case_list = []
     for scenario, line in scenarios(name):
         if category_of(scenario["id"]) == category:
             answer = evaluator.answer_line(line, scenario["id"])
             assert answer.pop("id") == scenario["id"]
-            expected = scenario["expect"]
-            answer = without_unrecorded(answer, expected)
-            found.append(Case(scenario["id"], comparable(expected), comparable(as_json(answer))))
-    return tuple(found)
+            expected_answer = scenario["expect"]
+            answer = without_unrecorded(answer, expected_answer)
+            case_list.append(Case(scenario["id"], comparable(expected_answer), comparable(as_json(answer))))
+    return tuple(case_list)
 
 
 def all_cases(name: str) -> Iterator[Case]:
@@ -64,9 +64,9 @@ def all_cases(name: str) -> Iterator[Case]:
         yield from cases(name, category)
 
 
-def without_unrecorded(answer: Any, expected: Any) -> Any:
+def without_unrecorded(answer: Any, expected_answer: Any) -> Any:
     """The answer without the messages of a queue's pods, where upstream's were not recorded."""
-    unrecorded = {"messages"} - expected.keys()
+    unrecorded = {"messages"} - expected_answer.keys()
     return {name: value for name, value in answer.items() if name not in unrecorded}
 
 
@@ -83,20 +83,20 @@ def comparable(answer: Any) -> Any:
 def without_empty(value: Any) -> Any:
     """The value without the members that are as good as absent, or differ in each run."""
     if isinstance(value, dict):
-        members = {key: "*" if key == "shareID" else without_empty(each) for key, each in value.items()}
-        return {key: each for key, each in members.items() if each not in _EMPTY and key != "allocationTimestamp"}
+        members = {key: "*" if key == "shareID" else without_empty(member) for key, member in value.items()}
+        return {key: member for key, member in members.items() if member not in _EMPTY and key != "allocationTimestamp"}
     if isinstance(value, list):
-        return [without_empty(each) for each in value]
+        return [without_empty(member) for member in value]
     return value
 
 
-def differences(expected: Any, answer: Any, path: str = "") -> Iterator[str]:
+def differences(expected_value: Any, answer: Any, path: str = "") -> Iterator[str]:
     """Each member that is not the same on both sides."""
-    if isinstance(expected, dict) and isinstance(answer, dict):
-        for key in sorted(expected.keys() | answer.keys()):
-            yield from differences(expected.get(key), answer.get(key), f"{path}.{key}" if path else key)
-    elif expected != answer:
-        yield f"{path}: expected {expected!r:.300}, got {answer!r:.300}"
+    if isinstance(expected_value, dict) and isinstance(answer, dict):
+        for key in sorted(expected_value.keys() | answer.keys()):
+            yield from differences(expected_value.get(key), answer.get(key), f"{path}.{key}" if path else key)
+    elif expected_value != answer:
+        yield f"{path}: expected {expected_value!r:.300}, got {answer!r:.300}"
 
 
 @functools.cache

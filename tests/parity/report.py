@@ -79,7 +79,7 @@ def _sets() -> str:
     for title, name in _SETS.items():
         lines += [f"| {title} | {category} | {_count(cases(name, category))} |" for category in categories(name)]
         lines.append(f"| {title} | **all** | {_count(list(all_cases(name)))} |")
-    placements = sum(len(case.expected["placements"]) for case in all_cases(SEQUENCES))
+    placements = sum(len(case.recorded_answer["placements"]) for case in all_cases(SEQUENCES))
     lines += [
         "",
         f"A queue counts as alike where every pod of it goes to the same node: {placements:,} decisions in all.",
@@ -87,8 +87,8 @@ def _sets() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _count(found: Iterable[Case]) -> str:
-    alike = [not case.differences for case in found]
+def _count(case_list: Iterable[Case]) -> str:
+    alike = [not case.differences for case in case_list]
     return f"{len(alike)} | {sum(alike)}"
 
 
@@ -100,11 +100,11 @@ def _by_plugin() -> str:
     scenarios: Counter[str] = Counter()
     alike: Counter[str] = Counter()
     for case in (case for name in _BY_PLUGIN for case in all_cases(name)):
-        expected, answer = facts(case.expected), facts(case.answer)
-        for plugin in expected.keys() | answer.keys():
+        expected_facts, answer = facts(case.recorded_answer), facts(case.answer)
+        for plugin in expected_facts.keys() | answer.keys():
             scenarios[plugin] += 1
-            alike[plugin] += expected.get(plugin) == answer.get(plugin)
-            kinds[plugin].update(kind for kind, *_ in expected.get(plugin, ()))
+            alike[plugin] += expected_facts.get(plugin) == answer.get(plugin)
+            kinds[plugin].update(kind for kind, *_ in expected_facts.get(plugin, ()))
     lines = [
         f"| {plugin} | {_or_dash(kinds[plugin]['rejection'])} | {_or_dash(kinds[plugin]['score'])} "
         f"| {_or_dash(kinds[plugin]['hint'])} | {scenarios[plugin]} | {alike[plugin]} |"
@@ -118,8 +118,8 @@ def _or_dash(count: int) -> str:
 
 
 def _unseen() -> str:
-    seen = {plugin for name in _BY_PLUGIN for case in all_cases(name) for plugin in facts(case.expected)}
-    names = ", ".join(sorted(IN_TREE.keys() - seen))
+    plugins_seen = {plugin for name in _BY_PLUGIN for case in all_cases(name) for plugin in facts(case.recorded_answer)}
+    names = ", ".join(sorted(IN_TREE.keys() - plugins_seen))
     return (
         f"\nPlugins that leave no trace in these recordings, and have tests of their own: {names}.\n" if names else ""
     )
@@ -127,16 +127,16 @@ def _unseen() -> str:
 
 def facts(answer: Mapping[str, Any]) -> dict[str, set[tuple[Any, ...]]]:
     """What each plugin has said in an answer."""
-    said: dict[str, set[tuple[Any, ...]]] = defaultdict(set)
+    facts_by_plugin: dict[str, set[tuple[Any, ...]]] = defaultdict(set)
     for plugin, fact in _facts(answer):
-        said[plugin].add(fact)
-    return said
+        facts_by_plugin[plugin].add(fact)
+    return facts_by_plugin
 
 
 def _facts(answer: Mapping[str, Any]) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    before = answer.get("prefilter", {})
-    if "plugin" in before:
-        yield before["plugin"], ("prefilter", before["code"], *before.get("reasons", ()))
+    prefilter = answer.get("prefilter", {})
+    if "plugin" in prefilter:
+        yield prefilter["plugin"], ("prefilter", prefilter["code"], *prefilter.get("reasons", ()))
     for node, status in answer.get("filter", {}).items():
         yield status["plugin"], ("rejection", node, status["code"], *status.get("reasons", ()))
     for node, scores in answer.get("scores", {}).items():
@@ -149,10 +149,10 @@ def _facts(answer: Mapping[str, Any]) -> Iterator[tuple[str, tuple[Any, ...]]]:
 
 
 def _post_filter_facts(answer: Mapping[str, Any]) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    after = answer.get("postfilter", {})
-    for reason in after.get("reasons", ()):
-        plugin = "DefaultPreemption" if reason.startswith(_PREEMPTION) else after["plugin"]
-        yield plugin, ("postfilter", after["code"], reason)
+    postfilter = answer.get("postfilter", {})
+    for reason in postfilter.get("reasons", ()):
+        plugin = "DefaultPreemption" if reason.startswith(_PREEMPTION) else postfilter["plugin"]
+        yield plugin, ("postfilter", postfilter["code"], reason)
     if "nominated" in answer:
         yield "DefaultPreemption", ("victims", answer["nominated"], *answer.get("victims", ()))
 
@@ -172,9 +172,9 @@ def _differs_of(source: str) -> Iterator[str]:
     """The `Differs:` paragraphs of a module's docstrings, each in one line."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            _, found, rest = (ast.get_docstring(node) or "").partition("Differs:")
-            if found:
-                paragraph = rest.partition("\n\n")[0]
+            _, marker, tail = (ast.get_docstring(node) or "").partition("Differs:")
+            if marker:
+                paragraph = tail.partition("\n\n")[0]
                 yield " ".join(paragraph.split())
 
 

@@ -11,9 +11,9 @@ def test_both_forms_agree_on_a_thousand_clusters():
     outspoken = set()
 
     @settings(max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-    @given(cluster=clusters, pod=new_pods, kept=st.integers(1, NODES))
-    def hold(cluster, pod, kept):
-        outspoken.update(hold_to_contract(cluster, pod, kept))
+    @given(cluster=clusters, pod=new_pods, row_count=st.integers(1, NODES))
+    def hold(cluster, pod, row_count):
+        outspoken.update(hold_to_contract(cluster, pod, row_count))
 
     hold()
     # A pod with devices to claim gets no further than PreFilter, all others are none of that plugin's business.

@@ -32,11 +32,11 @@ def test_file_has_upstreams_effective_configuration_or_is_refused_for_every_fiel
 
 def test_a_verdict_of_another_kind_and_an_unnamed_field_are_noticed():
     accepted = next(case for case in CASES if case["ok"])
-    refused = next(case for case in CASES if not case["ok"] and "burst: Invalid" in case["error"])
+    refused_case = next(case for case in CASES if not case["ok"] and "burst: Invalid" in case["error"])
     assert list(differences(Verdict(None, "no"), accepted["yaml"])) == ["expected an error: no"]
-    (difference,) = differences(Verdict(accepted["effective"]), refused["yaml"])
+    (difference,) = differences(Verdict(accepted["effective"]), refused_case["yaml"])
     assert difference.startswith("expected no error, got ")
-    other = Verdict({**accepted["effective"], "parallelism": 17})
-    assert list(differences(other, accepted["yaml"])) == ["parallelism: expected 17, got 16"]
-    (difference,) = differences(Verdict(None, "parallelism: Invalid value: 0"), refused["yaml"])
+    changed_verdict = Verdict({**accepted["effective"], "parallelism": 17})
+    assert list(differences(changed_verdict, accepted["yaml"])) == ["parallelism: expected 17, got 16"]
+    (difference,) = differences(Verdict(None, "parallelism: Invalid value: 0"), refused_case["yaml"])
     assert difference.startswith("expected an error that names 'parallelism', got ")

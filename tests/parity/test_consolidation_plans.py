@@ -19,7 +19,7 @@ _EVERY = 5
 # c-delete-0002: what would replace a node is offered on demand only, and it is to be spot.
 # c-multi-0012: several nodes for several others leave less to save than one command after the other.
 _KEPT = ("c-delete-0002", "c-multi-0012")
-_NAMES = [each["id"] for each in rows() if each.get("kind") == CONSOLIDATE]
+_NAMES = [row["id"] for row in rows() if row.get("kind") == CONSOLIDATE]
 _SEARCHES = (
     ConsolidationOptions(allow_m_to_n=True),
     ConsolidationOptions(search="greedy"),
@@ -37,19 +37,19 @@ def catalogues() -> Cases:
 
 
 def state_of(name: str) -> DisruptionState:
-    row = next(each for each in rows() if each.get("id") == name)
+    row = next(row for row in rows() if row.get("id") == name)
     settings = read_settings(row.get("settings") or {})
-    now = time_of(row["now"], "now")
-    return DisruptionState.of(read_objects(row["objects"]), catalogues().catalogue_of(row), settings, now)
+    time_s = time_of(row["now"], "now")
+    return DisruptionState.of(read_objects(row["objects"]), catalogues().catalogue_of(row), settings, time_s)
 
 
 @pytest.mark.parametrize("name", sorted({*_NAMES[::_EVERY], *_KEPT}))
 def test_no_search_saves_less_than_prefix_and_each_command_saves_what_it_promises(name: str) -> None:
     state = state_of(name)
-    prices = {each.name: each.price for each in state.candidates}
-    prefix, *others = (plan_consolidation(state, each) for each in (ConsolidationOptions(), *_SEARCHES))
-    for plan in (prefix, *others):
+    prices = {candidate.name: candidate.price for candidate in state.candidates}
+    prefix, *other_plans = (plan_consolidation(state, options) for options in (ConsolidationOptions(), *_SEARCHES))
+    for plan in (prefix, *other_plans):
         assert plan.savings >= prefix.savings - 1e-9
         for command in plan.commands:
             bought = sum(node.price(state.basis.well_known) or 0.0 for node in command.new)
-            assert command.savings == pytest.approx(sum(prices[each] for each in command.nodes) - bought)
+            assert command.savings == pytest.approx(sum(prices[node_name] for node_name in command.nodes) - bought)

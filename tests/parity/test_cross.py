@@ -35,10 +35,10 @@ def recorder_binary(pytestconfig: pytest.Config) -> Path:
 def test_podium_answers_new_questions_as_upstream_does(
     recorder_binary: Path, control_plane_binaries: Binaries, tmp_path: Path
 ) -> None:
-    kept = Keeping(tmp_path / "kept")
-    found = dict(outcomes(SEED, COUNTS, recorder_binary, control_plane_binaries["kube-scheduler"], kept))
-    assert [each for outcome in found.values() for each in outcome.differing] == []
-    assert {name: outcome.asked for name, outcome in found.items()} == COUNTS
+    keeping = Keeping(tmp_path / "kept")
+    outcome_by_kind = dict(outcomes(SEED, COUNTS, recorder_binary, control_plane_binaries["kube-scheduler"], keeping))
+    assert [difference for outcome in outcome_by_kind.values() for difference in outcome.differing] == []
+    assert {name: outcome.question_count for name, outcome in outcome_by_kind.items()} == COUNTS
 
 
 @pytest.mark.control_plane
@@ -46,5 +46,5 @@ def test_question_that_the_recorder_cannot_answer_counts_as_different(recorder_b
     scenario = {**scenarios(SCENARIOS)[0][0], "id": "nonsense-1"}
     scenario["objects"] = [*scenario["objects"], *scenario["objects"]]
     outcome = compare_answers([scenario], recorder_binary, tmp_path / "asked", Keeping(tmp_path))
-    assert (outcome.asked, outcome.alike) == (1, 0)
+    assert (outcome.question_count, outcome.alike) == (1, 0)
     assert outcome.differing[0].lines[0].startswith("failed: expected ")

@@ -19,11 +19,11 @@ def _rows():
 def test_every_recorded_question_is_answered_as_upstream_answers_it():
     result = CliRunner().invoke(main, ["estimate", "--cases", str(CASES)], catch_exceptions=False)
     answers = [json.loads(line) for line in result.output.splitlines()]
-    expected = [{"id": row["id"], **row["expect"]} for row in _rows()]
-    assert [pair for pair in zip(expected, answers, strict=True) if pair[0] != pair[1]] == []
+    expected_answers = [{"id": row["id"], **row["expect"]} for row in _rows()]
+    assert [pair for pair in zip(expected_answers, answers, strict=True) if pair[0] != pair[1]] == []
 
 
 def test_all_kinds_of_questions_are_there():
-    asked = [next(iter(row["expect"])) for row in _rows()]
-    assert len(asked) == 300
-    assert {"sets", "unschedulable", "error"} < set(asked)
+    kinds = [next(iter(row["expect"])) for row in _rows()]
+    assert len(kinds) == 300
+    assert {"sets", "unschedulable", "error"} < set(kinds)

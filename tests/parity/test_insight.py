@@ -30,12 +30,12 @@ def recorder_binary(pytestconfig: pytest.Config) -> Path:
 def test_edited_pods_fit_where_fixes_say_and_no_part_of_the_edits_is_enough(
     recorder_binary: Path, tmp_path: Path
 ) -> None:
-    recorded = recorded_questions(SCENARIOS)[::EVERY]
-    outcome = check_fixes(infeasible(recorded, len(recorded)), recorder_binary, tmp_path, 0)
+    recordings = recorded_questions(SCENARIOS)[::EVERY]
+    outcome = check_fixes(infeasible(recordings, len(recordings)), recorder_binary, tmp_path, 0)
     assert outcome.wrong == []
-    assert outcome.asked > 40
-    assert outcome.fixed > 0.8 * outcome.asked
-    assert outcome.sets > outcome.asked
+    assert outcome.question_count > 40
+    assert outcome.fixed_count > 0.8 * outcome.question_count
+    assert outcome.sets > outcome.question_count
 
 
 @pytest.mark.control_plane
@@ -43,7 +43,7 @@ def test_fixes_of_new_pods_are_true_and_no_smaller_set_is_enough(recorder_binary
     crossed = crossed_scenarios(recorded_questions(SCENARIOS), 1, CROSSED * 10)
     outcome = check_fixes(infeasible(crossed, CROSSED), recorder_binary, tmp_path, SETS_MAX)
     assert outcome.wrong == []
-    assert outcome.asked == CROSSED
+    assert outcome.question_count == CROSSED
     assert outcome.searched > CROSSED / 2
 
 
@@ -53,5 +53,5 @@ def test_as_many_copies_are_placed_as_the_capacity_says(recorder_binary: Path, t
         capacities(recorded_questions(SCENARIOS)[::EVERY], CAPACITIES), recorder_binary, tmp_path
     )
     assert outcome.wrong == []
-    assert outcome.asked == CAPACITIES
+    assert outcome.question_count == CAPACITIES
     assert outcome.copies > CAPACITIES

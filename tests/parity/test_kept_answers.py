@@ -49,7 +49,7 @@ class Asking:
     def __call__(self, cluster: Cluster, pod: Pod) -> Recorded:
         for _ in range(self._times):
             evaluation = self._evaluate(cluster, pod)
-            recorded = Recorded(evaluation.as_dict(), evaluation.found)
+            recording = Recorded(evaluation.as_dict(), evaluation.found)
         for number in range(1 + REPLICAS):
             replica = pod if not number else _replica(pod, number)
             answer, winner = self._survey(cluster, replica)
@@ -57,14 +57,14 @@ class Asking:
             if winner is not None:
                 cluster.engine.cache.assume_pod(replica, winner)
         self.signatures = cluster.framework_for(pod).signatures.statistics()["signatures"]
-        return recorded
+        return recording
 
     def _survey(self, cluster: Cluster, pod: Pod) -> tuple[Any, str | None]:
         try:
-            found = self._evaluate(cluster, pod)
+            evaluation = self._evaluate(cluster, pod)
         except ScheduleError as error:
             return {"error": str(error)}, None
-        return found.as_dict(), found.node
+        return evaluation.as_dict(), evaluation.node
 
 
 def _replica(pod: Pod, number: int) -> Pod:
@@ -73,7 +73,9 @@ def _replica(pod: Pod, number: int) -> Pod:
     return Pod(metadata=own, spec=pod.spec, status=pod.status, node_name=pod.node_name)
 
 
-def answered(category: str, times: int, patch: pytest.MonkeyPatch) -> Iterator[tuple[dict[str, Any], Any, Asking]]:
+def answer_scenarios(
+    category: str, times: int, patch: pytest.MonkeyPatch
+) -> Iterator[tuple[dict[str, Any], Any, Asking]]:
     """Each scenario of a kind, what is answered, and what was asked on the way."""
     evaluator = Evaluator()
     for scenario, line in scenarios(SCENARIOS):
@@ -87,13 +89,13 @@ def answered(category: str, times: int, patch: pytest.MonkeyPatch) -> Iterator[t
 
 @pytest.mark.parametrize("category", categories(SCENARIOS))
 def test_kept_answers_are_upstreams_and_those_of_an_engine_that_keeps_nothing(category, monkeypatch):
-    warm = list(answered(category, 3, monkeypatch))
+    warm = list(answer_scenarios(category, 3, monkeypatch))
     monkeypatch.setattr(SignatureCache, "of", lambda cache, pod, snapshot: None)
-    cold = list(answered(category, 1, monkeypatch))
-    for (scenario, answer, asked), (_, _, asked_cold) in zip(warm, cold, strict=True):
+    cold = list(answer_scenarios(category, 1, monkeypatch))
+    for (scenario, answer, asking), (_, _, asked_cold) in zip(warm, cold, strict=True):
         name = answer.pop("id")
-        expected = without_empty(scenario["expect"])
-        assert list(differences(expected, without_empty(as_json(answer)))) == [], name
-        assert asked.answers == asked_cold.answers, name
+        expected_answer = without_empty(scenario["expect"])
+        assert list(differences(expected_answer, without_empty(as_json(answer)))) == [], name
+        assert asking.answers == asked_cold.answers, name
         assert asked_cold.signatures == 0
-    assert any(asked.signatures for _, _, asked in warm)
+    assert any(asking.signatures for _, _, asking in warm)

@@ -51,7 +51,7 @@ def faults_of(row: Mapping[str, Any], basis: PlanBasis) -> list[str]:
     if plan.unschedulable.keys() & placed_keys:
         faults.append(f"{row['id']}: podium places some of the unschedulable {sorted(plan.unschedulable)}")
     for node in plan.nodes:
-        other_nodes = [other for other in plan.nodes if other is not node]
+        other_nodes = [candidate for candidate in plan.nodes if candidate is not node]
         if _placed_with(row, other_nodes) - bound_keys >= planned_keys:
             faults.append(f"{row['id']}: {node.name} is not needed")
     return faults

@@ -8,15 +8,15 @@ from collections import Counter
 import pytest
 
 from podium.provisioner.reports.cases import CONSOLIDATE, SOLVE
-from tests.parity.plans import asked, differences_of, rows
+from tests.parity.plans import differences_of, rows, rows_with_answers
 
 
 @pytest.mark.parametrize("kind", [SOLVE, CONSOLIDATE])
 def test_every_recorded_cluster_is_planned_as_karpenter_plans_it(kind: str):
-    before = copy.deepcopy(rows())
-    differing = [each for row, answer in asked(kind) for each in differences_of(row, answer)]
+    original_rows = copy.deepcopy(rows())
+    differing = [difference for row, answer in rows_with_answers(kind) for difference in differences_of(row, answer)]
     assert differing == []
-    assert rows() == before, "planning changed the question"
+    assert rows() == original_rows, "planning changed the question"
 
 
 @pytest.mark.parametrize(("kind", "clusters", "categories"), [(SOLVE, 300, 19), (CONSOLIDATE, 200, 12)])
@@ -27,12 +27,12 @@ def test_all_kinds_of_clusters_are_there(kind: str, clusters: int, categories: i
 
 
 def test_a_wrong_plan_is_noticed():
-    row, answer = next((row, answer) for row, answer in asked(SOLVE) if answer.get("claims"))
+    row, answer = next((row, answer) for row, answer in rows_with_answers(SOLVE) if answer.get("claims"))
     answer["claims"][0]["types"] = answer["claims"][0]["types"][1:]
     assert differences_of(row, answer)
 
 
 def test_a_wrong_command_is_noticed():
-    row, answer = next((row, answer) for row, answer in asked(CONSOLIDATE) if answer["nodes"])
+    row, answer = next((row, answer) for row, answer in rows_with_answers(CONSOLIDATE) if answer["nodes"])
     next(iter(answer["nodes"].values()))["decision"] = "something else"
     assert differences_of(row, answer)

@@ -25,22 +25,25 @@ def roles_of(name):
 
 
 def by_role(answer, roles):
-    def renamed(pods):
-        named = [{**pod, "pod": roles.get(pod["pod"]) or pod["pod"]} for pod in pods]
-        return sorted(named, key=lambda pod: json.dumps(pod, sort_keys=True))
+    def by_name_of_role(pods):
+        pods_by_role = [{**pod, "pod": roles.get(pod["pod"]) or pod["pod"]} for pod in pods]
+        return sorted(pods_by_role, key=lambda pod: json.dumps(pod, sort_keys=True))
 
-    attempts = [{**attempt, "pods": renamed(attempt["pods"])} for attempt in answer.get("attempts", [])]
+    attempts = [{**attempt, "pods": by_name_of_role(attempt["pods"])} for attempt in answer.get("attempts", [])]
     return {**answer, "attempts": attempts}
 
 
-def found(case: Case):
+def differences_by_role(case: Case):
     roles = roles_of(case.id)
-    return [f"{case.id}: {each}" for each in differences(by_role(case.expected, roles), by_role(case.answer, roles))]
+    return [
+        f"{case.id}: {difference}"
+        for difference in differences(by_role(case.recorded_answer, roles), by_role(case.answer, roles))
+    ]
 
 
 @pytest.mark.parametrize("category", CATEGORIES)
 def test_a_queue_with_groups_is_tried_as_upstream_tries_it(category):
-    assert [each for case in cases(POD_GROUPS, category) for each in found(case)] == []
+    assert [difference for case in cases(POD_GROUPS, category) for difference in differences_by_role(case)] == []
 
 
 def test_no_question_is_left_out():
@@ -49,7 +52,7 @@ def test_no_question_is_left_out():
 
 
 def test_the_comparison_notices_a_pod_on_another_node():
-    case = next(each for each in cases(POD_GROUPS, "gang-fit") if each.expected["attempts"])
-    other = json.loads(json.dumps(case.answer))
-    other["attempts"][0]["pods"][0]["node"] = "elsewhere"
-    assert found(Case(case.id, case.expected, other)) != []
+    case = next(candidate for candidate in cases(POD_GROUPS, "gang-fit") if candidate.recorded_answer["attempts"])
+    changed_answer = json.loads(json.dumps(case.answer))
+    changed_answer["attempts"][0]["pods"][0]["node"] = "elsewhere"
+    assert differences_by_role(Case(case.id, case.recorded_answer, changed_answer)) != []

@@ -27,31 +27,31 @@ from tests.parity.report import PAGE, page
 
 @pytest.mark.parametrize("category", categories(SCENARIOS))
 def test_one_attempt_over_all_nodes_finds_what_upstream_finds(category):
-    assert [each for case in cases(SCENARIOS, category) for each in case.differences] == []
+    assert [difference for case in cases(SCENARIOS, category) for difference in case.differences] == []
 
 
 @pytest.mark.parametrize("category", categories(HINTS))
 def test_change_of_the_cluster_means_to_every_plugin_what_it_means_upstream(category):
-    assert [each for case in cases(HINTS, category) for each in case.differences] == []
+    assert [difference for case in cases(HINTS, category) for difference in case.differences] == []
 
 
 def test_queue_is_placed_pod_for_pod_as_upstream_places_it():
     """Sampling, rotation and tie-break included."""
-    assert [each for case in all_cases(SEQUENCES) for each in case.differences] == []
+    assert [difference for case in all_cases(SEQUENCES) for difference in case.differences] == []
 
 
 @pytest.mark.parametrize("category", categories(DEVICES))
 def test_pods_get_the_devices_that_upstream_gives_them(category):
-    assert [each for case in cases(DEVICES, category) for each in case.differences] == []
+    assert [difference for case in cases(DEVICES, category) for difference in case.differences] == []
 
 
 @pytest.mark.parametrize("category", categories(DEVICE_HINTS))
 def test_a_change_of_devices_means_to_every_plugin_what_it_means_upstream(category):
-    assert [each for case in cases(DEVICE_HINTS, category) for each in case.differences] == []
+    assert [difference for case in cases(DEVICE_HINTS, category) for difference in case.differences] == []
 
 
 def test_selector_chooses_the_devices_that_upstream_chooses():
-    assert [each for case in cases(SELECTORS, "cel") for each in case.differences] == []
+    assert [difference for case in cases(SELECTORS, "cel") for difference in case.differences] == []
 
 
 def test_counting_costs_of_a_selector_changes_no_answer():
@@ -65,23 +65,30 @@ def test_no_question_is_left_out():
     counts = {name: len(list(all_cases(name))) for name in (SCENARIOS, HINTS, SEQUENCES, DEVICES, DEVICE_HINTS)}
     assert counts == {SCENARIOS: 930, HINTS: 400, SEQUENCES: 80, DEVICES: 300, DEVICE_HINTS: 128}
     assert len(cases(SELECTORS, "cel")) == 400
-    assert sum(len(case.expected["placements"]) for case in all_cases(SEQUENCES)) == 3419
+    assert sum(len(case.recorded_answer["placements"]) for case in all_cases(SEQUENCES)) == 3419
 
 
 def test_preemptions_choose_upstreams_victims_and_node():
-    preemptions = [case for case in all_cases(SCENARIOS) if "postfilter" in case.expected]
-    chosen = [case.expected for case in preemptions if "nominated" in case.expected]
-    assert (len(preemptions), len(chosen), sum(len(each["victims"]) for each in chosen)) == (280, 22, 44)
+    preemptions = [case for case in all_cases(SCENARIOS) if "postfilter" in case.recorded_answer]
+    nominations = [case.recorded_answer for case in preemptions if "nominated" in case.recorded_answer]
+    assert (len(preemptions), len(nominations), sum(len(nomination["victims"]) for nomination in nominations)) == (
+        280,
+        22,
+        44,
+    )
     for case in preemptions:
         for field in ("postfilter", "nominated", "victims"):
-            assert case.answer.get(field) == case.expected.get(field), f"{case.id}: {field}"
+            assert case.answer.get(field) == case.recorded_answer.get(field), f"{case.id}: {field}"
 
 
 def test_comparison_notices_a_single_other_score():
-    case = next(case for case in all_cases(SCENARIOS) if "scores" in case.expected)
-    node, scores = next(iter(case.expected["scores"].items()))
-    other = {**case.answer, "scores": {**case.answer["scores"], node: {**scores, "total": scores["total"] + 1}}}
-    (difference,) = differences(case.expected, other)
+    case = next(case for case in all_cases(SCENARIOS) if "scores" in case.recorded_answer)
+    node, scores = next(iter(case.recorded_answer["scores"].items()))
+    changed_answer = {
+        **case.answer,
+        "scores": {**case.answer["scores"], node: {**scores, "total": scores["total"] + 1}},
+    }
+    (difference,) = differences(case.recorded_answer, changed_answer)
     assert difference.startswith(f"scores.{node}.total: expected {scores['total']}, got {scores['total'] + 1}")
 
 

@@ -46,13 +46,13 @@ class Bench:
         version = "batch/v1" if kind == "Job" else "apps/v1"
         selector = {"selector": {"matchLabels": {"app": "web"}}}
         workload = {"apiVersion": version, "kind": kind, "metadata": {"name": "web", "namespace": "default"}}
-        given = {"template": template | spec.pop("template", {})}
-        self.workload = self.store.put_raw(workload | {"spec": selector | given | spec})
+        template_fields = {"template": template | spec.pop("template", {})}
+        self.workload = self.store.put_raw(workload | {"spec": selector | template_fields | spec})
 
     def add_pod(self, name: str, *, labels: Json | None = None, annotations: Json | None = None, **spec: Any) -> Json:
         """A pod of the workload in a random state: pending, bound, ready, of some age."""
         draw = self.random
-        created, since = (NOW - timedelta(seconds=draw.choice((5, 6, 40, 90, 3000, 3100))) for _ in range(2))
+        creation_time, since = (NOW - timedelta(seconds=draw.choice((5, 6, 40, 90, 3000, 3100))) for _ in range(2))
         node = draw.choice(("", *NODES))
         is_ready, phase = draw.random() < 0.6, draw.choice(("Pending", "Running", "Running")) if node else "Pending"
         condition = {"type": "Ready", "status": str(is_ready), "lastTransitionTime": _text(since)}
@@ -60,7 +60,7 @@ class Bench:
             "name": name,
             "labels": {"app": "web"} | (labels or {}),
             "annotations": annotations or {},
-            "creationTimestamp": _text(created),
+            "creationTimestamp": _text(creation_time),
             "ownerReferences": [owner_reference(self.workload)],
         }
         status = {"phase": phase, "conditions": [condition] if node else []}
@@ -77,13 +77,17 @@ class Bench:
 
     def changes(self, reconcile: Callable[[Store, Record, list[Record]], bool]) -> tuple[list[Json], set[str]]:
         """One sync of the sandbox's controller: the pods that it creates, and the names of those that it deletes."""
-        before = {pod["metadata"]["name"] for pod in self.pods()}
+        pods_before = {pod["metadata"]["name"] for pod in self.pods()}
         resource = resource_named(self.workload["kind"])
         record = self.store.record(resource, "default", "web")
         reconcile(self.store, record, list(self.store.collection(_PODS).records.values()))
-        after = {pod["metadata"]["name"]: pod for pod in self.pods()}
-        gone = {name for name in before if name not in after or "deletionTimestamp" in after[name]["metadata"]}
-        return [pod for name, pod in after.items() if name not in before], gone
+        pods_after = {pod["metadata"]["name"]: pod for pod in self.pods()}
+        names_gone = {
+            name
+            for name in pods_before
+            if name not in pods_after or "deletionTimestamp" in pods_after[name]["metadata"]
+        }
+        return [pod for name, pod in pods_after.items() if name not in pods_before], names_gone
 
 
 def _text(moment: datetime) -> str:
@@ -94,7 +98,7 @@ def _context() -> SyncContext:
     return SyncContext(NOW.timestamp(), lambda pod: (0, 0), 0)
 
 
-def _gone(sync: Sync) -> set[str]:
+def _names_deleted(sync: Sync) -> set[str]:
     return {pod.metadata.name for pod in sync.delete}
 
 
@@ -109,15 +113,15 @@ def test_a_replica_set_deletes_the_same_pods(seed):
     for number in range(8):
         cost = {"controller.kubernetes.io/pod-deletion-cost": str(draw.choice((-1, 5)))} if draw.random() < 0.3 else {}
         bench.add_pod(f"web-{number}", annotations=cost)
-    related: list[Pod] = []
+    siblings: list[Pod] = []
     if draw.random() < 0.5:
         deployment = {"kind": "Deployment", "apiVersion": "apps/v1", "name": "web", "uid": "d", "controller": True}
         metadata = bench.workload["metadata"] | {"ownerReferences": [deployment]}
         bench.workload = bench.store.put_raw(bench.workload | {"metadata": metadata})
-        related = bench.typed_pods()
-    expected = sync_replica_set(bench.workload, bench.typed_pods(), related, _context())
-    created, gone = bench.changes(replica_sets.reconcile)
-    assert (created, gone) == ([], _gone(expected))
+        siblings = bench.typed_pods()
+    predicted = sync_replica_set(bench.workload, bench.typed_pods(), siblings, _context())
+    pods_created, names_gone = bench.changes(replica_sets.reconcile)
+    assert (pods_created, names_gone) == ([], _names_deleted(predicted))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -146,14 +150,14 @@ def test_a_stateful_set_does_the_same_next(seed):
         elif pod["spec"].get("nodeName"):
             # podium takes a bound pod that is not pending for running.
             bench.store.put_raw(pod | {"status": pod["status"] | {"phase": "Running"}})
-    expected = sync_stateful_set(bench.workload, bench.typed_pods(), outdated)
-    created, gone = bench.changes(stateful_sets.reconcile)
-    assert _names(created) == _names(expected.create)
+    predicted = sync_stateful_set(bench.workload, bench.typed_pods(), outdated)
+    pods_created, names_gone = bench.changes(stateful_sets.reconcile)
+    assert _names(pods_created) == _names(predicted.create)
     if policy == "Parallel":
         # Upstream creates, deletes and replaces in one sync, podium in several.
-        assert gone >= _gone(expected)
+        assert names_gone >= _names_deleted(predicted)
     else:
-        assert gone == _gone(expected)
+        assert names_gone == _names_deleted(predicted)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -167,8 +171,8 @@ def test_a_daemon_set_is_on_the_same_nodes(seed):
         values = {"Gt": ["4"], "Lt": ["4"]}.get(operator, ["4", "a"] if operator.endswith("In") else [])
         expression = {"key": "size", "operator": operator, "values": values}
         terms = [{"matchExpressions": [expression]}]
-        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
-        pod_spec["affinity"] = {"nodeAffinity": required}
+        affinity = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+        pod_spec["affinity"] = {"nodeAffinity": affinity}
     if draw.random() < 0.4:
         pod_spec["tolerations"] = [{"key": "dedicated", "operator": "Equal", "value": "a", "effect": "NoSchedule"}]
     template = {"metadata": {"labels": {"app": "web"}}, "spec": pod_spec}
@@ -180,13 +184,15 @@ def test_a_daemon_set_is_on_the_same_nodes(seed):
             pod = bench.add_pod(f"web-{name}", labels={"controller-revision-hash": digest}, nodeName=name)
             assert pod["spec"]["nodeName"] == name
     nodes = [msgspec.json.decode(json.dumps(node), type=Node, strict=False) for node in bench.store.list("nodes")]
-    expected = sync_daemon_set(bench.workload, bench.typed_pods(), nodes, set(), _context())
-    created, gone = bench.changes(daemon_sets.reconcile)
-    assert sorted(map(target_node, created)) == sorted(map(target_node, expected.create))
-    assert gone == _gone(expected)
-    for pod, predicted in zip(sorted(created, key=target_node), sorted(expected.create, key=target_node), strict=True):
-        added = [each for each in pod["spec"]["tolerations"] if "tolerationSeconds" not in each]
-        assert added == predicted["spec"]["tolerations"]
+    predicted_sync = sync_daemon_set(bench.workload, bench.typed_pods(), nodes, set(), _context())
+    pods_created, names_gone = bench.changes(daemon_sets.reconcile)
+    assert sorted(map(target_node, pods_created)) == sorted(map(target_node, predicted_sync.create))
+    assert names_gone == _names_deleted(predicted_sync)
+    for pod, predicted in zip(
+        sorted(pods_created, key=target_node), sorted(predicted_sync.create, key=target_node), strict=True
+    ):
+        tolerations = [toleration for toleration in pod["spec"]["tolerations"] if "tolerationSeconds" not in toleration]
+        assert tolerations == predicted["spec"]["tolerations"]
         assert pod["spec"]["affinity"] == predicted["spec"]["affinity"]
 
 
@@ -218,10 +224,10 @@ def test_a_job_creates_and_deletes_the_same_pods(seed):
     for index in range(1, spec["completions"]):
         if draw.random() < 0.4:
             bench.add_pod(f"web-{index}", annotations={_INDEX: str(index)} if mode == "Indexed" else {})
-    expected = sync_job(bench.workload, bench.typed_pods(), _context())
-    created, gone = bench.changes(jobs.reconcile)
-    assert sorted(map(_index, created)) == sorted(map(_index, expected.create))
-    assert gone == _gone(expected)
+    predicted = sync_job(bench.workload, bench.typed_pods(), _context())
+    pods_created, names_gone = bench.changes(jobs.reconcile)
+    assert sorted(map(_index, pods_created)) == sorted(map(_index, predicted.create))
+    assert names_gone == _names_deleted(predicted)
 
 
 def _index(pod: Json) -> str:

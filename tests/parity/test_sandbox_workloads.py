@@ -19,18 +19,18 @@ def admitted_in(question: Json) -> dict[str, Json]:
 
 @pytest.mark.parametrize("category", [category for category in CATEGORIES if category != "scale-down"])
 async def test_new_pods_are_admitted_as_by_a_real_api_server(category):
-    compared, wrong = 0, {}
+    count, wrong = 0, {}
     for question in questions():
         if question["category"] != category or not admitted_in(question):
             continue
         new_pods = Sandboxed(question).new_pods()
-        for name, admitted in admitted_in(question).items():
+        for name, admitted_pod in admitted_in(question).items():
             pods = [without_hash(admitted_of(pod)) for pod in new_pods.get(name, ())]
-            compared += 1
-            if without_hash(admitted) not in pods:
+            count += 1
+            if without_hash(admitted_pod) not in pods:
                 wrong[question["id"], name] = pods
     assert wrong == {}
-    assert compared
+    assert count
 
 
 def test_all_recorded_pods_are_compared():
@@ -38,14 +38,14 @@ def test_all_recorded_pods_are_compared():
 
 
 async def test_refusals_are_those_of_the_real_api_server():
-    refused = {
+    message_by_id = {
         question["id"]: refusal["message"].partition("is forbidden: ")[2]
         for question in questions()
         for refusal in question["expect"]["refused"]
     }
-    assert refused
+    assert message_by_id
     for question in questions():
-        if question["id"] in refused:
+        if question["id"] in message_by_id:
             sandboxed = Sandboxed(question)
             texts = [*sandboxed.refused.values(), *sandboxed.refusals_of_controllers()]
-            assert any(text.endswith(refused[question["id"]]) for text in texts), (question["id"], texts)
+            assert any(text.endswith(message_by_id[question["id"]]) for text in texts), (question["id"], texts)

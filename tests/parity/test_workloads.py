@@ -49,7 +49,7 @@ def questions() -> tuple[Json, ...]:
 @pytest.mark.parametrize("category", CATEGORIES)
 def test_podium_predicts_what_a_real_control_plane_did(category):
     tally = Tally([answer(question) for question in questions() if question["category"] == category])
-    assert {answered.question["id"]: answered.differences for answered in tally.wrong} == {}
+    assert {result.question["id"]: result.differences for result in tally.wrong} == {}
 
 
 def test_no_question_is_left_out():
@@ -58,39 +58,39 @@ def test_no_question_is_left_out():
 
 
 @pytest.fixture
-def agreed(tmp_path: Path) -> tuple[Json, Answer]:
+def agreement(tmp_path: Path) -> tuple[Json, Answer]:
     """A question that podium answers as the real control plane did, with pods by name and pending ones."""
     question = next(question for question in questions() if question["id"] == "visible-0016-scale-up")
-    given = ask_podium(question, tmp_path)
-    assert differences(question, given) == []
-    return copy.deepcopy(question), given
+    answer = ask_podium(question, tmp_path)
+    assert differences(question, answer) == []
+    return copy.deepcopy(question), answer
 
 
-def test_comparison_notices_another_node(agreed):
-    question, given = agreed
+def test_comparison_notices_another_node(agreement):
+    question, answer = agreement
     question["expect"]["workloads"]["ops/Pod/fjord"]["nodes"] = {"n2": 1}
     question["expect"]["pods"]["ops/fjord"] = "n2"
-    assert differences(question, given) == [
+    assert differences(question, answer) == [
         "nodes: ops/Pod/fjord: real {n2: 1}, podium {n1: 1}",
         "names: ops/fjord: real n2, podium n1",
     ]
 
 
-def test_comparison_notices_another_message(agreed):
-    question, given = agreed
+def test_comparison_notices_another_message(agreement):
+    question, answer = agreement
     question["expect"]["workloads"]["shop/StatefulSet/juniper"]["messages"][0] = "another"
-    (difference,) = differences(question, given)
+    (difference,) = differences(question, answer)
     assert difference.startswith("texts: shop/StatefulSet/juniper: real ['another'], podium [")
 
 
-def test_comparison_notices_another_victim(agreed):
-    question, given = agreed
+def test_comparison_notices_another_victim(agreement):
+    question, answer = agreement
     question["expect"]["preempted"] = {"ops/Pod/fjord on n1": 1}
-    assert differences(question, given) == ["preempted: real {ops/Pod/fjord on n1: 1}, podium {}"]
+    assert differences(question, answer) == ["preempted: real {ops/Pod/fjord on n1: 1}, podium {}"]
 
 
-def test_refusal_is_right_only_for_the_reason_that_the_api_server_gives(agreed):
-    question, _ = agreed
+def test_refusal_is_right_only_for_the_reason_that_the_api_server_gives(agreement):
+    question, _ = agreement
     refusal = Answer(1, "", 'Error: pods "web-" is forbidden: no PriorityClass with name nowhere was found')
     assert differences(question, refusal)[0].startswith("podium refuses: ")
     question["expect"]["workloads"] = {}
@@ -102,9 +102,9 @@ def test_refusal_is_right_only_for_the_reason_that_the_api_server_gives(agreed):
 
 @pytest.mark.control_plane
 def test_podium_predicts_what_a_real_control_plane_does_now(control_plane_binaries: Binaries) -> None:
-    tally = anyio.run(lambda: ask(control_plane_binaries, SEED, iter(NUMBERS), COUNT, 1, lambda answered: None))
-    assert {answered.question["id"]: answered.differences for answered in tally.wrong} == {}
-    assert len(tally.answered) == COUNT, tally.dropped
+    tally = anyio.run(lambda: ask(control_plane_binaries, SEED, iter(NUMBERS), COUNT, 1, lambda result: None))
+    assert {result.question["id"]: result.differences for result in tally.wrong} == {}
+    assert len(tally.results) == COUNT, tally.drop_counts
 
 
 @pytest.mark.control_plane
@@ -118,9 +118,9 @@ def test_nothing_outlives_a_generator_that_is_killed(
     generator = lifeline.start(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert generator.stdout is not None
     assert generator.stdout.readline().startswith("5-0000-")
-    started = descendants_of(generator.pid)
-    assert len(started) >= SERVERS + 1
+    processes = descendants_of(generator.pid)
+    assert len(processes) >= SERVERS + 1
     generator.send_signal(number)
     generator.wait()
     generator.stdout.close()
-    assert wait_gone(started)
+    assert wait_gone(processes)

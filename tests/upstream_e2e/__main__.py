@@ -57,22 +57,22 @@ def main(labels: str, focus: str, skip: str, log: Path | None, page: Path | None
         binaries = obtain_control_plane(progress)
     except BuildError as problem:
         raise click.ClickException(str(problem)) from problem
-    versions = ",".join(f"{each}=true" for each in _VERSIONS)
+    versions = ",".join(f"{version}=true" for version in _VERSIONS)
     plane = ControlPlane.start(binaries, flags=(_SERVER_GATES, f"--runtime-config={versions}", "--allow-privileged"))
     try:
         with tempfile.TemporaryDirectory() as directory:
-            selected = (f"--ginkgo.label-filter={labels}", f"--ginkgo.focus={focus}", f"--ginkgo.skip={skip}")
-            found = anyio.run(_run, plane, program, selected, Path(directory), log)
+            filters = (f"--ginkgo.label-filter={labels}", f"--ginkgo.focus={focus}", f"--ginkgo.skip={skip}")
+            suite_results = anyio.run(_run, plane, program, filters, Path(directory), log)
     finally:
         plane.stop()
-    _print(found)
+    _print(suite_results)
     if page is not None:
-        page.write_text(_page(found))
-    sys.exit(not found.is_good)
+        page.write_text(_page(suite_results))
+    sys.exit(not suite_results.is_good)
 
 
 async def _run(
-    plane: ControlPlane, program: Path, selected: tuple[str, ...], directory: Path, log: Path | None
+    plane: ControlPlane, program: Path, filters: tuple[str, ...], directory: Path, log: Path | None
 ) -> Results:
     controllers = await anyio.to_thread.run_sync(
         lambda: plane.start_controllers(*_CONTROLLERS, more_flags=(_SERVER_GATES,))
@@ -94,7 +94,7 @@ async def _run(
                 )
                 command = [program, f"--kubeconfig={plane.kubeconfig()}", f"--ginkgo.json-report={report}", *flags]
                 with (log or directory / "log").open("wb") as output:
-                    await anyio.run_process([*command, *selected], stdout=output, stderr=subprocess.STDOUT, check=False)
+                    await anyio.run_process([*command, *filters], stdout=output, stderr=subprocess.STDOUT, check=False)
                 assert podium.is_running, podium.output()
                 return results(report)
             finally:
@@ -104,20 +104,22 @@ async def _run(
         await anyio.to_thread.run_sync(controllers.kill)
 
 
-def _print(found: Results) -> None:
-    for each in found.specs:
-        click.echo(f"{each.state:8} {each.seconds:5.0f} s  {each.name}")
-        if not each.has_passed:
-            click.echo("".join(f"    {line}\n" for line in each.message.splitlines()[:4]), nl=False)
-    click.echo(_counted(found))
+def _print(suite_results: Results) -> None:
+    for spec in suite_results.specs:
+        click.echo(f"{spec.state:8} {spec.seconds:5.0f} s  {spec.name}")
+        if not spec.has_passed:
+            click.echo("".join(f"    {line}\n" for line in spec.message.splitlines()[:4]), nl=False)
+    click.echo(_counts_text(suite_results))
 
 
-def _counted(found: Results) -> str:
-    counts = Counter(each.state for each in found.specs)
-    return f"{len(found.specs)} specs: " + ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
+def _counts_text(suite_results: Results) -> str:
+    counts = Counter(spec.state for spec in suite_results.specs)
+    return f"{len(suite_results.specs)} specs: " + ", ".join(
+        f"{count} {state}" for state, count in sorted(counts.items())
+    )
 
 
-def _page(found: Results) -> str:
+def _page(suite_results: Results) -> str:
     lines = [
         "# Upstream's own tests",
         "",
@@ -126,13 +128,13 @@ def _page(found: Results) -> str:
         "on the real kube-apiserver and kube-controller-manager 1.36.2 with stand-in kubelets. This page is written by",
         "`python -m tests.upstream_e2e --page docs/upstream-e2e.md`.",
         "",
-        f"{_counted(found)}. {len(found.for_kubelets)} more specs of device claims are not run: they need a kubelet",
+        f"{_counts_text(suite_results)}. {len(suite_results.for_kubelets)} more specs of device claims are not run: they need a kubelet",
         "that prepares devices and starts containers, whose output they read. Those of objects alone (CRUD, slices,",
         "pool status, permissions) do not depend on the scheduler, and are counted all the same.",
         "",
         "| spec | result |",
         "|---|---|",
-        *(f"| {_BRACKETS.sub('', each.name).strip()} | {each.state} |" for each in found.specs),
+        *(f"| {_BRACKETS.sub('', spec.name).strip()} | {spec.state} |" for spec in suite_results.specs),
     ]
     return "\n".join(lines) + "\n"
 

@@ -22,9 +22,9 @@ async def run(admin: Client) -> None:
     while True:
         # A watch ends after a while, and so does one whose past has been forgotten.
         with suppress(ApiError, aiohttp.ClientError, TimeoutError):
-            found = await admin.get(_PODS)
-            await _act(admin, found["items"])
-            async for event in admin.watch(_PODS, resourceVersion=found["metadata"]["resourceVersion"]):
+            pod_list = await admin.get(_PODS)
+            await _act(admin, pod_list["items"])
+            async for event in admin.watch(_PODS, resourceVersion=pod_list["metadata"]["resourceVersion"]):
                 if event["type"] in ("ADDED", "MODIFIED"):
                     await _act(admin, [event["object"]])
         await asyncio.sleep(0.1)
@@ -42,33 +42,38 @@ async def _act(admin: Client, pods: Iterable[Json]) -> None:
             elif status.get("phase") == "Pending":
                 await admin.patch(f"{path}/status", {"status": _running(pod)}, kind="strategic")
             elif status.get("phase") == "Running" and _is_of_job(pod):
-                await admin.patch(f"{path}/status", {"status": _ended(pod)}, kind="strategic")
+                await admin.patch(f"{path}/status", {"status": _finished_status(pod)}, kind="strategic")
 
 
 def _is_of_job(pod: Json) -> bool:
-    return any(each["kind"] == "Job" for each in pod["metadata"].get("ownerReferences", ()))
+    return any(owner["kind"] == "Job" for owner in pod["metadata"].get("ownerReferences", ()))
 
 
 def _running(pod: Json) -> Json:
-    now = pod["metadata"]["creationTimestamp"]
+    creation_time = pod["metadata"]["creationTimestamp"]
     return {
         "phase": "Running",
-        "startTime": now,
+        "startTime": creation_time,
         "podIP": "10.64.0.1",
         "podIPs": [{"ip": "10.64.0.1"}],
-        "conditions": [{"type": kind, "status": "True", "lastTransitionTime": now} for kind in _READY],
-        "containerStatuses": _containers(pod, {"running": {"startedAt": now}}, is_ready=True),
+        "conditions": [{"type": kind, "status": "True", "lastTransitionTime": creation_time} for kind in _READY],
+        "containerStatuses": _containers(pod, {"running": {"startedAt": creation_time}}, is_ready=True),
     }
 
 
-def _ended(pod: Json) -> Json:
-    now = pod["metadata"]["creationTimestamp"]
-    state = {"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": now, "finishedAt": now}}
+def _finished_status(pod: Json) -> Json:
+    creation_time = pod["metadata"]["creationTimestamp"]
+    state = {
+        "terminated": {"exitCode": 0, "reason": "Completed", "startedAt": creation_time, "finishedAt": creation_time}
+    }
     conditions = [{"type": kind, "status": "False", "reason": "PodCompleted"} for kind in ("ContainersReady", "Ready")]
     statuses = _containers(pod, state, is_ready=False)
     return {"phase": "Succeeded", "conditions": conditions, "containerStatuses": statuses}
 
 
 def _containers(pod: Json, state: Json, *, is_ready: bool) -> list[Json]:
-    fixed = {"imageID": "", "ready": is_ready, "started": is_ready, "restartCount": 0, "state": state}
-    return [{"name": each["name"], "image": each["image"], **fixed} for each in pod["spec"]["containers"]]
+    status_fields = {"imageID": "", "ready": is_ready, "started": is_ready, "restartCount": 0, "state": state}
+    return [
+        {"name": container["name"], "image": container["image"], **status_fields}
+        for container in pod["spec"]["containers"]
+    ]

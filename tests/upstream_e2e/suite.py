@@ -49,7 +49,7 @@ class Results:
     @property
     def is_good(self) -> bool:
         """Whether specs ran, and all of them have passed."""
-        return bool(self.specs) and all(each.has_passed for each in self.specs)
+        return bool(self.specs) and all(spec.has_passed for spec in self.specs)
 
 
 def recipe() -> Recipe:
@@ -69,16 +69,18 @@ def obtain(progress: Progress, environ: Mapping[str, str] = os.environ) -> Path:
 
 def results(report: Path) -> Results:
     """What a run says in its JSON report."""
-    selected, for_kubelets = [], []
+    specs_chosen, for_kubelets = [], []
     for run in json.loads(report.read_text()):
-        for each in run["SpecReports"]:
-            failure = each.get("Failure", {}).get("Message", "")
-            if each["LeafNodeType"] != "It":
+        for spec_report in run["SpecReports"]:
+            failure = spec_report.get("Failure", {}).get("Message", "")
+            if spec_report["LeafNodeType"] != "It":
                 continue
-            name = " ".join([*each["ContainerHierarchyTexts"], each["LeafNodeText"]])
+            name = " ".join([*spec_report["ContainerHierarchyTexts"], spec_report["LeafNodeText"]])
             # A spec that the filters leave out is skipped without a word.
-            if each["State"] != "skipped" or failure:
-                selected.append(Spec(name, each["State"], _COLOURS.sub("", failure), each["RunTime"] / 1e9))
+            if spec_report["State"] != "skipped" or failure:
+                specs_chosen.append(
+                    Spec(name, spec_report["State"], _COLOURS.sub("", failure), spec_report["RunTime"] / 1e9)
+                )
             elif NEEDS_KUBELET in name:
                 for_kubelets.append(name)
-    return Results(tuple(sorted(selected, key=lambda spec: (spec.state, spec.name))), tuple(for_kubelets))
+    return Results(tuple(sorted(specs_chosen, key=lambda spec: (spec.state, spec.name))), tuple(for_kubelets))

@@ -37,31 +37,31 @@ _ASKED_OF = (SCENARIOS, SEQUENCES, HINTS, DEVICES, DEVICE_HINTS, SELECTORS)
 
 
 def outcomes(
-    seed: int, counts: dict[str, int], recorder_binary: Path, scheduler_binary: Path, kept: Keeping
+    seed: int, counts: dict[str, int], recorder_binary: Path, scheduler_binary: Path, keeping: Keeping
 ) -> Iterator[tuple[str, Outcome]]:
     """What comes of so many questions of each kind, kind by kind."""
-    recorded = {name: recorded_questions(name) for name in _ASKED_OF}
-    with_devices = about_one_pod(recorded[DEVICES])
+    recordings = {name: recorded_questions(name) for name in _ASKED_OF}
+    with_devices = about_one_pod(recordings[DEVICES])
     crossings: dict[str, Callable[[int], Iterator[dict[str, object]]]] = {
-        "scenarios": lambda count: crossed_scenarios(recorded[SCENARIOS], seed, count),
-        "sequences": lambda count: crossed_sequences(recorded[SEQUENCES], seed, count),
-        "changes": lambda count: crossed_changes(recorded[HINTS], recorded[SCENARIOS], seed, count),
+        "scenarios": lambda count: crossed_scenarios(recordings[SCENARIOS], seed, count),
+        "sequences": lambda count: crossed_sequences(recordings[SEQUENCES], seed, count),
+        "changes": lambda count: crossed_changes(recordings[HINTS], recordings[SCENARIOS], seed, count),
         "devices": lambda count: crossed_devices(with_devices, seed, count),
-        "device changes": lambda count: crossed_changes(recorded[DEVICE_HINTS], with_devices, seed, count),
-        "selectors": lambda count: crossed_selectors(recorded[SELECTORS], seed, count),
+        "device changes": lambda count: crossed_changes(recordings[DEVICE_HINTS], with_devices, seed, count),
+        "selectors": lambda count: crossed_selectors(recordings[SELECTORS], seed, count),
     }
     with tempfile.TemporaryDirectory(prefix="podium-parity-") as directory:
         for name, crossed in crossings.items():
-            yield name, compare_answers(crossed(counts[name]), recorder_binary, Path(directory) / name, kept)
+            yield name, compare_answers(crossed(counts[name]), recorder_binary, Path(directory) / name, keeping)
     files = crossed_configurations(recorded_files(), seed, counts["configurations"])
-    yield "configurations", compare_configurations(files, scheduler_binary, kept)
+    yield "configurations", compare_configurations(files, scheduler_binary, keeping)
 
 
 def show(name: str, outcome: Outcome) -> None:
-    click.echo(f"{name:<15}{outcome.alike:>6} of {outcome.asked} alike")
-    for each in outcome.differing[:SHOWN]:
-        click.echo(f"  {each.file}")
-        for line in each.lines[:LINES_SHOWN]:
+    click.echo(f"{name:<15}{outcome.alike:>6} of {outcome.question_count} alike")
+    for difference in outcome.differing[:SHOWN]:
+        click.echo(f"  {difference.file}")
+        for line in difference.lines[:LINES_SHOWN]:
             click.echo(f"    {line}")
 
 

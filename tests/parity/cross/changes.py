@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from random import Random
 
-from tests.parity.cross.drawing import Json, ask_as, chance, copied
+from tests.parity.cross.drawing import Json, ask_as, chance, copy_of
 from tests.parity.recorded import category_of
 
 _PARTS = ("metadata", "spec", "status", "spec", "fields")
@@ -18,21 +18,21 @@ _KEPT = ("nodeName", "containers")
 """Of a spec: without them it is no longer the same sort of pod."""
 
 
-def crossed_changes(recorded: Sequence[Json], scenarios: Sequence[Json], seed: int, count: int) -> Iterator[Json]:
+def crossed_changes(recordings: Sequence[Json], scenarios: Sequence[Json], seed: int, count: int) -> Iterator[Json]:
     """As many changes. What is mixed in comes from recorded changes and from recorded scenarios."""
-    pool = _objects_by_kind(recorded, scenarios)
+    pool = _objects_by_kind(recordings, scenarios)
     for number in range(count):
         random = chance(seed, number)
-        question: Json = copied({**random.choice(recorded), "expect": None})
+        question: Json = copy_of({**random.choice(recordings), "expect": None})
         del question["expect"]
         event = question["event"]
         if _is_about_itself(event):
             name = event["old"]["metadata"]["name"]
-            event["old"] = _mixed(random, event["old"], pool)
+            event["old"] = _mix(random, event["old"], pool)
             event["old"]["metadata"]["name"] = name
         else:
             if random.random() < 0.8:
-                question["pod"] = copied(random.choice(random.choice([recorded, scenarios]))["pod"])
+                question["pod"] = copy_of(random.choice(random.choice([recordings, scenarios]))["pod"])
             if random.random() < 0.3:
                 question["config"] = random.choice(scenarios)["config"]
             ask_as(question["pod"], question["config"])
@@ -41,12 +41,12 @@ def crossed_changes(recorded: Sequence[Json], scenarios: Sequence[Json], seed: i
         yield question
 
 
-def _objects_by_kind(recorded: Sequence[Json], scenarios: Sequence[Json]) -> dict[str, list[Json]]:
+def _objects_by_kind(recordings: Sequence[Json], scenarios: Sequence[Json]) -> dict[str, list[Json]]:
     pool: dict[str, list[Json]] = defaultdict(list)
-    for question in (*recorded, *scenarios):
+    for question in (*recordings, *scenarios):
         event = question.get("event", {})
-        changed = [each for side in ("old", "new") if (each := event.get(side))]
-        for item in (*question["objects"], *changed):
+        old_and_new = [side_object for side in ("old", "new") if (side_object := event.get(side))]
+        for item in (*question["objects"], *old_and_new):
             pool[_kind(item)].append(item)
         pool["Pod"].append(question["pod"])
     return pool
@@ -62,36 +62,36 @@ def _change(random: Random, question: Json, pool: dict[str, list[Json]]) -> None
     event = question["event"]
     side = random.choice([side for side in ("old", "new") if event.get(side)])
     for _ in range(random.randint(0, 2)):
-        before = event[side]
-        event[side] = _mixed(random, before, pool)
+        event_object = event[side]
+        event[side] = _mix(random, event_object, pool)
         if side == "new":
-            question["objects"] = [event["new"] if item == before else item for item in question["objects"]]
+            question["objects"] = [event["new"] if item == event_object else item for item in question["objects"]]
 
 
-def _mixed(random: Random, item: Json, pool: dict[str, list[Json]]) -> Json:
+def _mix(random: Random, item: Json, pool: dict[str, list[Json]]) -> Json:
     """A copy of the object with something of another of its kind."""
-    mixed: Json = copied(item)
-    other = random.choice(pool[_kind(item)])
+    mixed: Json = copy_of(item)
+    donor = random.choice(pool[_kind(item)])
     part = random.choice(_PARTS)
     if part == "metadata":
-        _take(random, mixed[part], other[part], ("labels", "annotations"), 0.7)
+        _take(random, mixed[part], donor[part], ("labels", "annotations"), 0.7)
     elif part == "fields":
-        mixed |= {name: copied(other[name]) for name in other if name not in _OF_THE_OBJECT and random.random() < 0.7}
-    elif isinstance(other.get(part), dict):
+        mixed |= {name: copy_of(donor[name]) for name in donor if name not in _OF_THE_OBJECT and random.random() < 0.7}
+    elif isinstance(donor.get(part), dict):
         mine = mixed.setdefault(part, {})
-        _take(random, mine, other[part], sorted({*other[part], *mine} - {*_KEPT}), 0.5)
-        if part == "spec" and "containers" in other[part] and random.random() < 0.5:
-            mine["containers"] = copied(other[part]["containers"])
+        _take(random, mine, donor[part], sorted({*donor[part], *mine} - {*_KEPT}), 0.5)
+        if part == "spec" and "containers" in donor[part] and random.random() < 0.5:
+            mine["containers"] = copy_of(donor[part]["containers"])
     return mixed
 
 
-def _take(random: Random, mine: Json, other: Json, names: Sequence[str], probability: float) -> None:
+def _take(random: Random, mine: Json, donor: Json, names: Sequence[str], probability: float) -> None:
     """What the other leaves out is left out."""
     for name in names:
         if random.random() < probability:
             mine.pop(name, None)
-            if name in other:
-                mine[name] = copied(other[name])
+            if name in donor:
+                mine[name] = copy_of(donor[name])
 
 
 def _kind(item: Json) -> str:

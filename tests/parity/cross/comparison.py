@@ -37,12 +37,12 @@ class Difference:
 class Outcome:
     """Of all questions of a kind."""
 
-    asked: int = 0
+    question_count: int = 0
     differing: list[Difference] = field(default_factory=list)
 
     @property
     def alike(self) -> int:
-        return self.asked - len(self.differing)
+        return self.question_count - len(self.differing)
 
 
 class Keeping:
@@ -67,41 +67,41 @@ def recorded_files() -> list[str]:
         return [json.loads(line)["yaml"] for line in lines]
 
 
-def compare_answers(questions: Iterable[Json], binary: Path, asked: Path, kept: Keeping) -> Outcome:
+def compare_answers(questions: Iterable[Json], binary: Path, question_file: Path, keeping: Keeping) -> Outcome:
     """Have the recorder answer them, and podium while it does.
 
     Args:
         asked: a file to write the questions to.
     """
-    with asked.open("wb") as lines:
+    with question_file.open("wb") as lines:
         lines.writelines(orjson.dumps(question) + b"\n" for question in questions)
     evaluator, outcome = Evaluator(), Outcome()
-    with asked.open("rb") as lines:
-        for line, expected in zip(lines, recorder.answers(binary, asked), strict=True):
-            outcome.asked += 1
-            found = tuple(_differing(expected, evaluator.answer_line(line, "")))
-            if found:
-                question = {**orjson.loads(line), "expect": expected}
-                file = kept.keep(f"{expected['id']}.jsonl", orjson.dumps(question) + b"\n")
-                outcome.differing.append(Difference(expected["id"], found, file))
+    with question_file.open("rb") as lines:
+        for line, upstream_answer in zip(lines, recorder.answers(binary, question_file), strict=True):
+            outcome.question_count += 1
+            answer_differences = tuple(_differing(upstream_answer, evaluator.answer_line(line, "")))
+            if answer_differences:
+                question = {**orjson.loads(line), "expect": upstream_answer}
+                file = keeping.keep(f"{upstream_answer['id']}.jsonl", orjson.dumps(question) + b"\n")
+                outcome.differing.append(Difference(upstream_answer["id"], answer_differences, file))
     return outcome
 
 
-def _differing(expected: Json, answer: Json) -> Iterator[str]:
-    if _BROKEN_POOL in expected.get("error", "") and "error" not in answer:
+def _differing(upstream_answer: Json, answer: Json) -> Iterator[str]:
+    if _BROKEN_POOL in upstream_answer.get("error", "") and "error" not in answer:
         return iter(())  # on purpose: see `Differs` in podium.plugins.dynamic_resources.plugin
-    answer = as_json(without_unrecorded(answer, expected))
-    for each in (expected, answer):
-        _order_reasons(each)
-    return differences(comparable(expected), comparable(_without_special_claim(answer)))
+    answer = as_json(without_unrecorded(answer, upstream_answer))
+    for answer_value in (upstream_answer, answer):
+        _order_reasons(answer_value)
+    return differences(comparable(upstream_answer), comparable(_without_special_claim(answer)))
 
 
 def _order_reasons(answer: Json) -> None:
     """Sort what NodeResourcesFit says of scalar resources, last of all: upstream takes them from a map, by chance."""
     for status in answer.get("filter", {}).values():
         if status["plugin"] == "NodeResourcesFit":
-            ordered = list(takewhile(_ORDERED_REASONS.__contains__, status["reasons"]))
-            status["reasons"] = ordered + sorted(status["reasons"][len(ordered) :])
+            ordered_reasons = list(takewhile(_ORDERED_REASONS.__contains__, status["reasons"]))
+            status["reasons"] = ordered_reasons + sorted(status["reasons"][len(ordered_reasons) :])
 
 
 def _without_special_claim(answer: Json) -> Json:
@@ -112,14 +112,14 @@ def _without_special_claim(answer: Json) -> Json:
     return answer
 
 
-def compare_configurations(files: Iterable[tuple[str, str]], binary: Path, kept: Keeping) -> Outcome:
+def compare_configurations(files: Iterable[tuple[str, str]], binary: Path, keeping: Keeping) -> Outcome:
     """Have kube-scheduler read them, as many at a time as there are cores."""
-    named = list(files)
-    outcome = Outcome(asked=len(named))
+    named_texts = list(files)
+    outcome = Outcome(asked=len(named_texts))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        verdicts = pool.map(lambda each: kube_scheduler.verdict(binary, each[1]), named)
-        for (name, text), verdict in zip(named, verdicts, strict=True):
-            if found := tuple(configured.differences(verdict, text)):
-                file = kept.keep(f"{name}.yaml", text.encode())
-                outcome.differing.append(Difference(name, found, file))
+        verdicts = pool.map(lambda named_text: kube_scheduler.verdict(binary, named_text[1]), named_texts)
+        for (name, text), verdict in zip(named_texts, verdicts, strict=True):
+            if config_differences := tuple(configured.differences(verdict, text)):
+                file = keeping.keep(f"{name}.yaml", text.encode())
+                outcome.differing.append(Difference(name, config_differences, file))
     return outcome

@@ -16,7 +16,7 @@ def crossed_configurations(texts: Sequence[str], seed: int, count: int) -> Itera
     documents = [document for text in texts if isinstance(document := _read(text), dict)]
     for number in range(count):
         random = chance(seed, number)
-        document = _copied(random.choice(documents))
+        document = _copy(random.choice(documents))
         for _ in range(random.choice((1, 1, 2))):
             _graft(random, document, random.choice(documents))
         yield f"configuration-{seed}x{number}", yaml.safe_dump(document, sort_keys=False)
@@ -29,30 +29,30 @@ def _read(text: str) -> Any:
         return None
 
 
-def _graft(random: Random, onto: Json, other: Json) -> None:
+def _graft(random: Random, onto: Json, donor: Json) -> None:
     """Half of what the other says replaces, extends or goes into what is there."""
-    for name, theirs in other.items():
+    for name, theirs in donor.items():
         if random.random() < 0.5:
             continue
         mine = onto.get(name)
         if isinstance(mine, dict) and isinstance(theirs, dict):
             _graft(random, mine, theirs)
         elif isinstance(mine, list) and isinstance(theirs, list):
-            onto[name] = _spliced(random, mine, theirs)
+            onto[name] = _splice(random, mine, theirs)
         else:
-            onto[name] = _copied(theirs)
+            onto[name] = _copy(theirs)
 
 
-def _spliced(random: Random, mine: list[Any], theirs: list[Any]) -> list[Any]:
+def _splice(random: Random, mine: list[Any], theirs: list[Any]) -> list[Any]:
     if mine and theirs and random.random() < 0.6:
         element, graft = random.choice(mine), random.choice(theirs)
         if isinstance(element, dict) and isinstance(graft, dict):
             _graft(random, element, graft)
             return mine
-    copies: list[Any] = _copied(theirs)
+    copies: list[Any] = _copy(theirs)
     return [*mine, *copies] if random.random() < 0.5 else copies
 
 
-def _copied(document: Any) -> Any:
+def _copy(document: Any) -> Any:
     # By way of YAML's own types: a date is one for the scheduler too.
     return yaml.safe_load(yaml.safe_dump(document))

@@ -19,7 +19,7 @@ def chance(seed: int, number: int) -> Random:
     return Random(f"{seed}/{number}")
 
 
-def copied(value: Any) -> Any:
+def copy_of(value: Any) -> Any:
     return orjson.loads(orjson.dumps(value))
 
 
@@ -34,16 +34,16 @@ def of_kind(objects: Iterable[Json], kind: str) -> list[Json]:
 
 def distinct(objects: Iterable[Json]) -> list[Json]:
     """The objects, the first of each kind and name, each pod with a uid of its own."""
-    kept: dict[tuple[str, str, str], Json] = {}
+    items_by_key: dict[tuple[str, str, str], Json] = {}
     for item in objects:
-        kept.setdefault(key(item), item)
+        items_by_key.setdefault(key(item), item)
     uids: set[str] = set()
-    for item in of_kind(kept.values(), "Pod"):
+    for item in of_kind(items_by_key.values(), "Pod"):
         meta = item["metadata"]
         if meta.get("uid") in {None, ASKED_UID, *uids}:
             meta["uid"] = "/".join(key(item))
         uids.add(meta["uid"])
-    return list(kept.values())
+    return list(items_by_key.values())
 
 
 def ask_as(pod: Json, config: Json | None, name: str = ASKED, uid: str = ASKED_UID) -> Json:

@@ -36,7 +36,7 @@ def verdict(binary: Path, text: str) -> Verdict:
     with tempfile.TemporaryDirectory(prefix="podium-parity-") as name:
         directory = Path(name)
         (directory / "kubeconfig").write_text(_NOWHERE)
-        config, effective, log = (directory / each for each in ("config.yaml", "effective.yaml", "log"))
+        config, effective, log = (directory / name for name in ("config.yaml", "effective.yaml", "log"))
         config.write_text(_with_kubeconfig(text, directory / "kubeconfig"))
         command = [str(binary), f"--config={config}", f"--write-config-to={effective}", "--secure-port=0"]
         with log.open("w") as stderr:
@@ -61,8 +61,8 @@ def _with_kubeconfig(text: str, kubeconfig: Path) -> str:
 
 def error_in(log: str) -> str:
     """Why kube-scheduler has ended, from what it logs."""
-    _, found, error = log.rpartition(_FAILED)
-    if not found:
+    _, separator, error = log.rpartition(_FAILED)
+    if not separator:
         return log
     error = error.strip()
     return str(json.loads(error)) if error.startswith('"') else error

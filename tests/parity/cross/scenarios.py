@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from random import Random
 
-from tests.parity.cross.drawing import ASKED, Json, ask_as, chance, copied, distinct, of_kind
+from tests.parity.cross.drawing import ASKED, Json, ask_as, chance, copy_of, distinct, of_kind
 from tests.parity.recorded import category_of
 
 OBJECTS_MAX = 400
@@ -30,9 +30,9 @@ _OF_SPECS = (
 )
 
 
-def crossed_scenarios(recorded: Sequence[Json], seed: int, count: int) -> Iterator[Json]:
+def crossed_scenarios(recordings: Sequence[Json], seed: int, count: int) -> Iterator[Json]:
     """As many scenarios; each has most from one category, and some from all."""
-    small = [scenario for scenario in recorded if len(scenario["objects"]) < OBJECTS_MAX]
+    small = [scenario for scenario in recordings if len(scenario["objects"]) < OBJECTS_MAX]
     by_category: dict[str, list[Json]] = defaultdict(list)
     for scenario in small:
         by_category[category_of(scenario["id"])].append(scenario)
@@ -49,10 +49,10 @@ def crossed_scenarios(recorded: Sequence[Json], seed: int, count: int) -> Iterat
 
 def _cluster(random: Random, own: Sequence[Json], pool: Sequence[Json]) -> list[Json]:
     """One cluster, or two in one, in which pods and nodes have been changed."""
-    joined = copied(random.choice(own)["objects"])
+    joined_objects = copy_of(random.choice(own)["objects"])
     if random.random() < 0.4:
-        joined += copied(random.choice(pool)["objects"])
-    objects = distinct(joined)
+        joined_objects += copy_of(random.choice(pool)["objects"])
+    objects = distinct(joined_objects)
     nodes, pods = of_kind(objects, "Node"), of_kind(objects, "Pod")
     for pod in pods:
         if nodes and pod["spec"].get("nodeName") and random.random() < 0.2:
@@ -81,18 +81,18 @@ def _fill(nodes: Sequence[Json], pods: Sequence[Json]) -> None:
     """No node has room for another pod, so that only preemption can help."""
     counts = Counter(pod["spec"].get("nodeName") for pod in pods)
     for node in nodes:
-        status = node["status"] = copied(node["status"])
+        status = node["status"] = copy_of(node["status"])
         status.setdefault("allocatable", {})["pods"] = str(counts[node["metadata"]["name"]])
 
 
 def _crossed_pod(random: Random, pool: Sequence[Json]) -> Json:
     """One pod, with parts of others."""
-    pod: Json = copied(random.choice(pool)["pod"])
+    pod: Json = copy_of(random.choice(pool)["pod"])
     for field in _OF_SPECS:
         if random.random() < 0.25:
-            other = random.choice(pool)["pod"]["spec"]
-            if field in other:
-                pod["spec"][field] = copied(other[field])
+            donor_spec = random.choice(pool)["pod"]["spec"]
+            if field in donor_spec:
+                pod["spec"][field] = copy_of(donor_spec[field])
             elif field != "containers":
                 pod["spec"].pop(field, None)
     if random.random() < 0.25 and (labels := random.choice(pool)["pod"]["metadata"].get("labels")):
@@ -102,17 +102,17 @@ def _crossed_pod(random: Random, pool: Sequence[Json]) -> Json:
     return pod
 
 
-def crossed_sequences(recorded: Sequence[Json], seed: int, count: int) -> Iterator[Json]:
+def crossed_sequences(recordings: Sequence[Json], seed: int, count: int) -> Iterator[Json]:
     """As many queues: pods of two in one, before the cluster of a third, under the configuration of a fourth."""
     for number in range(count):
         random = chance(seed, number)
-        pods = copied([*random.choice(recorded)["pods"], *random.choice(recorded)["pods"]])
+        pods = copy_of([*random.choice(recordings)["pods"], *random.choice(recordings)["pods"]])
         random.shuffle(pods)
         del pods[random.randint(_QUEUE_MIN, _QUEUE_MAX) :]
-        config = random.choice(recorded)["config"]
+        config = random.choice(recordings)["config"]
         yield {
             "id": f"sequence-{seed}x{number}",
-            "objects": distinct(copied(random.choice(recorded)["objects"])),
+            "objects": distinct(copy_of(random.choice(recordings)["objects"])),
             "pods": [ask_as(pod, config, f"{ASKED}-{turn}", f"{ASKED}-uid-{turn}") for turn, pod in enumerate(pods)],
             "config": config,
         }

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import Final
 
-from tests.parity.cross.drawing import Json, chance, copied
+from tests.parity.cross.drawing import Json, chance, copy_of
 
 _DEPTH_MAX: Final = 4
 _MISTYPED: Final = 0.01
@@ -160,23 +160,23 @@ _GROWN: Final[Mapping[str, Sequence[str]]] = {
 _ORDERS: Final = ("==", "!=", "<", "<=", ">", ">=")
 
 
-def crossed_selectors(recorded: Sequence[Json], seed: int, count: int) -> Iterator[Json]:
+def crossed_selectors(recordings: Sequence[Json], seed: int, count: int) -> Iterator[Json]:
     """As many expressions, each with the device of a recorded one; a few are mistyped or no expressions."""
     for number in range(count):
         random = chance(seed, number)
-        other = random.choice(recorded)
-        expression = _drawn(random, "bool", _DEPTH_MAX)
+        donor = random.choice(recordings)
+        expression = _draw(random, "bool", _DEPTH_MAX)
         if random.random() < _MANGLED:
-            expression = _mangled(random, expression)
+            expression = _mangle(random, expression)
         yield {
             "id": f"cel-{seed}x{number}",
             "expression": expression,
-            "driver": other["driver"],
-            "device": copied(other["device"]),
+            "driver": donor["driver"],
+            "device": copy_of(donor["device"]),
         }
 
 
-def _drawn(random: Random, kind: str, depth: int) -> str:
+def _draw(random: Random, kind: str, depth: int) -> str:
     """An expression of the kind; operands that are operators themselves may or may not have parentheses."""
     if kind == "order":
         return random.choice(_ORDERS)
@@ -190,10 +190,10 @@ def _drawn(random: Random, kind: str, depth: int) -> str:
 def _operand(random: Random, kind: str, depth: int) -> str:
     if kind not in _LEAVES and kind != "order":
         return f"<{kind}>"
-    drawn = _drawn(random, kind, depth)
-    return f"({drawn})" if " " in drawn and random.random() < 0.8 else drawn
+    operand = _draw(random, kind, depth)
+    return f"({operand})" if " " in operand and random.random() < 0.8 else operand
 
 
-def _mangled(random: Random, text: str) -> str:
+def _mangle(random: Random, text: str) -> str:
     start = random.randrange(len(text))
     return text[:start] + random.choice(("", random.choice(_MARKS))) + text[start + random.randint(0, 2) :]

@@ -38,20 +38,27 @@ def main(seed: int, fixes: int, clusters: int, sets: int) -> None:
         binary = recorder.obtain(Progress())
     except builder.BuildError as problem:
         raise click.ClickException(str(problem)) from problem
-    recorded = recorded_questions(SCENARIOS)
+    recordings = recorded_questions(SCENARIOS)
     with tempfile.TemporaryDirectory(prefix="podium-insight-") as directory:
-        known = check_fixes(infeasible(recorded, len(recorded)), binary, Path(directory), 0)
-        click.echo(f"recorded: {known.asked} pods that fit nowhere, {known.fixed} with fixes; {len(known.wrong)} wrong")
-        asked = infeasible(crossed_scenarios(recorded, seed, WITHOUT_END), fixes)
-        fixed = check_fixes(asked, binary, Path(directory), sets)
+        of_recordings = check_fixes(infeasible(recordings, len(recordings)), binary, Path(directory), 0)
         click.echo(
-            f"fixes: {fixed.asked} pods that fit nowhere, {fixed.fixed} with fixes; {fixed.sets} sets of edits asked "
-            f"of kube-scheduler's code; all smaller sets tried for {fixed.searched}; {len(fixed.wrong)} wrong"
+            f"recorded: {of_recordings.question_count} pods that fit nowhere, "
+            f"{of_recordings.fixed_count} with fixes; {len(of_recordings.wrong)} wrong"
         )
-        crossed = capacities(crossed_scenarios(recorded, seed, WITHOUT_END), clusters)
-        filled = check_capacities(crossed, binary, Path(directory))
-        click.echo(f"capacities: {filled.asked} clusters, {filled.copies} copies; {len(filled.wrong)} wrong")
-    wrong = [*known.wrong, *fixed.wrong, *filled.wrong]
+        questions = infeasible(crossed_scenarios(recordings, seed, WITHOUT_END), fixes)
+        of_fixes = check_fixes(questions, binary, Path(directory), sets)
+        click.echo(
+            f"fixes: {of_fixes.question_count} pods that fit nowhere, {of_fixes.fixed_count} with fixes; "
+            f"{of_fixes.sets} sets of edits asked of kube-scheduler's code; "
+            f"all smaller sets tried for {of_fixes.searched}; {len(of_fixes.wrong)} wrong"
+        )
+        crossed = capacities(crossed_scenarios(recordings, seed, WITHOUT_END), clusters)
+        of_capacities = check_capacities(crossed, binary, Path(directory))
+        click.echo(
+            f"capacities: {of_capacities.question_count} clusters, {of_capacities.copies} copies; "
+            f"{len(of_capacities.wrong)} wrong"
+        )
+    wrong = [*of_recordings.wrong, *of_fixes.wrong, *of_capacities.wrong]
     for line in wrong[:SHOWN]:
         click.echo(f"  {line}")
     sys.exit(int(bool(wrong)))

@@ -8,7 +8,7 @@ from podium.sandbox.patches import json_patch
 from tests.parity.cross.drawing import Json
 
 
-def edited(scenario: Json, edits: Iterable[Json]) -> Json:
+def edit_scenario(scenario: Json, edits: Iterable[Json]) -> Json:
     """The scenario after the edits.
 
     Raises:
@@ -19,21 +19,23 @@ def edited(scenario: Json, edits: Iterable[Json]) -> Json:
         if "manifest" in edit:
             objects.append(edit["manifest"])
         elif edit["kind"] == "evict":
-            objects = [each for each in objects if not _is_meant(each, edit["object"])]
+            objects = [item for item in objects if not _is_meant(item, edit["object"])]
         elif edit["kind"] == "create-claim":
             pod = _without_claim(pod, edit["object"]["name"])
         elif _is_meant(pod, edit["object"]):
             pod = json_patch(pod, edit["patch"])
         else:
-            objects = [json_patch(each, edit["patch"]) if _is_meant(each, edit["object"]) else each for each in objects]
+            objects = [json_patch(item, edit["patch"]) if _is_meant(item, edit["object"]) else item for item in objects]
     return {**scenario, "objects": objects, "pod": pod}
 
 
 def _without_claim(pod: Json, name: str) -> Json:
     """The pod as if the claim restricted nothing."""
     spec = pod["spec"]
-    volumes = [each for each in spec.get("volumes", ()) if _claim_name(each) != name]
-    claims = [each for each in spec.get("resourceClaims", ()) if each.get("resourceClaimName") != name]
+    volumes = [volume for volume in spec.get("volumes", ()) if _claim_name(volume) != name]
+    claims = [
+        claim_entry for claim_entry in spec.get("resourceClaims", ()) if claim_entry.get("resourceClaimName") != name
+    ]
     return {**pod, "spec": {**spec, "volumes": volumes, "resourceClaims": claims}}
 
 
@@ -41,7 +43,7 @@ def _claim_name(volume: Json) -> str | None:
     return (volume.get("persistentVolumeClaim") or {}).get("claimName")
 
 
-def _is_meant(item: Json, wanted: Json) -> bool:
+def _is_meant(item: Json, reference: Json) -> bool:
     meta = item["metadata"]
-    namespace = meta.get("namespace") or "default" if wanted["namespace"] else ""
-    return (item["kind"], namespace, meta["name"]) == (wanted["kind"], wanted["namespace"], wanted["name"])
+    namespace = meta.get("namespace") or "default" if reference["namespace"] else ""
+    return (item["kind"], namespace, meta["name"]) == (reference["kind"], reference["namespace"], reference["name"])

@@ -25,7 +25,7 @@ COPIES_MAX = 150
 class Outcome:
     """Of all clusters."""
 
-    asked: int = 0
+    question_count: int = 0
     copies: int = 0
     wrong: list[str] = field(default_factory=list)
 
@@ -33,15 +33,17 @@ class Outcome:
 def capacities(scenarios: Iterable[Json], count: int) -> Iterator[tuple[Json, int]]:
     """The first scenarios in which few enough copies of the pod fit, each as a queue of one copy more than fit."""
     configurations = Configurations(IN_TREE)
-    return islice((found for each in scenarios if (found := _asked(each, configurations)) is not None), count)
+    return islice(
+        (question for scenario in scenarios if (question := _question_of(scenario, configurations)) is not None), count
+    )
 
 
-def _asked(scenario: Json, configurations: Configurations) -> tuple[Json, int] | None:
+def _question_of(scenario: Json, configurations: Configurations) -> tuple[Json, int] | None:
     spec, meta = scenario["pod"]["spec"], scenario["pod"]["metadata"]
     if spec.get("nodeName"):
         return None
     pod = {
-        "metadata": {name: each for name, each in meta.items() if name != "uid"},
+        "metadata": {name: value for name, value in meta.items() if name != "uid"},
         "spec": {**spec, "preemptionPolicy": "Never"},
     }
     store = RecordedQuestion(objects=scenario["objects"]).store()
@@ -56,19 +58,19 @@ def _asked(scenario: Json, configurations: Configurations) -> tuple[Json, int] |
     return {**scenario, "pod": None, "pods": copies}, fits
 
 
-def check_capacities(asked: Iterable[tuple[Json, int]], binary: Path, directory: Path) -> Outcome:
+def check_capacities(questions: Iterable[tuple[Json, int]], binary: Path, directory: Path) -> Outcome:
     """Ask kube-scheduler's code to place one copy more than podium says fit."""
     outcome = Outcome()
     path = directory / "capacities.jsonl"
-    expected = []
+    fit_counts = []
     with path.open("wb") as lines:
-        for question, fits in asked:
-            lines.write(orjson.dumps({name: each for name, each in question.items() if name != "pod"}) + b"\n")
-            expected.append((question["id"], fits))
-    for (name, fits), answer in zip(expected, recorder.answers(binary, path), strict=True):
-        placed = [bool(each.get("node")) for each in answer.get("placements") or ()]
-        outcome.asked += 1
+        for question, fits in questions:
+            lines.write(orjson.dumps({name: value for name, value in question.items() if name != "pod"}) + b"\n")
+            fit_counts.append((question["id"], fits))
+    for (name, fits), answer in zip(fit_counts, recorder.answers(binary, path), strict=True):
+        are_placed = [bool(placement.get("node")) for placement in answer.get("placements") or ()]
+        outcome.question_count += 1
         outcome.copies += fits
-        if placed != [True] * fits + [False]:
-            outcome.wrong.append(f"{name}: {fits} should fit: {answer.get('error') or placed}")
+        if are_placed != [True] * fits + [False]:
+            outcome.wrong.append(f"{name}: {fits} should fit: {answer.get('error') or are_placed}")
     return outcome

@@ -23,7 +23,7 @@ from podium.framework.preemption.candidates import Budgets
 from podium.objects.core import Pod
 from podium.objects.resource_types import NODES, POD_DISRUPTION_BUDGETS, PODS
 from podium.plugins import IN_TREE
-from tests.parity.cross.drawing import Json, copied, of_kind
+from tests.parity.cross.drawing import Json, copy_of, of_kind
 
 CORDON = "node.kubernetes.io/unschedulable"
 HOSTNAME = "kubernetes.io/hostname"
@@ -42,45 +42,45 @@ class EverySet:
     """The sets of edits of one scenario."""
 
     def __init__(self, scenario: Json, configurations: Configurations) -> None:
-        self._pod: Json = copied(scenario["pod"])
+        self._pod: Json = copy_of(scenario["pod"])
         self._pod["metadata"].setdefault("namespace", "default")
         question = RecordedQuestion(objects=scenario["objects"], pod=self._pod, config=scenario["config"])
-        asked, store = read_manifest(self._pod, PODS), question.store()
-        store.put(PODS, asked)
-        self._cluster = Cluster(configurations.of(scenario["config"]), store, IN_TREE, asked=[asked.key])
-        self._asked = asked
+        subject, store = read_manifest(self._pod, PODS), question.store()
+        store.put(PODS, subject)
+        self._cluster = Cluster(configurations.of(scenario["config"]), store, IN_TREE, asked=[subject.key])
+        self._asked = subject
         self._nodes: dict[str, Json] = {
-            name: {"apiVersion": "v1", "kind": "Node", **msgspec.to_builtins(each)}
-            for name, each in store.objects(NODES).items()
+            name: {"apiVersion": "v1", "kind": "Node", **msgspec.to_builtins(node)}
+            for name, node in store.objects(NODES).items()
         }
         self._budgets = Budgets(store.objects(POD_DISRUPTION_BUDGETS).values())
         self._evictable: dict[str, Pod] = {
-            key: each
-            for key, each in store.objects(PODS).items()
-            if each.node_name
-            and key != asked.key
-            and not each.is_terminating
-            and not stays_on_node(each)
-            and not self._budgets.forbid(each)
+            key: pod
+            for key, pod in store.objects(PODS).items()
+            if pod.node_name
+            and key != subject.key
+            and not pod.is_terminating
+            and not stays_on_node(pod)
+            and not self._budgets.forbid(pod)
         }
         affinity = (self._pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
         self._selectors: list[Json] = [affinity[REQUIRED]] if affinity.get(REQUIRED) else []
         self._of_pod = list(self._pod_edits())
         self._of_world = list(self._world_edits(scenario))
 
-    def count(self, most: int) -> int:
+    def count(self, size_max: int) -> int:
         """How many sets of up to so many edits there are."""
-        return sum(comb(len(self._of_pod) + len(self._of_world), size) for size in range(most + 1))
+        return sum(comb(len(self._of_pod) + len(self._of_world), size) for size in range(size_max + 1))
 
-    def enough(self, most: int) -> tuple[Edit, ...] | None:
+    def enough(self, size_max: int) -> tuple[Edit, ...] | None:
         """A smallest set of up to so many edits after which the pod fits; None if there is none."""
-        for size in range(most + 1):
+        for size in range(size_max + 1):
             for of_world in range(size + 1):
                 for changes in combinations(self._of_world, of_world):
                     if (world := self._world(changes)) is None:
                         continue
                     for wishes in combinations(self._of_pod, size - of_world):
-                        if _fits(world, self._edited(wishes)):
+                        if _fits(world, self._edit_pod(wishes)):
                             return (*changes, *wishes)
         return None
 
@@ -88,8 +88,8 @@ class EverySet:
 
     def _pod_edits(self) -> Iterator[Edit]:
         spec = self._pod["spec"]
-        for index, each in enumerate(spec.get("topologySpreadConstraints") or ()):
-            if each["whenUnsatisfiable"] == "DoNotSchedule":
+        for index, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
+            if constraint["whenUnsatisfiable"] == "DoNotSchedule":
                 yield "spread", index
                 yield "skew", index
         keys = {taint["key"] for node in self._nodes.values() for taint in node.get("spec", {}).get("taints") or ()}
@@ -122,9 +122,9 @@ class EverySet:
                 yield "uncordon", name
                 taints.discard(CORDON)
             yield from (("untaint", name, key) for key in sorted(taints))
-            known = node["metadata"].get("labels") or {}
+            node_labels = node["metadata"].get("labels") or {}
             for key, value in sorted(labels, key=repr):
-                if known.get(key) != value:
+                if node_labels.get(key) != value:
                     yield "label", name, key, value
             yield "add", name
         yield from (("evict", key) for key in self._evictable)
@@ -134,72 +134,72 @@ class EverySet:
         yield from (self._pod["spec"].get("nodeSelector") or {}).items()
         selectors = list(self._selectors)
         for volume in of_kind(scenario["objects"], "PersistentVolume"):
-            required = (volume["spec"].get("nodeAffinity") or {}).get("required")
-            selectors += [required] if required else []
-            zones = {key: each for key, each in (volume["metadata"].get("labels") or {}).items() if key in ZONES}
-            yield from ((key, zone) for key, each in zones.items() for zone in each.split("__"))
+            required_selector = (volume["spec"].get("nodeAffinity") or {}).get("required")
+            selectors += [required_selector] if required_selector else []
+            zones = {key: label for key, label in (volume["metadata"].get("labels") or {}).items() if key in ZONES}
+            yield from ((key, zone) for key, zone_value in zones.items() for zone in zone_value.split("__"))
         for profile in (scenario["config"] or {}).get("profiles") or ():
-            for each in profile.get("pluginConfig") or ():
-                added = (each.get("args") or {}).get("addedAffinity") or {}
-                selectors += [added[REQUIRED]] if added.get(REQUIRED) else []
+            for entry in profile.get("pluginConfig") or ():
+                added_affinity = (entry.get("args") or {}).get("addedAffinity") or {}
+                selectors += [added_affinity[REQUIRED]] if added_affinity.get(REQUIRED) else []
         for selector in selectors:
             for term in selector.get("nodeSelectorTerms") or ():
-                for each in term.get("matchExpressions") or ():
-                    yield from ((each["key"], value) for value in _values(each))
+                for entry in term.get("matchExpressions") or ():
+                    yield from ((entry["key"], value) for value in _values(entry))
 
     # ------------------------------------------------------------ edited objects
 
-    def _edited(self, wishes: Sequence[Edit]) -> Json:
-        pod: Json = copied(self._pod)
+    def _edit_pod(self, wishes: Sequence[Edit]) -> Json:
+        pod: Json = copy_of(self._pod)
         spec = pod["spec"]
         # Of a list the last is removed first, when everything else is done.
-        for kind, *what in sorted(wishes, key=lambda each: (each[0] == "skew", repr(each)), reverse=True):
+        for kind, *arguments in sorted(wishes, key=lambda wish: (wish[0] == "skew", repr(wish)), reverse=True):
             if kind == "spread":
-                del spec["topologySpreadConstraints"][what[0]]
+                del spec["topologySpreadConstraints"][arguments[0]]
             elif kind == "tolerate":
-                spec["tolerations"] = [*(spec.get("tolerations") or ()), {"key": what[0], "operator": "Exists"}]
+                spec["tolerations"] = [*(spec.get("tolerations") or ()), {"key": arguments[0], "operator": "Exists"}]
             elif kind == "port":
-                port = spec[what[0]][what[1]]["ports"][what[2]]
-                port["hostPort"] = 61_000 + 100 * what[1] + what[2]
+                port = spec[arguments[0]][arguments[1]]["ports"][arguments[2]]
+                port["hostPort"] = 61_000 + 100 * arguments[1] + arguments[2]
             elif kind == "request":
-                _request_least(spec, what[0])
+                _request_least(spec, arguments[0])
             elif kind == "selector":
-                del spec["nodeSelector"][what[0]]
+                del spec["nodeSelector"][arguments[0]]
             elif kind == "node affinity":
                 del spec["affinity"]["nodeAffinity"][REQUIRED]
             elif kind in ("podAffinity", "podAntiAffinity"):
-                del spec["affinity"][kind][REQUIRED][what[0]]
+                del spec["affinity"][kind][REQUIRED][arguments[0]]
             elif kind == "node name":
                 del spec["nodeName"]
             else:
-                spec["topologySpreadConstraints"][what[0]]["maxSkew"] = 2**31 - 1
+                spec["topologySpreadConstraints"][arguments[0]]["maxSkew"] = 2**31 - 1
         return pod
 
     def _world(self, changes: Sequence[Edit]) -> Cluster | None:
         """The cluster after these edits; None if the budgets do not allow them all."""
-        evicted = [self._evictable[key] for kind, key, *_ in changes if kind == "evict"]
-        if self._budgets.split(evicted)[0]:
+        victims = [self._evictable[key] for kind, key, *_ in changes if kind == "evict"]
+        if self._budgets.split(victims)[0]:
             return None
         if not changes:
             return self._cluster
         world = self._cluster.fork()
         nodes: dict[str, Json] = {}
-        for number, (kind, name, *what) in enumerate(changes):
+        for number, (kind, name, *arguments) in enumerate(changes):
             if kind == "evict":
                 pod = self._evictable[name].metadata
                 world.remove("Pod", pod.name, pod.namespace)
             elif kind == "add":
                 world.add(self._new_node(self._nodes[name], f"{name}-like-{number}"))
             else:
-                node = nodes.setdefault(name, copied(self._nodes[name]))
-                _change(node, kind, *what)
+                node = nodes.setdefault(name, copy_of(self._nodes[name]))
+                _change(node, kind, *arguments)
         for node in nodes.values():
             world.replace(node)
         return world
 
     def _new_node(self, like: Json, name: str) -> Json:
         labels = {**(like["metadata"].get("labels") or {}), HOSTNAME: name}
-        taints = [each for each in like.get("spec", {}).get("taints") or () if each["key"] != CORDON]
+        taints = [taint for taint in like.get("spec", {}).get("taints") or () if taint["key"] != CORDON]
         return {
             "apiVersion": "v1",
             "kind": "Node",
@@ -222,16 +222,16 @@ def _values(requirement: Mapping[str, Any]) -> Iterator[str | None]:
         yield None
 
 
-def _change(node: Json, kind: str, *what: Any) -> None:
+def _change(node: Json, kind: str, *arguments: Any) -> None:
     spec, meta = node.setdefault("spec", {}), node["metadata"]
     if kind == "label":
-        key, value = what
+        key, value = arguments
         meta["labels"] = {**(meta.get("labels") or {}), key: value}
         if value is None:
             del meta["labels"][key]
         return
-    key = what[0] if kind == "untaint" else CORDON
-    spec["taints"] = [each for each in spec.get("taints") or () if each["key"] != key]
+    key = arguments[0] if kind == "untaint" else CORDON
+    spec["taints"] = [taint for taint in spec.get("taints") or () if taint["key"] != key]
     if kind == "uncordon":
         spec["unschedulable"] = False
 

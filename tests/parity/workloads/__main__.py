@@ -27,17 +27,17 @@ _LINES_SHOWN = 4
 def _reporting(keep: Path, record: Path | None) -> Callable[[Answered], None]:
     """Shows how podium fares, and keeps what differs; records everything where a file is given for it."""
 
-    def report(answered: Answered) -> None:
-        name = answered.question["id"]
+    def report(result: Answered) -> None:
+        name = result.question["id"]
         if record is not None:
             with record.open("a", encoding="utf-8") as lines:
-                lines.write(json.dumps(answered.question) + "\n")
-        click.echo(f"{name:<40}{'differs' if answered.differences else 'alike'}")
-        if answered.differences:
+                lines.write(json.dumps(result.question) + "\n")
+        click.echo(f"{name:<40}{'differs' if result.differences else 'alike'}")
+        if result.differences:
             keep.mkdir(parents=True, exist_ok=True)
             path = keep / f"{name}.jsonl"
-            path.write_text(json.dumps(answered.question) + "\n", encoding="utf-8")
-            for line in [str(path), *answered.differences[:_LINES_SHOWN]]:
+            path.write_text(json.dumps(result.question) + "\n", encoding="utf-8")
+            for line in [str(path), *result.differences[:_LINES_SHOWN]]:
                 click.echo(f"    {line}")
 
     return report
@@ -78,8 +78,8 @@ def main(
     report = _reporting(keep, record)
     if again:
         tally = Tally([answer(question) for path in again for question in read_questions(path)])
-        for answered in tally.answered:
-            report(answered)
+        for result in tally.results:
+            report(result)
     else:
         try:
             binaries = builder.obtain(Progress())
@@ -88,8 +88,8 @@ def main(
         # However it is told to stop, it stops the control planes first.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
-        asked = iter(numbers) if numbers else numbers_from(first)
-        tally = asyncio.run(ask(binaries, seed, asked, count, planes, report))
+        plan_numbers = iter(numbers) if numbers else numbers_from(first)
+        tally = asyncio.run(ask(binaries, seed, plan_numbers, count, planes, report))
     click.echo("\n".join(tally.lines()))
     sys.exit(int(bool(tally.wrong)))
 

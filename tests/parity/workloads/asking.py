@@ -41,19 +41,19 @@ class Tally:
         dropped: why questions were not kept: the number of each reason's first words.
     """
 
-    answered: list[Answered] = field(default_factory=list)
-    dropped: Counter[str] = field(default_factory=Counter)
+    results: list[Answered] = field(default_factory=list)
+    drop_counts: Counter[str] = field(default_factory=Counter)
 
     @property
     def wrong(self) -> list[Answered]:
-        return [answered for answered in self.answered if answered.differences]
+        return [result for result in self.results if result.differences]
 
     def lines(self) -> Iterator[str]:
         """The table of agreement: per category how many were asked and in how many nothing differs."""
         rows: dict[str, Counter[str]] = {}
-        for answered in self.answered:
-            parts = {difference.partition(":")[0] for difference in answered.differences}
-            for category in (answered.question["category"], "all"):
+        for result in self.results:
+            parts = {difference.partition(":")[0] for difference in result.differences}
+            for category in (result.question["category"], "all"):
                 row = rows.setdefault(category, Counter())
                 row["asked"] += 1
                 row["nodes"] += parts <= {"names", "texts"}
@@ -62,8 +62,8 @@ class Tally:
         for category in sorted(rows, key=lambda name: (name == "all", name)):
             row = rows[category]
             yield f"{category:<20}{row['asked']:>6}{row['nodes']:>6}{row['whole']:>6}"
-        if self.dropped:
-            reasons = ", ".join(f"{count} because {reason}" for reason, count in self.dropped.most_common())
+        if self.drop_counts:
+            reasons = ", ".join(f"{count} because {reason}" for reason, count in self.drop_counts.most_common())
             yield f"not kept: {reasons}"
 
 
@@ -90,12 +90,12 @@ async def ask(
         async def work() -> None:
             async with Plane.running(binaries) as plane:
                 for number in numbers:
-                    if len(tally.answered) >= count:
+                    if len(tally.results) >= count:
                         break
-                    answered = await _recorded_and_answered(plane, draw_plan(seed, number), pool, tally.dropped)
-                    if answered is not None and len(tally.answered) < count:
-                        tally.answered.append(answered)
-                        report(answered)
+                    result = await _recorded_and_answered(plane, draw_plan(seed, number), pool, tally.drop_counts)
+                    if result is not None and len(tally.results) < count:
+                        tally.results.append(result)
+                        report(result)
 
         async with asyncio.TaskGroup() as group:
             for _ in range(planes):
@@ -104,26 +104,26 @@ async def ask(
 
 
 async def _recorded_and_answered(
-    plane: Plane, plan: Plan, pool: ProcessPoolExecutor, dropped: Counter[str]
+    plane: Plane, plan: Plan, pool: ProcessPoolExecutor, drop_counts: Counter[str]
 ) -> Answered | None:
     """The answered question; None if the control plane does not always give the same answer."""
     try:
         question = await record(plane, plan, is_otherwise=False)
         answers = [comparable(question), comparable(await record(plane, plan, is_otherwise=True))]
-        answered = await asyncio.get_running_loop().run_in_executor(pool, answer, question)
-        if answered.differences and answers[0] == answers[1]:
+        answer_result = await asyncio.get_running_loop().run_in_executor(pool, answer, question)
+        if answer_result.differences and answers[0] == answers[1]:
             # Before podium is said to be wrong, the control plane is asked once more.
             answers.append(comparable(await record(plane, plan, is_otherwise=False)))
     except RestlessError as problem:
-        dropped[str(problem).partition(":")[0]] += 1
+        drop_counts[str(problem).partition(":")[0]] += 1
         return None
     except ApiError as problem:
-        dropped[f"the API server refuses what is there before the step ({problem.reason})"] += 1
+        drop_counts[f"the API server refuses what is there before the step ({problem.reason})"] += 1
         return None
-    if any(other != answers[0] for other in answers[1:]):
-        dropped["the same came not twice"] += 1
+    if any(later_answer != answers[0] for later_answer in answers[1:]):
+        drop_counts["the same came not twice"] += 1
         return None
-    return answered
+    return answer_result
 
 
 def numbers_from(first: int) -> Iterator[int]:

@@ -102,19 +102,19 @@ class Predicted:
     def __init__(self, question: Json, answer: Json) -> None:
         self._naming = naming = Naming(objects_known(question))
         pods = [item for item in question["objects"] if item["kind"] == "Pod"]
-        before = {key_of(pod): pod["spec"].get("nodeName", "") for pod in pods}
-        self.node_of = dict(before)
+        node_by_pod = {key_of(pod): pod["spec"].get("nodeName", "") for pod in pods}
+        self.node_of = dict(node_by_pod)
         for key in answer["gone"]:
             self.node_of.pop(key, None)
-        for placed in (*answer["moved"], *answer["placed"]):
-            self.node_of[placed["pod"]] = placed["to"]
+        for move in (*answer["moved"], *answer["placed"]):
+            self.node_of[move["pod"]] = move["to"]
         self.messages: dict[str, list[str]] = {}
         for pending in answer["pending"]:
             key = pending["pod"]
             self.node_of[key] = ""
             text = naming.plain_message(pending["why"])
             self.messages.setdefault(naming.workload_named(key), []).append(text)
-        self.blocked = Counter(naming.workload_named(blocked["pod"]) for blocked in answer["blocked"])
+        self.blocked = Counter(naming.workload_named(entry["pod"]) for entry in answer["blocked"])
         self.refused = {
             naming.top_of(*refusal["workload"].split("/")): _reason_in(naming.plain_message(refusal["reason"]))
             for refusal in answer["refused"]
@@ -160,9 +160,9 @@ class Predicted:
         for name in sorted(real.keys() | self.refused.keys()):
             if real.get(name) != self.refused.get(name):
                 yield f"refused: {name}: real {real.get(name)}, podium {self.refused.get(name)}"
-        blocked = Counter(map(self._naming.workload_named, expect["blocked"]))
-        if blocked != self.blocked:
-            yield f"blocked: real {_counts(blocked)}, podium {_counts(self.blocked)}"
+        blocked_counts = Counter(map(self._naming.workload_named, expect["blocked"]))
+        if blocked_counts != self.blocked:
+            yield f"blocked: real {_counts(blocked_counts)}, podium {_counts(self.blocked)}"
 
 
 def _counts(counts: Mapping[str, int]) -> str:

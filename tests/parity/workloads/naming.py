@@ -87,8 +87,8 @@ class Naming:
 
     def _plain_name(self, name: str) -> str:
         """`prefix*` if the name, with or without a namespace, is one that a workload's pod or claim may have."""
-        namespace, _, rest = name.rpartition("/")
-        return next((f"{prefix}*" for prefix in self._prefixes_for(namespace) if rest.startswith(prefix)), name)
+        namespace, _, pod_name = name.rpartition("/")
+        return next((f"{prefix}*" for prefix in self._prefixes_for(namespace) if pod_name.startswith(prefix)), name)
 
     def _prefixes_for(self, namespace: str) -> Iterator[str]:
         yield from (prefix for where, prefix, _ in self._prefixes if namespace in ("", where))

@@ -10,7 +10,7 @@ from tests.parity.workloads.naming import Json, Naming, controller_of, key_of
 
 
 def outcome_of(
-    question: Json, after: list[Json], preempted: Iterable[Json], refused: list[Json], blocked: list[str]
+    question: Json, pods_after: list[Json], preempted: Iterable[Json], refusals: list[Json], blocked_keys: list[str]
 ) -> Json:
     """The answer: `expect` of a recorded question.
 
@@ -20,17 +20,17 @@ def outcome_of(
         preempted: the victims of preemption.
         blocked: the keys of the pods that budgets kept from being evicted.
     """
-    naming = Naming([*question["objects"], *question["step"].get("apply", ()), *after])
-    before = {pod["metadata"]["uid"]: pod for pod in _pods(question["objects"])}
-    uids = {pod["metadata"]["uid"] for pod in _pods(after)}
+    naming = Naming([*question["objects"], *question["step"].get("apply", ()), *pods_after])
+    pods_by_uid = {pod["metadata"]["uid"]: pod for pod in _pods(question["objects"])}
+    uids = {pod["metadata"]["uid"] for pod in _pods(pods_after)}
     workloads: dict[str, Any] = {}
-    for pod in _pods(after):
+    for pod in _pods(pods_after):
         # A bare pod that was adopted counts as what it was: podium does not say whose it is.
-        name = naming.workload_of(before.get(pod["metadata"]["uid"], pod))
+        name = naming.workload_of(pods_by_uid.get(pod["metadata"]["uid"], pod))
         workload = workloads.setdefault(name, {"nodes": Counter(), "messages": [], "new": 0})
         node = pod["spec"].get("nodeName", "")
         workload["nodes"][node] += 1
-        if pod["metadata"]["uid"] not in before:
+        if pod["metadata"]["uid"] not in pods_by_uid:
             workload["new"] += 1
             if not node:
                 workload["messages"].append(naming.plain_message(_message_of(pod)))
@@ -40,10 +40,10 @@ def outcome_of(
         },
         "pods": {
             key_of(pod): pod["spec"].get("nodeName", "")
-            for pod in _pods(after)
-            if _is_named_for_certain(before.get(pod["metadata"]["uid"], pod), after)
+            for pod in _pods(pods_after)
+            if _is_named_for_certain(pods_by_uid.get(pod["metadata"]["uid"], pod), pods_after)
         },
-        "gone": sorted(key_of(pod) for uid, pod in before.items() if uid not in uids),
+        "gone": sorted(key_of(pod) for uid, pod in pods_by_uid.items() if uid not in uids),
         "preempted": dict(
             Counter(f"{naming.workload_of(pod)} on {pod['spec'].get('nodeName', '')}" for pod in preempted)
         ),
@@ -52,9 +52,9 @@ def outcome_of(
                 "object": naming.top_of(*refusal["object"].split("/")),
                 "message": naming.plain_message(refusal["message"]),
             }
-            for refusal in refused
+            for refusal in refusals
         ],
-        "blocked": blocked,
+        "blocked": blocked_keys,
     }
 
 
@@ -81,11 +81,13 @@ def _is_named_for_certain(pod: Json, items: Iterable[Json]) -> bool:
 def comparable(question: Json) -> Mapping[str, Any]:
     """What has to be the same when a plan is carried out again: where pods were, and what came of it."""
     naming = Naming([*question["objects"], *question["step"].get("apply", ())])
-    before = Counter((naming.workload_of(pod), pod["spec"].get("nodeName", "")) for pod in _pods(question["objects"]))
+    node_counts = Counter(
+        (naming.workload_of(pod), pod["spec"].get("nodeName", "")) for pod in _pods(question["objects"])
+    )
     expect = question["expect"]
     return {
         **expect,
-        "before": before,
+        "before": node_counts,
         "gone": Counter(map(naming.workload_named, expect["gone"])),
         "blocked": Counter(map(naming.workload_named, expect["blocked"])),
         "refused": sorted({refusal["object"] for refusal in expect["refused"]}),

@@ -100,11 +100,11 @@ class Plane:
         for _ in range(10):
             await empty_cluster(self.client)
             await asyncio.sleep(0.1)
-            left = [item for collection in collections for item in self.mirror.items(collection)]
-            if not left:
+            items_left = [item for collection in collections for item in self.mirror.items(collection)]
+            if not items_left:
                 return
             # Without its namespace, an object cannot be changed.
-            for namespace in {item["metadata"]["namespace"] for item in left}:
+            for namespace in {item["metadata"]["namespace"] for item in items_left}:
                 await self.client.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
         raise RestlessError("objects come back")
 
@@ -136,7 +136,7 @@ class Plane:
         """Whether no pod is ending, and each Job has as many as it wants."""
         if any("deletionTimestamp" in pod["metadata"] for pod in self.mirror.items(PODS)):
             return False
-        return all(job["status"].get("active", 0) >= _wanted(job) for job in self.mirror.items(JOBS))
+        return all(job["status"].get("active", 0) >= _active_max(job) for job in self.mirror.items(JOBS))
 
     async def _is_scheduler_idle(self) -> bool:
         metrics = await self._scheduler_client.text("/metrics")
@@ -158,13 +158,13 @@ def ties_in(log: Iterator[str]) -> list[str]:
     return [pod for pod, scores in _attempts(log) if _is_tie(scores)]
 
 
-def _wanted(job: Json) -> int:
+def _active_max(job: Json) -> int:
     """How many pods a Job wants to be active."""
-    spec, succeeded = job["spec"], job["status"].get("succeeded", 0)
-    if spec.get("suspend") or (succeeded and "completions" not in spec):
+    spec, success_count = job["spec"], job["status"].get("succeeded", 0)
+    if spec.get("suspend") or (success_count and "completions" not in spec):
         return 0
     parallelism = spec.get("parallelism", 1)
-    return int(min(parallelism, spec.get("completions", succeeded + parallelism) - succeeded))
+    return int(min(parallelism, spec.get("completions", success_count + parallelism) - success_count))
 
 
 def _attempts(lines: Iterator[str]) -> Iterator[tuple[str, list[int]]]:

@@ -189,15 +189,16 @@ def _job(world: World) -> None:
 def _let_pods_succeed(world: World, item: Json) -> None:
     """Gives the Job completions, of which some are there."""
     spec = item["spec"]
-    succeeded, left = world.random.randrange(1, 3), world.random.randrange(0, 4)
-    spec["completions"] = succeeded + left
+    success_count, remaining_count = world.random.randrange(1, 3), world.random.randrange(0, 4)
+    spec["completions"] = success_count + remaining_count
     if world.chance(0.5):
         spec["completionMode"] = "Indexed"
     world.plan.workloads.remove(item)
     # No more than its parallelism run at once, so that the others come as these end.
-    succeeded = min(succeeded, spec["parallelism"])
-    active = min(spec["parallelism"], spec["completions"] - succeeded)
-    world.add_running(item, succeeded + active, amounts_of(spec["template"]), unready=0, succeeded=succeeded)
+    success_count = min(success_count, spec["parallelism"])
+    active = min(spec["parallelism"], spec["completions"] - success_count)
+    amounts = amounts_of(spec["template"])
+    world.add_running(item, success_count + active, amounts, unready=0, success_count=success_count)
 
 
 def _admission(world: World) -> None:
@@ -238,18 +239,18 @@ def _add_limits(world: World, namespace: str, *, is_strict: bool) -> None:
         if world.chance(0.5):
             del limits[0]["defaultRequest"]
     if is_strict:
-        bound = random.choice(("min", "max", "maxLimitRequestRatio", "pod"))
-        if bound == "pod":
+        limit_kind = random.choice(("min", "max", "maxLimitRequestRatio", "pod"))
+        if limit_kind == "pod":
             limits.append({"type": "Pod", "max": {"cpu": f"{random.randrange(500, 1800)}m"}})
-        elif bound == "maxLimitRequestRatio":
-            limits = [{"type": "Container", bound: {"cpu": str(random.choice((1, 2)))}}]
+        elif limit_kind == "maxLimitRequestRatio":
+            limits = [{"type": "Container", limit_kind: {"cpu": str(random.choice((1, 2)))}}]
         else:
-            limits = [{"type": "Container", bound: {"cpu": f"{random.randrange(300, 1400)}m"}}]
+            limits = [{"type": "Container", limit_kind: {"cpu": f"{random.randrange(300, 1400)}m"}}]
     meta = {"name": "limits", "namespace": namespace}
     world.plan.late.append({"apiVersion": "v1", "kind": "LimitRange", "metadata": meta, "spec": {"limits": limits}})
 
 
-def _refused(world: World) -> None:
+def _refusals(world: World) -> None:
     """Pods that the API server refuses, all or some: quotas, limits, a class that does not exist."""
     namespace = draw_namespace(world)
     running = [add_running(world, "Deployment", world.random.randrange(1, 3), namespace=namespace)]
@@ -262,12 +263,12 @@ def _refused(world: World) -> None:
         # Without any, a file that holds a cluster could have left them out.
         world.add_runtime()
     if cause == "quota":
-        used = sum(len(pods) for key, pods in world.plan.pods.items() if key.startswith(f"{namespace}/"))
+        pod_count = sum(len(pods) for key, pods in world.plan.pods.items() if key.startswith(f"{namespace}/"))
         hard = world.random.choice(
             (
-                {"pods": str(used + world.random.randrange(1, 3))},
+                {"pods": str(pod_count + world.random.randrange(1, 3))},
                 {"requests.cpu": f"{world.random.randrange(1200, 5000)}m"},
-                {"requests.memory": f"{world.random.randrange(1500, 6000)}Mi", "count/pods": str(used + 3)},
+                {"requests.memory": f"{world.random.randrange(1500, 6000)}Mi", "count/pods": str(pod_count + 3)},
                 {"limits.cpu": "4"},
             )
         )
@@ -392,7 +393,7 @@ def _delete_node(world: World) -> None:
     world.plan.step = {"deleteNode": world.plan.step["drain"]}
 
 
-def _mixed(world: World) -> None:
+def _mixture(world: World) -> None:
     """Storage, devices and limits at once."""
     if world.chance(0.5):
         world.add_runtime()
@@ -431,9 +432,9 @@ def _near(world: World) -> None:
     if choice == "drain" or kind == "Job":
         drain(world)
     elif choice == "template":
-        changed = copy.deepcopy(item)
-        changed["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"] = draw_amounts(world)
-        apply(world, changed)
+        changed_item = copy.deepcopy(item)
+        changed_item["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"] = draw_amounts(world)
+        apply(world, changed_item)
     else:
         world.add_priorities()
         pod = _draw_pod(world)
@@ -493,7 +494,7 @@ CATEGORIES: dict[str, Callable[[World], None]] = {
     "daemonset": _daemonset,
     "job": _job,
     "admission": _admission,
-    "refused": _refused,
+    "refused": _refusals,
     "rollout": rollout,
     "stuck-rollout": stuck_rollout,
     "with-class": _with_class,
@@ -502,7 +503,7 @@ CATEGORIES: dict[str, Callable[[World], None]] = {
     "adoption": _adoption,
     "drain": _drain,
     "delete-node": _delete_node,
-    "mixed": _mixed,
+    "mixed": _mixture,
     "amid-rollout": amid_rollout,
     "near": _near,
     "delete": _delete,

@@ -83,16 +83,16 @@ async def record(plane: Plane, plan: Plan, *, is_otherwise: bool) -> Json:
     await _set_up(plane, plan)
     objects = await _dump(plane.client)
     plane.stand_ins.are_ends_slow = is_otherwise
-    position, refused = plane.log_position(), list[Json]()
+    position, refusals = plane.log_position(), list[Json]()
     plane.mirror.preempted.clear()
     ((action, value),) = plan.step.items()
-    blocked: list[str] = []
+    blocked_keys: list[str] = []
     if action == "apply":
-        refused = [refusal for item in value if (refusal := await _apply(plane.client, item)) is not None]
+        refusals = [refusal for item in value if (refusal := await _apply(plane.client, item)) is not None]
     elif action == "scale":
         await _scale(plane.client, value)
     elif action == "drain":
-        blocked = await _drain(plane, value, in_reverse=is_otherwise)
+        blocked_keys = await _drain(plane, value, in_reverse=is_otherwise)
     elif action == "delete":
         path = path_of(value["kind"], value["namespace"], value["name"])
         await plane.client.request("DELETE", path, {"propagationPolicy": "Background"})
@@ -103,9 +103,9 @@ async def record(plane: Plane, plan: Plan, *, is_otherwise: bool) -> Json:
         raise RestlessError(f"chance chose among the best nodes: {ties[0]}")
     question = {"id": plan.id, "category": plan.category, "at": _now(), "objects": objects, "step": plan.step}
     question["assume"] = {"provisioned": plan.provisioned}
-    after = await _dump(plane.client)
-    refused += await _refusals(plane.client)
-    question["expect"] = outcome_of(question, after, [*plane.mirror.preempted.values()], refused, blocked)
+    objects_after = await _dump(plane.client)
+    refusals += await _refusals(plane.client)
+    question["expect"] = outcome_of(question, objects_after, [*plane.mirror.preempted.values()], refusals, blocked_keys)
     return question
 
 
@@ -150,7 +150,7 @@ async def _wait_placed(plane: Plane) -> None:
     """Wait until each pod that has a planned node is bound; less, if controllers may not create all."""
     for _ in range(int(_PLACED_S_MAX * 10)):
         pods = plane.mirror.items(PODS)
-        if sum(map(is_bound, pods)) >= plane.stand_ins.awaited:
+        if sum(map(is_bound, pods)) >= plane.stand_ins.planned_count:
             return
         await asyncio.sleep(0.1)
     raise RestlessError("not all pods came into being")
@@ -207,13 +207,13 @@ async def _drain(plane: Plane, node: str, *, in_reverse: bool) -> list[str]:
     remaining = [pod for pod in plane.mirror.items(PODS) if pod["spec"].get("nodeName") == node and not _is_daemon(pod)]
     remaining.sort(key=key_of, reverse=in_reverse)
     while remaining:
-        refused = [pod for pod in remaining if not await _evict(plane.client, pod)]
-        if len(refused) == len(remaining):
+        unevicted = [pod for pod in remaining if not await _evict(plane.client, pod)]
+        if len(unevicted) == len(remaining):
             await plane.settle()
-            refused = [pod for pod in remaining if not await _evict(plane.client, pod)]
-            if len(refused) == len(remaining):
+            unevicted = [pod for pod in remaining if not await _evict(plane.client, pod)]
+            if len(unevicted) == len(remaining):
                 break
-        remaining = refused
+        remaining = unevicted
         await asyncio.sleep(_EVICTION_INTERVAL_S)
     return [key_of(pod) for pod in remaining]
 

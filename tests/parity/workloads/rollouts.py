@@ -33,16 +33,16 @@ def rollout(world: World) -> None:
         spec["updateStrategy"] = {"type": "OnDelete"}
     if kind == "Deployment" and world.chance(0.1):
         spec["paused"] = True
-    changed = copy.deepcopy(item)
-    pod = changed["spec"]["template"]["spec"]
+    changed_item = copy.deepcopy(item)
+    pod = changed_item["spec"]["template"]["spec"]
     pod["containers"][0]["resources"]["requests"] = draw_amounts(world, 2500)
     if world.chance(0.3):
-        changed["spec"]["template"]["metadata"]["labels"]["tier"] = "new"
+        changed_item["spec"]["template"]["metadata"]["labels"]["tier"] = "new"
     if world.chance(0.2):
         pod["containers"][0]["image"] = f"{IMAGE}.1"
     if kind in SCALED and world.chance(0.3):
-        changed["spec"]["replicas"] += 1
-    apply(world, changed)
+        changed_item["spec"]["replicas"] += 1
+    apply(world, changed_item)
 
 
 def stuck_rollout(world: World) -> None:
@@ -77,17 +77,19 @@ def amid_rollout(world: World) -> None:
     item = add_running(world, "StatefulSet", replicas, unready=0)
     partition = world.random.randrange(1, replicas + 1)
     item["spec"]["updateStrategy"] = {"type": "RollingUpdate", "rollingUpdate": {"partition": partition}}
-    changed = copy.deepcopy(item)
-    changed["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"] = draw_amounts(world, 1200)
-    world.plan.late.append(changed)
+    changed_item = copy.deepcopy(item)
+    changed_item["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"] = draw_amounts(world, 1200)
+    world.plan.late.append(changed_item)
     choice = world.random.choice(("partition", "scale", "scale", "drain", "again"))
     if choice == "scale":
         scale(world, item, world.random.randrange(0, replicas + 3))
     elif choice == "drain":
         drain(world)
     else:
-        again = copy.deepcopy(changed)
-        again["spec"]["updateStrategy"]["rollingUpdate"]["partition"] = world.random.randrange(partition)
+        second_change = copy.deepcopy(changed_item)
+        second_change["spec"]["updateStrategy"]["rollingUpdate"]["partition"] = world.random.randrange(partition)
         if choice == "again":
-            again["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"] = draw_amounts(world, 1200)
-        apply(world, again)
+            second_change["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"] = draw_amounts(
+                world, 1200
+            )
+        apply(world, second_change)

@@ -12,9 +12,9 @@ SCALED: Final = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationControll
 """The kinds that have a number of replicas."""
 
 
-def add_neighbours(world: World, most: int = 3) -> None:
+def add_neighbours(world: World, count_max: int = 3) -> None:
     """Workloads of other kinds, and bare pods."""
-    for _ in range(world.random.randrange(most + 1)):
+    for _ in range(world.random.randrange(count_max + 1)):
         kind = world.random.choice((*SCALED, "DaemonSet", "Job", "Pod"))
         add_running(world, kind, world.random.randrange(1, 4))
 

@@ -31,8 +31,8 @@ class Sandboxed:
     """
 
     def __init__(self, question: Json) -> None:
-        now = datetime.fromisoformat(question["at"])
-        self.store = Store(now=lambda: now)
+        time = datetime.fromisoformat(question["at"])
+        self.store = Store(now=lambda: time)
         self._question = question
         self.refused: dict[str, str] = {}
         for item in question["objects"]:
@@ -94,8 +94,8 @@ class Sandboxed:
                 self.store.delete("pods", pod["metadata"]["name"], pod["metadata"]["namespace"], grace_period_s=0)
 
     def _naming(self) -> Naming:
-        applied = self._question["step"].get("apply", ())
-        return Naming([*self._question["objects"], *applied, *self._owners(), *self.store.list("pods")])
+        objects_applied = self._question["step"].get("apply", ())
+        return Naming([*self._question["objects"], *objects_applied, *self._owners(), *self.store.list("pods")])
 
     def _owners(self) -> Iterator[Json]:
         for plural in ("deployments", "replicasets", "statefulsets", "daemonsets", "jobs"):
@@ -121,7 +121,7 @@ class Sandboxed:
     def _apply(self, item: Json) -> None:
         metadata = item["metadata"]
         try:
-            if any(each["metadata"]["name"] == metadata.get("name") for each in self._namesakes(item)):
+            if any(namesake["metadata"]["name"] == metadata.get("name") for namesake in self._namesakes(item)):
                 patch = {**item, "metadata": {"labels": metadata.get("labels")}}
                 self.store.patch(item["kind"], metadata["name"], patch, metadata.get("namespace"))
             else:
@@ -149,9 +149,9 @@ class Sandboxed:
 def admitted_of(pod: Json) -> Json:
     """What admission has made of a pod, in the form in which it is recorded: without what every pod gets."""
     spec = pod["spec"]
-    admitted: Json = {
+    admitted_fields: Json = {
         "containers": [container["resources"] for container in spec["containers"]],
-        "tolerations": [each for each in spec["tolerations"] if each not in _NODE_LOST],
+        "tolerations": [toleration for toleration in spec["tolerations"] if toleration not in _NODE_LOST],
         **{name: spec.get(name) for name in _FIELDS},
         "affinity": _affinity_of_template(spec.get("affinity") or {}),
         "claims": [
@@ -162,7 +162,7 @@ def admitted_of(pod: Json) -> Json:
     }
     return {
         "requests": _totals(spec),
-        **{name: value for name, value in admitted.items() if value not in (None, [], {})},
+        **{name: value for name, value in admitted_fields.items() if value not in (None, [], {})},
     }
 
 
@@ -172,8 +172,8 @@ def _is_of_stateful_set(pod: Json) -> bool:
 
 def _affinity_of_template(affinity: Json) -> Json:
     """The affinity without the part for nodes if that aims a daemon at its node, which is not recorded."""
-    required = (affinity.get("nodeAffinity") or {}).get(_REQUIRED) or {}
-    if not any("matchFields" in term for term in required.get("nodeSelectorTerms") or ()):
+    required_terms = (affinity.get("nodeAffinity") or {}).get(_REQUIRED) or {}
+    if not any("matchFields" in term for term in required_terms.get("nodeSelectorTerms") or ()):
         return affinity
     return {name: value for name, value in affinity.items() if name != "nodeAffinity"}
 

@@ -57,7 +57,7 @@ class StandIns:
         return bool(actions)
 
     @property
-    def awaited(self) -> int:
+    def planned_count(self) -> int:
         """How many pods the plan gives a node."""
         return sum(bool(pod.node) for pods in self._plan.pods.values() for pod in pods)
 
@@ -180,8 +180,8 @@ class StandIns:
         return actions
 
     async def _select_node(self, claim: Json) -> None:
-        chosen = {"metadata": {"annotations": {SELECTED_NODE: self._claim_nodes[key_of(claim)]}}}
-        await self._client.patch(_path(claim), chosen)
+        node_patch = {"metadata": {"annotations": {SELECTED_NODE: self._claim_nodes[key_of(claim)]}}}
+        await self._client.patch(_path(claim), node_patch)
 
     async def _provision(self, claim: Json) -> None:
         meta, spec = claim["metadata"], claim["spec"]

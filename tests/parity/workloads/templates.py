@@ -120,11 +120,11 @@ def _node_affinity(world: World, spec: Json, app: str) -> None:
     zone = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": world.random.sample(ZONES, 2)}]}
     disk = {"matchExpressions": [{"key": "disk", "operator": "NotIn", "values": ["ssd"]}]}
     if world.chance(0.5):
-        required = {"nodeSelectorTerms": [zone, disk] if world.chance(0.3) else [zone]}
-        affinity: Json = {"requiredDuringSchedulingIgnoredDuringExecution": required}
+        node_selector = {"nodeSelectorTerms": [zone, disk] if world.chance(0.3) else [zone]}
+        affinity: Json = {"requiredDuringSchedulingIgnoredDuringExecution": node_selector}
     else:
-        preferred = [{"weight": world.random.randrange(1, 100), "preference": disk}]
-        affinity = {"preferredDuringSchedulingIgnoredDuringExecution": preferred}
+        preferences = [{"weight": world.random.randrange(1, 100), "preference": disk}]
+        affinity = {"preferredDuringSchedulingIgnoredDuringExecution": preferences}
     spec.setdefault("affinity", {})["nodeAffinity"] = affinity
 
 
@@ -144,8 +144,8 @@ def _pod_affinity(world: World, spec: Json, app: str) -> None:
     if world.chance(0.65):
         affinity: Json = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
     else:
-        preferred = [{"weight": world.random.randrange(1, 100), "podAffinityTerm": term}]
-        affinity = {"preferredDuringSchedulingIgnoredDuringExecution": preferred}
+        preferences = [{"weight": world.random.randrange(1, 100), "podAffinityTerm": term}]
+        affinity = {"preferredDuringSchedulingIgnoredDuringExecution": preferences}
     spec.setdefault("affinity", {})[name] = affinity
 
 

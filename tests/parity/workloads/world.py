@@ -166,8 +166,8 @@ class World:
 
     def add_storage(self) -> None:
         """Storage classes of every kind, of which one or two may be the default; their drivers and limits."""
-        drawn = self.random.sample(("std", "topo", "cap", "local", "now"), self.random.randrange(2, 6))
-        self.classes = [name for name in ("std", "topo", "cap", "local", "now") if name in drawn]
+        class_names = self.random.sample(("std", "topo", "cap", "local", "now"), self.random.randrange(2, 6))
+        self.classes = [name for name in ("std", "topo", "cap", "local", "now") if name in class_names]
         defaults = self.random.sample(self.classes, min(len(self.classes), self.random.choice((0, 1, 1, 2))))
         for name in self.classes:
             self._add_class(name, is_default=name in defaults)
@@ -291,7 +291,7 @@ class World:
         amounts: tuple[int, int],
         *,
         unready: float = 0.04,
-        succeeded: int = 0,
+        success_count: int = 0,
         age: int = 0,
     ) -> None:
         """A workload whose pods run where they fit.
@@ -308,7 +308,7 @@ class World:
         minutes = self.random.sample([10**exponent for exponent in range(age, age + replicas)], replicas)
         pods: list[PodPlan] = []
         for number in range(replicas):
-            if number < succeeded:
+            if number < success_count:
                 pods.append(PodPlan(self.random.choice(self.node_names), minutes[number], has_succeeded=True))
                 continue
             node = self.place(*amounts)

@@ -49,7 +49,7 @@ def test_same_answers_are_alike_and_nothing_is_kept(tmp_path, answering) -> None
     answers = [evaluator.answer_line(json.dumps(question).encode(), "") for question in QUESTIONS]
     kept_folder = tmp_path / "kept"
     outcome = compare_answers(QUESTIONS, answering(answers), tmp_path / "asked", Keeping(kept_folder))
-    assert (outcome.asked, outcome.alike) == (2, 2)
+    assert (outcome.question_count, outcome.alike) == (2, 2)
     assert not kept_folder.exists()
 
 

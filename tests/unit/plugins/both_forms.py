@@ -44,7 +44,7 @@ ADDED = {
 SPREAD = (TopologySpreadConstraint(2, ZONE, "DoNotSchedule"), TopologySpreadConstraint(1, HOST, "ScheduleAnyway"))
 
 
-def fit(strategy: str, **args: Any) -> NodeResourcesFitArgs:
+def fit_args(strategy: str, **args: Any) -> NodeResourcesFitArgs:
     return NodeResourcesFitArgs(scoring_strategy=ScoringStrategy(strategy, RESOURCES, SHAPE), **args)
 
 
@@ -56,9 +56,9 @@ CONFIGURED: Mapping[str, tuple[Any, ...]] = {
     "NodePorts": (None,),
     "NodeResourcesFit": (
         NodeResourcesFitArgs(),
-        fit(LEAST_ALLOCATED, ignored_resource_groups=("example.com",)),
-        fit(MOST_ALLOCATED),
-        fit(REQUESTED_TO_CAPACITY_RATIO),
+        fit_args(LEAST_ALLOCATED, ignored_resource_groups=("example.com",)),
+        fit_args(MOST_ALLOCATED),
+        fit_args(REQUESTED_TO_CAPACITY_RATIO),
     ),
     "NodeResourcesBalancedAllocation": (
         NodeResourcesBalancedAllocationArgs(),
@@ -77,7 +77,7 @@ CONFIGURED: Mapping[str, tuple[Any, ...]] = {
 """Every in-tree plugin that has both forms, with the args to try."""
 
 
-def hold_to_contract(cluster: RandomCluster, keywords: Mapping[str, Any], kept: int) -> set[str]:
+def hold_to_contract(cluster: RandomCluster, keywords: Mapping[str, Any], row_count: int) -> set[str]:
     """All plugins, asked about so many of the nodes in another than their usual order.
 
     Returns: the plugins that rejected a node, or gave it a score.
@@ -85,7 +85,7 @@ def hold_to_contract(cluster: RandomCluster, keywords: Mapping[str, Any], kept: 
     outspoken = set()
     snapshot, pod = cluster.snapshot(), incoming(dict(keywords))
     handle = cluster.handle(snapshot)
-    rows = snapshot.order[::-1][:kept].copy()
+    rows = snapshot.order[::-1][:row_count].copy()
     for name, variants in CONFIGURED.items():
         for args in variants:
             forms = _Forms(IN_TREE[name](args, handle), pod, snapshot, rows, f"{name} with {args}")
@@ -124,7 +124,7 @@ class _Forms:
         if verdicts is None:
             return [None] * len(self.rows)
         assert verdicts.dtype == np.int64
-        return [self.plugin.explain(self.of_table, self.pod, int(each)) if each else None for each in verdicts]
+        return [self.plugin.explain(self.of_table, self.pod, int(verdict)) if verdict else None for verdict in verdicts]
 
     def score_alike(self) -> bool:
         """Returns: whether it gives a node a score."""

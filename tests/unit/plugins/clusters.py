@@ -41,14 +41,14 @@ class GroupsOfPods:
     activated: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        for each in self.pods:
-            (self.states.put_assigned if each.node_name else self.states.put_waiting)(each)
+        for pod in self.pods:
+            (self.states.put_assigned if pod.node_name else self.states.put_waiting)(pod)
 
     def state(self, key: str) -> PodGroupState | None:
         return self.states.get(key)
 
     def activate(self, pods: Iterable[Pod]) -> None:
-        self.activated += [each.key for each in pods]
+        self.activated += [pod.key for pod in pods]
 
 
 @dataclass
@@ -67,7 +67,7 @@ class RecordingHandle:
     attempts: int = 0
     pod_groups: GroupsOfPods = field(default_factory=GroupsOfPods)
     waiting_pods: Any = field(default_factory=NoWaitingPods)
-    made: dict[Any, Any] = field(default_factory=dict)
+    shared_values: dict[Any, Any] = field(default_factory=dict)
     activated: list[str] = field(default_factory=list)
     activated_later: dict[str, float] = field(default_factory=dict)
 
@@ -94,23 +94,23 @@ class RecordingHandle:
         return Listed(self.objects.get(resource, ()))
 
     def activate(self, pods: Iterable[Pod], after_s: float = 0.0) -> None:
-        keys = [each.key for each in pods]
+        keys = [pod.key for pod in pods]
         if after_s:
             self.activated_later.update(dict.fromkeys(keys, after_s))
         else:
             self.activated += keys
 
     def shared(self, make: Any) -> Any:
-        if make not in self.made:
-            self.made[make] = make(self)
-        return self.made[make]
+        if make not in self.shared_values:
+            self.shared_values[make] = make(self)
+        return self.shared_values[make]
 
 
 class Listed:
     """Implements `podium.framework.contract.handle.Lister` over objects that do not change."""
 
     def __init__(self, objects: Iterable[Any]) -> None:
-        self._objects = {each.key: each for each in objects}
+        self._objects = {item.key: item for item in objects}
 
     def get(self, key: str) -> Any:
         return self._objects.get(key)
@@ -119,10 +119,10 @@ class Listed:
         return self._objects.values()
 
     def in_namespace(self, namespace: str) -> Iterable[Any]:
-        return [each for each in self._objects.values() if each.metadata.namespace == namespace]
+        return [item for item in self._objects.values() if item.metadata.namespace == namespace]
 
 
-def filtered(plugin: TableFilterPlugin, pod: Pod, snapshot: Snapshot) -> dict[str, Status]:
+def filter_nodes(plugin: TableFilterPlugin, pod: Pod, snapshot: Snapshot) -> dict[str, Status]:
     """What the table form makes of the nodes that it rejects."""
     verdicts = plugin.filter_rows(STATE, pod, snapshot, snapshot.order)
     if verdicts is None:
@@ -144,7 +144,7 @@ def filtered_one_by_one(
     return {name: status for name, status in answers.items() if status is not None}
 
 
-def scored(plugin: TableScorePlugin, pod: Pod, snapshot: Snapshot, rows: Rows | None = None) -> dict[str, int]:
+def score_nodes(plugin: TableScorePlugin, pod: Pod, snapshot: Snapshot, rows: Rows | None = None) -> dict[str, int]:
     """The table form's scores, not normalised."""
     rows = snapshot.order if rows is None else rows
     scores = plugin.score_rows(STATE, pod, snapshot, rows)
@@ -152,7 +152,7 @@ def scored(plugin: TableScorePlugin, pod: Pod, snapshot: Snapshot, rows: Rows | 
     return {snapshot.name(row): int(score) for row, score in zip(rows, scores, strict=True)}
 
 
-def normalized(
+def normalize(
     plugin: TableScorePlugin, pod: Pod, snapshot: Snapshot, state: CycleState = STATE, rows: Rows | None = None
 ) -> dict[str, int]:
     """The table form's scores, normalised over all nodes, or over these rows."""

@@ -53,10 +53,10 @@ class Constraint:
         if selector is not None and not (selector.match_labels or selector.match_expressions or self._pinned):
             return 0
         return sum(
-            each.metadata.namespace == self._pod.metadata.namespace
-            and each.metadata.deletion_timestamp is None
-            and self.selects(each.metadata.labels)
-            for each in pods
+            pod.metadata.namespace == self._pod.metadata.namespace
+            and pod.metadata.deletion_timestamp is None
+            and self.selects(pod.metadata.labels)
+            for pod in pods
         )
 
     def includes(self, node: Node) -> bool:
@@ -74,7 +74,7 @@ class Constraint:
 
 def constraints_of(pod: Pod, action: str) -> list[Constraint]:
     constraints = pod.spec.topology_spread_constraints
-    return [Constraint(each, pod) for each in constraints if each.when_unsatisfiable == action]
+    return [Constraint(constraint, pod) for constraint in constraints if constraint.when_unsatisfiable == action]
 
 
 def spread_rejections(pod: Pod, cluster: PodsByNode) -> Rejections:
@@ -82,7 +82,7 @@ def spread_rejections(pod: Pod, cluster: PodsByNode) -> Rejections:
     domains: list[Counter[str]] = [Counter() for _ in constraints]
     for node, pods in cluster:
         labels = node.metadata.labels
-        if all(each.key in labels for each in constraints):
+        if all(constraint.key in labels for constraint in constraints):
             for constraint, counts in zip(constraints, domains, strict=True):
                 if constraint.includes(node):
                     counts[labels[constraint.key]] += constraint.count(pods)
@@ -105,15 +105,15 @@ def spread_scores(
     constraints: list[Constraint], cluster: PodsByNode, feasible: list[str], *, requires_all: bool
 ) -> dict[str, int]:
     def lacks_one(node: Node) -> bool:
-        return requires_all and not all(each.key in node.metadata.labels for each in constraints)
+        return requires_all and not all(constraint.key in node.metadata.labels for constraint in constraints)
 
     candidates = [(node, pods) for node, pods in cluster if node.name in feasible]
-    ignored = {node.name for node, _ in candidates if lacks_one(node)}
+    ignored_names = {node.name for node, _ in candidates if lacks_one(node)}
     raw = {node.name: 0.0 for node, _ in candidates}
     for constraint in constraints:
         key = constraint.key
-        domains = {node.metadata.labels.get(key, "") for node, _ in candidates if node.name not in ignored}
-        size = len(candidates) - len(ignored) if key == HOSTNAME else len(domains)
+        domains = {node.metadata.labels.get(key, "") for node, _ in candidates if node.name not in ignored_names}
+        size = len(candidates) - len(ignored_names) if key == HOSTNAME else len(domains)
         counts: Counter[str] = Counter()
         for node, pods in cluster:
             if not lacks_one(node) and constraint.includes(node):
@@ -122,9 +122,12 @@ def spread_scores(
             if key in node.metadata.labels:
                 count = constraint.count(pods) if key == HOSTNAME else counts[node.metadata.labels[key]]
                 raw[node.name] += count * math.log(size + 2) + (constraint.max_skew - 1)
-    kept = {name: int(score + 0.5) for name, score in raw.items() if name not in ignored}
-    most, least = max(kept.values(), default=0), min(kept.values(), default=0)
-    scaled = {name: 100 if most == 0 else 100 * (most + least - score) // most for name, score in kept.items()}
+    counts_by_node = {name: int(score + 0.5) for name, score in raw.items() if name not in ignored_names}
+    highest, least = max(counts_by_node.values(), default=0), min(counts_by_node.values(), default=0)
+    scaled = {
+        name: 100 if highest == 0 else 100 * (highest + least - score) // highest
+        for name, score in counts_by_node.items()
+    }
     return {name: scaled.get(name, 0) for name in raw}
 
 
@@ -138,7 +141,7 @@ def rules_of(pod: Pod) -> tuple[PodAffinity, PodAffinity]:
     return affinity.pod_affinity or PodAffinity(), affinity.pod_anti_affinity or PodAffinity()
 
 
-def named(term: PodAffinityTerm, owner: Pod) -> set[str]:
+def namespaces_of(term: PodAffinityTerm, owner: Pod) -> set[str]:
     if not term.namespaces and term.namespace_selector is None:
         return {owner.metadata.namespace}
     return set(term.namespaces)
@@ -147,16 +150,16 @@ def named(term: PodAffinityTerm, owner: Pod) -> set[str]:
 def running_means(term: PodAffinityTerm, owner: Pod, incoming: Pod, namespaces: NamespaceLabels) -> bool:
     """Whether a running pod's term means the incoming one."""
     meta = incoming.metadata
-    selected = selects(term.namespace_selector, namespaces.get(meta.namespace, {}))
-    return (meta.namespace in named(term, owner) or selected) and selects(term.label_selector, meta.labels)
+    is_selected = selects(term.namespace_selector, namespaces.get(meta.namespace, {}))
+    return (meta.namespace in namespaces_of(term, owner) or is_selected) and selects(term.label_selector, meta.labels)
 
 
 def incoming_means(term: PodAffinityTerm, incoming: Pod, running: Pod, namespaces: NamespaceLabels) -> bool:
     """Whether the incoming pod's term means a running one."""
     meta = running.metadata
-    selected = {name for name, labels in namespaces.items() if selects(term.namespace_selector, labels)}
+    namespaces_selected = {name for name, labels in namespaces.items() if selects(term.namespace_selector, labels)}
     anywhere = selects(term.namespace_selector, {})
-    return (meta.namespace in named(term, incoming) | selected or anywhere) and selects(
+    return (meta.namespace in namespaces_of(term, incoming) | namespaces_selected or anywhere) and selects(
         term.label_selector, meta.labels
     )
 
@@ -194,7 +197,7 @@ def affinity_rejections(pod: Pod, cluster: PodsByNode, namespaces: NamespaceLabe
 
 
 def _weights(preferences: Iterable[WeightedPodAffinityTerm], sign: int) -> Iterable[tuple[PodAffinityTerm, int]]:
-    return [(each.pod_affinity_term, sign * each.weight) for each in preferences]
+    return [(preference.pod_affinity_term, sign * preference.weight) for preference in preferences]
 
 
 def affinity_scores(
@@ -211,9 +214,11 @@ def affinity_scores(
             theirs = [*_weights(their_near.preferred, 1), *_weights(their_far.preferred, -1)]
             if hard_weight:
                 theirs += [(term, hard_weight) for term in their_near.required]
-            meant = [(term, weight) for term, weight in own if incoming_means(term, pod, running, namespaces)]
-            meant += [(term, weight) for term, weight in theirs if running_means(term, running, pod, namespaces)]
-            for term, weight in meant:
+            matching_terms = [(term, weight) for term, weight in own if incoming_means(term, pod, running, namespaces)]
+            matching_terms += [
+                (term, weight) for term, weight in theirs if running_means(term, running, pod, namespaces)
+            ]
+            for term, weight in matching_terms:
                 if term.topology_key in node.metadata.labels:
                     touched = True
                     weights[term.topology_key, node.metadata.labels[term.topology_key]] += weight
@@ -224,5 +229,8 @@ def affinity_scores(
         for node, _ in cluster
         if node.name in feasible
     }
-    least, most = min(raw.values()), max(raw.values())
-    return {name: int(100.0 * ((score - least) / (most - least))) if most > least else 0 for name, score in raw.items()}
+    least, highest = min(raw.values()), max(raw.values())
+    return {
+        name: int(100.0 * ((score - least) / (highest - least))) if highest > least else 0
+        for name, score in raw.items()
+    }

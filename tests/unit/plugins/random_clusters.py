@@ -34,24 +34,29 @@ KEYS, VALUES = (ZONE, "disk"), ("1", "2", "30", "ssd", "")
 NODES, PODS = 5, 6
 
 
-def some(drawn: Strategy, most: int = 2) -> Strategy:
-    return st.lists(drawn, min_size=1, max_size=most)
+def some(elements: Strategy, count_max: int = 2) -> Strategy:
+    return st.lists(elements, min_size=1, max_size=count_max)
 
 
-def sized(drawn: Strategy, least: int, most: int) -> Strategy:
+def lists_of_size(elements: Strategy, least: int, count_max: int) -> Strategy:
     """Lists, as many long ones as short ones."""
-    return st.integers(least, most).flatmap(lambda size: st.lists(drawn, min_size=size, max_size=size))
+    return st.integers(least, count_max).flatmap(lambda size: st.lists(elements, min_size=size, max_size=size))
 
 
-def maybe(**drawn: Strategy) -> Strategy:
-    return st.fixed_dictionaries({}, optional=drawn)
+def maybe(**optional_fields: Strategy) -> Strategy:
+    return st.fixed_dictionaries({}, optional=optional_fields)
 
 
-def either(one: str, other: str, drawn: Strategy, other_drawn: Strategy | None = None) -> Strategy:
+def either(first: str, second: str, elements: Strategy, other_drawn: Strategy | None = None) -> Strategy:
     """One of two keys, or both."""
-    both = {one: drawn, other: drawn if other_drawn is None else other_drawn}
+    elements_by_name = {first: elements, second: elements if other_drawn is None else other_drawn}
     return st.one_of(
-        *(st.fixed_dictionaries({key: both[key]}, optional={k: v for k, v in both.items() if k != key}) for key in both)
+        *(
+            st.fixed_dictionaries(
+                {key: elements_by_name[key]}, optional={k: v for k, v in elements_by_name.items() if k != key}
+            )
+            for key in elements_by_name
+        )
     )
 
 
@@ -82,8 +87,8 @@ host_ports = st.fixed_dictionaries(
 
 
 def requirements(*operators: str, key: Strategy) -> Strategy:
-    wanted = st.lists(st.sampled_from((*VALUES, "n1", "n2")), max_size=2)
-    return st.fixed_dictionaries({"key": key, "operator": st.sampled_from(operators), "values": wanted})
+    values = st.lists(st.sampled_from((*VALUES, "n1", "n2")), max_size=2)
+    return st.fixed_dictionaries({"key": key, "operator": st.sampled_from(operators), "values": values})
 
 
 node_terms = maybe(
@@ -153,7 +158,7 @@ topologies_allowed = st.fixed_dictionaries({ZONE: some(zones)})
 classes = maybe(provisioner=st.just("kubernetes.io/no-provisioner"), allowed=some(topologies_allowed))
 capacities = maybe(on=st.fixed_dictionaries({ZONE: values}), size=sizes, largest=sizes)
 read_only = st.booleans()
-claimed = st.sampled_from((*CLAIMS[:2], *CLAIMS)).map(lambda name: {"persistentVolumeClaim": {"claimName": name}})
+claim_sources = st.sampled_from((*CLAIMS[:2], *CLAIMS)).map(lambda name: {"persistentVolumeClaim": {"claimName": name}})
 disks = st.one_of(
     st.builds(lambda flag: {"gcePersistentDisk": {"pdName": "d", "readOnly": flag}}, read_only),
     st.just({"awsElasticBlockStore": {"volumeID": "d"}}),
@@ -163,7 +168,7 @@ disks = st.one_of(
 )
 
 
-def _numbered(sources: list[Json]) -> list[Json]:
+def _with_names(sources: list[Json]) -> list[Json]:
     return [{"name": f"v{index}", **source} for index, source in enumerate(sources)]
 
 
@@ -202,21 +207,23 @@ choosy = {
 }
 affinities = either("podAffinity", "podAntiAffinity", pod_affinities)
 spreading = st.fixed_dictionaries({"topologySpreadConstraints": some(spread_constraints)})
-claiming = st.fixed_dictionaries({"volumes": some(claimed).map(_numbered)})
-storing = st.fixed_dictionaries({"volumes": some(st.one_of(disks, claimed), 3).map(_numbered)})
+claiming = st.fixed_dictionaries({"volumes": some(claim_sources).map(_with_names)})
+storing = st.fixed_dictionaries({"volumes": some(st.one_of(disks, claim_sources), 3).map(_with_names)})
 
 
-def pods(needed: dict[str, Strategy], also: dict[str, Strategy]) -> Strategy:
+def pods(required_fields: dict[str, Strategy], also: dict[str, Strategy]) -> Strategy:
     """Pods that care for nodes, for other pods, or for volumes: those who want everything only ever get nothing."""
     return st.one_of(
-        st.fixed_dictionaries({**needed, "spec": wishes}, optional={**modest, **choosy, **also}),
+        st.fixed_dictionaries({**required_fields, "spec": wishes}, optional={**modest, **choosy, **also}),
         st.fixed_dictionaries(
-            {**needed, "labels": own_labels, "affinity": affinities},
+            {**required_fields, "labels": own_labels, "affinity": affinities},
             optional={**modest, "namespace": st.just("other"), "spec": spreading, **also},
         ),
-        st.fixed_dictionaries({**needed, "labels": own_labels, "spec": spreading}, optional={**modest, **also}),
-        st.fixed_dictionaries({**needed, "spec": claiming}, optional={**modest, **also}),
-        st.fixed_dictionaries({**needed, "spec": storing}, optional={**modest, **also}),
+        st.fixed_dictionaries(
+            {**required_fields, "labels": own_labels, "spec": spreading}, optional={**modest, **also}
+        ),
+        st.fixed_dictionaries({**required_fields, "spec": claiming}, optional={**modest, **also}),
+        st.fixed_dictionaries({**required_fields, "spec": storing}, optional={**modest, **also}),
     )
 
 
@@ -239,21 +246,21 @@ class RandomCluster:
     services: list[dict[str, str]]
 
     def snapshot(self) -> Snapshot:
-        there = [builders.node(f"n{index}", **each) for index, each in enumerate(self.nodes)]
-        placed = [
-            builders.pod(f"p{index}", **{**each, "node": f"n{each['node'] % len(there)}"})
-            for index, each in enumerate(self.running)
+        node_objects = [builders.node(f"n{index}", **fields) for index, fields in enumerate(self.nodes)]
+        running_pods = [
+            builders.pod(f"p{index}", **{**fields, "node": f"n{fields['node'] % len(node_objects)}"})
+            for index, fields in enumerate(self.running)
         ]
-        return snapshot_of(*there, *placed)
+        return snapshot_of(*node_objects, *running_pods)
 
     def handle(self, snapshot: Snapshot) -> RecordingHandle:
         objects: dict[ResourceType[Any], Iterable[Any]] = {
-            resource_types.PERSISTENT_VOLUME_CLAIMS: _named(storage.claim, "c", self.claims),
-            resource_types.PERSISTENT_VOLUMES: _named(storage.volume, "v", self.volumes),
+            resource_types.PERSISTENT_VOLUME_CLAIMS: _make_each(storage.claim, "c", self.claims),
+            resource_types.PERSISTENT_VOLUMES: _make_each(storage.volume, "v", self.volumes),
             resource_types.STORAGE_CLASSES: [storage.storage_class(**self.storage_class)],
             resource_types.CSI_DRIVERS: [storage.csi_driver()],
-            resource_types.CSI_STORAGE_CAPACITIES: _named(storage.capacity, "room", self.capacities),
-            resource_types.CSI_NODES: _named(storage.csi_node, "n", self.limits),
+            resource_types.CSI_STORAGE_CAPACITIES: _make_each(storage.capacity, "room", self.capacities),
+            resource_types.CSI_NODES: _make_each(storage.csi_node, "n", self.limits),
             resource_types.VOLUME_ATTACHMENTS: [storage.attachment("v0", "n0"), storage.attachment("v1", "n1")],
             resource_types.NAMESPACES: [
                 msgspec.convert({"metadata": {"name": name, "labels": labels}}, Namespace)
@@ -269,19 +276,19 @@ class RandomCluster:
         return RecordingHandle(snapshot, objects=objects)
 
 
-def _named(make: Callable[..., Any], prefix: str, keywords: list[Json]) -> list[Any]:
-    return [make(f"{prefix}{index}", **each) for index, each in enumerate(keywords)]
+def _make_each(make: Callable[..., Any], prefix: str, keywords: list[Json]) -> list[Any]:
+    return [make(f"{prefix}{index}", **fields) for index, fields in enumerate(keywords)]
 
 
 clusters = st.builds(
     RandomCluster,
-    nodes=sized(nodes, 1, NODES),
-    running=sized(running_pods, 0, PODS),
-    claims=sized(claims, 2, len(CLAIMS)),
-    volumes=sized(volumes, 2, len(VOLUMES)),
+    nodes=lists_of_size(nodes, 1, NODES),
+    running=lists_of_size(running_pods, 0, PODS),
+    claims=lists_of_size(claims, 2, len(CLAIMS)),
+    volumes=lists_of_size(volumes, 2, len(VOLUMES)),
     storage_class=classes,
     capacities=st.lists(capacities, max_size=2),
-    limits=sized(st.fixed_dictionaries({"limits": maybe(**{DRIVER: st.integers(0, 2)})}), NODES - 2, NODES),
+    limits=lists_of_size(st.fixed_dictionaries({"limits": maybe(**{DRIVER: st.integers(0, 2)})}), NODES - 2, NODES),
     namespaces=st.fixed_dictionaries({"default": pod_labels}, optional={"other": pod_labels}),
     services=st.lists(pod_labels, max_size=1),
 )

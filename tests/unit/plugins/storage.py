@@ -45,7 +45,7 @@ def claim(
     storage_class: str | None = "slow",
     size: str = "1Gi",
     volume: str = "",
-    bound: bool | None = None,
+    is_bound_field: bool | None = None,
     modes: Iterable[str] = ("ReadWriteOnce",),
     annotations: Mapping[str, str] | None = None,
     owner: Pod | None = None,
@@ -56,7 +56,7 @@ def claim(
     **spec: Any,
 ) -> PersistentVolumeClaim:
     """A claim; one with a volume is fully bound unless told otherwise."""
-    is_bound = bool(volume) if bound is None else bound
+    is_bound = bool(volume) if is_bound_field is None else is_bound_field
     metadata: Json = {
         "name": name,
         "namespace": namespace,
@@ -68,11 +68,13 @@ def claim(
         metadata["ownerReferences"] = [{"kind": "Pod", "uid": owner.uid, "controller": True}]
     if deleting:
         metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    wanted: Json = {"accessModes": list(modes), "volumeName": volume, **spec}
-    wanted["resources"] = {"requests": {"storage": size} if size else {}}
+    claim_spec: Json = {"accessModes": list(modes), "volumeName": volume, **spec}
+    claim_spec["resources"] = {"requests": {"storage": size} if size else {}}
     if storage_class is not None:
-        wanted["storageClassName"] = storage_class
-    return msgspec.convert({"metadata": metadata, "spec": wanted, "status": {"phase": phase}}, PersistentVolumeClaim)
+        claim_spec["storageClassName"] = storage_class
+    return msgspec.convert(
+        {"metadata": metadata, "spec": claim_spec, "status": {"phase": phase}}, PersistentVolumeClaim
+    )
 
 
 def volume(
@@ -101,17 +103,17 @@ def volume(
     }
     if deleting:
         metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    offered: Json = {"capacity": {"storage": size}, "accessModes": list(modes), "storageClassName": storage_class}
+    volume_spec: Json = {"capacity": {"storage": size}, "accessModes": list(modes), "storageClassName": storage_class}
     if reach is not None:
         expressions = [{"key": key, "operator": "In", "values": list(values)} for key, values in reach.items()]
-        offered["nodeAffinity"] = {"required": {"nodeSelectorTerms": [{"matchExpressions": expressions}]}}
+        volume_spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [{"matchExpressions": expressions}]}}
     if kept_for is not None:
         meta = kept_for.metadata
-        offered["claimRef"] = {"namespace": meta.namespace, "name": meta.name, "uid": meta.uid}
+        volume_spec["claimRef"] = {"namespace": meta.namespace, "name": meta.name, "uid": meta.uid}
     if csi is not None:
-        offered["csi"] = {"driver": csi[0], "volumeHandle": csi[1]}
+        volume_spec["csi"] = {"driver": csi[0], "volumeHandle": csi[1]}
     return msgspec.convert(
-        {"metadata": metadata, "spec": {**offered, **spec}, "status": {"phase": phase}}, PersistentVolume
+        {"metadata": metadata, "spec": {**volume_spec, **spec}, "status": {"phase": phase}}, PersistentVolume
     )
 
 
@@ -120,15 +122,17 @@ def storage_class(
     *,
     provisioner: str = "disk.example.com",
     mode: str | None = "WaitForFirstConsumer",
-    allowed: Iterable[Mapping[str, Iterable[str]]] = (),
+    topologies: Iterable[Mapping[str, Iterable[str]]] = (),
 ) -> StorageClass:
     """A class; `allowed` are topologies of which one must hold, each values by label."""
     terms = [
         {"matchLabelExpressions": [{"key": key, "values": list(values)} for key, values in term.items()]}
-        for term in allowed
+        for term in topologies
     ]
-    made: Json = {"metadata": {"name": name}, "provisioner": provisioner, "allowedTopologies": terms}
-    return msgspec.convert(made if mode is None else {**made, "volumeBindingMode": mode}, StorageClass)
+    class_document: Json = {"metadata": {"name": name}, "provisioner": provisioner, "allowedTopologies": terms}
+    return msgspec.convert(
+        class_document if mode is None else {**class_document, "volumeBindingMode": mode}, StorageClass
+    )
 
 
 def csi_node(name: str, limits: Mapping[str, int | None] | None = None, migrated: str = "") -> CSINode:
@@ -158,14 +162,17 @@ def capacity(
     largest: str | None = None,
 ) -> CSIStorageCapacity:
     """What is left on the nodes with these labels; without any it is left nowhere."""
-    made: Json = {"metadata": {"name": name, "namespace": "kube-system"}, "storageClassName": storage_class}
+    capacity_document: Json = {
+        "metadata": {"name": name, "namespace": "kube-system"},
+        "storageClassName": storage_class,
+    }
     if on is not None:
-        made["nodeTopology"] = {"matchLabels": dict(on)}
+        capacity_document["nodeTopology"] = {"matchLabels": dict(on)}
     if size is not None:
-        made["capacity"] = size
+        capacity_document["capacity"] = size
     if largest is not None:
-        made["maximumVolumeSize"] = largest
-    return msgspec.convert(made, CSIStorageCapacity)
+        capacity_document["maximumVolumeSize"] = largest
+    return msgspec.convert(capacity_document, CSIStorageCapacity)
 
 
 def attachment(volume_name: str | None, node_name: str, attacher: str = "disk.example.com") -> VolumeAttachment:
@@ -182,11 +189,18 @@ def attachment(volume_name: str | None, node_name: str, attacher: str = "disk.ex
 
 def user(*volumes: str | Json, name: str = "web", **fields: Any) -> Pod:
     """A pod with volumes: a string is the name of a claim, everything else a volume as in the API."""
-    made = [
-        {"name": f"v{index}", **({"persistentVolumeClaim": {"claimName": each}} if isinstance(each, str) else each)}
-        for index, each in enumerate(volumes)
+    pod_volumes = [
+        {
+            "name": f"v{index}",
+            **(
+                {"persistentVolumeClaim": {"claimName": volume_source}}
+                if isinstance(volume_source, str)
+                else volume_source
+            ),
+        }
+        for index, volume_source in enumerate(volumes)
     ]
-    return pod(name, spec={"volumes": made}, **fields)
+    return pod(name, spec={"volumes": pod_volumes}, **fields)
 
 
 EPHEMERAL: Json = {"ephemeral": {"volumeClaimTemplate": {"spec": {}}}}
@@ -197,14 +211,14 @@ class VolumePluginBench:
 
     def __init__(self, plugin: str, *items: Any, args: object = None) -> None:
         objects: dict[Any, list[Any]] = {}
-        placed: list[Any] = []
+        pods_on_nodes: list[Any] = []
         for item in items:
-            resource = next((RESOURCES[each] for each in type(item).__mro__ if each in RESOURCES), None)
+            resource = next((RESOURCES[base] for base in type(item).__mro__ if base in RESOURCES), None)
             if resource is None:
-                placed.append(item)
+                pods_on_nodes.append(item)
             else:
                 objects.setdefault(resource, []).append(item)
-        self.snapshot = snapshot_of(*placed)
+        self.snapshot = snapshot_of(*pods_on_nodes)
         self.handle = RecordingHandle(self.snapshot, objects=objects)
         self.plugin: Any = IN_TREE[plugin](args, self.handle)
         self.state = CycleState()
@@ -236,6 +250,6 @@ class VolumePluginBench:
             if verdict:
                 table[self.snapshot.name(row)] = self.plugin.explain(self.state, pod, int(verdict))
         for row in rows:
-            one = self.plugin.filter(self.state, pod, self.snapshot.node(row))
-            assert one == table[self.snapshot.name(row)], self.snapshot.name(row)
+            node_status = self.plugin.filter(self.state, pod, self.snapshot.node(row))
+            assert node_status == table[self.snapshot.name(row)], self.snapshot.name(row)
         return {name: status for name, status in table.items() if status is not None}

@@ -91,11 +91,11 @@ def pods(draw: st.DrawFn, name: str, on: str = "", *, terminates: bool = True) -
 def clusters(draw: st.DrawFn, *, terminating: bool = True) -> Snapshot:
     size = draw(st.integers(1, 5))
     on_nodes = st.integers(0, size - 1)
-    placed = [
+    pods_on_nodes = [
         draw(pods(f"p{index}", on=f"n{draw(on_nodes)}", terminates=terminating))
         for index in range(draw(st.integers(0, 9)))
     ]
-    return snapshot_of(*(draw(nodes(index)) for index in range(size)), *placed)
+    return snapshot_of(*(draw(nodes(index)) for index in range(size)), *pods_on_nodes)
 
 
 namespace_labels = st.fixed_dictionaries({"default": labels}, optional={"other": labels})
@@ -105,9 +105,12 @@ def spreading(snapshot: Snapshot) -> PodTopologySpread:
     return PodTopologySpread(PodTopologySpreadArgs(), RecordingHandle(snapshot))
 
 
-def affinity_in(snapshot: Snapshot, known: dict[str, dict[str, str]], weight: int = 1) -> InterPodAffinity:
-    there = [msgspec.convert({"metadata": {"name": name, "labels": each}}, Namespace) for name, each in known.items()]
-    handle = RecordingHandle(snapshot, objects={resource_types.NAMESPACES: there})
+def affinity_in(snapshot: Snapshot, namespaces: dict[str, dict[str, str]], weight: int = 1) -> InterPodAffinity:
+    namespace_objects = [
+        msgspec.convert({"metadata": {"name": name, "labels": labels}}, Namespace)
+        for name, labels in namespaces.items()
+    ]
+    handle = RecordingHandle(snapshot, objects={resource_types.NAMESPACES: namespace_objects})
     return InterPodAffinity(InterPodAffinityArgs(hard_pod_affinity_weight=weight), handle)
 
 
@@ -130,14 +133,14 @@ def rejections(plugin: Plugin, state: CycleState, pod: Pod, snapshot: Snapshot) 
     }
 
 
-def filtered(plugin: Plugin, pod: Pod, snapshot: Snapshot) -> dict[str, tuple[str, str]]:
+def filter_statuses(plugin: Plugin, pod: Pod, snapshot: Snapshot) -> dict[str, tuple[str, str]]:
     state = CycleState()
     _, status = plugin.pre_filter(state, pod, snapshot)
     return {} if status is SKIP else rejections(plugin, state, pod, snapshot)
 
 
-def normalized(plugin: Plugin, pod: Pod, snapshot: Snapshot, kept: int) -> dict[str, int] | None:
-    state, rows = CycleState(), snapshot.order[::-1][:kept].copy()
+def normalize(plugin: Plugin, pod: Pod, snapshot: Snapshot, row_count: int) -> dict[str, int] | None:
+    state, rows = CycleState(), snapshot.order[::-1][:row_count].copy()
     if plugin.pre_score(state, pod, snapshot, rows) is SKIP:
         return None
     scores = plugin.score_rows(state, pod, snapshot, rows)
@@ -149,42 +152,46 @@ def normalized(plugin: Plugin, pod: Pod, snapshot: Snapshot, kept: int) -> dict[
 @settings(max_examples=60, deadline=None)
 @given(snapshot=clusters(), incoming=pods("new"))
 def test_spreading_rejects_what_the_model_rejects(snapshot: Snapshot, incoming: Pod) -> None:
-    assert filtered(spreading(snapshot), incoming, snapshot) == spread_rejections(incoming, pods_by_node(snapshot))
+    assert filter_statuses(spreading(snapshot), incoming, snapshot) == spread_rejections(
+        incoming, pods_by_node(snapshot)
+    )
 
 
 @settings(max_examples=60, deadline=None)
-@given(snapshot=clusters(), incoming=pods("new"), kept=st.integers(1, 5))
-def test_spreading_scores_as_the_model_does(snapshot: Snapshot, incoming: Pod, kept: int) -> None:
-    scores = normalized(spreading(snapshot), incoming, snapshot, kept)
+@given(snapshot=clusters(), incoming=pods("new"), row_count=st.integers(1, 5))
+def test_spreading_scores_as_the_model_does(snapshot: Snapshot, incoming: Pod, row_count: int) -> None:
+    scores = normalize(spreading(snapshot), incoming, snapshot, row_count)
     soft = constraints_of(incoming, "ScheduleAnyway")
     if not soft:
         assert scores is None
         return
-    feasible = [snapshot.name(row) for row in snapshot.order[::-1][:kept]]
+    feasible = [snapshot.name(row) for row in snapshot.order[::-1][:row_count]]
     assert scores == spread_scores(soft, pods_by_node(snapshot), feasible, requires_all=True)
 
 
 @settings(max_examples=60, deadline=None)
-@given(snapshot=clusters(), incoming=pods("new"), known=namespace_labels)
-def test_affinity_rejects_what_the_model_rejects(snapshot: Snapshot, incoming: Pod, known: Any) -> None:
-    plugin = affinity_in(snapshot, known)
-    assert filtered(plugin, incoming, snapshot) == affinity_rejections(incoming, pods_by_node(snapshot), known)
+@given(snapshot=clusters(), incoming=pods("new"), namespaces=namespace_labels)
+def test_affinity_rejects_what_the_model_rejects(snapshot: Snapshot, incoming: Pod, namespaces: Any) -> None:
+    plugin = affinity_in(snapshot, namespaces)
+    assert filter_statuses(plugin, incoming, snapshot) == affinity_rejections(
+        incoming, pods_by_node(snapshot), namespaces
+    )
 
 
 @settings(max_examples=60, deadline=None)
 @given(
     snapshot=clusters(),
     incoming=pods("new"),
-    known=namespace_labels,
-    kept=st.integers(1, 5),
+    namespaces=namespace_labels,
+    row_count=st.integers(1, 5),
     weight=st.sampled_from((0, 1, 50)),
 )
 def test_affinity_scores_as_the_model_does(
-    snapshot: Snapshot, incoming: Pod, known: Any, kept: int, weight: int
+    snapshot: Snapshot, incoming: Pod, namespaces: Any, row_count: int, weight: int
 ) -> None:
-    scores = normalized(affinity_in(snapshot, known, weight), incoming, snapshot, kept)
-    feasible = [snapshot.name(row) for row in snapshot.order[::-1][:kept]]
-    assert scores == affinity_scores(incoming, pods_by_node(snapshot), feasible, known, weight)
+    scores = normalize(affinity_in(snapshot, namespaces, weight), incoming, snapshot, row_count)
+    feasible = [snapshot.name(row) for row in snapshot.order[::-1][:row_count]]
+    assert scores == affinity_scores(incoming, pods_by_node(snapshot), feasible, namespaces, weight)
 
 
 @settings(max_examples=60, deadline=None)
@@ -192,17 +199,17 @@ def test_affinity_scores_as_the_model_does(
     snapshot=clusters(terminating=False),
     incoming=pods("new"),
     extra=pods("extra", terminates=False),
-    known=namespace_labels,
+    namespaces=namespace_labels,
     on=st.integers(0, 4),
 )
 def test_state_follows_the_pods_of_one_node_that_are_tried_out(
-    snapshot: Snapshot, incoming: Pod, extra: Pod, known: Any, on: int
+    snapshot: Snapshot, incoming: Pod, extra: Pod, namespaces: Any, on: int
 ) -> None:
     row = int(snapshot.order[on % len(snapshot)])
     if not counts_everything(incoming):
         try_out(spreading(snapshot), spread_rejections, snapshot, incoming, extra, row)
-    affine = partial(affinity_rejections, namespaces=known)
-    try_out(affinity_in(snapshot, known), affine, snapshot, incoming, extra, row)
+    affine = partial(affinity_rejections, namespaces=namespaces)
+    try_out(affinity_in(snapshot, namespaces), affine, snapshot, incoming, extra, row)
 
 
 def try_out(plugin: Plugin, model: Model, snapshot: Snapshot, incoming: Pod, extra: Pod, row: int) -> None:
@@ -211,7 +218,7 @@ def try_out(plugin: Plugin, model: Model, snapshot: Snapshot, incoming: Pod, ext
     _, status = plugin.pre_filter(state, incoming, snapshot)
     if status is SKIP:
         return
-    before = rejections(plugin, state, incoming, snapshot)
+    rejections_before = rejections(plugin, state, incoming, snapshot)
     extensions, trial, fork = plugin.pre_filter_extensions(), state.clone(), snapshot.fork()
     for victim in list(fork.pods[row].values()):
         fork.remove_pod(row, victim.uid)
@@ -220,13 +227,13 @@ def try_out(plugin: Plugin, model: Model, snapshot: Snapshot, incoming: Pod, ext
     fork.add_pod(row, extra, pod_usage(extra))
     extensions.add_pod(trial, incoming, extra, fork.node(row))
     assert rejections(plugin, trial, incoming, fork) == model(incoming, pods_by_node(fork))
-    assert rejections(plugin, state, incoming, snapshot) == before
+    assert rejections(plugin, state, incoming, snapshot) == rejections_before
 
 
 def counts_everything(pod: Pod) -> bool:
     """Whether a constraint selects everything: upstream counts no pod for it at first, but those tried out later."""
     return any(
-        each.label_selector is not None
-        and not (each.label_selector.match_labels or each.label_selector.match_expressions)
-        for each in pod.spec.topology_spread_constraints
+        constraint.label_selector is not None
+        and not (constraint.label_selector.match_labels or constraint.label_selector.match_expressions)
+        for constraint in pod.spec.topology_spread_constraints
     )

@@ -24,6 +24,6 @@ def test_every_plugin_with_both_forms_is_held_to_the_contract() -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(cluster=clusters, pod=new_pods, kept=st.integers(1, NODES))
-def test_both_forms_agree(cluster: RandomCluster, pod: dict[str, Any], kept: int) -> None:
-    hold_to_contract(cluster, pod, kept)
+@given(cluster=clusters, pod=new_pods, row_count=st.integers(1, NODES))
+def test_both_forms_agree(cluster: RandomCluster, pod: dict[str, Any], row_count: int) -> None:
+    hold_to_contract(cluster, pod, row_count)

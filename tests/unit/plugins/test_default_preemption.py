@@ -55,15 +55,17 @@ NOT_HELPFUL = "Preemption is not helpful for scheduling"
 def profile(args: DefaultPreemptionArgs, handle: RecordingHandle) -> Framework:
     plugins = Plugins(multi_point=PluginSet(tuple(Enabled(name) for name in ENABLED)))
     kinds = {name: ARGS_BY_PLUGIN[name]() for name in ENABLED if name in ARGS_BY_PLUGIN}
-    configured = tuple(PluginConfig(name, each) for name, each in (kinds | {"DefaultPreemption": args}).items())
+    configured = tuple(
+        PluginConfig(name, plugin_args) for name, plugin_args in (kinds | {"DefaultPreemption": args}).items()
+    )
     return Framework(Profile("podium", None, plugins, configured), IN_TREE, handle, Observer())
 
 
 def attempt(
-    incoming: Pod, snapshot: Snapshot, *, handle: RecordingHandle | None = None, nominated: Any = None, **args: int
+    incoming: Pod, snapshot: Snapshot, *, handle: RecordingHandle | None = None, nominator: Any = None, **args: int
 ) -> Any:
     framework = profile(DefaultPreemptionArgs(**args), handle or RecordingHandle(snapshot))
-    return schedule(Cycle(framework, incoming, snapshot, nominated or Nominator({}.get)), Rotation(), 0)
+    return schedule(Cycle(framework, incoming, snapshot, nominator or Nominator({}.get)), Rotation(), 0)
 
 
 def plan(*items: Node | Pod, incoming: Pod | None = None, **how: Any) -> tuple[str, list[str]]:
@@ -71,7 +73,7 @@ def plan(*items: Node | Pod, incoming: Pod | None = None, **how: Any) -> tuple[s
     decision = attempt(incoming or urgent(), snapshot_of(*items), **how)
     assert isinstance(decision, DoesNotFit)
     assert decision.post_filter is not None
-    return decision.post_filter.nominated_node_name, [each.metadata.name for each in decision.post_filter.victims]
+    return decision.post_filter.nominated_node_name, [victim.metadata.name for victim in decision.post_filter.victims]
 
 
 def message(*items: Node | Pod, incoming: Pod | None = None, **how: Any) -> str:
@@ -218,7 +220,7 @@ def many(count: int) -> list[Node | Pod]:
 
 
 @pytest.mark.parametrize(
-    ("args", "tried"),
+    ("args", "row_total"),
     [
         ({"min_candidate_nodes_percentage": 10, "min_candidate_nodes_absolute": 1}, 4),
         ({"min_candidate_nodes_percentage": 10, "min_candidate_nodes_absolute": 7}, 7),
@@ -226,13 +228,13 @@ def many(count: int) -> list[Node | Pod]:
         ({}, 40),
     ],
 )
-def test_no_more_nodes_are_tried_than_configured_from_a_random_one_on(args: dict[str, int], tried: int):
+def test_no_more_nodes_are_tried_than_configured_from_a_random_one_on(args: dict[str, int], row_total: int):
     for seed in range(5):
         snapshot = snapshot_of(*many(40))
         start = Random(seed).randrange(40)
-        rows = [(start + step) % 40 for step in range(tried)]
-        found = attempt(urgent(), snapshot, handle=RecordingHandle(snapshot, random=Random(seed)), **args)
-        assert found.post_filter.nominated_node_name == f"n{max(rows)}"
+        rows = [(start + step) % 40 for step in range(row_total)]
+        decision = attempt(urgent(), snapshot, handle=RecordingHandle(snapshot, random=Random(seed)), **args)
+        assert decision.post_filter.nominated_node_name == f"n{max(rows)}"
 
 
 def test_every_attempt_is_counted():
@@ -271,24 +273,24 @@ def clusters(draw: st.DrawFn) -> list[Node | Pod]:
     for index in range(draw(st.integers(1, 5))):
         room = draw(st.integers(2, 10))
         items.append(node(f"n{index}", cpu=str(room), memory=str(room), pods=draw(st.integers(1, 6))))
-        placed = [draw(st.tuples(requests, st.integers(-2, 3), ports)) for _ in range(draw(st.integers(0, 6)))]
+        pods_on_nodes = [draw(st.tuples(requests, st.integers(-2, 3), ports)) for _ in range(draw(st.integers(0, 6)))]
         items += (
-            pod(f"p{index}-{number}", node=f"n{index}", requests=needs, priority=priority, host_ports=taken)
-            for number, (needs, priority, taken) in enumerate(placed)
+            pod(f"p{index}-{number}", node=f"n{index}", requests=needs, priority=priority, host_ports=ports)
+            for number, (needs, priority, ports) in enumerate(pods_on_nodes)
         )
     return items
 
 
-def without(items: list[Node | Pod], gone: set[str]) -> Snapshot:
-    return snapshot_of(*(item for item in items if item.uid not in gone))
+def without(items: list[Node | Pod], uids: set[str]) -> Snapshot:
+    return snapshot_of(*(item for item in items if item.uid not in uids))
 
 
 @settings(max_examples=150, deadline=None)
-@given(items=clusters(), wanted=requests, taken=ports, priority=st.integers(-1, 4), seed=st.integers(0, 9))
+@given(items=clusters(), pod_requests=requests, pod_ports=ports, priority=st.integers(-1, 4), seed=st.integers(0, 9))
 def test_victims_are_enough_and_none_of_them_could_have_stayed(
-    items: list[Node | Pod], wanted: dict[str, int], taken: list[int], priority: int, seed: int
+    items: list[Node | Pod], pod_requests: dict[str, int], pod_ports: list[int], priority: int, seed: int
 ):
-    incoming = pod("new", requests=wanted, host_ports=taken, priority=priority)
+    incoming = pod("new", requests=pod_requests, host_ports=pod_ports, priority=priority)
     snapshot = snapshot_of(*items)
     pods_before = [dict(pods) for pods in snapshot.pods]
     decision = attempt(incoming, snapshot, handle=RecordingHandle(snapshot, random=Random(seed)))
@@ -305,14 +307,14 @@ def test_victims_are_enough_and_none_of_them_could_have_stayed(
     assert victims <= lower
     assert all(victim.node_name == plan.nominated_node_name for victim in plan.victims)
     assert fits(incoming, without(items, victims), plan.nominated_node_name)
-    for kept in victims:
-        assert not fits(incoming, without(items, victims - {kept}), plan.nominated_node_name)
+    for uid in victims:
+        assert not fits(incoming, without(items, victims - {uid}), plan.nominated_node_name)
 
 
 def fits(incoming: Pod, snapshot: Snapshot, on: str) -> bool:
     framework = profile(DefaultPreemptionArgs(), RecordingHandle(snapshot))
-    found = evaluate_all(Cycle(framework, incoming, snapshot, Nominator({}.get)))
-    return snapshot.row_of[on] in found.filter_result.rows
+    evaluation = evaluate_all(Cycle(framework, incoming, snapshot, Nominator({}.get)))
+    return snapshot.row_of[on] in evaluation.filter_result.rows
 
 
 # ---------------------------------------------------------------- extenders
@@ -329,12 +331,12 @@ def plan_with(answer: Any, *items: Node | Pod, extender: Extender = ASKED) -> Do
         0,
         Extenders([extender], Random(1)),
     )
-    decision = _answered(steps, answer)
+    decision = _answer(steps, answer)
     assert isinstance(decision, DoesNotFit)
     return decision
 
 
-def _answered(steps: Steps[Decision], answer: Any) -> Decision:
+def _answer(steps: Steps[Decision], answer: Any) -> Decision:
     reply = None
     try:
         while True:
@@ -350,13 +352,15 @@ TWO_NODES = (node("n1"), node("n2"), small("a", "n1"), small("b", "n2", priority
 
 def test_an_extender_is_asked_about_all_candidates_and_the_best_that_is_left_is_taken():
     def only_n2(question):
-        found = {name: [each.metadata.name for each in victims.pods] for name, victims in question.candidates.items()}
-        assert found == {"n1": ["a"], "n2": ["b"]}
+        names_by_node = {
+            name: [pod.metadata.name for pod in victims.pods] for name, victims in question.candidates.items()
+        }
+        assert names_by_node == {"n1": ["a"], "n2": ["b"]}
         return question.accept({"n2": (["uid-b", "uid-c"], 0)})
 
     plan = plan_with(only_n2, *TWO_NODES).post_filter
     assert plan is not None
-    assert (plan.nominated_node_name, [each.metadata.name for each in plan.victims]) == ("n2", ["b", "c"])
+    assert (plan.nominated_node_name, [victim.metadata.name for victim in plan.victims]) == ("n2", ["b", "c"])
 
 
 def test_violations_that_an_extender_reports_count():

@@ -94,14 +94,16 @@ TABLE: Mapping[str, Mapping[str, str]] = {
     "NodeDeclaredFeatures": {"Node": f"Add UpdateNodeDeclaredFeature {SHIM}", "Pod": "Update"},
     "GangScheduling": {"Pod": "Add", "scheduling.k8s.io/PodGroup": "Add"},
 }
-_SINGLE_UPDATES = [each for each in ActionType if each in ActionType.UPDATE]
+_SINGLE_UPDATES = [action for action in ActionType if action in ActionType.UPDATE]
 
 
 def _label(action: ActionType) -> str:
     return ClusterEvent(EventResource.NODE, action).label.removeprefix("Node")
 
 
-ACTIONS = {_label(each): each for each in (*_SINGLE_UPDATES, ActionType.ADD, ActionType.DELETE, ActionType.UPDATE)}
+ACTIONS = {
+    _label(action): action for action in (*_SINGLE_UPDATES, ActionType.ADD, ActionType.DELETE, ActionType.UPDATE)
+}
 
 
 def device_claim(name: str = "gpu", **status: Any) -> ResourceClaim:
@@ -118,9 +120,9 @@ DEVICE_CLAIM = device_claim()
 def in_tree_hints() -> HintMap:
     plugins: list[Plugin] = []
     for name, kind in IN_TREE.items():
-        known = ARGS_BY_PLUGIN.get(name)
+        args_type = ARGS_BY_PLUGIN.get(name)
         handle = RecordingHandle(objects={RESOURCE_CLAIMS: [DEVICE_CLAIM]})
-        plugins.append(kind(args.RawArgs(None) if known is None else known(), handle))
+        plugins.append(kind(args.RawArgs(None) if args_type is None else args_type(), handle))
     return build_hint_map(plugins)
 
 
@@ -130,10 +132,10 @@ HINTS = Hints(dict.fromkeys(("podium", "default-scheduler"), HINT_MAP), ManualCl
 
 def actions(registration: EventRegistration) -> Iterator[str]:
     """Its single actions; a registration for every kind of update is one for the generic update."""
-    left = registration.event.action
+    actions_left = registration.event.action
     for action in (ActionType.ADD, ActionType.DELETE, ActionType.UPDATE, *_SINGLE_UPDATES):
-        if left and action in left:
-            left &= ~action
+        if actions_left and action in actions_left:
+            actions_left &= ~action
             yield _label(action)
 
 
@@ -147,13 +149,13 @@ def rows() -> dict[Row, EventRegistration]:
 
 
 def test_plugins_are_registered_for_what_kube_schedulers_are() -> None:
-    expected = {
+    rows_expected = {
         (plugin, resource, action)
         for plugin, by_resource in TABLE.items()
-        for resource, named in by_resource.items()
-        for action in named.split()
+        for resource, action_names in by_resource.items()
+        for action in action_names.split()
     }
-    assert set(rows()) == expected
+    assert set(rows()) == rows_expected
     assert {plugin for plugin, registrations in HINT_MAP.items() if not registrations} == {
         "DefaultBinder",
         "ImageLocality",
@@ -181,11 +183,11 @@ class Change(NamedTuple):
 
 def changes(plugin: str, resource: str, action: str, item: Pod, *, helps: Any = None, not_: Any = None) -> list[Change]:
     """One that helps and one that does not, each as (old, new)."""
-    made = []
+    changes_made = []
     for verdict, change in ((True, helps), (False, not_)):
         if change is not None:
-            made.append(Change(plugin, resource, action, verdict, item, *change))
-    return made
+            changes_made.append(Change(plugin, resource, action, verdict, item, *change))
+    return changes_made
 
 
 def _on_node(**fields: Any) -> Pod:
@@ -360,7 +362,7 @@ CASES = [
         "storage.k8s.io/StorageClass",
         "Update",
         DATA_USER,
-        helps=(storage_class(), storage_class(allowed=[{ZONE_LABEL: ["a"]}])),
+        helps=(storage_class(), storage_class(topologies=[{ZONE_LABEL: ["a"]}])),
         not_=(storage_class(), storage_class()),
     ),
     *changes(
@@ -601,11 +603,13 @@ def strategy(plugin: str, resource: str, action: str, item: Pod, old: Any, new: 
     return HINTS.strategy(info, HINTS.interest(event), old, new)
 
 
-@pytest.mark.parametrize("change", CASES, ids=lambda each: f"{each.plugin}-{each.resource}{each.action}-{each.helps}")
+@pytest.mark.parametrize(
+    "change", CASES, ids=lambda change: f"{change.plugin}-{change.resource}{change.action}-{change.helps}"
+)
 def test_a_change_is_worth_a_try_where_it_may_help(change: Change) -> None:
-    expected = Strategy.AFTER_BACKOFF if change.helps else Strategy.SKIP
+    strategy_expected = Strategy.AFTER_BACKOFF if change.helps else Strategy.SKIP
     plugin, resource, action, _, item, old, new = change
-    assert strategy(plugin, resource, action, item, old, new) is expected
+    assert strategy(plugin, resource, action, item, old, new) is strategy_expected
 
 
 WITHOUT_HINT = [row for row, registration in rows().items() if registration.hint is None]
@@ -617,10 +621,10 @@ def test_a_change_in_a_row_without_a_hint_always_is(row: Row) -> None:
 
 
 def test_every_row_with_a_hint_has_a_change_that_helps_and_one_that_does_not() -> None:
-    shown = {
-        (each.plugin, "Pod" if each.resource.endswith("Pod") else each.resource, each.action, each.helps)
-        for each in CASES
+    cases = {
+        (case.plugin, "Pod" if case.resource.endswith("Pod") else case.resource, case.action, case.helps)
+        for case in CASES
     }
     with_hint = {row for row, registration in rows().items() if registration.hint is not None}
-    wanted = {(*row, True) for row in with_hint - NEVER} | {(*row, False) for row in with_hint - ALWAYS}
-    assert wanted <= shown, wanted - shown
+    cases_expected = {(*row, True) for row in with_hint - NEVER} | {(*row, False) for row in with_hint - ALWAYS}
+    assert cases_expected <= cases, cases_expected - cases

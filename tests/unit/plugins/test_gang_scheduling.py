@@ -25,18 +25,18 @@ class Waiting:
         self.allowed: list[str] = []
 
     def get(self, uid: str) -> Any:
-        allowed = self.allowed
+        uids = self.allowed
 
         class One:
             def allow(self, plugin: str) -> None:
-                allowed.append(f"{plugin} {uid}")
+                uids.append(f"{plugin} {uid}")
 
         return One() if uid == "uid-a" else None
 
 
 def handle_of(*pods: Pod, groups: Any = None) -> RecordingHandle:
-    known = [pod_group("gang", min_count=2)] if groups is None else groups
-    return RecordingHandle(pod_groups=GroupsOfPods(pods), objects={POD_GROUPS: known}, waiting_pods=Waiting())
+    group_objects = [pod_group("gang", min_count=2)] if groups is None else groups
+    return RecordingHandle(pod_groups=GroupsOfPods(pods), objects={POD_GROUPS: group_objects}, waiting_pods=Waiting())
 
 
 def gate(item: Pod, handle: RecordingHandle) -> Status | None:
@@ -76,8 +76,8 @@ def test_pods_wait_until_the_gang_has_its_nodes_and_their_siblings_are_tried() -
 
 def test_the_last_pod_lets_the_others_go() -> None:
     handle = handle_of(A, B)
-    for each in (A, B):
-        handle.pod_groups.states.assume(each, "n1")
+    for member in (A, B):
+        handle.pod_groups.states.assume(member, "n1")
     assert GangScheduling(None, handle).permit(CycleState(), B, "n1") == (None, 0.0)
     assert handle.waiting_pods.allowed == ["GangScheduling uid-a"]
 
@@ -86,13 +86,13 @@ def test_in_a_simulation_the_simulated_pods_count() -> None:
     handle = handle_of(A, B)
     state = handle.pod_groups.states.get("default/gang")
     assert state is not None
-    simulated, cycle_state = state.copy(), CycleState()
-    cycle_state.write(SimulatedGroup(simulated))
+    simulated_state, cycle_state = state.copy(), CycleState()
+    cycle_state.write(SimulatedGroup(simulated_state))
     plugin = GangScheduling(None, handle)
-    simulated.assume(A, "n1")
+    simulated_state.assume(A, "n1")
     assert plugin.permit(cycle_state, A, "n1") == (WAIT, 300.0)
     assert handle.pod_groups.activated == []
-    simulated.assume(B, "n1")
+    simulated_state.assume(B, "n1")
     assert plugin.permit(cycle_state, B, "n1") == (None, 0.0)
     cycle_state.write(SimulatedGroup(None))
     assert plugin.permit(cycle_state, B, "n1") == (WAIT, 300.0)

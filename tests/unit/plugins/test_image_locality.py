@@ -4,7 +4,7 @@ import pytest
 
 from podium.plugins.image_locality import ImageLocality, normalized_image_name
 from tests.builders import node, pod, snapshot_of
-from tests.unit.plugins.clusters import RecordingHandle, scored
+from tests.unit.plugins.clusters import RecordingHandle, score_nodes
 
 MIB = 1024 * 1024
 PLUGIN = ImageLocality(None, RecordingHandle())
@@ -31,28 +31,28 @@ def test_the_score_grows_with_the_bytes_present_weighted_by_how_many_nodes_have_
         node("bare"),
     )
     # 600 MiB on 2 of 3 nodes count as 400 MiB: 100 * (400 - 23) // (1000 - 23) = 38.
-    assert scored(PLUGIN, pod(images=["app:1"]), snapshot) == {"big": 38, "same": 38, "bare": 0}
+    assert score_nodes(PLUGIN, pod(images=["app:1"]), snapshot) == {"big": 38, "same": 38, "bare": 0}
 
 
 def test_more_containers_raise_the_bar_and_images_add_up() -> None:
     snapshot = snapshot_of(node("n1", images={"a:1": 300 * MIB, "b:latest": 500 * MIB}))
     # 100 * (800 - 23) // (2000 - 23) = 39; of two init containers with the same image each counts.
-    assert scored(PLUGIN, pod(images=["a:1", "b"]), snapshot) == {"n1": 39}
+    assert score_nodes(PLUGIN, pod(images=["a:1", "b"]), snapshot) == {"n1": 39}
     initial = pod(images=["x"], spec={"initContainers": [{"name": "i", "image": "a:1"}, {"name": "j", "image": "a:1"}]})
-    assert scored(PLUGIN, initial, snapshot) == {"n1": 100 * (600 - 23) // (3000 - 23)}
+    assert score_nodes(PLUGIN, initial, snapshot) == {"n1": 100 * (600 - 23) // (3000 - 23)}
 
 
 def test_image_volumes_add_bytes_but_do_not_raise_the_bar() -> None:
     snapshot = snapshot_of(node("n1", images={"a:1": 300 * MIB, "model:1": 500 * MIB}))
     mounting = pod(images=["a:1"], spec={"volumes": [{"name": "m", "image": {"reference": "model:1"}}]})
-    assert scored(PLUGIN, mounting, snapshot) == {"n1": 100 * (800 - 23) // (1000 - 23)}
+    assert score_nodes(PLUGIN, mounting, snapshot) == {"n1": 100 * (800 - 23) // (1000 - 23)}
 
 
 def test_the_score_is_clamped_on_both_sides() -> None:
     snapshot = snapshot_of(node("n1", images={"small:1": 23 * MIB, "huge:1": 5000 * MIB}))
-    assert scored(PLUGIN, pod(images=["small:1"]), snapshot) == {"n1": 0}
-    assert scored(PLUGIN, pod(images=["huge:1"]), snapshot) == {"n1": 100}
-    assert scored(PLUGIN, pod(images=["nowhere:1"]), snapshot) == {"n1": 0}
+    assert score_nodes(PLUGIN, pod(images=["small:1"]), snapshot) == {"n1": 0}
+    assert score_nodes(PLUGIN, pod(images=["huge:1"]), snapshot) == {"n1": 100}
+    assert score_nodes(PLUGIN, pod(images=["nowhere:1"]), snapshot) == {"n1": 0}
 
 
 def test_it_rejects_nothing_and_so_waits_for_nothing() -> None:

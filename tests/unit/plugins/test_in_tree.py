@@ -32,14 +32,14 @@ INTERFACES = {
 }
 
 
-def built(name: str) -> Plugin:
+def build(name: str) -> Plugin:
     kind = ARGS_BY_PLUGIN.get(name)
     return IN_TREE[name](args.RawArgs(None) if kind is None else kind(), RecordingHandle())
 
 
 @pytest.mark.parametrize("name", IN_TREE)
 def test_a_plugin_is_known_by_its_class_and_lives_in_a_file_or_folder_of_that_name(name: str) -> None:
-    plugin = built(name)
+    plugin = build(name)
     assert (plugin.name, type(plugin).__name__) == (name, name)
     snake_case = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
     assert type(plugin).__module__.removesuffix(".plugin") == f"podium.plugins.{snake_case}"
@@ -47,7 +47,7 @@ def test_a_plugin_is_known_by_its_class_and_lives_in_a_file_or_folder_of_that_na
 
 @pytest.mark.parametrize("name", IN_TREE)
 def test_a_plugin_runs_where_the_configuration_says(name: str) -> None:
-    plugin = built(name)
+    plugin = build(name)
     points = {point for point, kind in INTERFACES.items() if isinstance(plugin, kind)}
     assert points == IN_TREE_PLUGINS[name]
     assert isinstance(plugin, TableFilterPlugin) == isinstance(plugin, FilterPlugin)
@@ -56,7 +56,7 @@ def test_a_plugin_runs_where_the_configuration_says(name: str) -> None:
 
 @pytest.mark.parametrize("name", IN_TREE)
 def test_every_plugin_has_a_card(name: str) -> None:
-    head = sys.modules[type(built(name)).__module__].__doc__
+    head = sys.modules[type(build(name)).__module__].__doc__
     assert head is not None
     assert head.startswith(f"{name}: ")
     assert re.findall(r"^(Runs at|Verdict|Requeue|Cost|Source): ", head, re.MULTILINE) == [

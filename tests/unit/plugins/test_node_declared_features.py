@@ -10,7 +10,7 @@ from podium.framework.contract.status import SKIP, unresolvable
 from podium.objects.core import Node
 from podium.plugins.node_declared_features import NodeDeclaredFeatures
 from tests.builders import node, pod, snapshot_of
-from tests.unit.plugins.clusters import STATE, RecordingHandle, filtered, filtered_one_by_one
+from tests.unit.plugins.clusters import STATE, RecordingHandle, filter_nodes, filtered_one_by_one
 
 PLUGIN = NodeDeclaredFeatures(None, RecordingHandle())
 RESTART, USERS = "RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport"
@@ -40,7 +40,7 @@ def restarting(kind: str, action: str = "RestartAllContainers") -> dict[str, Any
 )
 def test_a_pod_that_needs_nothing_is_skipped(spec: dict[str, Any]) -> None:
     assert PLUGIN.pre_filter(STATE, pod(spec=spec), snapshot_of()) == (None, SKIP)
-    assert filtered(PLUGIN, pod(spec=spec), snapshot_of(node("n1"))) == {}
+    assert filter_nodes(PLUGIN, pod(spec=spec), snapshot_of(node("n1"))) == {}
 
 
 @pytest.mark.parametrize(
@@ -51,15 +51,15 @@ def test_nodes_that_do_not_declare_what_the_pod_needs_are_rejected(spec: dict[st
     needy = pod(spec=spec)
     snapshot = snapshot_of(node("n1"), declaring("n2", "Other", feature), declaring("n3", "Other"))
     assert PLUGIN.pre_filter(STATE, needy, snapshot) == (None, None)
-    rejected = unresolvable("node(s) didn't match Pod's required features")
-    assert filtered(PLUGIN, needy, snapshot) == {"n1": rejected, "n3": rejected}
-    assert filtered_one_by_one(PLUGIN, needy, snapshot) == {"n1": rejected, "n3": rejected}
+    rejection = unresolvable("node(s) didn't match Pod's required features")
+    assert filter_nodes(PLUGIN, needy, snapshot) == {"n1": rejection, "n3": rejection}
+    assert filtered_one_by_one(PLUGIN, needy, snapshot) == {"n1": rejection, "n3": rejection}
 
 
 def test_all_needed_features_must_be_declared() -> None:
     needy = pod(spec=HOST_USERS | restarting("containers"))
     snapshot = snapshot_of(declaring("n1", USERS), declaring("n2", USERS, RESTART))
-    assert set(filtered(PLUGIN, needy, snapshot)) == {"n1"}
+    assert set(filter_nodes(PLUGIN, needy, snapshot)) == {"n1"}
 
 
 @pytest.mark.parametrize(
@@ -78,12 +78,15 @@ def test_a_node_helps_when_it_is_new_or_declares_something_else(
 
 
 def test_an_update_helps_the_pod_that_comes_to_need_something_else() -> None:
-    before, after = pod("mine", spec=HOST_USERS), pod("mine")
-    assert PLUGIN.after_pod_update(before, before, after) is QUEUE
-    assert PLUGIN.after_pod_update(before, before, before) is HINT_SKIP
-    assert PLUGIN.after_pod_update(pod("other"), before, after) is HINT_SKIP
+    old, new = pod("mine", spec=HOST_USERS), pod("mine")
+    assert PLUGIN.after_pod_update(old, old, new) is QUEUE
+    assert PLUGIN.after_pod_update(old, old, old) is HINT_SKIP
+    assert PLUGIN.after_pod_update(pod("other"), old, new) is HINT_SKIP
 
 
 def test_it_registers_for_features_of_nodes_and_any_update_of_pods() -> None:
-    registered = {each.event.resource.value: int(each.event.action) for each in PLUGIN.events_to_register()}
+    registered = {
+        registration.event.resource.value: int(registration.event.action)
+        for registration in PLUGIN.events_to_register()
+    }
     assert registered == {"Node": 1 | 128, "Pod": 8188}

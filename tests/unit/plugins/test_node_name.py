@@ -3,7 +3,7 @@ from __future__ import annotations
 from podium.framework.contract.status import unresolvable
 from podium.plugins.node_name import NodeName
 from tests.builders import node, pod, snapshot_of
-from tests.unit.plugins.clusters import RecordingHandle, filtered
+from tests.unit.plugins.clusters import RecordingHandle, filter_nodes
 
 PLUGIN = NodeName(None, RecordingHandle())
 REJECTED = unresolvable("node(s) didn't match the requested node name")
@@ -11,17 +11,19 @@ REJECTED = unresolvable("node(s) didn't match the requested node name")
 
 def test_only_the_named_node_passes() -> None:
     snapshot = snapshot_of(node("n1"), node("n2"))
-    assert filtered(PLUGIN, pod(node="n1"), snapshot) == {"n2": REJECTED}
+    assert filter_nodes(PLUGIN, pod(node="n1"), snapshot) == {"n2": REJECTED}
 
 
 def test_a_name_that_no_node_has_rejects_all() -> None:
     snapshot = snapshot_of(node("n1"), node("n2"))
-    assert filtered(PLUGIN, pod(node="gone"), snapshot) == {"n1": REJECTED, "n2": REJECTED}
+    assert filter_nodes(PLUGIN, pod(node="gone"), snapshot) == {"n1": REJECTED, "n2": REJECTED}
 
 
 def test_a_pod_without_a_node_name_goes_anywhere() -> None:
-    assert filtered(PLUGIN, pod(), snapshot_of(node("n1"))) == {}
+    assert filter_nodes(PLUGIN, pod(), snapshot_of(node("n1"))) == {}
 
 
 def test_any_new_node_may_help() -> None:
-    assert [(each.event.label, each.hint) for each in PLUGIN.events_to_register()] == [("NodeAdd", None)]
+    assert [(registration.event.label, registration.hint) for registration in PLUGIN.events_to_register()] == [
+        ("NodeAdd", None)
+    ]

@@ -9,7 +9,7 @@ from podium.framework.contract.status import SKIP, unschedulable
 from podium.objects.core import Pod
 from podium.plugins.node_ports import NodePorts
 from tests.builders import node, pod, snapshot_of
-from tests.unit.plugins.clusters import STATE, RecordingHandle, filtered
+from tests.unit.plugins.clusters import STATE, RecordingHandle, filter_nodes
 
 PLUGIN = NodePorts(None, RecordingHandle())
 REJECTED = unschedulable("node(s) didn't have free ports for the requested pod ports")
@@ -20,7 +20,7 @@ def port(number: int, protocol: str = "", ip: str = "") -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("taken", "wanted", "conflict"),
+    ("used_port", "wanted_port", "conflict"),
     [
         (port(80), port(80), True),
         (port(80), port(81), False),
@@ -33,11 +33,11 @@ def port(number: int, protocol: str = "", ip: str = "") -> dict[str, Any]:
     ],
 )
 def test_a_port_conflicts_by_protocol_number_and_address(
-    taken: dict[str, Any], wanted: dict[str, Any], conflict: bool
+    used_port: dict[str, Any], wanted_port: dict[str, Any], conflict: bool
 ) -> None:
-    snapshot = snapshot_of(node("n1"), node("n2"), pod("there", node="n1", host_ports=[taken]))
-    expected = {"n1": REJECTED} if conflict else {}
-    assert filtered(PLUGIN, pod(host_ports=[wanted]), snapshot) == expected
+    snapshot = snapshot_of(node("n1"), node("n2"), pod("there", node="n1", host_ports=[used_port]))
+    statuses = {"n1": REJECTED} if conflict else {}
+    assert filter_nodes(PLUGIN, pod(host_ports=[wanted_port]), snapshot) == statuses
 
 
 def test_pods_without_host_ports_are_skipped() -> None:
@@ -48,8 +48,8 @@ def test_pods_without_host_ports_are_skipped() -> None:
 
 
 def test_sidecars_count_and_other_init_containers_do_not() -> None:
-    def initial(**more: str) -> Pod:
-        return pod(spec={"initContainers": [{"name": "i", "ports": [port(80)], **more}]})
+    def initial(**fields: str) -> Pod:
+        return pod(spec={"initContainers": [{"name": "i", "ports": [port(80)], **fields}]})
 
     snapshot = snapshot_of(node("n1"))
     assert PLUGIN.pre_filter(STATE, initial(), snapshot) == (None, SKIP)
@@ -60,7 +60,7 @@ WANTING = pod(host_ports=[port(80)])
 
 
 @pytest.mark.parametrize(
-    ("deleted", "hint"),
+    ("deleted_pod", "hint"),
     [
         (pod("old", node="n1", host_ports=[port(80)]), QueueingHint.QUEUE),
         (pod("old", nominated="n1", host_ports=[port(80)]), QueueingHint.QUEUE),
@@ -69,8 +69,8 @@ WANTING = pod(host_ports=[port(80)])
         (pod("old", node="n1"), QueueingHint.SKIP),
     ],
 )
-def test_a_deleted_pod_helps_when_it_held_a_conflicting_port(deleted: Pod, hint: QueueingHint) -> None:
-    assert PLUGIN.after_pod_deletion(WANTING, deleted, None) is hint
+def test_a_deleted_pod_helps_when_it_held_a_conflicting_port(deleted_pod: Pod, hint: QueueingHint) -> None:
+    assert PLUGIN.after_pod_deletion(WANTING, deleted_pod, None) is hint
 
 
 def test_it_registers_for_deleted_pods_and_any_new_node() -> None:

@@ -6,7 +6,7 @@ from podium.config.args import NodeResourcesBalancedAllocationArgs, ResourceSpec
 from podium.framework.contract.status import SKIP, Code
 from podium.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from tests.builders import node, pod, snapshot_of
-from tests.unit.plugins.clusters import STATE, RecordingHandle, scored, scored_one_by_one
+from tests.unit.plugins.clusters import STATE, RecordingHandle, score_nodes, scored_one_by_one
 
 GPU = "example.com/gpu"
 
@@ -17,7 +17,7 @@ def plugin(*resources: str) -> NodeResourcesBalancedAllocation:
 
 
 @pytest.mark.parametrize(
-    ("taken", "wanted", "score"),
+    ("usage", "requests", "score"),
     [
         # cpu 0 → 0.5, memory 0 → 0.5: as even as before, 50 + (50 + 100 - 100) // 2.
         ((0, 0), (500, 500), 75),
@@ -32,12 +32,12 @@ def plugin(*resources: str) -> NodeResourcesBalancedAllocation:
     ],
 )
 def test_the_score_tells_what_the_pod_does_to_the_balance(
-    taken: tuple[int, int], wanted: tuple[int, int], score: int
+    usage: tuple[int, int], requests: tuple[int, int], score: int
 ) -> None:
-    there = pod("there", node="n1", requests={"cpu": f"{taken[0]}m", "memory": taken[1]})
-    snapshot = snapshot_of(node("n1", cpu="1", memory="1000"), there)
-    incoming = pod(requests={"cpu": f"{wanted[0]}m", "memory": wanted[1]})
-    assert scored(plugin(), incoming, snapshot) == {"n1": score}
+    running_pod = pod("there", node="n1", requests={"cpu": f"{usage[0]}m", "memory": usage[1]})
+    snapshot = snapshot_of(node("n1", cpu="1", memory="1000"), running_pod)
+    incoming = pod(requests={"cpu": f"{requests[0]}m", "memory": requests[1]})
+    assert score_nodes(plugin(), incoming, snapshot) == {"n1": score}
     assert scored_one_by_one(plugin(), incoming, snapshot) == {"n1": score}
 
 
@@ -45,7 +45,7 @@ def test_three_resources_use_the_population_standard_deviation() -> None:
     snapshot = snapshot_of(node("n1", cpu="1", memory="1000", allocatable={GPU: "4"}))
     incoming = pod(requests={"cpu": "1", "memory": 0, GPU: 2})
     # 1, 0 and 0.5: deviation sqrt(1/6) = 0.408…, so 59 against 100 without the pod: 50 + 9 // 2.
-    assert scored(plugin("cpu", "memory", GPU), incoming, snapshot) == {"n1": 54}
+    assert score_nodes(plugin("cpu", "memory", GPU), incoming, snapshot) == {"n1": 54}
 
 
 def test_resources_that_a_node_lacks_do_not_count_there() -> None:
@@ -57,7 +57,7 @@ def test_resources_that_a_node_lacks_do_not_count_there() -> None:
         node("none", cpu="0", memory="0"),
     )
     incoming = pod(requests={"cpu": "1", GPU: 2})
-    assert scored(plugin(*resources), incoming, snapshot) == {"all": 54, "two": 50, "one": 75, "none": 75}
+    assert score_nodes(plugin(*resources), incoming, snapshot) == {"all": 54, "two": 50, "one": 75, "none": 75}
     assert scored_one_by_one(plugin(*resources), incoming, snapshot) == {"all": 54, "two": 50, "one": 75, "none": 75}
 
 
@@ -66,7 +66,7 @@ def test_scalars_that_the_pod_does_not_request_do_not_count() -> None:
         node("n1", cpu="1", memory="1000", allocatable={GPU: "4"}), pod("there", node="n1", requests={GPU: 4})
     )
     incoming = pod(requests={"cpu": "500m", "memory": "500"})
-    assert scored(plugin("cpu", "memory", GPU), incoming, snapshot) == {"n1": 75}
+    assert score_nodes(plugin("cpu", "memory", GPU), incoming, snapshot) == {"n1": 75}
 
 
 def test_it_is_skipped_for_pods_that_request_none_of_the_resources() -> None:

@@ -10,7 +10,7 @@ from podium.framework.contract.status import Code, Status, unresolvable, unsched
 from podium.objects.core import Node, Pod
 from podium.plugins.node_resources_fit import NodeResourcesFit
 from tests.builders import node, pod, snapshot_of
-from tests.unit.plugins.clusters import STATE, RecordingHandle, filtered, filtered_one_by_one, scored
+from tests.unit.plugins.clusters import STATE, RecordingHandle, filter_nodes, filtered_one_by_one, score_nodes
 
 GPU = "example.com/gpu"
 QUEUE, SKIP = QueueingHint.QUEUE, QueueingHint.SKIP
@@ -20,15 +20,15 @@ def plugin(**args: Any) -> NodeResourcesFit:
     return NodeResourcesFit(NodeResourcesFitArgs(**args), RecordingHandle())
 
 
-def verdict(requests: dict[str, Any], *, taken: dict[str, Any] | None = None, **shape: Any) -> Status | None:
+def verdict(requests: dict[str, Any], *, usage: dict[str, Any] | None = None, **shape: Any) -> Status | None:
     """What becomes of a pod on the only node, where another pod has taken some of it."""
-    snapshot = snapshot_of(node("n1", **shape), pod("there", node="n1", requests=taken))
-    return filtered(plugin(), pod(requests=requests), snapshot).get("n1")
+    snapshot = snapshot_of(node("n1", **shape), pod("there", node="n1", requests=usage))
+    return filter_nodes(plugin(), pod(requests=requests), snapshot).get("n1")
 
 
 def test_what_is_free_suffices_to_the_last_unit() -> None:
-    assert verdict({"cpu": "3"}, taken={"cpu": "1"}, cpu="4") is None
-    assert verdict({"cpu": "3001m"}, taken={"cpu": "1"}, cpu="4") == unschedulable("Insufficient cpu")
+    assert verdict({"cpu": "3"}, usage={"cpu": "1"}, cpu="4") is None
+    assert verdict({"cpu": "3001m"}, usage={"cpu": "1"}, cpu="4") == unschedulable("Insufficient cpu")
 
 
 def test_what_the_empty_node_lacks_cannot_be_resolved() -> None:
@@ -39,7 +39,7 @@ def test_what_the_empty_node_lacks_cannot_be_resolved() -> None:
 def test_every_reason_is_given_in_order_and_one_unresolvable_makes_all_so() -> None:
     requests = {GPU: 2, "ephemeral-storage": "2Gi", "memory": "5Gi", "cpu": "2", "example.com/fpga": 1}
     shape = {"cpu": "2", "memory": "8Gi", "allocatable": {"ephemeral-storage": "1Gi", GPU: "2"}, "pods": 1}
-    assert verdict(requests, taken={"cpu": "1", "memory": "4Gi", GPU: 1}, **shape) == unresolvable(
+    assert verdict(requests, usage={"cpu": "1", "memory": "4Gi", GPU: 1}, **shape) == unresolvable(
         "Too many pods",
         "Insufficient cpu",
         "Insufficient memory",
@@ -50,8 +50,8 @@ def test_every_reason_is_given_in_order_and_one_unresolvable_makes_all_so() -> N
 
 
 def test_a_pod_without_requests_needs_a_place_only() -> None:
-    assert verdict({}, taken={"cpu": "8"}, cpu="4") is None
-    assert verdict({"cpu": 0, GPU: 0}, taken={"cpu": "8"}, cpu="4") is None
+    assert verdict({}, usage={"cpu": "8"}, cpu="4") is None
+    assert verdict({"cpu": 0, GPU: 0}, usage={"cpu": "8"}, cpu="4") is None
     assert verdict({}, pods=1) == unschedulable("Too many pods")
 
 
@@ -59,7 +59,7 @@ def test_ignored_extended_resources_are_not_looked_at() -> None:
     snapshot = snapshot_of(node("n1", cpu="1"))
     wanting = pod(requests={GPU: 1, "other.io/a": 1, "cpu": "2"})
     ignoring = plugin(ignored_resources=(GPU, "cpu"), ignored_resource_groups=("other.io",))
-    assert filtered(ignoring, wanting, snapshot) == {"n1": unresolvable("Insufficient cpu")}
+    assert filter_nodes(ignoring, wanting, snapshot) == {"n1": unresolvable("Insufficient cpu")}
 
 
 def test_an_unreadable_request_rejects_the_pod_and_names_the_field() -> None:
@@ -74,7 +74,7 @@ def test_more_resources_than_a_verdict_has_bits_are_still_held_against_the_node(
     wanting = pod(requests=dict.fromkeys(names, 1))
     all_but_last = dict.fromkeys(names[:-1], "1")
     snapshot = snapshot_of(node("none"), node("some", allocatable=all_but_last))
-    answers = filtered(plugin(), wanting, snapshot)
+    answers = filter_nodes(plugin(), wanting, snapshot)
     assert answers["none"] == unresolvable(*(f"Insufficient {name}" for name in names[:61]))
     assert answers["some"].code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     assert filtered_one_by_one(plugin(), wanting, snapshot).keys() == answers.keys()
@@ -90,7 +90,7 @@ def test_rows_that_all_have_room_get_no_verdicts() -> None:
 def test_scoring_takes_silent_containers_to_use_a_little() -> None:
     snapshot = snapshot_of(node("n1", cpu="1", memory="1000Mi"), pod("silent", node="n1"))
     # Two pods of 100m and 200 MiB each: (80 + 60) // 2.
-    assert scored(plugin(), pod(), snapshot) == {"n1": 70}
+    assert score_nodes(plugin(), pod(), snapshot) == {"n1": 70}
 
 
 def test_an_unreadable_request_fails_scoring() -> None:
@@ -103,15 +103,15 @@ def test_an_unreadable_request_fails_scoring() -> None:
 WANTING = pod("mine", requests={"cpu": "1", GPU: 1})
 
 
-def there(cpu: str = "1", *, on: str = "n1", nominated: str = "", **more: Any) -> Pod:
-    return pod("there", node=on, nominated=nominated, requests={"cpu": cpu, **more})
+def there(cpu: str = "1", *, on: str = "n1", nominated_node: str = "", **fields: Any) -> Pod:
+    return pod("there", node=on, nominated=nominated_node, requests={"cpu": cpu, **fields})
 
 
 @pytest.mark.parametrize(
     ("old", "new", "hint"),
     [
         (there(), None, QUEUE),
-        (there(on="", nominated="n1"), None, QUEUE),
+        (there(on="", nominated_node="n1"), None, QUEUE),
         (there(on=""), None, SKIP),
         (WANTING, pod("mine", requests={"cpu": "500m"}), QUEUE),
         (there("2"), there("1"), QUEUE),
@@ -124,8 +124,8 @@ def test_a_pod_helps_when_it_gives_back_what_is_wanted(old: Pod, new: Pod | None
     assert plugin().after_pod_change(WANTING, old, new) is hint
 
 
-def machine(cpu: str = "2", gpu: int = 1, **more: Any) -> Node:
-    return node("n1", cpu=cpu, allocatable={GPU: str(gpu)}, **more)
+def machine(cpu: str = "2", gpu: int = 1, **fields: Any) -> Node:
+    return node("n1", cpu=cpu, allocatable={GPU: str(gpu)}, **fields)
 
 
 @pytest.mark.parametrize(

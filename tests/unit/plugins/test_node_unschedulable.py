@@ -7,7 +7,7 @@ from podium.framework.contract.status import unresolvable
 from podium.objects.core import Node
 from podium.plugins.node_unschedulable import NodeUnschedulable
 from tests.builders import node, pod, snapshot_of
-from tests.unit.plugins.clusters import STATE, RecordingHandle, filtered
+from tests.unit.plugins.clusters import STATE, RecordingHandle, filter_nodes
 
 PLUGIN = NodeUnschedulable(None, RecordingHandle())
 CORDONED, OPEN = node("n1", unschedulable=True), node("n1")
@@ -16,7 +16,7 @@ QUEUE, SKIP = QueueingHint.QUEUE, QueueingHint.SKIP
 
 def test_cordoned_nodes_are_rejected() -> None:
     snapshot = snapshot_of(CORDONED, node("n2"))
-    assert filtered(PLUGIN, pod(), snapshot) == {"n1": unresolvable("node(s) were unschedulable")}
+    assert filter_nodes(PLUGIN, pod(), snapshot) == {"n1": unresolvable("node(s) were unschedulable")}
 
 
 @pytest.mark.parametrize(
@@ -28,12 +28,12 @@ def test_cordoned_nodes_are_rejected() -> None:
     ],
 )
 def test_a_pod_that_tolerates_the_cordon_may_go_there(toleration: dict[str, str]) -> None:
-    assert filtered(PLUGIN, pod(tolerations=[toleration]), snapshot_of(CORDONED)) == {}
+    assert filter_nodes(PLUGIN, pod(tolerations=[toleration]), snapshot_of(CORDONED)) == {}
 
 
 def test_a_toleration_of_another_effect_does_not_help() -> None:
     tolerating = pod(tolerations=[{"key": "node.kubernetes.io/unschedulable", "effect": "NoExecute"}])
-    assert set(filtered(PLUGIN, tolerating, snapshot_of(CORDONED))) == {"n1"}
+    assert set(filter_nodes(PLUGIN, tolerating, snapshot_of(CORDONED))) == {"n1"}
 
 
 def test_without_a_cordoned_row_there_is_nothing_to_say() -> None:
@@ -51,14 +51,16 @@ def test_a_node_helps_when_it_becomes_schedulable(old: Node | None, new: Node, h
 
 
 def test_a_toleration_helps_the_pod_that_got_it() -> None:
-    before, after = pod("mine"), pod("mine", tolerations=[{"operator": "Exists"}])
-    assert PLUGIN.after_toleration_change(before, before, after) is QUEUE
-    assert PLUGIN.after_toleration_change(before, before, before) is SKIP
-    assert PLUGIN.after_toleration_change(pod("other"), before, after) is SKIP
+    old, new = pod("mine"), pod("mine", tolerations=[{"operator": "Exists"}])
+    assert PLUGIN.after_toleration_change(old, old, new) is QUEUE
+    assert PLUGIN.after_toleration_change(old, old, old) is SKIP
+    assert PLUGIN.after_toleration_change(pod("other"), old, new) is SKIP
 
 
 def test_it_registers_for_nodes_and_tolerations() -> None:
-    assert [each.event.label for each in PLUGIN.events_to_register() if each.event.resource.value == "Pod"] == [
-        "PodUpdatePodToleration"
-    ]
+    assert [
+        registration.event.label
+        for registration in PLUGIN.events_to_register()
+        if registration.event.resource.value == "Pod"
+    ] == ["PodUpdatePodToleration"]
     assert int(PLUGIN.events_to_register()[0].event.action) == 1 | 16

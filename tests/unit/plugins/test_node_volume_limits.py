@@ -16,7 +16,7 @@ from podium.objects.storage import CSINode, VolumeAttachment, VolumeAttachmentSp
 from podium.objects.unreadable import UnreadableAttachment, UnreadableCSINode, UnreadableVolumeClaim
 from podium.plugins.node_volume_limits import NodeVolumeLimits
 from tests.builders import cache_of, node, pod
-from tests.unit.plugins.clusters import RecordingHandle, filtered, filtered_one_by_one
+from tests.unit.plugins.clusters import RecordingHandle, filter_nodes, filtered_one_by_one
 from tests.unit.plugins.storage import (
     EPHEMERAL,
     VolumePluginBench,
@@ -38,64 +38,66 @@ def bench(limit: int | None, *items: Any, driver: str = DRIVER) -> VolumePluginB
     return VolumePluginBench("NodeVolumeLimits", node("n1"), csi_node("n1", {driver: limit}), *items)
 
 
-def made(*names: str) -> list[Any]:
+def claims_and_volumes(*names: str) -> list[Any]:
     """Claims with volumes."""
     return [
-        each
+        item
         for name in names
-        for each in (claim(name, volume=f"pv-{name}"), volume(f"pv-{name}", csi=(DRIVER, f"handle-{name}")))
+        for item in (claim(name, volume=f"pv-{name}"), volume(f"pv-{name}", csi=(DRIVER, f"handle-{name}")))
     ]
 
 
 def test_a_node_takes_volumes_up_to_its_limit() -> None:
     using = user("a", name="other", node="n1")
-    assert bench(2, *made("a", "b"), using).filter(user("b")) == {}
-    assert bench(1, *made("a", "b"), using).filter(user("b")) == {"n1": FULL}
-    assert bench(2, *made("a", "b", "c"), using).filter(user("b", "c")) == {"n1": FULL}
+    assert bench(2, *claims_and_volumes("a", "b"), using).filter(user("b")) == {}
+    assert bench(1, *claims_and_volumes("a", "b"), using).filter(user("b")) == {"n1": FULL}
+    assert bench(2, *claims_and_volumes("a", "b", "c"), using).filter(user("b", "c")) == {"n1": FULL}
 
 
 def test_a_node_whose_limits_cannot_be_read_takes_no_volume_that_it_has_not() -> None:
     unreadable = UnreadableCSINode(metadata=csi_node("n1", {}).metadata)
     using = user("a", name="other", node="n1")
-    there = VolumePluginBench("NodeVolumeLimits", node("n1"), unreadable, *made("a", "b"), using)
-    assert there.filter(user("a")) == {}
-    assert there.filter(user("b")) == {"n1": FULL}
+    unreadable_bench = VolumePluginBench(
+        "NodeVolumeLimits", node("n1"), unreadable, *claims_and_volumes("a", "b"), using
+    )
+    assert unreadable_bench.filter(user("a")) == {}
+    assert unreadable_bench.filter(user("b")) == {"n1": FULL}
 
 
 def test_the_volume_of_a_claim_that_cannot_be_read_counts() -> None:
     """For its own driver if it is known which volume the claim has, and for each driver otherwise."""
-    read, its_volume = made("a")
-    known = UnreadableVolumeClaim(metadata=read.metadata, spec=read.spec, is_volume_read=True)
+    read, its_volume = claims_and_volumes("a")
+    unreadable_claim = UnreadableVolumeClaim(metadata=read.metadata, spec=read.spec, is_volume_read=True)
     unknown = UnreadableVolumeClaim(metadata=read.metadata)
     using = user("a", name="other", node="n1")
-    others = volume("pv-a", csi=("other.example.com", "handle"))
-    assert bench(1, known, its_volume, *made("b"), using).filter(user("b")) == {"n1": FULL}
-    assert bench(2, known, its_volume, *made("b"), using).filter(user("b")) == {}
-    assert bench(1, known, others, *made("b"), using).filter(user("b")) == {}
-    assert bench(1, unknown, others, *made("b"), using).filter(user("b")) == {"n1": FULL}
-    assert bench(2, unknown, others, *made("b"), using).filter(user("b")) == {}
+    foreign_volume = volume("pv-a", csi=("other.example.com", "handle"))
+    assert bench(1, unreadable_claim, its_volume, *claims_and_volumes("b"), using).filter(user("b")) == {"n1": FULL}
+    assert bench(2, unreadable_claim, its_volume, *claims_and_volumes("b"), using).filter(user("b")) == {}
+    assert bench(1, unreadable_claim, foreign_volume, *claims_and_volumes("b"), using).filter(user("b")) == {}
+    assert bench(1, unknown, foreign_volume, *claims_and_volumes("b"), using).filter(user("b")) == {"n1": FULL}
+    assert bench(2, unknown, foreign_volume, *claims_and_volumes("b"), using).filter(user("b")) == {}
 
 
 def test_an_ephemeral_claim_of_which_the_owner_cannot_be_read_counts() -> None:
     read = claim("other-v0", volume="pv-a")
     unread = UnreadableVolumeClaim(metadata=read.metadata, spec=read.spec, is_volume_read=True)
     using = user(EPHEMERAL, name="other", node="n1")
-    items = (unread, volume("pv-a", csi=(DRIVER, "handle-a")), *made("b"), using)
+    items = (unread, volume("pv-a", csi=(DRIVER, "handle-a")), *claims_and_volumes("b"), using)
     assert bench(1, *items).filter(user("b")) == {"n1": FULL}
 
 
 def test_an_attachment_that_cannot_be_read_counts_for_each_driver() -> None:
     read = attachment("pv-a", "n1", DRIVER)
     unread = UnreadableAttachment(metadata=read.metadata, spec=VolumeAttachmentSpec(node_name="n1"))
-    assert bench(1, unread, *made("b")).filter(user("b")) == {"n1": FULL}
-    assert bench(2, unread, *made("b")).filter(user("b")) == {}
+    assert bench(1, unread, *claims_and_volumes("b")).filter(user("b")) == {"n1": FULL}
+    assert bench(2, unread, *claims_and_volumes("b")).filter(user("b")) == {}
 
 
 def test_no_limit_and_limits_of_other_drivers_do_not_matter() -> None:
     using = user("a", name="other", node="n1")
-    assert bench(None, *made("a", "b"), using).filter(user("b")) == {}
-    assert bench(0, *made("a", "b"), using, driver="other.example.com").filter(user("b")) == {}
-    assert VolumePluginBench("NodeVolumeLimits", node("n1"), *made("b")).filter(user("b")) == {}
+    assert bench(None, *claims_and_volumes("a", "b"), using).filter(user("b")) == {}
+    assert bench(0, *claims_and_volumes("a", "b"), using, driver="other.example.com").filter(user("b")) == {}
+    assert VolumePluginBench("NodeVolumeLimits", node("n1"), *claims_and_volumes("b")).filter(user("b")) == {}
 
 
 class Informed(RecordingHandle):
@@ -120,58 +122,58 @@ class Informed(RecordingHandle):
 def test_whatever_changes_between_attempts_the_table_says_what_the_nodes_say() -> None:
     cache, handle, random = cache_of(), Informed(), Random(7)
     plugin = NodeVolumeLimits(None, handle)
-    for item in made("a", "b", "c"):
+    for item in claims_and_volumes("a", "b", "c"):
         handle.put(item)
 
     def limits(name: str) -> CSINode:
         return csi_node(name, {DRIVER: random.choice((None, 0, 1, 2, 3))})
 
-    def attached(name: str) -> VolumeAttachment:
+    def random_attachment(name: str) -> VolumeAttachment:
         return attachment(f"pv-{random.choice('abc')}", name)
 
     def swap(name: str) -> None:
-        there = user(random.choice("abc"), name=f"on-{name}", node=name)
-        (cache.add_pod if cache.state_of(there.uid) is PodState.UNKNOWN else cache.remove_pod)(there)
+        existing_pod = user(random.choice("abc"), name=f"on-{name}", node=name)
+        (cache.add_pod if cache.state_of(existing_pod.uid) is PodState.UNKNOWN else cache.remove_pod)(existing_pod)
 
     changes: list[Callable[[str], Any]] = [
         lambda name: cache.put_node(node(name)),
         lambda name: cache.remove_node(name),
         lambda name: handle.put(limits(name)),
         lambda name: handle.drop(limits(name)),
-        lambda name: handle.put(attached(name)),
-        lambda name: handle.drop(attached(name)),
+        lambda name: handle.put(random_attachment(name)),
+        lambda name: handle.drop(random_attachment(name)),
         swap,
     ]
     verdicts: set[bool] = set()
     for _ in range(300):
         random.choice(changes)(f"n{random.randrange(4)}")
         snapshot, wanting = cache.snapshot(), user("b")
-        known = set(filtered(plugin, wanting, snapshot)) if len(snapshot) else set()
-        assert known == set(filtered_one_by_one(plugin, wanting, snapshot))
-        verdicts |= {name in known for name in snapshot.row_of}
+        names = set(filter_nodes(plugin, wanting, snapshot)) if len(snapshot) else set()
+        assert names == set(filtered_one_by_one(plugin, wanting, snapshot))
+        verdicts |= {name in names for name in snapshot.row_of}
     assert verdicts == {False, True}
 
 
 def test_a_volume_counts_once_however_many_pods_use_it() -> None:
-    shared = [user("a", name="one", node="n1"), user("a", name="two", node="n1")]
-    assert bench(1, *made("a"), *shared).filter(user("a")) == {}
-    assert bench(2, *made("a", "b"), *shared).filter(user("b")) == {}
+    sharing_pods = [user("a", name="one", node="n1"), user("a", name="two", node="n1")]
+    assert bench(1, *claims_and_volumes("a"), *sharing_pods).filter(user("a")) == {}
+    assert bench(2, *claims_and_volumes("a", "b"), *sharing_pods).filter(user("b")) == {}
 
 
 def test_attached_volumes_that_no_pod_uses_count_too() -> None:
-    gone = attachment("pv-c", "n1")
-    assert bench(1, *made("b", "c"), gone).filter(user("b")) == {"n1": FULL}
-    assert bench(2, *made("b", "c"), gone).filter(user("b")) == {}
-    assert bench(1, *made("b", "c"), attachment("pv-c", "n2")).filter(user("b")) == {}
-    assert bench(1, *made("b", "c"), attachment("pv-c", "n1", "")).filter(user("b")) == {}
-    assert bench(1, *made("b"), attachment(None, "n1"), attachment("pv-x", "n1")).filter(user("b")) == {}
+    old_attachment = attachment("pv-c", "n1")
+    assert bench(1, *claims_and_volumes("b", "c"), old_attachment).filter(user("b")) == {"n1": FULL}
+    assert bench(2, *claims_and_volumes("b", "c"), old_attachment).filter(user("b")) == {}
+    assert bench(1, *claims_and_volumes("b", "c"), attachment("pv-c", "n2")).filter(user("b")) == {}
+    assert bench(1, *claims_and_volumes("b", "c"), attachment("pv-c", "n1", "")).filter(user("b")) == {}
+    assert bench(1, *claims_and_volumes("b"), attachment(None, "n1"), attachment("pv-x", "n1")).filter(user("b")) == {}
     using = user("c", name="other", node="n1")
-    assert bench(2, *made("b", "c"), gone, using).filter(user("b")) == {}
+    assert bench(2, *claims_and_volumes("b", "c"), old_attachment, using).filter(user("b")) == {}
 
 
 def test_an_attached_volume_of_an_in_tree_plugin_does_not_count() -> None:
     in_tree = volume("pv-c", awsElasticBlockStore={"volumeID": "vol-1"})
-    assert bench(1, *made("b"), in_tree, attachment("pv-c", "n1")).filter(user("b")) == {}
+    assert bench(1, *claims_and_volumes("b"), in_tree, attachment("pv-c", "n1")).filter(user("b")) == {}
 
 
 def test_a_claim_without_a_volume_counts_for_its_provisioner() -> None:
@@ -242,7 +244,7 @@ def test_a_missing_claim_rejects_the_pod_everywhere() -> None:
 
 
 def test_a_missing_claim_of_a_pod_on_the_node_does_not_count() -> None:
-    assert bench(1, *made("b"), user("gone", name="other", node="n1")).filter(user("b")) == {}
+    assert bench(1, *claims_and_volumes("b"), user("gone", name="other", node="n1")).filter(user("b")) == {}
 
 
 def test_an_ephemeral_claim_counts_where_it_belongs_to_the_pod() -> None:
@@ -277,7 +279,7 @@ def test_an_inline_volume_that_cannot_be_translated_is_an_error_where_there_is_a
 
 
 def test_the_verdict_leaves_room_for_preemption() -> None:
-    cluster = bench(0, *made("b"))
+    cluster = bench(0, *claims_and_volumes("b"))
     assert cluster.pre_filter(user("b")) is None
     assert cluster.statuses(user("b")) == {"n1": unschedulable(*FULL)}
 
@@ -290,7 +292,7 @@ def hint(helps: bool) -> QueueingHint:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "helps"),
+    ("old", "new", "helps"),
     [
         ({DRIVER: 1}, {DRIVER: 2}, True),
         ({DRIVER: 2}, {DRIVER: 1}, False),
@@ -300,12 +302,12 @@ def hint(helps: bool) -> QueueingHint:
         ({DRIVER: 1}, {DRIVER: 1}, False),
     ],
 )
-def test_more_places_help(before: dict[str, int | None], after: dict[str, int | None], helps: bool) -> None:
-    assert PLUGIN.after_csi_node_update(pod(), csi_node("n", before), csi_node("n", after)) is hint(helps)
+def test_more_places_help(old: dict[str, int | None], new: dict[str, int | None], helps: bool) -> None:
+    assert PLUGIN.after_csi_node_update(pod(), csi_node("n", old), csi_node("n", new)) is hint(helps)
 
 
 @pytest.mark.parametrize(
-    ("gone", "helps"),
+    ("deleted_pod", "helps"),
     [
         (user("a", name="other", node="n1"), True),
         (user("a", name="other", nominated="n1"), True),
@@ -317,16 +319,16 @@ def test_more_places_help(before: dict[str, int | None], after: dict[str, int | 
         (pod("other", node="n1"), False),
     ],
 )
-def test_a_pod_that_goes_helps_where_it_had_volumes_and_a_place(gone: Any, helps: bool) -> None:
-    assert PLUGIN.after_pod_deletion(user("b"), gone, None) is hint(helps)
+def test_a_pod_that_goes_helps_where_it_had_volumes_and_a_place(deleted_pod: Any, helps: bool) -> None:
+    assert PLUGIN.after_pod_deletion(user("b"), deleted_pod, None) is hint(helps)
 
 
 @pytest.mark.parametrize(
-    ("added", "helps"),
+    ("new_claim", "helps"),
     [(claim("data"), True), (claim("web-v1"), True), (claim("logs"), False), (claim(namespace="elsewhere"), False)],
 )
-def test_a_claim_that_appears_helps_pods_that_use_it(added: Any, helps: bool) -> None:
-    assert PLUGIN.after_claim_added(user("data", EPHEMERAL), None, added) is hint(helps)
+def test_a_claim_that_appears_helps_pods_that_use_it(new_claim: Any, helps: bool) -> None:
+    assert PLUGIN.after_claim_added(user("data", EPHEMERAL), None, new_claim) is hint(helps)
 
 
 @pytest.mark.parametrize(
@@ -347,7 +349,7 @@ def test_a_detached_volume_helps_pods_with_claims_or_volumes_of_its_driver(
 
 
 def test_it_waits_for_nodes_pods_claims_and_detachments() -> None:
-    assert [(each.event, each.hint is None) for each in PLUGIN.events_to_register()] == [
+    assert [(registration.event, registration.hint is None) for registration in PLUGIN.events_to_register()] == [
         (ClusterEvent(EventResource.CSI_NODE, ActionType.ADD), True),
         (ClusterEvent(EventResource.CSI_NODE, ActionType.UPDATE), False),
         (ClusterEvent(EventResource.POD, ActionType.DELETE), False),

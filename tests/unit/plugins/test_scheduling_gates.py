@@ -10,8 +10,8 @@ PLUGIN = SchedulingGates(None, RecordingHandle())
 
 
 def test_gates_hold_a_pod_back_and_are_named() -> None:
-    gated = pod(spec={"schedulingGates": [{"name": "example.com/a"}, {"name": "b"}]})
-    assert PLUGIN.pre_enqueue(gated) == unresolvable("waiting for scheduling gates: [example.com/a b]")
+    gated_pod = pod(spec={"schedulingGates": [{"name": "example.com/a"}, {"name": "b"}]})
+    assert PLUGIN.pre_enqueue(gated_pod) == unresolvable("waiting for scheduling gates: [example.com/a b]")
     assert PLUGIN.pre_enqueue(pod()) is None
 
 

@@ -7,7 +7,7 @@ from podium.framework.contract.status import unresolvable
 from podium.objects.core import Node
 from podium.plugins.taint_toleration import TaintToleration
 from tests.builders import node, pod, snapshot_of
-from tests.unit.plugins.clusters import STATE, RecordingHandle, filtered, normalized, scored
+from tests.unit.plugins.clusters import STATE, RecordingHandle, filter_nodes, normalize, score_nodes
 
 PLUGIN = TaintToleration(None, RecordingHandle())
 REJECTED = unresolvable("node(s) had untolerated taint(s)")
@@ -25,7 +25,7 @@ def test_hard_taints_repel_and_soft_ones_do_not() -> None:
         node("no-execute", taints=[taint("down", "NoExecute")]),
         node("soft", taints=[taint("old", "PreferNoSchedule")]),
     )
-    assert filtered(PLUGIN, pod(), snapshot) == {"no-schedule": REJECTED, "no-execute": REJECTED}
+    assert filter_nodes(PLUGIN, pod(), snapshot) == {"no-schedule": REJECTED, "no-execute": REJECTED}
 
 
 def test_every_hard_taint_must_be_tolerated() -> None:
@@ -33,16 +33,16 @@ def test_every_hard_taint_must_be_tolerated() -> None:
         node("one", taints=[taint("a", value="x")]), node("two", taints=[taint("a", value="x"), taint("b")])
     )
     tolerating = pod(tolerations=[{"key": "a", "operator": "Equal", "value": "x"}])
-    assert filtered(PLUGIN, tolerating, snapshot) == {"two": REJECTED}
+    assert filter_nodes(PLUGIN, tolerating, snapshot) == {"two": REJECTED}
 
 
 def test_taints_that_appear_later_are_held_against_the_same_spec() -> None:
     web = pod()
-    assert filtered(PLUGIN, web, snapshot_of(node("n1", taints=[taint("a")]))) == {"n1": REJECTED}
+    assert filter_nodes(PLUGIN, web, snapshot_of(node("n1", taints=[taint("a")]))) == {"n1": REJECTED}
     snapshot = snapshot_of(node("n1", taints=[taint("a", "PreferNoSchedule")]))
-    assert filtered(PLUGIN, web, snapshot) == {}
+    assert filter_nodes(PLUGIN, web, snapshot) == {}
     snapshot.put_node(node("n1", taints=[taint("b")]), {}, 1)
-    assert filtered(PLUGIN, web, snapshot) == {"n1": REJECTED}
+    assert filter_nodes(PLUGIN, web, snapshot) == {"n1": REJECTED}
 
 
 def test_the_taints_are_told_that_the_reason_leaves_out() -> None:
@@ -70,8 +70,8 @@ def test_the_score_counts_soft_taints_and_fewer_are_better() -> None:
         node("one", taints=[taint("a", "PreferNoSchedule"), taint("h")]),
         node("three", taints=[taint(key, "PreferNoSchedule") for key in "abc"]),
     )
-    assert scored(PLUGIN, pod(), snapshot) == {"none": 0, "one": 1, "three": 3}
-    assert normalized(PLUGIN, pod(), snapshot) == {"none": 100, "one": 67, "three": 0}
+    assert score_nodes(PLUGIN, pod(), snapshot) == {"none": 0, "one": 1, "three": 3}
+    assert normalize(PLUGIN, pod(), snapshot) == {"none": 100, "one": 67, "three": 0}
 
 
 def test_tolerations_of_hard_effects_do_not_count_for_soft_taints() -> None:
@@ -82,13 +82,13 @@ def test_tolerations_of_hard_effects_do_not_count_for_soft_taints() -> None:
             {"key": "b", "operator": "Exists", "effect": "PreferNoSchedule"},
         ]
     )
-    assert scored(PLUGIN, tolerating, snapshot) == {"n1": 1}
+    assert score_nodes(PLUGIN, tolerating, snapshot) == {"n1": 1}
 
 
 def test_without_soft_taints_every_node_gets_the_full_score() -> None:
     snapshot = snapshot_of(node("n1"), node("n2"))
     assert PLUGIN.pre_score(STATE, pod(), snapshot, snapshot.order) is None
-    assert normalized(PLUGIN, pod(), snapshot) == {"n1": 100, "n2": 100}
+    assert normalize(PLUGIN, pod(), snapshot) == {"n1": 100, "n2": 100}
 
 
 CLEAN, TAINTED, SOFT = node("n1"), node("n1", taints=[taint("a")]), node("n1", taints=[taint("a", "PreferNoSchedule")])

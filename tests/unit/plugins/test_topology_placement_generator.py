@@ -22,9 +22,13 @@ def placements(*scheduled: Pod, topology: str = "rack", snapshot: Snapshot = SNA
     """The placements as node names, or the message."""
     groups = [pod_group("gang", topology=topology)]
     plugin = TopologyPlacementGenerator(None, RecordingHandle(objects={POD_GROUPS: groups}))
-    state = PodGroupState(assigned={each.uid: each for each in scheduled})
-    found, status = plugin.generate_placements("default/gang", state, snapshot)
-    return status.message if status else {each.name: [snapshot.name(row) for row in each.rows] for each in found}
+    state = PodGroupState(assigned={pod.uid: pod for pod in scheduled})
+    placement_list, status = plugin.generate_placements("default/gang", state, snapshot)
+    return (
+        status.message
+        if status
+        else {placement.name: [snapshot.name(row) for row in placement.rows] for placement in placement_list}
+    )
 
 
 def test_every_domain_is_a_placement_and_nodes_without_the_label_are_in_none() -> None:

@@ -24,7 +24,7 @@ ZONE = "topology.kubernetes.io/zone"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def decoded(item: Any, resource: Any = PODS) -> Any:
+def decode(item: Any, resource: Any = PODS) -> Any:
     line = msgspec.json.encode({"type": "ADDED", "object": item})
     return ObjectDecoder(resource).event(line).object
 
@@ -32,13 +32,13 @@ def decoded(item: Any, resource: Any = PODS) -> Any:
 def decoded_node(name: str, zone: str = "a", **fields: Any) -> Any:
     status = {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"}}
     item = {"metadata": {"name": name, "uid": name, "labels": {ZONE: zone}}, "status": status, **fields}
-    return decoded(item, NODES)
+    return decode(item, NODES)
 
 
 def running(spec: Any = None, metadata: Any = None, name: str = "hostile", on: str = "n1") -> Any:
     names = {"name": name, "namespace": "theirs", "uid": f"u-{name}", "resourceVersion": "7"}
     container = {"name": "c", "resources": {"requests": {"cpu": "3"}}}
-    return decoded(
+    return decode(
         {"metadata": names | (metadata or {}), "spec": {"nodeName": on, "containers": [container]} | (spec or {})}
     )
 
@@ -59,13 +59,13 @@ class Cluster:
 
     def place(self, *incoming: Pod) -> list[str]:
         """QueueState one after the other; where each goes, or nothing."""
-        placed = []
-        for each in incoming:
-            decision = self.decide(each)
-            placed.append(decision.node_name if isinstance(decision, Suggested) else "")
-            if placed[-1]:
-                self.cache.assume_pod(each, placed[-1])
-        return placed
+        nodes = []
+        for item in incoming:
+            decision = self.decide(item)
+            nodes.append(decision.node_name if isinstance(decision, Suggested) else "")
+            if nodes[-1]:
+                self.cache.assume_pod(item, nodes[-1])
+        return nodes
 
 
 WEB = [pod(f"web-{number}", cpu="900m", labels={"app": "web"}) for number in range(4)]
@@ -105,17 +105,17 @@ UNCOUNTED: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("what", UNCOUNTED)
-def test_a_pod_that_cannot_be_counted_closes_its_node(what: str) -> None:
-    assert Cluster(decoded_node("n1"), decoded_node("n2"), UNCOUNTED[what]).place(*WEB) == ["n2"] * 4
-    decision = Cluster(decoded_node("n1"), UNCOUNTED[what]).decide(WEB[0])
+@pytest.mark.parametrize("kind", UNCOUNTED)
+def test_a_pod_that_cannot_be_counted_closes_its_node(kind: str) -> None:
+    assert Cluster(decoded_node("n1"), decoded_node("n2"), UNCOUNTED[kind]).place(*WEB) == ["n2"] * 4
+    decision = Cluster(decoded_node("n1"), UNCOUNTED[kind]).decide(WEB[0])
     assert isinstance(decision, DoesNotFit)
     assert decision.error.message.startswith("0/1 nodes are available: 1 node(s) closed to new pods: a pod there has ")
 
 
-@pytest.mark.parametrize("what", UNCOUNTED)
-def test_a_pod_that_cannot_be_counted_is_nobodys_victim(what: str) -> None:
-    decision = Cluster(decoded_node("n1"), UNCOUNTED[what]).decide(pod("urgent", cpu="4", priority=1000))
+@pytest.mark.parametrize("kind", UNCOUNTED)
+def test_a_pod_that_cannot_be_counted_is_nobodys_victim(kind: str) -> None:
+    decision = Cluster(decoded_node("n1"), UNCOUNTED[kind]).decide(pod("urgent", cpu="4", priority=1000))
     assert isinstance(decision, DoesNotFit)
     assert decision.post_filter is None or not decision.post_filter.victims
 
@@ -183,7 +183,7 @@ def test_a_budget_that_cannot_be_read_lets_nobody_be_preempted(budget: Any) -> N
     victim = running(metadata={"labels": {"app": "db"}})
     urgent = pod("urgent", cpu="4", priority=1000)
     without = Cluster(decoded_node("n1"), victim).decide(urgent)
-    assert [each.key for each in without.post_filter.victims] == ["theirs/hostile"]
-    odd = decoded({"metadata": metadata, **budget}, POD_DISRUPTION_BUDGETS)
+    assert [victim.key for victim in without.post_filter.victims] == ["theirs/hostile"]
+    odd = decode({"metadata": metadata, **budget}, POD_DISRUPTION_BUDGETS)
     decision = Cluster(decoded_node("n1"), victim, budgets=[odd]).decide(urgent)
     assert not decision.post_filter.victims

@@ -48,7 +48,9 @@ def bench(*items: Any, nodes: list[Node] | None = None) -> VolumePluginBench:
     return VolumePluginBench("VolumeBinding", *(zones() if nodes is None else nodes), *items, args=VolumeBindingArgs())
 
 
-def rejected(*items: Any, wanting: Any = WANTING, nodes: list[Node] | None = None) -> Mapping[str, tuple[str, ...]]:
+def reasons_by_node(
+    *items: Any, wanting: Any = WANTING, nodes: list[Node] | None = None
+) -> Mapping[str, tuple[str, ...]]:
     return bench(*items, nodes=nodes).filter(wanting)
 
 
@@ -77,7 +79,7 @@ def test_pods_without_claims_skip() -> None:
         ([claim()], "pod has unbound immediate PersistentVolumeClaims"),
         ([claim(), storage_class(mode="Immediate")], "pod has unbound immediate PersistentVolumeClaims"),
         (
-            [claim(volume="pv", bound=False), storage_class(), volume()],
+            [claim(volume="pv", is_bound_field=False), storage_class(), volume()],
             "pod has unbound immediate PersistentVolumeClaims",
         ),
     ],
@@ -110,8 +112,8 @@ def test_the_first_problem_is_the_one_that_is_told() -> None:
 
 
 def test_a_claim_or_class_that_cannot_be_read_is_an_error() -> None:
-    broken = claim(selector={"matchExpressions": [{"key": "a", "operator": "Near"}]})
-    status = bench(broken, STATIC).pre_filter(WANTING)
+    malformed_claim = claim(selector={"matchExpressions": [{"key": "a", "operator": "Near"}]})
+    status = bench(malformed_claim, STATIC).pre_filter(WANTING)
     assert status is not None
     assert status.code is Code.ERROR
     assert status.message.startswith("error creating internal label selector for claim: default/data: ")
@@ -125,32 +127,32 @@ def test_a_claim_or_class_that_cannot_be_read_is_an_error() -> None:
 
 
 def test_a_bound_volume_must_be_reachable() -> None:
-    assert rejected(claim(volume="pv"), volume(reach={ZONE: ["a"]})) == {"b": (AFFINITY,)}
-    assert rejected(claim(volume="pv"), volume()) == {}
+    assert reasons_by_node(claim(volume="pv"), volume(reach={ZONE: ["a"]})) == {"b": (AFFINITY,)}
+    assert reasons_by_node(claim(volume="pv"), volume()) == {}
 
 
 def test_a_bound_volume_that_is_gone_rejects_every_node() -> None:
-    assert rejected(claim(volume="pv")) == {"a": (GONE,), "b": (GONE,)}
+    assert reasons_by_node(claim(volume="pv")) == {"a": (GONE,), "b": (GONE,)}
 
 
 def test_the_first_bound_claim_that_fails_a_node_is_told() -> None:
     items = [claim("a", volume="pv"), volume(reach={ZONE: ["a"]}), claim("b", volume="gone")]
-    assert rejected(*items, wanting=user("a", "b")) == {"a": (GONE,), "b": (AFFINITY,)}
-    assert rejected(*items, wanting=user("b", "a")) == {"a": (GONE,), "b": (GONE,)}
+    assert reasons_by_node(*items, wanting=user("a", "b")) == {"a": (GONE,), "b": (AFFINITY,)}
+    assert reasons_by_node(*items, wanting=user("b", "a")) == {"a": (GONE,), "b": (GONE,)}
 
 
 def test_fields_of_a_volumes_affinity_do_not_count() -> None:
     fields = [{"key": "metadata.name", "operator": "In", "values": ["elsewhere"]}]
     labels = [{"key": ZONE, "operator": "NotIn", "values": ["b"]}]
     terms = [{"matchExpressions": labels, "matchFields": fields}]
-    made = volume(nodeAffinity={"required": {"nodeSelectorTerms": terms}})
-    assert rejected(claim(volume="pv"), made) == {"b": (AFFINITY,)}
+    affine_volume = volume(nodeAffinity={"required": {"nodeSelectorTerms": terms}})
+    assert reasons_by_node(claim(volume="pv"), affine_volume) == {"b": (AFFINITY,)}
 
 
 def test_a_volumes_affinity_that_makes_no_sense_matches_nothing() -> None:
     terms = [{"matchExpressions": [{"key": ZONE, "operator": "Near", "values": ["a"]}]}]
-    made = volume(nodeAffinity={"required": {"nodeSelectorTerms": terms}})
-    assert rejected(claim(volume="pv"), made) == {"a": (AFFINITY,), "b": (AFFINITY,)}
+    affine_volume = volume(nodeAffinity={"required": {"nodeSelectorTerms": terms}})
+    assert reasons_by_node(claim(volume="pv"), affine_volume) == {"a": (AFFINITY,), "b": (AFFINITY,)}
 
 
 def test_an_in_tree_volume_is_reached_as_its_driver_says_where_the_node_has_migrated() -> None:
@@ -160,26 +162,26 @@ def test_an_in_tree_volume_is_reached_as_its_driver_says_where_the_node_has_migr
         node("migrated", labels={driver_zone: "a"}),
         node("migrated-b", labels={ZONE: "a", driver_zone: "b"}),
     ]
-    made = volume(reach={ZONE: ["a"]}, awsElasticBlockStore={"volumeID": "vol-1"})
-    listed = [csi_node(name, migrated="kubernetes.io/aws-ebs") for name in ("migrated", "migrated-b")]
-    assert rejected(claim(volume="pv"), made, *listed, nodes=nodes) == {"migrated-b": (AFFINITY,)}
-    assert set(rejected(claim(volume="pv"), made, nodes=nodes)) == {"migrated"}
+    migrated_volume = volume(reach={ZONE: ["a"]}, awsElasticBlockStore={"volumeID": "vol-1"})
+    csi_nodes = [csi_node(name, migrated="kubernetes.io/aws-ebs") for name in ("migrated", "migrated-b")]
+    assert reasons_by_node(claim(volume="pv"), migrated_volume, *csi_nodes, nodes=nodes) == {"migrated-b": (AFFINITY,)}
+    assert set(reasons_by_node(claim(volume="pv"), migrated_volume, nodes=nodes)) == {"migrated"}
 
 
 def test_a_migrated_volume_without_affinity_is_reached_from_the_zone_of_its_label() -> None:
     driver_zone = "topology.gke.io/zone"
     nodes = [node("in", labels={driver_zone: "a-b-c"}), node("out", labels={driver_zone: "x"}), node("old")]
-    made = volume(labels={ZONE: "a-b-c"}, gcePersistentDisk={"pdName": "d"})
-    listed = [csi_node(name, migrated="kubernetes.io/gce-pd") for name in ("in", "out")]
-    assert rejected(claim(volume="pv"), made, *listed, nodes=nodes) == {"out": (AFFINITY,)}
+    migrated_volume = volume(labels={ZONE: "a-b-c"}, gcePersistentDisk={"pdName": "d"})
+    csi_nodes = [csi_node(name, migrated="kubernetes.io/gce-pd") for name in ("in", "out")]
+    assert reasons_by_node(claim(volume="pv"), migrated_volume, *csi_nodes, nodes=nodes) == {"out": (AFFINITY,)}
     azure = volume(azureDisk={"diskName": "d", "diskURI": "/u"})
-    listed = [csi_node("in", migrated="kubernetes.io/azure-disk")]
-    assert rejected(claim(volume="pv"), azure, *listed, nodes=nodes) == {}
+    csi_nodes = [csi_node("in", migrated="kubernetes.io/azure-disk")]
+    assert reasons_by_node(claim(volume="pv"), azure, *csi_nodes, nodes=nodes) == {}
 
 
 def test_a_migrated_volume_that_cannot_be_translated_is_an_error() -> None:
-    made = volume(azureDisk={"diskName": "d", "diskURI": "/u", "kind": "Shared"})
-    cluster = bench(claim(volume="pv"), made, csi_node("a", migrated="kubernetes.io/azure-disk"))
+    migrated_volume = volume(azureDisk={"diskName": "d", "diskURI": "/u", "kind": "Shared"})
+    cluster = bench(claim(volume="pv"), migrated_volume, csi_node("a", migrated="kubernetes.io/azure-disk"))
     assert cluster.pre_filter(WANTING) is None
     words = r"could not translate pv: kind\(Shared\) is not supported in csi migration"
     with pytest.raises(PluginError, match=words):
@@ -192,11 +194,11 @@ def test_a_migrated_volume_that_cannot_be_translated_is_an_error() -> None:
 
 
 def test_a_claim_that_waits_takes_a_volume_that_is_there() -> None:
-    assert rejected(claim(), STATIC, volume(reach={ZONE: ["a"]})) == {"b": (NO_VOLUME,)}
+    assert reasons_by_node(claim(), STATIC, volume(reach={ZONE: ["a"]})) == {"b": (NO_VOLUME,)}
 
 
 @pytest.mark.parametrize(
-    "offered",
+    "volume_object",
     [
         volume(size="1023Mi"),
         volume(size="much"),
@@ -213,12 +215,12 @@ def test_a_claim_that_waits_takes_a_volume_that_is_there() -> None:
         volume(claimRef={"namespace": "elsewhere", "name": "data"}),
     ],
 )
-def test_a_volume_that_does_not_suit_is_not_taken(offered: Any) -> None:
-    assert rejected(claim(), STATIC, offered) == {"a": (NO_VOLUME,), "b": (NO_VOLUME,)}
+def test_a_volume_that_does_not_suit_is_not_taken(volume_object: Any) -> None:
+    assert reasons_by_node(claim(), STATIC, volume_object) == {"a": (NO_VOLUME,), "b": (NO_VOLUME,)}
 
 
 @pytest.mark.parametrize(
-    ("wanted", "offered"),
+    ("claim_object", "volume_object"),
     [
         (claim(), volume(size="1073741824")),
         (claim(size=""), volume(size="0")),
@@ -232,72 +234,72 @@ def test_a_volume_that_does_not_suit_is_not_taken(offered: Any) -> None:
         (claim(), volume(annotations={"volume.beta.kubernetes.io/storage-class": "slow"}, storage_class="x")),
     ],
 )
-def test_a_volume_that_suits_is_taken(wanted: Any, offered: Any) -> None:
-    assert rejected(wanted, STATIC, offered) == {}
+def test_a_volume_that_suits_is_taken(claim_object: Any, volume_object: Any) -> None:
+    assert reasons_by_node(claim_object, STATIC, volume_object) == {}
 
 
 def test_a_selector_leaves_out_other_volumes() -> None:
-    wanted = claim(selector={"matchLabels": {"disk": "ssd"}})
-    assert set(rejected(wanted, STATIC, volume(labels={"disk": "hdd"}))) == {"a", "b"}
+    selective_claim = claim(selector={"matchLabels": {"disk": "ssd"}})
+    assert set(reasons_by_node(selective_claim, STATIC, volume(labels={"disk": "hdd"}))) == {"a", "b"}
 
 
 def test_a_volume_that_is_kept_for_the_claim_is_the_only_one() -> None:
-    wanted = claim()
-    kept = volume("kept", kept_for=wanted, reach={ZONE: ["a"]}, size="10Gi")
-    assert rejected(wanted, STATIC, volume("free"), kept) == {"b": (NO_VOLUME,)}
+    data_claim = claim()
+    reserved_volume = volume("kept", kept_for=data_claim, reach={ZONE: ["a"]}, size="10Gi")
+    assert reasons_by_node(data_claim, STATIC, volume("free"), reserved_volume) == {"b": (NO_VOLUME,)}
 
 
 def test_a_volume_of_another_class_is_not_kept_for_the_claim() -> None:
-    wanted = claim()
-    elsewhere = volume("kept", kept_for=wanted, storage_class="other", reach={ZONE: ["a"]})
-    assert rejected(wanted, STATIC, elsewhere, volume("free")) == {}
+    data_claim = claim()
+    elsewhere = volume("kept", kept_for=data_claim, storage_class="other", reach={ZONE: ["a"]})
+    assert reasons_by_node(data_claim, STATIC, elsewhere, volume("free")) == {}
 
 
 def test_each_claim_takes_another_volume_the_smallest_goes_first() -> None:
     small, large = claim("small", size="1Gi"), claim("large", size="2Gi")
     wanting = user("large", "small")
     two = [volume("one", size="1Gi"), volume("two", size="2Gi")]
-    assert rejected(small, large, STATIC, *two, wanting=wanting) == {}
+    assert reasons_by_node(small, large, STATIC, *two, wanting=wanting) == {}
     # The small claim takes the smaller volume, wherever it is in the list.
-    assert rejected(small, large, STATIC, *reversed(two), wanting=wanting) == {}
+    assert reasons_by_node(small, large, STATIC, *reversed(two), wanting=wanting) == {}
     only = [volume("one", size="2Gi")]
-    assert set(rejected(small, large, STATIC, *only, wanting=wanting)) == {"a", "b"}
+    assert set(reasons_by_node(small, large, STATIC, *only, wanting=wanting)) == {"a", "b"}
 
 
 def test_what_is_near_counts_for_each_node_by_itself() -> None:
-    one, two = claim("one"), claim("two")
+    first, two = claim("one"), claim("two")
     volumes = [
         volume("everywhere"),
         volume("near-a", reach={ZONE: ["a"]}),
     ]
-    assert rejected(one, two, STATIC, *volumes, wanting=user("one", "two")) == {"b": (NO_VOLUME,)}
+    assert reasons_by_node(first, two, STATIC, *volumes, wanting=user("one", "two")) == {"b": (NO_VOLUME,)}
 
 
 # ---------------------------------------------------------------- volumes that can be made
 
 
 def test_a_volume_is_made_where_none_is_there() -> None:
-    assert rejected(claim(), storage_class()) == {}
-    assert set(rejected(claim(), storage_class(provisioner=""))) == {"a", "b"}
+    assert reasons_by_node(claim(), storage_class()) == {}
+    assert set(reasons_by_node(claim(), storage_class(provisioner=""))) == {"a", "b"}
 
 
 def test_volumes_are_made_only_where_the_class_allows() -> None:
-    assert rejected(claim(), storage_class(allowed=[{ZONE: ["a", "c"]}])) == {"b": (NO_VOLUME,)}
-    assert rejected(claim(), storage_class(allowed=[{ZONE: ["c"]}, {ZONE: ["b"]}])) == {"a": (NO_VOLUME,)}
-    assert set(rejected(claim(), storage_class(allowed=[{ZONE: ["a"], "disk": ["ssd"]}]))) == {"a", "b"}
+    assert reasons_by_node(claim(), storage_class(topologies=[{ZONE: ["a", "c"]}])) == {"b": (NO_VOLUME,)}
+    assert reasons_by_node(claim(), storage_class(topologies=[{ZONE: ["c"]}, {ZONE: ["b"]}])) == {"a": (NO_VOLUME,)}
+    assert set(reasons_by_node(claim(), storage_class(topologies=[{ZONE: ["a"], "disk": ["ssd"]}]))) == {"a", "b"}
     # An empty term, and one that makes no sense, allow nothing.
-    assert set(rejected(claim(), storage_class(allowed=[{}]))) == {"a", "b"}
-    assert set(rejected(claim(), storage_class(allowed=[{ZONE: []}]))) == {"a", "b"}
-    assert set(rejected(claim(), storage_class(allowed=[{ZONE: ["a", "!"]}]))) == {"a", "b"}
+    assert set(reasons_by_node(claim(), storage_class(topologies=[{}]))) == {"a", "b"}
+    assert set(reasons_by_node(claim(), storage_class(topologies=[{ZONE: []}]))) == {"a", "b"}
+    assert set(reasons_by_node(claim(), storage_class(topologies=[{ZONE: ["a", "!"]}]))) == {"a", "b"}
 
 
 def test_what_is_there_goes_before_what_can_be_made() -> None:
-    made_in_b = storage_class(allowed=[{ZONE: ["b"]}])
-    assert rejected(claim(), made_in_b, volume(reach={ZONE: ["a"]})) == {}
+    made_in_b = storage_class(topologies=[{ZONE: ["b"]}])
+    assert reasons_by_node(claim(), made_in_b, volume(reach={ZONE: ["a"]})) == {}
 
 
 @pytest.mark.parametrize(
-    ("published", "full"),
+    ("capacities", "full"),
     [
         ([capacity(on={ZONE: "a"}, size="1Gi")], {"b"}),
         ([capacity(on={ZONE: "a"}, size="1023Mi")], {"a", "b"}),
@@ -313,46 +315,52 @@ def test_what_is_there_goes_before_what_can_be_made() -> None:
         ([], {"a", "b"}),
     ],
 )
-def test_there_must_be_storage_left_where_the_driver_publishes_how_much(published: list[Any], full: set[str]) -> None:
-    found = rejected(claim(), storage_class(), csi_driver(), *published)
-    assert found == dict.fromkeys(full, (NO_SPACE,))
+def test_there_must_be_storage_left_where_the_driver_publishes_how_much(capacities: list[Any], full: set[str]) -> None:
+    reasons = reasons_by_node(claim(), storage_class(), csi_driver(), *capacities)
+    assert reasons == dict.fromkeys(full, (NO_SPACE,))
 
 
 @pytest.mark.parametrize("driver", [[], [csi_driver(publishes=False)], [csi_driver(publishes=None)]])
 def test_other_drivers_are_taken_to_have_enough(driver: list[Any]) -> None:
-    assert rejected(claim(), storage_class(), *driver) == {}
+    assert reasons_by_node(claim(), storage_class(), *driver) == {}
 
 
 def test_a_claim_of_no_size_fits_everywhere() -> None:
-    assert rejected(claim(size=""), storage_class(), csi_driver()) == {}
+    assert reasons_by_node(claim(size=""), storage_class(), csi_driver()) == {}
 
 
 def test_a_claim_whose_node_is_selected_binds_the_pod_to_it() -> None:
-    selected = claim(annotations={SELECTED_NODE: "a"})
-    assert rejected(selected, storage_class(), volume()) == {"b": (NO_VOLUME,)}
-    assert rejected(selected, storage_class(), nodes=[node("b")]) == {"b": (NO_VOLUME,)}
+    selected_claim = claim(annotations={SELECTED_NODE: "a"})
+    assert reasons_by_node(selected_claim, storage_class(), volume()) == {"b": (NO_VOLUME,)}
+    assert reasons_by_node(selected_claim, storage_class(), nodes=[node("b")]) == {"b": (NO_VOLUME,)}
     # No volume that is there will do any more.
-    assert rejected(selected, STATIC, volume()) == {"a": (NO_VOLUME,), "b": (NO_VOLUME,)}
-    other = claim("more", annotations={SELECTED_NODE: "b"})
-    assert set(rejected(selected, other, storage_class(), wanting=user("data", "more"))) == {"a", "b"}
+    assert reasons_by_node(selected_claim, STATIC, volume()) == {"a": (NO_VOLUME,), "b": (NO_VOLUME,)}
+    second_claim = claim("more", annotations={SELECTED_NODE: "b"})
+    assert set(reasons_by_node(selected_claim, second_claim, storage_class(), wanting=user("data", "more"))) == {
+        "a",
+        "b",
+    }
 
 
 def test_several_reasons_are_told_in_order() -> None:
-    bound = [claim("bound", volume="pv"), volume(reach={ZONE: ["a"]}, kept_for=claim("bound"))]
+    bound_pair = [claim("bound", volume="pv"), volume(reach={ZONE: ["a"]}, kept_for=claim("bound"))]
     wanting = user("bound", "data")
-    assert rejected(*bound, claim(), STATIC, wanting=wanting) == {"a": (NO_VOLUME,), "b": (AFFINITY, NO_VOLUME)}
-    found = rejected(*bound, claim(), storage_class(), csi_driver(), wanting=wanting)
-    assert found == {"a": (NO_SPACE,), "b": (AFFINITY, NO_SPACE)}
-    gone = claim("bound", volume="gone")
-    assert rejected(gone, claim(), STATIC, wanting=wanting, nodes=zones("a")) == {"a": (NO_VOLUME, GONE)}
+    assert reasons_by_node(*bound_pair, claim(), STATIC, wanting=wanting) == {
+        "a": (NO_VOLUME,),
+        "b": (AFFINITY, NO_VOLUME),
+    }
+    reasons = reasons_by_node(*bound_pair, claim(), storage_class(), csi_driver(), wanting=wanting)
+    assert reasons == {"a": (NO_SPACE,), "b": (AFFINITY, NO_SPACE)}
+    lost_claim = claim("bound", volume="gone")
+    assert reasons_by_node(lost_claim, claim(), STATIC, wanting=wanting, nodes=zones("a")) == {"a": (NO_VOLUME, GONE)}
 
 
 def test_the_first_claim_that_has_no_place_decides() -> None:
     full = storage_class("full")
     items = [claim("a", size="1Gi", storage_class="full"), claim("b", size="2Gi"), full, STATIC, csi_driver()]
-    assert rejected(*items, wanting=user("a", "b"), nodes=zones("a")) == {"a": (NO_SPACE,)}
+    assert reasons_by_node(*items, wanting=user("a", "b"), nodes=zones("a")) == {"a": (NO_SPACE,)}
     swapped = [claim("a", size="3Gi", storage_class="full"), *items[1:]]
-    assert rejected(*swapped, wanting=user("a", "b"), nodes=zones("a")) == {"a": (NO_VOLUME,)}
+    assert reasons_by_node(*swapped, wanting=user("a", "b"), nodes=zones("a")) == {"a": (NO_VOLUME,)}
 
 
 # ---------------------------------------------------------------- scores
@@ -376,42 +384,42 @@ def hint(helps: bool) -> QueueingHint:
 
 
 def test_a_class_helps_where_it_is_new_or_allows_other_topologies() -> None:
-    before, after = storage_class(), storage_class(allowed=[{ZONE: ["a"]}])
-    assert PLUGIN.after_class_change(WANTING, None, after) is QueueingHint.QUEUE
-    assert PLUGIN.after_class_change(WANTING, before, after) is QueueingHint.QUEUE
-    assert PLUGIN.after_class_change(WANTING, after, after) is QueueingHint.SKIP
+    old, new = storage_class(), storage_class(topologies=[{ZONE: ["a"]}])
+    assert PLUGIN.after_class_change(WANTING, None, new) is QueueingHint.QUEUE
+    assert PLUGIN.after_class_change(WANTING, old, new) is QueueingHint.QUEUE
+    assert PLUGIN.after_class_change(WANTING, new, new) is QueueingHint.SKIP
 
 
 @pytest.mark.parametrize(
-    ("changed", "helps"),
+    ("new_claim", "helps"),
     [(claim("data"), True), (claim("web-v1"), True), (claim("logs"), False), (claim(namespace="elsewhere"), False)],
 )
-def test_a_claim_helps_pods_that_use_it(changed: Any, helps: bool) -> None:
-    assert PLUGIN.after_claim_change(user("data", EPHEMERAL), None, changed) is hint(helps)
+def test_a_claim_helps_pods_that_use_it(new_claim: Any, helps: bool) -> None:
+    assert PLUGIN.after_claim_change(user("data", EPHEMERAL), None, new_claim) is hint(helps)
 
 
 def test_a_csi_node_helps_where_it_is_new_or_other_plugins_have_migrated() -> None:
-    before, after = csi_node("a", migrated="x"), csi_node("a", {"d": 1}, migrated="x")
-    assert PLUGIN.after_csi_node_change(WANTING, None, after) is QueueingHint.QUEUE
-    assert PLUGIN.after_csi_node_change(WANTING, before, after) is QueueingHint.SKIP
-    assert PLUGIN.after_csi_node_change(WANTING, before, csi_node("a")) is QueueingHint.QUEUE
-    assert MIGRATED in before.metadata.annotations
+    old, new = csi_node("a", migrated="x"), csi_node("a", {"d": 1}, migrated="x")
+    assert PLUGIN.after_csi_node_change(WANTING, None, new) is QueueingHint.QUEUE
+    assert PLUGIN.after_csi_node_change(WANTING, old, new) is QueueingHint.SKIP
+    assert PLUGIN.after_csi_node_change(WANTING, old, csi_node("a")) is QueueingHint.QUEUE
+    assert MIGRATED in old.metadata.annotations
 
 
 @pytest.mark.parametrize(
-    ("driver", "before", "after", "helps"),
+    ("driver", "old", "new", "helps"),
     [("d", True, False, True), ("d", True, None, True), ("d", False, True, False), ("e", True, False, False)],
 )
 def test_a_driver_helps_pods_of_its_own_that_stops_publishing(
-    driver: str, before: bool, after: bool | None, helps: bool
+    driver: str, old: bool, new: bool | None, helps: bool
 ) -> None:
     wanting = user({"csi": {"driver": "d"}})
-    changed = csi_driver(driver, publishes=before), csi_driver(driver, publishes=after)
-    assert PLUGIN.after_driver_change(wanting, *changed) is hint(helps)
+    drivers = csi_driver(driver, publishes=old), csi_driver(driver, publishes=new)
+    assert PLUGIN.after_driver_change(wanting, *drivers) is hint(helps)
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "helps"),
+    ("old", "new", "helps"),
     [
         (None, capacity(), True),
         (capacity(size="1Gi"), capacity(size="2Gi"), True),
@@ -421,13 +429,13 @@ def test_a_driver_helps_pods_of_its_own_that_stops_publishing(
         (capacity(size="1Gi", largest="1Mi"), capacity(size="2Gi", largest="1Mi"), False),
     ],
 )
-def test_storage_helps_where_there_is_more_of_it(before: Any, after: Any, helps: bool) -> None:
-    assert PLUGIN.after_capacity_change(WANTING, before, after) is hint(helps)
+def test_storage_helps_where_there_is_more_of_it(old: Any, new: Any, helps: bool) -> None:
+    assert PLUGIN.after_capacity_change(WANTING, old, new) is hint(helps)
 
 
 def test_it_waits_for_everything_that_has_a_say() -> None:
     add_or_update = ActionType.ADD | ActionType.UPDATE
-    assert [(each.event, each.hint is None) for each in PLUGIN.events_to_register()] == [
+    assert [(registration.event, registration.hint is None) for registration in PLUGIN.events_to_register()] == [
         (ClusterEvent(EventResource.STORAGE_CLASS, add_or_update), False),
         (ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, add_or_update), False),
         (ClusterEvent(EventResource.PERSISTENT_VOLUME, add_or_update), True),

@@ -57,7 +57,7 @@ inline = st.sampled_from(
         {"azureDisk": {"diskName": "d", "diskURI": "/d"}},
     )
 )
-used = st.one_of(st.sampled_from(CLAIMS), inline)
+used_volumes = st.one_of(st.sampled_from(CLAIMS), inline)
 
 
 @st.composite
@@ -81,7 +81,7 @@ def claims(draw: st.DrawFn) -> list[PersistentVolumeClaim]:
 
 
 @st.composite
-def volumes(draw: st.DrawFn, known: list[PersistentVolumeClaim]) -> list[PersistentVolume]:
+def volumes(draw: st.DrawFn, claims: list[PersistentVolumeClaim]) -> list[PersistentVolume]:
     sources: tuple[dict[str, Any], ...] = (AWS, {}, {"gcePersistentDisk": {"pdName": "d"}})
     return [
         volume(
@@ -91,7 +91,7 @@ def volumes(draw: st.DrawFn, known: list[PersistentVolumeClaim]) -> list[Persist
             modes=("ReadWriteOnce", "ReadWriteOncePod"),
             labels=draw(labels),
             reach=draw(reaches),
-            kept_for=draw(st.sampled_from((None, None, known[0], known[1]))),
+            kept_for=draw(st.sampled_from((None, None, claims[0], claims[1]))),
             **draw(st.sampled_from(({"csi": (DRIVER, name)}, *sources))),
         )
         for name in VOLUMES
@@ -108,7 +108,7 @@ def csi_nodes(draw: st.DrawFn) -> list[Any]:
 @st.composite
 def pods(draw: st.DrawFn, names: list[str]) -> list[Pod]:
     return [
-        user(*draw(st.lists(used, max_size=3)), name=f"p{index}", node=draw(st.sampled_from(names)))
+        user(*draw(st.lists(used_volumes, max_size=3)), name=f"p{index}", node=draw(st.sampled_from(names)))
         for index in range(draw(st.integers(0, 4)))
     ]
 
@@ -116,23 +116,26 @@ def pods(draw: st.DrawFn, names: list[str]) -> list[Pod]:
 @st.composite
 def clusters(draw: st.DrawFn) -> list[Any]:
     some_nodes, some_claims = draw(nodes()), draw(claims())
-    allowed = st.lists(
+    topologies = st.lists(
         st.dictionaries(
             st.sampled_from(LABELS), st.lists(st.sampled_from(VALUES), min_size=1, max_size=1), min_size=1, max_size=2
         ),
         max_size=2,
     )
-    left = st.lists(st.tuples(node_labels, sizes), max_size=2)
+    capacities = st.lists(st.tuples(node_labels, sizes), max_size=2)
     return [
         *some_nodes,
         *some_claims,
         *draw(volumes(some_claims)),
         *draw(csi_nodes()),
-        *draw(pods([each.name for each in some_nodes])),
+        *draw(pods([some_node.name for some_node in some_nodes])),
         storage_class("slow", provisioner="kubernetes.io/no-provisioner"),
-        storage_class("made", provisioner=DRIVER, allowed=draw(allowed)),
+        storage_class("made", provisioner=DRIVER, topologies=draw(topologies)),
         csi_driver(DRIVER, publishes=draw(st.booleans())),
-        *(capacity(f"k{index}", storage_class="made", on=on, size=size) for index, (on, size) in enumerate(draw(left))),
+        *(
+            capacity(f"k{index}", storage_class="made", on=on, size=size)
+            for index, (on, size) in enumerate(draw(capacities))
+        ),
         *(attachment(name, "n0", DRIVER) for name in VOLUMES if draw(st.booleans())),
     ]
 
@@ -148,9 +151,9 @@ def fails_somewhere(bench: VolumePluginBench, wanting: Pod) -> bool:
 
 
 @settings(max_examples=80, deadline=None)
-@given(items=clusters(), wanted=st.lists(used, min_size=1, max_size=3))
-def test_both_forms_of_the_volume_plugins_filter_alike(items: list[Any], wanted: list[Any]) -> None:
-    wanting = user(*wanted, name="new")
+@given(items=clusters(), volumes=st.lists(used_volumes, min_size=1, max_size=3))
+def test_both_forms_of_the_volume_plugins_filter_alike(items: list[Any], volumes: list[Any]) -> None:
+    wanting = user(*volumes, name="new")
     for plugin in ("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone"):
         bench = VolumePluginBench(plugin, *items, args=VolumeBindingArgs())
         if bench.pre_filter(wanting) is not None:

@@ -40,7 +40,7 @@ def bench(*items: Any) -> VolumePluginBench:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "used", "conflicts"),
+    ("volume_source", "used_source", "conflicts"),
     [
         (gce("d"), gce("d"), True),
         (gce("d"), gce("d", read_only=True), True),
@@ -59,10 +59,10 @@ def bench(*items: Any) -> VolumePluginBench:
     ],
 )
 def test_inline_disks_conflict_where_only_one_pod_may_use_them(
-    wanted: dict[str, Any], used: dict[str, Any], conflicts: bool
+    volume_source: dict[str, Any], used_source: dict[str, Any], conflicts: bool
 ) -> None:
-    cluster = bench(user(used, name="other", node="n1"))
-    assert cluster.filter(user(wanted)) == ({"n1": DISK} if conflicts else {})
+    cluster = bench(user(used_source, name="other", node="n1"))
+    assert cluster.filter(user(volume_source)) == ({"n1": DISK} if conflicts else {})
 
 
 def test_nothing_is_asked_of_pods_without_disks_and_with_claims_that_many_may_use() -> None:
@@ -100,12 +100,12 @@ def test_pods_that_are_tried_out_take_their_claims_along() -> None:
     assert cluster.filter(wanting)
     extensions = cluster.plugin.pre_filter_extensions()
     trial = cluster.state.clone()
-    here = cluster.snapshot.node(cluster.snapshot.row_of["n1"])
-    assert extensions.remove_pod(trial, wanting, using, here) is None
-    assert cluster.plugin.filter(trial, wanting, here) is None
-    assert cluster.plugin.filter(cluster.state, wanting, here) is not None
-    assert extensions.add_pod(trial, wanting, using, here) is None
-    assert cluster.plugin.filter(trial, wanting, here) is not None
+    node_view = cluster.snapshot.node(cluster.snapshot.row_of["n1"])
+    assert extensions.remove_pod(trial, wanting, using, node_view) is None
+    assert cluster.plugin.filter(trial, wanting, node_view) is None
+    assert cluster.plugin.filter(cluster.state, wanting, node_view) is not None
+    assert extensions.add_pod(trial, wanting, using, node_view) is None
+    assert cluster.plugin.filter(trial, wanting, node_view) is not None
 
 
 PLUGIN = VolumeRestrictions(None, RecordingHandle())
@@ -113,7 +113,7 @@ WANTING = user("data", aws("d"))
 
 
 @pytest.mark.parametrize(
-    ("gone", "helps"),
+    ("deleted_pod", "helps"),
     [
         (user("data", name="other"), True),
         (user(aws("d"), name="other"), True),
@@ -121,21 +121,21 @@ WANTING = user("data", aws("d"))
         (pod("other"), False),
     ],
 )
-def test_a_pod_that_goes_helps_where_it_shared_something(gone: Any, helps: bool) -> None:
+def test_a_pod_that_goes_helps_where_it_shared_something(deleted_pod: Any, helps: bool) -> None:
     hint = QueueingHint.QUEUE if helps else QueueingHint.SKIP
-    assert PLUGIN.after_pod_deletion(WANTING, gone, None) is hint
+    assert PLUGIN.after_pod_deletion(WANTING, deleted_pod, None) is hint
 
 
 def test_a_pod_of_another_namespace_shares_nothing() -> None:
-    gone = user("data", aws("d"), name="other")
-    elsewhere = replace(gone, metadata=replace(gone.metadata, namespace="elsewhere"))
+    deleted_pod = user("data", aws("d"), name="other")
+    elsewhere = replace(deleted_pod, metadata=replace(deleted_pod.metadata, namespace="elsewhere"))
     assert PLUGIN.after_pod_deletion(WANTING, elsewhere, None) is QueueingHint.SKIP
 
 
-@pytest.mark.parametrize(("added", "helps"), [(claim("data"), True), (claim("logs"), False)])
-def test_a_claim_that_appears_helps_pods_that_name_it(added: Any, helps: bool) -> None:
+@pytest.mark.parametrize(("new_claim", "helps"), [(claim("data"), True), (claim("logs"), False)])
+def test_a_claim_that_appears_helps_pods_that_name_it(new_claim: Any, helps: bool) -> None:
     hint = QueueingHint.QUEUE if helps else QueueingHint.SKIP
-    assert PLUGIN.after_claim_added(WANTING, None, added) is hint
+    assert PLUGIN.after_claim_added(WANTING, None, new_claim) is hint
 
 
 def test_a_claim_of_another_namespace_does_not_help() -> None:
@@ -143,5 +143,5 @@ def test_a_claim_of_another_namespace_does_not_help() -> None:
 
 
 def test_it_waits_for_pods_nodes_and_claims() -> None:
-    labels = [each.event.label for each in PLUGIN.events_to_register()]
+    labels = [registration.event.label for registration in PLUGIN.events_to_register()]
     assert labels == ["PodDelete", "NodeAdd", "PersistentVolumeClaimAdd"]

@@ -18,37 +18,37 @@ BETA_ZONE, BETA_REGION = "failure-domain.beta.kubernetes.io/zone", "failure-doma
 REASON = ("node(s) had no available volume zone",)
 
 
-def rejected(volume_labels: dict[str, str], **nodes: dict[str, str]) -> set[str]:
+def rejecting_nodes(volume_labels: dict[str, str], **nodes: dict[str, str]) -> set[str]:
     """The nodes, by their labels, that a pod with such a volume cannot go to."""
     items = [node(name, labels=labels) for name, labels in nodes.items()]
     cluster = VolumePluginBench("VolumeZone", *items, claim(volume="pv"), volume(labels=volume_labels))
-    found = cluster.filter(user("data"))
-    assert set(found.values()) <= {REASON}
-    return set(found)
+    reasons_by_node = cluster.filter(user("data"))
+    assert set(reasons_by_node.values()) <= {REASON}
+    return set(reasons_by_node)
 
 
 def test_nodes_must_be_in_one_of_the_volumes_zones() -> None:
     nodes: dict[str, Any] = {"a": {ZONE: "a"}, "b": {ZONE: "b"}, "c": {ZONE: "c"}}
-    assert rejected({ZONE: "a"}, **nodes) == {"b", "c"}
-    assert rejected({ZONE: "a__ b"}, **nodes) == {"c"}
+    assert rejecting_nodes({ZONE: "a"}, **nodes) == {"b", "c"}
+    assert rejecting_nodes({ZONE: "a__ b"}, **nodes) == {"c"}
 
 
 def test_nodes_without_any_such_label_will_do() -> None:
-    assert rejected({ZONE: "a"}, bare={}, other={"disk": "ssd"}, region={REGION: "a"}) == {"region"}
+    assert rejecting_nodes({ZONE: "a"}, bare={}, other={"disk": "ssd"}, region={REGION: "a"}) == {"region"}
 
 
 def test_every_label_of_the_volume_counts() -> None:
     fits, astray = {ZONE: "a", REGION: "r"}, {ZONE: "a", REGION: "s"}
-    assert rejected({ZONE: "a", REGION: "r"}, fits=fits, astray=astray) == {"astray"}
+    assert rejecting_nodes({ZONE: "a", REGION: "r"}, fits=fits, astray=astray) == {"astray"}
 
 
 def test_a_label_of_old_times_is_met_by_todays() -> None:
-    assert rejected({BETA_ZONE: "a"}, today={ZONE: "a"}, old={BETA_ZONE: "a"}, astray={ZONE: "b"}) == {"astray"}
-    assert rejected({BETA_REGION: "r"}, today={REGION: "r"}, astray={REGION: "s"}) == {"astray"}
+    assert rejecting_nodes({BETA_ZONE: "a"}, today={ZONE: "a"}, old={BETA_ZONE: "a"}, astray={ZONE: "b"}) == {"astray"}
+    assert rejecting_nodes({BETA_REGION: "r"}, today={REGION: "r"}, astray={REGION: "s"}) == {"astray"}
     # The label itself goes first.
-    assert rejected({BETA_ZONE: "a"}, both={ZONE: "a", BETA_ZONE: "b"}) == {"both"}
+    assert rejecting_nodes({BETA_ZONE: "a"}, both={ZONE: "a", BETA_ZONE: "b"}) == {"both"}
     # Not the other way round.
-    assert rejected({ZONE: "a"}, old={BETA_ZONE: "a"}) == {"old"}
+    assert rejecting_nodes({ZONE: "a"}, old={BETA_ZONE: "a"}) == {"old"}
 
 
 def test_a_label_that_names_an_empty_zone_is_left_out() -> None:
@@ -110,14 +110,14 @@ def test_a_claim_helps_pods_that_name_it(name: str, helps: bool) -> None:
 
 
 def test_a_volume_helps_where_it_is_new_or_asks_for_other_labels() -> None:
-    before, after = volume(labels={ZONE: "a", "disk": "ssd"}), volume(labels={ZONE: "a"})
-    assert PLUGIN.after_volume_change(user("data"), None, after) is QueueingHint.QUEUE
-    assert PLUGIN.after_volume_change(user("data"), before, after) is QueueingHint.SKIP
-    assert PLUGIN.after_volume_change(user("data"), before, volume(labels={ZONE: "b"})) is QueueingHint.QUEUE
+    old, new = volume(labels={ZONE: "a", "disk": "ssd"}), volume(labels={ZONE: "a"})
+    assert PLUGIN.after_volume_change(user("data"), None, new) is QueueingHint.QUEUE
+    assert PLUGIN.after_volume_change(user("data"), old, new) is QueueingHint.SKIP
+    assert PLUGIN.after_volume_change(user("data"), old, volume(labels={ZONE: "b"})) is QueueingHint.QUEUE
 
 
 def test_it_waits_for_classes_nodes_claims_and_volumes() -> None:
-    assert [each.event for each in PLUGIN.events_to_register()] == [
+    assert [registration.event for registration in PLUGIN.events_to_register()] == [
         ClusterEvent(EventResource.STORAGE_CLASS, ActionType.ADD),
         ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL),
         ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD | ActionType.UPDATE),

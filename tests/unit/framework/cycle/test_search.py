@@ -524,9 +524,8 @@ def test_error_on_the_nominated_node_is_ignored():
 
 def test_room_on_the_nominated_node_is_kept_for_others_nominated_there():
     snapshot = snapshot_of(node("n0", pods=1), node("n1", pods=1))
-    search_result = search(
-        Fits, snapshot=snapshot, item=pod(nominated="n0"), nominations=Nominated({"n0": [pod("vip")]})
-    )
+    nominations = Nominated({"n0": [pod("vip")]})
+    search_result = search(Fits, snapshot=snapshot, item=pod(nominated="n0"), nominations=nominations)
     assert search_result.names == ["n1"]
 
 

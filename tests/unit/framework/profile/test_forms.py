@@ -81,7 +81,7 @@ def test_node_form_tells_statuses_apart_by_code_and_reasons():
     answers = [unschedulable("a"), unschedulable("b"), Status(Code.PENDING, ("a",)), unschedulable("a"), None]
     form = NodeFilter(node_filter("F", lambda name: answers[number(name)])(None, None))
     codes, _ = form.filter(STATE, POD, cluster(20), np.arange(5))
-    assert codes[0] == verdicts[3]
+    assert codes[0] == codes[3]
     assert len(set(codes.tolist())) == 4
     assert verdicts(form, np.arange(5)) == [None if answer is None else answer.by("F") for answer in answers]
 

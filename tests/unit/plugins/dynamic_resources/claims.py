@@ -33,23 +33,23 @@ class Followable(Listed):
         return len(self._objects)
 
     def put(self, item: Any) -> None:
-        before = self._objects.get(item.key)
+        former = self._objects.get(item.key)
         self._objects[item.key] = item
         for handler in self.handlers:
-            if before is None:
+            if former is None:
                 handler.on_add(item)
             else:
-                handler.on_update(before, item)
+                handler.on_update(former, item)
 
     def drop(self, key: str) -> None:
-        before = self._objects.pop(key)
+        former = self._objects.pop(key)
         for handler in self.handlers:
-            handler.on_delete(before)
+            handler.on_delete(former)
 
 
-def allocation(*devices: str, node: str = "n1", **more: Any) -> dict[str, Any]:
+def allocation(*devices: str, node: str = "n1", **fields: Any) -> dict[str, Any]:
     """An allocation of devices of the node's pool."""
-    results = [{"request": "r", "driver": DRIVER, "pool": node, "device": each, **more} for each in devices]
+    results = [{"request": "r", "driver": DRIVER, "pool": node, "device": device, **fields} for device in devices]
     names = [{"key": "metadata.name", "operator": "In", "values": [node]}]
     return {"devices": {"results": results}, "nodeSelector": {"nodeSelectorTerms": [{"matchFields": names}]}}
 
@@ -61,7 +61,7 @@ def a_claim(name: str = "c", version: str = "1", users: Iterable[str] = (), **fi
         users: the pods that it is reserved for.
     """
     request = exactly("r", fields.pop("of_class", "gpu"))
-    reserved = [{"resource": "pods", "name": each, "uid": f"uid-{each}"} for each in users]
+    reserved = [{"resource": "pods", "name": pod_name, "uid": f"uid-{pod_name}"} for pod_name in users]
     status = {key: fields.pop(key) for key in ("allocation", "devices") if key in fields}
     manifest = resource_claim(name, request, reservedFor=reserved, **status)
     manifest["metadata"] |= {"resourceVersion": version, **fields}
@@ -76,15 +76,17 @@ def special_claim(name: str, owner: str) -> ResourceClaim:
 
 def a_slice(node: str, *devices: Any) -> ResourceSlice:
     """The devices of a node, as one pool."""
-    listed = [{"name": each} if isinstance(each, str) else each for each in devices]
+    slice_devices = [{"name": device} if isinstance(device, str) else device for device in devices]
     pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
-    spec = {"driver": DRIVER, "nodeName": node, "pool": pool, "devices": listed}
+    spec = {"driver": DRIVER, "nodeName": node, "pool": pool, "devices": slice_devices}
     return msgspec.convert({"metadata": {"name": node}, "spec": spec}, ResourceSlice)
 
 
 def user(*claims: str, name: str = "web-1") -> Pod:
     """A pod with these claims."""
-    return pod(name, spec={"resourceClaims": [{"name": each, "resourceClaimName": each} for each in claims]})
+    return pod(
+        name, spec={"resourceClaims": [{"name": claim_name, "resourceClaimName": claim_name} for claim_name in claims]}
+    )
 
 
 class DeviceHandle(RecordingHandle):
@@ -92,10 +94,10 @@ class DeviceHandle(RecordingHandle):
 
     def __init__(self, *objects: Any, classes: Iterable[DeviceClass] = (CLASS,), **fields: Any) -> None:
         super().__init__(**fields)
-        self.claims = Followable(each for each in objects if isinstance(each, ResourceClaim))
-        self.slices = Followable(each for each in objects if isinstance(each, ResourceSlice))
+        self.claims = Followable(item for item in objects if isinstance(item, ResourceClaim))
+        self.slices = Followable(item for item in objects if isinstance(item, ResourceSlice))
         self.classes = Followable(classes)
-        self.taint_rules = Followable(each for each in objects if isinstance(each, DeviceTaintRule))
+        self.taint_rules = Followable(item for item in objects if isinstance(item, DeviceTaintRule))
         self.events: list[tuple[str, str]] = []
 
     def lister(self, resource: Any) -> Listed:

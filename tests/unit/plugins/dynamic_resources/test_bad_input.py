@@ -74,25 +74,25 @@ def unreadable(item: ResourceClaim, **fields: Any) -> Any:
 def test_the_devices_of_a_claim_that_cannot_be_read_are_given_to_nobody_else() -> None:
     holder = a_claim("d", allocation=allocation("g0"))
     plain = Attempt(user("c"), a_claim(), a_slice("n1", "g0"), holder)
-    broken = unreadable(holder, spec=5)
-    assert Attempt(user("c"), a_claim(), a_slice("n1", "g0"), broken).reasons == plain.reasons
-    assert Attempt(user("c"), a_claim(), a_slice("n1", "g0", "g1"), broken).reasons.keys() == {"n2"}
+    unreadable_holder = unreadable(holder, spec=5)
+    assert Attempt(user("c"), a_claim(), a_slice("n1", "g0"), unreadable_holder).reasons == plain.reasons
+    assert Attempt(user("c"), a_claim(), a_slice("n1", "g0", "g1"), unreadable_holder).reasons.keys() == {"n2"}
 
 
 @pytest.mark.parametrize(
     "status", [5, {"allocation": "x"}, {"allocation": {"devices": {"results": [5, {"driver": "gpu.example.com"}]}}}]
 )
 def test_a_claim_of_which_no_device_can_be_read_keeps_only_its_own_pods_waiting(status: Any) -> None:
-    broken = unreadable(a_claim("d"), status=status)
-    assert Attempt(user("c"), a_claim(), a_slice("n1", "g0"), broken).reasons.keys() == {"n2"}
-    own = Attempt(user("d"), broken, a_slice("n1", "g0"))
+    unreadable_claim = unreadable(a_claim("d"), status=status)
+    assert Attempt(user("c"), a_claim(), a_slice("n1", "g0"), unreadable_claim).reasons.keys() == {"n2"}
+    own = Attempt(user("d"), unreadable_claim, a_slice("n1", "g0"))
     assert own.before is not None
     assert own.before.message.startswith("resource claim default/d has a field that cannot be read, status")
 
 
 def test_a_pod_does_not_get_a_claim_that_cannot_be_read_until_it_is_mended() -> None:
-    web, broken = user("c"), unreadable(a_claim(version="1"), spec=5)
-    attempt = Attempt(web, broken, a_slice("n1", "g0"))
+    web, unreadable_claim = user("c"), unreadable(a_claim(version="1"), spec=5)
+    attempt = Attempt(web, unreadable_claim, a_slice("n1", "g0"))
     assert attempt.before is not None
     assert (
         attempt.before.message
@@ -101,15 +101,15 @@ def test_a_pod_does_not_get_a_claim_that_cannot_be_read_until_it_is_mended() -> 
     assert attempt.plugin.pre_enqueue(web) == attempt.before
     mended = a_claim(version="2")
     attempt.handle.claims.put(mended)
-    assert attempt.plugin.after_claim_change(web, broken, mended) is QueueingHint.QUEUE
+    assert attempt.plugin.after_claim_change(web, unreadable_claim, mended) is QueueingHint.QUEUE
     assert attempt.plugin.pre_enqueue(web) is None
 
 
 def test_an_extended_resource_waits_for_its_claim_to_be_mended() -> None:
-    left_over = unreadable(special_claim("x", "web-1"), spec=5)
+    leftover = unreadable(special_claim("x", "web-1"), spec=5)
     attempt = Attempt(
         pod("web-1", spec={"containers": [{"name": "c", "resources": {"requests": {GPU: "1"}}}]}),
-        left_over,
+        leftover,
         a_slice("n1", "g0"),
     )
     assert attempt.before is not None
@@ -121,7 +121,7 @@ def odd_slice(name: str, *devices: str, generation: int = 1, slices: int = 1, dr
         "driver": driver,
         "nodeName": "n1",
         "pool": {"name": "n1", "generation": generation, "resourceSliceCount": slices},
-        "devices": [{"name": each} for each in devices],
+        "devices": [{"name": device} for device in devices],
     }
     return msgspec.convert({"metadata": {"name": name}, "spec": spec}, ResourceSlice)
 
@@ -144,9 +144,9 @@ def test_devices_of_another_driver_do_not_satisfy_a_claim() -> None:
     mine = "device.driver == 'gpu.example.com'"
     attempt = Attempt(user("c"), asks(mine), odd_slice("a", "g0", driver="nic.example.com"))
     assert attempt.reasons["n1"] == "cannot allocate all claims"
-    both = Attempt(user("c"), asks(mine), odd_slice("a", "g0", driver="nic.example.com"), odd_slice("b", "g1"))
-    (allocation,) = both.found.by_node["n1"].results
-    assert [(each.driver, each.device) for each in allocation.devices.results] == [("gpu.example.com", "g1")]
+    both_attempt = Attempt(user("c"), asks(mine), odd_slice("a", "g0", driver="nic.example.com"), odd_slice("b", "g1"))
+    (allocation,) = both_attempt.pod_devices.by_node["n1"].results
+    assert [(result.driver, result.device) for result in allocation.devices.results] == [("gpu.example.com", "g1")]
 
 
 def test_a_class_that_is_deleted_during_an_attempt_is_missed_by_the_next_one() -> None:
@@ -156,7 +156,7 @@ def test_a_class_that_is_deleted_during_an_attempt_is_missed_by_the_next_one() -
     classes.drop("gpu")
     assert attempt.plugin.reserve(attempt.state, attempt.pod, "n1") is None
     attempt.plugin.unreserve(attempt.state, attempt.pod, "n1")
-    assert attempt.found.reserved
+    assert attempt.pod_devices.reserved
     status = attempt.plugin.pre_filter(attempt.state, attempt.pod, snapshot())[1]
     assert status is not None
     assert (status.code, status.message) == (

@@ -60,8 +60,8 @@ class Server:
         """Another client writes the claim, and the watch has not shown it yet."""
         self.stored[claim.key] = claim
 
-    def _begin(self, what: str, item: ResourceClaim) -> None:
-        self.written.append((what, item.metadata.name))
+    def _begin(self, verb: str, item: ResourceClaim) -> None:
+        self.written.append((verb, item.metadata.name))
         if self.errors and (error := self.errors.pop(0)) is not None:
             raise error
 
@@ -70,14 +70,14 @@ class Server:
     ) -> ResourceClaim:
         self._begin(subresource or "metadata", item)
         await self.go_on.wait()
-        stored = self.stored[item.key]
-        if stored.metadata.resource_version != item.metadata.resource_version:
+        stored_claim = self.stored[item.key]
+        if stored_claim.metadata.resource_version != item.metadata.resource_version:
             raise Conflict("changed")
-        manifest = msgspec.to_builtins(stored)
+        manifest = msgspec.to_builtins(stored_claim)
         for part, fields in change.items():
-            kept = {**manifest.get(part, {}), **fields}
-            manifest[part] = {key: value for key, value in kept.items() if value is not None}
-        manifest["metadata"]["resourceVersion"] = str(int(stored.metadata.resource_version) + 1)
+            fields_after = {**manifest.get(part, {}), **fields}
+            manifest[part] = {key: value for key, value in fields_after.items() if value is not None}
+        manifest["metadata"]["resourceVersion"] = str(int(stored_claim.metadata.resource_version) + 1)
         return self._store(msgspec.convert(manifest, ResourceClaim))
 
     def _store(self, claim: ResourceClaim) -> ResourceClaim:
@@ -153,13 +153,13 @@ async def test_the_finalizer_comes_first_then_allocation_and_reservation_at_once
     binding = of_two()
     assert await binding.pre_bind() is None
     assert binding.server.written == [("metadata", "c"), ("status", "c")]
-    stored = binding.server.stored["default/c"]
-    assert stored.metadata.finalizers == (DELETE_PROTECTION,)
-    assert stored.is_reserved_for(binding.pod.uid)
-    assert stored.status.allocation is not None
-    assert stored.status.allocation.allocation_timestamp is not None
+    stored_claim = binding.server.stored["default/c"]
+    assert stored_claim.metadata.finalizers == (DELETE_PROTECTION,)
+    assert stored_claim.is_reserved_for(binding.pod.uid)
+    assert stored_claim.status.allocation is not None
+    assert stored_claim.status.allocation.allocation_timestamp is not None
     assert not binding.devices.is_in_flight("uid-c")
-    assert binding.devices.claims.get("default/c") == stored
+    assert binding.devices.claims.get("default/c") == stored_claim
 
 
 async def test_what_was_written_is_assumed_before_the_watch_shows_it() -> None:
@@ -174,7 +174,7 @@ async def test_a_claim_that_is_allocated_is_only_reserved() -> None:
     binding = of_two(allocation=allocation("g0"), users=["web-2"])
     assert await binding.pre_bind() is None
     assert binding.server.written == [("status", "c")]
-    assert {each.name for each in binding.server.stored["default/c"].status.reserved_for} == {"web-1", "web-2"}
+    assert {consumer.name for consumer in binding.server.stored["default/c"].status.reserved_for} == {"web-1", "web-2"}
 
 
 async def test_a_claim_that_lists_the_pod_is_not_written() -> None:
@@ -198,7 +198,7 @@ async def test_after_a_harmless_conflict_the_latest_state_is_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("other", "reason"),
+    ("meddling_claim", "reason"),
     [
         (a_claim(version="7", allocation=allocation("g1")), "claim default/c got allocated elsewhere in the meantime"),
         (
@@ -207,9 +207,9 @@ async def test_after_a_harmless_conflict_the_latest_state_is_written() -> None:
         ),
     ],
 )
-async def test_a_conflict_that_matters_ends_the_binding(other: ResourceClaim, reason: str) -> None:
+async def test_a_conflict_that_matters_ends_the_binding(meddling_claim: ResourceClaim, reason: str) -> None:
     binding = of_two()
-    binding.server.meddle(other)
+    binding.server.meddle(meddling_claim)
     assert await binding.fails() == reason
     assert not binding.devices.is_in_flight("uid-c")
 
@@ -226,19 +226,19 @@ async def test_pods_that_were_rejected_for_devices_in_flight_are_woken_when_thei
 
 
 async def test_an_allocation_that_was_written_wakes_no_pod_as_lost() -> None:
-    binding, lost = of_two(), list[Any]()
-    binding.devices.lost = lambda *states: lost.append(states)
+    binding, losses = of_two(), list[Any]()
+    binding.devices.lost = lambda *states: losses.append(states)
     assert await binding.pre_bind() is None
     binding.plugin.unreserve(binding.state, binding.pod, "n1")
-    assert lost == []
+    assert losses == []
 
 
 async def test_an_allocation_that_another_pod_of_the_group_has_written_is_only_reserved() -> None:
     binding = of_two()
-    made = allocation("g0")
-    binding.server.meddle(a_claim(version="7", allocation=made, users=["web-2"]))
+    written_allocation = allocation("g0")
+    binding.server.meddle(a_claim(version="7", allocation=written_allocation, users=["web-2"]))
     assert await binding.pre_bind() is None
-    assert {each.name for each in binding.server.stored["default/c"].status.reserved_for} == {"web-1", "web-2"}
+    assert {consumer.name for consumer in binding.server.stored["default/c"].status.reserved_for} == {"web-1", "web-2"}
     assert binding.server.written == [("metadata", "c"), ("read", "c"), ("status", "c")]
 
 
@@ -261,12 +261,12 @@ async def test_a_claim_that_has_other_devices_than_when_the_node_was_chosen_ends
     is_shown: bool, users: list[str]
 ) -> None:
     binding = of_two(allocation=allocation("g0"))
-    other = a_claim(version="7", allocation=allocation("g1"), users=["web-2", *users])
-    binding.server.meddle(other)
+    meddling_claim = a_claim(version="7", allocation=allocation("g1"), users=["web-2", *users])
+    binding.server.meddle(meddling_claim)
     if is_shown:
-        binding.handle.claims.put(other)
+        binding.handle.claims.put(meddling_claim)
     assert await binding.fails() == "claim default/c got allocated elsewhere in the meantime"
-    assert binding.server.stored["default/c"] is other
+    assert binding.server.stored["default/c"] is meddling_claim
 
 
 async def test_a_reservation_of_other_devices_than_when_the_node_was_chosen_ends_the_binding() -> None:
@@ -301,9 +301,9 @@ async def test_a_pod_that_is_not_bound_releases_its_claims_but_not_their_devices
     await binding.pre_bind()
     binding.server.meddle(msgspec.structs.replace(binding.server.stored["default/c"]))
     await binding.take_back()
-    stored = binding.server.stored["default/c"]
-    assert stored.status.reserved_for == ()
-    assert stored.status.allocation is not None
+    stored_claim = binding.server.stored["default/c"]
+    assert stored_claim.status.reserved_for == ()
+    assert stored_claim.status.allocation is not None
 
 
 async def test_a_write_that_failed_leaves_nothing_reserved() -> None:
@@ -367,19 +367,19 @@ async def test_a_pod_is_tried_again_if_the_allocation_in_its_way_could_not_be_cl
 async def test_what_may_yet_take_a_reservation_back_cannot_any_more_once_the_pod_is_bound() -> None:
     binding = of_two()
     await binding.pre_bind()
-    before = binding.server.stored["default/c"]
+    claim_before = binding.server.stored["default/c"]
     binding.server.errors = [OutcomeUnknown("no answer")]
     await binding.take_back()
     binding.attempt()
     assert await binding.pre_bind() is None
-    after = binding.server.stored["default/c"]
-    assert after.is_reserved_for(binding.pod.uid)
-    assert after.status.allocation == before.status.allocation
-    assert after.metadata.resource_version != before.metadata.resource_version
-    written = len(binding.server.written)
+    claim_after = binding.server.stored["default/c"]
+    assert claim_after.is_reserved_for(binding.pod.uid)
+    assert claim_after.status.allocation == claim_before.status.allocation
+    assert claim_after.metadata.resource_version != claim_before.metadata.resource_version
+    write_count = len(binding.server.written)
     binding.attempt()
     assert await binding.pre_bind() is None
-    assert len(binding.server.written) == written
+    assert len(binding.server.written) == write_count
 
 
 async def test_a_pod_that_may_be_bound_yet_keeps_its_claims() -> None:
@@ -389,11 +389,11 @@ async def test_a_pod_that_may_be_bound_yet_keeps_its_claims() -> None:
     binding.plugin.unreserve(binding.state, binding.pod, "n1")
     assert binding.plugin.clean_up(binding.state, binding.pod) is None
     binding.attempt()
-    found = binding.state.read(PodDevices)
+    pod_devices = binding.state.read(PodDevices)
     for is_over in (False, True):
-        found.unavailable.add(0)
+        pod_devices.unavailable.add(0)
         binding.plugin.post_filter(binding.state, binding.pod, NODES, None)  # type: ignore[arg-type]
-        assert (found.claim_to_deallocate is not None) is is_over
+        assert (pod_devices.claim_to_deallocate is not None) is is_over
         binding.handle.clock.advance(60)  # type: ignore[attr-defined]
 
 
@@ -413,7 +413,7 @@ async def test_a_pod_that_may_be_bound_yet_keeps_its_claims_when_its_next_attemp
 
 
 @pytest.mark.parametrize(
-    ("now", "is_kept", "is_tried"),
+    ("live_pod", "is_kept", "is_tried"),
     [
         (pod("web-1", node="n1"), True, False),
         (Forbidden("no"), True, True),
@@ -422,11 +422,11 @@ async def test_a_pod_that_may_be_bound_yet_keeps_its_claims_when_its_next_attemp
     ],
 )
 async def test_a_pod_loses_its_claims_only_if_the_api_server_shows_that_it_is_not_bound(
-    now: Pod | ApiError, is_kept: bool, is_tried: bool
+    live_pod: Pod | ApiError, is_kept: bool, is_tried: bool
 ) -> None:
     binding = of_two()
     await binding.pre_bind()
-    binding.server.pod = now
+    binding.server.pod = live_pod
     await binding.take_back()
     assert binding.server.stored["default/c"].is_reserved_for(binding.pod.uid) is is_kept
     assert (binding.pod.key in binding.handle.activated_later) is is_tried
@@ -434,8 +434,8 @@ async def test_a_pod_loses_its_claims_only_if_the_api_server_shows_that_it_is_no
 
 async def test_a_claim_that_an_earlier_process_reserved_for_the_pod_is_kept_for_a_minute() -> None:
     """That process may have sent a binding just before it ended."""
-    held = a_claim(allocation=allocation("g0", node="n2"), users=["web-1"])
-    binding = Binding(user("c"), held, a_slice("n1", "g0"))
+    reserved_claim = a_claim(allocation=allocation("g0", node="n2"), users=["web-1"])
+    binding = Binding(user("c"), reserved_claim, a_slice("n1", "g0"))
     for is_over in (False, False, True):
         binding.attempt()
         binding.plugin.post_filter(binding.state, binding.pod, NODES, None)  # type: ignore[arg-type]
@@ -451,11 +451,11 @@ async def test_a_claim_that_an_earlier_process_reserved_for_the_pod_is_kept_for_
 
 async def test_devices_that_were_withheld_for_a_minute_are_free_once_the_api_server_shows_that_they_are() -> None:
     binding = Binding(user("c"), a_claim(), a_slice("n1", "g0"))
-    lost = list[Any]()
-    binding.devices.lost = lambda *states: lost.append(states)
+    losses = list[Any]()
+    binding.devices.lost = lambda *states: losses.append(states)
     binding.server.errors = [None, OutcomeUnknown("no answer")]
     await binding.fails()
-    lost.clear()
+    losses.clear()
     device = ("gpu.example.com", "n1", "g0")
     for answer, is_free in ((Forbidden("no"), False), (None, True)):
         binding.handle.clock.advance(60)  # type: ignore[attr-defined]
@@ -465,7 +465,7 @@ async def test_devices_that_were_withheld_for_a_minute_are_free_once_the_api_ser
         binding.server.errors = [answer]
         await work
         assert binding.devices.allocated_devices().is_dedicated(device) is not is_free
-        assert bool(lost) is is_free
+        assert bool(losses) is is_free
 
 
 async def test_devices_that_were_withheld_for_a_minute_stay_so_if_they_were_allocated_late() -> None:
@@ -488,30 +488,33 @@ async def test_a_reservation_found_after_a_conflict_is_renewed_if_it_may_be_take
     binding = of_two()
     unreserved = binding.server.stored["default/c"]
     await binding.pre_bind()
-    before = binding.server.stored["default/c"]
+    claim_before = binding.server.stored["default/c"]
     binding.server.errors = [OutcomeUnknown("no answer")]
     await binding.take_back()
-    allocated = msgspec.structs.replace(before.status, reserved_for=())
-    binding.handle.claims.put(msgspec.structs.replace(unreserved, status=allocated))
+    status_after = msgspec.structs.replace(claim_before.status, reserved_for=())
+    binding.handle.claims.put(msgspec.structs.replace(unreserved, status=status_after))
     binding.attempt()
     assert await binding.pre_bind() is None
-    after = binding.server.stored["default/c"]
-    assert after.is_reserved_for(binding.pod.uid)
-    assert after.metadata.resource_version != before.metadata.resource_version
+    claim_after = binding.server.stored["default/c"]
+    assert claim_after.is_reserved_for(binding.pod.uid)
+    assert claim_after.metadata.resource_version != claim_before.metadata.resource_version
 
 
 @pytest.mark.parametrize(("is_reserved", "is_shown"), [(False, False), (False, True), (True, True)])
 async def test_another_claim_of_the_same_name_is_left_alone(is_reserved: bool, is_shown: bool) -> None:
-    for other in (a_claim(uid="other", version="5"), a_claim(uid="other", version="5", allocation=allocation("g0"))):
+    for meddling_claim in (
+        a_claim(uid="other", version="5"),
+        a_claim(uid="other", version="5", allocation=allocation("g0")),
+    ):
         binding = of_two()
         if is_reserved:
             await binding.pre_bind()
             binding.attempt()
-        binding.server.meddle(other)
+        binding.server.meddle(meddling_claim)
         if is_shown:
-            binding.handle.claims.put(other)
+            binding.handle.claims.put(meddling_claim)
         assert await binding.fails() == "claim default/c got deleted in the meantime"
-        assert binding.server.stored["default/c"] is other
+        assert binding.server.stored["default/c"] is meddling_claim
 
 
 async def test_what_was_taken_back_is_known_before_the_watch_shows_it() -> None:
@@ -557,16 +560,16 @@ async def test_the_next_attempt_writes_when_what_takes_back_the_last_has_ended()
 async def test_the_claim_for_extended_resources_is_created_and_the_pod_told() -> None:
     binding = Binding(WANTS_GPU, a_slice("n1", "g0"))
     assert await binding.pre_bind() is None
-    ((key, stored),) = binding.server.stored.items()
+    ((key, stored_claim),) = binding.server.stored.items()
     assert key.startswith("default/web-1-extended-resources-")
-    assert stored.is_reserved_for(WANTS_GPU.uid)
+    assert stored_claim.is_reserved_for(WANTS_GPU.uid)
     mapping = {"containerName": "main", "resourceName": GPU, "requestName": "container-0-request-0"}
     (status,) = binding.server.statuses
     assert status == {
-        "extendedResourceClaimStatus": {"resourceClaimName": stored.metadata.name, "requestMappings": [mapping]}
+        "extendedResourceClaimStatus": {"resourceClaimName": stored_claim.metadata.name, "requestMappings": [mapping]}
     }
     (in_memory,) = binding.state.read(PodDevices).claims
-    assert in_memory == stored
+    assert in_memory == stored_claim
     assert binding.devices.allocated_devices().is_dedicated(("gpu.example.com", "n1", "g0"))
 
 
@@ -583,8 +586,8 @@ async def test_a_created_claim_that_goes_before_a_watch_has_shown_it_ends_the_bi
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(claim_writer, "_SEEN_POLL_S", 0.0)
-    binding, lost = Binding(WANTS_GPU, a_slice("n1", "g0")), list[Any]()
-    binding.devices.lost = lambda *states: lost.append(states)
+    binding, losses = Binding(WANTS_GPU, a_slice("n1", "g0")), list[Any]()
+    binding.devices.lost = lambda *states: losses.append(states)
     binding.server.shows = False
 
     async def lose_all(*_: Any) -> None:
@@ -594,7 +597,7 @@ async def test_a_created_claim_that_goes_before_a_watch_has_shown_it_ends_the_bi
     binding.server.merge_status = lose_all  # type: ignore[method-assign]
     assert (await binding.fails()).endswith("got deleted in the meantime")
     assert not binding.devices.allocated_devices().is_dedicated(("gpu.example.com", "n1", "g0"))
-    assert len(lost) == 1
+    assert len(losses) == 1
 
 
 async def test_devices_of_a_created_claim_are_kept_after_a_failure_until_a_watch_shows_that_it_is_gone() -> None:
@@ -606,9 +609,9 @@ async def test_devices_of_a_created_claim_are_kept_after_a_failure_until_a_watch
 
     binding.server.merge_status = fail  # type: ignore[method-assign]
     assert (await binding.fails()).startswith("update pod default/web-1 ExtendedResourceClaimStatus")
-    ((key, created),) = binding.server.stored.items()
+    ((key, created_claim),) = binding.server.stored.items()
     await binding.take_back()
-    for change in (lambda: None, lambda: binding.handle.claims.put(created)):
+    for change in (lambda: None, lambda: binding.handle.claims.put(created_claim)):
         change()
         assert binding.devices.allocated_devices().is_dedicated(("gpu.example.com", "n1", "g0"))
     binding.handle.claims.drop(key)
@@ -620,7 +623,7 @@ async def test_a_claim_that_cannot_be_created_leaves_nothing_behind() -> None:
     binding.server.errors = [Forbidden("no")]
     assert await binding.fails() == "create claim for extended resources default/<extended-resources>: no"
     await binding.take_back()
-    assert [what for what, _ in binding.server.written] == ["create"]
+    assert [verb for verb, _ in binding.server.written] == ["create"]
 
 
 async def test_a_claim_left_over_is_deleted_without_its_finalizer() -> None:
@@ -631,7 +634,7 @@ async def test_a_claim_left_over_is_deleted_without_its_finalizer() -> None:
     work = binding.plugin.clean_up(binding.state, binding.pod)
     assert work is not None
     await work
-    assert [what for what, _ in binding.server.written] == ["metadata", "delete"]
+    assert [verb for verb, _ in binding.server.written] == ["metadata", "delete"]
     assert binding.server.stored == {}
 
 
@@ -647,7 +650,7 @@ async def test_a_claim_for_extended_resources_that_an_earlier_attempt_deletes_en
     later, binding.state = binding.state, earlier
     binding.server.errors = [None, error]
     await binding.take_back()
-    ((key, _),) = [(each.key, each) for each in binding.handle.claims.list()]
+    ((key, _),) = [(claim.key, claim) for claim in binding.handle.claims.list()]
     if is_shown:
         binding.handle.claims.drop(key)
     binding.state = later
@@ -681,11 +684,13 @@ async def test_a_claim_for_extended_resources_that_could_not_be_deleted_serves_t
 
 
 async def test_a_failed_device_ends_the_binding() -> None:
-    made = allocation("g0", bindingConditions=["ready"], bindingFailureConditions=["broken"])
+    failed_allocation = allocation("g0", bindingConditions=["ready"], bindingFailureConditions=["broken"])
     condition = {"type": "broken", "status": "True", "reason": "Fire", "message": 'it "burns"'}
-    told = {"driver": "gpu.example.com", "pool": "n1", "device": "g0", "conditions": [condition]}
-    binding = of_two(allocation=made, users=["web-1"])
-    binding.handle.claims.put(a_claim(version="2", allocation=made, users=["web-1"], devices=[told]))
+    device_status = {"driver": "gpu.example.com", "pool": "n1", "device": "g0", "conditions": [condition]}
+    binding = of_two(allocation=failed_allocation, users=["web-1"])
+    binding.handle.claims.put(
+        a_claim(version="2", allocation=failed_allocation, users=["web-1"], devices=[device_status])
+    )
     assert await binding.fails() == 'device binding failed: claim=c, reason=Fire, message="it \\"burns\\""'
     note = "waiting for binding conditions for device on node n1"
     assert binding.handle.events == [("BindingConditionsPending", note)]
@@ -708,18 +713,18 @@ class Heard(DeviceObserver):
 
 
 async def test_waits_and_created_claims_are_reported() -> None:
-    made = allocation("g0", bindingConditions=["ready"])
-    told = {
+    pending_allocation = allocation("g0", bindingConditions=["ready"])
+    device_status = {
         "driver": "gpu.example.com",
         "pool": "n1",
         "device": "g0",
         "conditions": [{"type": "ready", "status": "True"}],
     }
     heard = Heard()
-    waits = of_two(allocation=made, users=["web-1"], devices=[told])
-    creates, refused = Binding(WANTS_GPU, a_slice("n1", "g0")), Binding(WANTS_GPU, a_slice("n1", "g0"))
-    refused.server.errors = [Forbidden("no")]
-    for binding in (waits, creates, refused):
+    waits = of_two(allocation=pending_allocation, users=["web-1"], devices=[device_status])
+    creates, refused_binding = Binding(WANTS_GPU, a_slice("n1", "g0")), Binding(WANTS_GPU, a_slice("n1", "g0"))
+    refused_binding.server.errors = [Forbidden("no")]
+    for binding in (waits, creates, refused_binding):
         binding.devices.observer = heard
         await binding.pre_bind()
     assert heard.reports == [
@@ -731,12 +736,12 @@ async def test_waits_and_created_claims_are_reported() -> None:
 
 
 async def test_devices_that_are_ready_let_the_pod_through() -> None:
-    made = allocation("g0", bindingConditions=["ready"])
-    told = {
+    ready_allocation = allocation("g0", bindingConditions=["ready"])
+    device_status = {
         "driver": "gpu.example.com",
         "pool": "n1",
         "device": "g0",
         "conditions": [{"type": "ready", "status": "True"}],
     }
-    binding = of_two(allocation=made, users=["web-1"], devices=[told])
+    binding = of_two(allocation=ready_allocation, users=["web-1"], devices=[device_status])
     assert await binding.pre_bind() is None

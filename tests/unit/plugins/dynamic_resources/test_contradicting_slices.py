@@ -27,7 +27,7 @@ COUNTERS = [{"name": "set", "counters": {"memory": {"value": "8Gi"}}}]
 CONSUMES = [{"counterSet": "set", "counters": {"memory": {"value": "8Gi"}}}]
 
 
-def placed(*objects: Any, **request: Any) -> str | None:
+def node_of_pod(*objects: Any, **request: Any) -> str | None:
     claim = resource_claim("c", exactly(**request))
     asking = pod("p", scheduler="default-scheduler", resourceClaims=claiming("c"))
     cluster = Cluster.load([node("n1"), node("n2"), device_class("gpu"), claim, *objects])
@@ -58,39 +58,39 @@ CONTRADICTIONS = {
 @pytest.mark.parametrize("slices", CONTRADICTIONS.values(), ids=CONTRADICTIONS)
 @pytest.mark.parametrize("request_", [{}, ALL], ids=["one", "all"])
 def test_a_claim_gets_the_devices_of_another_node(slices: list[Any], request_: dict[str, Any]) -> None:
-    assert placed(*slices, GOOD, **request_) == "n2"
+    assert node_of_pod(*slices, GOOD, **request_) == "n2"
 
 
 @pytest.mark.parametrize("slices", [twice(NIC_DRIVER, None), twice(NIC_DRIVER, "n2", "n2")], ids=["of all", "of one"])
 def test_a_claim_for_all_devices_does_not_need_the_pools_of_a_driver_that_its_class_excludes(slices: list[Any]) -> None:
-    assert placed(*slices, GOOD, **ALL) == "n2"
+    assert node_of_pod(*slices, GOOD, **ALL) == "n2"
 
 
 def test_nor_if_that_driver_publishes_half_of_a_pool() -> None:
     half = resource_slice("half", devices(1), pool="half", driver=NIC_DRIVER, slices=2)
-    assert placed(half, GOOD, **ALL) == "n2"
+    assert node_of_pod(half, GOOD, **ALL) == "n2"
 
 
 def test_a_claim_that_no_node_can_satisfy_fails_as_upstream_says() -> None:
     problem = "asks for all devices, but resource pool gpu.example.com/bad is currently invalid"
     with pytest.raises(ScheduleError, match=problem):
-        placed(*twice(), **ALL)
+        node_of_pod(*twice(), **ALL)
 
 
 def test_a_driver_that_is_about_to_publish_more_is_waited_for() -> None:
     half = resource_slice("half", devices(1), node="n1", pool="half", slices=2)
     with pytest.raises(ScheduleError, match=r"resource pool gpu\.example\.com/half is currently being updated"):
-        placed(half, GOOD, **ALL)
+        node_of_pod(half, GOOD, **ALL)
 
 
 def test_a_pool_of_another_driver_with_the_same_name_takes_no_counters() -> None:
     part = device("gpu-0", consumesCounters=CONSUMES)
     slices = [
-        resource_slice(f"{driver}-{kind}", listed, node="n1", driver=driver, slices=2, **more)
+        resource_slice(f"{driver}-{kind}", slice_devices, node="n1", driver=driver, slices=2, **fields)
         for driver in (GPU_DRIVER, NIC_DRIVER)
-        for kind, listed, more in (("sets", [], {"sharedCounters": COUNTERS}), ("parts", [part], {}))
+        for kind, slice_devices, fields in (("sets", [], {"sharedCounters": COUNTERS}), ("parts", [part], {}))
     ]
-    both = resource_claim("both", exactly("gpu"), exactly("nic", "nic"))
+    double_claim = resource_claim("both", exactly("gpu"), exactly("nic", "nic"))
     asking = pod("p", scheduler="default-scheduler", resourceClaims=claiming("both"))
-    cluster = Cluster.load([node("n1"), device_class("gpu"), device_class("nic"), both, *slices])
+    cluster = Cluster.load([node("n1"), device_class("gpu"), device_class("nic"), double_claim, *slices])
     assert cluster.place(asking).node == "n1"

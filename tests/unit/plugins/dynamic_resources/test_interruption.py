@@ -70,7 +70,7 @@ class Search:
         self.clock = ManualClock()
         handle = DeviceHandle(asks(selector.replace("%s", serial)), *slices, clock=self.clock)
         plugin = DynamicResources(DynamicResourcesArgs(), handle)
-        classes = {each.name: each for each in (Sort, Bind, DynamicResources)}
+        classes = {plugin_class.name: plugin_class for plugin_class in (Sort, Bind, DynamicResources)}
         profile = Profile("podium", None, Plugins(multi_point=PluginSet(tuple(Enabled(name) for name in classes))))
         framework = Framework(profile, classes, handle, Recorder(), {plugin.name: plugin})
         snapshot = snapshot_of(*(node(f"n{at}") for at in range(NODES)))
@@ -105,9 +105,9 @@ def running(monkeypatch: pytest.MonkeyPatch) -> list[Search]:
     searches: list[Search] = []
     answer = Selector.answer_soon
 
-    def dearly(self: Selector, bound: Any) -> tuple[bool | None, int]:
+    def dearly(self: Selector, binding: Any) -> tuple[bool | None, int]:
         searches[-1].clock.advance(DEAR_MS / 1e3)
-        return answer(self, bound)
+        return answer(self, binding)
 
     monkeypatch.setattr(Selector, "answer_soon", dearly)
     return searches

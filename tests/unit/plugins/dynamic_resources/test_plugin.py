@@ -20,7 +20,7 @@ from podium.plugins.dynamic_resources.pod_devices import PodDevices
 from podium.plugins.shared.cluster_devices import ClusterDevices
 from tests.builders import node, pod, snapshot_of
 from tests.unit.devices.test_taint_rules import a_rule
-from tests.unit.plugins.clusters import normalized, scored, scored_one_by_one
+from tests.unit.plugins.clusters import normalize, score_nodes, scored_one_by_one
 from tests.unit.plugins.dynamic_resources.claims import (
     GPU,
     DeviceHandle,
@@ -59,7 +59,7 @@ class Attempt:
         return {name: status.message for name, status in self.statuses.items()}
 
     @property
-    def found(self) -> PodDevices:
+    def pod_devices(self) -> PodDevices:
         return self.state.read(PodDevices)
 
     def post_filter(self) -> Status | None:
@@ -72,8 +72,8 @@ def test_a_pod_without_claims_is_left_alone() -> None:
     assert plugin.pre_enqueue(plain) is None
     assert plugin.filter_scope(plain.spec) is plugin.score_scope(plain.spec) is Scope.NODE
     assert plugin.pre_filter(state, plain, NODES) == (None, SKIP)
-    assert scored(plugin, plain, NODES) == scored_one_by_one(plugin, plain, NODES) == {"n1": 0, "n2": 0}
-    assert normalized(plugin, plain, NODES) == {"n1": 0, "n2": 0}
+    assert score_nodes(plugin, plain, NODES) == scored_one_by_one(plugin, plain, NODES) == {"n1": 0, "n2": 0}
+    assert normalize(plugin, plain, NODES) == {"n1": 0, "n2": 0}
     assert plugin.reserve(state, plain, "n1") is None
     plugin.unreserve(state, plain, "n1")
     assert plugin.pre_bind_pre_flight(state, plain, "n1")[1] is SKIP
@@ -111,9 +111,9 @@ def test_nodes_without_a_free_device_are_rejected() -> None:
     attempt = Attempt(user("c"), a_claim(), a_slice("n1", "g0"))
     assert attempt.plugin.filter_scope(attempt.pod.spec) is Scope.CLUSTER
     assert attempt.reasons == {"n2": "cannot allocate all claims"}
-    assert [each.device for each in attempt.found.by_node["n1"].results[0].devices.results] == ["g0"]
-    taken = Attempt(user("c"), a_claim(), a_slice("n1", "g0"), a_claim("other", allocation=allocation("g0")))
-    assert taken.reasons == dict.fromkeys(("n1", "n2"), "cannot allocate all claims")
+    assert [result.device for result in attempt.pod_devices.by_node["n1"].results[0].devices.results] == ["g0"]
+    full_attempt = Attempt(user("c"), a_claim(), a_slice("n1", "g0"), a_claim("other", allocation=allocation("g0")))
+    assert full_attempt.reasons == dict.fromkeys(("n1", "n2"), "cannot allocate all claims")
 
 
 @pytest.mark.parametrize(
@@ -151,13 +151,13 @@ def test_a_pod_that_saw_devices_withheld_is_tried_again_when_they_no_longer_are(
 
 def test_rules_taint_devices_only_with_the_gate() -> None:
     objects = (user("c"), a_claim(), a_slice("n1", "g0", "g1"), a_rule(device="g0"))
-    assert [each.device for each in _chosen(Attempt(*objects))] == ["g0"]
-    assert [each.device for each in _chosen(Attempt(*objects, has_taint_rules=True))] == ["g1"]
+    assert [result.device for result in _devices_chosen(Attempt(*objects))] == ["g0"]
+    assert [result.device for result in _devices_chosen(Attempt(*objects, has_taint_rules=True))] == ["g1"]
     assert "n1" in Attempt(*objects, a_rule("all"), has_taint_rules=True).statuses
 
 
-def _chosen(attempt: Attempt) -> Any:
-    (result,) = attempt.found.by_node["n1"].results
+def _devices_chosen(attempt: Attempt) -> Any:
+    (result,) = attempt.pod_devices.by_node["n1"].results
     return result.devices.results
 
 
@@ -172,28 +172,28 @@ def test_an_unreadable_amount_fails_only_the_pod_that_asks_for_it() -> None:
     manifest["spec"]["devices"]["requests"][0]["exactly"]["capacity"] = {"requests": {"memory": "much"}}
     odd = msgspec.convert(manifest, ResourceClaim)
     gpu = a_slice("n1", {"name": "g0", "capacity": {"memory": {"value": "1Gi"}}})
-    failed = Attempt(user("odd"), odd, a_claim(), gpu)
-    assert failed.statuses["n1"].code is Code.ERROR
+    odd_attempt = Attempt(user("odd"), odd, a_claim(), gpu)
+    assert odd_attempt.statuses["n1"].code is Code.ERROR
     assert Attempt(user("c"), odd, a_claim(), gpu).reasons == {"n2": "cannot allocate all claims"}
 
 
 def test_pods_of_a_group_share_an_allocation_that_one_of_them_has_decided_on() -> None:
     handle = DeviceHandle(a_claim(), a_slice("n1", "g0", "g1"))
     plugin = DynamicResources(DynamicResourcesArgs(), handle)
-    found = []
+    allocations = []
     for name in ("web-1", "web-2"):
         state, item = CycleState(), user("c", name=name)
         state.write(SimulatedGroup(PodGroupState({}, {}, {})))
         assert plugin.pre_filter(state, item, NODES)[1] is None
         assert plugin.filter(state, item, NODES.node(NODES.row_of["n1"])) is None
         assert plugin.reserve(state, item, "n1") is None
-        found.append((state, item))
-    (first, second) = (state.read(PodDevices).by_node["n1"].results for state, _ in found)
+        allocations.append((state, item))
+    (first, second) = (state.read(PodDevices).by_node["n1"].results for state, _ in allocations)
     assert first == second
     _, status = plugin.pre_filter(CycleState(), user("c", name="web-3"), NODES)
     assert status is not None
     assert status.message == "resource claim default/c is in the process of being allocated"
-    for state, item in found:
+    for state, item in allocations:
         plugin.unreserve(state, item, "n1")
     assert not plugin.pre_filter(CycleState(), user("c", name="web-3"), NODES)[1]
 
@@ -210,8 +210,8 @@ def test_an_allocated_claim_keeps_its_pods_where_its_devices_are() -> None:
 def test_an_allocation_in_the_way_is_taken_back_if_no_other_pod_uses_it() -> None:
     own = Attempt(user("c", "d"), a_claim(allocation=allocation("g0"), users=["web-1"]), a_claim("d"))
     unused = Attempt(user("c"), a_claim(allocation=allocation("g0", node="n3")))
-    shared = Attempt(user("c"), a_claim(allocation=allocation("g0", node="n3"), users=["web-1", "web-2"]))
-    assert [each.post_filter() for each in (own, unused, shared)] == [
+    shared_attempt = Attempt(user("c"), a_claim(allocation=allocation("g0", node="n3"), users=["web-1", "web-2"]))
+    assert [attempt.post_filter() for attempt in (own, unused, shared_attempt)] == [
         Status(Code.UNSCHEDULABLE, ("still not schedulable",)),
         Status(Code.UNSCHEDULABLE, ("deallocation of ResourceClaim completed",)),
         Status(Code.UNSCHEDULABLE, ("still not schedulable",)),
@@ -222,11 +222,16 @@ def test_an_allocation_in_the_way_is_taken_back_if_no_other_pod_uses_it() -> Non
 
 
 def test_devices_that_were_not_ready_in_time_make_the_claim_unavailable() -> None:
-    made = {**allocation("g0", bindingConditions=["ready"]), "allocationTimestamp": "1970-01-01T00:00:01Z"}
+    allocation_document = {
+        **allocation("g0", bindingConditions=["ready"]),
+        "allocationTimestamp": "1970-01-01T00:00:01Z",
+    }
     unavailable = "resourceclaim not available on the node"
-    assert Attempt(user("c"), a_claim(allocation=made)).reasons == dict.fromkeys(("n1", "n2"), unavailable)
-    made["allocationTimestamp"] = "2999-01-01T00:00:01Z"
-    assert Attempt(user("c"), a_claim(allocation=made)).reasons == {"n2": unavailable}
+    assert Attempt(user("c"), a_claim(allocation=allocation_document)).reasons == dict.fromkeys(
+        ("n1", "n2"), unavailable
+    )
+    allocation_document["allocationTimestamp"] = "2999-01-01T00:00:01Z"
+    assert Attempt(user("c"), a_claim(allocation=allocation_document)).reasons == {"n2": unavailable}
 
 
 # ---------------------------------------------------------------- extended resources
@@ -236,16 +241,16 @@ def test_an_extended_resource_comes_from_devices_where_a_node_has_none_of_it() -
     attempt = Attempt(WANTS_GPU, a_slice("n1", "g0"))
     assert attempt.plugin.filter_scope(WANTS_GPU.spec) is Scope.CLUSTER
     assert attempt.reasons == {"n2": "cannot allocate all claims"}
-    on_node = attempt.found.by_node["n1"]
+    on_node = attempt.pod_devices.by_node["n1"]
     assert on_node.special is not None
-    assert [each.name for each in on_node.special.spec.devices.requests] == ["container-0-request-0"]
+    assert [request.name for request in on_node.special.spec.devices.requests] == ["container-0-request-0"]
     assert attempt.plugin.writes_before_binding(attempt.state, WANTS_GPU, "n2") == []
     attempt.plugin.reserve(attempt.state, WANTS_GPU, "n1")
     (write,) = attempt.plugin.writes_before_binding(attempt.state, WANTS_GPU, "n1")
     assert write.before is None
     assert write.after.metadata.name.startswith("web-1-extended-resources-")
     assert write.after.is_reserved_for(WANTS_GPU.uid)
-    assert not attempt.found.in_flight
+    assert not attempt.pod_devices.in_flight
 
 
 def test_without_a_class_the_resource_is_none_of_its_business() -> None:
@@ -287,10 +292,10 @@ def test_generated_claims_help_the_pod_itself() -> None:
 
 def test_changes_of_claims_help_whom_they_may_concern() -> None:
     plugin = DynamicResources(DynamicResourcesArgs(), DeviceHandle(a_claim(), a_claim("other")))
-    mine, held = user("c"), a_claim("other", allocation=allocation("g0"))
+    mine, held_claim = user("c"), a_claim("other", allocation=allocation("g0"))
     assert plugin.after_claim_change(mine, None, a_claim()) is QUEUE
     assert plugin.after_claim_change(mine, None, a_claim("other")) is HINT_SKIP
-    assert plugin.after_claim_change(mine, held, a_claim("other")) is QUEUE
+    assert plugin.after_claim_change(mine, held_claim, a_claim("other")) is QUEUE
     assert plugin.after_claim_change(mine, a_claim(), a_claim(version="2")) is HINT_SKIP
     assert plugin.after_claim_change(mine, a_claim(), a_claim(allocation=allocation("g0"))) is QUEUE
-    assert plugin.after_claim_change(user("missing"), held, a_claim("other")) is HINT_SKIP
+    assert plugin.after_claim_change(user("missing"), held_claim, a_claim("other")) is HINT_SKIP

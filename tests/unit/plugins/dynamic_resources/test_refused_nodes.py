@@ -21,17 +21,17 @@ MODEL = f'device.attributes["{GPU_DRIVER}"].model == "h100"'
 EIGHT = devices(8, attributes={"model": "a100"})
 
 
-def asked(*objects: Json, claims: tuple[str, ...] = ("c",), nodes: int = 1, **spec: Any) -> Any:
-    there = [*(node(f"n{index + 1}") for index in range(nodes)), device_class("gpu"), *objects]
+def why_refused(*objects: Json, claims: tuple[str, ...] = ("c",), nodes: int = 1, **spec: Any) -> Any:
+    cluster_objects = [*(node(f"n{index + 1}") for index in range(nodes)), device_class("gpu"), *objects]
     asking = pod("p", scheduler="default-scheduler", resourceClaims=claiming(*claims), **spec)
-    return Cluster.load(there).why(asking)
+    return Cluster.load(cluster_objects).why(asking)
 
 
 def test_a_claim_whose_devices_are_elsewhere() -> None:
     claim = held_claim("c", {"n1": ["gpu-0"]}, ["other"])
     names = [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]
     claim["status"]["allocation"]["nodeSelector"] = {"nodeSelectorTerms": [{"matchFields": names}]}
-    (group,) = asked(claim, nodes=2).devices
+    (group,) = why_refused(claim, nodes=2).devices
     assert (group.examples, group.reasons) == (("n2",), ("claim default/c has its devices elsewhere",))
     assert group.nodes["n2"].details == (f"claim default/c (pod other) has gpu-0 of {GPU_DRIVER}/n1",)
 
@@ -40,22 +40,22 @@ def test_devices_for_an_extended_resource() -> None:
     backed = device_class("big", MODEL, extendedResourceName="example.com/gpu")
     asking = {"requests": {"example.com/gpu": "1"}, "limits": {"example.com/gpu": "1"}}
     container = {"name": "main", "image": "app", "resources": asking}
-    found = Cluster.load([node("n1"), backed, resource_slice("s", EIGHT, node="n1")]).why(
+    explanation = Cluster.load([node("n1"), backed, resource_slice("s", EIGHT, node="n1")]).why(
         pod("p", scheduler="default-scheduler") | {"spec": {"containers": [container]}}
     )
-    (group,) = found.devices
+    (group,) = explanation.devices
     assert "of class big: 0 of 8 match, class big refuses 8 by" in group.text
 
 
 def test_nodes_on_which_it_fits_and_other_blockers_are_left_out() -> None:
-    found = asked(resource_slice("s", EIGHT, node="n1"), resource_claim("c", exactly()), nodes=2)
-    assert found.node == "n1"
-    assert [each.examples for each in found.devices] == [("n2",)]
-    assert asked(resource_slice("s", EIGHT, node="n1"), claims=()).devices == ()
+    explanation = why_refused(resource_slice("s", EIGHT, node="n1"), resource_claim("c", exactly()), nodes=2)
+    assert explanation.node == "n1"
+    assert [entry.examples for entry in explanation.devices] == [("n2",)]
+    assert why_refused(resource_slice("s", EIGHT, node="n1"), claims=()).devices == ()
 
 
 def test_a_claim_that_is_missing_or_of_an_unknown_class_needs_no_more_words() -> None:
-    assert asked(claims=("missing",)).devices == ()
-    found = asked(resource_claim("c", exactly("r", "unknown")))
-    assert found.devices == ()
-    assert [each.text for each in found.groups] == ["request r: device class unknown does not exist"]
+    assert why_refused(claims=("missing",)).devices == ()
+    explanation = why_refused(resource_claim("c", exactly("r", "unknown")))
+    assert explanation.devices == ()
+    assert [group.text for group in explanation.groups] == ["request r: device class unknown does not exist"]

@@ -53,10 +53,12 @@ def allocated_claims(count: int) -> Iterable[ResourceClaim]:
     """Claims that hold a device each, on nodes that are not looked at."""
     model = a_claim("held", allocation=allocation("g0", node="elsewhere"))
     assert model.status.allocation is not None
-    held = model.status.allocation
-    (result,) = held.devices.results
+    result_held = model.status.allocation
+    (result,) = result_held.devices.results
     for number in range(count):
-        own = replace(held, devices=replace(held.devices, results=(replace(result, device=f"d{number}"),)))
+        own = replace(
+            result_held, devices=replace(result_held.devices, results=(replace(result, device=f"d{number}"),))
+        )
         metadata = replace(model.metadata, name=f"held-{number}", uid=f"uid-held-{number}")
         yield replace(model, metadata=metadata, status=replace(model.status, allocation=own))
 
@@ -64,7 +66,7 @@ def allocated_claims(count: int) -> Iterable[ResourceClaim]:
 def test_an_attempt_costs_the_same_beside_100_000_allocated_claims() -> None:
     nodes = snapshot_of(*(node(f"n{at}") for at in range(20)))
     slices = [a_slice(f"n{at}", *(f"g{index}" for index in range(8))) for at in range(20)]
-    counted = []
+    call_counts = []
     for count in (0, ALLOCATED):
         handle = DeviceHandle(a_claim("first"), a_claim("second"), *allocated_claims(count), *slices)
         plugin = DynamicResources(DynamicResourcesArgs(), handle)
@@ -73,22 +75,25 @@ def test_an_attempt_costs_the_same_beside_100_000_allocated_claims() -> None:
             state, item = CycleState(), user(name)
             assert plugin.pre_filter(state, item, nodes)[1] is None
             plugin.filter_rows(state, item, nodes, nodes.order)
-            found = state.read(PodDevices).by_node
-            assert len(found) == 20
+            results_by_node = state.read(PodDevices).by_node
+            assert len(results_by_node) == 20
             assert plugin.reserve(state, item, "n3") is None
 
         attempt("first")
-        counted.append(calls(lambda attempt=attempt: attempt("second")))  # type: ignore[misc]
-    assert counted[0] == counted[1]
+        call_counts.append(calls(lambda attempt=attempt: attempt("second")))  # type: ignore[misc]
+    assert call_counts[0] == call_counts[1]
 
 
 def test_pods_without_claims_cost_next_to_nothing_whatever_devices_there_are() -> None:
     def cost(node_count: int, *objects: Any, has_plugin: bool = True) -> int:
         handle = DeviceHandle(*objects)
-        classes = {each.name: each for each in (Sort, Bind, *([DynamicResources] if has_plugin else []))}
+        classes = {
+            plugin_class.name: plugin_class
+            for plugin_class in (Sort, Bind, *([DynamicResources] if has_plugin else []))
+        }
         profile = Profile("podium", None, Plugins(multi_point=PluginSet(tuple(Enabled(name) for name in classes))))
-        kept = {DynamicResources.name: DynamicResources(DynamicResourcesArgs(), handle)} if has_plugin else {}
-        framework = Framework(profile, classes, handle, Recorder(), kept)
+        plugins_built = {DynamicResources.name: DynamicResources(DynamicResourcesArgs(), handle)} if has_plugin else {}
+        framework = Framework(profile, classes, handle, Recorder(), plugins_built)
         snapshot = snapshot_of(*(node(f"n{at}") for at in range(node_count)))
 
         def attempt() -> None:

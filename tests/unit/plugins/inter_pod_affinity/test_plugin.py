@@ -15,7 +15,7 @@ from podium.objects.core import Node, Pod
 from podium.objects.workloads import Namespace
 from podium.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from tests.builders import ZONE_LABEL, node, pod, snapshot_of
-from tests.unit.plugins.clusters import RecordingHandle, filtered_one_by_one, normalized
+from tests.unit.plugins.clusters import RecordingHandle, filtered_one_by_one, normalize
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -30,7 +30,7 @@ def term(app: str = "web", **content: Any) -> dict[str, Any]:
     return {"topologyKey": ZONE_LABEL, "labelSelector": {"matchLabels": {"app": app}}, **content}
 
 
-def weighted(weight: int, app: str = "web", **content: Any) -> dict[str, Any]:
+def weighted_term(weight: int, app: str = "web", **content: Any) -> dict[str, Any]:
     return {"weight": weight, "podAffinityTerm": term(app, **content)}
 
 
@@ -55,14 +55,16 @@ def web(name: str, **kwargs: Any) -> Pod:
 
 
 def plugin(args: InterPodAffinityArgs | None = None, **namespaces: dict[str, str]) -> InterPodAffinity:
-    there = [
+    namespace_objects = [
         msgspec.convert({"metadata": {"name": name, "labels": labels}}, Namespace)
         for name, labels in namespaces.items()
     ]
-    return InterPodAffinity(args or InterPodAffinityArgs(), RecordingHandle(objects={resource_types.NAMESPACES: there}))
+    return InterPodAffinity(
+        args or InterPodAffinityArgs(), RecordingHandle(objects={resource_types.NAMESPACES: namespace_objects})
+    )
 
 
-def rejected(incoming: Pod, *pods: Pod, by: InterPodAffinity | None = None) -> dict[str, Status]:
+def rejections_of(incoming: Pod, *pods: Pod, by: InterPodAffinity | None = None) -> dict[str, Status]:
     snapshot, state, affinity = snapshot_of(*NODES, *pods), CycleState(), by or plugin()
     _, status = affinity.pre_filter(state, incoming, snapshot)
     if status is SKIP:
@@ -76,42 +78,42 @@ def scores(incoming: Pod, *pods: Pod, by: InterPodAffinity | None = None) -> dic
     if status is not None:
         assert status is SKIP
         return None
-    return normalized(affinity, incoming, snapshot, state)
+    return normalize(affinity, incoming, snapshot, state)
 
 
 # ---------------------------------------------------------------- filtering
 
 
 def test_a_pod_goes_where_the_pods_are_that_it_must_be_near_to() -> None:
-    assert rejected(affine(near=[term()]), web("x", node="a")) == {"c": NOT_NEAR, "d": NOT_NEAR}
+    assert rejections_of(affine(near=[term()]), web("x", node="a")) == {"c": NOT_NEAR, "d": NOT_NEAR}
 
 
 def test_one_pod_must_meet_all_the_terms() -> None:
-    both = affine(near=[term("web"), term("db")])
+    double_pod = affine(near=[term("web"), term("db")])
     pods = web("x", node="a"), pod("y", labels={"app": "db"}, node="a")
-    assert set(rejected(both, *pods)) == set("abcd")
+    assert set(rejections_of(double_pod, *pods)) == set("abcd")
 
 
 def test_the_first_of_a_kind_may_go_anywhere_in_the_topology() -> None:
     first = affine(near=[term()], labels={"app": "web"})
-    assert rejected(first) == {"d": NOT_NEAR}
-    assert set(rejected(first, web("x", node="c"))) == set("abd")
-    assert set(rejected(affine(near=[term()]))) == set("abcd")
+    assert rejections_of(first) == {"d": NOT_NEAR}
+    assert set(rejections_of(first, web("x", node="c"))) == set("abd")
+    assert set(rejections_of(affine(near=[term()]))) == set("abcd")
 
 
 def test_a_match_outside_the_topology_does_not_make_a_pod_the_second_of_its_kind() -> None:
-    assert rejected(affine(near=[term()], labels={"app": "web"}), web("x", node="d")) == {"d": NOT_NEAR}
+    assert rejections_of(affine(near=[term()], labels={"app": "web"}), web("x", node="d")) == {"d": NOT_NEAR}
 
 
 def test_a_pod_stays_away_from_those_it_must_be_far_from() -> None:
-    assert rejected(affine(far=[term()]), web("x", node="a")) == {"a": TOO_NEAR, "b": TOO_NEAR}
-    assert rejected(affine(far=[term()]), web("x", node="d")) == {}
+    assert rejections_of(affine(far=[term()]), web("x", node="a")) == {"a": TOO_NEAR, "b": TOO_NEAR}
+    assert rejections_of(affine(far=[term()]), web("x", node="d")) == {}
 
 
 def test_running_pods_keep_those_away_that_they_must_be_far_from() -> None:
     minding = affine("x", far=[term()], node="a")
-    assert rejected(web("new"), minding) == {"a": UNWELCOME, "b": UNWELCOME}
-    assert rejected(pod("new", labels={"app": "db"}), minding) == {}
+    assert rejections_of(web("new"), minding) == {"a": UNWELCOME, "b": UNWELCOME}
+    assert rejections_of(pod("new", labels={"app": "db"}), minding) == {}
 
 
 def test_affinity_is_looked_at_first_and_the_running_pods_terms_last() -> None:
@@ -121,48 +123,50 @@ def test_affinity_is_looked_at_first_and_the_running_pods_terms_last() -> None:
         affine("y", far=[term()], node="c"),
         pod("z", labels={"app": "db"}, node="a"),
     )
-    assert rejected(picky, *pods) == {"a": TOO_NEAR, "b": TOO_NEAR, "c": NOT_NEAR, "d": NOT_NEAR}
+    assert rejections_of(picky, *pods) == {"a": TOO_NEAR, "b": TOO_NEAR, "c": NOT_NEAR, "d": NOT_NEAR}
 
 
 def test_pods_that_are_going_away_count() -> None:
-    assert rejected(affine(far=[term()]), web("x", node="a", terminating=True)) == {"a": TOO_NEAR, "b": TOO_NEAR}
+    assert rejections_of(affine(far=[term()]), web("x", node="a", terminating=True)) == {"a": TOO_NEAR, "b": TOO_NEAR}
 
 
 def test_a_term_means_its_pods_own_namespace_unless_it_says_otherwise() -> None:
-    other = web("x", node="a", namespace="other")
-    assert rejected(affine(far=[term()]), other) == {}
-    assert set(rejected(affine(far=[term(namespaces=["other"])]), other)) == set("ab")
-    assert set(rejected(affine(far=[term(namespaceSelector={})]), other)) == set("ab")
+    foreign_pod = web("x", node="a", namespace="other")
+    assert rejections_of(affine(far=[term()]), foreign_pod) == {}
+    assert set(rejections_of(affine(far=[term(namespaces=["other"])]), foreign_pod)) == set("ab")
+    assert set(rejections_of(affine(far=[term(namespaceSelector={})]), foreign_pod)) == set("ab")
 
 
 def test_namespaces_can_be_selected_by_their_labels() -> None:
     team = {"matchLabels": {"team": "x"}}
     selective = affine(far=[term(namespaceSelector=team)])
-    other = web("x", node="a", namespace="other")
-    assert set(rejected(selective, other, by=plugin(other={"team": "x"}))) == set("ab")
-    assert rejected(selective, other, by=plugin(other={"team": "y"})) == {}
-    assert rejected(selective, other) == {}
+    foreign_pod = web("x", node="a", namespace="other")
+    assert set(rejections_of(selective, foreign_pod, by=plugin(other={"team": "x"}))) == set("ab")
+    assert rejections_of(selective, foreign_pod, by=plugin(other={"team": "y"})) == {}
+    assert rejections_of(selective, foreign_pod) == {}
 
 
 def test_a_selector_that_only_excludes_namespaces_means_them_all() -> None:
     without_team = {"matchExpressions": [{"key": "team", "operator": "DoesNotExist"}]}
-    other = web("x", node="a", namespace="other")
-    rejecting = rejected(affine(far=[term(namespaceSelector=without_team)]), other, by=plugin(other={"team": "x"}))
+    foreign_pod = web("x", node="a", namespace="other")
+    rejecting = rejections_of(
+        affine(far=[term(namespaceSelector=without_team)]), foreign_pod, by=plugin(other={"team": "x"})
+    )
     assert set(rejecting) == set("ab")
 
 
 def test_running_pods_terms_look_at_the_labels_of_the_incoming_pods_namespace() -> None:
     without_team = {"matchExpressions": [{"key": "team", "operator": "DoesNotExist"}]}
     minding = affine("x", far=[term(namespaceSelector=without_team)], node="a")
-    assert set(rejected(web("new"), minding)) == set("ab")
-    assert rejected(web("new"), minding, by=plugin(default={"team": "x"})) == {}
+    assert set(rejections_of(web("new"), minding)) == set("ab")
+    assert rejections_of(web("new"), minding, by=plugin(default={"team": "x"})) == {}
 
 
 def test_filtering_is_skipped_where_nobody_demands_anything() -> None:
     affinity, state = plugin(), CycleState()
     keyless = snapshot_of(*NODES, affine("x", far=[term(topologyKey="rack")], node="a"))
     assert affinity.pre_filter(state, web("new"), keyless) == (None, SKIP)
-    assert affinity.pre_filter(state, affine(likes=[weighted(1)]), keyless) == (None, SKIP)
+    assert affinity.pre_filter(state, affine(likes=[weighted_term(1)]), keyless) == (None, SKIP)
     assert affinity.pre_filter(state, affine(far=[term()]), keyless) == (None, None)
 
 
@@ -181,7 +185,7 @@ def test_a_broken_term_rejects_the_pod_and_leaves_a_running_one_with_its_other_t
     )
     affinity, state = plugin(), CycleState()
     assert affinity.pre_filter(state, web("new"), snapshot) == (None, None)
-    assert filtered_one_by_one(affinity, web("new"), snapshot, state) == rejected(
+    assert filtered_one_by_one(affinity, web("new"), snapshot, state) == rejections_of(
         web("new"), affine("x", far=[term()], node="a")
     )
     assert closes == [
@@ -207,7 +211,7 @@ def test_a_pod_tried_out_brings_its_own_terms() -> None:
 
 
 def test_preferences_weigh_for_and_against() -> None:
-    wishful = affine(likes=[weighted(3)], dislikes=[weighted(1, "db")])
+    wishful = affine(likes=[weighted_term(3)], dislikes=[weighted_term(1, "db")])
     assert scores(wishful, web("x", node="c"), pod("y", labels={"app": "db"}, node="a")) == {
         "a": 0,
         "b": 0,
@@ -217,12 +221,17 @@ def test_preferences_weigh_for_and_against() -> None:
 
 
 def test_preferences_of_running_pods_count_too() -> None:
-    assert scores(web("new"), affine("x", likes=[weighted(2)], node="a")) == {"a": 100, "b": 100, "c": 0, "d": 0}
-    assert scores(web("new"), affine("x", dislikes=[weighted(2)], node="a")) == {"a": 0, "b": 0, "c": 100, "d": 100}
+    assert scores(web("new"), affine("x", likes=[weighted_term(2)], node="a")) == {"a": 100, "b": 100, "c": 0, "d": 0}
+    assert scores(web("new"), affine("x", dislikes=[weighted_term(2)], node="a")) == {
+        "a": 0,
+        "b": 0,
+        "c": 100,
+        "d": 100,
+    }
 
 
 def test_required_terms_of_running_pods_count_with_the_configured_weight() -> None:
-    following, liking = affine("x", near=[term()], node="a"), affine("y", likes=[weighted(4)], node="c")
+    following, liking = affine("x", near=[term()], node="a"), affine("y", likes=[weighted_term(4)], node="c")
     assert scores(web("new"), following, liking) == {"a": 25, "b": 25, "c": 100, "d": 0}
     heavy = plugin(InterPodAffinityArgs(hard_pod_affinity_weight=8))
     assert scores(web("new"), following, liking, by=heavy) == {"a": 100, "b": 100, "c": 50, "d": 0}
@@ -230,22 +239,22 @@ def test_required_terms_of_running_pods_count_with_the_configured_weight() -> No
 
 
 def test_scoring_is_skipped_only_where_no_term_means_anybody() -> None:
-    assert scores(affine(likes=[weighted(1)]), pod("x", node="a")) is None
-    assert scores(affine(likes=[weighted(1)]), web("x", node="d")) is None
-    evened_out = affine(likes=[weighted(1)], dislikes=[weighted(1)])
+    assert scores(affine(likes=[weighted_term(1)]), pod("x", node="a")) is None
+    assert scores(affine(likes=[weighted_term(1)]), web("x", node="d")) is None
+    evened_out = affine(likes=[weighted_term(1)], dislikes=[weighted_term(1)])
     assert scores(evened_out, web("x", node="a")) == dict.fromkeys("abcd", 0)
 
 
 def test_preferences_of_running_pods_can_be_ignored_for_pods_without_their_own() -> None:
     ignoring = plugin(InterPodAffinityArgs(ignore_preferred_terms_of_existing_pods=True))
-    liking = affine("x", likes=[weighted(1)], node="a")
+    liking = affine("x", likes=[weighted_term(1)], node="a")
     assert scores(web("new"), liking, by=ignoring) is None
-    wishful = affine(likes=[weighted(1, "db")], labels={"app": "web"})
+    wishful = affine(likes=[weighted_term(1, "db")], labels={"app": "web"})
     assert scores(wishful, liking, by=ignoring) == {"a": 100, "b": 100, "c": 0, "d": 0}
 
 
 def test_a_broken_preference_fails_the_scoring() -> None:
-    status = plugin().pre_score(CycleState(), affine(likes=[weighted(1, **BROKEN)]), Snapshot(), Snapshot().order)
+    status = plugin().pre_score(CycleState(), affine(likes=[weighted_term(1, **BROKEN)]), Snapshot(), Snapshot().order)
     assert status is not None
     assert status.code is Code.ERROR
     assert status.message.startswith("failed to parse pod: preferredAffinityTerms: ")
@@ -316,7 +325,10 @@ def test_a_broken_term_leaves_the_hint_open() -> None:
 
 
 def test_it_registers_for_pods_and_nodes() -> None:
-    assert [(each.event.resource.value, int(each.event.action)) for each in plugin().events_to_register()] == [
+    assert [
+        (registration.event.resource.value, int(registration.event.action))
+        for registration in plugin().events_to_register()
+    ] == [
         ("Pod", 1 | 2 | 256),
         ("Node", 1 | 8),
     ]

@@ -30,9 +30,9 @@ def plugin_file(tmp_path: Path) -> Path:
 
 
 def test_a_class_in_a_file_is_found_beside_the_in_tree_plugins(plugin_file: Path) -> None:
-    found = discover([f"{plugin_file}:Flat"], installed=[])
-    assert found["Flat"].name == "Flat"
-    assert set(IN_TREE) < set(found)
+    classes = discover([f"{plugin_file}:Flat"], installed=[])
+    assert classes["Flat"].name == "Flat"
+    assert set(IN_TREE) < set(classes)
 
 
 def test_a_class_in_a_module_is_found() -> None:
@@ -41,8 +41,8 @@ def test_a_class_in_a_module_is_found() -> None:
 
 def test_an_installed_plugin_is_found_by_its_entry_point() -> None:
     entry_point = EntryPoint("installed", f"{__name__}:Installed", ENTRY_POINT_GROUP)
-    found = discover([], installed=[_Loaded(entry_point)])  # type: ignore[list-item]
-    assert found["Installed"] is Installed
+    classes = discover([], installed=[_Loaded(entry_point)])  # type: ignore[list-item]
+    assert classes["Installed"] is Installed
 
 
 @pytest.mark.parametrize(
@@ -88,10 +88,10 @@ def test_a_module_that_others_could_have_changed_is_not_run(tmp_path: Path, monk
 
 
 def test_two_plugins_of_one_name_are_refused(tmp_path: Path, plugin_file: Path) -> None:
-    other = tmp_path / "other.py"
-    other.write_text(GOOD)
+    second_file = tmp_path / "other.py"
+    second_file.write_text(GOOD)
     with pytest.raises(DiscoveryError, match="there is another plugin named Flat"):
-        discover([f"{plugin_file}:Flat", f"{other}:Flat"], installed=[])
+        discover([f"{plugin_file}:Flat", f"{second_file}:Flat"], installed=[])
 
 
 def test_a_plugin_may_not_take_the_name_of_an_in_tree_one(tmp_path: Path) -> None:

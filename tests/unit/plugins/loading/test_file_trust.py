@@ -35,9 +35,9 @@ def test_a_file_that_everybody_can_write_is_not(plugin: Path, mode: int, words: 
 
 def test_a_directory_that_everybody_can_write_is_not(plugin: Path) -> None:
     plugin.parent.chmod(0o777)
-    told = distrust_reason(plugin)
-    assert told is not None
-    assert told.startswith(f"{plugin.parent} can be written by everybody")
+    reason = distrust_reason(plugin)
+    assert reason is not None
+    assert reason.startswith(f"{plugin.parent} can be written by everybody")
 
 
 def test_the_sticky_bit_keeps_others_from_replacing_a_file(plugin: Path) -> None:
@@ -48,9 +48,9 @@ def test_the_sticky_bit_keeps_others_from_replacing_a_file(plugin: Path) -> None
 def test_a_group_of_others_can_write_it(plugin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plugin.chmod(0o664)
     monkeypatch.setattr(os, "getegid", lambda: plugin.stat().st_gid + 1)
-    told = distrust_reason(plugin)
-    assert told is not None
-    assert told.startswith(f"{plugin} can be written by its group")
+    reason = distrust_reason(plugin)
+    assert reason is not None
+    assert reason.startswith(f"{plugin} can be written by its group")
 
 
 def test_a_group_of_ones_own_does_no_harm(plugin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,9 +68,9 @@ def test_a_group_of_ones_own_does_no_harm(plugin: Path, monkeypatch: pytest.Monk
 
 def test_a_file_of_another_user_is_not(plugin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_trust, "_trusted_users", lambda: frozenset({plugin.stat().st_uid + 1}))
-    told = distrust_reason(plugin)
-    assert told is not None
-    assert "belongs to another user" in told
+    reason = distrust_reason(plugin)
+    assert reason is not None
+    assert "belongs to another user" in reason
 
 
 def test_a_link_counts_by_where_it_stands_and_where_it_leads(plugin: Path, tmp_path: Path) -> None:

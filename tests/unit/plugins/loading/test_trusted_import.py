@@ -35,17 +35,17 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (folder / "flat.py").write_text(GOOD)
     yield folder
     monkeypatch.setattr(trusted_import._finder, "_packages", set())
-    for name in [each for each in sys.modules if each.partition(".")[0] in ("of_mine", "helper")]:
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("of_mine", "helper")]:
         del sys.modules[name]
 
 
 def plant(source: Path) -> None:
     """Bytecode that Python believes without a look at the source."""
-    other = source.with_name("planted.txt")
-    other.write_text(EVIL)
-    cached = importlib.util.cache_from_source(str(source))
-    py_compile.compile(str(other), cached, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
-    other.unlink()
+    text_file = source.with_name("planted.txt")
+    text_file.write_text(EVIL)
+    cache_file = importlib.util.cache_from_source(str(source))
+    py_compile.compile(str(text_file), cache_file, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+    text_file.unlink()
 
 
 def test_bytecode_beside_a_plugins_file_is_not_run(package: Path) -> None:

@@ -22,7 +22,7 @@ from tests.unit.plugins.dynamic_resources.claims import (
 G0, G1 = DeviceID(DRIVER, "n1", "g0"), DeviceID(DRIVER, "n1", "g1")
 
 
-def typed(*devices: str) -> AllocationResult:
+def device_allocation(*devices: str) -> AllocationResult:
     return msgspec.convert(allocation(*devices), AllocationResult)
 
 
@@ -45,8 +45,8 @@ def test_devices_are_allocated_as_claims_come_change_and_go(handle: DeviceHandle
 def test_a_claim_that_becomes_unreadable_or_readable_holds_what_it_may_hold(handle: DeviceHandle) -> None:
     devices = ClusterDevices(handle)
     assert not devices.allocated_devices().is_allocated(G1)
-    anything = msgspec.convert(allocation(""), AllocationResult)
-    meta, status = a_claim("b", version="2").metadata, ResourceClaimStatus(allocation=anything)
+    any_allocation = msgspec.convert(allocation(""), AllocationResult)
+    meta, status = a_claim("b", version="2").metadata, ResourceClaimStatus(allocation=any_allocation)
     handle.claims.put(UnreadableClaim(metadata=meta, status=status, is_allocation_read=False))
     assert devices.allocated_devices().is_allocated(G1)
     handle.claims.put(a_claim("b", version="3"))
@@ -74,8 +74,8 @@ def test_a_claim_that_became_unreadable_before_any_pod_needed_claims_holds_its_d
 
 def test_what_is_in_flight_counts_until_the_last_pod_lets_go(handle: DeviceHandle) -> None:
     devices = ClusterDevices(handle)
-    devices.start_allocation("uid-b", typed("g1"))
-    devices.start_allocation("uid-b", typed("g1"))
+    devices.start_allocation("uid-b", device_allocation("g1"))
+    devices.start_allocation("uid-b", device_allocation("g1"))
     assert devices.is_in_flight("uid-b")
     assert devices.allocated_devices().is_dedicated(G0)
     assert devices.allocated_devices().is_dedicated(G1)
@@ -89,20 +89,20 @@ def test_what_is_in_flight_counts_until_the_last_pod_lets_go(handle: DeviceHandl
 def test_an_allocation_that_the_last_pod_gives_up_is_told_unless_it_was_simulated(
     handle: DeviceHandle, is_simulated: bool
 ) -> None:
-    devices, claim, lost = ClusterDevices(handle), a_claim("b"), []
-    devices.lost = lambda old, new: lost.append((old.status.allocation, new))
+    devices, claim, losses = ClusterDevices(handle), a_claim("b"), []
+    devices.lost = lambda old, new: losses.append((old.status.allocation, new))
     for _ in range(2):
-        devices.start_allocation("uid-b", typed("g1"), is_simulated=is_simulated)
+        devices.start_allocation("uid-b", device_allocation("g1"), is_simulated=is_simulated)
     assert not devices.give_up_allocation("uid-b", claim)
-    assert lost == []
+    assert losses == []
     assert devices.give_up_allocation("uid-b", claim)
-    assert lost == ([] if is_simulated else [(typed("g1"), claim)])
+    assert losses == ([] if is_simulated else [(device_allocation("g1"), claim)])
 
 
 def test_devices_whose_allocation_may_have_been_written_are_kept_until_the_claim_is_read(handle: DeviceHandle) -> None:
     devices, claim = ClusterDevices(handle), a_claim("b")
-    devices.start_allocation("uid-b", typed("g1"))
-    devices.doubt(claim, typed("g1"))
+    devices.start_allocation("uid-b", device_allocation("g1"))
+    devices.doubt(claim, device_allocation("g1"))
     assert devices.end_allocation("uid-b")
     assert not devices.is_in_flight("uid-b")
     assert devices.overdue_doubts() == []
@@ -122,10 +122,10 @@ def test_an_answer_about_an_earlier_allocation_of_the_claim_leaves_the_devices_o
     handle: DeviceHandle,
 ) -> None:
     devices, claim = ClusterDevices(handle), a_claim("b")
-    devices.doubt(claim, typed("g1"))
+    devices.doubt(claim, device_allocation("g1"))
     handle.clock.advance(60.0)
     (doubt,) = devices.overdue_doubts()
-    devices.doubt(claim, typed("g1"))
+    devices.doubt(claim, device_allocation("g1"))
     devices.settle(doubt, None)
     assert devices.allocated_devices().is_dedicated(G1)
 
@@ -134,21 +134,21 @@ def test_devices_in_flight_are_kept_if_their_claim_loses_them_before_the_attempt
     handle: DeviceHandle,
 ) -> None:
     """The claim controller has cleared what was written; the attempt, which got no answer, writes it again."""
-    devices, lost = ClusterDevices(handle), list[Any]()
-    devices.lost = lambda *states: lost.append(states)
+    devices, losses = ClusterDevices(handle), list[Any]()
+    devices.lost = lambda *states: losses.append(states)
     devices.claims.read()
-    devices.start_allocation("uid-b", typed("g1"))
+    devices.start_allocation("uid-b", device_allocation("g1"))
     handle.claims.put(a_claim("b", version="2", allocation=allocation("g1")))
     assert devices.allocated_devices().is_dedicated(G1)
     handle.claims.put(a_claim("b", version="3"))
     assert devices.allocated_devices().is_dedicated(G1)
     handle.claims.put(a_claim("b", version="4", allocation=allocation("g1")))
     assert not devices.give_up_allocation("uid-b", a_claim("b"))
-    assert lost == []
+    assert losses == []
     assert devices.allocated_devices().is_dedicated(G1)
     handle.claims.put(a_claim("b", version="5"))
     assert not devices.allocated_devices().is_dedicated(G1)
-    devices.start_allocation("uid-b", typed("g1"))
+    devices.start_allocation("uid-b", device_allocation("g1"))
     handle.claims.put(a_claim("b", version="6", allocation=allocation("g1")))
     handle.claims.put(a_claim("b", version="7"))
     assert devices.end_allocation("uid-b")
@@ -158,7 +158,7 @@ def test_devices_in_flight_are_kept_if_their_claim_loses_them_before_the_attempt
 def test_an_earlier_state_of_a_claim_says_nothing_about_a_later_write_without_an_answer(handle: DeviceHandle) -> None:
     devices = ClusterDevices(handle)
     devices.claims.read()
-    devices.doubt(a_claim("b", version="3"), typed("g1"))
+    devices.doubt(a_claim("b", version="3"), device_allocation("g1"))
     handle.claims.put(a_claim("b", version="2", allocation=allocation("g1")))
     handle.claims.put(a_claim("b", version="3"))
     assert devices.allocated_devices().is_dedicated(G1)

@@ -19,9 +19,11 @@ DEVICES = (
 
 
 def totals(*classes: DeviceClass) -> DeviceTotals:
-    made = DeviceTotals.of_resources(ClusterDevices(DeviceHandle(*DEVICES, classes=classes)), [ResourceSpec(GPU, 1)])
-    assert made is not None
-    return made
+    device_totals = DeviceTotals.of_resources(
+        ClusterDevices(DeviceHandle(*DEVICES, classes=classes)), [ResourceSpec(GPU, 1)]
+    )
+    assert device_totals is not None
+    return device_totals
 
 
 def selecting(expression: str) -> DeviceClass:
@@ -39,7 +41,7 @@ def test_only_requested_resources_that_a_class_provides_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("expression", "found"),
+    ("expression", "totals_expected"),
     [
         ("true", (2, 1)),
         ("device.allowMultipleAllocations", (0, 0)),
@@ -47,10 +49,10 @@ def test_only_requested_resources_that_a_class_provides_count() -> None:
         ("device.", (0, 0)),
     ],
 )
-def test_devices_that_the_class_selects_are_counted(expression: str, found: tuple[int, int]) -> None:
-    chosen = selecting(expression)
+def test_devices_that_the_class_selects_are_counted(expression: str, totals_expected: tuple[int, int]) -> None:
+    gpu_class = selecting(expression)
     row = NODES.row_of["n1"]
-    assert totals(chosen).of(NODES.node(row), chosen) == found
+    assert totals(gpu_class).of(NODES.node(row), gpu_class) == totals_expected
 
 
 def test_rows_that_offer_none_of_the_resource_get_the_devices() -> None:

@@ -7,7 +7,7 @@ from podium.plugins.shared.normalize import default_normalize, truncated_quotien
 
 
 @pytest.mark.parametrize(
-    ("scores", "reverse", "expected"),
+    ("scores", "reverse", "scores_expected"),
     [
         ([1, 2, 3], False, [33, 66, 100]),
         ([1, 2, 3], True, [67, 34, 0]),
@@ -19,11 +19,11 @@ from podium.plugins.shared.normalize import default_normalize, truncated_quotien
     ],
 )
 def test_the_highest_score_becomes_100_and_the_rest_follows(
-    scores: list[int], reverse: bool, expected: list[int]
+    scores: list[int], reverse: bool, scores_expected: list[int]
 ) -> None:
     normalized = default_normalize(np.array(scores, np.int64), reverse=reverse)
     assert normalized.dtype == np.int64
-    assert normalized.tolist() == expected
+    assert normalized.tolist() == scores_expected
 
 
 def test_quotients_are_truncated_towards_zero() -> None:

@@ -13,22 +13,22 @@ def newer(item: PersistentVolume) -> PersistentVolume:
 
 
 def test_an_assumption_holds_until_the_watch_has_a_newer_state() -> None:
-    listed = Listed([volume("one")])
-    assumed, known = Assumed(listed), volume("one")
-    kept = replace(known, status=replace(known.status, phase="Bound"))
-    assumed.assume(kept)
-    assert assumed.get("one") is kept
-    listed._objects["one"] = newer(known)
-    assert assumed.get("one") is listed._objects["one"]
+    volumes = Listed([volume("one")])
+    assumptions, first_volume = Assumed(volumes), volume("one")
+    changed_volume = replace(first_volume, status=replace(first_volume.status, phase="Bound"))
+    assumptions.assume(changed_volume)
+    assert assumptions.get("one") is changed_volume
+    volumes._objects["one"] = newer(first_volume)
+    assert assumptions.get("one") is volumes._objects["one"]
 
 
 def test_assumptions_that_nobody_asks_for_again_are_not_kept() -> None:
-    one, gone, third = volume("one"), volume("gone"), volume("third")
-    listed = Listed([one, gone, third])
-    assumed = Assumed(listed)
-    assumed.assume(one)
-    assumed.assume(gone)
-    listed._objects["one"] = newer(one)
-    del listed._objects["gone"]
-    assumed.assume(third)
-    assert list(assumed._assumed) == ["third"]
+    first, removed_volume, third = volume("one"), volume("gone"), volume("third")
+    volumes = Listed([first, removed_volume, third])
+    assumptions = Assumed(volumes)
+    assumptions.assume(first)
+    assumptions.assume(removed_volume)
+    volumes._objects["one"] = newer(first)
+    del volumes._objects["gone"]
+    assumptions.assume(third)
+    assert list(assumptions._assumed) == ["third"]

@@ -91,11 +91,11 @@ class Server:
             raise self.refused[item.key]
         assert self.lister(resource).items[item.key].metadata.resource_version == item.metadata.resource_version
         self.writes.append((item.key, change))
-        written = self.newer(item)
-        self._unheard.append(written)
+        newer_object = self.newer(item)
+        self._unheard.append(newer_object)
         if not self.is_slow:
             self.hear()
-        return written
+        return newer_object
 
     def hear(self) -> None:
         for item in self._unheard:
@@ -145,12 +145,12 @@ class Scene:
 
     async def pre_bind_while(self, *acts: tuple[float, Callable[[], None]]) -> tuple[str, float]:
         """PreBind while others act, each at its second; what it ends with, and when."""
-        ended: list[tuple[str, float]] = []
+        ends: list[tuple[str, float]] = []
         began_s = self.clock.monotonic()
 
         async def run() -> None:
             message = await self.pre_bind()
-            ended.append((message, round(self.clock.monotonic() - began_s, 1)))
+            ends.append((message, round(self.clock.monotonic() - began_s, 1)))
 
         async def act(at_s: float, do: Callable[[], None]) -> None:
             await anyio.sleep(at_s)
@@ -160,10 +160,10 @@ class Scene:
             tasks.start_soon(run)
             for at_s, do in acts:
                 tasks.start_soon(act, at_s, do)
-        [end] = ended
+        [end] = ends
         return end
 
-    def seen(self, item: Any) -> Any:
+    def latest(self, item: Any) -> Any:
         """The object as the listers have it now."""
         return self.server.lister(RESOURCES[type(item)]).get(item.key)
 
@@ -171,9 +171,9 @@ class Scene:
         """What the volume controller does once a claim has its volume."""
 
         def act() -> None:
-            known = self.seen(item)
-            annotations = {**known.metadata.annotations, "pv.kubernetes.io/bind-completed": "yes"}
-            self.server.put(self.server.newer(known, volume_name=volume_name, annotations=annotations))
+            object_now = self.latest(item)
+            annotations = {**object_now.metadata.annotations, "pv.kubernetes.io/bind-completed": "yes"}
+            self.server.put(self.server.newer(object_now, volume_name=volume_name, annotations=annotations))
 
         return act
 
@@ -208,8 +208,8 @@ async def test_nothing_is_reserved_for_pods_without_claims() -> None:
 async def test_a_reserved_volume_is_not_there_for_the_next_pod() -> None:
     scene = Scene(claim("one"), claim("two"), STATIC, volume(), wanting=user("one"))
     assert scene.reserve() is None
-    rejected = ("node(s) didn't find available persistent volumes to bind",)
-    assert scene.decide(user("two", name="next")) == {"a": rejected, "b": rejected}
+    reasons = ("node(s) didn't find available persistent volumes to bind",)
+    assert scene.decide(user("two", name="next")) == {"a": reasons, "b": reasons}
 
 
 async def test_what_is_unreserved_is_there_again() -> None:
@@ -222,8 +222,8 @@ async def test_what_is_unreserved_is_there_again() -> None:
 async def test_a_selected_node_binds_the_next_pod_with_the_claim() -> None:
     scene = dynamic_scene()
     assert scene.reserve("a") is None
-    rejected = ("node(s) didn't find available persistent volumes to bind",)
-    assert scene.decide(user("data", name="next")) == {"b": rejected}
+    reasons = ("node(s) didn't find available persistent volumes to bind",)
+    assert scene.decide(user("data", name="next")) == {"b": reasons}
 
 
 async def test_an_assumption_ends_when_the_object_changes() -> None:
@@ -271,8 +271,8 @@ async def test_a_volume_is_kept_for_the_claim() -> None:
 
 
 async def test_a_volume_that_its_owner_has_kept_for_the_claim_only_gets_its_uid() -> None:
-    kept = volume(claimRef={"namespace": "default", "name": "data"})
-    scene = Scene(claim(), STATIC, kept, wanting=user("data"), timeout_s=2)
+    owners_volume = volume(claimRef={"namespace": "default", "name": "data"})
+    scene = Scene(claim(), STATIC, owners_volume, wanting=user("data"), timeout_s=2)
     assert scene.reserve() is None
     await scene.pre_bind()
     [(key, change)] = scene.server.writes
@@ -280,19 +280,19 @@ async def test_a_volume_that_its_owner_has_kept_for_the_claim_only_gets_its_uid(
 
 
 async def test_a_volume_that_is_kept_for_the_claim_already_is_not_written() -> None:
-    wanted = claim()
-    scene = Scene(wanted, STATIC, volume(kept_for=wanted), wanting=user("data"))
+    data_claim = claim()
+    scene = Scene(data_claim, STATIC, volume(kept_for=data_claim), wanting=user("data"))
     assert scene.reserve() is None
-    assert await scene.pre_bind_while((1.5, scene.complete(wanted, "pv"))) == ("", 2.0)
+    assert await scene.pre_bind_while((1.5, scene.complete(data_claim, "pv"))) == ("", 2.0)
     assert scene.server.writes == []
 
 
 async def test_a_claim_without_a_volume_gets_its_node_and_the_pod_waits() -> None:
-    wanted = claim(storage_class="made")
+    made_claim = claim(storage_class="made")
     scene = dynamic_scene()
     assert scene.reserve() is None
-    made = volume("made-1", storage_class="made", reach={ZONE: ["a"]})
-    acts = (0.5, scene.complete(wanted, "made-1")), (4.5, lambda: scene.server.put(made))
+    provisioned_volume = volume("made-1", storage_class="made", reach={ZONE: ["a"]})
+    acts = (0.5, scene.complete(made_claim, "made-1")), (4.5, lambda: scene.server.put(provisioned_volume))
     # Until the volume itself is heard of, the pod waits.
     assert await scene.pre_bind_while(*acts) == ("", 5.0)
     assert scene.server.writes == [("default/data", {"metadata": {"annotations": {SELECTED_NODE: "a"}}})]
@@ -328,8 +328,8 @@ async def test_what_has_been_written_stays_assumed_until_it_is_heard_of() -> Non
     scene.server.refused["default/dynamic"] = Conflict("the object has been modified", code=409)
     assert await scene.pre_bind() == "409: the object has been modified"
     scene.plugin.unreserve(scene.state, scene.wanting, "a")
-    rejected = ("node(s) didn't find available persistent volumes to bind",)
-    assert scene.decide(user("other", name="next")) == {"a": rejected, "b": rejected}
+    reasons = ("node(s) didn't find available persistent volumes to bind",)
+    assert scene.decide(user("other", name="next")) == {"a": reasons, "b": reasons}
 
 
 # ---------------------------------------------------------------- waiting
@@ -353,15 +353,15 @@ async def test_what_was_known_before_the_write_is_not_taken_for_its_outcome() ->
 
 def annotate(scene: Scene, annotations: dict[str, str]) -> Callable[[], None]:
     item = claim(storage_class="made")
-    return lambda: scene.server.put(scene.server.newer(scene.seen(item), annotations=annotations))
+    return lambda: scene.server.put(scene.server.newer(scene.latest(item), annotations=annotations))
 
 
 async def test_provisioning_that_has_failed_ends_the_wait() -> None:
     scene = dynamic_scene()
     assert scene.reserve() is None
-    failed = annotate(scene, {"something": "else"})
+    annotate_failure = annotate(scene, {"something": "else"})
     words = 'binding volumes: provisioning failed for PVC "data"'
-    assert await scene.pre_bind_while((1.5, failed)) == (words, 2.0)
+    assert await scene.pre_bind_while((1.5, annotate_failure)) == (words, 2.0)
 
 
 async def test_annotations_that_are_gone_end_the_wait() -> None:
@@ -390,29 +390,29 @@ async def test_a_volume_that_the_node_cannot_reach_ends_the_wait() -> None:
     assert scene.reserve() is None
     scene.server.put(volume("far", reach={ZONE: ["b"]}))
     words = 'binding volumes: pv "far" node affinity doesn\'t match node "a": no matching NodeSelectorTerms'
-    done = scene.complete(claim(storage_class="made"), "far")
-    assert await scene.pre_bind_while((0.5, done)) == (words, 1.0)
+    complete_far = scene.complete(claim(storage_class="made"), "far")
+    assert await scene.pre_bind_while((0.5, complete_far)) == (words, 1.0)
 
 
 async def test_a_volume_that_is_not_kept_any_more_ends_the_wait() -> None:
     scene = static_scene()
     assert scene.reserve() is None
     words = 'binding volumes: ClaimRef got reset for pv "pv"'
-    reset = lambda: scene.server.put(scene.server.newer(scene.seen(volume()), claim_ref=None))  # noqa: E731
+    reset = lambda: scene.server.put(scene.server.newer(scene.latest(volume()), claim_ref=None))  # noqa: E731
     assert await scene.pre_bind_while((1.5, reset)) == (words, 2.0)
 
 
 @pytest.mark.parametrize(
-    ("gone", "words"),
+    ("deleted_object", "words"),
     [
         (volume(), 'binding volumes: failed to check binding: persistentvolumes "pv" not found'),
         (claim(), 'binding volumes: failed to check binding: persistentvolumeclaims "default/data" not found'),
     ],
 )
-async def test_a_volume_or_claim_that_is_gone_ends_the_wait(gone: Any, words: str) -> None:
+async def test_a_volume_or_claim_that_is_gone_ends_the_wait(deleted_object: Any, words: str) -> None:
     scene = static_scene()
     assert scene.reserve() is None
-    assert await scene.pre_bind_while((0.5, lambda: scene.server.drop(gone))) == (words, 1.0)
+    assert await scene.pre_bind_while((0.5, lambda: scene.server.drop(deleted_object))) == (words, 1.0)
 
 
 async def test_a_claim_that_is_gone_ends_the_wait_for_its_volume() -> None:

@@ -26,14 +26,14 @@ AWS_ZONE = "topology.ebs.csi.aws.com/zone"
 
 
 def handle(source: dict[str, Any], labels: dict[str, str] | None = None) -> str:
-    made = volume(labels=labels, **source)
-    plugin = plugin_of(made)
+    csi_volume = volume(labels=labels, **source)
+    plugin = plugin_of(csi_volume)
     assert plugin is not None
-    return handle_of(plugin, made)
+    return handle_of(plugin, csi_volume)
 
 
 @pytest.mark.parametrize(
-    ("volume_id", "expected"),
+    ("volume_id", "handle_expected"),
     [
         ("vol-1", "vol-1"),
         ("anything", "anything"),
@@ -42,8 +42,8 @@ def handle(source: dict[str, Any], labels: dict[str, str] | None = None) -> str:
         ("aws:///vol-1/", "vol-1"),
     ],
 )
-def test_an_ebs_volume_is_known_by_its_id_alone(volume_id: str, expected: str) -> None:
-    assert handle({"awsElasticBlockStore": {"volumeID": volume_id}}) == expected
+def test_an_ebs_volume_is_known_by_its_id_alone(volume_id: str, handle_expected: str) -> None:
+    assert handle({"awsElasticBlockStore": {"volumeID": volume_id}}) == handle_expected
 
 
 @pytest.mark.parametrize("volume_id", ["aws://us-east-1a/disk", "aws:///", "aws:///a/vol-1"])
@@ -122,62 +122,65 @@ def test_a_provisioner_stands_for_a_driver(provisioner: str, driver: str, in_tre
 
 
 @pytest.mark.parametrize(
-    ("migrated", "expected"),
+    ("migrated", "is_migrated"),
     [("kubernetes.io/aws-ebs", True), ("kubernetes.io/gce-pd,kubernetes.io/aws-ebs", True), ("", False)],
 )
-def test_a_plugin_has_migrated_where_the_node_says_so(migrated: str, expected: bool) -> None:
+def test_a_plugin_has_migrated_where_the_node_says_so(migrated: str, is_migrated: bool) -> None:
     plugin = plugin_of(volume(**AWS))
     assert plugin is not None
-    assert is_migrated_on(plugin, csi_node("n1", migrated=migrated)) is expected
+    assert is_migrated_on(plugin, csi_node("n1", migrated=migrated)) is is_migrated
     assert not is_migrated_on(plugin, None)
 
 
-def reached(labels: dict[str, str], *terms: dict[str, list[str]], **source: Any) -> Any:
+def node_terms(labels: dict[str, str], *terms: dict[str, list[str]], **source: Any) -> Any:
     """The terms, values by label, from which the driver says the volume can be reached; None for everywhere."""
     affinity = None
     if terms:
-        listed = [
+        node_terms = [
             {"matchExpressions": [{"key": key, "operator": "In", "values": v} for key, v in term.items()]}
             for term in terms
         ]
-        affinity = {"nodeAffinity": {"required": {"nodeSelectorTerms": listed}}}
-    made = volume(labels=labels, **(source or AWS), **(affinity or {}))
-    plugin = plugin_of(made)
+        affinity = {"nodeAffinity": {"required": {"nodeSelectorTerms": node_terms}}}
+    csi_volume = volume(labels=labels, **(source or AWS), **(affinity or {}))
+    plugin = plugin_of(csi_volume)
     assert plugin is not None
-    selector = translated_affinity(plugin, made)
+    selector = translated_affinity(plugin, csi_volume)
     return None if selector is None else _terms(selector)
 
 
 def _terms(selector: NodeSelector) -> list[dict[str, list[str]]]:
-    return [{each.key: list(each.values) for each in term.match_expressions} for term in selector.node_selector_terms]
+    return [
+        {expression.key: list(expression.values) for expression in term.match_expressions}
+        for term in selector.node_selector_terms
+    ]
 
 
 def test_zones_of_the_affinity_become_the_drivers() -> None:
-    assert reached({}, {ZONE: ["a", "b"]}, {ZONE: ["c"], "disk": ["ssd"]}) == [
+    assert node_terms({}, {ZONE: ["a", "b"]}, {ZONE: ["c"], "disk": ["ssd"]}) == [
         {AWS_ZONE: ["a", "b"]},
         {AWS_ZONE: ["c"], "disk": ["ssd"]},
     ]
 
 
 def test_zones_of_old_times_do_too_and_regions_become_todays() -> None:
-    assert reached({}, {BETA_ZONE: ["a"], BETA_REGION: ["r"]}) == [{AWS_ZONE: ["a"], REGION: ["r"]}]
+    assert node_terms({}, {BETA_ZONE: ["a"], BETA_REGION: ["r"]}) == [{AWS_ZONE: ["a"], REGION: ["r"]}]
     # Beside a zone of today, a region of old times is left as it is.
-    assert reached({}, {ZONE: ["a"], BETA_REGION: ["r"]}) == [{AWS_ZONE: ["a"], BETA_REGION: ["r"]}]
+    assert node_terms({}, {ZONE: ["a"], BETA_REGION: ["r"]}) == [{AWS_ZONE: ["a"], BETA_REGION: ["r"]}]
 
 
 def test_without_zones_in_the_affinity_the_labels_tell() -> None:
-    assert reached({ZONE: "b__a"}) == [{AWS_ZONE: ["a", "b"]}]
-    assert reached({BETA_ZONE: "a"}, {"disk": ["ssd"]}) == [{"disk": ["ssd"], AWS_ZONE: ["a"]}]
-    assert reached({ZONE: ""}) is None
-    assert reached({}) is None
+    assert node_terms({ZONE: "b__a"}) == [{AWS_ZONE: ["a", "b"]}]
+    assert node_terms({BETA_ZONE: "a"}, {"disk": ["ssd"]}) == [{"disk": ["ssd"], AWS_ZONE: ["a"]}]
+    assert node_terms({ZONE: ""}) is None
+    assert node_terms({}) is None
 
 
 def test_drivers_without_zones_leave_the_affinity_as_it_is() -> None:
     source: dict[str, Any] = {"azureDisk": {"diskName": "d", "diskURI": "/u"}}
-    assert reached({ZONE: "a"}, **source) is None
-    assert reached({}, {ZONE: ["a"]}, **source) == [{ZONE: ["a"]}]
+    assert node_terms({ZONE: "a"}, **source) is None
+    assert node_terms({}, {ZONE: ["a"]}, **source) == [{ZONE: ["a"]}]
 
 
 def test_a_volume_that_cannot_be_translated_is_reached_from_nowhere_we_know() -> None:
     with pytest.raises(TranslationError):
-        reached({ZONE: "a__b"}, gcePersistentDisk={"pdName": "d"})
+        node_terms({ZONE: "a__b"}, gcePersistentDisk={"pdName": "d"})

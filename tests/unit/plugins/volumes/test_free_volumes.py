@@ -52,46 +52,53 @@ states = st.builds(
 )
 
 
-def suits(one: PersistentVolume, wanted: PersistentVolumeClaim) -> bool:
-    size, asked = one.spec.capacity["storage"], wanted.spec.resources.requests["storage"]
-    return size != "much" and size >= asked and one.metadata.deletion_timestamp is None
+def suits(candidate: PersistentVolume, claim_object: PersistentVolumeClaim) -> bool:
+    size, size_requested = candidate.spec.capacity["storage"], claim_object.spec.resources.requests["storage"]
+    return size != "much" and size >= size_requested and candidate.metadata.deletion_timestamp is None
 
 
 def taken_first(
     index: Index[PersistentVolume],
-    wanted: PersistentVolumeClaim,
+    claim_object: PersistentVolumeClaim,
     labels: Mapping[str, str],
-    taken: Collection[str],
-    assumed: Mapping[str, PersistentVolume],
+    keys_taken: Collection[str],
+    assumptions: Mapping[str, PersistentVolume],
 ) -> PersistentVolume | None:
     """The volume that the claim takes, as upstream finds it: by a walk over all of its class."""
-    seen = [assumed.get(each.key, each) for each in (*index.of("claim " + wanted.key), *index.of("class slow"))]
-    named = lambda each: each.spec.claim_ref is not None and each.spec.claim_ref.name == wanted.metadata.name  # noqa: E731
-    covers = lambda each: (found := node_affinity_of(each)) is None or found.matches(labels)  # noqa: E731
-    for kept in seen:
-        if named(kept) and suits(kept, wanted) and kept.key not in taken:
-            return kept if covers(kept) else None
-    selector = {} if wanted.spec.selector is None else {"disk": "ssd"}
-    free = [
-        each
-        for each in seen
-        if each.spec.claim_ref is None
-        and suits(each, wanted)
-        and each.status.phase == "Available"
-        and selector.items() <= each.metadata.labels.items()
+    candidates = [
+        assumptions.get(candidate.key, candidate)
+        for candidate in (*index.of("claim " + claim_object.key), *index.of("class slow"))
     ]
-    free.sort(key=lambda each: each.spec.capacity["storage"])
-    return next((each for each in free if each.key not in taken and covers(each)), None)
+
+    def is_named(candidate: PersistentVolume) -> bool:
+        reference = candidate.spec.claim_ref
+        return reference is not None and reference.name == claim_object.metadata.name
+
+    covers = lambda candidate: (affinity := node_affinity_of(candidate)) is None or affinity.matches(labels)  # noqa: E731
+    for candidate in candidates:
+        if is_named(candidate) and suits(candidate, claim_object) and candidate.key not in keys_taken:
+            return candidate if covers(candidate) else None
+    selector = {} if claim_object.spec.selector is None else {"disk": "ssd"}
+    free = [
+        candidate
+        for candidate in candidates
+        if candidate.spec.claim_ref is None
+        and suits(candidate, claim_object)
+        and candidate.status.phase == "Available"
+        and selector.items() <= candidate.metadata.labels.items()
+    ]
+    free.sort(key=lambda candidate: candidate.spec.capacity["storage"])
+    return next((candidate for candidate in free if candidate.key not in keys_taken and covers(candidate)), None)
 
 
 @settings(max_examples=150, deadline=None)
 @given(
     changes=st.lists(st.one_of(states, st.sampled_from(["v0", "v1", "v2"])), max_size=14),
     assumptions=st.lists(st.tuples(st.integers(0, 4), st.sampled_from(CLAIMS)), max_size=2),
-    wanted=st.lists(st.sampled_from(CLAIMS), min_size=1, max_size=3, unique_by=id),
+    claims=st.lists(st.sampled_from(CLAIMS), min_size=1, max_size=3, unique_by=id),
 )
 def test_claims_take_what_a_walk_over_all_volumes_finds(
-    changes: list[Any], assumptions: list[tuple[int, PersistentVolumeClaim]], wanted: list[PersistentVolumeClaim]
+    changes: list[Any], assumptions: list[tuple[int, PersistentVolumeClaim]], claims: list[PersistentVolumeClaim]
 ) -> None:
     informer = Informer(PERSISTENT_VOLUMES, lambda resource, error: None)
     plain: Index[PersistentVolume] = Index(place_of_volume)
@@ -104,31 +111,33 @@ def test_claims_take_what_a_walk_over_all_volumes_finds(
         elif informer.get(change) is not None:
             informer.remove(change)
         # Asked after each change, so that what is kept from the last question has to follow.
-        rows_with_volumes([choice_for(each, index()) for each in wanted], snapshot, rows)
-    free = [each for each in informer.list() if each.spec.claim_ref is None]
-    assumed = {
-        each.key: volume(each.key, size=each.spec.capacity["storage"], kept_for=to, reach=_reach_of(each))
+        rows_with_volumes([choice_for(claim_object, index()) for claim_object in claims], snapshot, rows)
+    free = [item for item in informer.list() if item.spec.claim_ref is None]
+    assumed_volumes = {
+        item.key: volume(item.key, size=item.spec.capacity["storage"], kept_for=to, reach=_reach_of(item))
         for place, to in assumptions
-        if place < len(free) and (each := free[place]).status.phase == "Available"
+        if place < len(free) and (item := free[place]).status.phase == "Available"
     }
-    choices = [choice_for(each, index(), assumed.values()) for each in wanted]
-    found = rows_with_volumes(choices, snapshot, rows)
+    choices = [choice_for(claim_object, index(), assumed_volumes.values()) for claim_object in claims]
+    masks = rows_with_volumes(choices, snapshot, rows)
     for place, row in enumerate(rows.tolist()):
-        labels, taken = snapshot.node(row).labels, set[str]()
-        for each, choice, has in zip(wanted, choices, found, strict=True):
-            expected = taken_first(plain, each, labels, taken, assumed)
-            chosen = choose(choice, labels, taken)
-            assert (chosen and chosen.key) == (expected and expected.key)
-            assert bool(has[place]) == (expected is not None)
-            if expected is not None:
-                taken.add(expected.key)
+        labels, keys_taken = snapshot.node(row).labels, set[str]()
+        for item, choice, has in zip(claims, choices, masks, strict=True):
+            volume_expected = taken_first(plain, item, labels, keys_taken, assumed_volumes)
+            volume_chosen = choose(choice, labels, keys_taken)
+            assert (volume_chosen and volume_chosen.key) == (volume_expected and volume_expected.key)
+            assert bool(has[place]) == (volume_expected is not None)
+            if volume_expected is not None:
+                keys_taken.add(volume_expected.key)
 
 
-def _reach_of(one: PersistentVolume) -> dict[str, tuple[str, ...]] | None:
-    affinity = one.spec.node_affinity
+def _reach_of(item: PersistentVolume) -> dict[str, tuple[str, ...]] | None:
+    affinity = item.spec.node_affinity
     if affinity is None or affinity.required is None:
         return None
-    return {each.key: each.values for each in affinity.required.node_selector_terms[0].match_expressions}
+    return {
+        expression.key: expression.values for expression in affinity.required.node_selector_terms[0].match_expressions
+    }
 
 
 def test_volumes_on_hundreds_of_nodes_are_looked_at_as_one() -> None:
@@ -138,15 +147,15 @@ def test_volumes_on_hundreds_of_nodes_are_looked_at_as_one() -> None:
     assert len(alike.volumes) == 300
     snapshot = snapshot_of(*NODES)
     assert np.count_nonzero(choice.coverage(snapshot, snapshot.order)) == 3
-    chosen = choose(choice, {HOST: "n7"}, set())
-    assert chosen is not None
-    assert chosen.key == "v7"
+    volume_chosen = choose(choice, {HOST: "n7"}, set())
+    assert volume_chosen is not None
+    assert volume_chosen.key == "v7"
 
 
 def test_kinds_of_volumes_that_are_gone_leave_nothing() -> None:
     index = VolumeIndex()
     index.put(volume("v0", labels={"disk": "ssd"}))
     index.replace(volume("v0", labels={"disk": "ssd"}), volume("v0", labels={"disk": "hdd"}))
-    assert [dict(each.example.metadata.labels) for each in index.free("slow")] == [{"disk": "hdd"}]
+    assert [dict(kind.example.metadata.labels) for kind in index.free("slow")] == [{"disk": "hdd"}]
     index.drop(volume("v0", labels={"disk": "hdd"}))
     assert list(index.free("slow")) == []

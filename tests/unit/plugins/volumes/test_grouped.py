@@ -21,15 +21,15 @@ def test_a_lister_without_indexes_is_looked_through() -> None:
 def test_an_informer_keeps_an_index() -> None:
     informer = Informer(PERSISTENT_VOLUMES, lambda resource, error: None)
     of_class = group_by(informer, class_of_volume)
-    for each in (ONE, OTHER, THIRD):
-        informer.put(each)
+    for item in (ONE, OTHER, THIRD):
+        informer.put(item)
     assert list(of_class("slow")) == [ONE, THIRD]
     informer.drop(ONE)
     assert list(of_class("slow")) == [THIRD]
 
 
 def test_an_index_of_listed_objects_is_made_anew_only_after_a_change() -> None:
-    store = ObjectStore((PERSISTENT_VOLUMES, each) for each in (ONE, OTHER))
+    store = ObjectStore((PERSISTENT_VOLUMES, item) for item in (ONE, OTHER))
     index = index_of(store.lister(PERSISTENT_VOLUMES), lambda: Index(class_of_volume))
     first = index()
     assert index() is first

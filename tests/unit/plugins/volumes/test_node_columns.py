@@ -21,11 +21,11 @@ class NodeColumnBench:
 
     def drivers(self, name: str) -> int:
         self.asked.append(name)
-        found = self.informer.get(name)
-        return 0 if found is None else len(found.spec.drivers)
+        csi_node_found = self.informer.get(name)
+        return 0 if csi_node_found is None else len(csi_node_found.spec.drivers)
 
     def column(self) -> NodeColumn[CSINode]:
-        return NodeColumn(change_log_of(self.informer), lambda each: each.metadata.name, self.drivers)
+        return NodeColumn(change_log_of(self.informer), lambda item: item.metadata.name, self.drivers)
 
     def by_name(self, column: NodeColumn[CSINode]) -> dict[str, int]:
         self.asked.clear()
@@ -66,7 +66,7 @@ def test_another_cluster_and_too_many_changes_begin_anew() -> None:
 
 def test_where_a_lister_does_not_tell_all_are_looked_at_each_time() -> None:
     bench = NodeColumnBench()
-    column: NodeColumn[CSINode] = NodeColumn(change_log_of(Listed(())), lambda each: each.metadata.name, bench.drivers)
+    column: NodeColumn[CSINode] = NodeColumn(change_log_of(Listed(())), lambda item: item.metadata.name, bench.drivers)
     for _ in range(2):
         bench.by_name(column)
         assert sorted(bench.asked) == ["n1", "n2", "n3"]

@@ -23,8 +23,10 @@ from tests.unit.plugins.clusters import RecordingHandle
 STATE = CycleState()
 
 
-def group(name: str = "train", namespace: str = "default", created: str = "2026-01-01T00:00:00Z", **spec: Any) -> Any:
-    metadata = {"name": name, "namespace": namespace, "uid": f"uid-{name}", "creationTimestamp": created}
+def group(
+    name: str = "train", namespace: str = "default", creation_time: str = "2026-01-01T00:00:00Z", **spec: Any
+) -> Any:
+    metadata = {"name": name, "namespace": namespace, "uid": f"uid-{name}", "creationTimestamp": creation_time}
     return msgspec.convert({"metadata": metadata, "spec": {"minMember": 3, **spec}}, CoschedulingPodGroup)
 
 
@@ -34,19 +36,19 @@ def member(name: str, of: str = "train", needs: str = "", **fields: Any) -> Pod:
 
 
 def plugin(*items: Any, args: CoschedulingArgs | None = None, nodes: Any = (), **fields: Any) -> Coscheduling:
-    pods = [each for each in items if isinstance(each, Pod)]
-    groups = [each for each in items if not isinstance(each, Pod)]
+    pods = [item for item in items if isinstance(item, Pod)]
+    groups = [item for item in items if not isinstance(item, Pod)]
     handle = RecordingHandle(
-        cache_of(*nodes, *(each for each in pods if each.node_name)).snapshot(),
+        cache_of(*nodes, *(pod for pod in pods if pod.node_name)).snapshot(),
         objects={PODS: pods, COSCHEDULING_POD_GROUPS: groups},
         **fields,
     )
-    made: Any = handle
-    return Coscheduling(args or CoschedulingArgs(), made)
+    recording_handle: Any = handle
+    return Coscheduling(args or CoschedulingArgs(), recording_handle)
 
 
-def pre_filter(made: Coscheduling, item: Pod) -> Status | None:
-    return made.pre_filter(STATE, item, made.handle.snapshot())[1]
+def pre_filter(coscheduling: Coscheduling, item: Pod) -> Status | None:
+    return coscheduling.pre_filter(STATE, item, coscheduling.handle.snapshot())[1]
 
 
 A, B, C = (member(name) for name in "abc")
@@ -57,34 +59,34 @@ def test_it_keeps_the_contract() -> None:
 
 
 def test_pods_without_a_group_are_left_alone() -> None:
-    made, alone = plugin(), pod("alone")
-    assert pre_filter(made, alone) is None
-    assert made.permit(STATE, alone, "n1") == (None, 0.0)
-    assert made.reserve(STATE, alone, "n1") is None
-    made.unreserve(STATE, alone, "n1")
-    filtered: Any = None
-    assert made.post_filter(STATE, alone, made.handle.snapshot(), filtered) == (
+    coscheduling, alone = plugin(), pod("alone")
+    assert pre_filter(coscheduling, alone) is None
+    assert coscheduling.permit(STATE, alone, "n1") == (None, 0.0)
+    assert coscheduling.reserve(STATE, alone, "n1") is None
+    coscheduling.unreserve(STATE, alone, "n1")
+    filter_result: Any = None
+    assert coscheduling.post_filter(STATE, alone, coscheduling.handle.snapshot(), filter_result) == (
         None,
         unschedulable("can not find pod group"),
     )
 
 
 def test_a_gang_without_enough_pods_is_not_tried() -> None:
-    told = "pre-filter pod a cannot find enough sibling pods, current pods number: 2, minMember of group: 3"
-    assert pre_filter(plugin(A, B, group()), A) == unresolvable(told)
+    message = "pre-filter pod a cannot find enough sibling pods, current pods number: 2, minMember of group: 3"
+    assert pre_filter(plugin(A, B, group()), A) == unresolvable(message)
     assert pre_filter(plugin(A, B, C, group()), A) is None
 
 
 def test_pods_of_one_name_in_other_namespaces_are_another_gang() -> None:
-    there = member("c", namespace="other")
-    status = pre_filter(plugin(A, B, there, group()), A)
+    foreign_member = member("c", namespace="other")
+    status = pre_filter(plugin(A, B, foreign_member, group()), A)
     assert status is not None
     assert "current pods number: 2," in status.message
 
 
 def test_gated_siblings_do_not_count() -> None:
-    told = unresolvable("pre-filter pod a cannot proceed due to gated pods in the same PodGroup")
-    assert pre_filter(plugin(A, B, member("c", gates=["wait"]), group()), A) == told
+    status_expected = unresolvable("pre-filter pod a cannot proceed due to gated pods in the same PodGroup")
+    assert pre_filter(plugin(A, B, member("c", gates=["wait"]), group()), A) == status_expected
     assert pre_filter(plugin(A, B, C, member("d", gates=["wait"]), group()), A) is None
 
 
@@ -93,33 +95,33 @@ def test_the_cluster_must_have_what_the_gang_needs_at_least() -> None:
     small, big = [node("n1", cpu="4")], [node("n1", cpu="4"), node("n2", cpu="2")]
     assert pre_filter(plugin(A, B, C, asks, nodes=small), A) == unresolvable("resource gap: cpu 2000m")
     assert pre_filter(plugin(A, B, C, asks, nodes=big), A) is None
-    few = [node("n1", cpu="9", pods=2)]
-    assert pre_filter(plugin(A, B, C, asks, nodes=few), A) == unresolvable("resource gap: pods 1")
+    small_nodes = [node("n1", cpu="9", pods=2)]
+    assert pre_filter(plugin(A, B, C, asks, nodes=small_nodes), A) == unresolvable("resource gap: pods 1")
     own = member("a", cpu="4", node="n1")
     assert pre_filter(plugin(own, B, C, asks, nodes=big), B) is None
-    broken = group(minResources={"cpu": "much"})
-    status = pre_filter(plugin(A, B, C, broken, nodes=big), A)
+    unreadable_group = group(minResources={"cpu": "much"})
+    status = pre_filter(plugin(A, B, C, unreadable_group, nodes=big), A)
     assert status is not None
     assert "minResources" in status.message
 
 
 def test_members_wait_for_each_other_and_the_first_one_has_the_others_tried() -> None:
-    made = plugin(A, B, C, group())
-    handle: Any = made.handle
-    made.reserve(STATE, A, "n1")
-    assert made.permit(STATE, A, "n1") == (Status(Code.WAIT), 60.0)
+    coscheduling = plugin(A, B, C, group())
+    handle: Any = coscheduling.handle
+    coscheduling.reserve(STATE, A, "n1")
+    assert coscheduling.permit(STATE, A, "n1") == (Status(Code.WAIT), 60.0)
     assert handle.activated == [B.key, C.key]
-    made.reserve(STATE, B, "n1")
-    assert made.permit(STATE, B, "n1") == (Status(Code.WAIT), 60.0)
+    coscheduling.reserve(STATE, B, "n1")
+    assert coscheduling.permit(STATE, B, "n1") == (Status(Code.WAIT), 60.0)
     assert handle.activated == [B.key, C.key]
-    made.reserve(STATE, C, "n1")
-    assert made.permit(STATE, C, "n1") == (None, 0.0)
+    coscheduling.reserve(STATE, C, "n1")
+    assert coscheduling.permit(STATE, C, "n1") == (None, 0.0)
 
 
 def test_bound_members_count_after_a_restart() -> None:
-    made = plugin(member("a", node="n1"), member("b", node="n1"), C, group(), nodes=[node()])
-    made.reserve(STATE, C, "n1")
-    assert made.permit(STATE, C, "n1") == (None, 0.0)
+    coscheduling = plugin(member("a", node="n1"), member("b", node="n1"), C, group(), nodes=[node()])
+    coscheduling.reserve(STATE, C, "n1")
+    assert coscheduling.permit(STATE, C, "n1") == (None, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -131,28 +133,28 @@ def test_bound_members_count_after_a_restart() -> None:
     ],
 )
 def test_how_long_members_wait(spec: Any, args: CoschedulingArgs, seconds: float) -> None:
-    made = plugin(A, B, C, group(**spec), args=args)
-    made.reserve(STATE, A, "n1")
-    assert made.permit(STATE, A, "n1")[1] == seconds
+    coscheduling = plugin(A, B, C, group(**spec), args=args)
+    coscheduling.reserve(STATE, A, "n1")
+    assert coscheduling.permit(STATE, A, "n1")[1] == seconds
 
 
 def test_a_group_that_is_not_there_gets_no_nodes() -> None:
-    made = plugin(A)
-    assert pre_filter(made, A) is None
-    assert made.permit(STATE, A, "n1") == (unschedulable("PodGroup not found"), 0.0)
+    coscheduling = plugin(A)
+    assert pre_filter(coscheduling, A) is None
+    assert coscheduling.permit(STATE, A, "n1") == (unschedulable("PodGroup not found"), 0.0)
 
 
 def test_without_pod_groups_pods_say_how_many_they_are() -> None:
     first, second = member("a", needs="2"), member("b", needs="2")
     assert pre_filter(plugin(first), first) is not None
-    made = plugin(first, second)
-    assert pre_filter(made, first) is None
-    made.reserve(STATE, first, "n1")
-    assert made.permit(STATE, first, "n1") == (Status(Code.WAIT), 60.0)
-    labelled = pod("c", labels={GROUP_LABEL: "train", MIN_MEMBER: "1"})
-    made = plugin(labelled)
-    made.reserve(STATE, labelled, "n1")
-    assert made.permit(STATE, labelled, "n1") == (None, 0.0)
+    coscheduling = plugin(first, second)
+    assert pre_filter(coscheduling, first) is None
+    coscheduling.reserve(STATE, first, "n1")
+    assert coscheduling.permit(STATE, first, "n1") == (Status(Code.WAIT), 60.0)
+    labelled_pod = pod("c", labels={GROUP_LABEL: "train", MIN_MEMBER: "1"})
+    coscheduling = plugin(labelled_pod)
+    coscheduling.reserve(STATE, labelled_pod, "n1")
+    assert coscheduling.permit(STATE, labelled_pod, "n1") == (None, 0.0)
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "two", "1.5", "٣", "9" * 5000, " 2"])
@@ -165,12 +167,12 @@ def test_a_number_of_members_that_is_none_is_told(text: str) -> None:
     assert status.message.endswith("is not a positive number of pods")
 
 
-@pytest.mark.parametrize("needed", [0, -5, -(2**31)])
-def test_a_group_that_needs_nobody_holds_nobody(needed: int) -> None:
-    made = plugin(A, group(minMember=needed))
-    assert pre_filter(made, A) is None
-    made.reserve(STATE, A, "n1")
-    assert made.permit(STATE, A, "n1") == (None, 0.0)
+@pytest.mark.parametrize("member_count", [0, -5, -(2**31)])
+def test_a_group_that_needs_nobody_holds_nobody(member_count: int) -> None:
+    coscheduling = plugin(A, group(minMember=member_count))
+    assert pre_filter(coscheduling, A) is None
+    coscheduling.reserve(STATE, A, "n1")
+    assert coscheduling.permit(STATE, A, "n1") == (None, 0.0)
 
 
 def test_a_group_that_needs_more_than_there_ever_are_waits() -> None:
@@ -179,91 +181,94 @@ def test_a_group_that_needs_more_than_there_ever_are_waits() -> None:
     assert status.message.endswith("minMember of group: 2147483647")
 
 
-def rejected(made: Coscheduling, item: Pod) -> Status | None:
-    filtered: Any = None
-    return made.post_filter(STATE, item, made.handle.snapshot(), filtered)[1]
+def post_filter_status(coscheduling: Coscheduling, item: Pod) -> Status | None:
+    filter_result: Any = None
+    return coscheduling.post_filter(STATE, item, coscheduling.handle.snapshot(), filter_result)[1]
 
 
 def test_a_gang_that_lacks_few_members_keeps_its_nodes() -> None:
     pods = [member(f"p{at}") for at in range(10)]
-    made = plugin(*pods, group(minMember=10))
-    for each in pods[:8]:
-        made.reserve(STATE, each, "n1")
-    told = "PodGroup default/train gets rejected due to Pod p9 is unschedulable even after PostFilter"
-    assert rejected(made, pods[9]) == unschedulable(told)
-    made.reserve(STATE, pods[8], "n1")
-    assert rejected(made, pods[9]) == Status(Code.UNSCHEDULABLE)
+    coscheduling = plugin(*pods, group(minMember=10))
+    for sibling in pods[:8]:
+        coscheduling.reserve(STATE, sibling, "n1")
+    message = "PodGroup default/train gets rejected due to Pod p9 is unschedulable even after PostFilter"
+    assert post_filter_status(coscheduling, pods[9]) == unschedulable(message)
+    coscheduling.reserve(STATE, pods[8], "n1")
+    assert post_filter_status(coscheduling, pods[9]) == Status(Code.UNSCHEDULABLE)
     strict = plugin(*pods, group(minMember=10), args=CoschedulingArgs(pod_group_reject_percentage=0))
-    for each in pods[:9]:
-        strict.reserve(STATE, each, "n1")
-    assert rejected(strict, pods[9]) == unschedulable(told)
+    for sibling in pods[:9]:
+        strict.reserve(STATE, sibling, "n1")
+    assert post_filter_status(strict, pods[9]) == unschedulable(message)
 
 
 def test_a_rejected_gang_backs_off() -> None:
-    made = plugin(A, B, C, group(), args=CoschedulingArgs(pod_group_backoff_seconds=20))
-    clock: Any = made.handle.clock
-    rejected(made, A)
-    assert pre_filter(made, B) == unresolvable("podGroup default/train failed recently")
-    assert made.gangs.take_backed_off(clock.now()) == []
+    coscheduling = plugin(A, B, C, group(), args=CoschedulingArgs(pod_group_backoff_seconds=20))
+    clock: Any = coscheduling.handle.clock
+    post_filter_status(coscheduling, A)
+    assert pre_filter(coscheduling, B) == unresolvable("podGroup default/train failed recently")
+    assert coscheduling.gangs.take_backed_off(clock.now()) == []
     clock.advance(20)
-    assert pre_filter(made, B) is None
-    assert [list(each.members) for each in made.gangs.take_backed_off(clock.now())] == [["uid-a", "uid-b", "uid-c"]]
-    assert made.gangs.take_backed_off(clock.now()) == []
+    assert pre_filter(coscheduling, B) is None
+    assert [list(gang.members) for gang in coscheduling.gangs.take_backed_off(clock.now())] == [
+        ["uid-a", "uid-b", "uid-c"]
+    ]
+    assert coscheduling.gangs.take_backed_off(clock.now()) == []
 
 
 def test_gangs_stay_together_in_the_queue_by_age_and_failed_ones_go_last() -> None:
-    old, new = group("old", created="2026-01-01T00:00:00Z"), group("new", created="2026-01-01T00:00:01Z")
+    old, new = group("old", creation_time="2026-01-01T00:00:00Z"), group("new", creation_time="2026-01-01T00:00:01Z")
     items = [member("a", "new"), member("b", "old"), member("c", "new"), member("d", "old")]
-    made = plugin(old, new, *items)
+    coscheduling = plugin(old, new, *items)
     urgent = pod("urgent", priority=5)
 
     def order() -> list[str]:
-        infos = [QueuedPodInfo(each, 1e12) for each in (*items, urgent)]
-        return [each.pod.metadata.name for each in sorted(infos, key=made.sort_key)]
+        infos = [QueuedPodInfo(member_pod, 1e12) for member_pod in (*items, urgent)]
+        return [info.pod.metadata.name for info in sorted(infos, key=coscheduling.sort_key)]
 
     assert order() == ["urgent", "b", "d", "a", "c"]
     first, second = (QueuedPodInfo(items[at], 0.0) for at in (1, 0))
-    assert made.less(first, second)
-    assert not made.less(second, first)
-    made.handle.clock.advance(3e9)  # type: ignore[attr-defined]
-    rejected(made, items[1])
+    assert coscheduling.less(first, second)
+    assert not coscheduling.less(second, first)
+    coscheduling.handle.clock.advance(3e9)  # type: ignore[attr-defined]
+    post_filter_status(coscheduling, items[1])
     assert order() == ["urgent", "a", "c", "d", "b"]
 
 
 def test_a_member_that_fits_nowhere_goes_after_its_siblings_until_they_have_failed() -> None:
     """Others may be enough. One that was not tried because its group backs off has not failed."""
     items = [A, B, C]
-    made = plugin(*items, group())
+    coscheduling = plugin(*items, group())
 
     def order() -> list[str]:
         return [
-            each.pod.metadata.name for each in sorted((QueuedPodInfo(each, 0.0) for each in items), key=made.sort_key)
+            info.pod.metadata.name
+            for info in sorted((QueuedPodInfo(item, 0.0) for item in items), key=coscheduling.sort_key)
         ]
 
-    for failing, expected in ((A, "bca"), (B, "cab"), (C, "abc")):
-        made.handle.clock.advance(20)  # type: ignore[attr-defined]
-        rejected(made, failing)
+    for failing, order_expected in ((A, "bca"), (B, "cab"), (C, "abc")):
+        coscheduling.handle.clock.advance(20)  # type: ignore[attr-defined]
+        post_filter_status(coscheduling, failing)
         for sibling in items:
-            rejected(made, sibling)
-        assert "".join(order()) == expected
+            post_filter_status(coscheduling, sibling)
+        assert "".join(order()) == order_expected
 
 
 def test_hints_wake_the_members_of_that_group() -> None:
-    made = plugin()
+    coscheduling = plugin()
     queue, skip = QueueingHint.QUEUE, QueueingHint.SKIP
-    assert made.after_pod_add(A, None, B) is queue
-    assert made.after_pod_add(A, None, member("x", namespace="other")) is skip
-    assert made.after_pod_add(pod(), None, pod("x")) is skip
-    was, now = group(), group(minMember=2)
-    assert made.after_pod_group_change(A, None, now) is queue
-    assert made.after_pod_group_change(A, was, now) is queue
-    assert made.after_pod_group_change(A, was, was) is skip
-    assert made.after_pod_group_change(A, None, group("other")) is skip
-    assert len(made.events_to_register()) == 2
+    assert coscheduling.after_pod_add(A, None, B) is queue
+    assert coscheduling.after_pod_add(A, None, member("x", namespace="other")) is skip
+    assert coscheduling.after_pod_add(pod(), None, pod("x")) is skip
+    was, new = group(), group(minMember=2)
+    assert coscheduling.after_pod_group_change(A, None, new) is queue
+    assert coscheduling.after_pod_group_change(A, was, new) is queue
+    assert coscheduling.after_pod_group_change(A, was, was) is skip
+    assert coscheduling.after_pod_group_change(A, None, group("other")) is skip
+    assert len(coscheduling.events_to_register()) == 2
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "message"),
     [
         ({"permitWaitingTimeSeconds": -1}, "args.permitWaitingTimeSeconds: expected `int` >= 0"),
         ({"podGroupBackoffSeconds": "5s"}, "args.podGroupBackoffSeconds: expected `int`, got `str`"),
@@ -272,10 +277,10 @@ def test_hints_wake_the_members_of_that_group() -> None:
         ({"kind": "OtherArgs"}, "args.kind: invalid enum value 'OtherArgs'"),
     ],
 )
-def test_wrong_args_are_told_by_field(value: Any, told: str) -> None:
+def test_wrong_args_are_told_by_field(value: Any, message: str) -> None:
     with pytest.raises(PluginError) as caught:
         typed_args(Coscheduling, value)
-    assert str(caught.value).startswith(told)
+    assert str(caught.value).startswith(message)
 
 
 def test_args_are_read_as_scheduler_plugins_writes_them() -> None:
@@ -288,21 +293,21 @@ def test_args_are_read_as_scheduler_plugins_writes_them() -> None:
 def test_a_rejected_gang_costs_one_step_for_each_member() -> None:
     """Each member that is rejected with the others is unreserved, and then finds nobody left to reject."""
     pods = [member(f"p{at}") for at in range(50)]
-    asked: list[str] = []
+    names_asked: list[str] = []
 
     class Waiting:
         def get(self, uid: str) -> Any:
-            asked.append(uid)
+            names_asked.append(uid)
             return self
 
         def reject(self, plugin: str, why: str) -> bool:
             assert (plugin, why) == ("Coscheduling", "rejection in Unreserve")
             return True
 
-    made = plugin(*pods, group(minMember=60), waiting_pods=Waiting())
-    for each in pods:
-        made.reserve(STATE, each, "n1")
-        made.permit(STATE, each, "n1")
-    for each in pods:
-        made.unreserve(STATE, each, "n1")
-    assert len(asked) == len(pods) - 1
+    coscheduling = plugin(*pods, group(minMember=60), waiting_pods=Waiting())
+    for sibling in pods:
+        coscheduling.reserve(STATE, sibling, "n1")
+        coscheduling.permit(STATE, sibling, "n1")
+    for sibling in pods:
+        coscheduling.unreserve(STATE, sibling, "n1")
+    assert len(names_asked) == len(pods) - 1
