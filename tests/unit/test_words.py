@@ -1,4 +1,4 @@
-"""Names are nouns and verbs: a ratchet for each package, whose ceilings may only fall."""
+"""Names are nouns and verbs, in tests and benchmarks too: a ratchet for each package, whose ceilings may only fall."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parents[2] / "podium"
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "podium"
 
 _VAGUE = """
 added admitted adopted after again allocated allowed another answered any_ anybody anything applied asked assembled
@@ -60,6 +61,33 @@ CEILINGS: dict[str, tuple[int, int]] = {
     "server": (1, 1),
     "telemetry": (0, 0),
     "testing": (5, 0),
+    "benchmarks": (3, 0),
+    "tests": (0, 0),
+    "tests/browser": (0, 0),
+    "tests/churn": (0, 0),
+    "tests/control_plane": (0, 0),
+    "tests/device_kills": (0, 0),
+    "tests/differential": (0, 0),
+    "tests/docs_site": (0, 0),
+    "tests/e2e": (0, 0),
+    "tests/fuzz": (0, 0),
+    "tests/gangs": (0, 0),
+    "tests/go_tools": (0, 0),
+    "tests/helm": (3, 0),
+    "tests/integration": (0, 1),
+    "tests/karmada": (0, 0),
+    "tests/karpenter": (0, 0),
+    "tests/monitoring": (0, 0),
+    "tests/parity": (2, 0),
+    "tests/planted": (0, 0),
+    "tests/playground": (0, 0),
+    "tests/provisioned": (0, 0),
+    "tests/shadow": (0, 0),
+    "tests/simulation": (0, 0),
+    "tests/skew": (0, 0),
+    "tests/soak": (0, 0),
+    "tests/unit": (1, 6),
+    "tests/upstream_e2e": (0, 0),
 }
 """By package: the most vague bindings, and the most functions that are named by one bare participle."""
 
@@ -84,8 +112,13 @@ def is_participle(function: str) -> bool:
     return name in IRREGULAR or ("_" not in name and name.endswith("ed") and name not in VERBS_IN_ED)
 
 
+def folder_of(package: str) -> Path:
+    return ROOT / package if package.startswith(("tests", "benchmarks")) else PACKAGE / package
+
+
 def trees(package: str) -> Iterator[ast.AST]:
-    for path in sorted((PACKAGE / package).rglob("*.py")) if package else PACKAGE.glob("*.py"):
+    folder = folder_of(package)
+    for path in sorted(folder.glob("*.py") if package in ("", "tests") else folder.rglob("*.py")):
         yield ast.parse(path.read_text())
 
 
@@ -98,7 +131,15 @@ def participles(package: str) -> Counter[str]:
 
 
 def packages() -> list[str]:
-    return ["", *sorted(path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists())]
+    """The packages of podium by name, "" for its own modules; those of tests and benchmarks by their path."""
+    of_tests = {path.relative_to(ROOT).parts[1] for path in (ROOT / "tests").glob("*/**/*.py")}
+    return [
+        "",
+        *sorted(path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()),
+        "benchmarks",
+        "tests",
+        *sorted(f"tests/{name}" for name in of_tests),
+    ]
 
 
 @pytest.mark.parametrize("package", packages(), ids=lambda package: package or "podium")
