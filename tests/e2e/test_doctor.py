@@ -118,7 +118,7 @@ async def test_the_shipped_role_is_enough_on_the_real_api_server_and_what_is_tak
 
 
 @pytest.mark.control_plane
-async def test_a_token_that_is_not_valid_is_told_of(real_cluster: RealCluster, tmp_path: Path) -> None:
+async def test_doctor_reports_an_invalid_token(real_cluster: RealCluster, tmp_path: Path) -> None:
     kubeconfig = real_cluster.plane.kubeconfig("a-token-that-is-not-valid", tmp_path / "kubeconfig")
     status, text = await doctor(kubeconfig, "--config", write_configuration(tmp_path), "--output", "json")
     errors = [finding for finding in bad(text) if finding["verdict"] == "error"]

@@ -83,7 +83,7 @@ async def test_the_leader_is_found_and_asked_without_any_flag(
         assert first == "No profile serves spec.schedulerName podum: nothing schedules it; did you mean podium?"
 
 
-async def test_a_user_with_the_documented_role_may_ask_and_another_is_told_what_is_missing(
+async def test_a_user_with_the_documented_role_may_ask_and_another_gets_the_missing_rule(
     real_cluster: RealCluster, start: StartDaemon, tmp_path: Path
 ) -> None:
     admin = real_cluster.admin

@@ -118,7 +118,7 @@ async def test_slider_moves_nodes_and_lines_through_the_day(replay_page: Path, p
     assert await page.locator("svg path").count() == 6
 
 
-async def test_node_is_told_on_a_click_and_found_with_the_keyboard(replay_page: Path, page: Opened) -> None:
+async def test_a_click_describes_a_node_and_the_keyboard_finds_it(replay_page: Path, page: Opened) -> None:
     await open_page(page, replay_page)
     await page.click(".heat >> text=node-12")
     assert "node-12 in zone-a: CPU" in await page.inner_text("#node")

@@ -103,7 +103,7 @@ async def test_the_rule_that_a_refusal_names_lets_its_user_ask(
     await eventually(may_ask)
 
 
-async def test_a_member_that_waits_at_permit_is_told_for_whom_and_how_long(
+async def test_why_says_for_whom_and_how_long_a_member_waits_at_permit(
     sandbox_cluster: SandboxCluster, start: StartDaemon
 ) -> None:
     cluster = sandbox_cluster
@@ -128,9 +128,7 @@ async def test_a_member_that_waits_at_permit_is_told_for_whom_and_how_long(
     assert "1 more must get a node, so none of those that wait starts" in text
 
 
-async def test_devices_that_a_pod_lacks_are_told_by_request(
-    sandbox_cluster: SandboxCluster, start: StartDaemon
-) -> None:
+async def test_why_lists_missing_devices_by_request(sandbox_cluster: SandboxCluster, start: StartDaemon) -> None:
     cluster = sandbox_cluster
     await cluster.create(node("node-0", cpu="4"))
     resources = "/apis/resource.k8s.io/v1"

@@ -85,7 +85,7 @@ async def test_a_backlog_goes_on_by_the_changed_configuration_and_loses_no_pod(
     assert await daemon.attempts("error") == 0
 
 
-async def test_a_configuration_that_cannot_be_used_changes_nothing_and_is_told(
+async def test_an_unusable_configuration_changes_nothing_and_is_reported(
     sandbox_cluster: SandboxCluster, start: StartDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("POD_NAME", "podium-0")

@@ -46,7 +46,7 @@ async def test_pods_of_podium_are_bound_with_one_event_each_and_others_left_alon
     assert sorted(await daemon.wait_told_bound(ours)) == sorted(f"default/{name}" for name in ours)
 
 
-async def test_a_pod_that_is_too_big_is_told_why_and_bound_when_a_node_comes_that_fits(
+async def test_a_pod_that_is_too_big_gets_the_reason_and_is_bound_when_a_node_comes_that_fits(
     cluster: Cluster, start: StartDaemon
 ) -> None:
     await cluster.create(*nodes(20))

@@ -90,7 +90,7 @@ async def test_a_kubeconfig_that_cannot_be_used_is_named(tmp_path: Path, content
     assert problem in errors
 
 
-async def test_every_error_of_a_configuration_is_told_at_once(tmp_path: Path) -> None:
+async def test_every_error_of_a_configuration_is_printed_at_once(tmp_path: Path) -> None:
     config = configuration(parallelism=-1, podInitialBackoffSeconds=0, noSuchField=True)
     config["profiles"] = [{"schedulerName": "podium", "plugins": {"score": {"enabled": [{"nam": "X"}]}}}]
     lines = await wait_refusal(Daemon(tmp_path / "podium", tmp_path / "kubeconfig", config))
@@ -98,7 +98,7 @@ async def test_every_error_of_a_configuration_is_told_at_once(tmp_path: Path) ->
         assert [line for line in lines if field in line], lines
 
 
-async def test_every_invalid_value_of_a_configuration_is_told_at_once(tmp_path: Path) -> None:
+async def test_every_invalid_value_of_a_configuration_is_printed_at_once(tmp_path: Path) -> None:
     config = configuration(parallelism=-1, podInitialBackoffSeconds=0, percentageOfNodesToScore=101)
     config["profiles"] *= 2
     lines = await wait_refusal(Daemon(tmp_path / "podium", tmp_path / "kubeconfig", config))
@@ -106,7 +106,7 @@ async def test_every_invalid_value_of_a_configuration_is_told_at_once(tmp_path: 
         assert [line for line in lines if field in line], lines
 
 
-async def test_no_credentials_are_told_however_much_is_logged(tmp_path: Path, start: StartDaemon) -> None:
+async def test_no_log_level_prints_credentials(tmp_path: Path, start: StartDaemon) -> None:
     token = "a-token-that-nobody-may-see"
     async with Sandbox(token=token, kubelets=False) as sandbox, Client(sandbox.url, token=token) as admin:
         kubeconfig = sandbox.write_kubeconfig(tmp_path / "kubeconfig")

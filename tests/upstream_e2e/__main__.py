@@ -120,6 +120,7 @@ def _counts_text(suite_results: Results) -> str:
 
 
 def _page(suite_results: Results) -> str:
+    counts, kubelet_count = _counts_text(suite_results), len(suite_results.for_kubelets)
     lines = [
         "# Upstream's own tests",
         "",
@@ -128,8 +129,7 @@ def _page(suite_results: Results) -> str:
         "on the real kube-apiserver and kube-controller-manager 1.36.2 with stand-in kubelets. This page is written by",
         "`python -m tests.upstream_e2e --page docs/upstream-e2e.md`.",
         "",
-        f"{_counts_text(suite_results)}. {len(suite_results.for_kubelets)} more specs of device claims are not run: they "
-        "need a kubelet",
+        f"{counts}. {kubelet_count} more specs of device claims are not run: they need a kubelet",
         "that prepares devices and starts containers, whose output they read. Those of objects alone (CRUD, slices,",
         "pool status, permissions) do not depend on the scheduler, and are counted all the same.",
         "",

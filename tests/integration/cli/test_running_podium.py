@@ -102,7 +102,7 @@ def test_a_pending_pods_rejections_and_next_try_are_shown(ask: Asking) -> None:
     assert ask("web", "--exit-code").exit_code == 0
 
 
-def test_a_pending_pod_is_told_what_rejects_it_in_amounts_and_names(ask: Asking) -> None:
+def test_why_names_amounts_and_plugins_that_reject_a_pending_pod(ask: Asking) -> None:
     bench = QueueBench(Rejecter("NodeResourcesFit"))
     details = {"NodeResourcesFit": "asks for 64, 2.5 free at most (n0)"}
     pages = recorder_pages(flight_recorder(), bench, detail_of=lambda _, group: details.get(group.plugin, ""))

@@ -154,7 +154,7 @@ async def test_a_watch_that_is_resumed_from_the_last_change_may_give_older_versi
 
 
 @pytest.mark.usefixtures("pods_before")
-async def test_an_empty_cluster_is_told_by_its_version(server: FaultServer) -> None:
+async def test_an_empty_cluster_is_recognized_by_its_version(server: FaultServer) -> None:
     async with reflecting(server) as running:
         await running.informers.wait_synced()
         backup = server.back_up()

@@ -403,7 +403,7 @@ async def test_410_lists_again_and_delivers_the_difference(server: FaultServer, 
         assert running.recorder.story[3:] == [("delete", "a"), ("update", "b"), ("add", "d")]
 
 
-async def test_a_reflector_that_is_told_to_lists_again_whatever_it_is_doing(server: FaultServer) -> None:
+async def test_a_reflector_lists_again_on_request_whatever_it_is_doing(server: FaultServer) -> None:
     server.put(pod_item("a"))
     async with reflecting(server, IMPATIENT) as running:
         (reflector,) = running.informers._reflectors

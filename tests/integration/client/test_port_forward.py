@@ -149,7 +149,7 @@ async def test_an_api_server_that_does_not_forward_is_an_api_error(pod: Pod, por
     assert pod.requests == []
 
 
-async def test_a_port_on_which_nothing_listens_is_told_in_the_kubelets_words(pod: Pod) -> None:
+async def test_a_port_on_which_nothing_listens_gives_the_kubelets_error(pod: Pod) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         pod.port = listener.getsockname()[1]
     with pytest.raises(Unreachable, match=f"error forwarding port {pod.port}"):

@@ -207,7 +207,7 @@ async def test_429_says_how_long_to_wait(server: FaultServer, session: ApiSessio
     assert caught.value.retry_after_s == 7.0
 
 
-async def test_429_by_priority_and_fairness_is_told_apart(server: FaultServer, session: ApiSession) -> None:
+async def test_429_by_priority_and_fairness_is_recognized(server: FaultServer, session: ApiSession) -> None:
     async def refuse(request: Request) -> None:
         headers = [("Retry-After", "7"), ("X-Kubernetes-Pf-Flowschema-Uid", "a-b-c")]
         await request.connection.answer(429, b"Too many requests, please try again later.\n", headers)

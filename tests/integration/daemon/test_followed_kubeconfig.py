@@ -122,7 +122,7 @@ async def log_in(request: web.Request) -> web.Response:
     return web.Response(text="<html>Please log in</html>", content_type="text/html")
 
 
-async def test_a_kubeconfig_that_cannot_be_used_changes_nothing_and_is_told(tmp_path: Path) -> None:
+async def test_an_unusable_kubeconfig_changes_nothing_and_is_logged(tmp_path: Path) -> None:
     page = web.Application()
     page.router.add_get("/{path:.*}", log_in)
     async with (

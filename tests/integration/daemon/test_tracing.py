@@ -114,7 +114,7 @@ async def test_each_attempt_reaches_the_collector_as_a_trace(monkeypatch: pytest
     assert {span.parent_span_id for span in collector.spans_named("RunBindPlugins")} == bindings
 
 
-async def test_without_a_collector_pods_are_bound_and_the_loss_is_counted_and_told_once(
+async def test_without_a_collector_pods_are_bound_and_the_loss_is_counted_and_logged_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     endpoint = f"http://127.0.0.1:{unused_port()}/v1/traces"

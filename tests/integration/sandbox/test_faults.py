@@ -32,7 +32,7 @@ async def test_an_error_gives_the_reason_that_goes_with_its_code(rest_api, sandb
     assert (status, body["code"], body["reason"]) == (code, code, reason)
 
 
-async def test_a_subresource_is_told_from_its_object(rest_api, sandbox):
+async def test_a_fault_distinguishes_a_subresource_from_its_object(rest_api, sandbox):
     sandbox.faults.server_error(code=503, verb="create", resource="pods", subresource="binding")
     assert (await rest_api.post(PODS, sample_pod("a")))[0] == 201
     assert (await rest_api.post(f"{PODS}/a/binding", {"target": {"name": "n"}}))[0] == 503
@@ -56,7 +56,7 @@ async def test_a_new_watch_can_be_answered_with_410(rest_api, sandbox):
     assert (await rest_api.watch(f"{PODS}?watch=1")).response.status == 200
 
 
-async def test_open_watches_can_be_told_410(rest_api, sandbox):
+async def test_open_watches_can_get_410(rest_api, sandbox):
     watch = await rest_api.watch(f"{PODS}?watch=1")
     node_watch = await rest_api.watch("/api/v1/nodes?watch=1&timeoutSeconds=1")
     assert sandbox.faults.expire_watches(resource="pods") == 1

@@ -163,7 +163,7 @@ async def test_the_history_keeps_only_so_many_changes():
             assert orjson.loads(await response.content.readline())["object"]["code"] == 410
 
 
-async def test_a_watch_of_a_sandbox_that_was_replaced_is_told_410():
+async def test_a_watch_of_a_replaced_sandbox_gets_410():
     async with Sandbox(kubelets=False) as first:
         port, last = first.port, first.store.create(sample_pod("a"))["metadata"]["resourceVersion"]
     later = datetime.now(UTC) + timedelta(seconds=1)

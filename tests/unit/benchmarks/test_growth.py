@@ -20,7 +20,7 @@ def rates(*, many_pods_us: float = 120, many_nodes_us: float = 200) -> list[Rate
     ]
 
 
-def test_the_cost_is_told_by_pods_and_by_nodes() -> None:
+def test_the_table_has_the_cost_by_pods_and_by_nodes() -> None:
     assert tuple(by_pods(rates())) == RUNNING
     assert set(by_nodes(rates())) == set(MORE_NODES)
 

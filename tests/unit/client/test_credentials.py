@@ -283,7 +283,7 @@ async def test_a_proxy_of_another_kind_is_named_without_its_password(tmp_path: P
         await load(path, ManualClock(), environ={"HTTP_PROXY": "socks5://me:secret@proxy.test"})
 
 
-async def test_a_token_that_no_header_can_hold_is_refused_and_not_told(tmp_path: Path) -> None:
+async def test_a_token_that_no_header_can_hold_is_refused_and_not_printed(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("secret\nof two lines")
     for credentials in (
         {"token": "secret\nof two lines"},
@@ -296,7 +296,7 @@ async def test_a_token_that_no_header_can_hold_is_refused_and_not_told(tmp_path:
         assert "secret" not in str(caught.value)
 
 
-async def test_what_is_wrong_with_a_provider_is_told_without_its_secrets(tmp_path: Path) -> None:
+async def test_the_error_of_a_provider_has_no_secrets(tmp_path: Path) -> None:
     provider = {"name": "oidc", "config": {"refresh-token": "secret"}}
     path = kubeconfig(tmp_path / "config", users=user(**{"auth-provider": provider}))
     with pytest.raises(ConnectionConfigError, match=r"users\[\]\.user/auth-provider") as caught:

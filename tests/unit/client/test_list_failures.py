@@ -37,7 +37,7 @@ def test_sixteen_kinds_that_fail_alike_are_one_line_now_and_then(failures, clock
     assert [warning["failures"] for warning in warnings] == [1, 161, 481]
 
 
-def test_rights_that_are_missing_are_told_of_each_kind(failures, clock):
+def test_missing_rights_are_logged_for_each_kind(failures, clock):
     with capture_logs() as logs:
         for _ in range(3):
             for kind in KINDS[:2]:
@@ -47,7 +47,7 @@ def test_rights_that_are_missing_are_told_of_each_kind(failures, clock):
     assert "the role needs both verbs" in logs[0]["event"]
 
 
-def test_what_has_gone_well_for_a_while_is_told_at_once_when_it_fails_again(failures, clock):
+def test_a_kind_that_recovered_is_logged_at_once_when_it_fails_again(failures, clock):
     with capture_logs() as logs:
         for _ in range(5):
             failures.log("pods", ConnectionLost("reset"), "watching", 1.0)
@@ -56,7 +56,7 @@ def test_what_has_gone_well_for_a_while_is_told_at_once_when_it_fails_again(fail
 
 
 @pytest.mark.parametrize("error", [Unreachable("refused"), Unauthorized("no", code=401)])
-def test_what_the_session_tells_is_not_told_again(failures, error):
+def test_a_failure_that_the_session_logs_is_not_logged_again(failures, error):
     with capture_logs() as logs:
         failures.log("pods", error, "streaming list", 1.0)
     assert _warnings(logs) == []

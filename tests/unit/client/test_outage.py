@@ -28,7 +28,7 @@ def _reports(logs):
     return [(entry["event"], entry.get("failures")) for entry in logs]
 
 
-def test_sixteen_kinds_that_fail_all_the_time_are_told_of_ever_more_seldom(outage, clock):
+def test_sixteen_kinds_that_keep_failing_are_logged_ever_less_often(outage, clock):
     with capture_logs() as logs:
         for _ in range(600):
             for _ in range(16):
@@ -40,7 +40,7 @@ def test_sixteen_kinds_that_fail_all_the_time_are_told_of_ever_more_seldom(outag
     assert [entry["failures"] for entry in logs] == [1, 161, 481, 1121, 2401, 4961]
 
 
-def test_the_end_is_told_once(outage, clock):
+def test_the_end_is_logged_once(outage, clock):
     with capture_logs() as logs:
         outage.note_failure(_refusal())
         clock.advance(7.0)
@@ -51,7 +51,7 @@ def test_the_end_is_told_once(outage, clock):
     assert logs[-1]["after_s"] == 7.0
 
 
-def test_a_server_that_comes_and_goes_is_told_of_once_in_ten_seconds(outage, clock):
+def test_a_flapping_server_is_logged_once_in_ten_seconds(outage, clock):
     with capture_logs() as logs:
         for _ in range(100):
             outage.note_failure(_refusal())
@@ -61,14 +61,14 @@ def test_a_server_that_comes_and_goes_is_told_of_once_in_ten_seconds(outage, clo
     assert _reports(logs)[:2] == [("API server unreachable", 1), ("API server answers again", None)]
 
 
-def test_credentials_that_are_refused_are_told_so(outage):
+def test_the_log_says_that_credentials_are_refused(outage):
     with capture_logs() as logs:
         outage.note_failure(Unauthorized("Unauthorized", code=401))
     assert logs[0]["event"] == "API server does not accept our credentials"
     assert "renew" in logs[0]["advice"]
 
 
-def test_a_name_that_nobody_knows_is_told_so(outage):
+def test_the_log_says_that_a_host_name_is_unknown(outage):
     error = Unreachable("x")
     error.__cause__ = socket.gaierror(-2, "Name or service not known")
     with capture_logs() as logs:

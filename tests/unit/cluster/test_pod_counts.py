@@ -111,7 +111,7 @@ def test_a_pod_that_starts_to_go_away_or_changes_labels_counts_as_it_is_now() ->
     assert counts_of(cluster.snapshot, WEB) == [0, 0, 0]
 
 
-def test_namespaces_are_told_apart() -> None:
+def test_pods_of_other_namespaces_do_not_count() -> None:
     cluster = cluster_of((0, web("a")), (1, web("b", namespace="other")))
     assert counts_of(cluster.snapshot, WEB._replace(namespaces=frozenset({"other"}))) == [0, 1, 0]
     assert counts_of(cluster.snapshot, WEB._replace(namespaces=frozenset())) == [0, 0, 0]

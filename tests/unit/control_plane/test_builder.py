@@ -104,7 +104,7 @@ def test_what_is_found_is_used_and_only_the_rest_is_built(tmp_path: Path) -> Non
     assert {name for name, location in binaries.by_name.items() if location.origin == "built"} == NAMES - {"etcd"}
 
 
-def test_a_machine_without_any_go_is_told_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_go_gets_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     FakeGo(tmp_path, version="go1.19.8")
     monkeypatch.setattr("tests.control_plane.toolchain._installer", lambda: ["false"])
     environ = {"XDG_CACHE_HOME": str(tmp_path / "cache")}

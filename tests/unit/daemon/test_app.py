@@ -61,7 +61,7 @@ async def fail(*_: Any) -> None:
     raise KeyError("mistake")
 
 
-async def test_it_starts_when_everything_is_in_sync_and_ends_when_told_to(app: App, sandbox: Sandbox) -> None:
+async def test_it_starts_when_everything_is_in_sync_and_ends_on_stop(app: App, sandbox: Sandbox) -> None:
     for index in range(3):
         create(sandbox, "Node", metadata={"name": f"n{index}"}, status={"allocatable": {"cpu": "4", "pods": "10"}})
     assert app.check_synced() == "handlers are not fully synchronized"
@@ -80,7 +80,7 @@ async def test_it_starts_when_everything_is_in_sync_and_ends_when_told_to(app: A
     assert app.check_shutdown() == "process is shutting down"
 
 
-async def test_told_to_stop_before_it_is_in_sync_it_never_starts(app: App, sandbox: Sandbox) -> None:
+async def test_stopped_before_it_is_in_sync_it_never_starts(app: App, sandbox: Sandbox) -> None:
     sandbox.faults.refuse_connections(60.0)
     starts: list[bool] = []
     with anyio.fail_after(PATIENCE_S):
@@ -91,7 +91,7 @@ async def test_told_to_stop_before_it_is_in_sync_it_never_starts(app: App, sandb
     assert starts == []
 
 
-async def test_told_to_stop_before_it_runs_it_ends_at_once(app: App) -> None:
+async def test_stopped_before_it_runs_it_ends_at_once(app: App) -> None:
     starts: list[bool] = []
     app.stop()
     with anyio.fail_after(PATIENCE_S):

@@ -98,7 +98,7 @@ def state(bench: LoopBench, pod: Pod = OURS) -> PodState:
 # ---------------------------------------------------------------- nodes
 
 
-def test_a_new_node_is_in_the_cache_before_the_pods_are_told(bench: Watched) -> None:
+def test_a_new_node_is_in_the_cache_before_the_queue_gets_its_event(bench: Watched) -> None:
     new = node("n1")
     bench.put(new)
     assert bench.record.objects == [(None, new)]
@@ -122,7 +122,7 @@ def test_a_node_that_changes_in_nothing_that_matters_tells_of_nothing(bench: Wat
     assert bench.calls() == []
 
 
-def test_a_node_that_goes_is_told_of_before_it_leaves_the_cache(bench: Watched) -> None:
+def test_the_queue_gets_the_event_of_a_deleted_node_before_the_cache_drops_it(bench: Watched) -> None:
     deleted_node = node("n1")
     bench.put(deleted_node)
     bench.calls()
@@ -231,7 +231,7 @@ def test_a_bound_pod_that_goes_gives_its_room_back(bench: Watched) -> None:
     assert state(bench) is PodState.UNKNOWN
 
 
-def test_what_the_cache_refuses_is_logged_and_the_pods_are_told_all_the_same(bench: Watched) -> None:
+def test_a_change_that_the_cache_refuses_is_logged_and_still_reaches_the_queue(bench: Watched) -> None:
     with capture_logs() as logs:
         bench.pods.on_delete(BOUND)
     assert [(entry["event"], entry["pod"]) for entry in logs] == [("The cache refused a change", "default/web-1")]
@@ -318,7 +318,7 @@ def nomination_checks(bench: Watched) -> Iterator[bool]:
     return (check(pod("other", priority=priority)) for priority in (4, 5, 6))
 
 
-def test_a_nomination_that_ends_is_told_to_pods_of_no_higher_priority(bench: Watched) -> None:
+def test_the_end_of_a_nomination_wakes_pods_of_no_higher_priority(bench: Watched) -> None:
     nominee = pod("web-1", priority=5, nominated="n1")
     bench.put(nominee)
     bench.calls()

@@ -48,7 +48,7 @@ def answers(bench: LoopBench, ending: str, answer: Any) -> None:
 # ---------------------------------------------------------------- bound
 
 
-async def test_a_pod_that_fits_is_assumed_and_bound_and_told_of() -> None:
+async def test_a_pod_that_fits_is_assumed_and_bound_with_an_event() -> None:
     bench = LoopBench()
     bench.put(node("n1"), pod("web-1"))
     with capture_logs() as logs:
@@ -122,7 +122,7 @@ async def test_a_pod_of_a_profile_that_is_not_there_is_dropped_and_logged() -> N
 # ---------------------------------------------------------------- does not fit, fails
 
 
-async def test_a_pod_that_does_not_fit_waits_and_everybody_is_told_why() -> None:
+async def test_a_pod_that_does_not_fit_waits_with_condition_event_and_log_line() -> None:
     bench = LoopBench(fits(lambda name: unschedulable("too small")))
     bench.put(node("n1"), node("n2"), pod("web-1"))
     message = "0/2 nodes are available: 2 too small."
@@ -575,7 +575,7 @@ async def test_a_nomination_is_taken_back_or_left_as_the_plugin_says(result: Any
     assert [value for key, value in patch.body["status"].items() if key == "nominatedNodeName"] == nominations
 
 
-async def test_a_nomination_that_no_watch_has_shown_yet_is_taken_back_and_others_are_told_of_the_room(
+async def test_a_nomination_that_no_watch_has_shown_yet_is_taken_back_and_wakes_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     answers_of_plugin = iter([PostFilterResult("n1"), PostFilterResult("")])

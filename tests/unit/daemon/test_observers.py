@@ -62,7 +62,7 @@ def test_a_status_that_is_an_error_is_logged_without_a_traceback() -> None:
     assert "exc_info" not in line
 
 
-def test_a_hint_is_observed_and_told_of_where_it_was_slow() -> None:
+def test_a_hint_is_observed_and_logged_where_it_was_slow() -> None:
     metrics = Metrics()
     observer = QueueMetrics(metrics)
     with capture_logs() as logs:

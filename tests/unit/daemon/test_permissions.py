@@ -84,7 +84,7 @@ async def test_what_is_switched_off_needs_nothing(tmp_path: Path) -> None:
     assert permissions[Permission("", "persistentvolumes", "list")]
 
 
-def test_a_permission_is_told_as_an_administrator_would() -> None:
+def test_the_text_of_a_permission_has_the_words_of_administrators() -> None:
     assert str(Permission("", "pods/binding", "create")) == "create pods/binding"
     permission = Permission("coordination.k8s.io", "leases", "get", "kube-system", "podium")
     assert str(permission) == "get leases.coordination.k8s.io podium in kube-system"

@@ -169,7 +169,7 @@ class Quarrels(Built, ReservePlugin):
         """Nothing is reserved."""
 
 
-async def test_an_error_is_told_to_all_and_to_the_group() -> None:
+async def test_an_error_is_written_to_every_pod_and_to_the_group() -> None:
     bench = gang_bench(Quarrels)
     bench.put(SMALL, BIG, GANG)
     async with bench.running():

@@ -60,7 +60,7 @@ def mixed_bench() -> QueueBench:
     return bench
 
 
-async def test_every_pod_is_told_of_with_its_place_its_reasons_and_its_next_try() -> None:
+async def test_every_pod_is_listed_with_its_place_its_reasons_and_its_next_try() -> None:
     async with asking(mixed_bench()) as client, client.get("/debug/queue") as answer:
         content = await answer.json()
     pods = {entry["name"]: entry for entry in content["pods"]}

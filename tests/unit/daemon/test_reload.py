@@ -110,7 +110,7 @@ async def test_a_changed_configuration_is_taken_with_the_classes_of_unchanged_pl
         ("2", RestartNeededError("extenders: restart"), "extenders: restart"),
     ],
 )
-async def test_what_cannot_be_used_is_told_once_and_mended_later(
+async def test_an_unusable_configuration_is_logged_once_and_can_be_mended(
     tmp_path: Path, text: str, refuses: Exception | None, why: str
 ) -> None:
     bench = Bench(tmp_path, FakeScheduler(refuses))
@@ -227,7 +227,7 @@ async def test_a_changed_kubeconfig_is_taken_once(tmp_path: Path) -> None:
     ]
 
 
-async def test_a_bad_kubeconfig_and_a_bad_configuration_are_told_and_mended_each_by_itself(tmp_path: Path) -> None:
+async def test_a_bad_kubeconfig_and_a_bad_configuration_are_logged_and_mended_independently(tmp_path: Path) -> None:
     kubeconfig = Kubeconfig()
     bench = Bench(tmp_path, FakeScheduler(kubeconfig=kubeconfig))
     kubeconfig.version, kubeconfig.refuses = 2, ConnectionConfigError("kubeconfig x: no users")

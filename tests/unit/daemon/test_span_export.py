@@ -63,7 +63,7 @@ async def test_too_many_spans_are_dropped_and_counted() -> None:
     assert export.counts() == {"exported": 0, "dropped": 10}
 
 
-async def test_a_collector_that_is_away_costs_its_spans_and_is_told_once() -> None:
+async def test_an_unreachable_collector_costs_its_spans_and_one_warning() -> None:
     collector = Collector()
     export = SpanExport(collector, "collector:4318")
     collector.failure = "connection refused"

@@ -48,7 +48,7 @@ def stray(name: str, scheduler: str) -> Pod:
     return pod(name, scheduler=scheduler)
 
 
-def test_pods_that_wait_long_under_a_similar_name_are_told_once_an_hour_for_each_name() -> None:
+def test_pods_that_wait_long_under_a_similar_name_are_logged_hourly_per_name() -> None:
     bench = StrayPodsBench()
     for name, scheduler in (("a", "podum"), ("b", "podum"), ("c", "Podium"), ("d", "volcano"), ("e", "podum")):
         bench.strays.on_add(stray(name, scheduler))

@@ -36,18 +36,18 @@ def _decision_and_logs(verbosity: int) -> tuple[Decision, list[Any]]:
     return decision, logs
 
 
-def test_nothing_is_told_and_nothing_is_done_below_4() -> None:
+def test_below_verbosity_4_nothing_is_logged_or_computed() -> None:
     assert explainer_for(3) is None
 
 
-def test_from_4_on_the_taints_are_told() -> None:
+def test_from_verbosity_4_the_log_has_the_taints() -> None:
     _, logs = _decision_and_logs(4)
     _, line = logs
     assert (line["event"], line["pod"], line["node"]) == ("node had untolerated taints", "default/web", "taken")
     assert line["detail"] == "untolerated taint team=a:NoSchedule"
 
 
-def test_from_6_on_each_rejection_is_told() -> None:
+def test_from_verbosity_6_the_log_has_each_rejection() -> None:
     _, logs = _decision_and_logs(6)
     rejections = {entry["node"]: entry for entry in logs if entry["event"] == "Plugin rejected node for pod"}
     assert {name: rejection["plugin"] for name, rejection in rejections.items()} == {
@@ -58,7 +58,7 @@ def test_from_6_on_each_rejection_is_told() -> None:
     assert not [entry for entry in logs if "score" in entry]
 
 
-def test_from_10_on_each_score_is_told_and_the_decision_is_the_same() -> None:
+def test_from_verbosity_10_the_log_has_each_score_and_the_decision_is_the_same() -> None:
     decision, logs = _decision_and_logs(10)
     assert decision == _decision_and_logs(0)[0]
     by_plugin = [entry for entry in logs if entry["event"] == "Plugin scored node for pod"]
@@ -92,7 +92,7 @@ def _decision_with_extenders(verbosity: int, *answers: Any) -> tuple[Decision, l
             return end.value, logs
 
 
-def test_from_10_on_each_score_of_each_extender_is_told_before_its_weight() -> None:
+def test_from_verbosity_10_the_log_has_each_extenders_scores_before_their_weight() -> None:
     answers = ([("a", 7), ("elsewhere", 3)], ExtenderFailed(Extender("http://s1"), "down"))
     decision, logs = _decision_with_extenders(10, *answers)
     assert decision == _decision_with_extenders(9, *answers)[0]
@@ -113,7 +113,7 @@ def test_from_10_on_each_score_of_each_extender_is_told_before_its_weight() -> N
 
 
 @pytest.mark.parametrize("verbosity", [4, 6, 10])
-def test_the_attempt_itself_is_told_first(verbosity: int) -> None:
+def test_the_log_line_of_the_attempt_comes_first(verbosity: int) -> None:
     _, logs = _decision_and_logs(verbosity)
     assert logs[0] == {
         "event": "Attempting to schedule pod",

@@ -70,5 +70,5 @@ def test_standard_models_are_in_order_and_have_no_end():
         (_models(("0", "1"), ("1", "2")), "The max value of each resource in the last model should be MaxInt64"),
     ],
 )
-def test_fault_is_told_in_upstreams_words(models, fault):
+def test_a_fault_has_upstreams_message(models, fault):
     assert fault_of(models) == fault

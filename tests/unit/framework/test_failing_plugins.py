@@ -48,7 +48,7 @@ RAISING_WHILE_DECIDING: list[tuple[str, type[Any]]] = [
 
 
 @pytest.mark.parametrize(("point", "culprit"), RAISING_WHILE_DECIDING)
-def test_a_plugin_that_raises_fails_the_attempt_by_name_and_is_told_once(point: str, culprit: type[Any]) -> None:
+def test_a_plugin_that_raises_fails_the_attempt_by_name_and_is_reported_once(point: str, culprit: type[Any]) -> None:
     recorder = Recorder()
     # A scorer lets the nodes be scored at all where the culprit only looks at them before.
     decision = decide(framework(culprit, node_scorer("Bystander", lambda name: 1), observer=recorder), pod(), SNAPSHOT)
@@ -70,7 +70,7 @@ def test_a_post_filter_that_raises_leaves_the_pod_unschedulable_with_its_name() 
 @pytest.mark.parametrize(
     ("point", "culprit"), [("Reserve", reserve("Culprit", BROKEN)), ("Permit", permit("Culprit", BROKEN))]
 )
-def test_a_plugin_that_raises_after_a_node_was_chosen_is_told(point: str, culprit: type[Any]) -> None:
+def test_a_plugin_that_raises_after_a_node_was_chosen_is_reported(point: str, culprit: type[Any]) -> None:
     recorder = Recorder()
     runtime = framework(culprit, observer=recorder)
     state = CycleState()
@@ -93,7 +93,7 @@ class BrokenExtensions(PreFilterExtensions):
     add_pod = remove_pod = BROKEN
 
 
-def test_extensions_that_raise_are_told_by_what_they_were_asked() -> None:
+def test_extensions_that_raise_are_reported_by_extension_point() -> None:
     recorder = Recorder()
     culprit = pre_filter(
         "Culprit", lambda: (None, None), FilterPlugin, extensions=BrokenExtensions(), filter=lambda *_: None
@@ -113,7 +113,7 @@ def slowly(clock: ManualClock, answer: Any) -> Callable[..., Any]:
     return call
 
 
-def test_a_slow_plugin_is_told_with_its_seconds_and_its_neighbours_are_not() -> None:
+def test_a_slow_plugin_is_reported_with_its_seconds_and_its_neighbours_are_not() -> None:
     recorder, clock = Recorder(), ManualClock()
     quick = [node_filter("Quick", lambda name: None), node_scorer("Brisk", lambda name: 1)]
     slow = [

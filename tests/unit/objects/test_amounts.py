@@ -14,5 +14,5 @@ from podium.objects.amounts import distinct_texts
         ("example.com/gpu", (1, 0), ["1", "0"]),
     ],
 )
-def test_amounts_are_readable_and_told_apart(resource, amounts, texts):
+def test_amounts_are_readable_and_different_ones_stay_different(resource, amounts, texts):
     assert distinct_texts(resource, *amounts) == texts

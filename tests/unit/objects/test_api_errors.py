@@ -20,7 +20,7 @@ def test_the_reason_decides_before_the_code() -> None:
     assert type(answer(409, code=409, reason="SomethingNew")) is api_errors.Conflict
 
 
-def test_an_answer_without_a_status_is_told_by_its_code() -> None:
+def test_an_answer_without_a_status_is_classified_by_its_code() -> None:
     error = from_response(503, b"<html>upstream connect error</html>")
     assert type(error) is api_errors.Unavailable
     assert error.message == "<html>upstream connect error</html>"
@@ -60,7 +60,7 @@ def test_only_failures_of_the_server_leave_the_outcome_open(code: int, unknown: 
     assert answer(code).may_have_happened is unknown
 
 
-def test_a_429_by_priority_and_fairness_is_told_from_one_by_a_webhook() -> None:
+def test_a_429_by_priority_and_fairness_differs_from_one_by_a_webhook() -> None:
     """Both carry the header of the flow schema on a real API server."""
     text = b"Too many requests, please try again later.\n"
     webhook = b'{"kind":"Status","code":429,"message":"admission webhook "a" denied the request: full"}'

@@ -45,7 +45,7 @@ def test_a_change_is_decoded_to_the_typed_object(kind: str) -> None:
 
 
 @pytest.mark.parametrize("spaces", [False, True])
-def test_bookmarks_are_told_from_changes_however_they_are_spelled(spaces: bool) -> None:
+def test_bookmarks_are_recognized_however_they_are_spelled(spaces: bool) -> None:
     content: dict[str, Any] = {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "12"}}}
     separators = None if spaces else (",", ":")
     assert PODS_DECODER.event(json.dumps(content, separators=separators).encode()) == Bookmark("12")

@@ -79,6 +79,6 @@ def test_other_content_than_was_pinned_is_refused(server: ThreadingHTTPServer) -
         fetch(wheel(server, "/parts", content=b"?"))
 
 
-def test_wheel_that_is_not_there_is_told(server: ThreadingHTTPServer) -> None:
+def test_a_missing_wheel_is_an_error(server: ThreadingHTTPServer) -> None:
     with pytest.raises(BuildError, match="cannot be fetched: "):
         fetch(wheel(server, "/parts", member="gone.whl"))

@@ -153,7 +153,7 @@ def test_nobody_waits_at_a_node_that_is_gone():
 # ---------------------------------------------------------------- what comes of it
 
 
-def test_the_node_and_its_victims_are_told():
+def test_the_plan_names_the_node_and_its_victims():
     items = (node("n1"), small("dear", "n1", priority=9), node("n2"), small("cheap", "n2"))
     decision = attempt(urgent(), snapshot_of(*items))
     assert decision.post_filter == PostFilterResult("n2", (items[3],))
@@ -248,7 +248,7 @@ def test_every_attempt_is_counted():
 # ---------------------------------------------------------------- in the queue
 
 
-def test_a_pod_is_held_back_while_its_victims_are_told_to_go():
+def test_a_pod_is_held_back_while_its_victims_are_being_deleted():
     plugin = DefaultPreemption(DefaultPreemptionArgs(), RecordingHandle(preempting={"uid-urgent"}))
     assert plugin.pre_enqueue(urgent()) == unresolvable("waiting for the preemption for this pod to be finished")
     assert plugin.pre_enqueue(pod("other")) is None

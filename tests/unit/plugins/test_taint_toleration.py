@@ -45,7 +45,7 @@ def test_taints_that_appear_later_are_held_against_the_same_spec() -> None:
     assert filter_nodes(PLUGIN, web, snapshot) == {"n1": REJECTED}
 
 
-def test_the_taints_are_told_that_the_reason_leaves_out() -> None:
+def test_the_details_have_the_taints_that_the_reason_leaves_out() -> None:
     snapshot = snapshot_of(
         node("one", taints=[taint("old", "PreferNoSchedule"), taint("team", value="a")]),
         node("two", taints=[taint("team", value="a")]),

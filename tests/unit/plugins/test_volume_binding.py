@@ -105,7 +105,7 @@ def test_an_ephemeral_claim_must_be_there_and_the_pods_own() -> None:
     assert bench(claim("web-v0", owner=wanting), storage_class()).pre_filter(wanting) is None
 
 
-def test_the_first_problem_is_the_one_that_is_told() -> None:
+def test_the_status_has_the_first_problem() -> None:
     items = [claim("a"), claim("b", deleting=True)]
     assert bench(*items).pre_filter(user("missing", "b")) == unresolvable('persistentvolumeclaim "missing" not found')
     assert bench(*items).pre_filter(user("a", "b")) == unresolvable('persistentvolumeclaim "b" is being deleted')
@@ -135,7 +135,7 @@ def test_a_bound_volume_that_is_gone_rejects_every_node() -> None:
     assert reasons_by_node(claim(volume="pv")) == {"a": (GONE,), "b": (GONE,)}
 
 
-def test_the_first_bound_claim_that_fails_a_node_is_told() -> None:
+def test_the_status_names_the_first_bound_claim_that_fails_a_node() -> None:
     items = [claim("a", volume="pv"), volume(reach={ZONE: ["a"]}), claim("b", volume="gone")]
     assert reasons_by_node(*items, wanting=user("a", "b")) == {"a": (GONE,), "b": (AFFINITY,)}
     assert reasons_by_node(*items, wanting=user("b", "a")) == {"a": (GONE,), "b": (GONE,)}
@@ -342,7 +342,7 @@ def test_a_claim_whose_node_is_selected_binds_the_pod_to_it() -> None:
     }
 
 
-def test_several_reasons_are_told_in_order() -> None:
+def test_several_reasons_have_a_fixed_order() -> None:
     bound_pair = [claim("bound", volume="pv"), volume(reach={ZONE: ["a"]}, kept_for=claim("bound"))]
     wanting = user("bound", "data")
     assert reasons_by_node(*bound_pair, claim(), STATIC, wanting=wanting) == {

@@ -8,7 +8,7 @@ from tests import manifests
 PODS = resource_named("pods")
 
 
-def test_what_a_compaction_hides_from_a_reader_is_told_all_the_same() -> None:
+def test_a_reader_still_gets_changes_that_a_compaction_removed() -> None:
     store = Store()
     feed = Feed(store.collection(PODS))
     for name in ("a", "b", "c"):

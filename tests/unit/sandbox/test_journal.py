@@ -33,7 +33,7 @@ def test_the_history_is_bounded_and_what_is_forgotten_is_gone():
     assert caught.value.code == 410
 
 
-def test_a_reader_that_is_too_slow_is_told_so():
+def test_a_reader_that_is_too_slow_gets_an_error():
     collection = Collection(limit=2)
     cursor = collection.end
     for revision in range(1, 6):

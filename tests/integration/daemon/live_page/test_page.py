@@ -100,7 +100,7 @@ async def test_a_stream_ends_so_that_access_is_reviewed_again() -> None:
         await page_server.wait_watchers(0)
 
 
-async def test_more_than_so_many_readers_are_told_to_come_later() -> None:
+async def test_readers_beyond_the_maximum_get_503_with_retry_after() -> None:
     page_server = Served()
     async with page_server() as session:
         streams = [await session.get(f"{page_server.url}/ui/events") for _ in range(page_module.WATCHERS_MAX)]

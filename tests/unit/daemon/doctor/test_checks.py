@@ -175,7 +175,7 @@ async def test_a_server_that_does_not_tell_its_time_is_warned_about() -> None:
     assert (check, verdict) == ("clock", Verdict.WARNING)
 
 
-async def test_each_verb_that_is_denied_is_told_with_who_needs_it_and_the_rule_to_add() -> None:
+async def test_each_denied_verb_has_a_finding_with_who_needs_it_and_the_rule_to_add() -> None:
     server = Server()
     server.denied = {("pods/binding", "create"): True, ("leases", "update"): True}
     problems = [finding for finding in await findings(server) if finding.verdict is Verdict.ERROR]
@@ -241,7 +241,7 @@ async def test_a_lease_that_ran_out_is_nobodys() -> None:
     assert await not_ok(server) == []
 
 
-async def test_somebody_who_binds_under_our_name_is_told_of() -> None:
+async def test_a_finding_names_another_scheduler_that_binds_under_our_name() -> None:
     server = Server()
     times = {"default-scheduler-a": 10.0, "default-scheduler-b": 1000.0}
     server.events = [
@@ -261,7 +261,7 @@ async def test_where_events_may_not_be_listed_nobody_can_tell() -> None:
     assert "others" not in [finding.check for finding in await findings(server)]
 
 
-async def test_pods_that_wait_under_a_misspelt_name_are_told() -> None:
+async def test_a_finding_names_pods_that_wait_under_a_misspelt_name() -> None:
     server = Server()
     names = {"a": ("default-schedular", 100.0), "b": ("default-schedular", 40.0), "c": ("default-schedular", 5.0)}
     names |= {"d": ("volcano", 100.0), "e": ("default-scheduler", 100.0)}
@@ -311,7 +311,7 @@ async def provisioners(server: Server, provider: ProviderName) -> list[tuple[str
     ]
 
 
-async def test_a_provisioner_is_told_which_role_it_lacks() -> None:
+async def test_a_finding_names_the_role_that_a_provisioner_lacks() -> None:
     server = Server()
     server.denied = {("nodes", "delete"): True}
     assert all(check != "rights" for check, *_ in await provisioners(server, "plan-only"))

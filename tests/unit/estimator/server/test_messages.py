@@ -112,7 +112,7 @@ def test_threshold_is_in_nanoseconds():
     assert request.workload == ObjectReference(kind="Deployment", namespace="a", name="b")
 
 
-def test_what_is_no_message_and_what_is_no_object_in_one_are_told_apart():
+def test_a_malformed_message_and_a_malformed_object_in_one_give_different_errors():
     with pytest.raises(MessageError, match="MaxAvailableReplicasRequest"):
         read_replicas_request(b"\xff\xff\xff")
     malformed = CLASSES["MaxAvailableReplicasRequest"](

@@ -31,7 +31,7 @@ def test_what_has_look_for_change_is_shown_once(files: TlsFiles) -> None:
     assert certificates._look_for_change() is None
 
 
-def test_what_cannot_be_used_is_told_once_and_the_earlier_content_stays(files: TlsFiles) -> None:
+def test_unusable_files_are_logged_once_and_the_earlier_content_stays(files: TlsFiles) -> None:
     certificates, key_text = ReloadingCertificates(files), Path(files.key).read_bytes()
     certificates.credentials()
     Path(files.key).write_text("torn")

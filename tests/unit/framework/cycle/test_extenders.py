@@ -413,7 +413,7 @@ def test_post_filter_that_asks_runs_alone_where_there_are_no_extenders():
     assert decision.post_filter == PostFilterResult("n0", ())
 
 
-def test_post_filter_that_fails_while_it_asks_is_told_of_by_name():
+def test_a_post_filter_that_fails_while_it_asks_is_named():
     observer = Recorder()
     assert making_room(lambda _: Preemptable({}), Asks, observer=observer) is None
     assert [failure[:2] for failure in observer.failures] == [("Asks", "PostFilter")]

@@ -118,7 +118,7 @@ def test_plugins_state_follows_in_a_clone():
     assert state.read(Counted).names == ()
 
 
-def test_a_plugin_that_skipped_is_not_told():
+def test_a_plugin_that_skipped_is_not_called():
     state = CycleState()
     state.skipped_filters = frozenset({"Refuse"})
     with trial(pre_filter("Refuse", lambda: (None, SKIP), extensions=Refuse()), state=state) as dry_run:

@@ -105,7 +105,7 @@ def test_pre_filter_rejection_reaches_the_post_filters():
     assert set(codes) == {int(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)}
 
 
-def test_nodes_outside_of_the_named_ones_are_told_of():
+def test_the_message_counts_nodes_outside_the_prefilter_result():
     narrowing = pre_filter("P", lambda: (PreFilterResult(frozenset({"n1"})), None))
     decision = decide(framework(narrowing, NOTHING), pod(), cluster(3))
     assert decision.error.message == ("0/3 nodes are available: 1 no, 2 node(s) didn't satisfy plugin(s) [P].")

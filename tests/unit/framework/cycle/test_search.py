@@ -457,7 +457,7 @@ class Added(PreFilterExtensions):
         raise AssertionError("nothing is removed here")
 
 
-def test_plugins_are_told_of_nominated_pods_unless_they_are_skipped():
+def test_plugins_see_nominated_pods_unless_they_skip():
     listener, skipping = Added(), Added()
     search(
         pre_filter("P", lambda: (None, None), extensions=listener),

@@ -557,7 +557,7 @@ async def test_the_next_attempt_writes_when_what_takes_back_the_last_has_ended()
 # ---------------------------------------------------------------- extended resources
 
 
-async def test_the_claim_for_extended_resources_is_created_and_the_pod_told() -> None:
+async def test_the_claim_for_extended_resources_is_created_and_the_pods_status_names_it() -> None:
     binding = Binding(WANTS_GPU, a_slice("n1", "g0"))
     assert await binding.pre_bind() is None
     ((key, stored_claim),) = binding.server.stored.items()

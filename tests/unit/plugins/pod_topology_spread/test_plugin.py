@@ -99,7 +99,7 @@ def test_pods_that_are_going_away_or_of_other_namespaces_do_not_count() -> None:
     assert rejections_of(spread(), snapshot_of(*zone_nodes(a="1", b="2"), *pods)) == {}
 
 
-def test_nodes_that_the_pod_could_not_go_to_anyway_are_left_out_unless_told_otherwise() -> None:
+def test_nodes_that_the_pod_could_not_go_to_anyway_are_left_out_by_default() -> None:
     nodes = [
         *zone_nodes(a="1", b="2"),
         node("c", zone="3", labels={HOSTNAME: "c", "old": "yes"}, taints=["gpu:NoSchedule"]),

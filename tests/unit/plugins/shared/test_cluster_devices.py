@@ -86,7 +86,7 @@ def test_what_is_in_flight_counts_until_the_last_pod_lets_go(handle: DeviceHandl
 
 
 @pytest.mark.parametrize("is_simulated", [False, True])
-def test_an_allocation_that_the_last_pod_gives_up_is_told_unless_it_was_simulated(
+def test_an_allocation_that_the_last_pod_gives_up_is_reported_unless_simulated(
     handle: DeviceHandle, is_simulated: bool
 ) -> None:
     devices, claim, losses = ClusterDevices(handle), a_claim("b"), []

@@ -52,7 +52,7 @@ def test_only_a_deployment_gives_up_a_node_with_several_of_its_pods_first(bench,
     assert (oldest["metadata"]["name"] in bench.names()) == (kind == "Deployment")
 
 
-def test_a_pod_that_is_refused_is_told_and_tried_again(bench, workload, monkeypatch):
+def test_a_refused_pod_gets_an_event_and_another_try(bench, workload, monkeypatch):
     later = []
     monkeypatch.setattr(
         "asyncio.get_running_loop", lambda: type("Loop", (), {"call_later": lambda *a: later.append(a)})

@@ -24,7 +24,7 @@ def allows_jane(request: Request) -> Any:
     return {"kind": "SubjectAccessReview", "status": {"allowed": request.body["spec"]["user"] == "jane"}}
 
 
-async def test_the_api_server_is_told_who_wants_what() -> None:
+async def test_a_review_names_user_verb_and_path() -> None:
     authorizer, wire, _ = door(allows_jane)
     assert await authorizer.allows(JANE, "get", "/metrics")
     assert not await authorizer.allows(ANONYMOUS, "get", "/metrics")

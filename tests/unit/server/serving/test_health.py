@@ -101,7 +101,7 @@ async def test_who_asks_for_one_check_gets_its_reason():
     assert (await report_one(ping)).text == "ok"
 
 
-async def test_the_endpoints_answer_pings_unless_told_otherwise():
+async def test_the_endpoints_answer_pings_unless_the_options_say_otherwise():
     health = Health(readyz={"sync": not_synced})
     assert {name: list(checks) for name, checks in health.endpoints().items()} == {
         "healthz": ["ping"],

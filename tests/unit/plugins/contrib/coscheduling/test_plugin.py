@@ -158,7 +158,7 @@ def test_without_pod_groups_pods_say_how_many_they_are() -> None:
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "two", "1.5", "٣", "9" * 5000, " 2"])
-def test_a_number_of_members_that_is_none_is_told(text: str) -> None:
+def test_an_invalid_number_of_members_is_named(text: str) -> None:
     wrong = member("a", needs=text)
     status = pre_filter(plugin(wrong), wrong)
     assert status is not None
@@ -277,7 +277,7 @@ def test_hints_wake_the_members_of_that_group() -> None:
         ({"kind": "OtherArgs"}, "args.kind: invalid enum value 'OtherArgs'"),
     ],
 )
-def test_wrong_args_are_told_by_field(value: Any, message: str) -> None:
+def test_wrong_args_are_named_by_field(value: Any, message: str) -> None:
     with pytest.raises(PluginError) as caught:
         typed_args(Coscheduling, value)
     assert str(caught.value).startswith(message)
