@@ -188,11 +188,11 @@ def _write_each(
     options: argparse.Namespace, name: str, key: str, where: Mapping[str, Any], measured: Iterable[ResultT]
 ) -> list[ResultT]:
     """What is measured, written after each: one that fails late does not take the others with it."""
-    results: list[ResultT] = []
+    measured_results: list[ResultT] = []
     for result in measured:
-        results.append(result)
-        _write(options, name, {"machine": where, key: [asdict(result) for result in results]})
-    return results
+        measured_results.append(result)
+        _write(options, name, {"machine": where, key: [asdict(result) for result in measured_results]})
+    return measured_results
 
 
 def measure_start_up(options: argparse.Namespace) -> None:

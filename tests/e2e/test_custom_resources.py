@@ -66,6 +66,8 @@ async def test_a_definition_that_is_missing_is_said_in_the_log_a_metric_and_by_d
     file.write_text(yaml.safe_dump(config))
     command = [sys.executable, "-m", "podium", "doctor", "--kubeconfig", str(sandbox_cluster.kubeconfig)]
     command += ["--config", str(file), "--plugin", reference]
-    done = await anyio.to_thread.run_sync(lambda: subprocess.run(command, capture_output=True, text=True, check=False))
-    assert "does not serve widgets at /apis/policy.example.com/v1, which NeedsWidgets reads" in done.stdout
-    assert "install its CustomResourceDefinition" in done.stdout
+    result = await anyio.to_thread.run_sync(
+        lambda: subprocess.run(command, capture_output=True, text=True, check=False)
+    )
+    assert "does not serve widgets at /apis/policy.example.com/v1, which NeedsWidgets reads" in result.stdout
+    assert "install its CustomResourceDefinition" in result.stdout

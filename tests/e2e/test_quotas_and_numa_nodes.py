@@ -86,7 +86,7 @@ async def podium(*arguments: object) -> subprocess.CompletedProcess[str]:
     return await anyio.to_thread.run_sync(lambda: subprocess.run(command, capture_output=True, text=True, check=False))
 
 
-async def placed(cluster: Cluster, namespace: str, name: str) -> bool:
+async def is_placed(cluster: Cluster, namespace: str, name: str) -> bool:
     item: Json = await cluster.admin.get(f"/api/v1/namespaces/{namespace}/pods/{name}")
     return bool(item["spec"].get("nodeName"))
 
@@ -102,15 +102,15 @@ async def test_a_quota_is_borrowed_and_taken_back(cluster: Cluster, start: Start
     daemon = await start(cluster, config("capacity-scheduling.yaml"), flags=("--record", str(recording)))
     await create(cluster, *(of("team-a", f"x{number}", "1") for number in range(4)))
     for number in range(4):
-        await eventually(lambda name=f"x{number}": placed(cluster, "team-a", name))
+        await eventually(lambda name=f"x{number}": is_placed(cluster, "team-a", name))
     for number in range(4):
         path = f"/api/v1/namespaces/team-a/pods/x{number}/status"
         await cluster.admin.patch(path, {"status": {"phase": "Running"}})
 
-    async def used() -> object:
+    async def read_usage() -> object:
         return (await cluster.admin.get(QUOTAS.format("team-a"))).get("status", {}).get("used", {}).get("cpu") == "4"
 
-    await eventually(used)
+    await eventually(read_usage)
     await create(cluster, of("team-b", "owner", "2"))
 
     async def leaving() -> list[str]:
@@ -120,19 +120,19 @@ async def test_a_quota_is_borrowed_and_taken_back(cluster: Cluster, start: Start
 
     for name in await eventually(leaving):
         await cluster.admin.delete(f"/api/v1/namespaces/team-a/pods/{name}")
-    await eventually(lambda: placed(cluster, "team-b", "owner"))
+    await eventually(lambda: is_placed(cluster, "team-b", "owner"))
     await create(cluster, of("team-a", "more", "1"))
 
-    async def refused() -> str:
+    async def read_refusal() -> str:
         item: Json = await cluster.admin.get("/api/v1/namespaces/team-a/pods/more")
         return next((entry["message"] for entry in item["status"].get("conditions", ())), "")
 
-    message = await eventually(refused)
+    message = await eventually(read_refusal)
     assert "total ElasticQuota used is more than min" in message
     assert await daemon.stop() == 0
-    done = await podium("replay", recording, "--expect", "-o", "json")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert json.loads(done.stdout.splitlines()[-1])["same"] is True
+    result = await podium("replay", recording, "--expect", "-o", "json")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert json.loads(result.stdout.splitlines()[-1])["same"] is True
 
 
 async def test_a_numa_pod_that_fits_nowhere_says_why(cluster: Cluster, start: StartDaemon, tmp_path: Path) -> None:
@@ -175,5 +175,5 @@ async def test_a_numa_pod_that_fits_nowhere_says_why(cluster: Cluster, start: St
     await cluster.admin.patch("/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies/n1", {"zones": zones})
     assert await cluster.wait_bound(["large"]) == {"large": "n1"}
     assert await daemon.stop() == 0
-    done = await podium("replay", recording, "--expect", "-o", "json")
-    assert json.loads(done.stdout.splitlines()[-1])["same"] is True, done.stderr
+    result = await podium("replay", recording, "--expect", "-o", "json")
+    assert json.loads(result.stdout.splitlines()[-1])["same"] is True, result.stderr

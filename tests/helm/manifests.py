@@ -31,8 +31,8 @@ def provisioner(**values: Any) -> dict[str, Any]:
 
 def policies(**plugins: list[str]) -> dict[str, Any]:
     """Return values that enable these plugins, by extension point."""
-    enabled = {point: {"enabled": [{"name": name} for name in names]} for point, names in plugins.items()}
-    return {"configuration": {"profiles": [{"schedulerName": "podium", "plugins": enabled}]}}
+    points = {point: {"enabled": [{"name": name} for name in names]} for point, names in plugins.items()}
+    return {"configuration": {"profiles": [{"schedulerName": "podium", "plugins": points}]}}
 
 
 RENDERINGS: Final = (

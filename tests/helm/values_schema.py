@@ -46,14 +46,14 @@ def _feature_gates() -> Json:
     for release in RELEASES.values():
         for name, gate in release.gates.items():
             gates.setdefault(name, []).append(gate)
-        for name, needed in release.gate_needs.items():
-            needs.setdefault(name, {}).update(dict.fromkeys(needed))
+        for name, needed_gates in release.gate_needs.items():
+            needs.setdefault(name, {}).update(dict.fromkeys(needed_gates))
     return {
         **_object({name: _gate(rows) for name, rows in sorted(gates.items())}),
         "allOf": [
             {"if": _is_on(name), "then": _demand(gate, is_default=all(row.default for row in gates[gate]))}
-            for name, needed in sorted(needs.items())
-            for gate in needed
+            for name, needed_gates in sorted(needs.items())
+            for gate in needed_gates
         ],
     }
 
@@ -66,8 +66,8 @@ def _gate(rows: Sequence[Gate]) -> Json:
 
 def _demand(gate: str, *, is_default: bool) -> Json:
     """The gate is on: said so, or, where that is its default, not said otherwise."""
-    required: Json = {} if is_default else {"required": [gate]}
-    return {**required, "properties": {gate: {"const": True}}}
+    requirement: Json = {} if is_default else {"required": [gate]}
+    return {**requirement, "properties": {gate: {"const": True}}}
 
 
 def _is_on(name: str) -> Json:

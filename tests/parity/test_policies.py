@@ -75,7 +75,7 @@ def questions() -> dict[str, list[tuple[dict[str, Any], bytes]]]:
     return by_category
 
 
-def compared(answer: dict[str, Any]) -> dict[str, Any]:
+def comparable(answer: dict[str, Any]) -> dict[str, Any]:
     """The parts of an answer that depend on the plugins of this kind."""
     parts = {name: _OF_DYNAMIC_RESOURCES.sub("", answer.get(name) or "").rstrip(" ,") for name in _TEXTS}
     parts |= {name: sorted(answer.get(name) or []) for name in _NAMES}
@@ -95,4 +95,4 @@ def test_podium_answers_as_scheduler_plugins(category):
     }
     for question, line in questions()[category]:
         answer = evaluators["pods" in question].answer_line(line, question["id"])
-        assert list(differences(compared(question["expect"]), compared(answer))) == [], question["id"]
+        assert list(differences(comparable(question["expect"]), comparable(answer))) == [], question["id"]

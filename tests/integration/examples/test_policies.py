@@ -33,7 +33,7 @@ def answer_of(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("name", "node", "verdict", "blocked"),
+    ("name", "node", "verdict", "blockers"),
     [
         ("network-overhead", "a-2", "a-2 beats b-1 by 500: NetworkOverhead +500", {"a-1", "c-1"}),
         ("node-metadata", "cheap", "cheap beats dear by 990: NodeMetadata +990", set()),
@@ -44,10 +44,10 @@ def answer_of(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     ],
 )
 def test_the_example_chooses_the_node_that_it_names_because_of_the_plugin(
-    name: str, node: str, verdict: str, blocked: set[str], monkeypatch: pytest.MonkeyPatch
+    name: str, node: str, verdict: str, blockers: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer = answer_of(name, monkeypatch)
-    assert (answer["node"], set(answer.get("blockers", {}))) == (node, blocked)
+    assert (answer["node"], set(answer.get("blockers", {}))) == (node, blockers)
     assert answer["verdict"].startswith(verdict)
 
 

@@ -20,12 +20,12 @@ from tests.unit.plugins.contrib.capacity_scheduling.quota_bench import pod, quot
 pytestmark = pytest.mark.anyio
 
 
-def typed(manifest: dict[str, Any]) -> Any:
+def read_quota(manifest: dict[str, Any]) -> Any:
     return read_manifest(manifest, ELASTIC_QUOTAS if manifest["kind"] == "ElasticQuota" else PODS)
 
 
 def running(key: str, requests: dict[str, str], **spec: Any) -> Any:
-    return typed(pod(key, node="n1", requests=requests, spec=spec))
+    return read_quota(pod(key, node="n1", requests=requests, spec=spec))
 
 
 def test_the_amounts_are_those_of_upstreams_controller() -> None:
@@ -34,12 +34,12 @@ def test_the_amounts_are_those_of_upstreams_controller() -> None:
     pods = [
         running("a/x", {"cpu": "1500m", "memory": "1Gi"}),
         running("a/y", {"cpu": "1"}, initContainers=init, overhead={"cpu": "5"}),
-        typed(pod("a/bound", node="n1", status={"phase": "Pending"})),
+        read_quota(pod("a/bound", node="n1", status={"phase": "Pending"})),
     ]
-    used = usage_of(typed(quota("a", min={"cpu": "1", "pods": "5"}, max={"memory": "9Gi"})), pods)
-    assert used == {"cpu": "4500m", "example.com/gpu": "1", "memory": "1Gi", "pods": "0"}
-    assert usage_of(typed(quota("a", min={"cpu": "one"})), pods) is None
-    assert usage_of(typed(quota("a")), [running("a/x", {"cpu": "one"})]) == {}
+    usage = usage_of(read_quota(quota("a", min={"cpu": "1", "pods": "5"}, max={"memory": "9Gi"})), pods)
+    assert usage == {"cpu": "4500m", "example.com/gpu": "1", "memory": "1Gi", "pods": "0"}
+    assert usage_of(read_quota(quota("a", min={"cpu": "one"})), pods) is None
+    assert usage_of(read_quota(quota("a")), [running("a/x", {"cpu": "one"})]) == {}
 
 
 class Bench:
@@ -56,7 +56,7 @@ class Bench:
         for number, manifest in enumerate(manifests):
             manifest["metadata"].setdefault("resourceVersion", str(1000 + number))
             resource: Any = ELASTIC_QUOTAS if manifest["kind"] == "ElasticQuota" else PODS
-            self.informers.informer(resource).put(typed(manifest))
+            self.informers.informer(resource).put(read_quota(manifest))
 
 
 async def test_a_status_is_written_once_for_each_change() -> None:

@@ -147,17 +147,17 @@ def test_a_plugin_reads_the_objects_in_tests_and_in_a_cluster_in_memory() -> Non
 
 
 def test_an_object_that_does_not_parse_is_named_with_its_field() -> None:
-    broken = curfew("night", "web") | {"spec": {"app": 7}}
+    malformed_curfew = curfew("night", "web") | {"spec": {"app": 7}}
     with pytest.raises(Exception, match=r"Curfew default/night: spec\.app: ") as caught:
-        Cluster.load([*nodes(1), broken], plugins=[KeepsCurfews])
+        Cluster.load([*nodes(1), malformed_curfew], plugins=[KeepsCurfews])
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("hasher", [None, NameHasher(b"key")], ids=["plain", "hashed"])
 def test_a_recording_keeps_custom_objects(hasher: NameHasher | None) -> None:
-    typed = read_manifest(curfew("night", "web"), CURFEWS)
+    curfew_object = read_manifest(curfew("night", "web"), CURFEWS)
     raw = read_manifest({"metadata": {"name": "a"}, "spec": {"n": 1}}, RAW)
-    content = content_of((entries.PUT, (CURFEWS.path, typed)), (entries.PUT, (RAW.path, raw)), hasher=hasher)
+    content = content_of((entries.PUT, (CURFEWS.path, curfew_object)), (entries.PUT, (RAW.path, raw)), hasher=hasher)
     first, second = entries_of(content)
     assert first[:2] == (entries.PUT, CURFEWS.path)
     assert type(first[2]) is Curfew

@@ -18,7 +18,7 @@ def _object(version, kind, **spec):
     return {"apiVersion": version, "kind": kind, "metadata": {"name": "it"}, "spec": spec}
 
 
-def _located(*manifests):
+def _with_origins(*manifests):
     return [LocatedManifest(manifest, "it.yaml") for manifest in manifests]
 
 
@@ -133,7 +133,7 @@ def test_a_pod_is_its_own_template():
 
 def test_the_workload_of_a_file_is_found_beside_other_objects():
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}
-    items = _located(service, workload("Deployment"))
+    items = _with_origins(service, workload("Deployment"))
     item, part = demand_template(items, "it.yaml")
     assert (item, part.content) == (items[1], items[1].manifest["spec"]["template"])
 
@@ -153,11 +153,11 @@ def test_the_workload_of_a_file_is_found_beside_other_objects():
 )
 def test_a_file_without_exactly_one_template_is_refused_with_what_to_extract(manifests, message):
     with pytest.raises(ManifestError, match=message):
-        demand_template(_located(*manifests), "it.yaml")
+        demand_template(_with_origins(*manifests), "it.yaml")
 
 
 def test_the_number_of_pods_is_checked():
-    (item,) = _located(workload("Job"))
+    (item,) = _with_origins(workload("Job"))
     assert replicas_of(item, PodTemplate({}, replicas=None), default=4) == 4
     assert replicas_of(item, PodTemplate({}, replicas=0), default=4) == 0
     for count in (-1, True, "3", REPLICAS_MAX + 1):
@@ -172,7 +172,7 @@ def test_each_factor_of_the_number_of_pods_is_checked(field, value):
     counts = {"size": 2, "replicas": 2, field: value}
     parts = {"size": counts["size"], "workerTemplate": template()}
     spec = {"replicas": counts["replicas"], "leaderWorkerTemplate": parts}
-    (item,) = _located(_object("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", **spec))
+    (item,) = _with_origins(_object("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", **spec))
     (part,) = templates_in(item.manifest)
     with pytest.raises(ManifestError, match=rf"spec\.{field}: {value!r} is not a number of pods"):
         replicas_of(item, part, default=1)

@@ -16,7 +16,7 @@ VERSION = "kubescheduler.config.k8s.io/v1"
 Json = dict[str, Any]
 
 
-def enabled(*names: str, weight: int | None = None) -> list[Json]:
+def plugin_entries(*names: str, weight: int | None = None) -> list[Json]:
     return [{"name": name} if weight is None else {"name": name, "weight": weight} for name in names]
 
 
@@ -41,14 +41,17 @@ def check(tmp_path: Path, plugins: Json, args: Json | None = None, version: str 
 
 
 NETWORK = {
-    "multiPoint": {"enabled": enabled("NetworkOverhead", weight=5), "disabled": enabled("NodeResourcesFit")},
-    "queueSort": {"enabled": enabled("TopologicalSort"), "disabled": enabled("*")},
+    "multiPoint": {
+        "enabled": plugin_entries("NetworkOverhead", weight=5),
+        "disabled": plugin_entries("NodeResourcesFit"),
+    },
+    "queueSort": {"enabled": plugin_entries("TopologicalSort"), "disabled": plugin_entries("*")},
 }
 NETWORK_BY_POINT = {
-    "queueSort": {"enabled": enabled("TopologicalSort"), "disabled": enabled("*")},
-    "preFilter": {"enabled": enabled("NetworkOverhead")},
-    "filter": {"enabled": enabled("NetworkOverhead")},
-    "score": {"enabled": enabled("NetworkOverhead", weight=5), "disabled": enabled("NodeResourcesFit")},
+    "queueSort": {"enabled": plugin_entries("TopologicalSort"), "disabled": plugin_entries("*")},
+    "preFilter": {"enabled": plugin_entries("NetworkOverhead")},
+    "filter": {"enabled": plugin_entries("NetworkOverhead")},
+    "score": {"enabled": plugin_entries("NetworkOverhead", weight=5), "disabled": plugin_entries("NodeResourcesFit")},
 }
 NETWORK_ARGS = {
     "TopologicalSort": {"namespaces": ["default"]},
@@ -92,53 +95,58 @@ SHIPPED: dict[str, tuple[Json, Json]] = {
     "network": (NETWORK, NETWORK_ARGS),
     "network by extension point": (NETWORK_BY_POINT, NETWORK_ARGS),
     "allocatable": (
-        {"score": {"enabled": enabled("NodeResourcesAllocatable"), "disabled": enabled("*")}},
+        {"score": {"enabled": plugin_entries("NodeResourcesAllocatable"), "disabled": plugin_entries("*")}},
         {"NodeResourcesAllocatable": ALLOCATABLE},
     ),
-    "pod state": ({"score": {"enabled": enabled("PodState")}}, {}),
-    "quality of service": ({"queueSort": {"enabled": enabled("QOSSort"), "disabled": enabled("*")}}, {}),
+    "pod state": ({"score": {"enabled": plugin_entries("PodState")}}, {}),
+    "quality of service": ({"queueSort": {"enabled": plugin_entries("QOSSort"), "disabled": plugin_entries("*")}}, {}),
     "system calls": (
-        {"score": {"enabled": enabled("SySched")}},
+        {"score": {"enabled": plugin_entries("SySched")}},
         {"SySched": {"defaultProfileNamespace": "default", "defaultProfileName": "full-seccomp"}},
     ),
     "toleration of preemption": (
-        {"postFilter": {"enabled": enabled("PreemptionToleration"), "disabled": enabled("DefaultPreemption")}},
+        {
+            "postFilter": {
+                "enabled": plugin_entries("PreemptionToleration"),
+                "disabled": plugin_entries("DefaultPreemption"),
+            }
+        },
         {"PreemptionToleration": {"minCandidateNodesPercentage": 10, "minCandidateNodesAbsolute": 100}},
     ),
     "quotas": (
         {
-            "multiPoint": {"enabled": enabled("CapacityScheduling")},
-            "postFilter": {"enabled": enabled("CapacityScheduling"), "disabled": enabled("*")},
+            "multiPoint": {"enabled": plugin_entries("CapacityScheduling")},
+            "postFilter": {"enabled": plugin_entries("CapacityScheduling"), "disabled": plugin_entries("*")},
         },
         {},
     ),
     "NUMA": (
         {
-            "multiPoint": {"enabled": enabled("NodeResourceTopologyMatch")},
-            "reserve": {"disabled": enabled("NodeResourceTopologyMatch")},
+            "multiPoint": {"enabled": plugin_entries("NodeResourceTopologyMatch")},
+            "reserve": {"disabled": plugin_entries("NodeResourceTopologyMatch")},
         },
         {"NodeResourceTopologyMatch": {"scoringStrategy": {"type": "LeastAllocated"}}},
     ),
     "gangs": (
         {
-            "multiPoint": {"enabled": enabled("Coscheduling")},
-            "queueSort": {"enabled": enabled("Coscheduling"), "disabled": enabled("*")},
+            "multiPoint": {"enabled": plugin_entries("Coscheduling")},
+            "queueSort": {"enabled": plugin_entries("Coscheduling"), "disabled": plugin_entries("*")},
         },
         {"Coscheduling": {"permitWaitingTimeSeconds": 10}},
     ),
     "the chart's default": (
         {
             "multiPoint": {
-                "enabled": enabled(
+                "enabled": plugin_entries(
                     "Coscheduling", "CapacityScheduling", "NodeResourceTopologyMatch", "NodeResourcesAllocatable"
                 ),
-                "disabled": enabled("PrioritySort"),
+                "disabled": plugin_entries("PrioritySort"),
             }
         },
         {"Coscheduling": {"permitWaitingTimeSeconds": 10}},
     ),
     **{
-        f"metadata {index}": ({"score": {"enabled": enabled("NodeMetadata", weight=5)}}, {"NodeMetadata": args})
+        f"metadata {index}": ({"score": {"enabled": plugin_entries("NodeMetadata", weight=5)}}, {"NodeMetadata": args})
         for index, args in enumerate(METADATA)
     },
 }

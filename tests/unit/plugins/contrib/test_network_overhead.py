@@ -27,9 +27,9 @@ def group(*dependencies: tuple[str, str, int], name: str = "shop", namespace: st
     workloads = [
         {
             "workload": {"name": selector, "selector": selector},
-            "dependencies": [{"workload": {"selector": other}, "maxNetworkCost": limit}],
+            "dependencies": [{"workload": {"selector": dependency}, "maxNetworkCost": limit}],
         }
-        for selector, other, limit in dependencies
+        for selector, dependency, limit in dependencies
     ]
     metadata = {"name": name, "namespace": namespace}
     return msgspec.convert({"metadata": metadata, "spec": {"workloads": workloads}}, AppGroup)
@@ -79,16 +79,20 @@ class Attempt:
 
     def __init__(self, *items: Any, incoming: Pod = WEB, args: Any = None) -> None:
         self.incoming = incoming
-        placed = [item for item in items if isinstance(item, Node) or (isinstance(item, Pod) and item.node_name)]
-        self.snapshot = snapshot_of(*(item for item in placed if isinstance(item, Node)))
-        known = [item for item in placed if isinstance(item, Pod) and item.node_name in self.snapshot.row_of]
-        self.snapshot = snapshot_of(*(item for item in placed if isinstance(item, Node)), *known)
+        objects_placed = [
+            item for item in items if isinstance(item, Node) or (isinstance(item, Pod) and item.node_name)
+        ]
+        self.snapshot = snapshot_of(*(item for item in objects_placed if isinstance(item, Node)))
+        pods_known = [
+            item for item in objects_placed if isinstance(item, Pod) and item.node_name in self.snapshot.row_of
+        ]
+        self.snapshot = snapshot_of(*(item for item in objects_placed if isinstance(item, Node)), *pods_known)
         handle = RecordingHandle(self.snapshot, [*items, incoming])
         self.plugin = NetworkOverhead(typed_args(NetworkOverhead, args), handle)
         self.state = CycleState()
         _, self.status = self.plugin.pre_filter(self.state, incoming, self.snapshot)
 
-    def rejected(self) -> dict[str, str]:
+    def rejections(self) -> dict[str, str]:
         order = self.snapshot.order
         verdicts = self.plugin.filter_rows(self.state, self.incoming, self.snapshot, order)
         by_table = {}
@@ -134,14 +138,14 @@ def test_the_nearer_the_better_and_nodes_beyond_the_limit_are_rejected() -> None
     costs = topology({("r2", "r1"): 40}, {("z2", "z1"): 5, ("z3", "z1"): 20})
     attempt = Attempt(*nodes, GROUP, costs, member("db-1", "db", "host"))
     assert attempt.costs() == {"host": 0, "same": 1, "near": 5, "far": 20, "abroad": 40, "unknown": 100}
-    assert attempt.rejected() == {"far": text("far", 0, 1), "abroad": text("abroad", 0, 1)}
+    assert attempt.rejections() == {"far": text("far", 0, 1), "abroad": text("abroad", 0, 1)}
 
 
 def test_as_many_satisfied_as_violated_dependencies_are_enough() -> None:
     nodes = [place("a", "r1", "z1"), place("b", "r1", "z2")]
     members = [member("db-1", "db", "a"), member("db-2", "db", "b"), member("db-3", "db", "b")]
     attempt = Attempt(*nodes, GROUP, topology(zones={("z1", "z2"): 99, ("z2", "z1"): 99}), *members)
-    assert attempt.rejected() == {"a": text("a", 1, 2)}
+    assert attempt.rejections() == {"a": text("a", 1, 2)}
     assert attempt.costs() == {"a": 198, "b": 99}
 
 
@@ -149,7 +153,7 @@ def test_nodes_without_region_and_zone_are_far_from_all_but_their_own_pods() -> 
     nodes = [place("bare"), place("also-bare"), place("zoned", "r1", "z1")]
     attempt = Attempt(*nodes, GROUP, topology(), member("db-1", "db", "bare"))
     assert attempt.costs() == {"bare": 0, "also-bare": 100, "zoned": 100}
-    assert attempt.rejected() == {name: text(name, 0, 1) for name in ("also-bare", "zoned")}
+    assert attempt.rejections() == {name: text(name, 0, 1) for name in ("also-bare", "zoned")}
 
 
 def test_zones_without_regions_are_compared_as_in_one_region() -> None:
@@ -184,8 +188,8 @@ def test_only_the_chosen_costs_count() -> None:
 def test_pods_of_all_namespaces_count_also_terminating_ones_but_not_pending_ones() -> None:
     nodes = [place("a", "r", "z1"), place("b", "r", "z1")]
     leaving = pod("db-2", node="a", terminating=True, labels={GROUP_LABEL: "shop", WORKLOAD_LABEL: "db"})
-    others = [member("db-1", "db", "a", "elsewhere"), leaving, member("db-3", "db"), member("web-2", "web", "a")]
-    assert Attempt(*nodes, GROUP, topology(), *others).costs() == {"a": 0, "b": 2}
+    neighbours = [member("db-1", "db", "a", "elsewhere"), leaving, member("db-3", "db"), member("web-2", "web", "a")]
+    assert Attempt(*nodes, GROUP, topology(), *neighbours).costs() == {"a": 0, "b": 2}
 
 
 @pytest.mark.parametrize(
@@ -203,13 +207,13 @@ def test_pods_of_all_namespaces_count_also_terminating_ones_but_not_pending_ones
 def test_without_anything_to_be_near_to_all_nodes_are_equal(items: Iterable[Any], incoming: Pod) -> None:
     attempt = Attempt(place("a", "r", "z1"), place("b", "r", "z2"), *items, incoming=incoming)
     assert attempt.status is None
-    assert (attempt.rejected(), attempt.costs()) == ({}, {"a": 0, "b": 0})
+    assert (attempt.rejections(), attempt.costs()) == ({}, {"a": 0, "b": 0})
 
 
 def test_without_a_network_topology_no_cost_is_known() -> None:
     nodes = [place("a", "r", "z1"), place("b", "r", "z2")]
     attempt = Attempt(*nodes, GROUP, member("db-1", "db", "a"))
-    assert (attempt.rejected(), attempt.costs()) == ({}, {"a": 0, "b": 100})
+    assert (attempt.rejections(), attempt.costs()) == ({}, {"a": 0, "b": 100})
 
 
 @pytest.mark.parametrize(
@@ -251,7 +255,7 @@ def test_dry_runs_see_the_numbers_of_prefilter() -> None:
     view = attempt.snapshot.node(0)
     assert extensions.remove_pod(attempt.state, WEB, member("db-1", "db", "a"), view) is None
     assert extensions.add_pod(attempt.state, WEB, member("db-1", "db", "a"), view) is None
-    assert attempt.rejected() == {"b": text("b", 0, 1)}
+    assert attempt.rejections() == {"b": text("b", 0, 1)}
 
 
 def naive(attempt: Attempt, pods: list[Pod], limit: int, costs: NetworkTopology) -> dict[str, tuple[int, int, int]]:
@@ -259,17 +263,17 @@ def naive(attempt: Attempt, pods: list[Pod], limit: int, costs: NetworkTopology)
     (weights,) = costs.spec.weights
     results = {}
     for row in attempt.snapshot.order.tolist():
-        here = attempt.snapshot.node(row)
-        region, zone = (here.labels.get(key, "") for key in KEYS.values())
-        known = {}
+        node_view = attempt.snapshot.node(row)
+        region, zone = (node_view.labels.get(key, "") for key in KEYS.values())
+        cost_by_pair = {}
         for key, origin in zip(KEYS.values(), (region, zone), strict=True):
             for item in weights.costs_from(key, origin) if origin else ():
-                known[origin, item.destination] = item.network_cost
+                cost_by_pair[origin, item.destination] = item.network_cost
         satisfied = violated = cost = 0
-        for other in pods:
-            there = attempt.snapshot.node(attempt.snapshot.row_of[other.node_name])
-            other_region, other_zone = (there.labels.get(key, "") for key in KEYS.values())
-            if there.row == row:
+        for neighbour in pods:
+            neighbours_node = attempt.snapshot.node(attempt.snapshot.row_of[neighbour.node_name])
+            other_region, other_zone = (neighbours_node.labels.get(key, "") for key in KEYS.values())
+            if neighbours_node.row == row:
                 satisfied += 1
             elif not other_region and not other_zone:
                 violated, cost = violated + 1, cost + 100
@@ -277,11 +281,11 @@ def naive(attempt: Attempt, pods: list[Pod], limit: int, costs: NetworkTopology)
                 satisfied, cost = satisfied + 1, cost + 1
             else:
                 pair = (zone, other_zone) if region == other_region else (region, other_region)
-                if pair in known:
-                    satisfied += known[pair] <= limit
-                    violated += known[pair] > limit
-                cost += known.get(pair, 100)
-        results[here.name] = satisfied, violated, cost
+                if pair in cost_by_pair:
+                    satisfied += cost_by_pair[pair] <= limit
+                    violated += cost_by_pair[pair] > limit
+                cost += cost_by_pair.get(pair, 100)
+        results[node_view.name] = satisfied, violated, cost
     return results
 
 
@@ -294,10 +298,10 @@ def test_many_pods_are_counted_as_one_by_one(seed: int) -> None:
     costs = topology({pair: random.randrange(30) for pair in pairs}, {pair: random.randrange(30) for pair in pairs})
     pods = [member(f"db-{index}", "db", f"n{random.randrange(8)}") for index in range(random.randrange(1, 12))]
     attempt = Attempt(*nodes, GROUP, costs, *pods)
-    expected = naive(attempt, pods, 10, costs)
-    assert attempt.costs() == {name: numbers[2] for name, numbers in expected.items()}
-    assert attempt.rejected() == {
+    naive_results = naive(attempt, pods, 10, costs)
+    assert attempt.costs() == {name: numbers[2] for name, numbers in naive_results.items()}
+    assert attempt.rejections() == {
         name: text(name, satisfied, violated)
-        for name, (satisfied, violated, _) in expected.items()
+        for name, (satisfied, violated, _) in naive_results.items()
         if violated > satisfied
     }

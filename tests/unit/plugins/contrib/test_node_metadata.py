@@ -15,7 +15,7 @@ from podium.objects.times import parse_time
 from podium.plugins.contrib.node_metadata import NodeMetadata
 from podium.testing import check_contract
 from tests.builders import node, pod, snapshot_of
-from tests.unit.plugins.clusters import RecordingHandle, normalized, scored, scored_one_by_one
+from tests.unit.plugins.clusters import RecordingHandle, normalize, score_nodes, scored_one_by_one
 
 KEY = "example.com/rank"
 NUMBERS = {
@@ -30,23 +30,23 @@ NOW = "2026-01-02T00:00:00Z"
 
 
 def nodes_with(values: dict[str, str | None]) -> list[Node]:
-    kept = {name: {} if value is None else {KEY: value} for name, value in values.items()}
-    return [node(name, labels=value, metadata={"annotations": value}) for name, value in kept.items()]
+    labels_by_node = {name: {} if value is None else {KEY: value} for name, value in values.items()}
+    return [node(name, labels=value, metadata={"annotations": value}) for name, value in labels_by_node.items()]
 
 
 def raw(values: dict[str, str | None], args: dict[str, str]) -> dict[str, int]:
-    snapshot, plugin = made(values, args)
-    table = scored(plugin, pod(), snapshot)
+    snapshot, plugin = snapshot_and_plugin(values, args)
+    table = score_nodes(plugin, pod(), snapshot)
     assert scored_one_by_one(plugin, pod(), snapshot) == table
     return table
 
 
 def final(values: dict[str, str | None], args: dict[str, str]) -> dict[str, int]:
-    snapshot, plugin = made(values, args)
-    return normalized(plugin, pod(), snapshot)
+    snapshot, plugin = snapshot_and_plugin(values, args)
+    return normalize(plugin, pod(), snapshot)
 
 
-def made(values: dict[str, str | None], args: dict[str, str]) -> tuple[Any, NodeMetadata]:
+def snapshot_and_plugin(values: dict[str, str | None], args: dict[str, str]) -> tuple[Any, NodeMetadata]:
     snapshot = snapshot_of(*nodes_with(values))
     handle: Any = RecordingHandle(snapshot, clock=ManualClock(parse_time(NOW)))
     return snapshot, NodeMetadata(typed_args(NodeMetadata, args), handle)
@@ -137,9 +137,9 @@ def test_the_layout_is_one_of_go() -> None:
 
 
 def test_only_times_depend_on_more_than_the_node() -> None:
-    assert made({}, NUMBERS)[1].score_scope(pod().spec) is Scope.NODE
-    assert made({}, TIMES)[1].score_scope(pod().spec) is Scope.CLUSTER
-    assert made({}, TIMES)[1].events_to_register() == ()
+    assert snapshot_and_plugin({}, NUMBERS)[1].score_scope(pod().spec) is Scope.NODE
+    assert snapshot_and_plugin({}, TIMES)[1].score_scope(pod().spec) is Scope.CLUSTER
+    assert snapshot_and_plugin({}, TIMES)[1].events_to_register() == ()
 
 
 @pytest.mark.parametrize(

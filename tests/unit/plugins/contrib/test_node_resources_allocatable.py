@@ -13,19 +13,19 @@ from podium.objects.core import Node
 from podium.plugins.contrib.node_resources_allocatable import NodeResourcesAllocatable
 from podium.testing import check_contract
 from tests.builders import node, pod, snapshot_of
-from tests.unit.plugins.clusters import RecordingHandle, normalized, scored, scored_one_by_one
+from tests.unit.plugins.clusters import RecordingHandle, normalize, score_nodes, scored_one_by_one
 
 GPU = "example.com/gpu"
 
 
-def made(args: Any = None) -> NodeResourcesAllocatable:
+def make_plugin(args: Any = None) -> NodeResourcesAllocatable:
     handle: Any = RecordingHandle()
     return NodeResourcesAllocatable(typed_args(NodeResourcesAllocatable, args), handle)
 
 
 def raw(args: Any, *nodes: Node) -> dict[str, int]:
-    snapshot, plugin = snapshot_of(*nodes), made(args)
-    table = scored(plugin, pod(), snapshot)
+    snapshot, plugin = snapshot_of(*nodes), make_plugin(args)
+    table = score_nodes(plugin, pod(), snapshot)
     assert scored_one_by_one(plugin, pod(), snapshot) == table
     return table
 
@@ -41,14 +41,14 @@ def test_it_keeps_the_contract(args: Any) -> None:
 
 def test_by_default_a_millicore_counts_as_much_as_a_mebibyte_and_small_nodes_win() -> None:
     snapshot = snapshot_of(node("small", cpu="1", memory="1Gi"), node("large", cpu="3", memory="3Gi"))
-    assert scored(made(), pod(), snapshot)["small"] == -((1000 << 20) + (1 << 30)) // ((1 << 20) + 1) + 1
-    assert normalized(made(), pod(), snapshot) == {"small": 100, "large": 0}
-    assert normalized(made({"mode": "Most"}), pod(), snapshot) == {"small": 0, "large": 100}
+    assert score_nodes(make_plugin(), pod(), snapshot)["small"] == -((1000 << 20) + (1 << 30)) // ((1 << 20) + 1) + 1
+    assert normalize(make_plugin(), pod(), snapshot) == {"small": 100, "large": 0}
+    assert normalize(make_plugin({"mode": "Most"}), pod(), snapshot) == {"small": 0, "large": 100}
 
 
 def test_equal_nodes_get_nothing() -> None:
     snapshot = snapshot_of(node("a"), node("b"))
-    assert normalized(made(), pod(), snapshot) == {"a": 0, "b": 0}
+    assert normalize(make_plugin(), pod(), snapshot) == {"a": 0, "b": 0}
 
 
 def test_the_quotient_is_rounded_towards_zero() -> None:
@@ -70,10 +70,10 @@ def test_sums_beyond_int64_are_exact() -> None:
 
 def test_what_runs_on_a_node_does_not_matter() -> None:
     snapshot = snapshot_of(node("a"), node("b"), pod("x", cpu="3", node="a"))
-    scores = scored(made(), pod(), snapshot)
+    scores = score_nodes(make_plugin(), pod(), snapshot)
     assert scores["a"] == scores["b"]
-    assert made().score_scope(pod().spec) is Scope.NODE
-    assert made().events_to_register() == ()
+    assert make_plugin().score_scope(pod().spec) is Scope.NODE
+    assert make_plugin().events_to_register() == ()
 
 
 @pytest.mark.parametrize(

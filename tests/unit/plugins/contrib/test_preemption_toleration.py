@@ -27,18 +27,20 @@ NOW_S = parse_time(NOW)
 MINUTE_AGO = "2026-06-01T11:59:00Z"
 
 
-def scheduled(since: str | None, status: str = "True") -> dict[str, Any]:
+def scheduled_status(since: str | None, status: str = "True") -> dict[str, Any]:
     return {"conditions": [{"type": "PodScheduled", "status": status, "lastTransitionTime": since}]}
 
 
 def priority_class(minimum: str | None = None, seconds: str | None = None, value: int = 100) -> PriorityClass:
     annotations = {MINIMUM_PRIORITY: minimum, TOLERATION_SECONDS: seconds}
-    given = {key: text for key, text in annotations.items() if text is not None}
-    return PriorityClass(metadata=ObjectMeta(name="batch", annotations=given), value=value)
+    present_annotations = {key: text for key, text in annotations.items() if text is not None}
+    return PriorityClass(metadata=ObjectMeta(name="batch", annotations=present_annotations), value=value)
 
 
 def victim(status: dict[str, Any] | None = None) -> Pod:
-    return typed_pod("victim", node="n1", priority=100, status=scheduled(MINUTE_AGO) if status is None else status)
+    return typed_pod(
+        "victim", node="n1", priority=100, status=scheduled_status(MINUTE_AGO) if status is None else status
+    )
 
 
 def test_it_keeps_the_contract() -> None:
@@ -72,7 +74,7 @@ def test_a_pod_is_spared_for_its_seconds_from_pods_below_the_minimum(
     assert tolerates(victim(), priority_class(minimum, seconds), 5000, NOW_S) is is_spared
 
 
-@pytest.mark.parametrize("status", [{}, scheduled(MINUTE_AGO, "False")])
+@pytest.mark.parametrize("status", [{}, scheduled_status(MINUTE_AGO, "False")])
 def test_a_pod_that_is_not_known_to_be_scheduled_is_spared_even_with_no_seconds(status: dict[str, Any]) -> None:
     assert tolerates(victim(status), priority_class("8000", "0"), 5000, NOW_S)
     assert not tolerates(victim(status), priority_class("4000", "0"), 5000, NOW_S)
@@ -80,7 +82,7 @@ def test_a_pod_that_is_not_known_to_be_scheduled_is_spared_even_with_no_seconds(
 
 @pytest.mark.parametrize("since", [None, "yesterday"])
 def test_a_condition_without_a_time_began_long_ago(since: str | None) -> None:
-    assert not tolerates(victim(scheduled(since)), priority_class("8000", "60"), 5000, NOW_S)
+    assert not tolerates(victim(scheduled_status(since)), priority_class("8000", "60"), 5000, NOW_S)
 
 
 def classes(**annotations: str) -> list[dict[str, Any]]:
@@ -90,37 +92,43 @@ def classes(**annotations: str) -> list[dict[str, Any]]:
 
 
 def running(name: str, on: str, **fields: Any) -> dict[str, Any]:
-    fields = {"cpu": "4", "priority": 100, "priorityClassName": "batch", "status": scheduled(MINUTE_AGO), **fields}
+    fields = {
+        "cpu": "4",
+        "priority": 100,
+        "priorityClassName": "batch",
+        "status": scheduled_status(MINUTE_AGO),
+        **fields,
+    }
     return pod(name, on=on, **fields)
 
 
 URGENT = pod("urgent", cpu="4", priority=5000)
 
 
-def asked(*objects: dict[str, Any], incoming: dict[str, Any] = URGENT, **args: Any) -> dict[str, Any]:
+def answer_for(*objects: dict[str, Any], incoming: dict[str, Any] = URGENT, **args: Any) -> dict[str, Any]:
     return answer(profile(PLUGINS, PreemptionToleration=args), objects, incoming)
 
 
 def test_a_pod_that_tolerates_is_no_victim_and_the_other_node_is_chosen() -> None:
     cluster = [*classes(minimum="8000", seconds="600"), node("a"), node("b"), running("spared", "a")]
-    result = asked(*cluster, running("plain", "b", priorityClassName=""))
+    result = answer_for(*cluster, running("plain", "b", priorityClassName=""))
     assert (result["nominated"], result["victims"]) == ("b", ["default/plain"])
 
 
 def test_without_victims_every_node_is_named() -> None:
     cluster = [*classes(minimum="8000", seconds="-1"), node("a"), node("b"), running("spared", "a")]
-    result = asked(*cluster, running("higher", "b", priority=5000))
+    result = answer_for(*cluster, running("higher", "b", priority=5000))
     nodes = ", ".join(f"1 No victims found on node {name} for preemptor pod urgent" for name in "ab")
     assert result["postfilter"]["reasons"] == [f"0/2 nodes are available: {nodes}."]
 
 
 def test_a_pod_whose_class_is_gone_makes_its_node_unusable_and_is_named_if_there_is_no_other() -> None:
-    lost = running("lost", "a", priorityClassName="gone")
-    result = asked(node("a"), lost)
+    orphan = running("lost", "a", priorityClassName="gone")
+    result = answer_for(node("a"), orphan)
     assert result["postfilter"]["code"] == "Error"
     assert result["postfilter"]["reasons"] == ['priorityclass.scheduling.k8s.io "gone" not found']
-    helped = asked(node("a"), node("b"), lost, running("plain", "b", priorityClassName=""))
-    assert (helped["nominated"], helped["victims"]) == ("b", ["default/plain"])
+    answer = answer_for(node("a"), node("b"), orphan, running("plain", "b", priorityClassName=""))
+    assert (answer["nominated"], answer["victims"]) == ("b", ["default/plain"])
 
 
 @pytest.mark.parametrize("extra", [{}, {"hostPort": 80}])
@@ -131,15 +139,15 @@ def test_both_ways_of_trying_nodes_spare_the_same_pods(extra: dict[str, int]) ->
     incoming = pod("urgent", priority=5000) | {"spec": {"priority": 5000, "containers": [container]}}
     cluster = [*classes(minimum="8000", seconds="-1"), node("a"), running("spared", "a", cpu="2")]
     cluster.append(running("plain", "a", cpu="2", priorityClassName=""))
-    result = asked(*cluster, incoming=incoming)
+    result = answer_for(*cluster, incoming=incoming)
     assert result["postfilter"]["reasons"] == ["0/1 nodes are available: 1 Insufficient cpu."]
-    lost = asked(node("a"), running("lost", "a", priorityClassName="gone"), incoming=incoming)
-    assert lost["postfilter"]["reasons"] == ['priorityclass.scheduling.k8s.io "gone" not found']
+    answer = answer_for(node("a"), running("lost", "a", priorityClassName="gone"), incoming=incoming)
+    assert answer["postfilter"]["reasons"] == ['priorityclass.scheduling.k8s.io "gone" not found']
 
 
 def test_a_pod_that_never_preempts_is_told_so() -> None:
     never = pod("urgent", cpu="4", priority=5000, preemptionPolicy="Never")
-    result = asked(node("a"), running("plain", "a", priorityClassName=""), incoming=never)
+    result = answer_for(node("a"), running("plain", "a", priorityClassName=""), incoming=never)
     assert result["postfilter"]["reasons"] == ["not eligible due to preemptionPolicy=Never."]
 
 
@@ -147,12 +155,12 @@ def test_the_pod_waits_for_any_terminating_pod_of_lower_priority_on_its_nominate
     leaving = running("leaving", "a", priorityClassName="")
     leaving["metadata"] |= {"deletionTimestamp": NOW}
     incoming = pod("urgent", cpu="4", priority=5000, status={"nominatedNodeName": "a"})
-    result = asked(node("a"), leaving, incoming=incoming)
+    result = answer_for(node("a"), leaving, incoming=incoming)
     assert result["postfilter"]["reasons"] == ["not eligible due to a terminating pod on the nominated node."]
 
 
 def test_a_node_that_no_eviction_helps_is_not_tried() -> None:
-    result = asked(node("a", cpu="2"), running("plain", "a", cpu="1", priorityClassName=""))
+    result = answer_for(node("a", cpu="2"), running("plain", "a", cpu="1", priorityClassName=""))
     assert result["postfilter"]["reasons"] == ["0/1 nodes are available: 1 Preemption is not helpful for scheduling."]
 
 

@@ -27,8 +27,8 @@ def group(*selectors: str, name: str = "shop", namespace: str = "default") -> Ap
 
 def member(name: str, workload: str, at_s: float, of: str = "shop", priority: int = 0, node: str = "") -> Pod:
     labels = {GROUP_LABEL: of, WORKLOAD_LABEL: workload}
-    created = {"creationTimestamp": format_time(START_S + at_s)}
-    return pod(name, labels=labels, priority=priority, node=node, metadata=created)
+    metadata = {"creationTimestamp": format_time(START_S + at_s)}
+    return pod(name, labels=labels, priority=priority, node=node, metadata=metadata)
 
 
 def plain(name: str, at_s: float, priority: int = 0) -> Pod:

@@ -30,8 +30,8 @@ CONFIG = {
 }
 
 
-def quota(namespace: str, name: str = "quota", created: str = "", **spec: Any) -> dict[str, Any]:
-    metadata = {"name": name, "namespace": namespace, **({"creationTimestamp": created} if created else {})}
+def quota(namespace: str, name: str = "quota", creation_time: str = "", **spec: Any) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": namespace, **({"creationTimestamp": creation_time} if creation_time else {})}
     return {"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "ElasticQuota", "metadata": metadata, "spec": spec}
 
 

@@ -15,8 +15,8 @@ from podium.testing import check_contract
 from tests.unit.plugins.contrib.capacity_scheduling.quota_bench import CONFIG, cluster, node, pod, quota
 
 
-def victims(world: Cluster, asked: dict[str, Any]) -> tuple[str | None, set[str]]:
-    placement = world.place(asked)
+def victims(world: Cluster, incoming: dict[str, Any]) -> tuple[str | None, set[str]]:
+    placement = world.place(incoming)
     assert placement.node is None
     return placement.nominated_node, {victim.key for victim in placement.victims}
 
@@ -40,9 +40,9 @@ def test_a_namespace_borrows_what_others_do_not_use() -> None:
         node("n1"), quota("a", min={"cpu": "2"}, max={"cpu": "4"}), quota("b", min={"cpu": "2"}), pod("a/x", "2", "n1")
     )
     assert world.place(pod("a/borrows", "2")).node == "n1"
-    refused = world.place(pod("a/too-much", "1"))
+    refusal = world.place(pod("a/too-much", "1"))
     assert (
-        refused.message == "0/1 nodes are available: Pod a/too-much is rejected in PreFilter because ElasticQuota a is "
+        refusal.message == "0/1 nodes are available: Pod a/too-much is rejected in PreFilter because ElasticQuota a is "
         "more than Max. 0/1 nodes are available: 1 No victims found on node n1 for preemptor pod too-much."
     )
     free = world.place(pod("other/free", "1"))
@@ -51,9 +51,9 @@ def test_a_namespace_borrows_what_others_do_not_use() -> None:
 
 def test_the_sum_of_all_guarantees_is_not_exceeded() -> None:
     world = cluster(node("n1"), quota("a", min={"cpu": "2"}), quota("b", min={"cpu": "2"}), pod("a/x", "4", "n1"))
-    refused = world.place(pod("a/y", "1"))
-    assert "is rejected in PreFilter because total ElasticQuota used is more than min" in refused.message
-    assert "0/1 nodes are available: 1 No victims found on node n1 for preemptor pod y." in refused.message
+    refusal = world.place(pod("a/y", "1"))
+    assert "is rejected in PreFilter because total ElasticQuota used is more than min" in refusal.message
+    assert "0/1 nodes are available: 1 No victims found on node n1 for preemptor pod y." in refusal.message
 
 
 def test_what_was_borrowed_is_taken_back_whatever_the_priority_and_no_more_than_that() -> None:
@@ -148,16 +148,16 @@ def test_why_names_the_quota_that_is_full_and_who_borrows() -> None:
 
 def test_a_pod_that_must_not_preempt_does_not() -> None:
     world = cluster(node("n1", "1"), pod("free/y", "1", "n1"))
-    asked = pod("free/new", "1", priority=5, spec={"preemptionPolicy": "Never"})
-    assert world.place(asked).message.endswith("not eligible due to preemptionPolicy=Never.")
+    incoming_pod = pod("free/new", "1", priority=5, spec={"preemptionPolicy": "Never"})
+    assert world.place(incoming_pod).message.endswith("not eligible due to preemptionPolicy=Never.")
 
 
 def test_a_pod_waits_for_the_victims_on_its_nominated_node() -> None:
     leaving = pod("a/x", "2", "n1")
     leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     objects = (quota("a", min={"cpu": "1"}), quota("b", min={"cpu": "2"}), node("n1", "2"), leaving)
-    asked = pod("b/owner", "2", status={"nominatedNodeName": "n1"})
-    message = cluster(*objects).place(asked).message
+    incoming_pod = pod("b/owner", "2", status={"nominatedNodeName": "n1"})
+    message = cluster(*objects).place(incoming_pod).message
     assert message.endswith("not eligible due to a terminating pod on the nominated node.")
 
 

@@ -13,8 +13,8 @@ from podium.plugins.contrib.capacity_scheduling.quotas import Quota, Quotas, Quo
 from tests.unit.plugins.contrib.capacity_scheduling.quota_bench import Store, pod, quota
 
 
-def state(store: Store, quotas: Quotas, asked: dict[str, Any] | None = None) -> QuotaState:
-    return quotas.state_for(read_manifest(asked or pod("a/asked", "0"), PODS), iter(()))
+def state(store: Store, quotas: Quotas, incoming: dict[str, Any] | None = None) -> QuotaState:
+    return quotas.state_for(read_manifest(incoming or pod("a/asked", "0"), PODS), iter(()))
 
 
 def test_pods_that_were_bound_before_their_quota_count() -> None:
@@ -81,10 +81,10 @@ def test_a_list_that_lacks_a_basic_resource_allows_none_of_it() -> None:
 
 def test_dry_runs_change_only_their_own_state() -> None:
     store = Store(quota("a", min={"cpu": "1"}), pod("a/web", "2", "n1"))
-    before = state(store, Quotas(store.handle))
+    state_before = state(store, Quotas(store.handle))
     victim, stranger = store.objects.get(PODS, "a/web"), read_manifest(pod("x/y", "2", "n1"), PODS)
     assert victim is not None
-    twin = before.clone()
+    twin = state_before.clone()
     for _ in range(2):
         twin.remove(victim)
         twin.remove(stranger)
@@ -93,7 +93,7 @@ def test_dry_runs_change_only_their_own_state() -> None:
     for _ in range(2):
         twin.add(victim)
     assert twin.usage["a"]["cpu"] == 2000
-    assert before.usage["a"]["cpu"] == 2000
+    assert state_before.usage["a"]["cpu"] == 2000
     incoming = read_manifest(pod("a/more", "1"), PODS)
     twin.add(incoming)
     twin.add(incoming)
@@ -103,10 +103,10 @@ def test_dry_runs_change_only_their_own_state() -> None:
 def test_nominated_pods_of_the_same_quota_and_of_frugal_ones_are_ahead() -> None:
     store = Store(quota("a", min={"cpu": "9"}), quota("b", min={"cpu": "1"}), quota("c"), pod("c/x", "1", "n1"))
     quotas = Quotas(store.handle)
-    nominated = [pod("a/same", "1", priority=5), pod("a/lower", "1", priority=1), pod("b/other", "1"), pod("c/y", "1")]
-    asked = read_manifest(pod("a/asked", "1", priority=5), PODS)
-    items = [read_manifest(manifest, PODS) for manifest in nominated]
-    at_once = quotas.state_for(asked, iter([*items, asked]))
+    nominees = [pod("a/same", "1", priority=5), pod("a/lower", "1", priority=1), pod("b/other", "1"), pod("c/y", "1")]
+    incoming_pod = read_manifest(pod("a/asked", "1", priority=5), PODS)
+    items = [read_manifest(manifest, PODS) for manifest in nominees]
+    at_once = quotas.state_for(incoming_pod, iter([*items, incoming_pod]))
     assert at_once.request == {"cpu": 1000}
     assert at_once.ahead["cpu"] == 2000
     assert at_once.ahead_of_all["cpu"] == 3000

@@ -7,13 +7,13 @@ from typing import Any
 from tests.unit.plugins.contrib.capacity_scheduling.quota_bench import cluster, node, pod, quota
 
 
-def budget(namespace: str, name: str = "keep", allowed: int = 0) -> dict[str, Any]:
+def budget(namespace: str, name: str = "keep", disruptions: int = 0) -> dict[str, Any]:
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
         "metadata": {"name": name, "namespace": namespace},
         "spec": {"selector": {"matchLabels": {"app": name}}},
-        "status": {"disruptionsAllowed": allowed},
+        "status": {"disruptionsAllowed": disruptions},
     }
 
 

@@ -32,7 +32,7 @@ def zone(number: int, costs: dict[int, int] | None = None, attributes: Any = (),
     return {
         "name": f"node-{number}",
         "type": "Node",
-        "costs": [{"name": f"node-{other}", "value": value} for other, value in (costs or {}).items()],
+        "costs": [{"name": f"node-{neighbour}", "value": value} for neighbour, value in (costs or {}).items()],
         "attributes": list(attributes),
         "resources": [
             {
@@ -60,17 +60,17 @@ def topology(
     }
 
 
-def guaranteed(key: str, *containers: dict[str, str], init: tuple[dict[str, str], ...] = (), **fields: Any) -> Any:
+def guaranteed_pod(key: str, *containers: dict[str, str], init: tuple[dict[str, str], ...] = (), **fields: Any) -> Any:
     """A pod whose containers have these requests, and limits equal to them."""
     item = pod(key, **fields)
 
-    def made(name: str, requests: dict[str, str]) -> dict[str, Any]:
+    def make_container(name: str, requests: dict[str, str]) -> dict[str, Any]:
         requests = {"memory": "1Mi", **requests}
         always = {"restartPolicy": "Always"} if requests.pop("sidecar", "") else {}
         return {"name": name, "resources": {"requests": requests, "limits": requests}, **always}
 
-    item["spec"]["containers"] = [made(f"c{number}", requests) for number, requests in enumerate(containers)]
-    item["spec"]["initContainers"] = [made(f"i{number}", requests) for number, requests in enumerate(init)]
+    item["spec"]["containers"] = [make_container(f"c{number}", requests) for number, requests in enumerate(containers)]
+    item["spec"]["initContainers"] = [make_container(f"i{number}", requests) for number, requests in enumerate(init)]
     return item
 
 
@@ -78,16 +78,16 @@ def cluster(*objects: dict[str, Any], **args: Any) -> Cluster:
     return Cluster.load(list(objects), config(**args), plugins=list(CONTRIB.values()))
 
 
-def reason(world: Cluster, asked: Any, name: str = "n1") -> str:
+def reason(world: Cluster, incoming: Any, name: str = "n1") -> str:
     """Why the pod does not fit on the node; "" if it does."""
-    verdict = world.schedule(asked).as_dict()["filter"].get(name)
+    verdict = world.schedule(incoming).as_dict()["filter"].get(name)
     return ", ".join(verdict["reasons"]) if verdict else ""
 
 
-def scores(world: Cluster, asked: Any) -> dict[str, int]:
+def scores(world: Cluster, incoming: Any) -> dict[str, int]:
     """The plugin's scores by node."""
-    answer = world.schedule(asked).as_dict()["scores"]
+    answer = world.schedule(incoming).as_dict()["scores"]
     return {name: entry["plugins"]["NodeResourceTopologyMatch"] for name, entry in answer.items()}
 
 
-__all__ = ["cluster", "config", "guaranteed", "node", "pod", "reason", "scores", "topology", "zone"]
+__all__ = ["cluster", "config", "guaranteed_pod", "node", "pod", "reason", "scores", "topology", "zone"]

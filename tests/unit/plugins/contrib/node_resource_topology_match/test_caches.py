@@ -19,7 +19,13 @@ from podium.plugins.contrib.node_resource_topology_match.fingerprints import fin
 from podium.queues import Nominator
 from podium.testing import node as typed_node
 from podium.testing.one_cycle import snapshot_of
-from tests.unit.plugins.contrib.node_resource_topology_match.numa_bench import POLICY, SCOPE, guaranteed, topology, zone
+from tests.unit.plugins.contrib.node_resource_topology_match.numa_bench import (
+    POLICY,
+    SCOPE,
+    guaranteed_pod,
+    topology,
+    zone,
+)
 
 ATTRIBUTE, METHOD = "nodeTopologyPodsFingerprint", "nodeTopologyPodsFingerprintMethod"
 ONE = zone(0, cpu="4", memory="8Gi")
@@ -59,11 +65,11 @@ class Bench:
     def cpu(self, name: str = "n1") -> int | None:
         """The cpu that the first NUMA node has; None without a topology."""
         self.refresh()
-        seen = self.cache.get(name)
-        return None if seen is None else seen.numa_nodes[0].available["cpu"]
+        entry = self.cache.get(name)
+        return None if entry is None else entry.numa_nodes[0].available["cpu"]
 
 
-def reported(*zones: Any, pods: Any = (), method: str = "", **attributes: str) -> Any:
+def report(*zones: Any, pods: Any = (), method: str = "", **attributes: str) -> Any:
     """A topology with the fingerprint of these pods."""
     extra = {METHOD: method} if method else {}
     keys = [tuple(key.split("/")) for key in pods]
@@ -72,8 +78,8 @@ def reported(*zones: Any, pods: Any = (), method: str = "", **attributes: str) -
     )
 
 
-def placed(key: str, scheduler: str = "default-scheduler", **fields: Any) -> Any:
-    return guaranteed(key, {"cpu": "1"}, node="n1", spec={"schedulerName": scheduler}, **fields)
+def pod_on_node(key: str, scheduler: str = "default-scheduler", **fields: Any) -> Any:
+    return guaranteed_pod(key, {"cpu": "1"}, node="n1", spec={"schedulerName": scheduler}, **fields)
 
 
 def reserving(*objects: Any, period: int = 5, **cache: Any) -> Bench:
@@ -82,7 +88,7 @@ def reserving(*objects: Any, period: int = 5, **cache: Any) -> Bench:
 
 def test_topologies_pass_through_as_they_are_reported() -> None:
     bench = Bench(topology("n1", ONE))
-    item = read_manifest(guaranteed("a/x", {"cpu": "1"}), PODS)
+    item = read_manifest(guaranteed_pod("a/x", {"cpu": "1"}), PODS)
     assert bench.cpu() == 4000
     bench.cache.reserve(item, "n1")
     assert bench.cpu() == 4000
@@ -93,10 +99,10 @@ def test_topologies_pass_through_as_they_are_reported() -> None:
 
 def test_a_node_to_which_a_pod_is_being_bound_is_discarded() -> None:
     bench = Bench(topology("n1", ONE), discard_reserved_nodes=True, cache_resync_period_seconds=5)
-    one, two = (read_manifest(guaranteed(f"a/{name}", {"cpu": "1"}), PODS) for name in "xy")
-    bench.cache.reserve(one, "n1")
+    first, two = (read_manifest(guaranteed_pod(f"a/{name}", {"cpu": "1"}), PODS) for name in "xy")
+    bench.cache.reserve(first, "n1")
     bench.cache.reserve(two, "n1")
-    bench.cache.unreserve(one, "n1")
+    bench.cache.unreserve(first, "n1")
     assert not bench.cache.is_fresh("n1")
     bench.cache.confirm(two, "n1")
     assert bench.cache.is_fresh("n1")
@@ -104,30 +110,30 @@ def test_a_node_to_which_a_pod_is_being_bound_is_discarded() -> None:
 
 
 def test_placed_pods_are_reserved_until_a_report_contains_them() -> None:
-    bench = reserving(reported())
-    item = read_manifest(guaranteed("a/x", {"cpu": "1"}), PODS)
+    bench = reserving(report())
+    item = read_manifest(guaranteed_pod("a/x", {"cpu": "1"}), PODS)
     assert bench.cpu() == 4000
     bench.cache.reserve(item, "n1")
     assert bench.cpu() == 3000
     bench.cache.unreserve(item, "n1")
     assert bench.cpu() == 4000
     bench.cache.reserve(item, "n1")
-    bench.put(placed("a/x"))
+    bench.put(pod_on_node("a/x"))
 
-    bench.put(reported(zone(0, cpu="2")))
+    bench.put(report(zone(0, cpu="2")))
     bench.clock.advance(5)
     bench.cache.suspect("n1")
     assert bench.cpu() == 3000, "the report lacks the pod"
-    bench.put(reported(zone(0, cpu="2"), pods=["a/x"]))
+    bench.put(report(zone(0, cpu="2"), pods=["a/x"]))
     assert bench.cpu() == 3000, "the period has not passed"
     bench.clock.advance(5)
     assert bench.cpu() == 2000
 
 
 def test_a_node_that_nothing_suspects_keeps_its_report() -> None:
-    bench = reserving(reported())
+    bench = reserving(report())
     assert bench.cpu() == 4000
-    bench.put(reported(zone(0, cpu="1")))
+    bench.put(report(zone(0, cpu="1")))
     bench.clock.advance(5)
     assert bench.cpu() == 4000
 
@@ -136,28 +142,28 @@ def test_nodes_that_join_later_are_learnt() -> None:
     """Upstream lets pods onto them unchecked until it is restarted."""
     bench = reserving()
     assert bench.cpu() is None
-    bench.put(reported())
+    bench.put(report())
     assert bench.cpu() == 4000
 
 
 def test_another_policy_is_taken_over_without_a_fingerprint() -> None:
-    bench = reserving(reported())
-    only_resources = reserving(reported(), resync_scope="OnlyResources")
-    for each in (bench, only_resources):
-        each.refresh()
-        each.put(reported(zone(0, cpu="1"), **{SCOPE: "pod", ATTRIBUTE: ""}))
-        each.clock.advance(5)
+    bench = reserving(report())
+    only_resources = reserving(report(), resync_scope="OnlyResources")
+    for cache_bench in (bench, only_resources):
+        cache_bench.refresh()
+        cache_bench.put(report(zone(0, cpu="1"), **{SCOPE: "pod", ATTRIBUTE: ""}))
+        cache_bench.clock.advance(5)
     assert bench.cpu() == 1000
     assert only_resources.cpu() == 4000
 
 
 def test_pods_of_other_schedulers_make_a_report_unreliable_until_the_next_one() -> None:
-    bench = reserving(reported())
+    bench = reserving(report())
     bench.refresh()
     assert bench.cache.is_fresh("n1")
-    bench.put(placed("a/foreign", scheduler="other"))
+    bench.put(pod_on_node("a/foreign", scheduler="other"))
     assert not bench.cache.is_fresh("n1")
-    bench.put(reported(zone(0, cpu="3"), pods=["a/foreign"]))
+    bench.put(report(zone(0, cpu="3"), pods=["a/foreign"]))
     bench.clock.advance(5)
     assert bench.cpu() == 3000
     assert bench.cache.is_fresh("n1")
@@ -165,18 +171,18 @@ def test_pods_of_other_schedulers_make_a_report_unreliable_until_the_next_one() 
 
 @pytest.mark.parametrize(("detect", "is_fresh"), [("None", True), ("OnlyExclusiveResources", True), ("All", False)])
 def test_which_foreign_pods_matter_is_set_by_the_args(detect: str, is_fresh: bool) -> None:
-    shared = guaranteed("a/foreign", {}, node="n1", spec={"schedulerName": "other"})
-    shared["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1"}}
-    bench = reserving(reported(), shared, foreign_pods_detect=detect)
+    foreign_pod = guaranteed_pod("a/foreign", {}, node="n1", spec={"schedulerName": "other"})
+    foreign_pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1"}}
+    bench = reserving(report(), foreign_pod, foreign_pods_detect=detect)
     bench.refresh()
     assert bench.cache.is_fresh("n1") is is_fresh
 
 
 def test_a_node_that_became_empty_is_taken_over() -> None:
     """Upstream never checks a node without pods."""
-    bench = reserving(reported())
+    bench = reserving(report())
     bench.refresh()
-    item = bench.put(placed("a/foreign", scheduler="other"))
+    item = bench.put(pod_on_node("a/foreign", scheduler="other"))
     bench.store.drop(PODS, item)
     bench.clock.advance(5)
     bench.refresh()
@@ -196,19 +202,19 @@ def test_a_node_that_became_empty_is_taken_over() -> None:
     ],
 )
 def test_which_pods_a_fingerprint_covers(cache: Any, method: str, pods: list[str], matches: bool) -> None:
-    shared = placed("a/shared")
-    shared["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1"}}
-    pending = placed("a/pending", status={"phase": "Pending"})
-    bench = reserving(reported(), placed("a/x"), shared, pending, **cache)
+    sharing_pod = pod_on_node("a/shared")
+    sharing_pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1"}}
+    pending = pod_on_node("a/pending", status={"phase": "Pending"})
+    bench = reserving(report(), pod_on_node("a/x"), sharing_pod, pending, **cache)
     bench.refresh()
     bench.cache.suspect("n1")
-    bench.put(reported(zone(0, cpu="1"), pods=pods, method=method))
+    bench.put(report(zone(0, cpu="1"), pods=pods, method=method))
     bench.clock.advance(5)
     assert (bench.cpu() == 1000) is matches
 
 
 def test_an_annotation_counts_where_there_is_no_attribute() -> None:
-    bench = reserving(reported())
+    bench = reserving(report())
     bench.refresh()
     bench.cache.suspect("n1")
     annotations = {"topology.node.k8s.io/fingerprint": fingerprint([])}
@@ -218,11 +224,11 @@ def test_an_annotation_counts_where_there_is_no_attribute() -> None:
 
 
 def test_a_topology_that_is_deleted_is_forgotten() -> None:
-    bench = reserving(reported())
-    item = bench.put(reported())
+    bench = reserving(report())
+    item = bench.put(report())
     assert bench.cpu() == 4000
-    bench.cache.reserve(read_manifest(guaranteed("a/x", {"cpu": "1"}), PODS), "n1")
-    resource = resource_of(reported())
+    bench.cache.reserve(read_manifest(guaranteed_pod("a/x", {"cpu": "1"}), PODS), "n1")
+    resource = resource_of(report())
     assert resource is not None
     bench.store.drop(resource, item)
     assert bench.cpu() is None

@@ -8,7 +8,7 @@ from podium.plugins.contrib.node_resource_topology_match.fingerprints import fin
 
 
 @pytest.mark.parametrize(
-    ("content", "expected"),
+    ("content", "digest"),
     [
         (b"", 0xEF46DB3751D8E999),
         (b"a", 0xD24EC4F1A98C6E5B),
@@ -16,8 +16,8 @@ from podium.plugins.contrib.node_resource_topology_match.fingerprints import fin
         (b"Nobody inspects the spammish repetition", 0xFBCEA83C8A378BF1),
     ],
 )
-def test_hashes_are_those_of_xxhash(content: bytes, expected: int) -> None:
-    assert xxh64(content) == expected
+def test_hashes_are_those_of_xxhash(content: bytes, digest: int) -> None:
+    assert xxh64(content) == digest
 
 
 def test_a_fingerprint_does_not_depend_on_the_order() -> None:

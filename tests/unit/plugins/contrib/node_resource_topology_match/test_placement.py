@@ -17,7 +17,7 @@ from podium.plugins.contrib.node_resource_topology_match.topology import topolog
 from tests.unit.plugins.contrib.node_resource_topology_match.numa_bench import (
     POLICY,
     cluster,
-    guaranteed,
+    guaranteed_pod,
     node,
     pod,
     topology,
@@ -43,7 +43,7 @@ def nrt(metadata: str, vectors: dict[int, str], *, policy: str = "single-numa-no
 
 
 @pytest.mark.parametrize(
-    ("vector", "expected"),
+    ("vector", "rows"),
     [
         ("", []),
         ("!#", [0, 1]),
@@ -54,8 +54,8 @@ def nrt(metadata: str, vectors: dict[int, str], *, policy: str = "single-numa-no
         ("é", None),
     ],
 )
-def test_vectors_are_decoded(vector: str, expected: list[int] | None) -> None:
-    assert decode_vector(vector) == expected
+def test_vectors_are_decoded(vector: str, rows: list[int] | None) -> None:
+    assert decode_vector(vector) == rows
 
 
 def test_containers_are_on_the_numa_node_whose_vector_lists_them_or_on_the_busiest() -> None:
@@ -91,13 +91,13 @@ def test_other_policies_have_no_placement() -> None:
 
 def test_victims_free_what_their_containers_have_for_themselves() -> None:
     parsed = topology_of(read_manifest(topology("n1", zone(0, cpu="0", memory="0")), NODE_RESOURCE_TOPOLOGIES))
-    victim = read_manifest(guaranteed("a/x", {"cpu": "2"}, {"cpu": "500m"}), PODS)
+    victim = read_manifest(guaranteed_pod("a/x", {"cpu": "2"}, {"cpu": "500m"}), PODS)
     placement = {("a", "x", "c0"): 0, ("a", "x", "c1"): 0}
     remaining = after_eviction(parsed, [victim], placement)
     assert not isinstance(remaining, str)
     assert remaining.numa_nodes[0].available == {"cpu": 2000, "memory": 2 * (1 << 20) * 1000}
-    shared = read_manifest(pod("a/x", "2"), PODS)
-    assert after_eviction(parsed, [shared], {("a", "x", "c"): 0}) == (
+    sharing_pod = read_manifest(pod("a/x", "2"), PODS)
+    assert after_eviction(parsed, [sharing_pod], {("a", "x", "c"): 0}) == (
         "no resources to add, cannot process eviction simulation"
     )
     full = topology_of(read_manifest(topology("n1", zone(0, cpu="64Gi")), NODE_RESOURCE_TOPOLOGIES))
@@ -117,9 +117,9 @@ def test_extensions_follow_the_victims_of_a_dry_run() -> None:
     assert twin.read(EvictedPods).pods == {}
 
 
-@pytest.mark.parametrize(("mode", "nominated"), [("Enabled", "n1"), ("Disabled", None)])
-def test_preemption_counts_what_victims_free_only_if_it_is_enabled(mode: str, nominated: str | None) -> None:
-    victim = guaranteed("a/x", {"cpu": "4"}, node="n1")
+@pytest.mark.parametrize(("mode", "nominated_node"), [("Enabled", "n1"), ("Disabled", None)])
+def test_preemption_counts_what_victims_free_only_if_it_is_enabled(mode: str, nominated_node: str | None) -> None:
+    victim = guaranteed_pod("a/x", {"cpu": "4"}, node="n1")
     metadata = "npv0v001::ve=leb89::cc=1::nn=1::bn=0"
     report = topology(
         "n1",
@@ -128,11 +128,14 @@ def test_preemption_counts_what_victims_free_only_if_it_is_enabled(mode: str, no
     )
     world = cluster(node("n1", "4"), victim, report, preemptionMode=mode, cacheResyncPeriodSeconds=5)
     # The report is taken over with the pods of that time once another scope has been declared.
-    changed = {**report, "attributes": [*report["attributes"], {"name": "topologyManagerMaxNUMANodes", "value": "9"}]}
+    changed_report = {
+        **report,
+        "attributes": [*report["attributes"], {"name": "topologyManagerMaxNUMANodes", "value": "9"}],
+    }
     plugin: Any = world.profiles["default-scheduler"].plugins["NodeResourceTopologyMatch"]
-    asked = guaranteed("a/new", {"cpu": "4"}, priority=9)
-    world.schedule(asked)
-    item = read_manifest(changed, NODE_RESOURCE_TOPOLOGIES)
+    incoming_pod = guaranteed_pod("a/new", {"cpu": "4"}, priority=9)
+    world.schedule(incoming_pod)
+    item = read_manifest(changed_report, NODE_RESOURCE_TOPOLOGIES)
     world.store.put(NODE_RESOURCE_TOPOLOGIES, item)
     plugin.handle.clock.advance(5)
-    assert world.schedule(asked).as_dict().get("nominated") == nominated
+    assert world.schedule(incoming_pod).as_dict().get("nominated") == nominated_node

@@ -17,7 +17,7 @@ from tests.unit.plugins.contrib.node_resource_topology_match.numa_bench import (
     POLICY,
     SCOPE,
     cluster,
-    guaranteed,
+    guaranteed_pod,
     node,
     pod,
     reason,
@@ -50,20 +50,20 @@ def test_it_registers_topologies_under_upstreams_name() -> None:
 def test_containers_are_aligned_one_by_one_and_the_pod_as_a_whole() -> None:
     by_container = cluster(node("n1", "20"), topology("n1", *TWO))
     by_pod = cluster(node("n1", "20"), topology("n1", *TWO, **{POLICY: "single-numa-node", SCOPE: "pod"}))
-    both = guaranteed("a/x", BIG, BIG)
-    assert reason(by_container, both) == ""
-    assert reason(by_pod, both) == "cannot align pod"
-    assert reason(by_container, guaranteed("a/x", BIG, BIG, BIG)) == "cannot align container"
-    assert reason(by_container, guaranteed("a/x", {"cpu": "7"})) == "cannot align container"
+    double_pod = guaranteed_pod("a/x", BIG, BIG)
+    assert reason(by_container, double_pod) == ""
+    assert reason(by_pod, double_pod) == "cannot align pod"
+    assert reason(by_container, guaranteed_pod("a/x", BIG, BIG, BIG)) == "cannot align container"
+    assert reason(by_container, guaranteed_pod("a/x", {"cpu": "7"})) == "cannot align container"
 
 
 def test_init_containers_and_sidecars_are_aligned_but_keep_nothing() -> None:
     """Sidecars keep running, but upstream does not take their requests off, either."""
     world = cluster(node("n1", "20"), topology("n1", *TWO))
-    assert reason(world, guaranteed("a/x", {"cpu": "1"}, init=({"cpu": "7"},))) == "cannot align init container"
+    assert reason(world, guaranteed_pod("a/x", {"cpu": "1"}, init=({"cpu": "7"},))) == "cannot align init container"
     too_large = ({"cpu": "7", "sidecar": "x"},)
-    assert reason(world, guaranteed("a/x", {"cpu": "1"}, init=too_large)) == "cannot align sidecar container"
-    assert reason(world, guaranteed("a/x", {"cpu": "6"}, {"cpu": "4"}, init=({"cpu": "6", "sidecar": "x"},))) == ""
+    assert reason(world, guaranteed_pod("a/x", {"cpu": "1"}, init=too_large)) == "cannot align sidecar container"
+    assert reason(world, guaranteed_pod("a/x", {"cpu": "6"}, {"cpu": "4"}, init=({"cpu": "6", "sidecar": "x"},))) == ""
 
 
 def test_only_guaranteed_pods_have_cpu_of_their_own() -> None:
@@ -71,7 +71,7 @@ def test_only_guaranteed_pods_have_cpu_of_their_own() -> None:
     assert reason(world, pod("a/burstable", "7")) == ""
     assert reason(world, pod("a/burstable", requests={"cpu": "7", "example.com/gpu": "2"})) == "cannot align container"
     assert reason(world, pod("a/best-effort", requests={})) == ""
-    assert reason(world, guaranteed("a/x", {"cpu": "7"})) == "cannot align container"
+    assert reason(world, guaranteed_pod("a/x", {"cpu": "7"})) == "cannot align container"
 
 
 def test_resources_that_no_numa_node_lists_may_belong_to_the_host() -> None:
@@ -79,55 +79,55 @@ def test_resources_that_no_numa_node_lists_may_belong_to_the_host() -> None:
         node("n1", "20", **{"example.com/nic": "1", "hugepages-2Mi": "1Gi"}),
         topology("n1", zone(0, cpu="4", memory="4Gi")),
     )
-    assert reason(world, guaranteed("a/x", {"cpu": "1", "example.com/nic": "1", "ephemeral-storage": "1Gi"})) == ""
-    assert reason(world, guaranteed("a/x", {"cpu": "1", "hugepages-2Mi": "2Mi"})) == "cannot align container"
+    assert reason(world, guaranteed_pod("a/x", {"cpu": "1", "example.com/nic": "1", "ephemeral-storage": "1Gi"})) == ""
+    assert reason(world, guaranteed_pod("a/x", {"cpu": "1", "hugepages-2Mi": "2Mi"})) == "cannot align container"
 
 
 @pytest.mark.parametrize("policy", ["none", "best-effort", "restricted"])
 def test_other_policies_refuse_nothing(policy: str) -> None:
     world = cluster(node("n1", "20"), topology("n1", *TWO, **{POLICY: policy}))
-    assert reason(world, guaranteed("a/x", {"cpu": "7"})) == ""
+    assert reason(world, guaranteed_pod("a/x", {"cpu": "7"})) == ""
 
 
 def test_nodes_without_a_topology_pass_with_score_0() -> None:
     world = cluster(node("n1"), node("n2"), topology("n2", *TWO))
-    asked = guaranteed("a/x", {"cpu": "2", "memory": "4Gi"})
-    assert reason(world, asked) == ""
-    assert scores(world, asked)["n1"] == 0
-    assert scores(world, asked)["n2"] > 0
+    incoming_pod = guaranteed_pod("a/x", {"cpu": "2", "memory": "4Gi"})
+    assert reason(world, incoming_pod) == ""
+    assert scores(world, incoming_pod)["n1"] == 0
+    assert scores(world, incoming_pod)["n2"] > 0
     assert set(scores(world, pod("a/burstable")).values()) == {100}
 
 
 def test_a_topology_that_cannot_be_read_is_named_with_its_field() -> None:
     world = cluster(node("n1"), topology("n1", zone(0, cpu="four")))
-    text = reason(world, guaranteed("a/x", {"cpu": "1"}))
+    text = reason(world, guaranteed_pod("a/x", {"cpu": "1"}))
     assert text.startswith("NodeResourceTopology n1: zones[0].resources[cpu].available: ")
 
 
 def test_details_name_the_container_the_resource_and_the_most_that_is_left() -> None:
     world = cluster(node("n1", "20"), topology("n1", *TWO))
-    asked = guaranteed("a/x", {"cpu": "1"}, {"cpu": "7"})
-    world.schedule(asked)
+    incoming_pod = guaranteed_pod("a/x", {"cpu": "1"}, {"cpu": "7"})
+    world.schedule(incoming_pod)
     plugin: Any = world.profiles["default-scheduler"].plugins["NodeResourceTopologyMatch"]
-    _, item = world.read(asked)
+    _, item = world.read(incoming_pod)
     snapshot = world.engine.cache.snapshot()
     assert dict(plugin.rejection_details(item, snapshot, snapshot.order)) == {
         "NUMA: container c1 requests cpu 7 of one NUMA node, of which one has 6 at most": 1
     }
-    _, item = world.read(guaranteed("a/y", {"cpu": "1", "hugepages-2Mi": "2Mi"}))
+    _, item = world.read(guaranteed_pod("a/y", {"cpu": "1", "hugepages-2Mi": "2Mi"}))
     [text] = plugin.rejection_details(item, snapshot, snapshot.order)
     assert text == "NUMA: container c0 requests hugepages-2Mi, which no NUMA node has"
 
 
 def test_answers_are_kept_until_the_topology_or_the_node_changes() -> None:
     world = cluster(node("n1", "20"), node("n2", "20"), topology("n1", *TWO), topology("n2", *TWO))
-    asked = guaranteed("a/x", {"cpu": "5"})
-    assert reason(world, asked) == ""
+    incoming_pod = guaranteed_pod("a/x", {"cpu": "5"})
+    assert reason(world, incoming_pod) == ""
     world.replace(topology("n1", zone(0, cpu="4", memory="8Gi")))
-    assert reason(world, asked) == "cannot align container"
-    assert reason(world, asked, "n2") == ""
+    assert reason(world, incoming_pod) == "cannot align container"
+    assert reason(world, incoming_pod, "n2") == ""
     world.replace(topology("n1", *TWO))
-    assert reason(world, asked) == ""
+    assert reason(world, incoming_pod) == ""
 
 
 def test_both_forms_agree_after_changes() -> None:
@@ -137,7 +137,7 @@ def test_both_forms_agree_after_changes() -> None:
     plugin: Any = world.profiles["default-scheduler"].plugins["NodeResourceTopologyMatch"]
     snapshot, state = world.engine.cache.snapshot(), CycleState()
     for cpu in ("2", "5", "7"):
-        _, item = world.read(guaranteed("a/x", {"cpu": cpu}, {"cpu": "1"}))
+        _, item = world.read(guaranteed_pod("a/x", {"cpu": cpu}, {"cpu": "1"}))
         for _ in range(2):
             verdicts = plugin.filter_rows(state, item, snapshot, snapshot.order)
             by_row = (
@@ -172,13 +172,13 @@ def test_args_are_refused_in_upstreams_words(args: Any, words: str) -> None:
 def test_a_missing_definition_rejects_if_the_args_say_so() -> None:
     world = cluster(node("n1"), whenMissing="Reject")
     plugin: Any = world.profiles["default-scheduler"].plugins["NodeResourceTopologyMatch"]
-    asked = guaranteed("a/x", {"cpu": "1"})
-    assert reason(world, asked) == ""
+    incoming_pod = guaranteed_pod("a/x", {"cpu": "1"})
+    assert reason(world, incoming_pod) == ""
     plugin.handle.is_missing = lambda resource: resource.plural == "noderesourcetopologies"
-    assert "noderesourcetopologies.topology.node.k8s.io is not installed" in reason(world, asked)
+    assert "noderesourcetopologies.topology.node.k8s.io is not installed" in reason(world, incoming_pod)
     assert reason(world, pod("a/best-effort", requests={})) == ""
 
 
 def test_the_number_of_numa_nodes_is_read() -> None:
     world = cluster(node("n1"), topology("n1", *TWO, **{COUNT: "2"}), scoringStrategy={"type": "LeastNUMANodes"})
-    assert scores(world, guaranteed("a/x", {"cpu": "1"}))["n1"] == 75
+    assert scores(world, guaranteed_pod("a/x", {"cpu": "1"}))["n1"] == 75

@@ -27,10 +27,10 @@ def topology(*numa_nodes: NumaNode, scope: str = "container", count: int = 8) ->
 
 
 def demands(*requests: dict[str, int]) -> Demands:
-    containers = tuple(ContainerDemand(f"c{number}", "container", each) for number, each in enumerate(requests))
+    containers = tuple(ContainerDemand(f"c{number}", "container", request) for number, request in enumerate(requests))
     total: dict[str, int] = {}
-    for each in requests:
-        for name, amount in each.items():
+    for request in requests:
+        for name, amount in request.items():
             total[name] = total.get(name, 0) + amount
     return Demands((), containers, total, has_non_native=False)
 
@@ -55,11 +55,11 @@ def test_balance_is_the_sample_variance_of_the_fractions() -> None:
 def test_one_resource_is_in_balance_and_no_request_is_left_out() -> None:
     """Upstream divides by zero."""
     assert balanced_allocation({"cpu": 1000}, {"cpu": 2000}, {}) == 100
-    one = topology(numa(0, cpu=4000))
+    one_node = topology(numa(0, cpu=4000))
     for score_one in STRATEGIES.values():
-        assert score_by(score_one, demands({}), one, {}) == 0
-        alone = score_by(score_one, demands({"cpu": 1000}), one, {})
-        assert score_by(score_one, demands({}, {"cpu": 1000}), one, {}) == alone
+        assert score_by(score_one, demands({}), one_node, {}) == 0
+        alone = score_by(score_one, demands({"cpu": 1000}), one_node, {})
+        assert score_by(score_one, demands({}, {"cpu": 1000}), one_node, {}) == alone
     assert score_by(least_allocated, demands({}), topology(numa(0, cpu=1), scope="pod"), {}) == 0
 
 
@@ -75,14 +75,14 @@ CLOSE = {0: 10, 1: 11, 2: 20, 3: 20}
 
 
 @pytest.mark.parametrize(
-    ("cpu", "expected"),
+    ("cpu", "points"),
     [(1000, 94), (2000, 82), (3000, 64), (5000, 0)],
 )
-def test_fewer_numa_nodes_are_better_and_close_ones_best(cpu: int, expected: int) -> None:
+def test_fewer_numa_nodes_are_better_and_close_ones_best(cpu: int, points: int) -> None:
     costs = [CLOSE, {0: 11, 1: 10, 2: 20, 3: 20}, {0: 20, 1: 20, 2: 10, 3: 30}, {0: 20, 1: 20, 2: 30, 3: 10}]
     numa_nodes = [numa(number, costs[number], cpu=1000) for number in range(4)]
-    expected = {3000: 64 + 6}.get(cpu, expected)
-    assert score_by_count(demands({"cpu": cpu}), topology(*numa_nodes, scope="pod")) == expected
+    points = {3000: 64 + 6}.get(cpu, points)
+    assert score_by_count(demands({"cpu": cpu}), topology(*numa_nodes, scope="pod")) == points
 
 
 def test_distant_numa_nodes_are_worth_half_a_unit_less() -> None:

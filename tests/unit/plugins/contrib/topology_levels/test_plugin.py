@@ -40,8 +40,10 @@ class Attempt:
 
     def __init__(self, *items: Any, incoming: Pod, args: Any = None) -> None:
         self.pod = incoming
-        placed = [item for item in items if isinstance(item, Node) or (isinstance(item, Pod) and item.node_name)]
-        self.snapshot = snapshot_of(*placed)
+        objects_placed = [
+            item for item in items if isinstance(item, Node) or (isinstance(item, Pod) and item.node_name)
+        ]
+        self.snapshot = snapshot_of(*objects_placed)
         self.plugin = TopologyLevels(
             typed_args(TopologyLevels, args or ARGS), RecordingHandle(self.snapshot, [*items, incoming])
         )
@@ -63,7 +65,7 @@ class Attempt:
         scores = self.scores()
         return {name for name, score in scores.items() if score == max(scores.values())}
 
-    def rejected(self) -> dict[str, str]:
+    def rejections(self) -> dict[str, str]:
         rows = self.snapshot.order
         verdicts = self.plugin.filter_rows(self.state, self.pod, self.snapshot, rows)
         by_table = {}
@@ -107,16 +109,16 @@ def test_a_rack_that_is_in_use_is_filled_before_an_empty_one_is_begun() -> None:
 
 
 def test_the_others_follow_the_first_pod_even_into_a_larger_rack() -> None:
-    placed = member("a", "large-0", size=4)
-    attempt = Attempt(*racks({"fits": 2, "large": 3}), placed, incoming=member("b", size=4))
+    placed_member = member("a", "large-0", size=4)
+    attempt = Attempt(*racks({"fits": 2, "large": 3}), placed_member, incoming=member("b", size=4))
     assert attempt.best() == {"large-0", "large-1", "large-2"}
 
 
 def test_a_group_too_large_for_a_rack_goes_into_one_block_and_fills_the_largest_rack_first() -> None:
     nodes = racks({"x1": 1, "x2": 2}, "x") + racks({"y1": 1, "y2": 1}, "y")
     assert Attempt(*nodes, incoming=member("a", size=6)).best() == {"x2-0", "x2-1"}
-    placed = member("a", "x2-0", size=6)
-    attempt = Attempt(*nodes, placed, incoming=member("b", size=6))
+    placed_member = member("a", "x2-0", size=6)
+    attempt = Attempt(*nodes, placed_member, incoming=member("b", size=6))
     scores = attempt.scores()
     assert attempt.best() == {"x2-0", "x2-1"}
     assert scores["x1-0"] > scores["y1-0"]
@@ -124,8 +126,8 @@ def test_a_group_too_large_for_a_rack_goes_into_one_block_and_fills_the_largest_
 
 def test_the_rest_of_a_group_goes_into_the_rack_with_least_room_to_spare() -> None:
     nodes = racks({"full": 1, "one": 1, "two": 2})
-    placed = [member(f"m{index}", "full-0") for index in range(2)]
-    scores = Attempt(*nodes, *placed, incoming=member("c", size=4)).scores()
+    placed_members = [member(f"m{index}", "full-0") for index in range(2)]
+    scores = Attempt(*nodes, *placed_members, incoming=member("c", size=4)).scores()
     assert scores["full-0"] > scores["one-0"] > scores["two-0"]
 
 
@@ -160,8 +162,8 @@ def test_nodes_that_take_no_such_pod_are_no_room() -> None:
 def test_the_known_pods_of_a_group_count_if_nothing_says_how_many_it_needs() -> None:
     nodes = racks({"one": 1, "two": 2})
     assert Attempt(*nodes, incoming=member("a")).best() == {"one-0"}
-    others = [member(name) for name in "bc"]
-    assert Attempt(*nodes, *others, incoming=member("a")).best() == {"two-0", "two-1"}
+    siblings = [member(name) for name in "bc"]
+    assert Attempt(*nodes, *siblings, incoming=member("a")).best() == {"two-0", "two-1"}
 
 
 def test_a_pod_group_says_how_many_pods_it_needs() -> None:
@@ -173,8 +175,8 @@ def test_a_pod_group_says_how_many_pods_it_needs() -> None:
 def test_pods_of_a_scheduling_group_are_a_group_too() -> None:
     pods = [pod(name, cpu="2", group="train") for name in "abc"]
     assert Attempt(*racks({"one": 1, "two": 2}), *pods[1:], incoming=pods[0]).best() == {"two-0", "two-1"}
-    placed = pod("a", cpu="2", group="train", node="two-0")
-    assert Attempt(*racks({"one": 1, "two": 2}), placed, incoming=pods[1]).best() == {"two-0", "two-1"}
+    placed_pod = pod("a", cpu="2", group="train", node="two-0")
+    assert Attempt(*racks({"one": 1, "two": 2}), placed_pod, incoming=pods[1]).best() == {"two-0", "two-1"}
 
 
 def test_pods_without_a_group_are_packed_only_if_the_args_say_so() -> None:
@@ -190,14 +192,14 @@ def test_pods_without_a_group_are_packed_only_if_the_args_say_so() -> None:
 
 def test_without_a_required_level_no_node_is_rejected() -> None:
     attempt = Attempt(*racks({"a": 1}), member("a", "a-0"), incoming=member("b"))
-    assert attempt.rejected() == {}
+    assert attempt.rejections() == {}
     assert attempt.plugin.events_to_register() == ()
     assert attempt.plugin.score_scope(attempt.pod.spec) is Scope.CLUSTER
 
 
 def test_racks_without_room_for_the_whole_group_are_rejected_for_its_first_pod() -> None:
     attempt = Attempt(place("bare"), *racks({"one": 1, "two": 2}), incoming=member("a", size=4), args=REQUIRED)
-    assert attempt.rejected() == {
+    assert attempt.rejections() == {
         "bare": f"node(s) had no label {RACK}",
         "one-0": f"node(s) were in a {RACK} without room for the 4 pods of the group",
     }
@@ -205,29 +207,29 @@ def test_racks_without_room_for_the_whole_group_are_rejected_for_its_first_pod()
 
 
 def test_the_others_must_follow_the_first_pod() -> None:
-    placed = member("a", "one-0", size=4)
-    attempt = Attempt(*racks({"one": 1, "two": 2}), placed, incoming=member("b", size=4), args=REQUIRED)
+    placed_member = member("a", "one-0", size=4)
+    attempt = Attempt(*racks({"one": 1, "two": 2}), placed_member, incoming=member("b", size=4), args=REQUIRED)
     text = f"node(s) were not in the {RACK} where the pod's group is"
-    assert attempt.rejected() == {"two-0": text, "two-1": text}
+    assert attempt.rejections() == {"two-0": text, "two-1": text}
 
 
 def test_a_group_that_is_apart_already_goes_on_where_most_of_it_is() -> None:
-    placed = [member("a", "one-0"), member("b", "two-0"), member("c", "two-1")]
-    attempt = Attempt(*racks({"one": 2, "two": 3}), *placed, incoming=member("d"), args=REQUIRED)
-    assert set(attempt.rejected()) == {"one-0", "one-1"}
+    placed_members = [member("a", "one-0"), member("b", "two-0"), member("c", "two-1")]
+    attempt = Attempt(*racks({"one": 2, "two": 3}), *placed_members, incoming=member("d"), args=REQUIRED)
+    assert set(attempt.rejections()) == {"one-0", "one-1"}
 
 
 def test_pods_without_a_group_may_go_anywhere() -> None:
     attempt = Attempt(place("bare"), *racks({"one": 1}), incoming=pod("web"), args=REQUIRED)
-    assert attempt.rejected() == {}
+    assert attempt.rejections() == {}
 
 
 def test_requests_that_cannot_be_parsed_are_named() -> None:
-    broken = member("a", cpu="much")
-    attempt = Attempt(*racks({"one": 1}), incoming=broken, args=REQUIRED)
+    malformed_member = member("a", cpu="much")
+    attempt = Attempt(*racks({"one": 1}), incoming=malformed_member, args=REQUIRED)
     assert attempt.status is not None
     assert "spec.containers[0].resources.requests[cpu]" in attempt.status.message
-    status = attempt.plugin.pre_score(attempt.state, broken, attempt.snapshot, attempt.snapshot.order)
+    status = attempt.plugin.pre_score(attempt.state, malformed_member, attempt.snapshot, attempt.snapshot.order)
     assert status is not None
     assert "spec.containers[0].resources.requests[cpu]" in status.message
 
@@ -269,23 +271,23 @@ def placed_racks(groups: Mapping[str, int], **args: Any) -> dict[str, Counter[st
     ]
     pods = [manifest(f"{of}-{index:02}", of, "2") for of, count in groups.items() for index in range(count)]
     cluster = podium.Cluster.load([*nodes, *pods], configuration(**args))
-    found: dict[str, Counter[str]] = {of: Counter() for of in groups}
+    racks_by_group: dict[str, Counter[str]] = {of: Counter() for of in groups}
     for of in groups:
         for placement in cluster.place_all([item for item in cluster.pods if item.metadata.labels[GROUP_LABEL] == of]):
-            found[of][(placement.node or "nowhere")[:2]] += 1
-    return found
+            racks_by_group[of][(placement.node or "nowhere")[:2]] += 1
+    return racks_by_group
 
 
 def test_groups_are_placed_whole_in_few_racks() -> None:
-    found = placed_racks({"a": 8, "b": 3, "c": 5, "d": 12, "e": 20})
-    assert [len(found[of]) for of in "abcde"] == [1, 1, 1, 2, 3]
-    assert found["b"].keys() == found["c"].keys()
-    assert {rack[0] for rack in found["e"]} in ({"x"}, {"y"})
+    racks_by_group = placed_racks({"a": 8, "b": 3, "c": 5, "d": 12, "e": 20})
+    assert [len(racks_by_group[of]) for of in "abcde"] == [1, 1, 1, 2, 3]
+    assert racks_by_group["b"].keys() == racks_by_group["c"].keys()
+    assert {rack[0] for rack in racks_by_group["e"]} in ({"x"}, {"y"})
 
 
 def test_a_group_without_room_in_one_rack_is_not_begun_if_the_rack_is_required() -> None:
-    found = placed_racks({"a": 8, "b": 9}, requiredLevel=RACK)
-    assert (len(found["a"]), found["b"]) == (1, Counter(no=9))
+    racks_by_group = placed_racks({"a": 8, "b": 9}, requiredLevel=RACK)
+    assert (len(racks_by_group["a"]), racks_by_group["b"]) == (1, Counter(no=9))
 
 
 @pytest.mark.parametrize(
