@@ -179,7 +179,7 @@ def _raise_for(failures: Sequence[api_server.Failure]) -> None:
 
 
 def _control_plane() -> tuple[Binaries, dict[str, Any]]:
-    """What to run, and what it is run on."""
+    """Return the binaries, and a description of the machine."""
     versions = {tool.name: catalogue.required_version(tool) for tool in catalogue.TOOLS if tool.name != "kubectl"}
     return obtain(Progress()), machine.describe(versions)
 
@@ -187,7 +187,7 @@ def _control_plane() -> tuple[Binaries, dict[str, Any]]:
 def _write_each(
     options: argparse.Namespace, name: str, key: str, where: Mapping[str, Any], measured: Iterable[ResultT]
 ) -> list[ResultT]:
-    """What is measured, written after each: one that fails late does not take the others with it."""
+    """Return the results, written after each: one that fails late does not take the others with it."""
     measured_results: list[ResultT] = []
     for result in measured:
         measured_results.append(result)
@@ -261,7 +261,7 @@ def measure_in_process(options: argparse.Namespace) -> None:
 
 
 def measure_recorder(options: argparse.Namespace) -> None:
-    """What the flight recorder adds to an attempt."""
+    """Measure the cost of the flight recorder per attempt."""
     rates = recorder.measure((options.nodes or [recorder.NODES])[0], options.pods or recorder.ATTEMPTS)
     _console.print(recorder.table(rates))
     _show(recorder.checks(rates))
@@ -370,7 +370,7 @@ def _write(options: argparse.Namespace, name: str, content: dict[str, Any]) -> N
 
 
 def command(options: argparse.Namespace) -> str:
-    """What to type to measure the same again."""
+    """Return the command that measures the same again."""
     words = ["python -m benchmarks", options.what]
     for name in ("workload", "nodes", "pods", "repeat", "scheduler"):
         value = getattr(options, name)

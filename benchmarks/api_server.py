@@ -24,7 +24,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to measure: which schedulers, by name."""
+    """The plan of the measurement: the schedulers by name."""
 
     sizes: Sequence[Size]
     repeat: int

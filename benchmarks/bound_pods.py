@@ -25,7 +25,7 @@ class WatchError(Exception):
 
 
 class MarkerCount:
-    """How often a marker occurs in a stream of bytes, wherever the stream is cut."""
+    """Counts a marker in a stream of bytes, wherever the stream is cut."""
 
     def __init__(self, marker: bytes) -> None:
         self._marker = marker
@@ -58,7 +58,7 @@ class BoundPods:
         self._socket.close()
 
     def count(self) -> int:
-        """How many measured pods have a node; does not wait, but for a new watch where the API server ended this one.
+        """Return how many measured pods have a node. Waits only for a new watch where the API server ended this one.
 
         It ends watches that it cannot serve fast enough. A new one begins with all pods that are bound already.
         """

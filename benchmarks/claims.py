@@ -39,13 +39,12 @@ def _beside(count: int) -> Workload:
 
 
 def checks(rates: Sequence[Rate]) -> list[Check]:
-    """Whether an attempt costs as much beside the most claims as beside none."""
+    """Check that an attempt costs as much beside the most claims as beside none."""
     growth = rates[-1].us_per_attempt / rates[0].us_per_attempt
     return [at_most("devices, beside the most allocated claims against none", growth, _GROWTH_MAX, "×")]
 
 
 def table(rates: Sequence[Rate]) -> Table:
-    """What people read."""
     rich_table = Table(
         title=f"an attempt at a pod with a claim, engine alone, {rates[0].nodes:,} nodes", title_justify="left"
     )

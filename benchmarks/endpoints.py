@@ -92,7 +92,7 @@ class Histogram:
         return self.counts[-1] if self.counts else 0.0
 
     def above(self, limit: float) -> int:
-        """How many are above one of the bounds."""
+        """Return how many are above one of the bounds."""
         counts = dict(zip(self.bounds, self.counts, strict=True))
         return int(self.total - counts.get(limit, self.total))
 
@@ -111,7 +111,7 @@ class Histogram:
         return lower_s
 
     def since(self, earlier: Histogram) -> Histogram:
-        """What has been added to an earlier reading, which may be of before there was anything to read."""
+        """Return the increase since an earlier reading, which may be of before there was anything to read."""
         earlier_counts = dict(zip(earlier.bounds, earlier.counts, strict=True))
         added_counts = (
             count - earlier_counts.get(limit, 0.0) for limit, count in zip(self.bounds, self.counts, strict=True)

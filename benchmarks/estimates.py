@@ -61,7 +61,7 @@ _P99_MS_MAX = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to measure."""
+    """The plan of the measurement."""
 
     nodes: int
     pods: int
@@ -78,7 +78,7 @@ class Tools:
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """How one server answered one kind of question. `p*_ms` and `failed` are at `RATE` questions per second,
+    """One server's answers to one kind of question. `p*_ms` and `failed` are at `RATE` questions per second,
     and the times of those that were answered, 0 where none was.
 
     `rss_mib` is before the first question, `peak_rss_mib` after the last of its kind.
@@ -148,7 +148,7 @@ def questions(claim: str, count: int = _QUESTIONS) -> list[Json]:
 
 @dataclass(frozen=True, slots=True)
 class _Flood:
-    """What one server made of questions that came as fast as it answered."""
+    """The result of questions that came as fast as the server answered."""
 
     per_s: float
     cpu_ms: float
@@ -242,7 +242,7 @@ def medians(estimates: Iterable[Estimates]) -> list[Estimates]:
 
 
 def checks(figures: Iterable[Estimates]) -> Iterator[Check]:
-    """Whether podium is that much better than Karmada."""
+    """Check that podium is that much better than Karmada."""
     by_kind = {(figure.server, figure.claim): figure for figure in figures}
     for claim in CLAIMS:
         podium, karmada = by_kind.get((PODIUM, claim)), by_kind.get((KARMADA, claim))
@@ -255,7 +255,6 @@ def checks(figures: Iterable[Estimates]) -> Iterator[Check]:
 
 
 def table(figures: Sequence[Estimates]) -> Table:
-    """What people read."""
     about = f"Estimates for {figures[0].nodes:,} nodes and {figures[0].pods:,} running pods"
     rich_table = Table(title=about, title_justify="left")
     rich_table.add_column("server")

@@ -82,7 +82,7 @@ class Etcd:
                 self._delete(f"/registry/{plural}/")
 
     def count(self, plural: str) -> int:
-        """How many objects of a kind there are; kinds as in paths, such as `events`."""
+        """Return the number of objects of a kind; kinds as in paths, such as `events`."""
         answer = self._range(f"/registry/{plural}/", count_only=True)
         return int(answer.get("count", 0))
 

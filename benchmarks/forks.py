@@ -149,7 +149,7 @@ def _ms(work: Callable[[], object]) -> float:
 
 
 def _kb(work: Callable[[], object]) -> float:
-    """What is still there of the memory that it has taken."""
+    """Return the kilobytes that the call has allocated and still holds."""
     gc.collect()
     tracemalloc.start()
     start_bytes = tracemalloc.get_traced_memory()[0]
@@ -160,7 +160,7 @@ def _kb(work: Callable[[], object]) -> float:
 
 
 def checks(costs: ForkCosts, victims: VictimCosts) -> list[Check]:
-    """What was promised of a fork that is not written to, and of a preemption."""
+    """Check a fork that is not written to, and a preemption, against their targets."""
     size = f"a fork of {costs.nodes:,} nodes and {costs.pods:,} pods"
     return [
         at_most(f"{size}, {costs.alive:,} alive", costs.fork_ms, _FORK_MS_MAX, " ms"),
@@ -175,7 +175,6 @@ def checks(costs: ForkCosts, victims: VictimCosts) -> list[Check]:
 
 
 def table(costs: ForkCosts, victims: VictimCosts) -> Table:
-    """What people read."""
     rich_table = Table("", "one fork", title="Worlds: forks of a cluster", title_justify="left")
     for heading, value in (
         ("nodes", f"{costs.nodes:,}"),

@@ -60,7 +60,6 @@ def checks(workloads: Sequence[Sequence[Rate]]) -> Iterator[Check]:
 
 
 def table(workloads: Sequence[Sequence[Rate]]) -> Table:
-    """What people read."""
     rich_table = Table(title="CPU µs per attempt of podium's engine", title_justify="left")
     rich_table.add_column("workload")
     for running in RUNNING:

@@ -227,7 +227,6 @@ def checks(rates: Sequence[Rate]) -> list[Check]:
 
 
 def table(rates: Sequence[Rate]) -> Table:
-    """What people read."""
     rich_table = Table(title="podium's engine alone, one core", title_justify="left")
     rich_table.add_column("workload")
     for heading in ("nodes", "running pods", "attempts", "attempts/s", "µs per attempt"):

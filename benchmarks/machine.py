@@ -38,7 +38,7 @@ def describe(versions: dict[str, str] | None = None) -> dict[str, Any]:
 
 
 def addition_ns(additions: int = 1_000_000, rounds: int = 5) -> float:
-    """What adding two integers in a loop takes of CPU time, at best: how fast one core runs Python.
+    """Return the CPU time of adding two integers in a loop, at best: how fast one core runs Python.
 
     Virtual machines that call their processor by the same name differ in it by more than a factor of two.
     """
@@ -53,7 +53,7 @@ def addition_ns(additions: int = 1_000_000, rounds: int = 5) -> float:
 
 
 def cores() -> int:
-    """How many this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0))
 
 

@@ -43,7 +43,7 @@ class StallError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one scheduler did with one backlog.
+    """One scheduler's work on one backlog.
 
     Units: `*_s` are seconds; `*_cores` are CPU seconds per second of the interval.
     `interval_s` goes from when the scheduler said that it was ready to when the last pod was seen to be bound.
@@ -97,7 +97,7 @@ class Run:
 
     @property
     def others_cores(self) -> float:
-        """What the machine did beside scheduler, servers and harness: noise."""
+        """The cores busy with other processes than scheduler, servers and harness: noise."""
         known_cores = self.servers_cores + self.harness_cores + self.cpu_interval_s / self.interval_s
         return max(0.0, self.machine_cores - known_cores)
 
@@ -181,7 +181,7 @@ class Progress:
         self._cpu_s = self._since_s = 0.0
 
     def is_stalled(self, count: int, cpu_s: float, now_s: float) -> bool:
-        """Whether the count has stood still for long, and for very long if the process was busy meanwhile."""
+        """Return True if the count has stood still for long, and for very long if the process was busy meanwhile."""
         if count != self._seen:
             self._seen, self._cpu_s, self._since_s = count, cpu_s, now_s
         still_s = now_s - self._since_s

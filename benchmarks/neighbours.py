@@ -49,7 +49,7 @@ _WRITERS = 2
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to measure."""
+    """The plan of the measurement."""
 
     nodes: int
     repeat: int
@@ -213,7 +213,7 @@ def _sum(first: Filled, second: Filled) -> Filled:
 
 
 def checks(figures: Iterable[Filled]) -> Iterator[Check]:
-    """Whether the mitigation leaves at most half of what podium does wrong without it."""
+    """Check that the mitigation leaves at most half of what podium does wrong without it."""
     figure_by_mitigation = {figure.mitigation: figure for figure in figures}
     if figure_by_mitigation.keys() == FLAGS.keys() and figure_by_mitigation["off"].cpus_turned_away:
         share_left = figure_by_mitigation["on"].cpus_turned_away / figure_by_mitigation["off"].cpus_turned_away
@@ -221,7 +221,6 @@ def checks(figures: Iterable[Filled]) -> Iterator[Check]:
 
 
 def table(figures: Sequence[Filled]) -> Table:
-    """What people read."""
     rich_table = Table(
         title=f"{figures[0].runs} fillings to {FILLED:.0%} by two schedulers at once", title_justify="left"
     )

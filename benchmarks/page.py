@@ -184,7 +184,7 @@ def _opening(title: str, results: Results, how: str) -> Iterator[str]:
 
 
 def machine(about: Mapping[str, Any]) -> str:
-    """What it was measured on, in a sentence."""
+    """Return a sentence about the machine."""
     versions = ", ".join(
         f"{name} {about[name]}"
         for name in ("kube-scheduler", "kube-apiserver", "etcd", "karmada", "karpenter")

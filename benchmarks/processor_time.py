@@ -55,7 +55,7 @@ class Reading:
         )
 
     def cores_since(self, earlier: Self) -> Cores:
-        """What has been spent since an earlier reading."""
+        """Return the time that was spent since an earlier reading."""
         seconds = self.clock_s - earlier.clock_s
         return Cores(
             scheduler_cores=(self.scheduler_s - earlier.scheduler_s) / seconds,

@@ -34,7 +34,7 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What to plan. `is_compared` is whether Karpenter is asked, too."""
+    """The plan to compute. `is_compared` is True if Karpenter is asked, too."""
 
     name: str
     pods: int
@@ -92,7 +92,7 @@ def _run(command: Sequence[str]) -> str:
 
 
 def plan_of(planner: str, question: Question, printed: str) -> Planned:
-    """What a planner printed. Raises: StallError, where pods are missing from it."""
+    """Read a planner's output. Raises: StallError, where pods are missing from it."""
     answer = json.loads(printed)
     pods = answer["on_claims"] + answer["on_nodes"] + answer["errors"]
     if pods != question.pods:
@@ -122,7 +122,7 @@ def _pairs(figures: Iterable[Planned]) -> Iterator[tuple[Planned, Planned]]:
 
 
 def checks(figures: Sequence[Planned]) -> Iterator[Check]:
-    """What podium's plans have to reach."""
+    """Check podium's plans against their targets."""
     for podium, karpenter in _pairs(figures):
         about = f"plans, {podium.name}, {podium.pods:,} pods: "
         yield at_most(f"{about}CPU", podium.cpu_s / karpenter.cpu_s, _CPU_MAX, "×")
@@ -151,7 +151,7 @@ def notes(plans: Sequence[Planned]) -> Iterator[str]:
 
 
 def table(figures: Sequence[Planned]) -> Table:
-    """What people read: each question's rows, and their ratio under them."""
+    """Return the table: each question's rows, and their ratio under them."""
     ratios = {(karpenter.name, karpenter.pods): (podium, karpenter) for podium, karpenter in _pairs(figures)}
     rich_table = Table(title=f"Plans of nodes to buy, {INSTANCE_TYPES} instance types", title_justify="left")
     rich_table.add_column("pods", justify="right")

@@ -24,13 +24,12 @@ def measure(nodes: int = NODES, attempts: int = ATTEMPTS, rounds: int = ROUNDS) 
 
 
 def checks(rates: Sequence[Rate]) -> list[Check]:
-    """Whether an attempt costs hardly more."""
+    """Check that an attempt costs hardly more."""
     without, recording_rate = rates
     return [at_most("recorder, an attempt", recording_rate.us_per_attempt - without.us_per_attempt, _US_MAX, " µs")]
 
 
 def table(rates: Sequence[Rate]) -> Table:
-    """What people read."""
     rich_table = Table(title="the flight recorder, engine alone, one core", title_justify="left")
     for heading in ("recorder", "nodes", "attempts", "µs per attempt"):
         rich_table.add_column(heading, justify="right")

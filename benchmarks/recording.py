@@ -35,14 +35,13 @@ def ratios(figures: Sequence[Figures]) -> Mapping[str, float]:
 
 
 def checks(figures: Sequence[Figures]) -> Iterator[Check]:
-    """Whether recorders cost hardly anything."""
+    """Check that recorders cost hardly anything."""
     for name, ratio in ratios(figures).items():
         if name != WITHOUT:
             yield at_most(f"{name}, CPU per pod to that without a recorder", ratio, RATIO_MAX, "×")
 
 
 def table(figures: Sequence[Figures]) -> Table:
-    """What people read."""
     rich_table, ratio_by_scheduler = (
         Table(title="recorders, on a real API server", title_justify="left"),
         ratios(figures),

@@ -117,7 +117,7 @@ def ratios(figures: Iterable[Figures]) -> list[Ratios]:
 
 
 def table(figures: Sequence[Figures], cores: int) -> Table:
-    """What people read: each size's rows, and their ratio under them."""
+    """Return the table: each size's rows, and their ratio under them."""
     ratio_by_size = {(ratio.workload, ratio.nodes): ratio for ratio in ratios(figures)}
     rich_table = Table(title="podium and kube-scheduler on the same API server", title_justify="left")
     rich_table.add_column("workload", overflow="fold")
@@ -183,7 +183,7 @@ def _ratio_cells(ratio: Ratios) -> tuple[str, ...]:
 
 
 def notes(figures: Iterable[Figures]) -> list[str]:
-    """What makes a comparison doubtful, a sentence each: Events that were left out, and other work on the machine."""
+    """Return sentences about what makes a comparison doubtful: missing Events, and other work on the machine."""
     lines = []
     for figure in figures:
         where = f"{figure.workload}, {figure.nodes:,} nodes, {figure.scheduler}"

@@ -52,7 +52,7 @@ class StartUp:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to measure."""
+    """The plan of the measurement."""
 
     nodes: int
     pods: int
@@ -133,7 +133,6 @@ def checks(figures: Iterable[StartUp]) -> Iterator[Check]:
 
 
 def table(figures: Sequence[StartUp]) -> Table:
-    """What people read."""
     about = f"Start-up with {figures[0].nodes:,} nodes and {figures[0].pods:,} running pods"
     rich_table = Table(title=about, title_justify="left")
     rich_table.add_column("scheduler")

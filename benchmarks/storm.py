@@ -61,7 +61,7 @@ _LOOK_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """What one scheduler made of one load: calm, updates that it does not see, or the storm.
+    """One scheduler under one load: calm, updates that it does not see, or the storm.
 
     `pods_per_s` and `*_cores` are of the time until the pods are bound, or two minutes. `updates_per_s`, `hint_*` and
     `events_seen` are of the whole phase, which lasts 30 s at least in the storm. `hint_cpu_s` is what the scheduler's
@@ -88,7 +88,7 @@ class Phase:
 
     @property
     def others_cores(self) -> float:
-        """What the machine did beside all that: noise."""
+        """The cores busy with other processes on the machine: noise."""
         known_cores = self.scheduler_cores + self.apiserver_cores + self.etcd_cores + self.harness_cores
         return max(0.0, self.machine_cores - known_cores)
 
@@ -269,7 +269,7 @@ def shares_kept(figures: Iterable[Phase]) -> dict[tuple[str, str], float]:
 
 
 def checks(figures: Sequence[Phase]) -> Iterator[Check]:
-    """Whether podium keeps its rate: of that in calm, and of that with updates that cost the API server alone."""
+    """Check that podium keeps its rate: of that in calm, and of that with updates that cost the API server alone."""
     shares = shares_kept(figures)
     in_storm, elsewhere = shares.get((PODIUM, STORM)), shares.get((PODIUM, ELSEWHERE))
     if in_storm is None or not elsewhere:
@@ -280,14 +280,14 @@ def checks(figures: Sequence[Phase]) -> Iterator[Check]:
 
 
 def notes(figures: Iterable[Phase]) -> Iterator[str]:
-    """What makes the figures doubtful, a sentence each: other work on the machine."""
+    """Return sentences about what makes the figures doubtful: other work on the machine."""
     for figure in figures:
         if note := noise(f"{figure.scheduler}, {figure.load}", figure.others_cores):
             yield note
 
 
 def table(figures: Sequence[Phase]) -> Table:
-    """What people read: each scheduler's phases."""
+    """Return the table: each scheduler's phases."""
     about = f"{WAITING:,} pods that fit nowhere, {UPDATES_PER_S:,} updates/s, {figures[0].nodes:,} nodes"
     rich_table = Table(title=about, title_justify="left")
     rich_table.add_column("scheduler")

@@ -22,7 +22,7 @@ _OWN_CORES_MAX = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a workload's ratios podium : kube-scheduler, and podium's p99, are to be on a real API server."""
+    """The targets of a workload's ratios podium : kube-scheduler, and of podium's p99, on a real API server."""
 
     workload: str
     nodes: int
@@ -102,13 +102,12 @@ def _whole_attempt(about: str, podium: Figures, limit_ms: float) -> Check:
 
 
 def servers_are_the_limit(podium: Figures, cores: int) -> bool:
-    """Whether API server and etcd have all the CPU that podium leaves, and its one thread waits for them."""
+    """Return True if API server and etcd have all the CPU that podium leaves, and its one thread waits for them."""
     own_cores = podium.cpu_ms_per_pod * podium.pods_per_s / 1e3
     return podium.servers_cores >= _SATURATED * (cores - own_cores) and own_cores <= _OWN_CORES_MAX
 
 
 def table(checks: Iterable[Check]) -> Table:
-    """What people read."""
     rich_table = Table(title="Targets", title_justify="left")
     for heading in ("", "target", "measured", ""):
         rich_table.add_column(heading)

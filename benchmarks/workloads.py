@@ -78,7 +78,7 @@ class Workload:
         return self.pod_of(number, self.name)
 
     def running_count(self, node_count: int) -> int:
-        """How many pods of this kind run in a cluster of that size, unless told otherwise."""
+        """Return how many pods of this kind run in a cluster of that size, unless told otherwise."""
         return int(node_count * self.running_per_node)
 
     def running(self, node_count: int, count: int, first: int = 0) -> Iterator[Json]:
@@ -98,7 +98,7 @@ class Workload:
         return itertools.chain(running, self.existing(node_count, pod_count + count))
 
     def pods_that_fit(self, node_count: int, pod_count: int | None = None) -> int:
-        """How many pods a run has in a cluster of that size."""
+        """Return how many pods a run has in a cluster of that size."""
         count = pod_count or self.pods
         if not self.is_exclusive:
             return count
@@ -214,7 +214,7 @@ def _with_claim(number: int, app: str) -> Json:
 
 
 def _bound_claims(node_count: int, pod_count: int) -> Iterator[Json]:
-    """What the CSI driver tells of each node, and a bound claim with its volume for each pod."""
+    """Yield the CSINode of each node, and a bound claim with its volume for each pod."""
     for number in range(node_count):
         name = nodes.name(number)
         driver = {"name": _DRIVER, "nodeID": name, "topologyKeys": None, "allocatable": {"count": _VOLUMES_PER_NODE}}

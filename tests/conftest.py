@@ -50,7 +50,7 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 @pytest.fixture(autouse=True)
 def log_as_before() -> Iterator[None]:
-    """What a test, or podium in it, changes about the log does not hide what the next one logs, nor adds to it."""
+    """The changes of a test, or of podium in it, to the log neither hide what the next one logs nor add to it."""
     root, structlog_config = logging.getLogger(), structlog.get_config()
     handlers, level, podium_verbosity = list(root.handlers), root.level, verbosity()
     yield
@@ -76,7 +76,7 @@ def anyio_backend() -> tuple[str, dict[str, Any]]:
 
 @pytest.fixture
 def json_log() -> io.BytesIO:
-    """What is logged, as lines of JSON."""
+    """The log lines, as JSON."""
     stream = io.BytesIO()
     configure_logging(form="json", stream=stream)
     return stream

@@ -61,7 +61,7 @@ class ExtenderServer:
         return f"{'http' if self._tls is None else 'https'}://127.0.0.1:{self._port}/scheduler/"
 
     def bodies(self, verb: str) -> list[Any]:
-        """What it was asked under that verb."""
+        """Return the bodies of the questions under that verb."""
         return [body for question_verb, body in self.asked if question_verb == verb]
 
     async def __aenter__(self) -> Self:

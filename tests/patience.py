@@ -22,6 +22,6 @@ those who are to be waited for what they need, so that the suite takes much more
 
 
 def pause_s(asked_at_s: float, least_s: float = _PAUSE_S) -> float:
-    """How long to wait after a question that was begun at that time of the monotonic clock, before the next one."""
+    """Return the pause after a question that was begun at that time of the monotonic clock."""
     asking_s = time.monotonic() - asked_at_s
     return min(max(least_s, asking_s * (1.0 - _ASKING_MAX) / _ASKING_MAX), _PAUSE_S_MAX)

@@ -32,13 +32,13 @@ def wait_children(pid: int, count: int) -> list[int]:
 
 
 def are_gone(pids: Iterable[int]) -> bool:
-    """Whether all have ended, though nobody may have asked for their exit codes yet."""
+    """Return True if all have ended, even if nobody has asked for their exit codes yet."""
     processes = _processes()
     return all(processes.get(pid, (0, "Z"))[1].startswith("Z") for pid in pids)
 
 
 def wait_gone(pids: Iterable[int], within_s: float = PATIENCE_S) -> bool:
-    """Whether all end within that time."""
+    """Return True if all end within that time."""
     waited_for, deadline_s = list(pids), time.monotonic() + within_s
     while not are_gone(waited_for) and time.monotonic() < deadline_s:
         time.sleep(_LOOK_S)

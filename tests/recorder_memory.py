@@ -33,7 +33,7 @@ _SIGNATURES = 8
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What the recorder said that it keeps, at most, and what it really took."""
+    """The maximum of the bytes that the recorder counted, and of those that it allocated."""
 
     counted_bytes_max: int
     traced_bytes_max: int

@@ -28,7 +28,7 @@ def grants(objects: Iterable[Mapping[str, Any]]) -> Iterator[Permission]:
 
 
 async def needs_of(good: Usable, **fields: Any) -> Needs:
-    """What podium needs with that configuration."""
+    """Return the needs of podium with that configuration."""
     clock = ManualClock()
     async with ApiSession(await load(None, clock, master="http://127.0.0.1:1")) as session:
         return needs(good.config, good.plugins, session, clock, **fields)

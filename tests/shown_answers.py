@@ -63,12 +63,12 @@ class Block:
 
     @property
     def commands(self) -> list[str]:
-        """What is typed, without the prompt and comments at the end of lines."""
+        """The commands as they are typed, without the prompt and comments at the end of lines."""
         return [re.sub(r" +# .*", "", line[2:]) for line in _COMMAND.findall(self.text)]
 
     @property
     def output(self) -> str:
-        """What is not typed."""
+        """The lines that are printed, not typed."""
         return self.text if self.language != "console" else _COMMAND.sub("", self.text).lstrip("\n")
 
     @property

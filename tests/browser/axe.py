@@ -18,7 +18,7 @@ _SERIOUS: Final = ("serious", "critical")
 
 
 async def serious_faults(page: Page, axe: Path) -> list[str]:
-    """What axe finds that is serious or critical: rule, what is wrong, and the elements.
+    """Return the serious and critical findings of axe: rule, what is wrong, and the elements.
 
     Args:
         axe: the folder of the package.

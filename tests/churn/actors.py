@@ -53,7 +53,7 @@ class Actors:
         self.created = self.deleted = self.refused = 0
 
     async def furnish(self) -> None:
-        """What is there at the start."""
+        """Create the objects of the start."""
         await self._admin.create(
             "/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": _HIGH}, "value": 1000}
         )

@@ -33,7 +33,7 @@ class BuildError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What a cache entry is built from. `packages` are by the names of the binaries, `module` is a directory."""
+    """The sources of a cache entry. `packages` are by the names of the binaries, `module` is a directory."""
 
     key: str
     module: Path

@@ -60,7 +60,7 @@ def release(version: str) -> tuple[int, ...]:
 
 
 def reported_version(tool: Tool, path: Path) -> str | None:
-    """What the binary says its version is, or None when it cannot be run or says nothing of the kind."""
+    """Return the version that the binary reports, or None if it cannot be run or reports none."""
     try:
         answer = subprocess.run([path, *tool.version_args], capture_output=True, text=True, timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -70,7 +70,7 @@ def reported_version(tool: Tool, path: Path) -> str | None:
 
 
 def is_acceptable(tool: Tool, version: str | None) -> bool:
-    """Whether a binary somebody else installed may be used: the same minor release as `go.mod` names."""
+    """Return True if a binary of somebody else may be used: it has the minor release that `go.mod` names."""
     return version is not None and release(version)[:2] == release(required_version(tool))[:2]
 
 

@@ -35,7 +35,7 @@ class Binaries:
 
 @dataclass(frozen=True, slots=True)
 class FullEvaluation:
-    """What a look round found, and one sentence for each binary that was passed over."""
+    """The binaries that a search finds, and one sentence for each that it passed over."""
 
     locations: Mapping[str, Location]
     passed_over: tuple[str, ...]

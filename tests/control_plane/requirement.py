@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def built_or_skipped(config: pytest.Config, subject: str, obtain: Callable[[Progress], T]) -> T:
-    """What `obtain` finds or builds; `PODIUM_REQUIRE_CONTROL_PLANE=1` makes it required."""
+    """Return what `obtain` finds or builds; `PODIUM_REQUIRE_CONTROL_PLANE=1` makes it required."""
     capture = config.pluginmanager.getplugin("capturemanager")
     assert capture is not None
     try:

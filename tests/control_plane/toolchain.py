@@ -36,7 +36,7 @@ def find_go(cache: Path, progress: Progress, version_min: tuple[int, ...]) -> Pa
 
 
 def is_recent_enough(go_binary: Path, version_min: tuple[int, ...]) -> bool:
-    """Whether this `go` runs and is of this release or a later one by itself, without fetching another toolchain."""
+    """Return True if this `go` runs and is of this release or a later one by itself, without fetching a toolchain."""
     environ = {**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": ""}
     try:
         answer = subprocess.run(

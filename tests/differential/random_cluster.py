@@ -26,7 +26,7 @@ _MEBIBYTE = 1 << 20
 
 
 def surroundings() -> list[tuple[str, Json]]:
-    """What there is besides nodes, pods and the class of patient ones, each with the collection it is posted to."""
+    """Return the objects besides nodes, pods and the class of patient ones, each with its collection."""
     objects_made: list[tuple[str, Json]] = [
         ("/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
         for name, labels in NAMESPACES.items()

@@ -41,7 +41,7 @@ class ScoreLog:
         self._file.close()
 
     def scores(self, pod: str) -> Scores:
-        """What is new in the log about the pod, `<namespace>/<name>`."""
+        """Return the new lines of the log about the pod, `<namespace>/<name>`."""
         scores = Scores()
         for line in self._lines():
             is_final = _FINAL in line

@@ -53,7 +53,7 @@ def extenders(url: str) -> list[Json]:
 
 
 def reply_to(verb: str, body: Json) -> Any:
-    """What the pod's annotation says for this verb; otherwise everything is fine as it is."""
+    """Return the answer in the pod's annotation for this verb; otherwise accept everything."""
     answers = json.loads(body["Pod"]["metadata"]["annotations"][ANSWERS])
     if verb in answers:
         answer = answers[verb]

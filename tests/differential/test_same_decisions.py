@@ -84,7 +84,7 @@ async def podium(filled_control_plane: ControlPlane, tmp_path: Path) -> AsyncIte
 
 @dataclass
 class Comparison:
-    """What has come out so far."""
+    """Counts of questions and of their differences."""
 
     differences: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)

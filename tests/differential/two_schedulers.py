@@ -28,7 +28,7 @@ def pods_path(pod: Json) -> str:
 
 
 def verdict(pod: Json) -> Verdict | None:
-    """What has become of the pod; None while nobody has looked at it."""
+    """Return the verdict on the pod; None while no scheduler has looked at it."""
     if node := pod["spec"].get("nodeName"):
         return Verdict(node=node)
     for condition in pod.get("status", {}).get("conditions", ()):

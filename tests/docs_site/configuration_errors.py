@@ -25,7 +25,7 @@ from podium.plugins import IN_TREE
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """What a file says beside `apiVersion` and `kind`, unless it is the whole file, and the feature gates."""
+    """The text of a file beside `apiVersion` and `kind`, unless it is the whole file, and the feature gates."""
 
     text: str
     gates: str = ""
@@ -180,7 +180,7 @@ def errors() -> str:
 
 
 def found_in(wrong: Wrong) -> tuple[FieldError, ...]:
-    """What is wrong with a file. Raises: AssertionError if it is not refused."""
+    """Return the errors of a file. Raises: AssertionError if it is not refused."""
     try:
         configuration = load(wrong.file, registry=_REGISTRY, gates=parse_feature_gates([wrong.gates]))
     except ConfigError as error:

@@ -12,7 +12,7 @@ _FETCHED = {"img": "src", "script": "src", "link": "href", "iframe": "src", "sou
 
 
 class Page(NamedTuple):
-    """What one page links to and can be linked at, and what a browser fetches for it unasked."""
+    """The links and anchors of one page, and the addresses that a browser fetches for it unasked."""
 
     links: list[str]
     anchors: set[str]

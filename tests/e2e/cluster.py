@@ -84,7 +84,7 @@ class Cluster:
         return [event for event in events if fields.items() <= event["regarding"].items()]
 
     async def events_by_pod(self, reason: str) -> Counter[str]:
-        """How many Events with that reason there are about each pod, repetitions counted."""
+        """Return the number of Events with that reason about each pod, repetitions counted."""
         counts: Counter[str] = Counter()
         for event in await self.events(reason):
             counts[event["regarding"]["name"]] += event.get("series", {}).get("count", 1)

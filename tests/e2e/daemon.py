@@ -115,7 +115,7 @@ class Daemon:
         raise AssertionError(f"podium is not ready, exit code {self._process.poll()}:\n{self.output()}")
 
     def terminate(self) -> None:
-        """What the kubelet does at first."""
+        """Send SIGTERM, as a kubelet does first."""
         self._process.send_signal(signal.SIGTERM)
 
     def signal(self, number: signal.Signals) -> None:
@@ -205,11 +205,11 @@ class Daemon:
         return total
 
     async def pending(self, queue: str) -> int:
-        """How many pods wait in that queue."""
+        """Return the number of pods in that queue."""
         return int(await self.metric("scheduler_pending_pods", queue=queue))
 
     async def attempts(self, result: str) -> int:
-        """How many attempts have ended so."""
+        """Return the number of attempts that ended so."""
         return int(await self.metric("scheduler_schedule_attempts_total", result=result, profile="podium"))
 
     async def wait_metric(self, target: float, name: str, /, **labels: str) -> None:

@@ -54,5 +54,5 @@ def high(name: str, cpu: str = "4") -> Json:
 
 
 async def missing(cluster: Cluster, names: Iterable[str]) -> set[str]:
-    """Which of these pods are gone."""
+    """Return those of these pods that are deleted."""
     return set(names) - (await cluster.pods()).keys()

@@ -35,7 +35,7 @@ def configuration() -> Json:
 
 
 async def apply(cluster: RealCluster, binaries: Binaries, *flags: str) -> str:
-    """What kubectl prints; it has to succeed, without a warning."""
+    """Return the output of kubectl; it has to succeed, without a warning."""
     command = [binaries["kubectl"], "--kubeconfig", cluster.kubeconfig, "apply", *flags, "-f", f"{DEPLOY}/"]
     result = await anyio.to_thread.run_sync(
         lambda: subprocess.run(command, capture_output=True, text=True, check=False)
@@ -57,7 +57,7 @@ def grants() -> Iterator[tuple[str, str, str, str, str]]:
 async def may(
     account: Client, group: str, resource: str, verb: str, namespace: str = "default", name: str = ""
 ) -> bool:
-    """What the API server says of the account's rights."""
+    """Return True if the API server lets the account do that."""
     resource, _, subresource = resource.partition("/")
     attributes = {
         "group": group,

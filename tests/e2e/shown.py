@@ -52,7 +52,7 @@ class Shell:
         self._instead = {".venv/bin/podium": "podium", **(instead or {})}
 
     async def run(self, command: str, status: int = 0) -> str:
-        """What the command prints; it has to end with that status."""
+        """Return the output of the command; it has to end with that status."""
         line = command
         for part, replacement in self._instead.items():
             line = line.replace(part, replacement)

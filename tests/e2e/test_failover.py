@@ -86,7 +86,7 @@ class Replicas:
 
 
 class Trial:
-    """What happened when."""
+    """The events of the test, with their times."""
 
     def __init__(self, cluster: RealCluster, replicas: Replicas) -> None:
         self.cluster = cluster
@@ -156,7 +156,7 @@ class Trial:
         return max(killed_s, min(standing_s, default=killed_s))
 
     def failovers_s(self) -> list[float]:
-        """How long each killed leader was followed by none.
+        """Return how long each killed leader was followed by none.
 
         It counts from when there is somebody to follow: a replica that started without an API server may still wait
         for its caches. The time without an API server does not count, nor that in which the machine had no processor

@@ -79,7 +79,7 @@ class Release:
         self._cluster = cluster
 
     async def run(self, command: str, *arguments: str, values: Json | None = None) -> str:
-        """What helm prints; it has to succeed, without a warning."""
+        """Return the output of helm; it has to succeed, without a warning."""
         flags = ("--namespace", NAMESPACE, "--kubeconfig", str(self._cluster.kubeconfig))
         result = await anyio.to_thread.run_sync(
             lambda: self._helm.run(command, "podium", *arguments, *flags, values=values)
@@ -96,7 +96,7 @@ class Release:
         return configuration
 
     async def flags(self, plugins: Path) -> tuple[str, ...]:
-        """What the container runs podium with beside the configuration, with the mounted files in a folder."""
+        """Return the container's arguments beside the configuration, with the mounted files in a folder."""
         template = (await self.deployment())["spec"]["template"]["spec"]
         [container] = template["containers"]
         mounted = {volume["name"]: volume["configMap"]["name"] for volume in template["volumes"]}

@@ -43,7 +43,7 @@ def election_configuration(lease_s: float = LONG_LEASE_S, renew_s: float = LONG_
 
 
 async def leads(daemon: Daemon) -> bool:
-    """Whether it says that it does."""
+    """Return True if it says that it leads."""
     return await daemon.metric("leader_election_master_status", name="kube-scheduler") == 1
 
 

@@ -119,7 +119,7 @@ class Provisioners:
         return await anyio.to_thread.run_sync(process.wait)
 
     def output(self) -> str:
-        """What all of them have logged."""
+        """Return the log of all of them."""
         return self._log.read_text()
 
     @property
@@ -129,7 +129,7 @@ class Provisioners:
 
 @asynccontextmanager
 async def nodes_recorded(cluster: RealCluster) -> AsyncIterator[Counter[str]]:
-    """How often each node was created meanwhile."""
+    """Count how often each node was created meanwhile."""
     node_counts: Counter[str] = Counter()
     version = (await cluster.admin.get(NODES))["metadata"]["resourceVersion"]
 

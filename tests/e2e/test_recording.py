@@ -73,7 +73,7 @@ async def test_recording_of_a_killed_process_replays_as_far_as_it_was_written(
     await sandbox_cluster.wait_bound(NAMES)
 
     async def attempts() -> int:
-        """How many can be replayed while it is still written."""
+        """Return how many attempts can be replayed while it is still written."""
         return int(summary(replay(recording, "-o", "json"))["attempts"])
 
     await eventually(attempts)

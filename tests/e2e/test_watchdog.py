@@ -78,7 +78,7 @@ async def start_hanging(cluster: SandboxCluster, directory: Path) -> Daemon:
 
 
 async def stuck(daemon: Daemon, message: str = "The event loop is stuck") -> Json:
-    """What the log says of it."""
+    """Return the log line about it."""
 
     async def read_entry() -> Json:
         lines = daemon.log(message)
@@ -89,7 +89,7 @@ async def stuck(daemon: Daemon, message: str = "The event loop is stuck") -> Jso
 
 
 def says(daemon: Daemon, word: str) -> Callable[[], Awaitable[bool]]:
-    """Whether its output has the word."""
+    """Return a check that its output has the word."""
 
     async def is_said() -> bool:
         return word in daemon.output()

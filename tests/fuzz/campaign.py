@@ -37,7 +37,7 @@ SURFACES: Final = (
 
 @dataclass
 class Tally:
-    """What has come of a surface."""
+    """The outcome of a surface."""
 
     surface: str
     inputs: int = 0

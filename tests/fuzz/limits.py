@@ -65,7 +65,7 @@ def stall_s(run: Callable[[], float], allowed_s: float = STALL_S) -> float:
 
 
 def _work() -> float:
-    """How much CPU time a fixed piece of work takes just now."""
+    """Return the CPU time that a fixed piece of work takes just now."""
     started_s = time.process_time()
     number = 0
     for index in range(200_000):

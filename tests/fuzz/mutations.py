@@ -54,7 +54,7 @@ def one_of(choices: Sequence[T]) -> st.SearchStrategy[T]:
 
 
 def scalars() -> st.SearchStrategy[Json]:
-    """What may stand where another scalar was expected."""
+    """Return values that may stand where another scalar was expected."""
     return st.one_of(
         one_of(_TEXTS),
         one_of(_NUMBERS),
@@ -183,7 +183,7 @@ class Renamed(_Mutation):
 
 
 class Moved(_Mutation):
-    """What stands elsewhere stands here, too."""
+    """A value from elsewhere stands here, too."""
 
     def change(self, inner: Any, key: Any, places: Any, source: int = 0) -> None:
         from_inner, from_key = places[source % len(places)]

@@ -100,7 +100,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Sending:
-    """What is sent: a list, whether it ends as it should, changes after it, and where both are torn.
+    """The bytes to send: a list, whether it ends as it should, changes after it, and where both are torn.
 
     `shape` is one of `SHAPES`; `piece_bytes` is how much of a list is decoded at once.
     """

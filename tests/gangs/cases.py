@@ -93,7 +93,7 @@ def _counters_suffice(case: Case, at: int, indexes: set[int]) -> bool:
 
 
 def is_valid(case: Case, places: dict[int, int], devices: dict[int, tuple[int, tuple[int, ...]]]) -> bool:
-    """Whether these pods may be on these nodes with these devices, given by claim as node and devices."""
+    """Return True if these pods may be on these nodes with these devices, given by claim as node and devices."""
     if len(places) < case.members_min:
         return False
     for at, (cpus, _) in enumerate(case.nodes):
@@ -113,7 +113,7 @@ def is_valid(case: Case, places: dict[int, int], devices: dict[int, tuple[int, t
 
 
 def exists(case: Case) -> bool:
-    """Whether any placement is valid."""
+    """Return True if any placement is valid."""
     for combination in combinations(range(len(case.pods)), case.members_min):
         for where in product(range(len(case.nodes)), repeat=len(combination)):
             places = dict(zip(combination, where, strict=True))
@@ -174,7 +174,7 @@ def _pod(index: int, cpus: int, claim: int) -> Pod:
 
 
 def decide(case: Case, steps: int) -> tuple[GroupDecision, ClusterDevices]:
-    """What podium decides with that many steps, and the devices as they are afterwards."""
+    """Return podium's decision with that many steps, and the devices as they are afterwards."""
     gates = parse_feature_gates(["GenericWorkload=true,GangScheduling=true"])
     assert gates.pod_groups is not None
     pods = [_pod(index, *fields) for index, fields in enumerate(case.pods)]
@@ -258,6 +258,6 @@ def check(seed: int, steps: int = 100_000) -> str:
 
 
 def is_beyond_upstream(seed: int) -> bool:
-    """Whether only the search finds a placement."""
+    """Return True if only the search finds a placement."""
     case = random_case(Random(seed))
     return decide(case, 0)[0].status is not None and exists(case)

@@ -30,7 +30,7 @@ _FLAGS: Final = (
 
 
 def recipe() -> Recipe:
-    """What they are built from: in one build, since they share most of what they import."""
+    """Return what the binaries are built from: in one build, since they share most of what they import."""
     return Recipe.of("tools", _MODULE, _FLAGS, PACKAGES)
 
 

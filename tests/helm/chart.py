@@ -42,7 +42,7 @@ class Helm:
         )
 
     def text(self, values: Mapping[str, Any] | None = None, **release: str) -> str:
-        """What it renders; it has to succeed, without a warning."""
+        """Return the rendered chart; helm has to succeed, without a warning."""
         result = self.template(values, **release)
         assert (result.returncode, result.stderr) == (0, "")
         return result.stdout

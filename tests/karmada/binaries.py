@@ -34,7 +34,7 @@ _FLAGS: Final = (
 
 
 def recipe(name: str) -> Recipe:
-    """What that one of `PACKAGES` is built from."""
+    """Return what that one of `PACKAGES` is built from."""
     sources = sorted(_MODULE.glob("client/*.go")) if name == CLIENT else []
     return Recipe.of(f"karmada-{name}-v{version()}", _MODULE, _FLAGS, {name: PACKAGES[name]}, sources)
 

@@ -22,7 +22,7 @@ _FLAGS: Final = ("-mod=readonly", "-buildvcs=false", "-trimpath", "-ldflags=-s -
 
 
 def recipe() -> Recipe:
-    """What it is built from."""
+    """Return what the binary is built from."""
     sources = sorted(_MODULE.glob(f"{PLANNER}/*.go"))
     packages = {PLANNER: f"podium.invalid/karpenter/{PLANNER}"}
     return Recipe.of(f"karpenter-{PLANNER}-v{version()}", _MODULE, _FLAGS, packages, sources)

@@ -26,7 +26,7 @@ Samples = dict[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Scrapes:
-    """What each job served at /metrics at first, and later."""
+    """The text that each job served at /metrics at first, and later."""
 
     first: Mapping[str, str]
     later: Mapping[str, str]

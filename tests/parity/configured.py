@@ -44,7 +44,7 @@ def differences(verdict: Verdict, text: str) -> Iterator[str]:
 
 
 def _differing_names(error_text: str, text: str) -> Iterator[str]:
-    """What upstream names and podium does not. podium may name more: it does not stop at the first stage that fails."""
+    """Yield what upstream names and podium does not. podium may name more: no failing stage stops it."""
     anywhere = {*_UNKNOWN_FIELD.findall(error_text), *_ARGS.findall(error_text), *_UNREADABLE.findall(error_text)}
     as_fields = {*_FIELD.findall(error_text)} - {*_FIELD.findall(text)}
     for missing in sorted({name for name in anywhere if name not in text} | as_fields):

@@ -72,7 +72,7 @@ def _comparable(value: Any, key: str = "") -> Any:
 
 
 def _rank(item: Any) -> Any:
-    """How items are sorted that come in any order: texts, NodeClaims, requirements and candidates."""
+    """Return the sort key of items that have no order: texts, NodeClaims, requirements and candidates."""
     if isinstance(item, str):
         return item
     if "key" in item:

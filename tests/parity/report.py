@@ -126,7 +126,7 @@ def _unseen() -> str:
 
 
 def facts(answer: Mapping[str, Any]) -> dict[str, set[tuple[Any, ...]]]:
-    """What each plugin has said in an answer."""
+    """Return what each plugin says in an answer."""
     facts_by_plugin: dict[str, set[tuple[Any, ...]]] = defaultdict(set)
     for plugin, fact in _facts(answer):
         facts_by_plugin[plugin].add(fact)

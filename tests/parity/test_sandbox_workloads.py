@@ -12,7 +12,7 @@ pytestmark = pytest.mark.anyio
 
 
 def admitted_in(question: Json) -> dict[str, Json]:
-    """What the real API server made of one new pod of each workload."""
+    """Return what the real API server made of one new pod of each workload."""
     workloads = question["expect"]["workloads"].items()
     return {name: workload["admitted"] for name, workload in workloads if "admitted" in workload}
 

@@ -32,7 +32,7 @@ class _Found:
 
 
 def check(plant: Plant, directory: Path) -> list[str]:
-    """What podium says wrongly; nothing if all is right."""
+    """Return podium's wrong answers; nothing if all is right."""
     base, second = directory / "base.yaml", directory / "other.yaml"
     source = directory / "own.py"
     source.write_text(plant.source)

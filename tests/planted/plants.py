@@ -39,7 +39,7 @@ class Fond(ScorePlugin):
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What is known of one of the two decisions: the pod that it is about, and the object that changed before it."""
+    """One of the two decisions: the pod that it is about, and the object that changed before it."""
 
     pod: str
     event: str
@@ -69,7 +69,7 @@ class Plant:
 
     @property
     def is_of_configuration(self) -> bool:
-        """Whether the two lives differ in their configuration only."""
+        """True if the two lives differ in their configuration only."""
         return self.other_objects is None and self.other_steps is None
 
 

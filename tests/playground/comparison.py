@@ -42,7 +42,7 @@ class Scenario:
         return cls(record["id"], json.dumps(cluster), json.dumps(pod), config, namespace, name)
 
     def commands(self) -> dict[str, Any]:
-        """What `podium evaluate`, `podium why --fix` and `podium capacity --explain` answer."""
+        """Return the answers of `podium evaluate`, `podium why --fix` and `podium capacity --explain`."""
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
             for name, text in ((_CLUSTER, self.cluster), (_POD, self.pod), (_CONFIG, self.config)):
                 Path(name).write_text(text)
@@ -54,7 +54,7 @@ class Scenario:
             }
 
     async def differences(self, visit: Visit) -> list[str]:
-        """What the page answers otherwise than the commands."""
+        """Return the answers of the page that differ from those of the commands."""
         answers = await visit.answers({_CLUSTER: self.cluster}, self.config, f"{self.namespace}/{self.name}")
         command_answers = self.commands()
         if "load" in answers:

@@ -66,7 +66,7 @@ class Visit:
         await expect(self.page.get_by_role("tabpanel")).to_contain_text(text, timeout=_START_MS)
 
     async def answers(self, files: dict[str, str], config: str, pod: str) -> dict[str, Any]:
-        """What the page's podium answers to each question about a pod; or what it says of a cluster it cannot read."""
+        """Return the page's answer to each question about a pod; or its error for a cluster it cannot read."""
         page_answers: dict[str, Any] = await self.page.evaluate(_ASK, [list(files.items()), config, pod])
         return page_answers
 

@@ -25,7 +25,7 @@ _SIZES: Final = ((1, 2), (2, 4), (4, 8), (8, 16), (4, 32))
 
 @dataclass(frozen=True, slots=True)
 class PlannedCluster:
-    """What is there, and what can be bought.
+    """A cluster, and the instance types that can be bought.
 
     Attributes:
         objects: What an API server has.

@@ -99,7 +99,7 @@ async def _carry_out(fleet: Fleet, plan: ConsolidationPlan, checked: CheckedCons
 
 
 async def _run_command(sandbox: Sandbox, fleet: Fleet, command: PlannedCommand) -> Sequence[str]:
-    """What went wrong on the way."""
+    """Return the faults on the way."""
     store, faults = sandbox.store, []
     for new_node in command.new:
         store.create(dict(next(new_node.node.manifests(new_node.name))))
@@ -172,7 +172,7 @@ def _nodes(sandbox: Sandbox) -> list[str]:
 
 
 def _cost(sandbox: Sandbox) -> float:
-    """What the nodes cost in an hour, by the catalogue's file."""
+    """Return the price of the nodes per hour, by the catalogue's file."""
     types = {instance_type["name"]: instance_type["offerings"] for instance_type in TYPES}
     return math.fsum(
         _price(types[node["metadata"]["labels"][INSTANCE_TYPE]], node["metadata"]["labels"])

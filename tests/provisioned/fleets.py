@@ -105,7 +105,7 @@ def any_fleet(seed: int) -> Fleet:
 
 
 def is_of_daemon_set(pod: Json) -> bool:
-    """Whether the pod stays with its node."""
+    """Return True if the pod stays with its node."""
     return any(owner["kind"] == "DaemonSet" for owner in pod["metadata"].get("ownerReferences", ()))
 
 

@@ -143,7 +143,7 @@ class _Shadow:
             time.sleep(_POLL_S)
 
     def report(self) -> Json:
-        """What it has printed at its end."""
+        """Return the report that it printed at its end."""
         lines = map(json.loads, self.process.log.read_text().splitlines())
         reports: list[Json] = [line for line in lines if "verdicts" in line]
         if not reports:

@@ -78,12 +78,12 @@ def _run_all(seeds: Iterable[int], steps: int, processes: int, *, devices: bool,
 
 
 def _speed(histories: Sequence[History]) -> float:
-    """How much faster than time a simulation is, on one core."""
+    """Return how much faster than time a simulation is, on one core."""
     return sum(history.simulated_s for history in histories) / sum(history.cpu_s for history in histories)
 
 
 def _replays(directory: Path, *, gangs: bool) -> bool:
-    """Whether every recording in the directory replays to the same decisions."""
+    """Return True if every recording in the directory replays to the same decisions."""
     replays = replay_all(directory, configuration(gangs=gangs))
     for life, replay in enumerate(replays, 1):
         click.echo(f"life {life}: {json.dumps(replay.summary())}")

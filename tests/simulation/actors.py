@@ -73,7 +73,7 @@ class Actors:
         self._actions = list((usual | unlucky).items())
 
     def furnish(self) -> None:
-        """What is there at the start."""
+        """Create the objects of the start."""
         for _ in range(6):
             self.add_node()
         for app in random_objects.APPS[:2]:

@@ -53,9 +53,9 @@ class Network:
         self.dialled: dict[int, int] = {}
         """Ports by the descriptor of a socket that will not be used."""
         self.is_cut = False
-        """Whether clients are gone: nothing of theirs arrives any more, and nothing new connects."""
+        """True if clients are gone: nothing of theirs arrives any more, and nothing new connects."""
         self.piece_bytes: int | None = None
-        """What arrives at clients comes in pieces of this size, each a little later than the one before."""
+        """The size of the pieces in which data arrives at clients, each a little later than the one before."""
         self._loop = loop
         self._listeners: dict[int, Factory] = {}
         self._ports = itertools.count(20_000)

@@ -107,13 +107,13 @@ def _spread(app: str, key: str, when: str) -> Json:
 
 
 def room(status: Mapping[str, Any]) -> tuple[int, int, int]:
-    """What a node offers: cpu (milli), memory (MiB), pods."""
+    """Return the capacity of a node: cpu (milli), memory (MiB), pods."""
     allocatable = status["allocatable"]
     return _number(allocatable["cpu"], "m"), _number(allocatable["memory"], "Mi"), int(allocatable["pods"])
 
 
 def total_amounts(requests: Iterable[Mapping[str, Any]]) -> tuple[int, int, int]:
-    """What pods take, each of one container with these requests."""
+    """Return the sum of the requests of pods, each of one container."""
     cpu_milli = memory_mib = count = 0
     for request in requests:
         cpu_milli += _number(request["cpu"], "m")

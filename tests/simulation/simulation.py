@@ -44,7 +44,7 @@ _PODS = resource_named("pods")
 
 @dataclass
 class History:
-    """What happened, and whether it was right."""
+    """The events of one seed, and the violation, if there is one."""
 
     seed: int
     lines: list[str] = field(default_factory=list)

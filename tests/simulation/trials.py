@@ -34,7 +34,7 @@ _BOOKMARKED_S = 12.0
 
 
 class Trials:
-    """What may be tried, and the means to do so.
+    """The trials, and the means to make them.
 
     Args:
         pause: lets so much time pass, and checks what must be true after every step.
@@ -109,7 +109,7 @@ class Trials:
         await self._bound_within(_HALF_OPEN_S, self._create(2, random_objects.NAMESPACES[0]), "over silent connections")
 
     async def list_amid_attempts(self) -> None:
-        """What happened in a gap of all watches comes slowly, in pieces: a node first, later a pod that fills it."""
+        """Deliver the events in a gap of all watches slowly, in pieces: a node first, later a pod that fills it."""
         names = self._create(4, random_objects.NAMESPACES[0], cpu_milli=1500)
         await self._pause(3.0)
         self._faults.latency(0.5, **LISTS, resource="pods")

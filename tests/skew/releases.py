@@ -39,7 +39,7 @@ def module_of(minor: str) -> Path:
 
 
 def recipe(minor: str) -> Recipe:
-    """What an older minor release is built from."""
+    """Return what an older minor release is built from."""
     module = module_of(minor)
     packages = {tool.name: tool.package for tool in catalogue.TOOLS if tool.name in OF_A_RELEASE}
     return Recipe.of(f"v{catalogue.kubernetes_version(module)}", module, catalogue.build_flags(module), packages)

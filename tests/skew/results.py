@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How many tests ended how."""
+    """The number of tests by how they ended."""
 
     passes: int = 0
     failures: int = 0
@@ -18,7 +18,7 @@ class Result:
 
     @property
     def is_good(self) -> bool:
-        """Whether tests ran, and all that did have passed."""
+        """True if tests ran, and all that did passed."""
         return self.passes > 0 and self.failures == 0
 
     def __str__(self) -> str:

@@ -47,7 +47,7 @@ def sample(process: int, *, seconds: float, pods: int, tasks: int) -> Sample:
 
 
 def growth(samples: Sequence[Sample]) -> list[str]:
-    """What has grown, each in a sentence, from where a fifth of the pods had gone through to the end."""
+    """Return a sentence for each figure that has grown between a fifth of the pods and the end."""
     last = samples[-1]
     first = next(candidate for candidate in samples if candidate.pods >= last.pods / 5)
     if first.pods < WARM_UP_PODS:

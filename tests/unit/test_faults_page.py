@@ -25,7 +25,7 @@ def rules() -> list[str]:
 
 
 def culprits() -> dict[str, str]:
-    """What the page says of each that may misbehave."""
+    """Return the page's sections by the part that may misbehave."""
     sections = PAGE.read_text().partition("## Who misbehaves")[2].split("\n### ")[1:]
     return {heading: text for heading, _, text in (section.partition("\n") for section in sections)}
 

@@ -20,7 +20,7 @@ INLINE = re.compile(r"`(?:kubectl )?podium ([a-z][^`]*)`")
 
 
 def shown_in(text: str) -> Iterator[str]:
-    """What follows `podium` in the commands of a text: lines of its blocks, and code within its sentences."""
+    """Yield the arguments of `podium` in the commands of a text: lines of its blocks, and code in its sentences."""
     for block in BLOCK.findall(text):
         matches = map(LINE.match, block.replace("\\\n", " ").splitlines())
         yield from (match[1] for match in matches if match is not None)

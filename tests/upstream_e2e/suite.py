@@ -48,12 +48,12 @@ class Results:
 
     @property
     def is_good(self) -> bool:
-        """Whether specs ran, and all of them have passed."""
+        """True if specs ran and all of them passed."""
         return bool(self.specs) and all(spec.has_passed for spec in self.specs)
 
 
 def recipe() -> Recipe:
-    """What the program is built from."""
+    """Return what the program is built from."""
     sources = sorted(_MODULE.glob("suite/*.go"))
     return Recipe.of("upstream-e2e", _MODULE, _FLAGS, {_NAME: "podium.invalid/upstreame2e/suite"}, sources)
 
@@ -68,7 +68,7 @@ def obtain(progress: Progress, environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def results(report: Path) -> Results:
-    """What a run says in its JSON report."""
+    """Read the JSON report of a run."""
     specs_chosen, for_kubelets = [], []
     for run in json.loads(report.read_text()):
         for spec_report in run["SpecReports"]:

@@ -58,7 +58,7 @@ class LossySession:
 
 @dataclass
 class Cluster:
-    """What a test needs: an admin's client that is not ours, and ours."""
+    """An administrator's client that is not podium's, and podium's."""
 
     admin: Client
     session: LossySession
@@ -74,7 +74,7 @@ class Cluster:
         return _decode_pod(await self.session.session.request("GET", f"{PODS}/{name}"))
 
     async def changes_since(self, pod: Pod) -> Counter[str]:
-        """How often each pod has changed since that one was read."""
+        """Return the number of changes of each pod since that one was read."""
         version = pod.metadata.resource_version
         watch = self.admin.watch(PODS, resourceVersion=version, timeoutSeconds="1")
         return Counter([change["object"]["metadata"]["name"] async for change in watch])

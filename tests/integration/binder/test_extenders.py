@@ -414,7 +414,7 @@ def data_of(file: Path) -> str:
 async def ask_over_tls(
     authority: Authority, tls: ExtenderTLSConfig | None, *, enable: bool = True, **server: Any
 ) -> Any:
-    """What becomes of a question to a server with a certificate of the authority."""
+    """Ask a server that has a certificate of the authority; return its answer."""
     async with ExtenderServer(authority.server_context(**server), filter=let_through("n0")) as opened:
         extender = Extender(opened.url, filter_verb="filter", enable_https=enable, tls_config=tls)
         return await filter_nodes(extender)

@@ -38,7 +38,7 @@ def anyio_backend() -> object:
 
 
 def bindings(cluster: Cluster, name: str) -> int:
-    """How many answers to bindings of the pod have got through."""
+    """Return the number of answers to bindings of the pod that got through."""
     return cluster.session.writes.count(f"POST {PODS}/{name}/binding")
 
 

@@ -37,7 +37,7 @@ class Served:
     process: subprocess.Popen[str]
 
     def replicas(self, credentials: grpc.ChannelCredentials | None = None) -> int:
-        """How many replicas the first recorded cluster takes without requirements."""
+        """Return the replicas that the first recorded cluster takes without requirements."""
         target = f"localhost:{self.port}"
         channel_made = (
             grpc.insecure_channel(target) if credentials is None else grpc.secure_channel(target, credentials)

@@ -98,7 +98,7 @@ class FaultServer:
     write_faults: deque[Fault | None] = field(default_factory=deque)
     page_items_max: int = 1000
     etcd: tuple[int, dict[str, Object]] | None = None
-    """What single objects are read from, where it is not what lists and watches show."""
+    """The objects for single reads, where they differ from lists and watches."""
     port: int = 0
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)

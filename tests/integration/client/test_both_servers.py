@@ -60,7 +60,7 @@ async def cluster(request: pytest.FixtureRequest, anyio_backend: object, tmp_pat
 
 
 class Story:
-    """What a handler is told, by name."""
+    """The calls of a handler, by name."""
 
     def __init__(self) -> None:
         self.events: list[tuple[str, str]] = []

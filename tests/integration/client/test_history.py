@@ -140,7 +140,7 @@ async def test_a_watch_that_goes_back_is_followed_by_a_list_though_all_that_was_
 async def test_a_watch_that_is_resumed_from_the_last_change_may_give_older_versions_than_the_list(
     server: FaultServer,
 ) -> None:
-    """What was deleted before the list is given once more; nothing has gone back."""
+    """An object that was deleted before the list appears once more; nothing has gone back."""
     server.put(pod_item("deleted-before"))
     server.delete("deleted-before")
     server.version = 110
@@ -169,7 +169,7 @@ async def test_an_empty_cluster_is_recognized_by_its_version(server: FaultServer
 
 @pytest.mark.usefixtures("pods_before")
 async def test_old_events_that_come_again_change_nothing_and_are_listed_for_once(server: FaultServer) -> None:
-    """How often they are listed for if they keep coming is counted in virtual time, in the unit tests."""
+    """Repeated regressions are counted in virtual time, in the unit tests."""
     old = dict(server.objects)
     for name in old:
         server.put(pod_item(name, nodeName="n"))

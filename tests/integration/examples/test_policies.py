@@ -22,7 +22,7 @@ CONFIGS = ROOT / "examples" / "config"
 
 
 def answer_of(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """What the command in the first line of the example answers."""
+    """Return the answer of the command in the first line of the example."""
     monkeypatch.chdir(ROOT)
     command = (POLICIES / f"{name}.yaml").read_text().partition("\n")[0]
     program, *arguments = shlex.split(command.removeprefix("# "))

@@ -95,7 +95,7 @@ async def test_hashed_names_change_no_comparison_and_cannot_be_read(tmp_path: Pa
 
 
 async def test_command_ends_with_one_line_when_the_disk_is_full(tmp_path: Path) -> None:
-    """What is written to a file beyond its limit fails, as on a full disk. So it must write no bytecode."""
+    """A write beyond the file's limit fails, as on a full disk. So it must write no bytecode."""
     directory = tmp_path / "recording"
     limited = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)); {_RUN}"
     async with Sandbox(kubelets=False) as sandbox:

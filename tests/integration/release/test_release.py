@@ -31,7 +31,7 @@ def plain(name: str) -> str:
 
 
 def direct_dependencies() -> set[str]:
-    """What podium's wheel asks for."""
+    """Return the requirements of podium's wheel."""
     (requirement_text,) = re.findall(
         r"^dependencies = \[(.*?)\]", (ROOT / "pyproject.toml").read_text(), re.MULTILINE | re.DOTALL
     )

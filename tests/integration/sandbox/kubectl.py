@@ -44,5 +44,5 @@ class Kubectl:
 
 
 def rows(printed: str) -> list[list[str]]:
-    """What kubectl prints, by line and word."""
+    """Return the output of kubectl, by line and word."""
     return [line.split() for line in printed.splitlines()]

@@ -39,7 +39,7 @@ _ASKED_OF = (SCENARIOS, SEQUENCES, HINTS, DEVICES, DEVICE_HINTS, SELECTORS)
 def outcomes(
     seed: int, counts: dict[str, int], recorder_binary: Path, scheduler_binary: Path, keeping: Keeping
 ) -> Iterator[tuple[str, Outcome]]:
-    """What comes of so many questions of each kind, kind by kind."""
+    """Yield the outcome for so many questions of each kind, kind by kind."""
     recordings = {name: recorded_questions(name) for name in _ASKED_OF}
     with_devices = about_one_pod(recordings[DEVICES])
     crossings: dict[str, Callable[[int], Iterator[dict[str, object]]]] = {

@@ -53,7 +53,7 @@ def _objects_by_kind(recordings: Sequence[Json], scenarios: Sequence[Json]) -> d
 
 
 def _is_about_itself(event: Json) -> bool:
-    """Whether it is the waiting pod that changes."""
+    """Return True if the waiting pod is the one that changes."""
     return event["action"] == "Update" and _kind(event["new"]) == "Pod" and not event["new"]["spec"].get("nodeName")
 
 
@@ -86,7 +86,7 @@ def _mix(random: Random, item: Json, pool: dict[str, list[Json]]) -> Json:
 
 
 def _take(random: Random, mine: Json, donor: Json, names: Sequence[str], probability: float) -> None:
-    """What the other leaves out is left out."""
+    """Take fields of the other; those that it lacks are removed."""
     for name in names:
         if random.random() < probability:
             mine.pop(name, None)

@@ -44,7 +44,7 @@ def crossed_devices(recordings: Sequence[Json], seed: int, count: int) -> Iterat
 
 
 def _pay_with_counters_of_others(objects: Sequence[Json]) -> bool:
-    """Whether pools of two drivers have the same name and counters, which upstream mixes up and podium does not."""
+    """Return True if pools of two drivers have equal names and counters, which only upstream confuses."""
     drivers: dict[str, set[str]] = {}
     for spec in (item["spec"] for item in objects if item["kind"] == _SLICE):
         if spec.get("sharedCounters"):

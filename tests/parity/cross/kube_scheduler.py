@@ -29,7 +29,7 @@ class NoVerdictError(Exception):
 
 
 def verdict(binary: Path, text: str) -> Verdict:
-    """What it makes of the file; it gets a kubeconfig for a server that is not there, and nothing is asked of one.
+    """Return upstream's verdict on the file, with a kubeconfig for a server that is not there; it asks none.
 
     Raises: NoVerdictError.
     """

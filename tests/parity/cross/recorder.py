@@ -25,7 +25,7 @@ _PACKAGE: Final = f"podium.invalid/controlplane/{NAME}"
 
 
 def recipe() -> Recipe:
-    """What it is built from. Its key changes with everything that could change the binary."""
+    """Return what the recorder is built from. The key changes with everything that could change the binary."""
     content = hashlib.sha256(catalogue.cache_key().encode())
     for path in sorted(catalogue.GO_MODULE_DIR.glob(f"{NAME}/*.go")):
         content.update(path.read_bytes())

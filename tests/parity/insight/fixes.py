@@ -45,7 +45,7 @@ def infeasible(scenarios: Iterable[Json], count: int) -> Iterator[tuple[Json, Js
 
 
 def check_fixes(pairs: Iterable[tuple[Json, Json]], binary: Path, directory: Path, sets_max: int) -> Outcome:
-    """Whether the edited pods fit where the fixes say, no part of a fix is enough, and no smaller set is.
+    """Check that the edited pods fit where the fixes say, no part of a fix is enough, and no smaller set is.
 
     Args:
         sets_max: how many sets of edits are tried for one pod at most; pods with more are not searched; 0 for none.

@@ -69,7 +69,7 @@ class EverySet:
         self._of_world = list(self._world_edits(scenario))
 
     def count(self, size_max: int) -> int:
-        """How many sets of up to so many edits there are."""
+        """Return the number of sets of at most so many edits."""
         return sum(comb(len(self._of_pod) + len(self._of_world), size) for size in range(size_max + 1))
 
     def enough(self, size_max: int) -> tuple[Edit, ...] | None:

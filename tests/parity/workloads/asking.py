@@ -35,7 +35,7 @@ class Answered:
 
 @dataclass(slots=True)
 class Tally:
-    """What was asked.
+    """One question and its answer.
 
     Attributes:
         dropped: why questions were not kept: the number of each reason's first words.

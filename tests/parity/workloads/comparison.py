@@ -25,7 +25,7 @@ _REFUSED = " is (?:forbidden|invalid): "
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a command of podium printed."""
+    """The output of a command of podium."""
 
     exit_code: int
     output: str
@@ -92,7 +92,7 @@ def _reasons_of_refusal(expect: Json) -> list[str]:
 
 
 def _reason_in(message: str) -> str:
-    """What follows the name of the object."""
+    """Return the text after the name of the object."""
     return re.split(_REFUSED, message, maxsplit=1)[-1]
 
 

@@ -68,7 +68,7 @@ def _message_of(pod: Json) -> str:
 
 
 def _is_named_for_certain(pod: Json, items: Iterable[Json]) -> bool:
-    """Whether it has a name that no chance decides: bare pods, and those of StatefulSets in order."""
+    """Return True if the name is not random: bare pods, and those of StatefulSets in order."""
     controller = controller_of(pod)
     if controller is None:
         return "generateName" not in pod["metadata"]
@@ -79,7 +79,7 @@ def _is_named_for_certain(pod: Json, items: Iterable[Json]) -> bool:
 
 
 def comparable(question: Json) -> Mapping[str, Any]:
-    """What has to be the same when a plan is carried out again: where pods were, and what came of it."""
+    """Return what must be the same when a plan is carried out again: where pods were, and where they ended."""
     naming = Naming([*question["objects"], *question["step"].get("apply", ())])
     node_counts = Counter(
         (naming.workload_of(pod), pod["spec"].get("nodeName", "")) for pod in _pods(question["objects"])

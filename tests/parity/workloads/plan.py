@@ -10,7 +10,7 @@ from tests.parity.workloads.naming import Json
 
 @dataclass(frozen=True, slots=True)
 class PodPlan:
-    """How one pod of a workload is before the step.
+    """One pod of a workload before the step.
 
     Attributes:
         node: where it runs; "" leaves that to the scheduler.

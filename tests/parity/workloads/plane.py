@@ -124,7 +124,7 @@ class Plane:
             await asyncio.sleep(max(rest_s, 0.1))
 
     def _is_observed(self) -> bool:
-        """Whether controllers have seen the workloads as they are now."""
+        """Return True if controllers have seen the workloads as they are now."""
         return all(
             item["status"].get("observedGeneration", 0) >= item["metadata"].get("generation", 0)
             for collection in WORKLOADS
@@ -133,7 +133,7 @@ class Plane:
         )
 
     def _are_replaced(self) -> bool:
-        """Whether no pod is ending, and each Job has as many as it wants."""
+        """Return True if no pod is terminating and each Job has as many pods as it should."""
         if any("deletionTimestamp" in pod["metadata"] for pod in self.mirror.items(PODS)):
             return False
         return all(job["status"].get("active", 0) >= _active_max(job) for job in self.mirror.items(JOBS))
@@ -159,7 +159,7 @@ def ties_in(log: Iterator[str]) -> list[str]:
 
 
 def _active_max(job: Json) -> int:
-    """How many pods a Job wants to be active."""
+    """Return the number of pods that a Job should have active."""
     spec, success_count = job["spec"], job["status"].get("succeeded", 0)
     if spec.get("suspend") or (success_count and "completions" not in spec):
         return 0

@@ -317,7 +317,7 @@ def _apply_refused_claims(world: World, namespace: str) -> None:
 
 
 def _with_class(world: World) -> None:
-    """What pods need comes with them: a PriorityClass, a template of claims, a budget."""
+    """Add pods with the objects that they need: a PriorityClass, a template of claims, a budget."""
     world.add_devices()
     add_neighbours(world, 3)
     namespace, name = draw_namespace(world), world.names.pop()

@@ -223,7 +223,7 @@ def _is_daemon(pod: Json) -> bool:
 
 
 async def _evict(client: Client, pod: Json) -> bool:
-    """Whether the pod is gone, or will be."""
+    """Evict the pod; return True if it is deleted, or will be."""
     namespace, name = key_of(pod).split("/")
     eviction = {
         "apiVersion": "policy/v1",
@@ -254,7 +254,7 @@ async def _delete_node(plane: Plane, node: str) -> None:
 
 
 async def _refusals(client: Client) -> list[Json]:
-    """What the API server refused to controllers, as their events say."""
+    """Return the requests that the API server refused to controllers, as their events say."""
     refusals = {}
     for event in await client.list("/api/v1/events"):
         about = event["involvedObject"]

@@ -147,7 +147,7 @@ class Sandboxed:
 
 
 def admitted_of(pod: Json) -> Json:
-    """What admission has made of a pod, in the form in which it is recorded: without what every pod gets."""
+    """Return a pod after admission as it is recorded: without what every pod gets."""
     spec = pod["spec"]
     admitted_fields: Json = {
         "containers": [container["resources"] for container in spec["containers"]],

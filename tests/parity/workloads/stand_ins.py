@@ -58,7 +58,7 @@ class StandIns:
 
     @property
     def planned_count(self) -> int:
-        """How many pods the plan gives a node."""
+        """The number of pods that the plan gives a node."""
         return sum(bool(pod.node) for pods in self._plan.pods.values() for pod in pods)
 
     def place_no_more(self) -> None:

@@ -52,7 +52,7 @@ KEPT_SCORES = ("TaintToleration", "NodeResourcesFit", "NodeResourcesBalancedAllo
 
 @dataclass(frozen=True)
 class Work:
-    """What one attempt does, on average."""
+    """The work of one attempt, on average."""
 
     calls: float
     evaluations: Counter[tuple[str, str]]
@@ -123,7 +123,7 @@ def test_the_flight_recorder_adds_five_calls_to_an_attempt():
 
 
 def test_tracing_that_is_off_adds_no_call():
-    """What tracing would hear is reported with the same calls as without the face of tracing."""
+    """Reports that tracing would observe cost the same calls as without the face of tracing."""
     sampling = Tracing(ManualClock(), Random(1), 0, lambda _: None)
     faces = (lambda _: Face(), tracing, lambda _: Face(observers=[sampling]))
     without, off, on = (calls_of_reports(face) for face in faces)
@@ -152,7 +152,7 @@ def calls_of_reports(make: MakeFace) -> int:
 
 
 def test_the_latency_of_a_pod_is_measured_with_one_hundredth_of_an_attempts_calls():
-    """What is called for that alone; the queue notes the time while it moves the pod, for which it reads no clock."""
+    """Only that call is counted; the queue notes the time while it moves the pod, and reads no clock for it."""
     metrics, bound_pod = Metrics(), builders.pod("web-1")
     assert 0 < count_calls(lambda: metrics.observe_latency(0.01, bound_pod)) <= 0.01 * CALLS_MAX["plain"]
     bench = QueueBench()

@@ -18,7 +18,7 @@ class Request:
 
 
 def regular_answer(request: Request) -> Any:
-    """What an API server says to a write that it accepts."""
+    """Return the answer of an API server that accepts the write."""
     *_, plural, name = request.path.split("/")
     namespace = request.path.partition("/namespaces/")[2].partition("/")[0]
     if name == "binding":

@@ -22,7 +22,7 @@ Answer = Status | Exception | None
 
 
 class BinderBench(BindingObserver):
-    """What a binding cycle touches, and the order in which it did."""
+    """The collaborators of a binding cycle, and the order of its calls."""
 
     def __init__(self) -> None:
         self.story: list[str] = []

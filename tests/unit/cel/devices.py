@@ -25,7 +25,7 @@ def device_values(driver="gpu.example.com", **changes):
 
 
 def holds(expression, **changes):
-    """Whether the expression chooses the device, the same with costs and without."""
+    """Return True if the expression chooses the device, with costs and without."""
     selector = compile_selector(expression)
     device = device_values(**changes)
     answer = selector.matches(device)

@@ -48,7 +48,7 @@ def ask(tmp_path):
 
 
 def _fits(face, answer):
-    """Whether a pod fits at all, in the answer of that command."""
+    """Return True if a pod fits at all, in the answer of that command."""
     return {
         "evaluate": lambda: bool(answer["node"]),
         "capacity": lambda: bool(answer["fits"]),

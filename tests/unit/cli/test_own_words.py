@@ -66,7 +66,7 @@ def _cluster(path: Path, *objects: dict[str, Any]) -> Path:
 
 
 def _answers(*arguments: object) -> Iterator[str]:
-    """What each form of the answer says."""
+    """Yield each form of the answer as text."""
     for output in ("json", "yaml", "text"):
         result = run(*arguments, "-o", output)
         assert result.exit_code == 0, result.stderr

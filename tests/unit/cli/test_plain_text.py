@@ -24,7 +24,7 @@ class _Terminal(PlainConsole):
 
 
 def output(*parts: Any, console: type[PlainConsole] = _Terminal) -> str:
-    """What is printed, without the styles that rich itself adds."""
+    """Return the printed text, without the styles that rich itself adds."""
     out = console(width=120)
     with out.capture() as captured:
         out.print(*parts)

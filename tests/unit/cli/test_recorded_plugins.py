@@ -50,7 +50,7 @@ def _decision(node: str) -> bytes:
 
 @pytest.fixture
 def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What exists only once the code has run; its directory is the current one, and on Python's path."""
+    """The file that the planted code writes once it runs; the directory is the current one, and on Python's path."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "planted.py").write_text(CODE.format(ran=str(tmp_path / "ran")))

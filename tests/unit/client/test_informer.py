@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Story:
-    """What a handler is told."""
+    """A handler that records its calls."""
 
     def __init__(self) -> None:
         self.events: list[tuple[str, ...]] = []

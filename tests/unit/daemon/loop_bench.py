@@ -80,7 +80,7 @@ class HoldsBack(Built, PreEnqueuePlugin):
 
 
 class Handle:
-    """What the plugins get here."""
+    """The plugins' handle."""
 
     def __init__(self, clock: Clock, client: ApiClient, preemptions: RunningPreemptions, bench: LoopBench) -> None:
         self.clock = clock
@@ -327,7 +327,7 @@ class LoopBench:
     # ------------------------------------------------------------ the cluster
 
     def put(self, *items: Node | Pod | PodGroup | CoschedulingPodGroup) -> None:
-        """What the API server has now."""
+        """Store these objects, as an API server does, and call the handlers."""
         for item in items:
             if isinstance(item, PodGroup):
                 self._put(self.objects, item, self.group_handler)

@@ -18,7 +18,7 @@ ObjectT = TypeVar("ObjectT", Node, Pod)
 
 
 class KnownObjects(Generic[ObjectT]):
-    """What an informer knows."""
+    """The objects that an informer knows."""
 
     def __init__(self, *objects: ObjectT) -> None:
         self._objects = {item.key: item for item in objects}

@@ -47,7 +47,7 @@ BAD_SELECTOR = {
 
 @dataclass
 class QueueRecord:
-    """What the queue was told, in order, and what the cache said at that moment."""
+    """The calls of the queue, in order, and what the cache held at that moment."""
 
     calls: list[str] = field(default_factory=list)
     checks: list[Any] = field(default_factory=list)
@@ -81,7 +81,7 @@ class Watched(LoopBench):
         setattr(self.queue, name, listen)
 
     def calls(self) -> list[str]:
-        """What was told since the last time."""
+        """Return the calls since the last time."""
         calls, self.record = self.record.calls, QueueRecord()
         return calls
 

@@ -149,7 +149,7 @@ def hostile_plugin(
 
 
 async def wait_bound(bench: LoopBench, names: set[str], within_s: float) -> set[str]:
-    """Which of the pods are bound by then."""
+    """Return the pods that are bound by then."""
     for _ in range(round(within_s / 0.5)):
         if names <= {name for name, _ in bench.bindings}:
             break

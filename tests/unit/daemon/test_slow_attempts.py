@@ -34,7 +34,7 @@ def take(seconds: float, answer: Any = None) -> Any:
 
 
 async def traces(bench: LoopBench, *items: Any) -> list[Any]:
-    """What is logged while the pods are tried, without what every line has."""
+    """Return the log lines while the pods are tried, without what every line has."""
     bench.put(*items)
     with capture_logs() as logs:
         async with bench.running():

@@ -51,7 +51,7 @@ class Long:
         return await finish(steps, step, never, never, self.clock)
 
     async def waits_ms(self) -> list[float]:
-        """How long others had to wait each time, while the attempt went on."""
+        """Return how long others had to wait each time while the attempt went on."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._watch)
             assert await self.run() == "done"

@@ -79,7 +79,7 @@ def allocator(*slices: ResourceSlice, claim_in_use: AllocationResult | None = No
 def allocate(
     claims: Any, *slices: ResourceSlice, node: str = "n1", claim_in_use: AllocationResult | None = None
 ) -> Any:
-    """What the allocator answers for a node without labels."""
+    """Return the allocator's answer for a node without labels."""
     claim_list = [claims] if isinstance(claims, ResourceClaim) else claims
     return allocator(*slices, claim_in_use=claim_in_use).allocate(node, {}, claim_list)
 

@@ -31,7 +31,7 @@ def amounts(cpu=None, memory=None, **fields):
 
 
 def asking(cpu=None, memory=None, *, claim=None, namespace="", priority_class="", **fields):
-    """What a replica needs."""
+    """Return the requirements of a replica."""
     return ReplicaRequirements(
         resource_request=amounts(cpu, memory, **fields),
         node_claim=claim,

@@ -38,7 +38,7 @@ def replica(name="web", **fields):
 
 
 def count_bound(objects, waiting, template, count):
-    """How many of so many replicas find a node after those that wait."""
+    """Return how many of so many replicas find a node after those that wait."""
     cluster = still(*objects)
     replicas = [
         Pod(metadata=msgspec.structs.replace(template.metadata, name=f"r{index}", uid=f"r{index}"), spec=template.spec)

@@ -63,7 +63,7 @@ class Recorder(Observer):
 
 
 class Handle:
-    """What plugins get: a clock that stands still and seeded randomness."""
+    """The plugins' handle: a clock that stands still and seeded randomness."""
 
     def __init__(self) -> None:
         self.clock = ManualClock()

@@ -33,7 +33,7 @@ BROKEN = raising(ValueError("broken"))
 
 
 def measure(*classes: type[Any], nodes: int = 4) -> tuple[Recorder, Framework]:
-    """What is measured of one attempt with these plugins."""
+    """Return the recorder and the profile after one attempt with these plugins."""
     recorder = Recorder()
     profile = framework(*classes, observer=recorder)
     while not profile.begin_attempt():

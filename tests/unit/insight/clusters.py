@@ -48,5 +48,5 @@ def copies(pod: dict[str, Any], count: int) -> list[dict[str, Any]]:
 
 
 def count_bound(objects: list[dict[str, Any]], pods: list[dict[str, Any]]) -> int:
-    """How many of the pods find a node in a cluster of its own, one after the other."""
+    """Return how many of the pods find a node in a cluster of its own, one after the other."""
     return sum(placement.node is not None for placement in Cluster.load(objects).place_all(pods))

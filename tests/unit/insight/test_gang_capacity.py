@@ -12,7 +12,7 @@ from tests.unit.insight.test_gangs import load
 
 
 def gangs(*objects: Json, kind: str, config: Json | None = None, **fields: Any) -> tuple[int, int]:
-    """How many pods fit, and how many gangs."""
+    """Return how many pods fit, and how many gangs."""
     answer = load(*objects, config=config).capacity(member(kind, "train", **fields))
     assert answer.gang is not None
     return answer.fits, answer.gang.fits

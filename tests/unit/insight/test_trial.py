@@ -47,7 +47,7 @@ def _nodes_of_pods(trial):
 
 
 def _count(trial):
-    """How many pods have a node, and how many lack one."""
+    """Return how many pods have a node, and how many lack one."""
     nodes = [bool(pod.node_name) for pod in trial.world.pods]
     return nodes.count(True), nodes.count(False)
 
@@ -390,7 +390,7 @@ def test_a_pod_that_is_refused_by_itself_is_an_error():
 
 
 def _roll(strategy, room, pods=4):
-    """How the pods of each size are after an update of a Deployment whose nodes hold so many of them."""
+    """Return the pods of each size after an update of a Deployment whose nodes hold so many of them."""
     web = workload("Deployment", replicas=pods, strategy=strategy)
     update = workload("Deployment", replicas=pods, strategy=strategy, cpu="1001m")
     trial = _after([node("n1", f"{room * 1001}m")], _apply(web), _apply(update))

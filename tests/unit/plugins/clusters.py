@@ -123,7 +123,7 @@ class Listed:
 
 
 def filter_nodes(plugin: TableFilterPlugin, pod: Pod, snapshot: Snapshot) -> dict[str, Status]:
-    """What the table form makes of the nodes that it rejects."""
+    """Return the statuses of the nodes that the table form rejects."""
     verdicts = plugin.filter_rows(STATE, pod, snapshot, snapshot.order)
     if verdicts is None:
         return {}
@@ -139,7 +139,7 @@ def filter_nodes(plugin: TableFilterPlugin, pod: Pod, snapshot: Snapshot) -> dic
 def filtered_one_by_one(
     plugin: FilterPlugin, pod: Pod, snapshot: Snapshot, state: CycleState = STATE
 ) -> dict[str, Status]:
-    """What the node form makes of the nodes that it rejects."""
+    """Return the statuses of the nodes that the node form rejects."""
     answers = {snapshot.name(row): plugin.filter(state, pod, snapshot.node(row)) for row in snapshot.order}
     return {name: status for name, status in answers.items() if status is not None}
 

@@ -148,14 +148,14 @@ def namespaces_of(term: PodAffinityTerm, owner: Pod) -> set[str]:
 
 
 def running_means(term: PodAffinityTerm, owner: Pod, incoming: Pod, namespaces: NamespaceLabels) -> bool:
-    """Whether a running pod's term means the incoming one."""
+    """Return True if a running pod's term means the incoming one."""
     meta = incoming.metadata
     is_selected = selects(term.namespace_selector, namespaces.get(meta.namespace, {}))
     return (meta.namespace in namespaces_of(term, owner) or is_selected) and selects(term.label_selector, meta.labels)
 
 
 def incoming_means(term: PodAffinityTerm, incoming: Pod, running: Pod, namespaces: NamespaceLabels) -> bool:
-    """Whether the incoming pod's term means a running one."""
+    """Return True if the incoming pod's term means a running one."""
     meta = running.metadata
     namespaces_selected = {name for name, labels in namespaces.items() if selects(term.namespace_selector, labels)}
     anywhere = selects(term.namespace_selector, {})

@@ -136,7 +136,7 @@ def storage_class(
 
 
 def csi_node(name: str, limits: Mapping[str, int | None] | None = None, migrated: str = "") -> CSINode:
-    """What drivers say of a node: how many volumes it takes, None where a driver does not say."""
+    """Return a CSINode: how many volumes each driver takes, None where a driver does not say."""
     drivers = [
         {"name": driver, "allocatable": {} if count is None else {"count": count}}
         for driver, count in (limits or {}).items()
@@ -161,7 +161,7 @@ def capacity(
     size: str | None = None,
     largest: str | None = None,
 ) -> CSIStorageCapacity:
-    """What is left on the nodes with these labels; without any it is left nowhere."""
+    """Return the capacity left on the nodes with these labels; without any it is left nowhere."""
     capacity_document: Json = {
         "metadata": {"name": name, "namespace": "kube-system"},
         "storageClassName": storage_class,
@@ -224,7 +224,7 @@ class VolumePluginBench:
         self.state = CycleState()
 
     def pre_filter(self, pod: Pod) -> Status | None:
-        """What PreFilter makes of the pod, in a new attempt."""
+        """Return the status of PreFilter for the pod, in a new attempt."""
         self.state = CycleState()
         assert isinstance(self.plugin, PreFilterPlugin)
         result, status = self.plugin.pre_filter(self.state, pod, self.snapshot)

@@ -119,7 +119,7 @@ Model = Callable[[Pod, PodsByNode], Rejections]
 
 
 def rejections(plugin: Plugin, state: CycleState, pod: Pod, snapshot: Snapshot) -> dict[str, tuple[str, str]]:
-    """What both forms say, which must be the same."""
+    """Return the rejections of both forms, which must be equal."""
     rows = snapshot.order
     verdicts = plugin.filter_rows(state, pod, snapshot, rows)
     by_table = (
@@ -231,7 +231,7 @@ def try_out(plugin: Plugin, model: Model, snapshot: Snapshot, incoming: Pod, ext
 
 
 def counts_everything(pod: Pod) -> bool:
-    """Whether a constraint selects everything: upstream counts no pod for it at first, but those tried out later."""
+    """Return True if a constraint selects everything: upstream then counts only pods that are tried out later."""
     return any(
         constraint.label_selector is not None
         and not (constraint.label_selector.match_labels or constraint.label_selector.match_expressions)

@@ -323,7 +323,7 @@ ASKED = Extender("http://x", preempt_verb="preempt")
 
 
 def plan_with(answer: Any, *items: Node | Pod, extender: Extender = ASKED) -> DoesNotFit:
-    """What comes of a preemption about which the extender answers so."""
+    """Return the decision of a preemption where the extender answers so."""
     snapshot = snapshot_of(*items)
     steps = attempt_asking(
         Cycle(profile(DefaultPreemptionArgs(), RecordingHandle(snapshot)), urgent(), snapshot, Nominator({}.get)),

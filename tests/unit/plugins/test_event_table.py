@@ -597,7 +597,7 @@ NEVER = {("DefaultPreemption", "Pod", "Delete")}
 
 
 def strategy(plugin: str, resource: str, action: str, item: Pod, old: Any, new: Any) -> Strategy:
-    """What the queue makes of the event for a pod that only this plugin has rejected."""
+    """Return the queue's strategy for a pod that only this plugin has rejected."""
     event = ClusterEvent(EventResource(resource), ACTIONS[action])
     info = QueuedPodInfo(item, 0.0, unschedulable_plugins={plugin})
     return HINTS.strategy(info, HINTS.interest(event), old, new)

@@ -21,7 +21,7 @@ def plugin(**args: Any) -> NodeResourcesFit:
 
 
 def verdict(requests: dict[str, Any], *, usage: dict[str, Any] | None = None, **shape: Any) -> Status | None:
-    """What becomes of a pod on the only node, where another pod has taken some of it."""
+    """Return the verdict on a pod on the only node, where another pod uses some of it."""
     snapshot = snapshot_of(node("n1", **shape), pod("there", node="n1", requests=usage))
     return filter_nodes(plugin(), pod(requests=requests), snapshot).get("n1")
 

@@ -141,7 +141,7 @@ def clusters(draw: st.DrawFn) -> list[Any]:
 
 
 def fails_somewhere(bench: VolumePluginBench, wanting: Pod) -> bool:
-    """Whether the node form fails on some node: then the table form may fail on all."""
+    """Return True if the node form fails on some node: then the table form may fail on all."""
     for row in bench.snapshot.order:
         try:
             bench.plugin.filter(bench.state, wanting, bench.snapshot.node(row))

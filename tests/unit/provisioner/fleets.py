@@ -137,7 +137,7 @@ def state_of(
 def disruption_plan(
     *objects: Document | Sequence[Document], types: Iterable[Document] = TYPES, **settings: Any
 ) -> Document:
-    """What Karpenter would disrupt, as it is told."""
+    """Return Karpenter's disruption plan for these objects."""
     return plan_disruption(read_objects(cluster(*objects)), catalogue(*types), Settings(**settings), NOW)
 
 

@@ -142,7 +142,7 @@ class QueueBench:
         return info
 
     def reject(self, info: QueuedPodInfo, *plugins: str, pending: Sequence[str] = ()) -> QueueState:
-        """What the failure handling does; without plugins it is an error. Says where the pod is now."""
+        """Handle a failure; without plugins it is an error. Return the state of the pod."""
         info.unschedulable_plugins = set(plugins)
         info.pending_plugins = set(pending)
         info.gating_plugin = ""

@@ -271,7 +271,7 @@ def test_replicas_with_other_labels_differ_if_they_spread_by_label() -> None:
 
 
 def moved_by_the_end_of(placed_pod: Pod, rejector: str, spec: Mapping[str, Any]) -> list[str]:
-    """Which of the replicas web and db, that the plugin has rejected, are tried again when the pod goes."""
+    """Return the replicas web and db that are tried again when the pod goes, after the plugin rejected them."""
     queue = queue_of(in_tree_plugins(), one_by_one=False)
     waiting = [built_pod(name, labels={"app": name}, spec=spec) for name in ("web", "db")]
     assert waiting[0].spec is waiting[1].spec

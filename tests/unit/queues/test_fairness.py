@@ -23,7 +23,7 @@ BACKOFF_MAX_S = 11.0
 
 
 def attempts_within(seconds: float) -> int:
-    """How often a pod can be tried at most that always fails: at once, and after each of its backoffs."""
+    """Return the maximum number of attempts of a pod that always fails: at once, and after each of its backoffs."""
     attempts, passed_s = 1, 0.0
     while passed_s <= seconds:
         passed_s += BACKOFF_S[min(attempts - 1, len(BACKOFF_S) - 1)]

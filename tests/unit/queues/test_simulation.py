@@ -387,7 +387,7 @@ class Simulation:
             assert {index_of(pod) for pod in self.queue.nominated_pods_for_node(name)} == indexes
 
     def check_metrics(self) -> None:
-        """What Prometheus would read is what the model counts."""
+        """Check that the metrics equal the model's counts."""
         states = Counter(pod.state for pod in self.model.pods.values())
         assert self.read("scheduler_pending_pods") == {
             ("active",): states[QueueState.ACTIVE],

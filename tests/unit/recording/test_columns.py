@@ -223,7 +223,7 @@ def test_bytes_that_claim_to_be_very_much_take_no_memory(content: bytes) -> None
 
 
 def _is_refused(content: bytes) -> bool:
-    """Whether nothing of it is read."""
+    """Return True if nothing of it is read."""
     try:
         return not entries_of(content)
     except ValueError:

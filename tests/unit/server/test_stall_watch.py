@@ -28,7 +28,7 @@ class StandingClock(LoopClock):
 
 
 async def observe_stalls(*stalls_s: float) -> tuple[Metrics, list[float]]:
-    """What metrics and log say after these stalls, one each second."""
+    """Return metrics and log lines after these stalls, one each second."""
     metrics, clock = Metrics(), StandingClock()
     with capture_logs() as logs:
         async with anyio.create_task_group() as tasks:

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def is_closed(connection: socket.socket) -> bool:
-    """Whether the server has closed it."""
+    """Return True if the server has closed it."""
     connection.setblocking(False)
     try:
         return connection.recv(65536) == b""

@@ -399,7 +399,7 @@ NOTHING = node_filter("F", lambda name: unresolvable("no"))
 
 
 def making_room(answer: Any, *plugins: Any, observer: Recorder | None = None) -> PostFilterResult | None:
-    """What PostFilter comes to where no node fits, with an extender that answers so."""
+    """Return the result of PostFilter where no node fits, with an extender that answers so."""
     profile = framework(NOTHING, *plugins, observer=observer)
     return no_fit(Attempt(answer, PREEMPTS, profile=profile, snapshot=CLUSTER).run()).post_filter
 

@@ -22,7 +22,7 @@ SNAPSHOT = snapshot_of(node("n1"), node("n2"))
 
 
 class Profile:
-    """What is asked of a profile here."""
+    """The part of a profile that placements use."""
 
     def __init__(self, *generators: Any, scorers: Sequence[tuple[Any, int]] = ()) -> None:
         self.placement_generate, self.placement_scorers = generators, scorers

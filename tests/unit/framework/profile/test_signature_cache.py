@@ -188,7 +188,7 @@ def test_plugin_that_fails_on_a_node_that_no_attempt_gets_to_fails_nobody():
 
 @dataclass(frozen=True)
 class LocatedManifest:
-    """What a PreFilter writes."""
+    """The value that a PreFilter writes."""
 
     word: str
 

@@ -28,7 +28,7 @@ def profile(plugins: Json, **args: Any) -> Json:
 
 
 def answer(config: Json, objects: Iterable[Json], pod: Json, custom: Iterable[Json] = ()) -> Json:
-    """What one attempt at the pod finds, over all nodes."""
+    """Return the result of one attempt at the pod, over all nodes."""
     question = {"objects": list(objects), "custom": list(custom), "pod": pod, "config": config}
     evaluator = Evaluator({**IN_TREE, **CONTRIB}, now_s=parse_time(NOW))
     return evaluator.answer_line(orjson.dumps(question), "question")

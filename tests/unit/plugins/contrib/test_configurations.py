@@ -21,7 +21,7 @@ def plugin_entries(*names: str, weight: int | None = None) -> list[Json]:
 
 
 def check(tmp_path: Path, plugins: Json, args: Json | None = None, version: str = VERSION) -> Result:
-    """What `podium config check` says of a configuration as the plugins' manifests have it."""
+    """Return the output of `podium config check` for a configuration as the plugins' manifests have it."""
     configuration = {
         "apiVersion": version,
         "kind": "KubeSchedulerConfiguration",

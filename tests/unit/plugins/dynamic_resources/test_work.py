@@ -34,7 +34,7 @@ _SOURCES = str(Path(podium.__file__).parent)
 
 
 def calls(work: Callable[[], object]) -> int:
-    """How many functions are called by podium's code, in Python or in C; not by what the garbage collector runs."""
+    """Return the number of calls by podium's code, in Python or in C; not by what the garbage collector runs."""
     count = 0
 
     def note(frame: FrameType, event: str, _argument: Any) -> None:

@@ -168,7 +168,7 @@ class Scene:
         return self.server.lister(RESOURCES[type(item)]).get(item.key)
 
     def complete(self, item: Any, volume_name: str) -> Callable[[], None]:
-        """What the volume controller does once a claim has its volume."""
+        """Return the volume controller's act once a claim has its volume."""
 
         def act() -> None:
             object_now = self.latest(item)

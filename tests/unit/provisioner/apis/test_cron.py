@@ -123,7 +123,7 @@ def numbers(low: int, high: int) -> st.SearchStrategy[str]:
 
 
 def matches(text: str, value: int, low: int, high: int) -> bool:
-    """Whether a field has the value, item by item, without building the set of its values."""
+    """Return True if a field has the value, item by item, without building the set of its values."""
     for item in text.split(","):
         bounds, _, step = item.partition("/")
         first, _, last = bounds.partition("-")

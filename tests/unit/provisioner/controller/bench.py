@@ -35,18 +35,18 @@ T = TypeVar("T")
 
 
 class World:
-    """What outlives a process: the nodes that there are, and how the provider's API behaves."""
+    """The state that outlives a process: the nodes, and how the provider's API behaves."""
 
     def __init__(self) -> None:
         self.documents: dict[tuple[str, str], Document] = {}
         self.creations: list[str] = []
         self.removals: list[str] = []
         self.lag_s = 0.0
-        """How long after it was made a node is seen."""
+        """The delay until a created node is seen."""
         self.refusals: list[ApiError] = []
-        """What the next creations are answered with; those that may have happened have."""
+        """The answers to the next creations; those that may have happened have."""
         self.loses: list[ApiError] = []
-        """What the next creations are answered with; none of them happens."""
+        """The errors of the next creations; none of them happens."""
 
 
 class Bench:

@@ -45,7 +45,7 @@ def objects() -> ClusterObjects:
 async def purchases_and_events(
     types: Catalogue | None, *, in_own_words: bool = False
 ) -> tuple[dict[str, Any], list[Event]]:
-    """What the ConfigMap says of a purchase, and the Events."""
+    """Return the ConfigMap's purchases, and the Events."""
     client, events = Client(), list[Event]()
     status = Status(
         cast(Any, client),

@@ -21,12 +21,12 @@ from tests.unit.provisioner.clusters import NOW, TYPES, Document, catalogue, nod
 
 
 def node_plans(*documents: Document) -> tuple[NodePlan, ...]:
-    """What would be bought for a cluster of these objects and a NodePool."""
+    """Return the nodes to buy for a cluster of these objects and a NodePool."""
     return planned_of(node_pool(labels={"team": "a"}), *documents)
 
 
 def planned_of(*documents: Document) -> tuple[NodePlan, ...]:
-    """What would be bought for a cluster of these objects."""
+    """Return the nodes to buy for a cluster of these objects."""
     objects = read_objects(documents)
     return Planner(catalogue(*TYPES[:2]), Settings()).plan(objects, NOW).nodes
 

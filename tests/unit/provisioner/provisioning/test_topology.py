@@ -124,7 +124,7 @@ def test_a_node_that_the_pod_cannot_use_does_not_count() -> None:
 
 
 def zones(answer: Document) -> list[int]:
-    """How many pods go to each zone, in the order of their names."""
+    """Return how many pods go to each zone, in the order of their names."""
     counts: dict[str, int] = {}
     for claim in answer["claims"]:
         (zone,) = next(requirement["values"] for requirement in claim["requirements"] if requirement["key"] == ZONE)

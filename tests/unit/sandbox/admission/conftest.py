@@ -32,7 +32,7 @@ def pod() -> Callable[..., Json]:
 
 @pytest.fixture
 def refusal(store: Store) -> Callable[[Json], str]:
-    """What the store says against an object."""
+    """Return the store's objection to an object."""
 
     def ask(obj: Json) -> str:
         with pytest.raises(ApiError) as caught:

@@ -18,7 +18,7 @@ _ROUNDS_MAX = 50
 
 
 class ControllersBench:
-    """What tests of controllers need: objects in, rounds of work, pods that run."""
+    """The bench of controllers: objects in, rounds of work, pods that run."""
 
     def __init__(self) -> None:
         self.store = Store(now=lambda: datetime(2026, 1, 1, 12, tzinfo=UTC))

@@ -29,7 +29,7 @@ def user(name="web", **entry):
 
 
 def allocate(store, name, *pods):
-    """What the scheduler writes."""
+    """Write the allocation as the scheduler does."""
     claim = store.get("resourceclaims", name)
     claim["metadata"]["finalizers"] = [FINALIZER]
     store.update(claim)

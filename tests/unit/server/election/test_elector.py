@@ -94,7 +94,7 @@ class Candidate:
         )
 
     async def serve(self) -> None:
-        """What a replica does all its life."""
+        """Run a replica's whole life."""
         await self.elector.acquire()
         self.leads.set()
         await self.elector.renew()
