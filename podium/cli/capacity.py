@@ -84,7 +84,7 @@ def command(
         load_result = load_cluster(
             clusters, (kubeconfig, context), config, plugins, [pod for pod, _ in asked_pods], extra_objects
         )
-        pods = [_under(profile, load_result, load_result.read_pod(document)) for document, _ in asked_pods]
+        pods = [_with_profile(profile, load_result, load_result.read_pod(document)) for document, _ in asked_pods]
         if headroom is not None:
             _print_headroom(load_result, pods, headroom, output)
             return
@@ -106,7 +106,7 @@ def _fits(capacity: Capacity) -> bool:
     return bool(capacity.fits if capacity.gang is None or capacity.gang.problem else capacity.gang.fits)
 
 
-def _under(profile: str | None, load_result: LoadResult, pod: Pod) -> Pod:
+def _with_profile(profile: str | None, load_result: LoadResult, pod: Pod) -> Pod:
     """Return the pod with the scheduler name of the given profile."""
     if profile is None:
         return pod

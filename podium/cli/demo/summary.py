@@ -146,7 +146,7 @@ class _Page:
         for name, message in outcome.unschedulable[:_NAMES_MAX]:
             label = f"  {name:<16} "
             # Wrapped by hand, since the label must not repeat on later lines.
-            for index, part in enumerate(textwrap.wrap(_why(message), self._width - len(label)) or [""]):
+            for index, part in enumerate(textwrap.wrap(_reason(message), self._width - len(label)) or [""]):
                 yield Text.assemble((label if index == 0 else " " * len(label), "bold yellow"), part)
         if count > _NAMES_MAX:
             yield Text(f"  and {count - _NAMES_MAX} more")
@@ -170,7 +170,7 @@ class _Page:
         return bar(share, width, ascii_only=self._ascii_only)
 
 
-def _why(message: str) -> str:
+def _reason(message: str) -> str:
     """Cut the message's part on preemption, which cannot help: these pods do not fit even on an empty node."""
     return _AFTER_FILTERS.sub("", message)
 
