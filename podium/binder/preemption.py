@@ -83,7 +83,7 @@ class RunningPreemptions:
         self._observer = observer
         self._is_protected = is_protected
         self._loops = loops
-        self._of: dict[str, Preemption] = {}
+        self._by_uid: dict[str, Preemption] = {}
 
     def attempted(self) -> None:
         """Count an attempt to find victims."""
@@ -107,7 +107,7 @@ class RunningPreemptions:
         For the last victim, the watch decides: its delete event may arrive before the response to the delete, and must
         find the pod ready to be requeued.
         """
-        preemption = self._of.get(uid)
+        preemption = self._by_uid.get(uid)
         if preemption is None:
             return False
         if not preemption.is_last_victim:
@@ -125,12 +125,12 @@ class RunningPreemptions:
         self._observer.observe_victims(victim_count)
         if self._loops is not None and preemption.group is None:
             self._loops.begin(preemption.preemptor, preemption.node_name, preemption.victims)
-        self._of[preemption.uid] = preemption
+        self._by_uid[preemption.uid] = preemption
 
     def end(self, preemption: Preemption) -> None:
         """End a preemption whose deletes are requested or have failed, unless the pod has begun another meanwhile."""
-        if self._of.get(preemption.uid) is preemption:
-            del self._of[preemption.uid]
+        if self._by_uid.get(preemption.uid) is preemption:
+            del self._by_uid[preemption.uid]
 
 
 @dataclass(slots=True, eq=False)

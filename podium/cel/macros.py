@@ -78,7 +78,7 @@ def _loop(
     return Comprehension(call.position, call.target, *variables, ACCUMULATOR, initial, condition, step, result)
 
 
-def _has(call: Call) -> Expr:
+def _presence(call: Call) -> Expr:
     (argument,) = call.arguments
     if not isinstance(argument, Select) or argument.test_only:
         raise MacroError(argument.position, "invalid argument to has() macro")
@@ -110,7 +110,7 @@ def _collecting(
     return _loop(call, variables, initial, Literal(call.position, True), step, result or _accumulator(call))
 
 
-def _when(call: Call, predicate: Expr, step: Expr) -> Expr:
+def _conditional(call: Call, predicate: Expr, step: Expr) -> Expr:
     return _operator(call, "_?_:_", predicate, step, _accumulator(call))
 
 
@@ -123,20 +123,20 @@ def _map(call: Call) -> Expr:
     variables = (_variables(Call(call.position, "", None, call.arguments[:2]), 1)[0], None)
     step = _appending(call, call.arguments[-1])
     if len(call.arguments) == 3:
-        step = _when(call, call.arguments[1], step)
+        step = _conditional(call, call.arguments[1], step)
     return _collecting(call, variables, ListLiteral(call.position, [], frozenset()), step)
 
 
 def _filter(call: Call) -> Expr:
     variables = _variables(call, 1)
-    step = _when(call, call.arguments[1], _appending(call, Ident(call.position, variables[0])))
+    step = _conditional(call, call.arguments[1], _appending(call, Ident(call.position, variables[0])))
     return _collecting(call, variables, ListLiteral(call.position, [], frozenset()), step)
 
 
 def _transform(call: Call, initial: Expr, step: Expr) -> Expr:
     has_filter = len(call.arguments) == 4
     if has_filter:
-        step = _when(call, call.arguments[2], step)
+        step = _conditional(call, call.arguments[2], step)
     return _collecting(call, _variables(call, 2 if has_filter else 1), initial, step)
 
 
@@ -205,7 +205,7 @@ def _sort_by(call: Call) -> Expr:
 
 
 _MACROS: dict[tuple[str, int, bool], Macro] = {
-    ("has", 1, False): _has,
+    ("has", 1, False): _presence,
     ("all", 2, True): _all,
     ("all", 3, True): _all,
     ("exists", 2, True): _exists,

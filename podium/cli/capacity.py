@@ -79,11 +79,12 @@ def command(
         from podium.cli.cluster_source import pods_in
 
         asked_pods = pods_in(pod_files)
+        # A workload's file may hold its claims and classes, too.
         extra_objects = [item for _, other_objects in asked_pods for item in other_objects]
         load_result = load_cluster(
             clusters, (kubeconfig, context), config, plugins, [pod for pod, _ in asked_pods], extra_objects
         )
-        pods = [_under(profile, load_result, load_result.read_pod(document)) for document, _ in asked_pods]
+        pods = [_with_profile(profile, load_result, load_result.read_pod(document)) for document, _ in asked_pods]
         if headroom is not None:
             _print_headroom(load_result, pods, headroom, output)
             return
@@ -101,14 +102,16 @@ def command(
 
 def _fits(capacity: Capacity) -> bool:
     """Return whether one more pod, or one more whole gang, fits."""
+    # Of a gang, one more pod alone would be of no use.
     return bool(capacity.fits if capacity.gang is None or capacity.gang.problem else capacity.gang.fits)
 
 
-def _under(profile: str | None, load_result: LoadResult, pod: Pod) -> Pod:
+def _with_profile(profile: str | None, load_result: LoadResult, pod: Pod) -> Pod:
     """Return the pod with the scheduler name of the given profile."""
     if profile is None:
         return pod
     renamed_pod = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, scheduler_name=profile))
+    # At once, so that an unknown name is refused before the count begins.
     load_result.cluster.framework_for(renamed_pod)
     return renamed_pod
 

@@ -61,6 +61,7 @@ def _capacity(capacity: Capacity, *, explain: bool) -> list[RenderableType]:
         )
     if capacity.limits:
         parts.append(Text("what keeps the next one off:"))
+        # Nodes with the same limit are explained together, with the amounts of all of them.
         nodes_of: dict[str, list[str]] = {}
         for node in capacity.nodes:
             nodes_of.setdefault(node.limit, []).append(node.node)
@@ -95,6 +96,7 @@ def print_headroom(answers: Sequence[Headroom]) -> None:
             Text.assemble(plain(headroom.pod, "bold"), (f" {verb} ", "green" if headroom.fits else "red"), times)
         )
         parts += _largest(headroom.amounts, times)
+        # Scaling all requests answers what changing one cannot: a pod may be short of several.
         if headroom.percent:
             parts.append(Text(f"  with all requests at {headroom.percent:,} % of what they are it fits {times}"))
         if not headroom.amounts and not headroom.percent:

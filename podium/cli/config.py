@@ -52,6 +52,7 @@ def command() -> None:
 def check(file: Path, plugins: tuple[str, ...], feature_gates: tuple[str, ...], output: str) -> None:
     """Check whether podium can run with FILE. If not, print every error and exit with 1."""
     if output != TEXT:
+        # Programs read the errors from the answer, not from standard error.
         verdict = _verdict(file, plugins, feature_gates)
         print_value(verdict, output)
         raise SystemExit(0 if verdict["ok"] else EXIT_BAD_CONFIGURATION)
@@ -125,11 +126,13 @@ def effective(files: tuple[Path, ...], output: str, plugins: tuple[str, ...], fe
     line: {"file", "ok", "errors", "effective"}. Text is the same as yaml.
     """
     gates, registry = gates_of(feature_gates), registry_of(discover_plugins(plugins))
+    # All files are read before any error ends the command, so that the others are shown.
     read = [_Read.of(file, registry, gates) for file in files]
     if output == JSON:
         for result in read:
             print_value(result.to_json(), output)
         return
+    # YAML documents of valid files come first, and can be piped on.
     print_laid_out("---\n".join(to_yaml(result.config) for result in read if result.config is not None))
     if lines := [line for result in read for line in result.lines]:
         raise BadConfiguration(lines)

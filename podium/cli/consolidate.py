@@ -110,6 +110,7 @@ def _plan(
     from podium.provisioner.reports.consolidation_plan import plan_consolidation
 
     objects, catalogue = question.cluster(objects_found)
+    # Pods that wait are placed first; otherwise their room would count as free.
     if cluster is not None:
         objects = settled_objects(objects, cluster)
     make_simulator = Simulator if cluster is None else partial(PlacingSimulator, cluster)

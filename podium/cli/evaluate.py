@@ -71,6 +71,7 @@ def command(
 
     This answers recorded scenarios: one JSON object per line, with the objects, the configuration and the pod.
     """  # noqa: D301
+    # From here on: reading a large cluster takes long, and Ctrl-C must end it without a traceback.
     click.get_current_context().with_resource(exit_at_sigint())
     is_live = kubeconfig is not None or context is not None
     if scenarios and (pod_file is not None or clusters or is_live):
@@ -106,8 +107,10 @@ def _answer_scenarios(names: tuple[str, ...], good: Usable) -> None:
         answer_count = 0
         for number, line in _scenarios_in(name):
             answer = evaluator.answer_line(line, f"{name}:{number}")
+            # One line at a time, so that a program may read the answers while others are still worked out.
             write_json_line(answer)
             answer_count += "error" not in answer
+        # A few bad lines are answered each; if all are bad, the file is the mistake.
         if not answer_count:
             raise click.ClickException(f"{name}: no line of it is a scenario that can be answered")
 
@@ -123,6 +126,7 @@ def _scenarios_in(name: str) -> Iterable[tuple[int, bytes]]:
     if first is None:
         return ()
     try:
+        # The mistake is common: objects where scenarios are expected. One look at the first line tells.
         if "kind" not in orjson.loads(first[1]):
             return chain([first], lines)
     except (orjson.JSONDecodeError, TypeError):

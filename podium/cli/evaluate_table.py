@@ -58,7 +58,9 @@ def print_table(answer: PodAnswer, top: int | None) -> None:
         _print_rows(out, table, _group_rows(_fitting(answer, scores), top), top)
     rejected_rows = _group_rows(_rejected_rows(answer), top)
     if rejected_rows:
+        # The verdict on most nodes first: that is what keeps the pod off.
         rejected_rows.sort(key=lambda row: -len(row.nodes))
+        # Only for rows that are shown, because amounts are looked up node by node.
         rejected_rows[:top] = [_with_amounts(answer, row) for row in rejected_rows[:top]]
         _print_rows(out, _table("NODE", "DOES NOT FIT", "WHY"), rejected_rows, top)
     out.print(verdict(answer))
@@ -74,6 +76,7 @@ def _group_rows(rows: list[_Row], top: int | None) -> list[_Row]:
     for row in rows:
         by_verdict.setdefault((row.cells, row.style), []).append(row)
     return [
+        # Amounts are of the joined rows, and are added later.
         _Row(tuple(chain(*(row.nodes for row in alike))), cells, tuple(chain(*(row.details for row in alike))), style)
         for (cells, style), alike in by_verdict.items()
     ]
@@ -118,6 +121,7 @@ def _fitting(answer: PodAnswer, scores: Scores) -> list[_Row]:
     totals = scores.total.tolist()
     by_plugin = [scores_of_plugin.tolist() for scores_of_plugin in scores.plugins.values()]
     first = evaluation.winner
+    # The winner first: among equal scores it is not the first by name.
     order = sorted(
         range(len(rows)), key=lambda index: (rows[index] != first, -totals[index], snapshot.name(rows[index]))
     )
@@ -137,6 +141,7 @@ def _rejected_rows(answer: PodAnswer) -> list[_Row]:
     statuses = {snapshot.name(row): status for row, status in evaluation.diagnosis.statuses().items()}
     details = {snapshot.name(row): detail for row, detail in answer.details.items()}
     fitting = {snapshot.name(row) for row in evaluation.filter_result.rows.tolist()}
+    # PreFilter rejected the other nodes without a status for each of them.
     if evaluation.filter_result.rejection is None:
         for row in snapshot.order.tolist():
             if (name := snapshot.name(row)) not in fitting:

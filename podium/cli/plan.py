@@ -79,6 +79,7 @@ def command(
             plan = _plan_by_podium(basis, objects, config, plugins) if is_podium else _plan_by_karpenter(basis, objects)
             answer = plan.as_dict() if why is None else plan.why(why)
         except FieldError as error:
+            # Of a field in a NodePool or a catalogue, which the text names.
             raise click.ClickException(str(error)) from error
     warn_of_time_limit(output)
     if output != TEXT:
@@ -137,6 +138,7 @@ def _answer_cases(name: str) -> bool:
                 answer = cases.answer(_row(line))
             except FieldError as error:
                 message = f"{name}:{number}: {error}"
+                # A first line that cannot be read means that the file is no file of cases.
                 if not read:
                     raise click.ClickException(message) from None
                 is_whole = False
@@ -145,6 +147,7 @@ def _answer_cases(name: str) -> bool:
             read += 1
             if answer is not None:
                 out.write(as_json(answer) + b"\n")
+                # A program that waits for the answer must not wait for the buffer to fill.
                 out.flush()
                 answer_count += 1
                 advance()

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _NODES_SHOWN = 10
 
 
-def _until(_: click.Context, parameter: click.Parameter, text: str | None) -> ReplayWindow:
+def _parse_window(_: click.Context, parameter: click.Parameter, text: str | None) -> ReplayWindow:
     """Parse `--until`."""
     if text is None:
         return ReplayWindow()
@@ -59,7 +59,7 @@ def _until(_: click.Context, parameter: click.Parameter, text: str | None) -> Re
 @plugin_option
 @click.option(
     "--until",
-    callback=_until,
+    callback=_parse_window,
     metavar="ATTEMPTS|DURATION|TIME",
     help="Replay only so many attempts (500), so much of the time (10m), or up to a time (2026-05-04T03:00:00Z).",
 )

@@ -153,7 +153,7 @@ class HistoryCheck(Generic[ObjectT]):
                     )
                 changes.append((item, current))
         await self._demand_not_below(version)
-        return await self._is_told(changes)
+        return await self._is_delivered(changes)
 
     def _latest(self) -> Sequence[ObjectT]:
         """Return the objects that were changed or deleted last, the latest first.
@@ -190,21 +190,21 @@ class HistoryCheck(Generic[ObjectT]):
         metadata = self._decode(answer).metadata
         return metadata.resource_version if metadata.uid == meta.uid else ""
 
-    async def _is_told(self, changes: list[tuple[ObjectT, str]]) -> bool:
+    async def _is_delivered(self, changes: list[tuple[ObjectT, str]]) -> bool:
         """Return whether the watch delivers these changes. A watch that is behind but makes progress gets more time."""
         version, since_s, waited_s = self._followed.version, 0.0, 0.0
-        while untold := [item for item, version in changes if not self._knows(item, version)]:
+        while undelivered := [item for item, version in changes if not self._knows(item, version)]:
             if version != self._followed.version:
                 version, since_s = self._followed.version, waited_s
             if waited_s - since_s >= _SILENCE_S_MAX or waited_s >= _LAG_S_MAX:
                 break
             await anyio.sleep(_LOOK_AGAIN_S)
             waited_s += _LOOK_AGAIN_S
-        if untold and self._followed.version:
+        if undelivered and self._followed.version:
             raise HistoryLostError(
-                f"the watch does not say that {self._resource.kind} {untold[0].key} has changed or gone"
+                f"the watch does not say that {self._resource.kind} {undelivered[0].key} has changed or gone"
             )
-        return not untold
+        return not undelivered
 
     def _knows(self, item: ObjectT, version: str) -> bool:
         store_item = self._known.get(item.key)

@@ -35,7 +35,7 @@ class Outage:
         self._tell_at_s = 0.0
         self._pause_s = _REPEATED_AFTER_S
         self._failures = 0
-        self._is_told = False
+        self._is_reported = False
 
     def note_failure(self, error: ApiError) -> None:
         """Note a failure that concerns every request."""
@@ -57,7 +57,7 @@ class Outage:
             for_s=round(now_s - self._began_s, 1),
             told_again_after_s=self._pause_s,
         )
-        self._is_told = True
+        self._is_reported = True
         self._tell_at_s = now_s + self._pause_s
         self._pause_s = min(self._pause_s * 2, _REPEATED_AFTER_S_MAX)
 
@@ -67,8 +67,8 @@ class Outage:
         A server that flaps is logged at most once per shortest interval.
         """
         now_s = self._now_s()
-        if self._is_told:
+        if self._is_reported:
             log.info("API server answers again", server=self.server, after_s=round(now_s - self._began_s, 1))
             self._tell_at_s = now_s + _REPEATED_AFTER_S
-        self.is_on = self._is_told = False
+        self.is_on = self._is_reported = False
         self._pause_s, self._failures = _REPEATED_AFTER_S, 0

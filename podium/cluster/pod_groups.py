@@ -68,13 +68,13 @@ class PodGroupStates:
 
     def put_waiting(self, pod: Pod) -> None:
         """Add or update a pod that waits. An assumed one stays assumed."""
-        state = self._of(pod)
+        state = self._state_of(pod)
         if state is not None and pod.uid not in state.assumed:
             state.unscheduled[pod.uid] = pod
 
     def put_assigned(self, pod: Pod) -> None:
         """Add or update a bound pod, which may have waited or been assumed until now."""
-        state = self._of(pod)
+        state = self._state_of(pod)
         if state is not None:
             state.unscheduled.pop(pod.uid, None)
             state.assumed.pop(pod.uid, None)
@@ -82,7 +82,7 @@ class PodGroupStates:
 
     def assume(self, pod: Pod, node_name: str) -> None:
         """Count the pod as assumed on a node."""
-        state = self._of(pod)
+        state = self._state_of(pod)
         if state is not None:
             state.unscheduled.setdefault(pod.uid, pod)
             state.assume(pod, node_name)
@@ -110,7 +110,7 @@ class PodGroupStates:
         twin._groups = {key: state.copy() for key, state in self._groups.items()}
         return twin
 
-    def _of(self, pod: Pod) -> PodGroupState | None:
+    def _state_of(self, pod: Pod) -> PodGroupState | None:
         """Return the state of the pod's group, created for its first pod, or None for a pod without a group."""
         key = group_of(pod)
         return None if key is None else self._groups.setdefault(key, PodGroupState())

@@ -81,14 +81,14 @@ class VolumesInUse:
 
     def named_claims(self, rows: NDArray[np.intp]) -> IntArray:
         """Return, for each row, how many of its pods' volumes name a claim. Shape: one entry per row of `rows`."""
-        return self._of(_NAMED, rows)
+        return self._count_on(_NAMED, rows)
 
     def unclear(self, rows: NDArray[np.intp]) -> IntArray:
         """Return, for each row, how many of its pods' volumes may need attaching; their specs alone do not say.
 
         Shape: one entry per row of `rows`.
         """
-        return self._of(_UNCLEAR, rows)
+        return self._count_on(_UNCLEAR, rows)
 
     def copy(self) -> VolumesInUse:
         """Return an independent copy. Cost: nothing until one of the two changes."""
@@ -114,7 +114,7 @@ class VolumesInUse:
         for column, number in zip(self._counts, named_and_unclear, strict=True):
             column[row] += sign * number
 
-    def _of(self, column: int, rows: NDArray[np.intp]) -> IntArray:
+    def _count_on(self, column: int, rows: NDArray[np.intp]) -> IntArray:
         counts: IntArray = self._counts[column]
         if len(rows) and int(rows.max()) < len(counts):
             return counts.take(rows)

@@ -148,12 +148,12 @@ class _Expansion:
         for plugin in self._plugins.multi_point.enabled:
             if plugin.name not in self._registry:
                 self._unknown(plugin.name, _POINTS[0], f"{self._path}.multiPoint.enabled")
-        names_by_point = {point: self._at(point) for point in _POINTS}
+        names_by_point = {point: self._names_at(point) for point in _POINTS}
         self._check_cardinality(names_by_point)
         score = self._weights(ExtensionPoint.SCORE)
         return ExpandedPlugins(names_by_point, score, self._weights(ExtensionPoint.PLACEMENT_SCORE))
 
-    def _at(self, point: ExtensionPoint) -> tuple[str, ...]:
+    def _names_at(self, point: ExtensionPoint) -> tuple[str, ...]:
         explicit = self._explicit(point)
         disabled = {plugin.name for plugin in self._plugins.at(point).disabled}
         # `*` disables what multiPoint would add; the point's own list is not affected.

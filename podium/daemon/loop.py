@@ -264,7 +264,7 @@ class SchedulingLoop:
                 self._carry_out(attempt, decision, tasks)
                 return
             await self._wait_consistent()
-            unfinished = self._again(attempt, tasks)
+            unfinished = self._repeat(attempt, tasks)
 
     async def _rest_of(self, unfinished: Unfinished) -> AnyDecision | None:
         """Return the decision of the attempt, or None if it is abandoned because of `stop`."""
@@ -277,7 +277,7 @@ class SchedulingLoop:
         self._finishing = None
         return decision
 
-    def _again(self, attempt: AnyAttempt, tasks: asyncio.TaskGroup) -> Unfinished | None:
+    def _repeat(self, attempt: AnyAttempt, tasks: asyncio.TaskGroup) -> Unfinished | None:
         """Repeat an attempt, with the current version of each pod."""
         infos = []
         for info in attempt.infos:

@@ -43,7 +43,7 @@ _REASON_MAX: Final = 4000
 """Longer reasons are cut: a plugin's message has no length limit."""
 
 _Json: TypeAlias = dict[str, Any]
-_Found: TypeAlias = tuple[str, QueuedPodInfo]
+_Match: TypeAlias = tuple[str, QueuedPodInfo]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +130,9 @@ def queue_page(listing: QueueListing, clock: Clock, leader: Leader = lambda: Non
     return handle
 
 
-async def _first_chosen(listing: QueueListing, question: _Question, turns: Turns) -> list[_Found]:
+async def _first_chosen(listing: QueueListing, question: _Question, turns: Turns) -> list[_Match]:
     """Return the selected pods of the page, plus one if there are more."""
-    first: list[_Found] = []
+    first: list[_Match] = []
     infos, end = listing.infos(), _BEHIND_ALL
     for start in range(0, len(infos), _LOOKED_AT_MAX):
         first += [
@@ -151,7 +151,7 @@ async def _first_chosen(listing: QueueListing, question: _Question, turns: Turns
     return sorted(first, key=itemgetter(0))
 
 
-async def _list_pods(listing: QueueListing, matches: Sequence[_Found], turns: Turns) -> AsyncIterator[ListedPod]:
+async def _list_pods(listing: QueueListing, matches: Sequence[_Match], turns: Turns) -> AsyncIterator[ListedPod]:
     """Yield the pods that still wait or are in flight. Between two of them, other tasks run once a turn is over."""
     # The list was made at the beginning; a pod may have been placed during the pauses.
     for _, info in matches:
@@ -198,7 +198,7 @@ def queued_pod_as_json(entry: ListedPod, leader: str | None) -> _Json:
         "story": [transition_as_json(line) for line in entry.transitions],
     }
     if leader is not None:
-        next_try: _Json = {"at": None, "mayBeSooner": False, "onEvents": {}, "text": _by(leader)}
+        next_try: _Json = {"at": None, "mayBeSooner": False, "onEvents": {}, "text": _leader_text(leader)}
         answer |= {"queue": _STANDBY, "attempts": None, "nextTry": next_try}
     return answer
 
@@ -209,7 +209,7 @@ def sendable(text: str) -> str:
     return text[:_REASON_MAX].encode(errors="backslashreplace").decode()
 
 
-def _by(leader: str) -> str:
+def _leader_text(leader: str) -> str:
     return f"by the leader, {leader}" if leader else "by the next leader"
 
 
@@ -254,7 +254,7 @@ async def _table(
     histories: list[str] = []
     async for entry in entries:
         rows.append(_row(entry, leader))
-        below.append([] if leader is not None else list(_why(entry)))
+        below.append([] if leader is not None else list(_reason_lines(entry)))
         if with_story:
             histories += ["", *_history(entry)]
     first = [] if leader is None else [_standing_by(leader), ""]
@@ -293,7 +293,7 @@ def _row(entry: ListedPod, leader: str | None) -> tuple[str, ...]:
     meta = entry.pod.metadata
     first = (meta.namespace, meta.name)
     if leader is not None:
-        return (*first, _STANDBY, str(entry.pod.priority), "", entry.nominated_node_name, _by(leader))
+        return (*first, _STANDBY, str(entry.pod.priority), "", entry.nominated_node_name, _leader_text(leader))
     return (
         *first,
         entry.state.value,
@@ -313,7 +313,7 @@ def _briefly(next_try: NextTry | None) -> str:
     return ("by " if next_try.events else "") + format_time(next_try.at_s)
 
 
-def _why(entry: ListedPod) -> Iterator[str]:
+def _reason_lines(entry: ListedPod) -> Iterator[str]:
     """Yield the lines below a pod's row: which plugins reject it and why, and which events requeue it."""
     if entry.gating_plugin:
         yield from wrap(f"gated by {entry.gating_plugin}: {entry.reason}")

@@ -163,8 +163,8 @@ class RecorderPages:
         if pod is None and not attempts:
             raise _not_found(f"there is no pod {key}{nearest(key, await self._similar(namespace, name, turns))}")
         await turns.next()
-        why = await self._why(recorder, attempts, node_name or "", pod, turns)
-        if node_name and self._nodes.get(node_name) is None and not _is_told(node_name, why):
+        explanation = await self._explain(recorder, attempts, node_name or "", pod, turns)
+        if node_name and self._nodes.get(node_name) is None and not _has_result_for(node_name, explanation):
             # Comparing names is slow, so only those with the same initial are compared.
             begins = [attempt.name for attempt in self._nodes.list() if attempt.name.startswith(node_name[:1])]
             raise _not_found(f"there is no node {node_name}{nearest(node_name, begins[:_SIMILAR_MAX])}")
@@ -178,8 +178,8 @@ class RecorderPages:
             "queue": self._queue_json(key, leader),
             "gang": None if pod is None else await self._gang(recorder, pod, turns),
             "attempts": [self._attempt(attempt) for attempt in attempts],
-            "why": why,
-            "devices": [] if pod is None else await self._devices(pod, why, node_name or ""),
+            "why": explanation,
+            "devices": [] if pod is None else await self._devices(pod, explanation, node_name or ""),
             "scheduler_name": "" if pod is None else pod.spec.scheduler_name,
             "profiles": sorted(self._profiles()),
             "condition": None if pod is None else _condition(pod, attempts),
@@ -210,13 +210,17 @@ class RecorderPages:
         story = self._story_of_gang(pod, last_message)
         return None if story is None else story.as_dict() | {"text": [story.headline, *story.lines]}
 
-    async def _devices(self, pod: Pod, why: _Json | None, node_name: str) -> list[_Json]:
+    async def _devices(self, pod: Pod, explanation: _Json | None, node_name: str) -> list[_Json]:
         """Return what the pod's claims lack now on some of the nodes that had no devices in the last attempt."""
-        groups = [] if why is None else [group for group in why["groups"] if group["plugin"] == _DEVICES]
+        groups = (
+            [] if explanation is None else [group for group in explanation["groups"] if group["plugin"] == _DEVICES]
+        )
         if not groups or self._devices_of is None or pod.node_name:
             return []
         names = [name for group in groups for name in group["examples"]]
-        if node_name and any(group["plugin"] == _DEVICES for group in (why or {})["blockers"].get(node_name, ())):
+        if node_name and any(
+            group["plugin"] == _DEVICES for group in (explanation or {})["blockers"].get(node_name, ())
+        ):
             names.insert(0, node_name)
         node_devices = await self._devices_of(pod, list(dict.fromkeys(names))[:_NODES_MAX])
         return [group.as_dict() for group in node_devices]
@@ -226,7 +230,7 @@ class RecorderPages:
         info = self._listing.info_of(key)
         return None if info is None else queued_pod_as_json(self._listing.describe(info), leader)
 
-    async def _why(
+    async def _explain(
         self,
         recorder: FlightRecorder,
         attempts: Sequence[RecordedAttempt],
@@ -246,7 +250,7 @@ class RecorderPages:
             answer = explanation.as_dict()
             # All blockers of a large cluster would be megabytes; the groups tell of every node.
             blockers = {node: reasons for node, reasons in answer["blockers"].items() if node == node_name}
-            return answer | {"blockers": blockers, "at": self._at(attempt), "examined": attempt.examined}
+            return answer | {"blockers": blockers, "at": self._time_of(attempt), "examined": attempt.examined}
         return None
 
     def _with_details(self, explanation: Explanation, pod: Pod) -> Explanation:
@@ -275,13 +279,13 @@ class RecorderPages:
                 await turns.next()
         return [*namesakes, *closer, *remainder][:_SIMILAR_MAX]
 
-    def _at(self, attempt: RecordedAttempt) -> str:
+    def _time_of(self, attempt: RecordedAttempt) -> str:
         # Attempts are recorded in monotonic time, which no change of the clock affects.
         return format_micro_time(self._clock.now() - self._clock.monotonic() + attempt.started_s)
 
     def _attempt(self, attempt: RecordedAttempt) -> _Json:
         return {
-            "at": self._at(attempt),
+            "at": self._time_of(attempt),
             "namespace": attempt.namespace,
             "name": attempt.name,
             "uid": attempt.uid,
@@ -306,11 +310,11 @@ class RecorderPages:
             below.append(wrap(attempt.message))
             if turns.is_over():
                 await turns.next()
-        return (line for row, why in zip(align(rows), below, strict=True) for line in (row, *why))
+        return (line for row, explanation in zip(align(rows), below, strict=True) for line in (row, *explanation))
 
     def _row(self, attempt: RecordedAttempt) -> tuple[str, ...]:
         return (
-            self._at(attempt),
+            self._time_of(attempt),
             attempt.namespace,
             attempt.name,
             str(attempt.attempt),
@@ -336,9 +340,11 @@ def _condition(pod: Pod, attempts: Sequence[RecordedAttempt]) -> _Json | None:
     return condition | {name: sendable(condition[name]) for name in ("reason", "message")}
 
 
-def _is_told(node: str, why: _Json | None) -> bool:
+def _has_result_for(node: str, explanation: _Json | None) -> bool:
     """Return True if the attempt has a result for the node, which may have been deleted since."""
-    return why is not None and (node in why["blockers"] or any(score["node"] == node for score in why["scores"]))
+    return explanation is not None and (
+        node in explanation["blockers"] or any(score["node"] == node for score in explanation["scores"])
+    )
 
 
 def _json_response(answer: _Json) -> web.Response:

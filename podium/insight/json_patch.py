@@ -32,7 +32,7 @@ def apply_patch(document: Any, operations: Iterable[Operation]) -> Any:
     """
     for change in operations:
         parts = [part.replace("~1", "/").replace("~0", "~") for part in change["path"].split("/")[1:]]
-        document = _at(document, parts, change)
+        document = _changed_at(document, parts, change)
     return document
 
 
@@ -49,7 +49,7 @@ def apply_merge_patch(document: Any, changes: Any) -> Any:
     return result
 
 
-def _at(document: Any, parts: list[str], change: Operation) -> Any:
+def _changed_at(document: Any, parts: list[str], change: Operation) -> Any:
     first, *tail = parts
     if isinstance(document, list | tuple):
         copy: Any = list(document)
@@ -58,7 +58,7 @@ def _at(document: Any, parts: list[str], change: Operation) -> Any:
         # Copies along the path only: documents share everything else.
         copy, index = dict(document), first
     if tail:
-        copy[index] = _at(copy[index], tail, change)
+        copy[index] = _changed_at(copy[index], tail, change)
     elif change["op"] == "remove":
         del copy[index]
     elif change["op"] == "add" and isinstance(copy, list):

@@ -92,6 +92,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
             return None, _NEVER
         if self._waits_for_victims(pod, snapshot, filtered_nodes):
             return None, _VICTIMS_LEAVING
+        # Where a rejection cannot be resolved, evicting pods would not help.
         count = filtered_nodes.count(fwk.Code.UNSCHEDULABLE)
         if not count:
             return no_help(snapshot, {}, _PREFIX)
@@ -104,6 +105,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
             is_held_back = np.isin(rows, [row for name in loops_on if (row := snapshot.row_of.get(name)) is not None])
             rows, held_back = rows[~is_held_back], rows[is_held_back]
             count = len(rows)
+        # All nodes with victims are held back, to break a loop.
         if not count:
             return None, _HELD_BACK
         budgets = Budgets(self._budgets.list())
@@ -123,6 +125,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
         )
         if outcome.candidates:
             return (yield from best_of(outcome.candidates, pod, snapshot, extenders, importance, _PREFIX))
+        # As upstream: an error of one node counts only if no other node has candidates.
         if errors := errors_of(outcome.rejections.values()):
             return None, fwk.error_status(_PREFIX + errors)
         rejections = outcome.rejections | dict.fromkeys(held_back.tolist(), _COME_BACK)
@@ -138,6 +141,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
             group = self._group(key)
             if group is None:
                 return _NO_GROUP
+            # As upstream: a group that is placed by topology is not preempted for pod by pod.
             if group.spec.scheduling_constraints is not None:
                 return _PLACED_BY_TOPOLOGY
         return _WITH_ITS_GROUP if self._as_groups else None
@@ -172,6 +176,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
     def _waits_for_victims(pod: Pod, snapshot: Snapshot, filtered_nodes: fwk.FilteredNodes) -> bool:
         """Return whether earlier victims still terminate on the nominated node, and the pod may fit there then."""
         row = snapshot.row_of.get(pod.status.nominated_node_name)
+        # Deleting pods will never make the node fit, so waiting for that is in vain.
         if row is None or filtered_nodes.status(row).code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
             return False
         return any(
@@ -180,6 +185,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
 
     def _candidates_max(self, node_count: int) -> int:
         """Return how many candidates a search looks for before it stops."""
+        # As upstream: a share of the nodes, but at least so many, so that small clusters are searched in full.
         return min(max(node_count * self._percentage // 100, self._absolute), node_count)
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:

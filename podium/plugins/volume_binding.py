@@ -100,6 +100,7 @@ class VolumeBinding(
         if not uses_claims(pod.spec):
             return None, fwk.SKIP
         uses = tuple(claims_used(pod))
+        # Listed, not assumed claims: a deletion must be seen even while a binding is assumed.
         for use in uses:
             problem = self._problem(pod, use)
             if problem is not None:
@@ -158,10 +159,12 @@ class VolumeBinding(
                 bound_volumes.append(self._volumes.get(claim.spec.volume_name))
                 continue
             storage_class = self._class_that_waits(claim)
+            # A claim that names a volume is bound by the controller, whatever its class.
             if storage_class is None or claim.spec.volume_name:
                 is_immediate = True
             else:
                 waiting.append((claim, storage_class))
+        # Only after all claims, as upstream: an error of a later claim's class comes first.
         if is_immediate:
             return None
         return PodClaims(tuple(bound_volumes), self._in_order(waiting), self._csi_nodes)
@@ -186,6 +189,7 @@ class VolumeBinding(
             return ()
         waiting_claims = [self._waiting(claim, storage_class) for claim, storage_class in waiting]
         claims_with_node = [claim for claim in waiting_claims if claim.selected_node is not None]
+        # As upstream, by size: each claim takes the smallest volume that fits before a larger claim needs it.
         claims_without_node = sorted(
             (claim for claim in waiting_claims if claim.selected_node is None),
             key=lambda claim: requested_nano(claim.claim),
@@ -195,6 +199,7 @@ class VolumeBinding(
     def _waiting(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> Waiting:
         capacity = StorageCapacity(claim, storage_class, self._drivers.get(storage_class.provisioner), self._capacities)
         waiting = Waiting(claim, storage_class, None, capacity)
+        # A selected node means that provisioning has begun, and no other volume is looked for.
         if waiting.selected_node is not None:
             return waiting
         choice = choice_for(claim, self._volume_index(), self._volumes.all())
@@ -221,6 +226,7 @@ class VolumeBinding(
         claims = state.find(PodClaims)
         if claims is None or not claims.waiting:
             return None
+        # Planned again, as earlier pods may have taken the volume since the node was filtered.
         snapshot = self._handle.snapshot()
         conflict, plan = claims.plan(snapshot.node(snapshot.row_of[node_name]))
         if conflict:
@@ -324,6 +330,7 @@ class VolumeBinding(
 
     def after_driver_change(self, pod: Pod, old: CSIDriver, new: CSIDriver) -> fwk.QueueingHint:
         """Queue if the driver of an inline volume of the pod has stopped publishing its storage capacity."""
+        # Upstream: without published capacities there is nothing to check, so more nodes pass.
         stops_publishing = old.spec.storage_capacity and not new.spec.storage_capacity
         return queue_if(
             bool(stops_publishing)

@@ -73,6 +73,7 @@ class VolumeZone(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlugin):
             is_fitting &= _rows_in(zones, snapshot, rows)
         if is_fitting.all():
             return None
+        # As upstream: a node without any such label passes, since its cluster may not use zones at all.
         has_zone_label = np.zeros(len(rows), np.bool_)
         for label in TOPOLOGY_LABELS:
             has_zone_label |= snapshot.label_column(label).ids.take(rows) != ABSENT
@@ -97,6 +98,7 @@ class VolumeZone(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlugin):
             return fwk.unresolvable(claim_not_found(name))
         volume_name = claim.spec.volume_name
         if not volume_name:
+            # Nothing to compare yet; VolumeBinding decides where the claim can get a volume.
             return self._problem_of_unbound(claim) or ()
         volume = self._volumes.get(volume_name)
         if volume is None:
@@ -166,6 +168,7 @@ class VolumeZone(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlugin):
 
 def _is_in(zones: Zones, labels: Mapping[str, str]) -> bool:
     value = labels.get(zones.label)
+    # Volumes of old clusters have the beta labels, which new nodes no longer get.
     if value is None:
         value = labels.get(_TODAYS_LABEL.get(zones.label, zones.label))
     return value in zones.values

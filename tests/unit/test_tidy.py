@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -26,6 +28,34 @@ RETIRED = (
 )
 """Names that had to be learnt; docs/glossary.md says what they are called now."""
 PHRASES = "gone astray|is none of|of ours|tells? of each|told of each"
+
+COMMENTS_MIN = {
+    "binder": 2.3,
+    "cel": 2.4,
+    "cli": 1.8,
+    "client": 2.1,
+    "cluster": 2.3,
+    "config": 2.0,
+    "daemon": 1.9,
+    "devices": 2.5,
+    "engine": 3.0,
+    "estimator": 2.0,
+    "framework": 1.8,
+    "insight": 3.0,
+    "lib": 1.5,
+    "library": 1.0,
+    "objects": 1.5,
+    "plugins": 1.4,
+    "provisioner": 4.3,
+    "queues": 2.0,
+    "recording": 2.7,
+    "sandbox": 1.6,
+    "server": 2.5,
+    "telemetry": 1.6,
+    "testing": 2.5,
+}
+"""Lines of comments for 100 lines of code, at least, by package: comments say why. These may only be raised."""
+DIRECTIVES = ("# type:", "# noqa", "# ruff", "# fmt")
 
 TESTS = ROOT / "tests"
 MIRRORED_FROM = 40
@@ -137,6 +167,36 @@ def test_no_function_is_too_long_to_be_read_at_once() -> None:
         if (count := lines_of_body(function)) > BODY_LINES_MAX
     }
     assert too_long == {}
+
+
+def comments_and_code(path: Path) -> tuple[int, int]:
+    """Count the lines of comments and the lines of code, which docstrings are not."""
+    text = path.read_text()
+    documentation = {
+        number
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
+    comments = 0
+    code: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            comments += not token.string.startswith(DIRECTIVES)
+        elif token.string.strip():
+            code.update(range(token.start[0], token.end[0] + 1))
+    return comments, len(code - documentation)
+
+
+def test_comments_say_why() -> None:
+    packages = {path.name: path for path in PACKAGE.iterdir() if (path / "__init__.py").exists()}
+    assert packages.keys() == COMMENTS_MIN.keys()
+    scarce = {}
+    for name, least in COMMENTS_MIN.items():
+        comments, code = map(sum, zip(*map(comments_and_code, packages[name].rglob("*.py")), strict=True))
+        if 100 * comments < least * code:
+            scarce[name] = f"{100 * comments / code:.2f} of {least}"
+    assert scarce == {}
 
 
 def test_every_package_says_what_it_owns() -> None:

@@ -117,7 +117,7 @@ def _fixed_offset(offset_minutes: int) -> dt.tzinfo:
         raise EvaluationError("the time zone offset is a day or more") from None
 
 
-def _at(moment: Timestamp, zone: str) -> tuple[dt.datetime, int]:
+def _local_time(moment: Timestamp, zone: str) -> tuple[dt.datetime, int]:
     """Return the moment in the zone, and the years to add: the calendar's last hours are read in another year.
 
     `datetime` ends where timestamps end, wherever the zone is. After 400 years the calendar is the same again.
@@ -159,7 +159,7 @@ def _milliseconds_in(moment: Timestamp, zone: str) -> int:
 
 
 def _year(moment: Timestamp, zone: str = "") -> int:
-    time, years = _at(moment, zone)
+    time, years = _local_time(moment, zone)
     return time.year + years
 
 
@@ -177,7 +177,7 @@ def _overloads() -> Iterator[Overload]:
 
 def _part(part: Callable[[dt.datetime], int]) -> Callable[..., int]:
     def run(moment: Timestamp, zone: str = "") -> int:
-        return part(_at(moment, zone)[0])
+        return part(_local_time(moment, zone)[0])
 
     return run
 

@@ -261,9 +261,9 @@ class _Play:
             body = _deployment(name, count, cpu, memory, self._scheduler_name)
             await self._cluster.session.post(_DEPLOYMENTS, orjson.dumps(body))
         self._screen.tell(f"Load comes: {pod_count} pods in {len(_WORKLOADS)} Deployments, and no node")
-        await self._until("pods and nodes", lambda cluster: cluster.pods == pod_count and bool(cluster.nodes))
+        await self._wait_for("pods and nodes", lambda cluster: cluster.pods == pod_count and bool(cluster.nodes))
         # Later pods may move to cheaper nodes, and old and new nodes would both count.
-        await self._until("all pods to be bound", lambda cluster: cluster.pods == cluster.bound_count == pod_count)
+        await self._wait_for("all pods to be bound", lambda cluster: cluster.pods == cluster.bound_count == pod_count)
         self.full = self._cluster.snapshot()
         self._screen.tell(f"All pods are bound: {self.full.text}")
         await self._quiet(_SHOWN_S)
@@ -273,9 +273,9 @@ class _Play:
             path = f"{_DEPLOYMENTS}/{name}"
             await self._cluster.session.request("PATCH", path, change, content_type=MERGE_PATCH)
         self._screen.tell(f"Load goes: {remaining_count} pods are left")
-        await self._until("pods to go", lambda cluster: cluster.pods == remaining_count)
+        await self._wait_for("pods to go", lambda cluster: cluster.pods == remaining_count)
         # Pods go at once, nodes only after two decisions; without this wait the quiet would begin too early.
-        await self._until("nodes to go", lambda cluster: cluster.cores < self._full_cores)
+        await self._wait_for("nodes to go", lambda cluster: cluster.cores < self._full_cores)
         while not await self._quiet(_QUIET_S):
             pass
         end = self._cluster.snapshot()
@@ -285,7 +285,7 @@ class _Play:
     def _full_cores(self) -> float:
         return self.full.cores if self.full is not None else 0.0
 
-    async def _until(self, goal: str, is_reached: Callable[[ClusterView], bool]) -> None:
+    async def _wait_for(self, goal: str, is_reached: Callable[[ClusterView], bool]) -> None:
         self.waits_for = goal
         while not is_reached(self._look()):  # noqa: ASYNC110 - it also draws
             await anyio.sleep(_LOOK_S)

@@ -63,6 +63,7 @@ def failure(outcome: Outcome, timeout_s: float) -> str:
 def bar(share: float, width: int, *, ascii_only: bool = False) -> str:
     """Draw a bar for a fraction from 0 to 1, exact to an eighth of a character and padded to the width."""
     eighths = round(min(max(share, 0.0), 1.0) * width * 8)
+    # Something must be seen of a share above zero.
     if share > 0:
         eighths = max(eighths, 1)
     full, remainder = divmod(eighths, 8)
@@ -97,11 +98,13 @@ class _Page:
         yield from self._heading("Pods per zone")
         for zone, size, pods in rows:
             label = f"  {zone:<10} {size:>5} nodes {pods:>6} pods  "
+            # What the label leaves, so that no line is wider than asked for.
             room = self._width - len(label)
             yield _trim(Text.assemble(label, (self._bar(pods / pods_max if pods_max else 0.0, room), "green")))
 
     def histogram(self, nodes: Sequence[NodeUse]) -> Iterator[Text]:
         cpu, memory = (_histogram(shares) for shares in zip(*((n.cpu, n.memory) for n in nodes), strict=True))
+        # Empty bins at both ends would only make the page longer.
         used_bins = [index for index in range(_BINS) if cpu[index] or memory[index]]
         count_max = max(*cpu, *memory)
         yield from self._heading("Nodes by how much of them the pods request")
@@ -142,7 +145,8 @@ class _Page:
         yield from self._heading(f"{count} pod{'s fit' if count > 1 else ' fits'} on no node")
         for name, message in outcome.unschedulable[:_NAMES_MAX]:
             label = f"  {name:<16} "
-            for index, part in enumerate(textwrap.wrap(_why(message), self._width - len(label)) or [""]):
+            # Wrapped by hand, since the label must not repeat on later lines.
+            for index, part in enumerate(textwrap.wrap(_reason(message), self._width - len(label)) or [""]):
                 yield Text.assemble((label if index == 0 else " " * len(label), "bold yellow"), part)
         if count > _NAMES_MAX:
             yield Text(f"  and {count - _NAMES_MAX} more")
@@ -166,13 +170,14 @@ class _Page:
         return bar(share, width, ascii_only=self._ascii_only)
 
 
-def _why(message: str) -> str:
+def _reason(message: str) -> str:
     """Cut the message's part on preemption, which cannot help: these pods do not fit even on an empty node."""
     return _AFTER_FILTERS.sub("", message)
 
 
 def _one_of_each(claims: Sequence[ClaimUse]) -> list[ClaimUse]:
     """Choose a few claims of each kind, so that the table stays short."""
+    # By kind: a demo has hundreds of claims, which ask for only a few kinds of devices.
     kinds: dict[str, list[ClaimUse]] = {}
     for claim in claims:
         kinds.setdefault(claim.asked_for, []).append(claim)
@@ -194,5 +199,6 @@ def _trim(row: Text) -> Text:
 def _histogram(shares: Sequence[float]) -> list[int]:
     counts = [0] * _BINS
     for share in shares:
+        # A share of 100 % belongs to the last bin.
         counts[min(int(share * _BINS), _BINS - 1)] += 1
     return counts

@@ -122,6 +122,7 @@ def read(path: Path, registry: PluginRegistry = IN_TREE_PLUGINS, gates: ConfigGa
     """
     try:
         if path == STANDARD_INPUT:
+            # A file from Windows may begin with a byte order mark.
             return load(files.content(str(path)).decode("utf-8-sig", "replace"), "standard input", registry, gates)
         return load_file(path, registry, gates)
     except ConfigError as error:
@@ -152,17 +153,20 @@ def usable(
 
     gates = gates_of(feature_gates)
     plugins = discover_plugins(references)
+    # Before the file is read, because it may enable them.
     registry = registry_of(plugins)
     file = load(_EMPTY_FILE, "defaults", registry, gates) if path is None else read(path, registry, gates)
     new_config = change(file)
     if new_config != file.config:
         file = replace(file, config=new_config)
+        # Options can break what the file alone did not, such as names that must differ.
         if errors := validate(new_config, gates):
             raise BadConfiguration(error.text for error in errors)
     missing = unsupported_features(file, plugins, registry)
     refusals = missing.refusals if to_run else missing.undecidable
     if refusals:
         raise BadConfiguration(f"{path or 'defaults'}: {error.text}" for error in refusals)
+    # Questions ignore what warnings are about, such as the leader election.
     warnings = (*file.warnings, *missing.warnings) if to_run else ()
     return Usable(file.config, plugins, warnings, gates.pod_groups)
 
@@ -184,9 +188,11 @@ def construction_failures(good: Usable) -> tuple[str, ...]:
             try:
                 handle = RecordingHandle(Snapshot(), release=good.config.release)
                 handle.pod_groups = None if good.pod_groups is None else RecordedGroups(good.pod_groups)
+                # Registering for events is part of the construction, and can fail as well.
                 build_hint_map([construct(good.plugins[name], profile, handle)])
             except PluginError as error:
                 problems.append(str(error))
+    # Profiles with the same mistake report it once.
     return tuple(dict.fromkeys(problems))
 
 

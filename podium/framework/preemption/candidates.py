@@ -156,7 +156,7 @@ class Budgets:
             is_too_much = any(
                 self._counts_below_zero(budget, disruptions_allowed, pod)
                 for pod in unit.pods
-                for budget in self._of(pod)
+                for budget in self._budgets_of(pod)
             )
             (violating if is_too_much else harmless).append(unit)
         return violating, harmless
@@ -164,7 +164,7 @@ class Budgets:
     def _violates(self, pod: Pod, disruptions_allowed: dict[str, int]) -> bool:
         """Count the pod's eviction against all its budgets; return whether it violates one of them."""
         is_too_much = False
-        for budget in self._of(pod):
+        for budget in self._budgets_of(pod):
             is_too_much |= self._counts_below_zero(budget, disruptions_allowed, pod)
         return is_too_much
 
@@ -176,7 +176,7 @@ class Budgets:
         disruptions_allowed[budget.key] = disruptions_allowed.get(budget.key, budget.status.disruptions_allowed) - 1
         return disruptions_allowed[budget.key] < 0
 
-    def _of(self, pod: Pod) -> Sequence[PodDisruptionBudget]:
+    def _budgets_of(self, pod: Pod) -> Sequence[PodDisruptionBudget]:
         """Return the budgets that select the pod; none if it has no labels."""
         namespace, labels = pod.metadata.namespace, pod.metadata.labels
         if not labels or namespace not in self._budgets:

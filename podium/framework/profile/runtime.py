@@ -157,40 +157,40 @@ class Framework:
             name: kept_plugins[name] if name in kept_plugins else construct(classes[name], profile, handle)
             for name in names_to_construct(profile, classes)
         }
-        self.queue_sort: QueueSortPlugin = self._at(plugins, ExtensionPoint.QUEUE_SORT, QueueSortPlugin)[0]
-        self.pre_enqueue = self._at(plugins, ExtensionPoint.PRE_ENQUEUE, PreEnqueuePlugin)
-        self.pre_filter = self._at(plugins, ExtensionPoint.PRE_FILTER, PreFilterPlugin)
+        self.queue_sort: QueueSortPlugin = self._plugins_at(plugins, ExtensionPoint.QUEUE_SORT, QueueSortPlugin)[0]
+        self.pre_enqueue = self._plugins_at(plugins, ExtensionPoint.PRE_ENQUEUE, PreEnqueuePlugin)
+        self.pre_filter = self._plugins_at(plugins, ExtensionPoint.PRE_FILTER, PreFilterPlugin)
         self.filters: Sequence[Filter] = [
-            form for plugin in self._at(plugins, ExtensionPoint.FILTER, Plugin) if (form := filter_form(plugin))
+            form for plugin in self._plugins_at(plugins, ExtensionPoint.FILTER, Plugin) if (form := filter_form(plugin))
         ]
         self.long_filters = frozenset(form.name for form in self.filters if isinstance(form.plugin, LongFilterPlugin))
         filtering = (*self.pre_filter, *(form.plugin for form in self.filters))
         self.detailing = {plugin.name: plugin for plugin in filtering if isinstance(plugin, Detailing)}
-        self.post_filter = self._at(plugins, ExtensionPoint.POST_FILTER, PostFilterPlugin)
+        self.post_filter = self._plugins_at(plugins, ExtensionPoint.POST_FILTER, PostFilterPlugin)
         self.pod_group_post_filter = [
             plugin for plugin in self.post_filter if isinstance(plugin, PodGroupPostFilterPlugin)
         ]
-        self.pre_score = self._at(plugins, ExtensionPoint.PRE_SCORE, PreScorePlugin)
+        self.pre_score = self._plugins_at(plugins, ExtensionPoint.PRE_SCORE, PreScorePlugin)
         self.scorers: Sequence[tuple[Scorer, int]] = [
             (scorer, plugins.score_weights[plugin.name])
-            for plugin in self._at(plugins, ExtensionPoint.SCORE, Plugin)
+            for plugin in self._plugins_at(plugins, ExtensionPoint.SCORE, Plugin)
             if (scorer := score_form(plugin))
         ]
         self.signatures = signatures(self)
-        self.reserve = self._at(plugins, ExtensionPoint.RESERVE, ReservePlugin)
-        self.permit = self._at(plugins, ExtensionPoint.PERMIT, PermitPlugin)
-        self.pre_bind = self._at(plugins, ExtensionPoint.PRE_BIND, PreBindPlugin)
-        self.bind = self._at(plugins, ExtensionPoint.BIND, BindPlugin)
-        self.post_bind = self._at(plugins, ExtensionPoint.POST_BIND, PostBindPlugin)
-        self.placement_generate = self._at(plugins, ExtensionPoint.PLACEMENT_GENERATE, PlacementGeneratePlugin)
+        self.reserve = self._plugins_at(plugins, ExtensionPoint.RESERVE, ReservePlugin)
+        self.permit = self._plugins_at(plugins, ExtensionPoint.PERMIT, PermitPlugin)
+        self.pre_bind = self._plugins_at(plugins, ExtensionPoint.PRE_BIND, PreBindPlugin)
+        self.bind = self._plugins_at(plugins, ExtensionPoint.BIND, BindPlugin)
+        self.post_bind = self._plugins_at(plugins, ExtensionPoint.POST_BIND, PostBindPlugin)
+        self.placement_generate = self._plugins_at(plugins, ExtensionPoint.PLACEMENT_GENERATE, PlacementGeneratePlugin)
         self.placement_scorers: Sequence[tuple[PlacementScorePlugin, int]] = [
             (scorer, plugins.placement_score_weights[scorer.name])
-            for scorer in self._at(plugins, ExtensionPoint.PLACEMENT_SCORE, PlacementScorePlugin)
+            for scorer in self._plugins_at(plugins, ExtensionPoint.PLACEMENT_SCORE, PlacementScorePlugin)
         ]
         self.binding_writers = [plugin for plugin in self._plugins.values() if isinstance(plugin, BindingWriter)]
         self.writing = [plugin for plugin in self.binding_writers if isinstance(plugin, WritingPlugin)]
 
-    def _at(self, plugins: ExpandedPlugins, point: ExtensionPoint, kind: type[T]) -> list[T]:
+    def _plugins_at(self, plugins: ExpandedPlugins, point: ExtensionPoint, kind: type[T]) -> list[T]:
         candidates = (self._plugins.get(name) for name in plugins.at.get(point, ()))
         return [plugin for plugin in candidates if isinstance(plugin, kind)]
 

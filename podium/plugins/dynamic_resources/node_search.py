@@ -38,6 +38,7 @@ class NodeSearch:
     def on_rows(self, pod_devices: PodDevices, pod: Pod, snapshot: Snapshot, rows: Rows) -> Interruptible[IntArray]:
         """Return the number of the status of each row, 0 if it has the devices. Shape: one entry per row of `rows`."""
         numbers: IntArray = np.zeros(len(rows), np.int64)
+        # Most pods with claims need devices and nothing else, and then a node needs no view of its own.
         has_short_way = pod_devices.needs_devices_only and not pod_devices.ways_max
         for position, row in enumerate(rows.tolist()):
             status = pod_devices.error
@@ -48,6 +49,7 @@ class NodeSearch:
                     else:
                         status = yield from self.on_node(pod_devices, pod, snapshot.node(row))
                 except BrokenPoolError as error:
+                    # Asked once: one node with devices is enough to do without the broken ones.
                     if pod_devices.is_elsewhere is None:
                         pod_devices.is_elsewhere = yield from self._is_elsewhere(pod_devices, pod, snapshot)
                     status = status_after(pod_devices, snapshot.name(row), error)
@@ -116,6 +118,7 @@ class NodeSearch:
                 if isinstance(result, Refusal):
                     return _REFUSED[result]
                 ways = (result,)
+        # After the allocation, as upstream, whose errors thus come before this rejection.
         if unavailable:
             pod_devices.unavailable.update(unavailable)
             return _UNAVAILABLE
@@ -131,6 +134,7 @@ class NodeSearch:
         claim, selector = pod_devices.claims[index], pod_devices.selectors.get(index)
         if selector is not None and not selector.matches(node.labels, node.name):
             return False
+        # Without the feature's timeout, binding conditions are not looked at.
         if claim.status.allocation is None or self._binding_timeout_s is None:
             return True
         return is_bound_or_may_be(claim, self._clock.now(), self._binding_timeout_s)

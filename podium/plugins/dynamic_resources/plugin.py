@@ -75,10 +75,12 @@ class DynamicResources(
 
     def __init__(self, args: DynamicResourcesArgs, handle: fwk.Handle) -> None:
         self._handle = handle
+        # Shared, because devices are those of the cluster, while each profile has its own plugin.
         self._devices = handle.shared(ClusterDevices)
         if args.has_taint_rules:
             self._devices.follow_taint_rules(handle.lister(DEVICE_TAINT_RULES))
         self._search = NodeSearch(self._devices, handle.clock, args.binding_timeout_s)
+        # Upstream's timeout in steps: a replay must end a search where the recorded attempt did.
         self._steps_max = int((args.filter_timeout_s or _FILTER_TIMEOUT_S) * _STEPS_PER_S)
         self._binding_timeout_s = args.binding_timeout_s
         self._writer = ClaimWriter(handle, self._devices)
@@ -112,15 +114,18 @@ class DynamicResources(
         self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot
     ) -> tuple[fwk.PreFilterResult | None, fwk.Status | None]:
         """Return Skip for a pod without claims, UnschedulableAndUnresolvable if a claim cannot be allocated now."""
+        # Upstream fails in later points if nothing was written, also for pods without claims.
         state.write(NO_CLAIMS)
         is_special = self._has_backed_resources(pod.spec)
         if not pod.spec.resource_claims and not is_special:
             return None, fwk.SKIP
+        # The claims may have changed since PreEnqueue, which does not run again for each attempt.
         claims = self._claims_of(pod)
         if isinstance(claims, ClaimProblem):
             return None, fwk.unresolvable(claims.reason)
         pod_devices = PodDevices(list(claims), len(claims), extended_requests(pod.spec))
         if is_special:
+            # A claim of an earlier attempt keeps its devices, so it is used again.
             earlier_claim = self._devices.claims.of_extended_resources(pod)
             if earlier_claim is not None and (reason := unreadable_claim(earlier_claim)) is not None:
                 return None, fwk.unresolvable(reason)
@@ -132,6 +137,7 @@ class DynamicResources(
         pod_devices.ways_max = 0 if (search := state.find(fwk.ThoroughSearch)) is None else search.ways_max
         problem = self._prepare(pod_devices, is_simulated=_is_simulated(state))
         if problem is None:
+            # Upstream stores the claims at the end only: after a rejection here, PostFilter finds none.
             state.write(pod_devices)
             if pod_devices.indexes_to_allocate and (left_s := self._devices.doubt_left_s()) is not None:
                 # No event follows when devices are no longer withheld.
@@ -150,6 +156,7 @@ class DynamicResources(
                         return fwk.error_status(matcher.errors[0])
                     pod_devices.selectors[index] = matcher
                 continue
+            # In a group's simulation, members that share a claim use what the first of them was given.
             pending_allocation = devices.simulated_allocation(claim.metadata.uid) if is_simulated else None
             if pending_allocation is not None:
                 pod_devices.pending[index] = pending_allocation
@@ -158,6 +165,7 @@ class DynamicResources(
                 continue
             if devices.is_in_flight(claim.metadata.uid):
                 return fwk.unresolvable(f"resource claim {claim.key} is in the process of being allocated")
+            # The special claim has no requests yet: they depend on the node.
             if index >= pod_devices.user_count:
                 continue
             problem = problem_with_requests(claim, devices.class_named)
@@ -191,12 +199,14 @@ class DynamicResources(
         if not pod_devices.claims:
             return None
         turn, steps = state.find(fwk.Turn), pod_devices.interrupted
+        # Kept only until the search goes on: an attempt that is given up must not keep it.
         pod_devices.interrupted = None
         if steps is None:
             steps = self._search.on_rows(pod_devices, pod, snapshot, rows)
         try:
             while True:
                 work = next(steps)
+                # Only where the attempt may pause; a dry run has to be finished at once.
                 if turn is not None and turn.is_open and (work is not None or turn.is_over):
                     pod_devices.interrupted = steps
                     raise fwk.FilterInterrupted(work)
@@ -256,6 +266,7 @@ class DynamicResources(
             return ()
         on_node = pod_devices.by_node[node_name] = pod_devices.ways[node_name][way]
         return tuple(
+            # Claims of a template are of one pod alone, so that their names tell nothing about the search.
             (
                 "" if pod_devices.claims[index].metadata.controller else pod_devices.claims[index].key,
                 tuple((result.driver, result.pool, result.device) for result in allocation.devices.results),
@@ -280,6 +291,7 @@ class DynamicResources(
         special = pod_devices.special
         is_left_over = special is not None and special.metadata.name != SPECIAL_NAME
         unavailable = sorted(pod_devices.unavailable)
+        # As upstream, which walks a set of indexes: which of several claims loses its devices is left to chance.
         self._handle.random.shuffle(unavailable)
         for index in unavailable:
             claim = pod_devices.claims[index]
@@ -287,6 +299,7 @@ class DynamicResources(
                 if is_left_over:
                     break
                 continue
+            # Another pod that uses the claim runs with its devices.
             users = claim.status.reserved_for
             if not users or (len(users) == 1 and users[0].uid == pod.uid):
                 pod_devices.claim_to_deallocate = replace(claim, status=ResourceClaimStatus())
@@ -323,6 +336,7 @@ class DynamicResources(
             return None
         pod_devices.is_unreserved = False
         indexes, on_node = pod_devices.indexes_to_allocate, pod_devices.by_node.get(node_name)
+        # Only an extended resource that the node itself provides needs no devices.
         if on_node is None:
             needs_none = all(index >= pod_devices.user_count for index in indexes)
             return None if needs_none else fwk.error_status("claim allocation not found for node")
@@ -340,6 +354,7 @@ class DynamicResources(
         for index, uid in pod_devices.in_flight.items():
             claim = pod_devices.claims[index]
             if self._devices.give_up_allocation(uid, claim):
+                # The claim as the watch knows it, since what was assumed may never be written.
                 self._devices.claims.restore(claim.key)
         pod_devices.in_flight.clear()
         pod_devices.is_unreserved = True
@@ -381,6 +396,7 @@ class DynamicResources(
             or pod_devices.claim_to_deallocate is not None
             or pod_devices.claim_to_delete is not None
         )
+        # If the pod may be bound by now, its claims must stay as they are.
         if takes_back and (left_s := self._may_be_bound_for_s(state, pod_devices, pod)):
             self._handle.activate([pod], left_s)
             takes_back = False
@@ -433,10 +449,12 @@ class DynamicResources(
     def after_claim_change(self, pod: Pod, old: ResourceClaim | None, new: ResourceClaim) -> fwk.QueueingHint:
         """Queue if a claim lost its allocation or is readable again, or the status of a claim of the pod changed."""
         claims = self._claims_of(pod)
+        # PreEnqueue would gate the pod at once.
         if isinstance(claims, ClaimProblem):
             return fwk.QueueingHint.SKIP
         if isinstance(old, UnreadableClaim):
             return fwk.QueueingHint.QUEUE
+        # Of any claim: its devices are free for the pod's own.
         if old is not None and old.status.allocation is not None and new.status.allocation is None:
             return fwk.QueueingHint.QUEUE
         if not any(claim.metadata.uid == new.metadata.uid for claim in claims):

@@ -54,6 +54,7 @@ from podium.plugins.pod_topology_spread.constraints import HOSTNAME, SpreadConst
 NO_LABEL, TOO_SKEWED = 1, 2
 """Verdicts."""
 
+# Upstream's MaxInt32: without any domain no node violates the constraint.
 _NO_DOMAINS: Final = 2**31 - 1
 
 
@@ -73,9 +74,11 @@ def _matching_by_value(
 ) -> IntArray:
     """Count pods by value id on the nodes that are counted; return a new array."""
     if is_counted is not None:
+        # Nodes that the pod's own affinity or the taints exclude do not count, so the sums cannot be the cached ones.
         return sum_by_value(column, _matching(pod, constraint, snapshot) * is_counted)
     if constraint.selector.everything:
         return np.zeros(len(column.values), np.int64)
+    # Copied, because dry runs add to it.
     return snapshot.pod_counts.matching_by_value(_query(pod, constraint), column).copy()
 
 
@@ -125,6 +128,7 @@ class Domains:
         Shape: one entry per value id of the topology label.
         """
         if self._verdicts is None:
+            # The pod itself counts in the domain that it would join.
             count_max = self.constraint.max_skew + self._minimum() - self._self_match
             self._verdicts = np.where(self._counts > count_max, TOO_SKEWED, 0)
             self._verdicts[ABSENT] = NO_LABEL
@@ -144,6 +148,7 @@ class Domains:
         return twin
 
     def _minimum(self) -> int:
+        # KEP-3022: with too few domains the minimum is 0, so that pods spread to new ones.
         if self._domain_count < self.constraint.min_domains:
             return 0
         return int(self._counts[self._is_domain].min()) if self._domain_count else _NO_DOMAINS
@@ -161,6 +166,7 @@ class HardSpread:
     def of(cls, pod: Pod, constraints: tuple[SpreadConstraint, ...], snapshot: Snapshot) -> HardSpread:
         """Count the pods in all domains of nodes that have the labels of all constraints."""
         columns = [snapshot.label_column(constraint.topology_key) for constraint in constraints]
+        # With one constraint, nodes without its label are the nodes without a domain.
         in_all = _in_all_topologies(columns, snapshot) if len(columns) > 1 else None
         return cls(
             tuple(
@@ -180,6 +186,7 @@ class HardSpread:
         if other_pod.metadata.namespace != pod.metadata.namespace:
             return
         labels = node.labels
+        # Upstream counts only on nodes with the labels of all hard constraints.
         if any(domains.constraint.topology_key not in labels for domains in self.domains):
             return
         for domains in self.domains:
@@ -277,6 +284,7 @@ class SoftSpread:
         in_all: BoolArray | None = None
         is_ignored: BoolArray | None = None
         scored_rows = rows
+        # As upstream: nodes that lack a label score 0, and are not counted.
         if requires_all_labels:
             in_all = _in_all_topologies(columns, snapshot)
             if in_all is not None and not (has_all_labels := in_all.take(rows)).all():
@@ -297,6 +305,7 @@ class SoftSpread:
         total = first.score(rows)
         for part in other_parts:
             total += part.score(rows)
+        # Rounded half up, like Go's math.Round for positive numbers.
         total += 0.5
         scores: IntArray = np.floor(total, out=total).astype(np.int64)
         if self.is_ignored is not None:
@@ -319,6 +328,7 @@ class SoftSpread:
         judged_scores = scores[is_scored]
         normalized = np.zeros(len(scores), np.int64)
         highest = int(judged_scores.max(initial=0))
+        # No pod anywhere: all nodes are equally good.
         if highest == 0:
             normalized[is_scored] = 100
         else:
@@ -334,6 +344,7 @@ def _weight(domain_count: int) -> float:
 def _count_host(
     pod: Pod, constraint: SpreadConstraint, column: LabelColumn, snapshot: Snapshot, domain_count: int
 ) -> _SoftCounts:
+    # Each host is a domain of its own, so counts by row need no summing up.
     counts = _matching(pod, constraint, snapshot)
     return _SoftCounts(column, counts, True, _weight(domain_count), constraint.max_skew - 1)
 

@@ -63,6 +63,7 @@ class VolumeFinder:
         self._claims = handle.lister(resource_types.PERSISTENT_VOLUME_CLAIMS)
         self._volumes = handle.lister(resource_types.PERSISTENT_VOLUMES)
         self._classes = handle.lister(resource_types.STORAGE_CLASSES)
+        # Indexed, since each filtered node would otherwise look through the attachments of all.
         self._attachments = group_by(
             handle.lister(resource_types.VOLUME_ATTACHMENTS), lambda attachment: attachment.spec.node_name
         )
@@ -96,6 +97,7 @@ class VolumeFinder:
         """Return the volumes that are attached to the node."""
         attached_volumes: set[AttachedVolume] = set()
         for attachment in self._attachments(node_name):
+            # It takes a place on the node, whichever driver it is of.
             if isinstance(attachment, UnreadableAttachment):
                 attached_volumes.add(AttachedVolume(UNKNOWN, attachment.key, is_made=False))
                 continue
@@ -124,6 +126,7 @@ class VolumeFinder:
             raise fwk.PluginError("PersistentVolumeClaim had no name")
         key = f"{pod.metadata.namespace}/{name}"
         claim = self._claims.get(key)
+        # Of a pod on the node, the claim may have been deleted while the pod ends.
         if claim is None and is_new:
             raise MissingClaimError(f"looking up PVC {key}: {claim_not_found(name)}")
         if isinstance(claim, UnreadableVolumeClaim):
@@ -141,6 +144,7 @@ class VolumeFinder:
         if (csi := volume.spec.csi) is not None:
             return AttachedVolume(csi.driver, csi.volume_handle) if csi.driver and csi.volume_handle else None
         plugin = plugin_of(volume)
+        # Without a CSINode it cannot be known whether the plugin is migrated there.
         if plugin is None or csi_node is None:
             return None
         try:

@@ -62,6 +62,7 @@ class InTreePlugin:
 
 
 def _aws_handle(source: AWSElasticBlockStoreVolume, labels: dict[str, str]) -> str:
+    # Ids are written plainly, or as `aws://zone/vol-id`.
     if not source.volume_id.startswith("aws://"):
         return source.volume_id
     handle = urlsplit(source.volume_id).path.strip("/")
@@ -74,6 +75,7 @@ def _aws_handle(source: AWSElasticBlockStoreVolume, labels: dict[str, str]) -> s
 
 def _gce_handle(source: GCEPersistentDiskVolume, labels: dict[str, str]) -> str:
     zones = (labels.get(BETA_ZONE) or labels.get(ZONE, "")).split(MULTI_ZONE_DELIMITER)
+    # A regional disk lists its zones in one label.
     if len(zones) > 1:
         place = f"regions/{_gce_region(zones)}"
     else:
@@ -199,12 +201,14 @@ def translated_affinity(plugin: InTreePlugin, volume: PersistentVolume) -> NodeS
     Raises:
         TranslationError: the volume cannot be translated.
     """
+    # For its errors: upstream translates the whole volume, and fails for one without a valid handle.
     handle_of(plugin, volume)
     affinity = volume.spec.node_affinity
     selector = affinity.required if affinity is not None else None
     if not plugin.topology_key:
         return selector
     zone_label, region_label = _topology_labels(selector, volume.metadata.labels)
+    # The volume's own affinity comes before its labels, from which upstream would derive one.
     if _values_of(selector, zone_label):
         selector = _with_renamed_key(selector, zone_label, plugin.topology_key)
     elif zone_label in volume.metadata.labels:
@@ -262,6 +266,7 @@ def _with_zones(selector: NodeSelector | None, key: str, zones: str) -> NodeSele
     return NodeSelector(
         node_selector_terms=tuple(
             replace(term, match_expressions=(*term.match_expressions, requirement))
+            # Without terms there is no node affinity yet, and the zones become the only term.
             for term in _terms(selector) or (NodeSelectorTerm(),)
         )
     )

@@ -40,6 +40,7 @@ def nano(raw: RawQuantity) -> int:
 def capacity_nano(volume: PersistentVolume) -> int | None:
     """Return the volume's capacity in the unit of `nano`; None if it cannot be parsed. Such a volume suits no claim."""
     try:
+        # A volume without a capacity holds nothing, as upstream.
         return nano(volume.spec.capacity.get(STORAGE, 0))
     except QuantityError:
         return None
@@ -84,6 +85,7 @@ class _Labelled:
 
     def volume_mask(self, column: LabelColumn, hidden: Mapping[str, PersistentVolume]) -> BoolArray:
         """Return by id of the label's value whether it has a volume besides the hidden ones. The array is read-only."""
+        # A new column, or one with more values: everything is looked up again.
         if column is not self._column or len(column.values) != len(self._has):
             self._column, self._has = column, np.zeros(len(column.values), np.bool_)
             self._changed.update(self.by_value)
@@ -94,6 +96,7 @@ class _Labelled:
         if not hidden:
             return self._has
         has_volume = self._has.copy()
+        # Only values of hidden volumes can lose their last one.
         for key, value in filter(None, map(_only_label, hidden.values())):
             if key == column.key and value in self.by_value and (value_id := column.id_of(value)) is not None:
                 has_volume[value_id] = any(
@@ -120,6 +123,7 @@ class AlikeVolumes:
     def add(self, number: int, volume: PersistentVolume) -> None:
         """Add a volume."""
         self.volumes[number] = volume
+        # Local volumes, of which there may be thousands, require one label; the others are few.
         if (label := _only_label(volume)) is None:
             self._others[number] = volume
         else:
@@ -144,6 +148,7 @@ class AlikeVolumes:
         ]
         other_volumes = (item for item in self._others.items() if item[1].metadata.name not in taken_names)
         candidates += (item for item in other_volumes if covers(item[1], labels))
+        # By number: the volume that has been free for longest.
         return min(candidates, default=None)
 
     def coverage(self, snapshot: Snapshot, rows: Rows, hidden: Mapping[str, PersistentVolume]) -> BoolArray:
@@ -181,6 +186,7 @@ class FreeVolumes:
         if number is None:
             number = self._numbers[volume.metadata.name] = self._count
             self._count += 1
+        # The newer state may be of another kind.
         self._take_out(number)
         kind = _kind_of(volume)
         if kind is None:
@@ -200,6 +206,7 @@ class FreeVolumes:
         if kind is not None:
             self._alike[kind].drop(number)
             if not self._alike[kind].volumes:
+                # Kinds come and go with the labels of volumes, and empty ones would pile up.
                 del self._alike[kind]
 
 

@@ -83,6 +83,7 @@ class Choice:
 
     def coverage(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
         """Return which of the rows have a volume for the claim. Shape: one entry per row of `rows`."""
+        # As upstream: a volume that is kept for the claim is the only one that it may take.
         if self.reserved_volumes:
             return coverage(self.reserved_volumes[0], snapshot, rows)
         has_volume = np.zeros(len(rows), np.bool_)
@@ -105,8 +106,10 @@ def choice_for(
         PluginError: the claim's selector or its request cannot be parsed.
     """
     request_nano, selector, name = requested_nano(claim), _selector(claim), class_of_claim(claim)
+    # An assumed volume is promised to another claim, though the index does not know yet.
     hidden = {volume.metadata.name: volume for volume in assumed_volumes}
     indexed_volumes = {volume.metadata.name: volume for volume in index.of(kept_for(claim.key))}
+    # The assumed state counts, where there is one.
     reserved_volumes = (volume for volume in {**indexed_volumes, **hidden}.values() if class_of_volume(volume) == name)
     free = (
         group
@@ -138,6 +141,7 @@ def _is_suitable(volume: PersistentVolume, wanted_nano: int, claim: PersistentVo
     return (
         size_nano is not None
         and size_nano >= wanted_nano
+        # The API's defaults: an absent mode means a file system.
         and (claim.spec.volume_mode or _FILESYSTEM) == (volume.spec.volume_mode or _FILESYSTEM)
         and (claim.spec.volume_attributes_class_name or "") == (volume.spec.volume_attributes_class_name or "")
         and volume.metadata.deletion_timestamp is None
@@ -155,6 +159,7 @@ def choose(choice: Choice, labels: Mapping[str, str], taken_names: AbstractSet[s
             return volume if covers(volume, labels) else None
     size_nano, first = -1, None
     for alike in choice.free:
+        # Groups are sorted by size, so no later one has a smaller volume.
         if first is not None and alike.size_nano > size_nano:
             break
         candidate = alike.first(labels, taken_names | choice.hidden.keys())
@@ -172,6 +177,7 @@ def rows_with_volumes(choices: Sequence[Choice], snapshot: Snapshot, rows: Rows)
     masks = [choice.coverage(snapshot, rows) for choice in choices]
     if len(masks) < 2:
         return masks
+    # Claims can only take volumes from each other where several have one.
     is_contested = np.sum(masks, axis=0) > 1
     for place in is_contested.nonzero()[0].tolist():
         labels, taken_names = snapshot.node(int(rows[place])).labels, set[str]()

@@ -55,6 +55,7 @@ def topology_allows(storage_class: StorageClass, labels: Mapping[str, str]) -> b
 def topology_mask(storage_class: StorageClass, snapshot: Snapshot, rows: Rows) -> BoolArray:
     """Return which of the rows the class's allowed topologies include. Shape: one entry per row of `rows`."""
     terms = storage_class.allowed_topologies
+    # No terms allow every node, whereas an empty term among them allows none.
     is_allowed = np.full(len(rows), not terms, np.bool_)
     for term in terms:
         requirements = _requirements(term)
@@ -79,6 +80,7 @@ def _requirements(term: TopologyTerm) -> tuple[Requirement, ...]:
 
 def volume_limit(capacity: CSIStorageCapacity) -> int | None:
     """Return the size in bytes of the largest volume that can be provisioned there; None if it is not known."""
+    # The largest single volume counts; the total capacity is the next best thing to know.
     raw = capacity.maximum_volume_size if capacity.maximum_volume_size is not None else capacity.capacity
     try:
         return None if raw is None else value(raw)
@@ -102,6 +104,7 @@ class StorageCapacity:
     ) -> None:
         raw = claim.spec.resources.requests.get(STORAGE)
         self._selectors: tuple[Selector, ...] | None = None
+        # Without published capacities upstream assumes that there is enough.
         if raw is None or driver is None or not driver.spec.storage_capacity:
             return
         size = value(raw)

@@ -147,20 +147,22 @@ class Solver:
 
     def has(self, pod: Pod) -> bool:
         """Return True if the pod was to be planned."""
-        return _has(self._pods, pod.uid)
+        return _contains(self._pods, pod.uid)
 
     def refusals_of_nodes(self, uid: str) -> dict[str, str]:
         """Return by existing node why it cannot take the pod as things are now, with all the pod's preferences."""
         pod = self._pod_of(uid)
         refusals = (
-            (node.state.name, pod and node.refusal_of(pod)) for node in self._existing if not _has(node.pods, uid)
+            (node.state.name, pod and node.refusal_of(pod)) for node in self._existing if not _contains(node.pods, uid)
         )
         return {name: refusal.text() for name, refusal in refusals if refusal}
 
     def refusals_of_claims(self, uid: str) -> dict[str, str]:
         """Return why each planned node cannot take the pod as things are now, by the pods that the node is for."""
         pod = self._pod_of(uid)
-        refusals = ((claim.pods, pod and claim.refusal_of(pod)) for claim in self._claims if not _has(claim.pods, uid))
+        refusals = (
+            (claim.pods, pod and claim.refusal_of(pod)) for claim in self._claims if not _contains(claim.pods, uid)
+        )
         return {", ".join(sorted(pod.key for pod in pods)): refusal.text() for pods, refusal in refusals if refusal}
 
     def _pod_of(self, uid: str) -> PlannedPod | None:
@@ -280,5 +282,5 @@ class Solver:
             self._remaining[pool] = less(remaining, capacity)
 
 
-def _has(pods: Iterable[Pod], uid: str) -> bool:
+def _contains(pods: Iterable[Pod], uid: str) -> bool:
     return any(pod.uid == uid for pod in pods)

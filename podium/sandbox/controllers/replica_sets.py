@@ -65,7 +65,7 @@ def _write_status(store: Store, record: Record, pods: list[Record], refusal: str
     ready = sum(is_ready(pod.obj) for pod in pods)
     status: Json = {
         "replicas": len(pods),
-        "fullyLabeledReplicas": sum(_has(pod, labels) for pod in pods),
+        "fullyLabeledReplicas": sum(_has_labels(pod, labels) for pod in pods),
         "readyReplicas": ready,
         "availableReplicas": ready,
         "observedGeneration": replica_set["metadata"].get("generation", 1),
@@ -80,5 +80,5 @@ def _write_status(store: Store, record: Record, pods: list[Record], refusal: str
     )
 
 
-def _has(pod: Record, labels: Json) -> bool:
+def _has_labels(pod: Record, labels: Json) -> bool:
     return labels.items() <= (pod.obj["metadata"].get("labels") or {}).items()
