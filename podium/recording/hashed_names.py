@@ -58,9 +58,12 @@ _AMOUNTS: Final = frozenset(
         "consumed_capacity",
         "counters",
         "limits",
+        "max",
+        "min",
         "min_resources",
         "overhead",
         "requests",
+        "usage",
     )
 )
 """Fields with amounts of resources by their names, which stay."""
@@ -85,9 +88,7 @@ _WORDS: Final = frozenset(
         "extended_resource_name",
         "last_transition_time",
         "match_attribute",
-        "max",
         "maximum_volume_size",
-        "min",
         "node_affinity_policy",
         "node_taints_policy",
         "operator",
@@ -113,7 +114,18 @@ _WORDS: Final = frozenset(
 """Fields whose texts stay, in every type."""
 
 _WORDS_OF: Final = frozenset(
-    (("AzureDiskVolume", "kind"), ("CSINodeDriver", "name"), ("Counter", "value"), ("DeviceCapacity", "value"))
+    (
+        ("AzureDiskVolume", "kind"),
+        ("CSINodeDriver", "name"),
+        ("Counter", "value"),
+        ("DeviceCapacity", "value"),
+        # NUMA nodes are told apart by number, and their resources by name.
+        ("NodeResourceTopology", "topology_policies"),
+        *(("NRTAttribute", name) for name in ("name", "value")),
+        ("NRTCost", "name"),
+        *(("NRTResource", name) for name in ("name", "allocatable", "available")),
+        *(("NRTZone", name) for name in ("name", "type")),
+    )
 )
 """Fields of one type whose texts stay."""
 
