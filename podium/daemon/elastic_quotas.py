@@ -40,12 +40,12 @@ def usage_of(quota: ElasticQuota, pods: Iterable[Pod]) -> Mapping[str, str] | No
         limits = (whole_amounts(spec.min or {}, "spec.min"), whole_amounts(spec.max or {}, "spec.max"))
     except FieldError:
         return None
-    used = {name: 0 for amounts in limits for name in amounts}
+    usage = {name: 0 for amounts in limits for name in amounts}
     for pod in pods:
         if pod.status.phase == "Running":
             for name, amount in _requests(pod).items():
-                used[name] = used.get(name, 0) + amount
-    return amount_texts(used)
+                usage[name] = usage.get(name, 0) + amount
+    return amount_texts(usage)
 
 
 def _requests(pod: Pod) -> Mapping[str, int]:
@@ -89,14 +89,14 @@ class QuotaKeeper:
         """A pod or a quota was deleted."""
         self._changed[old.metadata.namespace] = None
 
-    def on_broken(self, broken: BrokenObject) -> None:
+    def on_broken(self, broken_object: BrokenObject) -> None:
         """An object cannot be decoded; another handler reports it."""
 
     def _report(self, quota: ElasticQuota) -> None:
         """Log what is suspicious about a quota."""
         for oddity in Quota.of(quota).oddities():
             log.warning("Suspicious quota", quota=quota.key, detail=oddity)
-        siblings = sorted(other.key for other in self._quotas.in_namespace(quota.metadata.namespace))
+        siblings = sorted(sibling.key for sibling in self._quotas.in_namespace(quota.metadata.namespace))
         if len(siblings) > 1:
             log.warning("Several quotas in one namespace: only the oldest counts", quotas=siblings)
 
@@ -111,13 +111,13 @@ class QuotaKeeper:
         changes, self._changed = self._changed, {}
         for namespace in changes:
             quota = min(self._quotas.in_namespace(namespace), key=age_of, default=None)
-            used = None if quota is None else usage_of(quota, self._pods.in_namespace(namespace))
-            if quota is None or used is None or _is_written(quota.status.used, used):
+            usage = None if quota is None else usage_of(quota, self._pods.in_namespace(namespace))
+            if quota is None or usage is None or _is_written(quota.status.usage, usage):
                 continue
             try:
                 # A merge patch keeps members that it does not name; null removes them.
-                stale = dict.fromkeys(quota.status.used.keys() - used.keys())
-                await self._client.patch(ELASTIC_QUOTAS, quota, {"status": {"used": {**stale, **used}}}, "status")
+                stale = dict.fromkeys(quota.status.usage.keys() - usage.keys())
+                await self._client.patch(ELASTIC_QUOTAS, quota, {"status": {"used": {**stale, **usage}}}, "status")
             except NotFound:
                 continue
             except ApiError as error:
@@ -125,8 +125,8 @@ class QuotaKeeper:
                 self._changed[namespace] = None
 
 
-def _is_written(status: ResourceList, used: Mapping[str, str]) -> bool:
+def _is_written(status: ResourceList, usage: Mapping[str, str]) -> bool:
     try:
-        return whole_amounts(status, "status.used") == whole_amounts(dict(used), "status.used")
+        return whole_amounts(status, "status.used") == whole_amounts(dict(usage), "status.used")
     except FieldError:
         return False

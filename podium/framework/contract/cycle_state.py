@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any, TypeVar
 
-from podium.framework.contract.dry_runs import NodeDryRun
 from podium.framework.contract.status import PluginError
 from podium.lib.error_text import error_text
 
@@ -30,7 +29,7 @@ class CycleState:
     """Values by type. Each plugin defines a class for its state, and that class is the key.
 
     Attributes:
-        dry_runs: begins a dry run on the node of a row; None while no attempt is under way.
+        dry_runs: begins a `dry_runs.NodeDryRun` on the node of a row; None while no attempt is under way.
 
     Invariant: a value without `clone` is never changed once written.
     """
@@ -41,9 +40,9 @@ class CycleState:
         self._values: dict[type, object] = {}
         self.skipped_filters: frozenset[str] = frozenset()
         self.skipped_scores: frozenset[str] = frozenset()
-        self.dry_runs: Callable[[int], AbstractContextManager[NodeDryRun]] | None = None
+        self.dry_runs: Callable[[int], AbstractContextManager[Any]] | None = None
 
-    def dry_run(self, row: int) -> AbstractContextManager[NodeDryRun]:
+    def dry_run(self, row: int) -> AbstractContextManager[Any]:
         """As `podium.framework.Handle.dry_run`."""
         if self.dry_runs is None:
             raise PluginError("handle.dry_run: no attempt is under way with this state")

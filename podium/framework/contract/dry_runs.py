@@ -5,14 +5,12 @@ Source: staging kube-scheduler/framework/interface.go, v1.36.2.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from podium.cluster import NodeInfo
+from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.status import Status
 from podium.objects.core import Pod
-
-if TYPE_CHECKING:
-    from podium.framework.contract.cycle_state import CycleState
 
 
 class NodeDryRun(Protocol):

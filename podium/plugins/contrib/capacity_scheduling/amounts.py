@@ -32,25 +32,25 @@ def limits_of(amounts: ResourceList, path: str) -> Requests:
     }
 
 
-def excess(more: Requests, used: Requests, limit: Requests, unlisted: int) -> Iterator[tuple[str, int]]:
-    """Yield the resources of which `more` beside `used` is above the limit, each with the amount above it.
+def excess(extra: Requests, usage: Requests, limit: Requests, unlisted: int) -> Iterator[tuple[str, int]]:
+    """Yield the resources of which `extra` beside `usage` is above the limit, each with the amount above it.
 
     Args:
         unlisted: the limit of a resource that it does not list, except for cpu, memory, storage and pods: theirs is 0.
-            Only those that `more` lists are compared.
+            Only those that `extra` lists are compared.
     """
     for name in _ALWAYS_LIMITED:
-        above = more.get(name, 0) + used.get(name, 0) - limit.get(name, 0)
+        above = extra.get(name, 0) + usage.get(name, 0) - limit.get(name, 0)
         if above > 0:
             yield name, above
-    for name, amount in more.items():
-        if name not in _ALWAYS_LIMITED and (above := amount + used.get(name, 0) - limit.get(name, unlisted)) > 0:
+    for name, amount in extra.items():
+        if name not in _ALWAYS_LIMITED and (above := amount + usage.get(name, 0) - limit.get(name, unlisted)) > 0:
             yield name, above
 
 
-def exceeds(more: Requests, used: Requests, limit: Requests, unlisted: int) -> bool:
+def exceeds(extra: Requests, usage: Requests, limit: Requests, unlisted: int) -> bool:
     """Return whether `excess` yields anything."""
-    return any(True for _ in excess(more, used, limit, unlisted))
+    return any(True for _ in excess(extra, usage, limit, unlisted))
 
 
 def total(amounts: Iterable[Requests]) -> dict[str, int]:

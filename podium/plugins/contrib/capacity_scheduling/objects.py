@@ -21,7 +21,7 @@ class ElasticQuotaSpec(Value, frozen=True):
 class ElasticQuotaStatus(Value, frozen=True):
     """The amounts in use, as the quota's controller or podium has written them. No decision reads them."""
 
-    used: ResourceList = msgspec.field(default_factory=dict)
+    usage: ResourceList = msgspec.field(default_factory=dict, name="used")
 
 
 class ElasticQuota(NamespacedObject, frozen=True):

@@ -78,7 +78,7 @@ class CapacityScheduling(fwk.PreFilterPlugin, fwk.AskingPostFilterPlugin, fwk.Re
         """Return Unschedulable if the pod would exceed its quota's maximum, or all guarantees together."""
         if self.args.when_missing == "Reject" and self.handle.is_missing(ELASTIC_QUOTAS):
             return None, _MISSING
-        quotas = self.quotas.state_for(pod, self._nominated(snapshot))
+        quotas = self.quotas.state_for(pod, self._nominated_pods(snapshot))
         state.write(quotas)
         namespace = pod.metadata.namespace
         quota = quotas.quotas.get(namespace)
@@ -86,20 +86,20 @@ class CapacityScheduling(fwk.PreFilterPlugin, fwk.AskingPostFilterPlugin, fwk.Re
             return None, None
         if quota.problem:
             return None, fwk.unresolvable(quota.problem)
-        rejected = f"Pod {namespace}/{pod.metadata.name} is rejected in PreFilter because"
+        prefix = f"Pod {namespace}/{pod.metadata.name} is rejected in PreFilter because"
         if quotas.exceeds_max(namespace, quotas.ahead):
-            return None, fwk.unschedulable(f"{rejected} ElasticQuota {namespace} is more than Max")
+            return None, fwk.unschedulable(f"{prefix} ElasticQuota {namespace} is more than Max")
         if quotas.exceeds_total(quotas.ahead_of_all):
-            return None, fwk.unschedulable(f"{rejected} total ElasticQuota used is more than min")
+            return None, fwk.unschedulable(f"{prefix} total ElasticQuota used is more than min")
         return None, None
 
     def rejection_details(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> Mapping[str, int]:
         """Return which quota is full, by how much, and who borrows."""
-        quotas = self.quotas.state_for(pod, self._nominated(snapshot))
+        quotas = self.quotas.state_for(pod, self._nominated_pods(snapshot))
         text = "; ".join(shortages(quotas, pod.metadata.namespace))
         return {text: len(rows)} if text else {}
 
-    def _nominated(self, snapshot: Snapshot) -> Iterator[Pod]:
+    def _nominated_pods(self, snapshot: Snapshot) -> Iterator[Pod]:
         nominator = self.handle.nominator
         for name in nominator.node_names():
             if name in snapshot.row_of:
@@ -183,14 +183,14 @@ class CapacityScheduling(fwk.PreFilterPlugin, fwk.AskingPostFilterPlugin, fwk.Re
 class _UsageExtensions(fwk.PreFilterExtensions):
     """Keeps the usage of the quotas up to date in dry runs."""
 
-    def add_pod(self, state: fwk.CycleState, pod: Pod, added: Pod, node: NodeInfo) -> fwk.Status | None:
+    def add_pod(self, state: fwk.CycleState, pod: Pod, added_pod: Pod, node: NodeInfo) -> fwk.Status | None:
         """Count the pod that was added."""
-        state.read(QuotaState).add(added)
+        state.read(QuotaState).add(added_pod)
         return None
 
-    def remove_pod(self, state: fwk.CycleState, pod: Pod, removed: Pod, node: NodeInfo) -> fwk.Status | None:
+    def remove_pod(self, state: fwk.CycleState, pod: Pod, removed_pod: Pod, node: NodeInfo) -> fwk.Status | None:
         """Stop counting the pod that was removed."""
-        state.read(QuotaState).remove(removed)
+        state.read(QuotaState).remove(removed_pod)
         return None
 
 
@@ -199,9 +199,9 @@ _EXTENSIONS: Final = _UsageExtensions()
 
 def _makes_room(quotas: QuotaState, pod: Pod, leaving: Pod) -> bool:
     """Return whether the terminating pod counts as a victim of the pod."""
-    namespace, other = pod.metadata.namespace, leaving.metadata.namespace
-    if (namespace in quotas.quotas) is not (other in quotas.quotas):
+    namespace, owner = pod.metadata.namespace, leaving.metadata.namespace
+    if (namespace in quotas.quotas) is not (owner in quotas.quotas):
         return False
-    if namespace not in quotas.quotas or other == namespace:
+    if namespace not in quotas.quotas or owner == namespace:
         return leaving.priority < pod.priority
-    return not quotas.exceeds_min(namespace, quotas.ahead) and quotas.is_borrowing(other)
+    return not quotas.exceeds_min(namespace, quotas.ahead) and quotas.is_borrowing(owner)

@@ -73,8 +73,8 @@ class QuotaState:
 
     Attributes:
         quotas: by namespace. Never changed.
-        used: by namespace; an entry is replaced, not changed.
-        moved: by uid, whether each pod that a dry run has added or removed counts now.
+        usage: by namespace; an entry is replaced, not changed.
+        is_counted: by uid, whether each pod that a dry run has added or removed counts now.
         guaranteed: the sum of all `min`.
         request: the amounts of the pod.
         ahead: the amounts of the pod, and of the nominated pods of its own quota that go before it.
@@ -82,8 +82,8 @@ class QuotaState:
     """
 
     quotas: Mapping[str, Quota]
-    used: dict[str, Requests]
-    moved: dict[str, bool]
+    usage: dict[str, Requests]
+    is_counted: dict[str, bool]
     guaranteed: Requests
     request: Requests
     ahead: Requests
@@ -93,8 +93,8 @@ class QuotaState:
         """Return a copy for a dry run."""
         return QuotaState(
             self.quotas,
-            dict(self.used),
-            dict(self.moved),
+            dict(self.usage),
+            dict(self.is_counted),
             self.guaranteed,
             self.request,
             self.ahead,
@@ -103,39 +103,39 @@ class QuotaState:
 
     def add(self, pod: Pod) -> None:
         """Count a pod that a dry run adds; one that counts already is not counted twice."""
-        if self.moved.get(pod.uid) is not True:
+        if self.is_counted.get(pod.uid) is not True:
             self._move(pod, is_added=True)
 
     def remove(self, pod: Pod) -> None:
         """Stop counting a pod that a dry run removes."""
-        if self.moved.get(pod.uid) is not False:
+        if self.is_counted.get(pod.uid) is not False:
             self._move(pod, is_added=False)
 
     def _move(self, pod: Pod, *, is_added: bool) -> None:
         namespace = pod.metadata.namespace
         if namespace not in self.quotas:
             return
-        self.moved[pod.uid] = is_added
-        used = self.used.get(namespace, _NOTHING)
-        self.used[namespace] = (plus if is_added else minus)(used, amounts_of(pod))
+        self.is_counted[pod.uid] = is_added
+        usage = self.usage.get(namespace, _NOTHING)
+        self.usage[namespace] = (plus if is_added else minus)(usage, amounts_of(pod))
 
-    def exceeds_max(self, namespace: str, more: Requests) -> bool:
+    def exceeds_max(self, namespace: str, extra: Requests) -> bool:
         """Return whether the namespace would use more than its maximum."""
-        return exceeds(more, self.used.get(namespace, _NOTHING), self.quotas[namespace].max, INT64_MAX)
+        return exceeds(extra, self.usage.get(namespace, _NOTHING), self.quotas[namespace].max, INT64_MAX)
 
-    def exceeds_min(self, namespace: str, more: Requests) -> bool:
+    def exceeds_min(self, namespace: str, extra: Requests) -> bool:
         """Return whether the namespace would use more than it is guaranteed."""
-        return exceeds(more, self.used.get(namespace, _NOTHING), self.quotas[namespace].min, 0)
+        return exceeds(extra, self.usage.get(namespace, _NOTHING), self.quotas[namespace].min, 0)
 
     def is_borrowing(self, namespace: str) -> bool:
         """Return whether the namespace uses more than it is guaranteed."""
-        return exceeds(self.used.get(namespace, _NOTHING), _NOTHING, self.quotas[namespace].min, 0)
+        return exceeds(self.usage.get(namespace, _NOTHING), _NOTHING, self.quotas[namespace].min, 0)
 
-    def exceeds_total(self, more: Requests) -> bool:
+    def exceeds_total(self, extra: Requests) -> bool:
         """Return whether all quotas together would use more than they are guaranteed together."""
         parsed = (namespace for namespace, quota in self.quotas.items() if not quota.problem)
-        used = total(self.used.get(namespace, _NOTHING) for namespace in parsed)
-        return exceeds(plus(used, more), _NOTHING, self.guaranteed, 0)
+        usage = total(self.usage.get(namespace, _NOTHING) for namespace in parsed)
+        return exceeds(plus(usage, extra), _NOTHING, self.guaranteed, 0)
 
 
 class Quotas:
@@ -146,7 +146,7 @@ class Quotas:
         self._by_namespace: dict[str, dict[str, ElasticQuota]] = {}
         self._effective: dict[str, Quota] = {}
         self._guaranteed: Requests = _NOTHING
-        self._used: dict[str, Requests] = {}
+        self._usage: dict[str, Requests] = {}
         self._amounts: dict[str, tuple[str, Requests]] = {}
         """The namespace and the amounts of each pod that counts, by uid."""
         self._reserved: set[str] = set()
@@ -160,27 +160,27 @@ class Quotas:
         self._followed_pods.read()
         return self._effective
 
-    def state_for(self, pod: Pod, nominated: Iterator[Pod]) -> QuotaState:
+    def state_for(self, pod: Pod, nominated_pods: Iterator[Pod]) -> QuotaState:
         """Return the state of an attempt at the pod.
 
         Args:
-            nominated: the pods that are nominated to nodes.
+            nominated_pods: the pods that are nominated to nodes.
         """
         quotas, namespace, request = self.read(), pod.metadata.namespace, amounts_of(pod)
-        state = QuotaState(quotas, dict(self._used), {}, self._guaranteed, request, request, request)
+        state = QuotaState(quotas, dict(self._usage), {}, self._guaranteed, request, request, request)
         if namespace not in quotas:
             return state
-        own, others = [request], []
-        for other in nominated:
-            other_namespace = other.metadata.namespace
-            if other.uid == pod.uid or other_namespace not in quotas:
+        own_amounts, foreign_amounts = [request], []
+        for nominated_pod in nominated_pods:
+            owner = nominated_pod.metadata.namespace
+            if nominated_pod.uid == pod.uid or owner not in quotas:
                 continue
-            if other_namespace == namespace:
-                if other.priority >= pod.priority:
-                    own.append(amounts_of(other))
-            elif not state.is_borrowing(other_namespace):
-                others.append(amounts_of(other))
-        state.ahead, state.ahead_of_all = total(own), total(own + others)
+            if owner == namespace:
+                if nominated_pod.priority >= pod.priority:
+                    own_amounts.append(amounts_of(nominated_pod))
+            elif not state.is_borrowing(owner):
+                foreign_amounts.append(amounts_of(nominated_pod))
+        state.ahead, state.ahead_of_all = total(own_amounts), total(own_amounts + foreign_amounts)
         return state
 
     def reserve(self, pod: Pod) -> None:
@@ -211,13 +211,13 @@ class Quotas:
     def _count(self, pod: Pod) -> None:
         namespace, amounts = pod.metadata.namespace, amounts_of(pod)
         self._amounts[pod.uid] = namespace, amounts
-        self._used[namespace] = plus(self._used.get(namespace, _NOTHING), amounts)
+        self._usage[namespace] = plus(self._usage.get(namespace, _NOTHING), amounts)
 
     def _stop_counting(self, uid: str) -> None:
         self._reserved.discard(uid)
         if (former := self._amounts.pop(uid, None)) is not None:
             namespace, amounts = former
-            self._used[namespace] = minus(self._used[namespace], amounts)
+            self._usage[namespace] = minus(self._usage[namespace], amounts)
 
     def _on_quota_change(self, old: ElasticQuota | None, new: ElasticQuota | None) -> None:
         quota = new or old

@@ -19,11 +19,11 @@ def shortages(state: QuotaState, namespace: str) -> Iterator[str]:
     quota = state.quotas.get(namespace)
     if quota is None or quota.problem:
         return
-    used = state.used.get(namespace, {})
-    above = dict(excess(state.ahead, used, quota.max, INT64_MAX))
+    usage = state.usage.get(namespace, {})
+    above = dict(excess(state.ahead, usage, quota.max, INT64_MAX))
     if above:
-        yield f"quota {quota.key}: {_amounts(above)} above its max, of which {_uses(used, above)} is in use"
-    sums = total(state.used.get(other, {}) for other, parsed in state.quotas.items() if not parsed.problem)
+        yield f"quota {quota.key}: {_amounts(above)} above its max, of which {_uses(usage, above)} is in use"
+    sums = total(state.usage.get(owner, {}) for owner, parsed in state.quotas.items() if not parsed.problem)
     above = dict(excess(plus(sums, state.ahead_of_all), {}, state.guaranteed, 0))
     if above:
         borrowers = list(_borrowers(state, above))
@@ -35,7 +35,7 @@ def _borrowers(state: QuotaState, resources: Iterable[str]) -> Iterator[str]:
     """Yield who uses more of these resources than its min, the largest amounts first."""
     borrowed = []
     for namespace, quota in state.quotas.items():
-        above = dict(excess(state.used.get(namespace, {}), {}, quota.min, 0))
+        above = dict(excess(state.usage.get(namespace, {}), {}, quota.min, 0))
         amounts = {name: above[name] for name in resources if name in above}
         if amounts:
             borrowed.append((sorted(amounts.values(), reverse=True), quota.key, amounts))
@@ -50,5 +50,5 @@ def _amounts(amounts: Requests) -> str:
     return " and ".join(f"{name} {amount_text(name, amount)}" for name, amount in sorted(amounts.items()))
 
 
-def _uses(used: Requests, resources: Iterable[str]) -> str:
-    return _amounts({name: used.get(name, 0) for name in resources})
+def _uses(usage: Requests, resources: Iterable[str]) -> str:
+    return _amounts({name: usage.get(name, 0) for name in resources})

@@ -43,13 +43,13 @@ def potential_victims(
     is_above_min = has_quota and state.exceeds_min(namespace, state.ahead)
     victims = []
     for candidate in pods:
-        other = candidate.metadata.namespace
-        if (other in state.quotas) is not has_quota or not may_be_victim(candidate):
+        owner = candidate.metadata.namespace
+        if (owner in state.quotas) is not has_quota or not may_be_victim(candidate):
             continue
         if has_quota and not is_above_min:
-            is_victim = other != namespace and state.is_borrowing(other)
+            is_victim = owner != namespace and state.is_borrowing(owner)
         else:
-            is_victim = candidate.priority < pod.priority and (not has_quota or other == namespace)
+            is_victim = candidate.priority < pod.priority and (not has_quota or owner == namespace)
         if is_victim:
             remove(candidate)
             victims.append(candidate)

@@ -206,11 +206,11 @@ class ReservingTopologies(Topologies):
             assert old is not None
             self._drop(old.key)
             return
-        taken = self._taken.get(new.key)
-        if taken is None:
+        report = self._taken.get(new.key)
+        if report is None:
             self._taken[new.key] = new
             self._forget(new.key)
-        elif self._args.resync_scope != "OnlyResources" and alignment_of(taken) != alignment_of(new):
+        elif self._args.resync_scope != "OnlyResources" and alignment_of(report) != alignment_of(new):
             self._reconfigured.add(new.key)
 
     def _drop(self, node_name: str) -> None:
@@ -235,23 +235,23 @@ class ReservingTopologies(Topologies):
 
     def _contains_pods(self, nrt: NodeResourceTopology, pods: Iterable[Pod]) -> bool:
         """Return whether the report was made of just these pods."""
-        expected = attribute(nrt.attributes, _FINGERPRINT_ATTRIBUTE)
-        only_exclusive = expected is not None and (
+        reported_fingerprint = attribute(nrt.attributes, _FINGERPRINT_ATTRIBUTE)
+        only_exclusive = reported_fingerprint is not None and (
             self._args.resync_method == _ONLY_EXCLUSIVE
             or (
                 self._args.resync_method in (None, "Autodetect")
                 and attribute(nrt.attributes, _METHOD_ATTRIBUTE) == _EXCLUSIVE_METHOD
             )
         )
-        if expected is None:
-            expected = nrt.metadata.annotations.get(_FINGERPRINT_ANNOTATION, "")
+        if reported_fingerprint is None:
+            reported_fingerprint = nrt.metadata.annotations.get(_FINGERPRINT_ANNOTATION, "")
         names = topology_of(nrt).resource_names
-        counted = [
+        counted_pods = [
             (pod.metadata.namespace, pod.metadata.name)
             for pod in self._relevant(pods)
             if not only_exclusive or _exclusive_containers(pod, names)
         ]
-        return bool(expected) and expected == fingerprint(counted)
+        return bool(reported_fingerprint) and reported_fingerprint == fingerprint(counted_pods)
 
     def _relevant(self, pods: Iterable[Pod]) -> Iterable[Pod]:
         """Return the pods that an agent sees on the node."""

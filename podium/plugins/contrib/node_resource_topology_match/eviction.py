@@ -33,14 +33,14 @@ class EvictedPods:
 
 
 class _Extensions(fwk.PreFilterExtensions):
-    def add_pod(self, state: fwk.CycleState, pod: Pod, added: Pod, node: NodeInfo) -> fwk.Status | None:
+    def add_pod(self, state: fwk.CycleState, pod: Pod, added_pod: Pod, node: NodeInfo) -> fwk.Status | None:
         """Note that the pod is not evicted."""
-        state.read(EvictedPods).pods.pop(added.key, None)
+        state.read(EvictedPods).pods.pop(added_pod.key, None)
         return None
 
-    def remove_pod(self, state: fwk.CycleState, pod: Pod, removed: Pod, node: NodeInfo) -> fwk.Status | None:
+    def remove_pod(self, state: fwk.CycleState, pod: Pod, removed_pod: Pod, node: NodeInfo) -> fwk.Status | None:
         """Note that the pod is evicted."""
-        state.read(EvictedPods).pods[removed.key] = removed
+        state.read(EvictedPods).pods[removed_pod.key] = removed_pod
         return None
 
 
@@ -49,13 +49,13 @@ EvictedPods.EXTENSIONS = _Extensions()
 
 def after_eviction(topology: Topology, victims: Iterable[Pod], placement: Mapping[ContainerKey, int]) -> Topology | str:
     """Return the topology with what the victims hold added to it, or why that cannot be told."""
-    freed = _freed_by(victims, placement, topology.resource_names)
-    if not freed:
+    freed_amounts = _freed_by(victims, placement, topology.resource_names)
+    if not freed_amounts:
         return _NOTHING
     numa_nodes = []
     for numa_node in topology.numa_nodes:
         available = dict(numa_node.available)
-        for name, amount in freed.get(numa_node.id, {}).items():
+        for name, amount in freed_amounts.get(numa_node.id, {}).items():
             if name in available:
                 available[name] += amount
                 if available[name] > numa_node.allocatable[name]:
@@ -68,7 +68,7 @@ def _freed_by(
     victims: Iterable[Pod], placement: Mapping[ContainerKey, int], resource_names: frozenset[str]
 ) -> Mapping[int, Mapping[str, int]]:
     """Return the exclusive amounts by NUMA node that the victims' containers hold."""
-    freed: dict[int, dict[str, int]] = {}
+    freed_amounts: dict[int, dict[str, int]] = {}
     for victim in victims:
         guaranteed, demands = is_guaranteed(victim), demands_of(victim.spec)
         for demand in demands.containers:
@@ -77,6 +77,6 @@ def _freed_by(
                 continue
             for name, amount in demand.requests.items():
                 if is_exclusive(name, amount, resource_names, guaranteed=guaranteed):
-                    amounts = freed.setdefault(numa_id, {})
+                    amounts = freed_amounts.setdefault(numa_id, {})
                     amounts[name] = amounts.get(name, 0) + amount
-    return freed
+    return freed_amounts

@@ -39,12 +39,12 @@ def xxh64(content: bytes, seed: int = 0) -> int:
             for index, word in enumerate(_words(content[position : position + _STRIPE_BYTES])):
                 lanes[index] = _round(lanes[index], word)
             position += _STRIPE_BYTES
-        value = sum(_rotated(lane, bits) for lane, bits in zip(lanes, (1, 7, 12, 18), strict=True)) & _MASK
+        value = sum(_rotate(lane, bits) for lane, bits in zip(lanes, (1, 7, 12, 18), strict=True)) & _MASK
         for lane in lanes:
             value = ((value ^ _round(0, lane)) * _PRIME_1 + _PRIME_4) & _MASK
     else:
         value = (seed + _PRIME_5) & _MASK
-    return _finished((value + length) & _MASK, content[position:])
+    return _mix_tail((value + length) & _MASK, content[position:])
 
 
 def _words(stripe: bytes) -> Iterator[int]:
@@ -52,27 +52,27 @@ def _words(stripe: bytes) -> Iterator[int]:
         yield int.from_bytes(stripe[start : start + 8], "little")
 
 
-def _finished(value: int, rest: bytes) -> int:
+def _mix_tail(value: int, tail: bytes) -> int:
     """Mix the last bytes, fewer than 32, into the value."""
-    while len(rest) >= 8:
-        value ^= _round(0, int.from_bytes(rest[:8], "little"))
-        value = (_rotated(value, 27) * _PRIME_1 + _PRIME_4) & _MASK
-        rest = rest[8:]
-    if len(rest) >= 4:
-        value ^= int.from_bytes(rest[:4], "little") * _PRIME_1 & _MASK
-        value = (_rotated(value, 23) * _PRIME_2 + _PRIME_3) & _MASK
-        rest = rest[4:]
-    for byte in rest:
+    while len(tail) >= 8:
+        value ^= _round(0, int.from_bytes(tail[:8], "little"))
+        value = (_rotate(value, 27) * _PRIME_1 + _PRIME_4) & _MASK
+        tail = tail[8:]
+    if len(tail) >= 4:
+        value ^= int.from_bytes(tail[:4], "little") * _PRIME_1 & _MASK
+        value = (_rotate(value, 23) * _PRIME_2 + _PRIME_3) & _MASK
+        tail = tail[4:]
+    for byte in tail:
         value ^= byte * _PRIME_5 & _MASK
-        value = _rotated(value, 11) * _PRIME_1 & _MASK
+        value = _rotate(value, 11) * _PRIME_1 & _MASK
     for shift, prime in ((33, _PRIME_2), (29, _PRIME_3)):
         value = (value ^ value >> shift) * prime & _MASK
     return value ^ value >> 32
 
 
 def _round(lane: int, word: int) -> int:
-    return _rotated((lane + word * _PRIME_2) & _MASK, 31) * _PRIME_1 & _MASK
+    return _rotate((lane + word * _PRIME_2) & _MASK, 31) * _PRIME_1 & _MASK
 
 
-def _rotated(value: int, bits: int) -> int:
+def _rotate(value: int, bits: int) -> int:
     return (value << bits | value >> 64 - bits) & _MASK

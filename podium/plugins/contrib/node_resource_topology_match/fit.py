@@ -27,14 +27,14 @@ class Misfit:
         container: its name; "" for the pod as a whole.
         resource: the resource that ruled the last NUMA node out.
         amount: what is requested of it, in thousandths.
-        most: the most of it that a NUMA node has left, in thousandths; None if no NUMA node has it.
+        largest_free: the most of it that a NUMA node has left, in thousandths; None if no NUMA node has it.
     """
 
     kind: str
     container: str
     resource: str
     amount: int
-    most: int | None
+    largest_free: int | None
 
 
 @dataclass(slots=True)
@@ -49,17 +49,17 @@ def misfit(demands: Demands, topology: Topology, node: NodeInfo, *, guaranteed: 
     """Return what does not fit on the node; None if all does."""
     free = [_FreeNode(numa_node.id, dict(numa_node.available)) for numa_node in topology.numa_nodes]
     if topology.alignment.is_per_pod:
-        found = _place(demands.pod, free, node, guaranteed=guaranteed)
-        return None if isinstance(found, int) else _misfit("pod", "", found, demands.pod, free)
+        placement = _place(demands.pod, free, node, guaranteed=guaranteed)
+        return None if isinstance(placement, int) else _misfit("pod", "", placement, demands.pod, free)
     for demand in demands.init_containers:
-        found = _place(demand.requests, free, node, guaranteed=guaranteed)
-        if not isinstance(found, int):
-            return _misfit(demand.kind, demand.name, found, demand.requests, free)
+        placement = _place(demand.requests, free, node, guaranteed=guaranteed)
+        if not isinstance(placement, int):
+            return _misfit(demand.kind, demand.name, placement, demand.requests, free)
     for demand in demands.containers:
-        found = _place(demand.requests, free, node, guaranteed=guaranteed)
-        if not isinstance(found, int):
-            return _misfit(demand.kind, demand.name, found, demand.requests, free)
-        _take(demand.requests, free, found, guaranteed=guaranteed)
+        placement = _place(demand.requests, free, node, guaranteed=guaranteed)
+        if not isinstance(placement, int):
+            return _misfit(demand.kind, demand.name, placement, demand.requests, free)
+        _take(demand.requests, free, placement, guaranteed=guaranteed)
     return None
 
 

@@ -57,7 +57,7 @@ def placement_of(nrt: NodeResourceTopology, containers: Iterable[ContainerKey]) 
 
 
 def _positions(vector: str) -> list[int] | None:
-    deltas = decoded(vector)
+    deltas = decode_vector(vector)
     return None if deltas is None else list(accumulate(deltas))
 
 
@@ -78,7 +78,7 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 10
 
 
-def decoded(vector: str) -> list[int] | None:
+def decode_vector(vector: str) -> list[int] | None:
     """Return the numbers in a vector; None if it is malformed."""
     numbers: list[int] = []
     high, has_high = 0, False

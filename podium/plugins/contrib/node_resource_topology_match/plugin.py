@@ -98,8 +98,8 @@ class NodeResourceTopologyMatch(
     def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
         """Return success or Unschedulable."""
         self._topologies.refresh()
-        evicted = state.find(EvictedPods)
-        victims = {} if evicted is None else evicted.pods
+        evicted_pods = state.find(EvictedPods)
+        victims = {} if evicted_pods is None else evicted_pods.pods
         if self._rejects_all(pod):
             reason = _MISSING
         elif victims and (placement := self._topologies.placement(node.name)):
@@ -226,10 +226,10 @@ class NodeResourceTopologyMatch(
 
 def _detail(missing: Misfit) -> str:
     subject = f"{missing.kind} {missing.container}" if missing.container else missing.kind
-    if missing.most is None:
+    if missing.largest_free is None:
         return f"NUMA: {subject} requests {missing.resource}, which no NUMA node has"
-    amount, most = (_text(missing.resource, value) for value in (missing.amount, missing.most))
-    return f"NUMA: {subject} requests {missing.resource} {amount} of one NUMA node, of which one has {most} at most"
+    amount, largest = (_text(missing.resource, value) for value in (missing.amount, missing.largest_free))
+    return f"NUMA: {subject} requests {missing.resource} {amount} of one NUMA node, of which one has {largest} at most"
 
 
 def _text(resource: str, milli: int) -> str:

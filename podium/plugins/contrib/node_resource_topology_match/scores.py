@@ -30,7 +30,7 @@ def _whole(milli: int) -> int:
     return -(-milli // 1000)
 
 
-def _weighted(
+def _weighted_mean(
     requests: Amounts, available: Amounts, weights: Mapping[str, int], numerator: Callable[[int, int], int]
 ) -> int:
     score = weight_sum = 0
@@ -45,12 +45,12 @@ def _weighted(
 
 def least_allocated(requests: Amounts, available: Amounts, weights: Mapping[str, int]) -> int:
     """Prefer NUMA nodes of which much is left."""
-    return _weighted(requests, available, weights, lambda amount, free: free - amount)
+    return _weighted_mean(requests, available, weights, lambda amount, free: free - amount)
 
 
 def most_allocated(requests: Amounts, available: Amounts, weights: Mapping[str, int]) -> int:
     """Prefer NUMA nodes of which little is left."""
-    return _weighted(requests, available, weights, lambda amount, free: amount)
+    return _weighted_mean(requests, available, weights, lambda amount, free: amount)
 
 
 def balanced_allocation(requests: Amounts, available: Amounts, weights: Mapping[str, int]) -> int:
@@ -114,7 +114,7 @@ class _Free:
         ids = [numa_node.id for numa_node in topology.numa_nodes]
         self.order = sorted(range(len(ids)), key=ids.__getitem__)
         self.distances = [
-            [numa_node.costs.get(other, _UNKNOWN_DISTANCE) for other in ids] for numa_node in topology.numa_nodes
+            [numa_node.costs.get(target, _UNKNOWN_DISTANCE) for target in ids] for numa_node in topology.numa_nodes
         ]
 
     def lists_any(self, requests: Amounts) -> bool:
@@ -123,10 +123,10 @@ class _Free:
 
     def smallest_set(self, requests: Amounts, *, guaranteed: bool) -> tuple[tuple[int, ...], bool] | None:
         """Return the fewest NUMA nodes that have the requests, and whether none are closer; None if none have."""
-        left = _COMBINATIONS_MAX
+        budget = _COMBINATIONS_MAX
         for size in range(1, len(self.available) + 1):
-            combinations = list(itertools.islice(itertools.combinations(range(len(self.available)), size), left))
-            left -= len(combinations)
+            combinations = list(itertools.islice(itertools.combinations(range(len(self.available)), size), budget))
+            budget -= len(combinations)
             shortest = min([_UNKNOWN_DISTANCE, *map(self._distance, combinations)])
             usable = [
                 combination
@@ -166,11 +166,11 @@ def score_by_count(demands: Demands, topology: Topology) -> int:
     """Return the node's score: higher the fewer NUMA nodes the pod, or the most demanding container, needs."""
     free = _Free(topology)
     if topology.alignment.is_per_pod:
-        wanted = [demands.pod] if free.lists_any(demands.pod) else []
+        request_lists = [demands.pod] if free.lists_any(demands.pod) else []
     else:
-        wanted = [demand.requests for demand in demands.all_containers if free.lists_any(demand.requests)]
+        request_lists = [demand.requests for demand in demands.all_containers if free.lists_any(demand.requests)]
     count, are_closest = 0, True
-    for requests in wanted:
+    for requests in request_lists:
         choice = free.smallest_set(requests, guaranteed=True)
         if choice is None:
             return 0

@@ -23,7 +23,7 @@ def test_pods_that_were_bound_before_their_quota_count() -> None:
     quotas = Quotas(store.handle)
     quotas.read()
     store.put(quota("a", min={"cpu": "1"}))
-    assert state(store, quotas).used["a"]["cpu"] == 2000
+    assert state(store, quotas).usage["a"]["cpu"] == 2000
     assert state(store, quotas).is_borrowing("a")
 
 
@@ -31,11 +31,11 @@ def test_an_update_of_a_pod_in_place_is_followed() -> None:
     """Upstream keeps the old amounts, and later subtracts the new ones."""
     store = Store(quota("a"), pod("a/web", "1", "n1"))
     quotas = Quotas(store.handle)
-    assert state(store, quotas).used["a"]["cpu"] == 1000
+    assert state(store, quotas).usage["a"]["cpu"] == 1000
     resized = store.put(pod("a/web", "3", "n1"))
-    assert state(store, quotas).used["a"]["cpu"] == 3000
+    assert state(store, quotas).usage["a"]["cpu"] == 3000
     store.drop(resized)
-    assert state(store, quotas).used["a"]["cpu"] == 0
+    assert state(store, quotas).usage["a"]["cpu"] == 0
 
 
 def test_a_reserved_pod_counts_once_and_until_it_is_given_up() -> None:
@@ -44,14 +44,14 @@ def test_a_reserved_pod_counts_once_and_until_it_is_given_up() -> None:
     item = read_manifest(pod("a/web", "1"), PODS)
     quotas.reserve(item)
     quotas.reserve(item)
-    assert state(store, quotas).used["a"]["cpu"] == 1000
+    assert state(store, quotas).usage["a"]["cpu"] == 1000
     quotas.unreserve(item)
     quotas.unreserve(item)
-    assert state(store, quotas).used["a"]["cpu"] == 0
+    assert state(store, quotas).usage["a"]["cpu"] == 0
     quotas.reserve(item)
     store.put(pod("a/web", "1", "n1"))
     quotas.unreserve(item)
-    assert state(store, quotas).used["a"]["cpu"] == 1000
+    assert state(store, quotas).usage["a"]["cpu"] == 1000
 
 
 def test_of_several_quotas_the_oldest_counts_and_then_the_next_one() -> None:
@@ -88,16 +88,16 @@ def test_dry_runs_change_only_their_own_state() -> None:
     for _ in range(2):
         twin.remove(victim)
         twin.remove(stranger)
-    assert twin.used["a"]["cpu"] == 0
+    assert twin.usage["a"]["cpu"] == 0
     assert not twin.is_borrowing("a")
     for _ in range(2):
         twin.add(victim)
-    assert twin.used["a"]["cpu"] == 2000
-    assert before.used["a"]["cpu"] == 2000
+    assert twin.usage["a"]["cpu"] == 2000
+    assert before.usage["a"]["cpu"] == 2000
     incoming = read_manifest(pod("a/more", "1"), PODS)
     twin.add(incoming)
     twin.add(incoming)
-    assert twin.used["a"]["cpu"] == 3000
+    assert twin.usage["a"]["cpu"] == 3000
 
 
 def test_nominated_pods_of_the_same_quota_and_of_frugal_ones_are_ahead() -> None:

@@ -1,4 +1,4 @@
-"""What victims free on NUMA nodes, by the placement that agents report."""
+"""Where containers run by the placement that agents report, and what victims free there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from podium.objects.resource_types import PODS
 from podium.plugins.contrib.node_resource_topology_match.eviction import EvictedPods, after_eviction
 from podium.plugins.contrib.node_resource_topology_match.fingerprints import xxh64
 from podium.plugins.contrib.node_resource_topology_match.objects import NODE_RESOURCE_TOPOLOGIES
-from podium.plugins.contrib.node_resource_topology_match.placement import decoded, placement_of
+from podium.plugins.contrib.node_resource_topology_match.placement import decode_vector, placement_of
 from podium.plugins.contrib.node_resource_topology_match.topology import topology_of
 from tests.unit.plugins.contrib.node_resource_topology_match.numa_bench import (
     POLICY,
@@ -55,7 +55,7 @@ def nrt(metadata: str, vectors: dict[int, str], *, policy: str = "single-numa-no
     ],
 )
 def test_vectors_are_decoded(vector: str, expected: list[int] | None) -> None:
-    assert decoded(vector) == expected
+    assert decode_vector(vector) == expected
 
 
 def test_containers_are_on_the_numa_node_whose_vector_lists_them_or_on_the_busiest() -> None:
