@@ -55,6 +55,7 @@ class EventResource(enum.Enum):
     DEVICE_CLASS = "resource.k8s.io/DeviceClass"
     POD_GROUP = "scheduling.k8s.io/PodGroup"
     COSCHEDULING_POD_GROUP = "scheduling.x-k8s.io/PodGroup"
+    NODE_METRICS = "podium/NodeMetricsReport"
     WILDCARD = "*"
 
 
@@ -90,6 +91,7 @@ class ResourceType(Generic[ObjectT]):
         event: what its changes are for pods that wait; None if no pod waits for them.
         gate: the feature gate without which no API server serves it; `CUSTOM` for a custom resource, `ON_REQUEST` for a
             kind that only plugins outside the default set read.
+        is_local: no API server has it, so nothing watches it: podium stores what it has found out by itself.
     """
 
     kind: str
@@ -98,6 +100,7 @@ class ResourceType(Generic[ObjectT]):
     field_selector: str = ""
     event: EventResource | CustomEventResource | None = None
     gate: str = ""
+    is_local: bool = False
 
     @property
     def plural(self) -> str:
