@@ -155,7 +155,7 @@ volumes = st.fixed_dictionaries(
     optional={"size": sizes, "modes": some(modes)},
 )
 topologies_allowed = st.fixed_dictionaries({ZONE: some(zones)})
-classes = maybe(provisioner=st.just("kubernetes.io/no-provisioner"), allowed=some(topologies_allowed))
+classes = maybe(provisioner=st.just("kubernetes.io/no-provisioner"), topologies=some(topologies_allowed))
 capacities = maybe(on=st.fixed_dictionaries({ZONE: values}), size=sizes, largest=sizes)
 read_only = st.booleans()
 claim_sources = st.sampled_from((*CLAIMS[:2], *CLAIMS)).map(lambda name: {"persistentVolumeClaim": {"claimName": name}})

@@ -195,7 +195,7 @@ def test_nodes_without_pods_of_lower_priority_are_counted_and_no_candidates():
 def test_pods_promised_to_the_node_keep_their_room():
     promised = Nominated({"n1": [pod("promised", cpu="2", priority=500)]})
     items = (node("n1"), small("a", "n1", cpu="2"), small("b", "n1", cpu="2", priority=0))
-    assert plan(*items, incoming=urgent(cpu="2"), nominated=promised) == ("n1", ["a", "b"])
+    assert plan(*items, incoming=urgent(cpu="2"), nominator=promised) == ("n1", ["a", "b"])
     assert plan(*items, incoming=urgent(cpu="2")) == ("n1", ["b"])
 
 
