@@ -115,7 +115,7 @@ def _without_special_claim(answer: Json) -> Json:
 def compare_configurations(files: Iterable[tuple[str, str]], binary: Path, keeping: Keeping) -> Outcome:
     """Have kube-scheduler read them, as many at a time as there are cores."""
     named_texts = list(files)
-    outcome = Outcome(asked=len(named_texts))
+    outcome = Outcome(question_count=len(named_texts))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         verdicts = pool.map(lambda named_text: kube_scheduler.verdict(binary, named_text[1]), named_texts)
         for (name, text), verdict in zip(named_texts, verdicts, strict=True):
