@@ -181,7 +181,7 @@ _V1_37: Final = replace(
 
 RELEASES: Final[Mapping[str, Release]] = {release.minor: release for release in (_V1_36, _V1_37)}
 """By minor, oldest first."""
-NEWEST: Final = _V1_36
+NEWEST: Final = _V1_37
 
 
 def release_of_server(major: str, minor: str) -> Release:
