@@ -13,7 +13,7 @@ from weakref import ref
 from podium.cluster import CacheError
 from podium.config import KubeSchedulerConfiguration
 from podium.engine.cluster_state import ClusterState
-from podium.engine.configurations import Config, read_config
+from podium.engine.configurations import Config, read_config, release_named
 from podium.engine.derivation.admission import Admission
 from podium.engine.derivation.volumes import immediate_binding
 from podium.engine.errors import ClusterError, ManifestError
@@ -66,7 +66,14 @@ class ClusterObjects:
         self._state.frameworks  # noqa: B018
 
     @classmethod
-    def load(cls, objects: Objects, config: Config | None = None, plugins: Sequence[type[Plugin]] = ()) -> Self:
+    def load(
+        cls,
+        objects: Objects,
+        config: Config | None = None,
+        plugins: Sequence[type[Plugin]] = (),
+        *,
+        decide_as: str | None = None,
+    ) -> Self:
         """Load a cluster from manifests. Missing fields are filled in as an API server does.
 
         Args:
@@ -74,14 +81,16 @@ class ClusterObjects:
                 from it. Kinds that a scheduler does not read are ignored, as are pods that have ended.
             config: kube-scheduler's defaults unless given.
             plugins: your own plugins; without `config` they run in addition to the default plugins, with weight 1.
+            decide_as: the minor of Kubernetes whose rules decide, such as "1.36"; by default the newest.
 
         Raises:
             ManifestError: an object cannot be read. The message names the object and the field.
+            ClusterError: podium does not know that minor.
             ConfigError, PluginError: the configuration cannot be read, or a profile cannot be built.
             OSError: a file cannot be read.
         """
         classes = {**IN_TREE, **{plugin.name: plugin for plugin in plugins}}
-        configuration = read_config(config, classes, plugins)
+        configuration = read_config(config, classes, plugins, release_named(decide_as))
         with collection_disabled():
             items = objects_given(objects)
             admission = Admission(item.manifest for item in items)

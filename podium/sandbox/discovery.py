@@ -15,8 +15,8 @@ Json = dict[str, Any]
 
 VERSION: Json = {
     "major": "1",
-    "minor": "36",
-    "gitVersion": "v1.36.2+podium-sandbox",
+    "minor": "37",
+    "gitVersion": "v1.37.2+podium-sandbox",
     "gitCommit": "",
     "gitTreeState": "clean",
     "buildDate": "2026-01-01T00:00:00Z",

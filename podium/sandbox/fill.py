@@ -106,7 +106,7 @@ def _node(index: int, chance: random.Random) -> Json:
                 "machineID": name,
                 "systemUUID": name,
                 "bootID": name,
-                "kubeletVersion": "v1.36.2",
+                "kubeletVersion": "v1.37.2",
                 "kubeProxyVersion": "",
                 "osImage": "Sandbox Linux",
                 "kernelVersion": "6.12",

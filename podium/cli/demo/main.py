@@ -17,9 +17,10 @@ from rich.text import Text
 
 from podium.cli import event_loop
 from podium.cli.interrupts import EXIT_INTERRUPTED
-from podium.cli.options.configuration import Usable, discover_plugins, plugin_option, usable
+from podium.cli.options.configuration import Usable, discover_plugins, gates_of, plugin_option, usable
 from podium.cli.options.devices import devices_option
 from podium.cli.options.numbers import FiniteRange
+from podium.cli.options.releases import as_the_newest
 from podium.cli.output import TEXT, LinesException, output_option, print_value, say
 from podium.cli.plain_text import PlainConsole
 from podium.config import ConfigError, KubeSchedulerConfiguration, default_configuration
@@ -45,6 +46,7 @@ _PODS_PER_NODE_MAX = 10
 @click.option("--timeout", "timeout_s", type=FiniteRange(min=0, min_open=True), default=120.0, show_default=True)
 @click.option("--config", type=click.Path(path_type=Path), help="Schedule with this configuration's first profile.")
 @plugin_option
+@as_the_newest
 @click.option(
     "--autoscale", is_flag=True, help="Show instead how nodes are bought when pods come, and removed when they go."
 )
@@ -180,7 +182,7 @@ def _configuration(path: Path | None, plugins: Sequence[str]) -> Usable:
             say(f"{path}: warning: {warning}", err=True)
         return good
     plugin_classes = discover_plugins(plugins)
-    config = default_configuration()
+    config = default_configuration(gates_of(()))
     profile = replace(config.profiles[0], scheduler_name=_SCHEDULER_NAME)
     return Usable(replace(config, profiles=(profile,)), plugin_classes, ())
 

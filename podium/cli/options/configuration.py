@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,12 +12,14 @@ import click
 
 from podium.cli import files
 from podium.cli.options.paths import FILE, REFERENCE
+from podium.cli.options.releases import release_asked
 from podium.cli.output import LinesException
 from podium.config import (
     API_VERSION,
     DEFAULT_GATES,
     IN_TREE_PLUGINS,
     KIND,
+    NEWEST,
     ConfigError,
     ConfigGates,
     FeatureGateError,
@@ -24,6 +27,7 @@ from podium.config import (
     Loaded,
     PluginRegistry,
     PodGroupRules,
+    Release,
     load,
     load_file,
     parse_feature_gates,
@@ -65,6 +69,8 @@ class Usable:
     plugins: Mapping[str, type[Plugin]]
     warnings: tuple[str, ...]
     pod_groups: PodGroupRules | None = None
+    read_as: Callable[[Release], Usable] | None = None
+    """Reads the same file by the rules of another release. Raises: BadConfiguration."""
 
 
 def plugin_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -102,14 +108,14 @@ def connection_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return kubeconfig(master(command))
 
 
-def gates_of(values: Sequence[str]) -> ConfigGates:
-    """Parse `--feature-gates`.
+def gates_of(values: Sequence[str], release: Release | None = None) -> ConfigGates:
+    """Parse `--feature-gates`, for a release; by default the one that `--decide-as` names, or the newest.
 
     Raises:
         BadConfiguration: a gate is unknown, is locked, or is not supported.
     """
     try:
-        return parse_feature_gates(values)
+        return parse_feature_gates(values, release or release_asked() or NEWEST)
     except FeatureGateError as error:
         raise BadConfiguration(f"--feature-gates: {problem}" for problem in error.problems) from error
 
@@ -137,6 +143,7 @@ def usable(
     *,
     to_run: bool = True,
     change: Change = lambda file: file.config,
+    release: Release = NEWEST,
 ) -> Usable:
     """Read a configuration, or take the defaults, together with the plugins that it may enable.
 
@@ -144,14 +151,27 @@ def usable(
         feature_gates: the values of `--feature-gates`.
         to_run: whether a daemon will run the configuration. If not, only fields that influence decisions are checked.
         change: applies command-line options to the configuration from the file.
+        release: decides unless `--decide-as` names another.
 
     Raises:
         BadConfiguration: a plugin or feature is not available, or the file is not valid or not supported by podium.
     """
+    read_as = partial(_usable_as, path, discover_plugins(references), feature_gates, to_run, change)
+    return read_as(release_asked() or release)
+
+
+def _usable_as(
+    path: Path | None,
+    plugins: Mapping[str, type[Plugin]],
+    feature_gates: Sequence[str],
+    to_run: bool,
+    change: Change,
+    release: Release,
+) -> Usable:
+    """Read the configuration by the rules of a release."""
     from podium.framework.profile.runtime import registry_of
 
-    gates = gates_of(feature_gates)
-    plugins = discover_plugins(references)
+    gates = gates_of(feature_gates, release)
     registry = registry_of(plugins)
     file = load(_EMPTY_FILE, "defaults", registry, gates) if path is None else read(path, registry, gates)
     new_config = change(file)
@@ -164,7 +184,8 @@ def usable(
     if refusals:
         raise BadConfiguration(f"{path or 'defaults'}: {error.text}" for error in refusals)
     warnings = (*file.warnings, *missing.warnings) if to_run else ()
-    return Usable(file.config, plugins, warnings, gates.pod_groups)
+    read_as = partial(_usable_as, path, plugins, feature_gates, to_run, change)
+    return Usable(file.config, plugins, warnings, gates.pod_groups, read_as)
 
 
 def construction_failures(good: Usable) -> tuple[str, ...]:

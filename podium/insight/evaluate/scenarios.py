@@ -83,7 +83,8 @@ class Evaluator:
         """
         if scenario.expression is not None:
             return answer_selector(scenario.expression, scenario.driver, scenario.device)
-        gates = parse_feature_gates(f"{name}={str(value).lower()}" for name, value in scenario.gates.items())
+        settings = (f"{name}={str(value).lower()}" for name, value in scenario.gates.items())
+        gates = parse_feature_gates(settings, self._configurations.release)
         config = self._configurations.of(scenario.config, gates)
         store = scenario.store()
         if scenario.pods is not None:

@@ -107,6 +107,8 @@ class Elector:
         self._metrics.set_leader(self._metrics_name, leads=True)
         self._tell(f"{self._term.identity} became leader")
         log.info("Successfully acquired lease", lock=str(self._lock), identity=self._term.identity)
+        if rules := self._lock.other_rules:
+            log.warning("The previous leader decided as another Kubernetes", lock=str(self._lock), minor=rules)
 
     async def renew(self) -> None:
         """Renew the Lease until it is lost. Raises: `LeadershipLostError`."""
