@@ -197,7 +197,7 @@ func (kept *handlers) checkers() []toolscache.DoneChecker {
 // newInformers is a factory as kube-scheduler makes it, and the handlers that will keep copies of what they are told.
 func newInformers(client kubernetes.Interface) (informers.SharedInformerFactory, *handlers, error) {
 	kept := &handlers{}
-	upstream := scheduler.NewInformerFactory(client, 0)
+	upstream := upstreamInformers(client)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	for resource, object := range copied {
 		generic, err := upstream.ForResource(resource)
