@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Final
 
 from podium.config.extension_points import DEFAULT_PLUGINS, InTreePlugin
+from podium.objects.resource_types import EventResource
 
 
 class Stage(enum.Enum):
@@ -38,6 +39,47 @@ class Gate:
 
 
 @dataclass(frozen=True, slots=True)
+class EventRules:
+    """Which cluster events there are, and which ones in-tree plugins register for.
+
+    Attributes:
+        target_pod: the resource of an update of the waiting pod itself.
+        unscheduled_pod: the resource of a change of another pod without a node.
+        own_pod: the resource that plugins register for to hear of the waiting pod itself.
+        assigned_pods: the resource that plugins register for to hear of pods on nodes.
+        have_scale_up: a pod whose request grows raises an event of its own.
+        widen_node_add: a plugin that waits for added nodes also hears of every change of a node's taints.
+        match_any_anti_affinity: a pod that matches one required anti-affinity term is in the way, not only one that
+            matches all of them.
+    """
+
+    target_pod: EventResource
+    unscheduled_pod: EventResource
+    own_pod: EventResource
+    assigned_pods: EventResource
+    have_scale_up: bool
+    widen_node_add: bool
+    match_any_anti_affinity: bool
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRules:
+    """The rules of the scheduling queue.
+
+    Attributes:
+        nominate_on_add: a pod that names a nominated node in its status is nominated when it is added; before, when it
+            enters the active queue, so that gated pods are not.
+        flush_gated: a gated pod is checked again when it has waited very long without an event; before, never.
+        renew_strangers: an update of a pod that is not queued, or is queued with another uid, adds it as a new one;
+            before, it counted as an update, and the pod took the place of the other one with its attempts.
+    """
+
+    nominate_on_add: bool
+    flush_gated: bool
+    renew_strangers: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Release:
     """The rules of one minor.
 
@@ -46,12 +88,16 @@ class Release:
         gates: the feature gates that exist, by name.
         gate_needs: gate → the gates that must be on for it.
         plugins: the default `multiPoint` list, in order, with the extension points, weight and gate of each plugin.
+        events: for the queue, the handlers of changes, and plugins that register for events.
+        queue: for the queue.
     """
 
     minor: str
     gates: Mapping[str, Gate]
     gate_needs: Mapping[str, tuple[str, ...]]
     plugins: Mapping[str, InTreePlugin]
+    events: EventRules
+    queue: QueueRules
     default_gates: frozenset[str] = field(init=False)
     """The gates that are on by default."""
 
@@ -170,13 +216,36 @@ _NEEDS_1_37: Final = {
 }
 
 _V1_36: Final = Release(
-    "1.36", MappingProxyType(dict(sorted(_GATES_1_36.items()))), MappingProxyType(_NEEDS_1_36), DEFAULT_PLUGINS
+    minor="1.36",
+    gates=MappingProxyType(dict(sorted(_GATES_1_36.items()))),
+    gate_needs=MappingProxyType(_NEEDS_1_36),
+    plugins=DEFAULT_PLUGINS,
+    events=EventRules(
+        target_pod=EventResource.UNSCHEDULABLE_POD,
+        unscheduled_pod=EventResource.UNSCHEDULABLE_POD,
+        own_pod=EventResource.POD,
+        assigned_pods=EventResource.POD,
+        have_scale_up=False,
+        widen_node_add=True,
+        match_any_anti_affinity=False,
+    ),
+    queue=QueueRules(nominate_on_add=False, flush_gated=False, renew_strangers=False),
 )
 _V1_37: Final = replace(
     _V1_36,
     minor="1.37",
     gates=MappingProxyType(dict(sorted(_GATES_1_37.items()))),
     gate_needs=MappingProxyType(_NEEDS_1_37),
+    events=EventRules(
+        target_pod=EventResource.TARGET_POD,
+        unscheduled_pod=EventResource.UNSCHEDULED_POD,
+        own_pod=EventResource.TARGET_POD,
+        assigned_pods=EventResource.ASSIGNED_POD,
+        have_scale_up=True,
+        widen_node_add=False,
+        match_any_anti_affinity=True,
+    ),
+    queue=QueueRules(nominate_on_add=True, flush_gated=True, renew_strangers=True),
 )
 
 RELEASES: Final[Mapping[str, Release]] = {release.minor: release for release in (_V1_36, _V1_37)}

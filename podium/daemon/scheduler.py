@@ -227,7 +227,12 @@ class Scheduler:
             QueueProfile(
                 name,
                 framework.pre_enqueue,
-                build_hint_map(framework.plugins.values(), has_extenders=has_extenders, may_close_nodes=True),
+                build_hint_map(
+                    framework.plugins.values(),
+                    framework.release.events,
+                    has_extenders=has_extenders,
+                    may_close_nodes=True,
+                ),
             )
             for name, framework in frameworks.items()
         ]
@@ -248,6 +253,7 @@ class Scheduler:
             nominator=nominator,
             listing_clock=self.clock,
             has_groups=self._groups is not None,
+            release=config.release,
         )
 
     def _make_loop(self) -> SchedulingLoop:
@@ -436,6 +442,7 @@ class Scheduler:
                 saw_unbound=informers.saw_unbound,
                 binding_cycles=self.binding_cycles.under_way,
                 pod_groups=self._groups,
+                rules=self.config.release.events,
             )
         )
         for resource in tuple(informers.resources):

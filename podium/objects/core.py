@@ -291,11 +291,18 @@ class Taint(Value, frozen=True):
     effect: str = ""
 
 
+class PodPreemptionPolicy(Value, frozen=True):
+    """The rules of preemption on a node: on behalf of whom pods that grow may not preempt."""
+
+    disable_resize_preemption: tuple[str, ...] = ()
+
+
 class NodeSpec(Value, frozen=True):
     """A node's desired state."""
 
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
+    pod_preemption_policy: PodPreemptionPolicy | None = None
 
 
 class ContainerImage(Value, frozen=True):

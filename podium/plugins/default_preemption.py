@@ -60,6 +60,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
     """Finds the node where preemption costs least, or the pods whose eviction costs least for a group."""
 
     def __init__(self, args: DefaultPreemptionArgs, handle: fwk.Handle) -> None:
+        self._events = handle.release.events
         self._percentage = args.min_candidate_nodes_percentage
         self._absolute = args.min_candidate_nodes_absolute
         self._clock = handle.clock
@@ -211,9 +212,8 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """Register deleted pods, so that PreEnqueue runs again for a pod that waits for its preemption."""
-        return (
-            fwk.on(fwk.EventResource.POD, fwk.ActionType.DELETE, hint=self.after_pod_delete, scope=fwk.HintScope.SPEC),
-        )
+        assigned_pods = self._events.assigned_pods
+        return (fwk.on(assigned_pods, fwk.ActionType.DELETE, hint=self.after_pod_delete, scope=fwk.HintScope.SPEC),)
 
     def after_pod_delete(self, pod: Pod, old: Pod | None, new: Pod | None) -> fwk.QueueingHint:
         """Return Skip: the plugins that rejected the pod know whether the deletion helps it."""

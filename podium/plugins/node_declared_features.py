@@ -88,7 +88,12 @@ class NodeDeclaredFeatures(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.Filte
                 hint=self.after_node_change,
                 scope=fwk.HintScope.SPEC,
             ),
-            fwk.on(fwk.EventResource.POD, fwk.ActionType.UPDATE, hint=self.after_pod_update, scope=fwk.HintScope.SPEC),
+            fwk.on(
+                self.handle.release.events.own_pod,
+                fwk.ActionType.UPDATE,
+                hint=self.after_pod_update,
+                scope=fwk.HintScope.SPEC,
+            ),
         )
 
     def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> fwk.QueueingHint:

@@ -59,6 +59,7 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlu
     """Checks the volumes of the pods on a node, and those attached to it, against the limits in its CSINode."""
 
     def __init__(self, args: object, handle: fwk.Handle) -> None:
+        self._events = handle.release.events
         self._finder = VolumeFinder(handle)
         self._csi_nodes = handle.lister(resource_types.CSI_NODES)
         self._csi_node_changes = change_log_of(self._csi_nodes)
@@ -186,7 +187,10 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlu
                 scope=fwk.HintScope.SPEC,
             ),
             fwk.on(
-                fwk.EventResource.POD, fwk.ActionType.DELETE, hint=self.after_pod_deletion, scope=fwk.HintScope.SPEC
+                self._events.assigned_pods,
+                fwk.ActionType.DELETE,
+                hint=self.after_pod_deletion,
+                scope=fwk.HintScope.SPEC,
             ),
             fwk.on(fwk.EventResource.PERSISTENT_VOLUME_CLAIM, fwk.ActionType.ADD, hint=self.after_claim_added),
             fwk.on(

@@ -117,7 +117,7 @@ class TaintToleration(
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """Register nodes that are added or lose taints, and tolerations that are added to the pod."""
-        return taint_events(self.after_node_change, self.after_toleration_change)
+        return taint_events(self.handle.release.events, self.after_node_change, self.after_toleration_change)
 
     def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> fwk.QueueingHint:
         """Queue if the pod tolerates the node's taints now and did not before."""

@@ -72,6 +72,8 @@ class QueueListing:
         hints: Hints,
         clock: SteadyClock,
         unschedulable_max_s: float,
+        *,
+        flush_gated: bool,
     ) -> None:
         self._queued = pods
         self._in_flight = in_flight
@@ -79,6 +81,7 @@ class QueueListing:
         self._hints = hints
         self._clock = clock
         self._unschedulable_max_s = unschedulable_max_s
+        self._flush_gated = flush_gated
 
     def infos(self) -> list[QueuedPodInfo]:
         """Return all pods that wait or are in flight, in no particular order."""
@@ -127,6 +130,8 @@ class QueueListing:
             return NextTry(ends_s, {}, may_be_sooner=state is QueueState.BACKOFF)
         plugins = (info.gating_plugin,) if info.gating_plugin else sorted(info.rejector_plugins)
         events = {plugin: self._hints.events_of(plugin, info.pod.spec.scheduler_name) for plugin in plugins}
-        # Gated pods wait for an event, however long that takes: the flush of leftover pods skips them.
-        at_s = None if info.gating_plugin else self._clock.wall_s(info.timestamp_s + self._unschedulable_max_s)
+        # Where the flush of leftover pods skips gated pods, they wait for an event, however long that takes.
+        is_flushed = self._flush_gated or not info.gating_plugin
+        since_s = max(info.timestamp_s, info.flush_timestamp_s)
+        at_s = self._clock.wall_s(since_s + self._unschedulable_max_s) if is_flushed else None
         return NextTry(at_s, events)

@@ -1,14 +1,13 @@
 """Moves a pod to the active queue or a backoff queue, or gates it.
 
 Source: kubernetes pkg/scheduler/backend/queue/scheduling_queue.go (moveToActiveQ, moveToBackoffQ,
-requeuePodWithQueueingStrategy), v1.36.2.
+requeueEntityWithQueueingStrategy), v1.36.2 and v1.37.2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
-from podium.framework.contract.cluster_event import UNSCHEDULABLE_POD_ADD, UNSCHEDULABLE_POD_UPDATE
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.lib.clock import Clock
 from podium.queues.gating import PreEnqueueCheck
@@ -18,8 +17,6 @@ from podium.queues.observer import QueueObserver
 from podium.queues.queued_pods import QueuedPods
 from podium.queues.states import QueueEvent, QueueState
 
-_NOMINATING = (UNSCHEDULABLE_POD_ADD.label, UNSCHEDULABLE_POD_UPDATE.label)
-
 
 class Requeuing:
     """Moves pods between their states; PreEnqueue plugins may gate them on the way.
@@ -28,6 +25,7 @@ class Requeuing:
     caller has just read it.
 
     Args:
+        nominating_events: a pod that enters the active queue for one of them is nominated as its status says.
         has_groups: whether pods are scheduled in groups. Then a pod of a group, which backs off after every attempt, is
             not popped before its backoff ends: it would be attempted without a pause.
     """
@@ -41,11 +39,13 @@ class Requeuing:
         observer: QueueObserver,
         wake: Callable[[], None],
         *,
+        nominating_events: Collection[str],
         has_groups: bool = False,
     ) -> None:
         self._queued = pods
         self._pre_enqueue_check = pre_enqueue_check
         self._nominator = nominator
+        self._nominating_events = nominating_events
         self._clock = clock
         self._observer = observer
         self._wake = wake
@@ -92,7 +92,7 @@ class Requeuing:
             info.initial_attempt_timestamp_s = now_s
         self._queued.move(info, QueueEvent.ENQUEUE, event, coming_from=coming_from, now_s=now_s)
         self._observer.incoming("active", event)
-        if event in _NOMINATING:
+        if event in self._nominating_events:
             self._nominator.add(info.pod)
         self._wake()
 
@@ -117,6 +117,7 @@ class Requeuing:
             self._observer.incoming("backoff", event)
             self._wake()
             return
+        info.was_flushed_from_unschedulable = False
         old_state = self._queued.move(info, QueueEvent.GATE, event, coming_from=coming_from)
         if old_state not in (QueueState.UNSCHEDULABLE, QueueState.GATED):
             self._observer.incoming("unschedulable", event)

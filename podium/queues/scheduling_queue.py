@@ -4,7 +4,7 @@ Owns the state of each waiting pod and the reasons for its moves. Entirely synch
 never refers to a plugin by name; the daemon calls `run_due_timers` after `next_timer_s`, and is woken when a pod can be
 popped.
 
-Source: kubernetes pkg/scheduler/backend/queue/scheduling_queue.go, active_queue.go and backoff_queue.go, v1.36.2.
+Source: pkg/scheduler/backend/queue: scheduling_queue.go, active_queue.go, backoff_queue.go, v1.36.2 and v1.37.2.
 Differs: adding a pod that is already queued replaces the old one as if it had been deleted first, and
 the `unschedulable_pods` gauge falls whenever a rejected pod leaves the queue; upstream's gauge drifts. Setting the
 machine's clock does not move any deadline; upstream compares wall-clock timestamps. Pods of a group always wait until
@@ -17,12 +17,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from podium.config import NEWEST, Release
 from podium.framework.contract.cluster_event import (
     CONFIGURATION_RELOAD,
     FORCE_ACTIVATE,
-    UNSCHEDULABLE_POD_ADD,
-    UNSCHEDULABLE_POD_UPDATE,
     UNSCHEDULABLE_TIMEOUT,
+    ActionType,
     ClusterEvent,
 )
 from podium.framework.contract.plugin import PreEnqueuePlugin, QueueSortPlugin
@@ -48,9 +48,6 @@ SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE = "BackoffComplete"
 POP_FROM_BACKOFF = "PopFromBackoffQ"
 
-_POD_ADDED = UNSCHEDULABLE_POD_ADD.label
-_POD_UPDATED = UNSCHEDULABLE_POD_UPDATE.label
-_POD_DELETED = "UnschedulablePodDelete"
 _POPPED = "Pop"
 _UNOBSERVED = QueueObserver()
 
@@ -69,6 +66,7 @@ class SchedulingQueue:
             which may be recorded.
         has_groups: Whether pods are scheduled in groups: then a pod of a group is retried after its backoff, whatever
             events arrive.
+        release: The release whose rules of the queue and of events apply.
     """
 
     def __init__(
@@ -84,6 +82,7 @@ class SchedulingQueue:
         nominator: Nominator | None = None,
         listing_clock: Clock | None = None,
         has_groups: bool = False,
+        release: Release = NEWEST,
     ) -> None:
         # Steady clocks, so that setting the machine's clock neither prolongs nor shortens backoffs and flushes.
         listing_clock = SteadyClock(listing_clock or clock)
@@ -99,15 +98,37 @@ class SchedulingQueue:
         self._delayed = DelayedPods(clock)
         self._is_closed = False
         self._has_groups = has_groups
+        self._rules, self._event_rules = release.queue, release.events
+        pod_added, self._pod_deleted = (
+            ClusterEvent(release.events.unscheduled_pod, action).label for action in (ActionType.ADD, ActionType.DELETE)
+        )
+        pod_updated = ClusterEvent(release.events.target_pod, ActionType.UPDATE).label
+        self._pod_added = pod_added
+        self._stranger_updated = pod_added if release.queue.renew_strangers else pod_updated
         self.nominator = Nominator(lookup) if nominator is None else nominator
         self._pre_enqueue_check = PreEnqueueCheck(_pre_enqueue_plugins(profiles), observer)
         self._requeuing = Requeuing(
-            self._queued, self._pre_enqueue_check, self.nominator, clock, observer, wake, has_groups=has_groups
+            self._queued,
+            self._pre_enqueue_check,
+            self.nominator,
+            clock,
+            observer,
+            wake,
+            nominating_events=() if release.queue.nominate_on_add else (pod_added, pod_updated),
+            has_groups=has_groups,
         )
         self.listing = QueueListing(
-            self._queued, self._in_flight, self.nominator, self._hints, listing_clock, times.unschedulable_max_s
+            self._queued,
+            self._in_flight,
+            self.nominator,
+            self._hints,
+            listing_clock,
+            times.unschedulable_max_s,
+            flush_gated=release.queue.flush_gated,
         )
-        self._moves = EventMoves(self._queued.unschedulable, self._hints, self._requeuing)
+        self._moves = EventMoves(
+            self._queued.unschedulable, self._hints, self._requeuing, observer, flush_gated=release.queue.flush_gated
+        )
 
     # ------------------------------------------------------------ pods are added, updated and deleted
 
@@ -115,18 +136,21 @@ class SchedulingQueue:
         """Add a pod that is to be scheduled."""
         info = self._queued.get(pod.key)
         if info is not None:
-            self._discard(info, _POD_ADDED)
-        self._add_new(pod, _POD_ADDED)
+            self._discard(info, self._pod_added)
+        self._add_new(pod, self._pod_added)
 
     def update(self, old: Pod, new: Pod) -> None:
         """Update a pod that is to be scheduled."""
         if new.uid in self._in_flight:
-            for event in pod_changes(old, new):
+            for event in pod_changes(old, new, self._event_rules):
                 self._in_flight.record(self._hints.interest(event), old, new)
             return
         info = self._queued.get(new.key)
+        if info is not None and info.pod.uid != new.uid and self._rules.renew_strangers:
+            self._discard(info, self._pod_deleted)
+            info = None
         if info is None:
-            self._add_new(new, _POD_UPDATED)
+            self._add_new(new, self._stranger_updated)
             return
         info.pod = new
         self._queued.reorder(info)
@@ -136,10 +160,12 @@ class SchedulingQueue:
 
     def _add_new(self, pod: Pod, event: str) -> None:
         now_s = self._clock.now()
+        if self._rules.nominate_on_add:
+            self.nominator.add(pod)
         self._requeuing.to_active(QueuedPodInfo(pod, now_s), event, now_s=now_s)
 
     def _reconsider(self, info: QueuedPodInfo, old: Pod, new: Pod) -> None:
-        for event in pod_changes(old, new):
+        for event in pod_changes(old, new, self._event_rules):
             interest = self._hints.interest(event)
             strategy = self._hints.strategy(info, interest, old, new)
             if strategy is not Strategy.SKIP and self._requeuing.requeue(info, strategy, interest.label):
@@ -150,7 +176,7 @@ class SchedulingQueue:
         self.nominator.delete(pod)
         info = self._queued.get(pod.key)
         if info is not None:
-            self._discard(info, _POD_DELETED)
+            self._discard(info, self._pod_deleted)
 
     def _discard(self, info: QueuedPodInfo, event: str) -> None:
         self._queued.move(info, QueueEvent.DELETE, event)
@@ -248,6 +274,7 @@ class SchedulingQueue:
         info.timestamp_s = self._clock.now()
         info.backoff_expiration_s = 0.0
         info.was_flushed_from_unschedulable = False
+        info.flush_timestamp_s = 0.0
         self._count_rejectors(info, 1)
 
     def _strategy_after_attempt(self, info: QueuedPodInfo) -> Strategy:
@@ -365,11 +392,15 @@ class SchedulingQueue:
 
     def flush_unschedulable_leftover(self) -> None:
         """Retry every pod that has waited very long without an event: an event may have been missed."""
-        cutoff_s = self._clock.now() - self._times.unschedulable_max_s
-        leftover = [info for info in self._queued.unschedulable if info.timestamp_s < cutoff_s]
+        now_s = self._clock.now()
+        cutoff_s = now_s - self._times.unschedulable_max_s
+        leftover = [
+            info for info in self._queued.unschedulable if max(info.timestamp_s, info.flush_timestamp_s) < cutoff_s
+        ]
         if leftover:
             for info in leftover:
                 info.was_flushed_from_unschedulable = True
+                info.flush_timestamp_s = now_s if self._rules.flush_gated else 0.0
             interest = self._hints.interest(UNSCHEDULABLE_TIMEOUT)
             self._moves.move_pods(leftover, interest)
             self._record(interest, None, None)

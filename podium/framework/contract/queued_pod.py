@@ -1,6 +1,6 @@
 """A pod in the scheduling queue, with its state between attempts.
 
-Source: kubernetes pkg/scheduler/framework/types.go (QueuedPodInfo), v1.36.2.
+Source: kubernetes pkg/scheduler/framework/types.go (QueuedPodInfo), v1.36.2 and v1.37.2.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ class QueuedPodInfo:
     consecutive_errors_count: int = 0
     backoff_expiration_s: float = 0.0
     was_flushed_from_unschedulable: bool = False
+    flush_timestamp_s: float = 0.0
+    """When it was last retried because it had waited very long without an event; 0 if not since its last attempt."""
     initial_attempt_timestamp_s: float | None = None
     schedulable_since_s: float | None = None
     """When it was last admitted to the queue after it was added, gated or rejected; None if it waits for an event."""

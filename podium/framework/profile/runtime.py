@@ -146,6 +146,7 @@ class Framework:
         """
         self.name = profile.scheduler_name
         self.percentage_of_nodes_to_score = profile.percentage_of_nodes_to_score
+        self.release = profile.release
         self.clock = handle.clock
         self.observer = observer
         self.measures_plugins = False

@@ -20,7 +20,7 @@ from podium.engine.placing import Engine
 from podium.engine.plugin_writes import carry_out, writes_before_binding
 from podium.engine.pod_group_cycle import GroupDecision, MemberDecision, PodGroupCycle, RejectedWithGroup
 from podium.engine.store import ObjectStore
-from podium.framework.contract.cluster_event import UNSCHEDULABLE_POD_ADD
+from podium.framework.contract.cluster_event import ActionType, ClusterEvent
 from podium.framework.contract.plugin import Plugin
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.status import demand_status
@@ -77,7 +77,9 @@ class PodGroupQueue:
         }
         self._queue = SchedulingQueue(
             [
-                QueueProfile(name, framework.pre_enqueue, build_hint_map(framework.plugins.values()))
+                QueueProfile(
+                    name, framework.pre_enqueue, build_hint_map(framework.plugins.values(), framework.release.events)
+                )
                 for name, framework in self._frameworks.items()
             ],
             next(iter(self._frameworks.values())).queue_sort,
@@ -86,7 +88,9 @@ class PodGroupQueue:
             wake=lambda: None,
             nominator=self._nominator,
             has_groups=True,
+            release=config.release,
         )
+        self._pod_added = ClusterEvent(config.release.events.unscheduled_pod, ActionType.ADD)
         self._groups.wait_in(self._queue)
         self._engine = Engine(self._cache, self._nominator, config.percentage_of_nodes_to_score)
         self._fill()
@@ -114,7 +118,7 @@ class PodGroupQueue:
         self._groups.states.put_waiting(pod)
         self._queue.add(pod)
         if has_gangs:
-            self._queue.move_all(UNSCHEDULABLE_POD_ADD, None, pod)
+            self._queue.move_all(self._pod_added, None, pod)
         self._clock.advance(_BETWEEN_PODS_S)
 
     def _is_gated(self, pod: Pod) -> bool:

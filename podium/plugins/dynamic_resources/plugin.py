@@ -425,7 +425,7 @@ class DynamicResources(
         return (
             fwk.on(fwk.EventResource.NODE, *nodes),
             fwk.on(fwk.EventResource.RESOURCE_CLAIM, add, update, hint=self.after_claim_change),
-            fwk.on(fwk.EventResource.POD, generated, hint=self.after_claims_generated),
+            fwk.on(self._handle.release.events.own_pod, generated, hint=self.after_claims_generated),
             fwk.on(fwk.EventResource.DEVICE_CLASS, add, update),
             fwk.on(fwk.EventResource.RESOURCE_SLICE, add, update),
         )

@@ -23,7 +23,7 @@ from podium.binder import (
 from podium.client.consistency import Consistency
 from podium.client.dispatcher import Dispatcher
 from podium.cluster import Cache
-from podium.config import PodGroupRules, Profile
+from podium.config import NEWEST, PodGroupRules, Profile
 from podium.config.types import Plugin as Enabled
 from podium.config.types import Plugins, PluginSet
 from podium.daemon.backlog import Backlog
@@ -89,6 +89,7 @@ class Handle:
         self.preemptions = preemptions
         self.waiting_pods = bench.waiting_pods
         self.pod_groups = bench.groups
+        self.release = NEWEST
         self._bench = bench
 
     def lister(self, resource: ResourceType[Any]) -> Objects:

@@ -197,7 +197,7 @@ async def test_a_face_runs_from_the_start_hears_of_changes_and_learns_when_sched
             tasks.start_soon(app.run)
             await face.scheduling.wait()
             app.stop()
-    assert sorted(face.story) == ["active UnschedulablePodAdd", "added n1", "first", "second"]
+    assert sorted(face.story) == ["active UnscheduledPodAdd", "added n1", "first", "second"]
     assert (face.story[0], face.story[-1]) == ("first", "second")
     assert 200 in face.streams
-    assert app.metrics.value("scheduler_queue_incoming_pods_total", queue="active", event="UnschedulablePodAdd") == 1
+    assert app.metrics.value("scheduler_queue_incoming_pods_total", queue="active", event="UnscheduledPodAdd") == 1

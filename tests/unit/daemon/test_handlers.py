@@ -484,14 +484,14 @@ def test_the_time_each_kind_of_event_takes_is_observed(bench: Watched) -> None:
         ("NodeUpdateNodeAllocatable",): 1,
         ("NodeUpdateNodeLabel",): 1,
         ("NodeDelete",): 1,
-        ("UnschedulablePodAdd",): 2,
-        ("UnschedulablePodUpdate",): 1,
-        ("UnschedulablePodUpdatePodLabel",): 1,
+        ("UnscheduledPodAdd",): 2,
+        ("UnscheduledPodUpdate",): 1,
+        ("UnscheduledPodUpdatePodLabel",): 1,
         ("AssignedPodAdd",): 1,
         ("AssignedPodUpdate",): 1,
         ("AssignedPodUpdatePodLabel",): 1,
         ("AssignedPodDelete",): 1,
-        ("UnschedulablePodDelete",): 1,
+        ("UnscheduledPodDelete",): 1,
     }
 
 

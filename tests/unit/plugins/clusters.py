@@ -11,7 +11,7 @@ import numpy as np
 
 from podium.cluster import Rows, Snapshot
 from podium.cluster.pod_groups import PodGroupState, PodGroupStates
-from podium.config import PodGroupRules
+from podium.config import NEWEST, PodGroupRules, Release
 from podium.engine.offline import NoWaitingPods
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.filter import FilterPlugin, TableFilterPlugin
@@ -70,6 +70,7 @@ class RecordingHandle:
     made: dict[Any, Any] = field(default_factory=dict)
     activated: list[str] = field(default_factory=list)
     activated_later: dict[str, float] = field(default_factory=dict)
+    release: Release = NEWEST
 
     @property
     def preemptions(self) -> RecordingHandle:

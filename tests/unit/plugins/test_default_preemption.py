@@ -255,7 +255,7 @@ def test_a_pod_is_held_back_while_its_victims_are_told_to_go():
 def test_a_deleted_pod_asks_again_but_never_puts_the_pod_back_by_itself():
     plugin = DefaultPreemption(DefaultPreemptionArgs(), RecordingHandle())
     [registered] = plugin.events_to_register()
-    assert (registered.event.resource.value, int(registered.event.action)) == ("Pod", 2)
+    assert (registered.event.resource.value, int(registered.event.action)) == ("AssignedPod", 2)
     assert plugin.after_pod_delete(urgent(), small("a", "n1"), None) is QueueingHint.SKIP
 
 

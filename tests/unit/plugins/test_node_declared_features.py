@@ -86,4 +86,4 @@ def test_an_update_helps_the_pod_that_comes_to_need_something_else() -> None:
 
 def test_it_registers_for_features_of_nodes_and_any_update_of_pods() -> None:
     registered = {each.event.resource.value: int(each.event.action) for each in PLUGIN.events_to_register()}
-    assert registered == {"Node": 1 | 128, "Pod": 8188}
+    assert registered == {"Node": 1 | 128, "TargetPod": 32764}

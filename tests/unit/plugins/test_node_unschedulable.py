@@ -58,7 +58,7 @@ def test_a_toleration_helps_the_pod_that_got_it() -> None:
 
 
 def test_it_registers_for_nodes_and_tolerations() -> None:
-    assert [each.event.label for each in PLUGIN.events_to_register() if each.event.resource.value == "Pod"] == [
-        "PodUpdatePodToleration"
+    assert [each.event.label for each in PLUGIN.events_to_register() if each.event.resource.value == "TargetPod"] == [
+        "TargetPodUpdatePodToleration"
     ]
     assert int(PLUGIN.events_to_register()[0].event.action) == 1 | 16

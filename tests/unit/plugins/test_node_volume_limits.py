@@ -350,7 +350,7 @@ def test_it_waits_for_nodes_pods_claims_and_detachments() -> None:
     assert [(each.event, each.hint is None) for each in PLUGIN.events_to_register()] == [
         (ClusterEvent(EventResource.CSI_NODE, ActionType.ADD), True),
         (ClusterEvent(EventResource.CSI_NODE, ActionType.UPDATE), False),
-        (ClusterEvent(EventResource.POD, ActionType.DELETE), False),
+        (ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE), False),
         (ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD), False),
         (ClusterEvent(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE), False),
     ]

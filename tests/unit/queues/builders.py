@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from podium.config import NEWEST, Release
 from podium.framework.contract.cluster_event import EventRegistration
 from podium.framework.contract.filter import FilterPlugin
 from podium.framework.contract.plugin import Plugin, PreEnqueuePlugin, QueueSortPlugin
@@ -100,6 +101,7 @@ class QueueBench:
         start_s: float = 1000.0,
         observer: QueueObserver | None = None,
         has_groups: bool = False,
+        release: Release = NEWEST,
     ) -> None:
         self.clock = ManualClock(start_s)
         self.recorder = Recorder()
@@ -112,7 +114,7 @@ class QueueBench:
                 QueueProfile(
                     PROFILE,
                     [each for each in everyone if isinstance(each, PreEnqueuePlugin)],
-                    build_hint_map(everyone),
+                    build_hint_map(everyone, release.events),
                 )
             ],
             queue_sort or ByPriority(),
@@ -122,6 +124,7 @@ class QueueBench:
             times=times or QueueTimes(),
             observer=observer or self.recorder,
             has_groups=has_groups,
+            release=release,
         )
 
     def _wake(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as changed
 
-from podium.config import ARGS_BY_PLUGIN, args
+from podium.config import ARGS_BY_PLUGIN, NEWEST, args
 from podium.framework.contract.cluster_event import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
@@ -202,7 +202,7 @@ def some_event(random: Random, nodes: Sequence[Node], placed: Sequence[Pod], wai
         return [(ASSIGNED_POD_DELETE, old, None)]
     other = random.choice(placed)
     new = changed(old, spec=other.spec, metadata=changed(old.metadata, labels=other.metadata.labels))
-    return [(event, old, new) for event in pod_changes(old, new)]
+    return [(event, old, new) for event in pod_changes(old, new, NEWEST.events)]
 
 
 @pytest.mark.parametrize("seed", range(12))

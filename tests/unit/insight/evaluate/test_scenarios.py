@@ -88,7 +88,7 @@ def test_change_is_read_as_events_with_a_hint_from_every_plugin_concerned():
     answer = _answer(objects=[after], pod=pod("web"), event=event)
     assert answer["events"] == ["NodeUpdateNodeTaint"]
     hints = answer["hints"]["NodeUpdateNodeTaint"]
-    assert (hints["NodeUnschedulable"], hints["NodePorts"], hints["TaintToleration"]) == ("Queue", "Queue", "Skip")
+    assert hints == {"NodeUnschedulable": "Queue", "PodTopologySpread": "Skip", "TaintToleration": "Skip"}
     assert "ImageLocality" not in hints
 
 

@@ -317,6 +317,7 @@ def test_a_broken_term_leaves_the_hint_open() -> None:
 
 def test_it_registers_for_pods_and_nodes() -> None:
     assert [(each.event.resource.value, int(each.event.action)) for each in plugin().events_to_register()] == [
-        ("Pod", 1 | 2 | 256),
+        ("AssignedPod", 1 | 2 | 512),
+        ("TargetPod", 512),
         ("Node", 1 | 8),
     ]

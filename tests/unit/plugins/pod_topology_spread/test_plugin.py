@@ -344,6 +344,7 @@ def test_a_node_helps_if_it_comes_to_a_domain_leaves_one_or_changes_there(
 
 def test_it_registers_for_pods_and_nodes() -> None:
     assert [(each.event.resource.value, int(each.event.action)) for each in plugin().events_to_register()] == [
-        ("Pod", 1 | 2 | 256 | 1024),
+        ("AssignedPod", 1 | 2 | 512),
+        ("TargetPod", 512 | 4096),
         ("Node", 1 | 2 | 8 | 16),
     ]
