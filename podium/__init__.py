@@ -13,7 +13,7 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """The library, loaded when it is first named: commands that do not need it start faster."""
+    """Load the library when it is first named: commands that do not need it start faster."""
     if name == "Cluster":
         from podium.library import Cluster
 

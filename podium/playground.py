@@ -20,7 +20,7 @@ from podium.engine.configurations import read_configuration
 from podium.engine.derivation.pods import asked_pod
 from podium.engine.derivation.workload_kinds import template_of
 from podium.engine.errors import ClusterError, ManifestError
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.engine.object_files import Source, objects_of
 from podium.framework.contract.status import PluginError, ScheduleError
 from podium.insight.evaluate import Question
@@ -46,7 +46,7 @@ class Playground:
 
     def __init__(self) -> None:
         self._dump = Dump(())
-        self._pods: list[Found] = []
+        self._pods: list[LocatedManifest] = []
 
     def load(self, files: Mapping[str, Any], config: str = "") -> str:
         """Read another cluster: return the number of `nodes`, `broken` objects, and the `pods` to choose from.
@@ -88,7 +88,7 @@ class Dump:
     Its methods raise the exceptions of `_NO_ANSWER`.
     """
 
-    documents: Sequence[Found]
+    documents: Sequence[LocatedManifest]
     errors: Sequence[ManifestError] = ()
     config: KubeSchedulerConfiguration | None = None
 
@@ -104,7 +104,7 @@ class Dump:
             raise ManifestError(f"no nodes: {problem}")
         return cls(documents, errors, read)
 
-    def pods(self) -> list[Found]:
+    def pods(self) -> list[LocatedManifest]:
         """Return the pods, and the workloads without an owner."""
         documents = [
             document
@@ -114,35 +114,35 @@ class Dump:
         ]
         return sorted(documents, key=_list_position)
 
-    def placement(self, document: Found) -> dict[str, Any]:
+    def placement(self, document: LocatedManifest) -> dict[str, Any]:
         """Answer as `podium evaluate` does, which takes no dump with broken objects."""
         if self.errors:
             raise self.errors[0]
-        question = Question.read(self.documents, [document], document.where)
+        question = Question.read(self.documents, [document], document.location)
         return question.ask(self._config(), _CLASSES, any_scheduler=self.config is None).to_json()
 
-    def why(self, document: Found) -> dict[str, Any]:
+    def why(self, document: LocatedManifest) -> dict[str, Any]:
         """Answer as `podium why --fix` does; a workload's template makes a pod to ask about."""
         if document.manifest["kind"] == "Pod":
             load_result, metadata = self.load(), _metadata(document)
             pod = pod_named(load_result.cluster, str(metadata.get("name")), str(metadata.get("namespace") or "default"))
         else:
-            asked_document, _ = asked_pod([document], document.where)
+            asked_document, _ = asked_pod([document], document.location)
             load_result = self.load([asked_document])
             pod = load_result.read_pod(asked_document)
         source = "" if self.config is None else "configuration"
         return pod_answer(load_result, pod, source=source, fix=True).as_dict() | load_result.unknown()
 
-    def capacity(self, document: Found) -> dict[str, Any]:
+    def capacity(self, document: LocatedManifest) -> dict[str, Any]:
         """Answer as `podium capacity --explain` does."""
-        asked_document, _ = asked_pod([document], document.where)
+        asked_document, _ = asked_pod([document], document.location)
         load_result = self.load([asked_document])
         return (
             load_result.cluster.capacity(load_result.read_pod(asked_document)).as_dict(explain=True)
             | load_result.unknown()
         )
 
-    def load(self, asked_pods: Iterable[Found] = ()) -> LoadResult:
+    def load(self, asked_pods: Iterable[LocatedManifest] = ()) -> LoadResult:
         """Load the cluster anew for each question, as each command does: a cluster records what its answers lack."""
         texts = [str(error) for error in self.errors]
         return Loader(self._config(), _CLASSES, any_scheduler=self.config is None, read_errors=texts).read(
@@ -162,25 +162,30 @@ def _unpack(name: str, content: bytes) -> bytes:
         raise ManifestError(f"{name}: {getattr(error, 'strerror', None) or error}") from None
 
 
-def _list_position(document: Found) -> int:
+def _list_position(document: LocatedManifest) -> int:
     if document.manifest["kind"] != "Pod":
         return 1
     return 2 if _node_of(document) else 0
 
 
-def _pod_entry(document: Found) -> dict[str, str]:
+def _pod_entry(document: LocatedManifest) -> dict[str, str]:
     metadata = _metadata(document)
     name = f"{metadata.get('namespace') or 'default'}/{metadata.get('name')}"
-    return {"kind": str(document.manifest["kind"]), "name": name, "node": _node_of(document), "where": document.where}
+    return {
+        "kind": str(document.manifest["kind"]),
+        "name": name,
+        "node": _node_of(document),
+        "where": document.location,
+    }
 
 
-def _node_of(document: Found) -> str:
+def _node_of(document: LocatedManifest) -> str:
     spec = document.manifest.get("spec")
     node = spec.get("nodeName") if isinstance(spec, dict) and document.manifest["kind"] == "Pod" else ""
     return node if isinstance(node, str) else ""
 
 
-def _metadata(document: Found) -> Mapping[str, Any]:
+def _metadata(document: LocatedManifest) -> Mapping[str, Any]:
     metadata = document.manifest.get("metadata")
     return metadata if isinstance(metadata, dict) else {}
 

@@ -72,7 +72,7 @@ def measure(
                         histories[signature] = ScoreHistory(histories[signature].table.copy())
                     history = histories[signature]
                     found = Scored(rows, {}, history, history.version, {"Fit": 1, "Spread": 1})
-                place(recorder, cluster, pod, 0, scored=found)
+                place(recorder, cluster, pod, 0, scores=found)
                 recorder.on_bound(pod, 0.1)
             counted = max(counted, recorder.nbytes)
             if number % _LOOKED_AT_EVERY == _LOOKED_AT_EVERY - 1:

@@ -72,7 +72,7 @@ async def read_object(dispatcher: Dispatcher, resource: ResourceType[ObjectT], i
 
 
 async def read_content(dispatcher: Dispatcher, resource: ResourceType[ObjectT], item: ObjectT) -> Any:
-    """As `read_object`, but return the parsed JSON."""
+    """Return the parsed JSON of an object; otherwise like `read_object`."""
     path, metadata = resource.object_path(item), item.metadata
     name = ObjectMeta(name=metadata.name, namespace=metadata.namespace)
     failure: ApiError | None = None

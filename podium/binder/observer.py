@@ -12,17 +12,17 @@ class BindingObserver(Observer):
     """Receives the reports of binding cycles, in addition to those of the framework."""
 
     def observe_permit_wait(self, status: str, seconds: float) -> None:
-        """A pod's wait at Permit has ended."""
+        """Record a pod's wait at Permit that has ended."""
 
 
 class PreemptionObserver:
     """Receives the reports of preemptions."""
 
     def count_preemption_attempt(self) -> None:
-        """A pod has looked for victims."""
+        """Count a pod that looked for victims."""
 
     def observe_victims(self, victims: int) -> None:
-        """A preemption with this many victims has started."""
+        """Record the number of victims of a preemption that starts."""
 
     def count_preemption_loop(self) -> None:
-        """Victims have come back too many times."""
+        """Count a preemption whose victims have come back too many times."""

@@ -148,8 +148,8 @@ def _is_parallel(result: object) -> bool:
     raise PluginError(f"answered {short_repr(result)}, which is not a PreBindPreFlightResult")
 
 
-def _exception_status(doing: str, plugin: Plugin, cause: BaseException) -> Status:
-    plugin_error = PluginRaised(f'{doing} "{plugin.name}": {_words(cause)}')
+def _exception_status(action: str, plugin: Plugin, cause: BaseException) -> Status:
+    plugin_error = PluginRaised(f'{action} "{plugin.name}": {_words(cause)}')
     plugin_error.__cause__ = cause
     return error_status(plugin_error).by(plugin.name)
 
@@ -162,8 +162,8 @@ def raised_in(status: Status | None) -> BaseException | None:
     return None if isinstance(cause, ApiError) else cause
 
 
-def _error(doing: str, plugin: Plugin, cause: BaseException | None, words: str) -> Status:
-    plugin_error = PluginError(f'{doing} "{plugin.name}": {words}')
+def _error(action: str, plugin: Plugin, cause: BaseException | None, words: str) -> Status:
+    plugin_error = PluginError(f'{action} "{plugin.name}": {words}')
     plugin_error.__cause__ = cause
     return error_status(plugin_error).by(plugin.name)
 

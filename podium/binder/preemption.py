@@ -222,7 +222,7 @@ class PreemptionExecutor:
         return self._begin(Preemption(preemptor, node_name, victims))
 
     def begin_for_group(self, group: PodGroup, pods: Sequence[Pod], victims: Sequence[Pod]) -> Preemption | None:
-        """As `begin`, for these waiting pods of a group."""
+        """Begin a preemption, as `begin` does, for these waiting pods of a group."""
         preemptor, *other_pods = pods
         return self._begin(Preemption(preemptor, _WHOLE_CLUSTER, victims, group=group, other_pods=other_pods))
 

@@ -39,8 +39,12 @@ def _check_name(name: str) -> None:
     if name in _STANDARD or _HUGE_PAGES.fullmatch(name):
         return
     if "/" not in name:
-        near = difflib.get_close_matches(name, _STANDARD, n=1, cutoff=0.7)
-        hint = f"did you mean {near[0]}?" if near else "resources of devices have a domain, such as nvidia.com/gpu"
+        similar_names = difflib.get_close_matches(name, _STANDARD, n=1, cutoff=0.7)
+        hint = (
+            f"did you mean {similar_names[0]}?"
+            if similar_names
+            else "resources of devices have a domain, such as nvidia.com/gpu"
+        )
         raise FieldError(name, f"no such resource; {hint}")
     if errors := label_key_errors(name):
         raise FieldError(name, errors[0])

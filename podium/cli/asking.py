@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from podium.config import KubeSchedulerConfiguration
-    from podium.engine.files import Found
+    from podium.engine.files import LocatedManifest
     from podium.insight.loading import LoadResult
 
 _SHOWN_MAX = 10
@@ -29,8 +29,8 @@ def load_cluster(
     live: tuple[str | None, str | None],
     config: Path | None,
     plugins: tuple[str, ...],
-    asked_pods: Iterable[Found] = (),
-    beside: Iterable[Found] = (),
+    asked_pods: Iterable[LocatedManifest] = (),
+    extra_objects: Iterable[LocatedManifest] = (),
     running: KubeSchedulerConfiguration | None = None,
 ) -> LoadResult:
     """Read the cluster that the command line names. Broken objects are named on standard error.
@@ -58,7 +58,7 @@ def load_cluster(
     documents = (
         objects_in(clusters, loader.report) if clusters else objects_of_cluster(*live, resource_types.WITHOUT_GATES)
     )
-    load_result = loader.read([*documents, *beside], asked_pods)
+    load_result = loader.read([*documents, *extra_objects], asked_pods)
     warn_of_broken(load_result)
     note_size(len(load_result.cluster.nodes), len(load_result.cluster.pods))
     return load_result

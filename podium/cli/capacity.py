@@ -81,9 +81,9 @@ def command(
         from podium.cli.cluster_source import pods_in
 
         asked_pods = pods_in(pod_files)
-        beside = [item for _, other_objects in asked_pods for item in other_objects]
+        extra_objects = [item for _, other_objects in asked_pods for item in other_objects]
         load_result = load_cluster(
-            clusters, (kubeconfig, context), config, plugins, [pod for pod, _ in asked_pods], beside
+            clusters, (kubeconfig, context), config, plugins, [pod for pod, _ in asked_pods], extra_objects
         )
         pods = [_under(profile, load_result, load_result.read_pod(document)) for document, _ in asked_pods]
         if headroom is not None:

@@ -35,14 +35,14 @@ def _capacity(capacity: Capacity, *, explain: bool) -> list[RenderableType]:
         parts.append(plain(f"It is a pod of the gang {gang.gang}, but {gang.problem}", "yellow"))
     elif gang is not None:
         gangs = f"at least {gang.fits:,}" if gang.is_at_least else f"{gang.fits:,}"
-        where = f", each in one {gang.domain_key}" if gang.domain_key else ""
+        domain_text = f", each in one {gang.domain_key}" if gang.domain_key else ""
         noun = "gang" if gang.fits == 1 else "gangs"
         parts.append(
             Text.assemble(
                 (gangs, "bold green" if gang.fits else "red"),
                 f" more whole {noun} of {gang.size:,} pods like ",
                 plain(gang.gang, "bold"),
-                plain(f" {'fits' if gang.fits == 1 else 'fit'}{where}; pod by pod:"),
+                plain(f" {'fits' if gang.fits == 1 else 'fit'}{domain_text}; pod by pod:"),
             )
         )
     count = f"at least {capacity.fits:,}" if capacity.is_at_least else f"{capacity.fits:,}"

@@ -13,7 +13,7 @@ from podium.client.credentials import ConnectionConfigError
 from podium.engine.derivation.pods import asked_pod
 from podium.engine.derivation.workload_kinds import left_out_workloads, templates_in
 from podium.engine.errors import ClusterError
-from podium.engine.files import Found, OnBroken
+from podium.engine.files import LocatedManifest, OnBroken
 from podium.engine.object_files import objects_of, sources_of
 from podium.insight.running_cluster import list_objects
 from podium.objects.resource_types import ResourceType
@@ -21,7 +21,7 @@ from podium.objects.resource_types import ResourceType
 _NOTES_MAX = 10
 
 
-def objects_in(names: Sequence[str], on_broken: OnBroken | None = None) -> list[Found]:
+def objects_in(names: Sequence[str], on_broken: OnBroken | None = None) -> list[LocatedManifest]:
     """Read the objects in files and directories. Name objects that are left out or replaced on standard error.
 
     Args:
@@ -43,13 +43,13 @@ def objects_in(names: Sequence[str], on_broken: OnBroken | None = None) -> list[
     return documents
 
 
-def pods_in(names: Sequence[str]) -> list[tuple[Found, list[Found]]]:
+def pods_in(names: Sequence[str]) -> list[tuple[LocatedManifest, list[LocatedManifest]]]:
     """Read the pods, and a pod of each workload, in files and directories, each with the other objects of its file.
 
     Raises:
         click.ClickException, ManifestError: a file cannot be read, or has neither a pod nor a workload.
     """
-    pods: list[tuple[Found, list[Found]]] = []
+    pods: list[tuple[LocatedManifest, list[LocatedManifest]]] = []
     for name in names:
         documents = objects_in([name])
         other_documents = [item for item in documents if not templates_in(item.manifest)]
@@ -61,7 +61,7 @@ def pods_in(names: Sequence[str]) -> list[tuple[Found, list[Found]]]:
     return pods
 
 
-def warn_of_left_out(objects: Iterable[Found], name: str) -> None:
+def warn_of_left_out(objects: Iterable[LocatedManifest], name: str) -> None:
     """Warn on standard error about workloads of unknown kinds among the objects of a file.
 
     Args:
@@ -73,7 +73,7 @@ def warn_of_left_out(objects: Iterable[Found], name: str) -> None:
 
 def objects_of_cluster(
     kubeconfig: str | None, context: str | None, resources: Sequence[ResourceType[Any]]
-) -> list[Found]:
+) -> list[LocatedManifest]:
     """List the objects of a running cluster.
 
     Raises:

@@ -18,7 +18,7 @@ from podium.objects.errors import FieldError
 
 if TYPE_CHECKING:
     from podium.engine.cluster import Cluster
-    from podium.engine.files import Found
+    from podium.engine.files import LocatedManifest
     from podium.provisioner.disruption.searches import Search
     from podium.provisioner.reports.consolidation_plan import ConsolidationOptions, ConsolidationPlan
 
@@ -100,7 +100,7 @@ def command(
 
 
 def _plan(
-    question: Question, objects_found: list[Found], options: ConsolidationOptions, cluster: Cluster | None
+    question: Question, objects_found: list[LocatedManifest], options: ConsolidationOptions, cluster: Cluster | None
 ) -> ConsolidationPlan:
     from podium.lib.system_clock import SystemClock
     from podium.provisioner.disruption.disruption_state import DisruptionState

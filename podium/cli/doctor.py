@@ -113,6 +113,7 @@ def command(
         )
     names = named_for_running(config, leader_election, is_default_scheduler=is_default_scheduler)
     if is_shadow or provisioner is not None:
+        # It only reads, or writes under a name of its own, so there is nothing to compete with.
         # Neither schedules: a profile may be named after the scheduler that does.
         names = named_for_running(config, leader_election, is_default_scheduler=True)
     try:
@@ -124,6 +125,7 @@ def command(
         has_problems = _check_configuration(report, good, is_named=requirements is None or rules == "podium")
         if requirements is None and not is_shadow:
             _report_takeover(report, good.config)
+        # Without its plugins the rights that they need are not known.
         if is_shadow and not has_problems:
             from podium.recording.shadow.permissions import needs as shadow_needs
 
@@ -155,10 +157,11 @@ def _check_configuration(report: Report, good: Usable, *, is_named: bool) -> boo
 
 
 def _report_takeover(report: Report, config: KubeSchedulerConfiguration) -> None:
-    """If the command line allows podium to take kube-scheduler's place, report the consequences."""
+    """Report the consequences if the command line allows podium to take kube-scheduler's place."""
     if config.profile(DEFAULT_SCHEDULER_NAME) is None:
         return
     election = config.leader_election
+    # A shared lease makes the two take turns, so that never both schedule.
     if election.leader_elect and election.resource_name == KUBE_SCHEDULERS_LEASE:
         message = "podium binds every pod that names no scheduler, as soon as kube-scheduler has given up the lease"
         report.ok("names", f"{message} they share")
@@ -192,6 +195,7 @@ async def _examine(
         report.fail("credentials", str(error), advice_on_configuration(str(error)))
         return
     async with ApiSession(credentials) as session:
+        # The rights of one part of podium; everything else concerns scheduling.
         if requirements is not None:
             await examine_needs(report, session, requirements, clock)
             return

@@ -19,7 +19,7 @@ from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_valu
 from podium.estimator.errors import EstimateError
 
 if TYPE_CHECKING:
-    from podium.engine.files import Found
+    from podium.engine.files import LocatedManifest
     from podium.engine.manifests import Manifest
     from podium.estimator.member import Gates
     from podium.estimator.requirements import ReplicaRequirements
@@ -100,6 +100,7 @@ def command(
     if cases is not None and (clusters or kubeconfig or context or workload or requests):
         raise click.UsageError("--cases brings its own clusters and questions")
     demand_one_cluster(clusters, kubeconfig, context)
+    # Accurate estimates have no single number for each node, and no gates of upstream's server.
     if mode == "accurate" and (cases is not None or explain or feature_gates):
         raise click.UsageError("--cases, --explain and --feature-gates go with --mode parity")
     files.demand_one_stdin((*clusters, workload, cluster_object))
@@ -108,14 +109,15 @@ def command(
         if cases is not None:
             _answer_cases(cases, gates)
             return
-        requirements, replica, beside = _question(
+        requirements, replica, other_objects = _question(
             workload, requests, namespace or _own_namespace(clusters, kubeconfig, context)
         )
         kinds = kinds_read(gates, is_accurate=mode == "accurate")
         manifests = _manifests(clusters, kubeconfig, context, kinds)
         if mode == "accurate":
+            # A live cluster was asked for all kinds, so none can be missing.
             answer, missing = accurate_answer(
-                [*manifests, *beside], replica, () if clusters else kinds, current_time_limit()
+                [*manifests, *other_objects], replica, () if clusters else kinds, current_time_limit()
             )
             warn_of_missing(missing)
         else:
@@ -164,7 +166,7 @@ def _own_namespace(clusters: Sequence[str], kubeconfig: str | None, context: str
 
 def _question(
     workload: str | None, requests: str | None, namespace: str
-) -> tuple[ReplicaRequirements | None, Pod | Found, Sequence[Manifest]]:
+) -> tuple[ReplicaRequirements | None, Pod | LocatedManifest, Sequence[Manifest]]:
     """Read the requirements of a replica, its pod, and the other objects of its file."""
     from podium.cli.cluster_source import objects_in, warn_of_left_out
     from podium.estimator.accurate import replica_of
@@ -198,6 +200,7 @@ def _manifests(
 
     manifests = admit_manifests(objects_in(clusters) if clusters else objects_of_cluster(kubeconfig, context, kinds))
     counts = Counter(str(manifest.get("kind")) for manifest in manifests)
+    # 0 replicas would look like a full cluster.
     if not counts["Node"]:
         raise EstimateError("no nodes: nothing can be estimated")
     note_size(counts["Node"], counts["Pod"])
@@ -237,6 +240,7 @@ def _answer_cases(name: str, gates: Gates) -> None:
             label = case.id or label
             answer = answer_case(case, member_of(case.objects, gates, case.id), time.time())
         except (EstimateError, ManifestError) as error:
+            # A case that fails is an answer as well: the next ones are independent of it.
             answer = {"error": str(error)}
         write_json_line({"id": label, **answer})
         answer_count += "error" not in answer

@@ -110,6 +110,7 @@ def serve(
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
     from podium.estimator.server.tls13 import keep_quiet, refuse_tls12
 
+    # gRPC's C core reads its settings from the environment when it is imported.
     keep_quiet()
     refuse_tls12()
     try:
@@ -123,12 +124,13 @@ def serve(
     _warn_of_flags(kube_api_qps=kube_api_qps, kube_api_burst=kube_api_burst, parallelism=parallelism)
     gates = gates_of(feature_gates)
     tls = _tls(grpc_auth_cert_file, grpc_auth_key_file, grpc_client_ca_file, skip=insecure_skip_grpc_client_verify)
-    still = _still(cases, gates, is_accurate=mode == "accurate") if cases is not None else {}
+    offline_clusters = _still(cases, gates, is_accurate=mode == "accurate") if cases is not None else {}
     sources = _sources(kubeconfig, contexts, cluster_name, master)
     if kubeconfig_dir is not None and (sources or master):
         raise click.UsageError("--kubeconfig-dir brings its own members")
     folder = _folder(kubeconfig_dir)
-    if [bool(still), bool(sources), folder is not None].count(True) != 1:
+    # An empty directory is a way, too: members may come later.
+    if [bool(offline_clusters), bool(sources), folder is not None].count(True) != 1:
         raise click.UsageError(
             "give member clusters in one way: --kubeconfig and --cluster-name, --kubeconfig-dir, or --cases"
         )
@@ -142,7 +144,7 @@ def serve(
         OnUnsynced(on_unsynced),
         mode == "accurate",
     )
-    event_loop.run_process(EstimatorApp(options, sources, still, folder).run)
+    event_loop.run_process(EstimatorApp(options, sources, offline_clusters, folder).run)
 
 
 def _warn_of_flags(**values: float | None) -> None:
@@ -186,6 +188,7 @@ def _sources(
 ) -> list[Source]:
     from podium.estimator.server.app import Source
 
+    # As upstream's flags: one process for one member, named on the command line.
     if cluster_name is not None:
         if len(contexts) > 1:
             raise click.UsageError("--cluster-name goes with one --context")

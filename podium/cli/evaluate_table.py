@@ -118,7 +118,9 @@ def _fitting(answer: PodAnswer, scores: Scores) -> list[_Row]:
     totals = scores.total.tolist()
     by_plugin = [scores_of_plugin.tolist() for scores_of_plugin in scores.plugins.values()]
     first = evaluation.winner
-    order = sorted(range(len(rows)), key=lambda at: (rows[at] != first, -totals[at], snapshot.name(rows[at])))
+    order = sorted(
+        range(len(rows)), key=lambda index: (rows[index] != first, -totals[index], snapshot.name(rows[index]))
+    )
     return [
         _Row(
             (snapshot.name(rows[at]),),

@@ -85,7 +85,7 @@ class _Commands(CommandGroup):
             return super().invoke(ctx)
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        """Like click's `main`, but an unexpected end of a command is reported in one line."""
+        """Run click's `main`, and report an unexpected end of a command in one line."""
         streams.reopen_closed()
         streams.write_any_text()
         sys.excepthook = command_errors.show_traceback

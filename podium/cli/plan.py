@@ -22,7 +22,7 @@ from podium.cli.progress import counting
 from podium.objects.errors import FieldError
 
 if TYPE_CHECKING:
-    from podium.engine.files import Found
+    from podium.engine.files import LocatedManifest
     from podium.provisioner.provisioning.plan_basis import PlanBasis
     from podium.provisioner.reports.plan import PlanReport
 
@@ -95,13 +95,13 @@ def command(
         raise SystemExit(EXIT_FITS_NOWHERE)
 
 
-def _basis(question: Question, objects: list[Found]) -> PlanBasis:
+def _basis(question: Question, objects: list[LocatedManifest]) -> PlanBasis:
     from podium.provisioner.provisioning.plan_basis import PlanBasis
 
     return PlanBasis(*question.cluster(objects), question.settings())
 
 
-def _plan_by_karpenter(basis: PlanBasis, objects: list[Found]) -> PlanReport:
+def _plan_by_karpenter(basis: PlanBasis, objects: list[LocatedManifest]) -> PlanReport:
     from podium.lib.system_clock import SystemClock
     from podium.provisioner.reports.plan import PlanReport
     from podium.provisioner.scheduling.device_use import DeviceUse
@@ -111,7 +111,7 @@ def _plan_by_karpenter(basis: PlanBasis, objects: list[Found]) -> PlanReport:
 
 
 def _plan_by_podium(
-    basis: PlanBasis, objects: list[Found], config: Path | None, plugins: tuple[str, ...]
+    basis: PlanBasis, objects: list[LocatedManifest], config: Path | None, plugins: tuple[str, ...]
 ) -> PlanReport:
     from podium.lib.system_clock import SystemClock
     from podium.provisioner.planners.placed_plans import plan_with_podium

@@ -40,6 +40,7 @@ def print_plan(answer: Mapping[str, Any]) -> None:
         console.print(table(("POD THAT IS PREEMPTED",), ((pod,) for pod in answer["preempted"])))
     console.print(_utilisation(answer["utilisation"]))
     console.print(_verdict(answer))
+    # Without prices, sizes were compared, and a reader must not take them for costs.
     if any(node["price"] is None for node in answer["new_nodes"]):
         console.print(Text(_WITHOUT_PRICES, "yellow"))
     count = len(answer["not_tried"])
@@ -66,7 +67,8 @@ def print_reasons(answer: Mapping[str, Any]) -> None:
 
 
 def _new_nodes(nodes: Sequence[Mapping[str, Any]]) -> Table:
-    """A row for all nodes that are alike. Columns of devices and of prices are there if a node has any."""
+    """Return a row for all nodes that are alike. Columns of devices and of prices are there if a node has any."""
+    # Plans can have thousands of nodes of few kinds.
     alike: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
     for node in nodes:
         kind = (node["pool"], node["cheapest_type"], len(node["instance_types"]), node["price"], node["price_at_worst"])
@@ -95,7 +97,7 @@ def _new_nodes(nodes: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _devices(node: Mapping[str, Any]) -> str:
-    """The extended resources of a new node."""
+    """Return the extended resources of a new node."""
     amounts = node["allocatable"].items()
     return ", ".join(f"{amount} {name}" for name, amount in amounts if is_extended_resource(name) and amount != "0")
 
@@ -106,12 +108,12 @@ def _monthly(nodes: Sequence[Mapping[str, Any]]) -> float | None:
 
 
 def price(amount: float | None, digits: int) -> str:
-    """An amount of money with so many digits; `?` if it is not known."""
+    """Return an amount of money with so many digits; `?` if it is not known."""
     return "?" if amount is None else f"{amount:,.{digits}f}"
 
 
 def _staying(pods: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, str, str]]:
-    """The pods that stay for the same reasons together, with a row for each NodePool."""
+    """Yield the pods that stay for the same reasons together, with a row for each NodePool."""
     alike: dict[tuple[tuple[str, str], ...], list[str]] = defaultdict(list)
     for stay in pods:
         alike[tuple((stay["pools"] or {"": stay["reason"]}).items())].append(stay["pod"])
@@ -119,16 +121,17 @@ def _staying(pods: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, str, str]
         pods_shown = some_of(names)
         for pool, reason in reasons:
             yield pods_shown, pool, reason
+            # The names stand in the first row of a group only.
             pods_shown = ""
 
 
 def _utilisation(shares: Mapping[str, Mapping[str, Mapping[str, str]]]) -> Table:
-    """Bars of what pods request of what nodes have, before and after."""
+    """Return bars of the share of the nodes' amounts that pods request, before and after."""
     bars = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("REQUESTED", "BEFORE", "", "AFTER", ""):
         bars.add_column(heading)
     for name in dict.fromkeys((*shares["before"], *shares["after"])):
-        cells = [cell for when in ("before", "after") for cell in _share(name, shares[when].get(name, _NOTHING))]
+        cells = [cell for moment in ("before", "after") for cell in _share(name, shares[moment].get(name, _NOTHING))]
         bars.add_row(plain(name), *cells)
     return bars
 
@@ -136,6 +139,7 @@ def _utilisation(shares: Mapping[str, Mapping[str, Mapping[str, str]]]) -> Table
 def _share(name: str, share: Mapping[str, str]) -> tuple[Text, str]:
     request, have = (milli_value(share[key]) for key in ("requested", "allocatable"))
     part = request / have if have else 0.0
+    # Requests may exceed what nodes have where pods were bound by hand; the bar stays within its frame.
     full = min(round(part * _BAR), _BAR)
     bar = Text.assemble(("█" * full, "red" if part > 1 else "green"), ("░" * (_BAR - full), "dim"))
     return bar, f"{part:4.0%} of {_amount(name, have)}"
@@ -169,13 +173,13 @@ def _pods(count: int) -> str:
 
 
 def some_of(pods: Sequence[str]) -> str:
-    """The first few names, and how many more there are."""
+    """Return the first few names, and how many more there are."""
     hidden_count = len(pods) - _PODS_SHOWN
     return ", ".join(pods[:_PODS_SHOWN]) + (f" and {hidden_count:,} more" if hidden_count > 0 else "")
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> Table:
-    """A table of texts; the columns at `numbers` are flush right."""
+    """Return a table of texts; the columns at `numbers` are flush right."""
     new_table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for index, heading in enumerate(headings):
         new_table.add_column(heading, justify="right" if index in numbers else "left", vertical="top", overflow="fold")

@@ -20,7 +20,7 @@ from podium.objects.errors import FieldError
 
 if TYPE_CHECKING:
     from podium.engine.cluster import Cluster
-    from podium.engine.files import Found
+    from podium.engine.files import LocatedManifest
     from podium.provisioner.apis.objects import ClusterObjects, NodePool
     from podium.provisioner.cloudprovider.catalogue import Catalogue
     from podium.provisioner.state.settings import Settings
@@ -91,8 +91,8 @@ def demand_rules(rules: str, config: Path | None, plugins: tuple[str, ...]) -> b
     return rules == "podium"
 
 
-def scheduled_cluster(objects: list[Found], config: Path | None, plugins: tuple[str, ...]) -> Cluster:
-    """The cluster as podium's own plugins see it. What cannot be read is left out, with a warning.
+def scheduled_cluster(objects: list[LocatedManifest], config: Path | None, plugins: tuple[str, ...]) -> Cluster:
+    """Return the cluster as podium's own plugins see it. What cannot be read is left out, with a warning.
 
     Raises: click.ClickException if the configuration or a plugin cannot be used.
     """
@@ -101,6 +101,7 @@ def scheduled_cluster(objects: list[Found], config: Path | None, plugins: tuple[
     from podium.insight.loading import Loader
 
     good = usable(config, plugins, to_run=False)
+    # Without a configuration any scheduler name is podium's, since nothing says which names are served.
     result = Loader(good.config, good.plugins, any_scheduler=config is None, may_be_empty=True).read(objects)
     warn_of_broken(result)
     return result.cluster
@@ -141,16 +142,18 @@ class Question:
             raise click.UsageError("give either --node-pools or --adopt-nodes")
         files.demand_one_stdin((*self.clusters, self.node_pools, self.catalogue, *self.added, config))
 
-    def objects(self) -> list[Found]:
-        """All objects, with the pods of added workloads. To be called once: standard input is read."""
+    def objects(self) -> list[LocatedManifest]:
+        """Return all objects, with the pods of added workloads. To be called once: standard input is read."""
         from podium.cli.cluster_source import objects_in, objects_of_cluster, warn_of_left_out
         from podium.objects.resource_types import WITHOUT_GATES
         from podium.provisioner.state.manifests import NODE_POOLS, RESOURCES, pods_of_workloads
 
+        # podium's own plugins read kinds that Karpenter does not.
         resources = tuple(dict.fromkeys((*RESOURCES, *WITHOUT_GATES)))
         live = (self.kubeconfig, self.context)
         objects = objects_in(self.clusters) if self.clusters else objects_of_cluster(*live, resources)
         if self.node_pools is not None:
+            # A file of NodePools replaces those of the cluster rather than adding to them.
             objects = [item for item in objects if item.manifest.get("kind") != NODE_POOLS.kind]
             objects += objects_in([self.node_pools])
         added_objects = [(name, objects_in([name])) for name in self.added]
@@ -162,7 +165,7 @@ class Question:
         return objects
 
     def pools(self) -> tuple[NodePool, ...] | None:
-        """The NodePools of the file; None without a file.
+        """Return the NodePools of the file, or None without a file.
 
         Raises:
             click.ClickException: the file cannot be read, or has no NodePools.
@@ -179,14 +182,15 @@ class Question:
         return pools
 
     def settings(self) -> Settings:
-        """Karpenter's settings."""
+        """Return Karpenter's settings."""
         from podium.provisioner.reports.cases import read_settings
 
         policies = {"preferencePolicy": self.preference_policy, "minValuesPolicy": self.min_values_policy}
+        # Whoever asks may have NodePools of any provider.
         return replace(read_settings(policies), node_class=None)
 
-    def cluster(self, objects_found: list[Found]) -> tuple[ClusterObjects, Catalogue]:
-        """The objects that planning reads, with NodePools, and the instance types.
+    def cluster(self, objects_found: list[LocatedManifest]) -> tuple[ClusterObjects, Catalogue]:
+        """Return the objects that planning reads, with NodePools, and the instance types.
 
         Raises:
             click.ClickException: there are no NodePools, or the catalogue cannot be read.
@@ -209,7 +213,7 @@ class Question:
         return objects, catalogue
 
     def instance_types(self) -> Catalogue | None:
-        """The instance types of the file; None without a file.
+        """Return the instance types of the file, or None without a file.
 
         Raises:
             click.ClickException: the file cannot be read.

@@ -134,6 +134,7 @@ def run(
         raise click.ClickException(str(error)) from error
     placing = None
     if demand_rules(rules, config, plugins):
+        # Importing plugins may take long, and SIGTERM must end the process meanwhile.
         with exit_0_at_sigterm():
             good = usable(config, plugins, to_run=False)
         placing = Placing(good.config, good.plugins, any_scheduler=config is None)
@@ -150,6 +151,7 @@ def run(
         period_s=period_s,
         validated_after_s=validated_after_s,
         namespace=namespace,
+        # Without a lease two provisioners would buy nodes for the same pods.
         timings=Timings() if leader_elect else None,
         health_address=health_address,
         metrics_address=metrics_address,

@@ -36,6 +36,7 @@ def _until(_: click.Context, parameter: click.Parameter, text: str | None) -> Re
     """Parse `--until`."""
     if text is None:
         return ReplayWindow()
+    # A plain number is a number of attempts; a duration always has a unit.
     if text.isascii() and text.isdigit() and int(text):
         return ReplayWindow(attempts=int(text))
     with suppress(ValueError):
@@ -101,6 +102,7 @@ def command(
     output says whether every decision is the recorded one, and names the first that is not.
     """
     click.get_current_context().with_resource(exit_at_sigint())
+    # What the replayed scheduler logged was logged when it was recorded.
     click.get_current_context().with_resource(log.hidden())
     if counterfactual:
         is_partial = until != ReplayWindow() or speed is not None or expect or trace is not None
@@ -113,6 +115,7 @@ def command(
         segments = open_segments(directory)
         description, has_watches = segments.description, is_watched(segments)
         good = _configuration(description, config, plugins, change=_apply_extenders if has_watches else None)
+        # Before the replay, which may end with an error: the trace is of the recording alone.
         if trace is not None:
             _write_trace(directory, trace)
         if has_watches:
@@ -127,6 +130,7 @@ def command(
             directory, good.config, good.plugins, window=until, speed=speed, has_other_config=has_other_config
         )
         differing = result.outcome.divergence
+        # Scores are not recorded, so that recordings stay small; one attempt is repeated for them.
         if differing is not None and differing.recorded is not None:
             differing.recorded_scores = _recorded_scores(directory, description, plugins, result)
         if html is not None:
@@ -143,6 +147,7 @@ def command(
     if result.made_by:
         say(f"{result.made_by}.", err=True)
     tell_left_out(directory, result.left_out, differs=differing is not None and not has_other_config)
+    # A limited replay does not get as far as the damage.
     if not until.is_set:
         _tell_damage(result, f"the {result.outcome.attempts} attempts before it were replayed")
     if expect and differing is not None:
@@ -159,6 +164,7 @@ def _print_counterfactual(
     is_partial: bool,
 ) -> None:
     """Print the results of the configuration at the end of the recording."""
+    # Beyond the first difference there are no recorded decisions to stop at or compare with.
     if is_partial:
         raise click.UsageError("--counterfactual cannot be combined with --until, --speed, --expect or --trace.")
     from podium.recording.counterfactual import replay_counterfactually
@@ -185,16 +191,16 @@ def _print_counterfactual(
 
 
 def _compare_bindings(
-    directory: Path, good: Usable, until: ReplayWindow, speed: float | None, html: Path | None
+    directory: Path, good: Usable, window: ReplayWindow, speed: float | None, html: Path | None
 ) -> WatchedReplay:
     """Compare podium's choices with the bindings of another scheduler, as `podium shadow` does."""
     from podium.recording.watched import compare_bindings
 
-    comparison = compare_bindings(directory, good.config, good.plugins, window=until, speed=speed)
+    comparison = compare_bindings(directory, good.config, good.plugins, window=window, speed=speed)
     if html is not None:
         from podium.cli.pages.shadow import page_of
 
-        timeline = _timeline(directory, comparison.virtual_s if until.is_set else None)
+        timeline = _timeline(directory, comparison.virtual_s if window.is_set else None)
         write_page(html, page_of(f"Bindings in {directory.name}", comparison.report, timeline, comparison.damage))
     return comparison
 
@@ -227,6 +233,7 @@ def errors_shown(directory: Path) -> Iterator[None]:
 def tell_left_out(directory: Path, left_out: LeftOutList, *, differs: bool = False) -> None:
     """Say which objects a recording lacks, and that they may be why the replay differs, if it does."""
     if left_out.count:
+        # To standard error, so that JSON on standard output stays whole.
         say(f"{directory}: {left_out}", err=True)
         if differs:
             say("Decisions about what is left out cannot be made again: the replay may end there", err=True)
@@ -234,6 +241,7 @@ def tell_left_out(directory: Path, left_out: LeftOutList, *, differs: bool = Fal
 
 def _tell_damage(read: ReplayResult | WatchedReplay, readable: str) -> None:
     """Say why a recording was not read to its end. Raises: click.ClickException unless it was merely cut off."""
+    # A recording that was cut off ended with its process; anything else may be a fault of the disk.
     if read.damage and not read.is_cut:
         raise click.ClickException(f"{read.damage}; {readable}")
     if read.damage:
@@ -332,6 +340,7 @@ def recorded_configuration(description: Mapping[str, Any], plugins: tuple[str, .
         document = as_json(description["config"])
     except KeyError as error:
         raise RecordingError(f"the recording does not say what it was made with: {error!r}") from None
+    # Through a file, since the reader of configurations names the file and line of an error.
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         file.write(document)
         file.flush()
@@ -340,6 +349,7 @@ def recorded_configuration(description: Mapping[str, Any], plugins: tuple[str, .
             return usable(Path(file.name), plugins, gates, to_run=False, release=release)
         except BadConfiguration as error:
             lines = [line.replace(file.name, "the recorded configuration") for line in error.lines]
+            # The recording's plugins are the likeliest reason, and are not loaded unless they are named.
             if references := recorded_references(description):
                 lines.append(advice_on_plugins(references))
             raise BadConfiguration(lines) from None

@@ -68,7 +68,7 @@ def _memory(_: click.Context, parameter: click.Parameter, text: str) -> int:
 
 def _plugin_files(references: tuple[str, ...]) -> list[Path]:
     """Return the files among the references of `--plugin`."""
-    return [Path(where) for reference in references if (where := reference.rpartition(":")[0]).endswith(".py")]
+    return [Path(file_name) for reference in references if (file_name := reference.rpartition(":")[0]).endswith(".py")]
 
 
 def _flags(context: click.Context) -> dict[str, str]:
@@ -80,6 +80,7 @@ def _flags(context: click.Context) -> dict[str, str]:
         value = params[parameter.name or ""]
         several = value if isinstance(value, tuple) else () if value is None else (value,)
         text = ",".join(str(item).lower() if isinstance(item, bool) else str(item) for item in several)
+        # Proxies and collectors may be given with a password, and /flagz shows this to whoever may read it.
         values[max(parameter.opts, key=len).lstrip("-")] = re.sub("//[^/]*@", "//", text)
     return values
 
@@ -210,15 +211,18 @@ def command(
     _demand_sound_recording(record, hashes_names=hashes_names, reloads=reloads)
     # The default action of the signal ends the process. Ignore it until there is something to dump.
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
+    # Imports allocate hundreds of thousands of objects that live as long as the process.
     with garbage_collection.collection_disabled():
         from podium.daemon.configuration_source import ConfigurationSource
         from podium.daemon.options import Options
         from podium.server.tls_limits import TlsLimits
 
+        # The rest of the process need not look at them again.
         garbage_collection.exempt_present_objects()
 
     access = take_access_options(options_by_name)
     tracing = take_tracing_options(options_by_name)
+    # Options name nothing that could change, so the request must be a mistake.
     if reloads and config is None and kubeconfig is None and not _plugin_files(plugins):
         raise click.UsageError("--reload needs a file to follow: --config, --kubeconfig, or --plugin with a file")
 
@@ -272,6 +276,7 @@ def command(
 def _demand_sound_recording(record: Path | None, *, hashes_names: bool, reloads: bool) -> None:
     if hashes_names and record is None:
         raise click.UsageError("--hash-names is of --record")
+    # A replay builds one scheduler, from the configuration in the header of the recording.
     if record is not None and reloads:
         raise click.UsageError("--record and --reload exclude each other: a recording is of one configuration")
 
@@ -284,6 +289,7 @@ def _app(good: Usable, options: Options, recorder: Recorder | None) -> App:
 
     if recorder is None:
         return App(good.config, options, is_watched=True)
+    # As the boundary, too: it must see what comes in before the scheduler does.
     faces = (*FACES, lambda _: Face(observers=(recorder,)))
     return App(good.config, options, is_watched=True, faces=faces, boundary=recorder)
 

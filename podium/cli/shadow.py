@@ -83,6 +83,7 @@ def command(
     from podium.recording.shadow.app import Options, ShadowApp
     from podium.recording.timeline import UtilizationRecorder
 
+    # Until the event loop handles the signal itself.
     with exit_0_at_sigterm():
         good = usable(config, plugins, change=lambda file: apply_extenders(file.config))
     shadow_config = for_schedulers(good.config, schedulers, is_default=config is None)
@@ -99,6 +100,7 @@ def command(
         scenarios_max=disagreements_max,
         health_address=health_address,
         metrics_address=metrics_address,
+        # Only for the page, since it costs time at each watch event.
         change_listeners=() if html is None else (recorder,),
     )
     report = event_loop.run_process(ShadowApp(options).run)

@@ -27,7 +27,7 @@ def print_report(report: Report) -> None:
     if report.reasons:
         parts.append(_counts("REASON", ((reason.value, count) for reason, count in report.reasons.most_common())))
         parts.append(_counts("PLUGIN", report.plugins.most_common()))
-    parts += [plain(f"not compared, {why}: {count} pod(s)") for why, count in report.not_compared.items()]
+    parts += [plain(f"not compared, {reason}: {count} pod(s)") for reason, count in report.not_compared.items()]
     values = report.to_json()
     for name, heading in (
         ("evaluation_s", "podium's evaluation of all nodes"),
@@ -60,12 +60,14 @@ def _disagreements(disagreements: list[Disagreement]) -> list[RenderableType]:
 
 def _text(disagreement: Disagreement) -> str:
     comparison = disagreement.comparison
-    by = f" by {comparison.plugin}" if comparison.plugin else ""
+    plugin_text = f" by {comparison.plugin}" if comparison.plugin else ""
     if comparison.verdict is Verdict.LOWER_SCORE:
-        finding = f"scored {comparison.gap} less than {comparison.choice}{f', mostly{by}' if by else ''}"
+        finding = (
+            f"scored {comparison.gap} less than {comparison.choice}{f', mostly{plugin_text}' if plugin_text else ''}"
+        )
     else:
         reasons = "; ".join(comparison.reasons)
-        finding = f"{comparison.verdict.value}{by}{f': {reasons}' if reasons else ''}"
+        finding = f"{comparison.verdict.value}{plugin_text}{f': {reasons}' if reasons else ''}"
     view = f" ({disagreement.view})" if disagreement.view else ""
     return f"{disagreement.pod} on {comparison.node}: {finding}. {disagreement.reason.value.capitalize()}{view}."
 

@@ -16,6 +16,7 @@ from podium.cli.why_table import blockers_of, condition_lines, scores_and_groups
 from podium.config.scheduler_names import similar_name
 
 
+# Only the fields that are shown: a podium of another version may send more.
 class _NextTry(Struct):
     text: str
 
@@ -146,6 +147,7 @@ def print_story(story: Story, asked_node: str, leader: str = "") -> None:
         parts += devices_missing(story.devices, asked_node, "devices, as they are now on some of these nodes:")
     elif story.attempts:
         parts.append(plain("What the attempts found out about nodes is no longer kept"))
+    # The ring of attempts is bounded, and details are the first to be dropped.
     show(*parts)
 
 
@@ -160,8 +162,8 @@ def story_head(story: Story, leader: str) -> list[RenderableType]:
     if leader:
         parts.append(plain(f"Told by {leader}, the running podium that leads"))
     if story.leader is not None:
-        who = f"{story.leader} leads: ask it" if story.leader else "the leader is not known"
-        parts.append(plain(f"This replica stands by; {who}", "yellow"))
+        leader_text = f"{story.leader} leads: ask it" if story.leader else "the leader is not known"
+        parts.append(plain(f"This replica stands by; {leader_text}", "yellow"))
     else:
         parts += _queue(story)
     if story.gang is not None and story.gang.text:
@@ -214,6 +216,7 @@ def _last_attempt(story: Story) -> list[RenderableType]:
 
 def _findings(story: Story, findings: _Findings, asked_node: str) -> list[RenderableType]:
     parts: list[RenderableType] = []
+    # Later attempts may have ended before they looked at nodes.
     if findings.at != story.attempts[0].at:
         parts.append(plain(f"What the attempt at {findings.at} found out about nodes:"))
     scores = [(score.node, score.total, score.plugins) for score in findings.scores]

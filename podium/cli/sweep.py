@@ -48,6 +48,7 @@ def _weights(
     for text in texts:
         plugin, _, weight_list = text.partition("=")
         weights = tuple(int(weight) for weight in weight_list.split(",") if weight.isdecimal() and int(weight) > 0)
+        # As many weights as parts, so that none was dropped for being no number.
         if not plugin or len(weights) != len(weight_list.split(",")):
             raise click.BadParameter(f"{text!r} is not of the form PLUGIN=WEIGHT,WEIGHT…, with weights from 1")
         grid.append((plugin, tuple(dict.fromkeys(weights))))
@@ -109,6 +110,7 @@ def command(
         results = []
         for result in sweep(combinations, pool.executor, results_by_key, loss_errors=pool.death_errors, run=pool.run):
             results.append(result)
+            # Appended at once, since a sweep may run for hours and end at any time.
             if resume is not None and result.key not in results_by_key:
                 _keep(resume, result)
             say(f"{len(results)} of {len(combinations)} combinations", err=True, head="\r", nl=False)
@@ -117,6 +119,7 @@ def command(
         raise click.ClickException(str(error)) from None
     except OSError as error:
         raise click.ClickException(f"{error.filename or dask}: {error.strerror or error}") from None
+    # The same recording lacks the same in every combination, so it is said once.
     for recording, left_out in dict.fromkeys((result.recording, result.left_out) for result in results):
         if left_out:
             say(f"{recording}: {left_out}", err=True)
@@ -152,6 +155,7 @@ def _combinations(
         for name, good in bases:
             for weights, document in grid_documents(effective(good.config), grid):
                 label = " ".join(filter(None, (name, weights)))
+                # Absolute, since workers may have another directory.
                 place = str(directory.absolute())
                 yield Combination(
                     place, label, document, plugins, gates, fingerprint_of(directory), good.config.release.minor
@@ -172,11 +176,13 @@ def _read_results(file: Path) -> dict[str, Result]:
         try:
             results.append(_result(last, file, len(lines) + 1))
         except SweepError:
+            # The end of a line that was being written when the process ended; anything else is another file.
             if not last.startswith(_RESULT_BEGINS[: len(last)]):
                 raise
             os.truncate(file, file.stat().st_size - len(last))
         else:
             _append(file, b"\n")
+    # What failed is tried again: the reason may have been the machine.
     return {result.key: result for result in results if not result.error}
 
 
@@ -225,6 +231,7 @@ def _local(workers: int | None) -> _Workers:
     count = workers or os.cpu_count() or 1
 
     def pool() -> Executor:
+        # A forked process would inherit threads in whatever state they are.
         return ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=end_with_pool_owner)
 
     return _Workers(pool, (BrokenExecutor,), run_combination)

@@ -34,6 +34,7 @@ class _InOrder(click.Option):
     def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
         """Record each use before the option takes its value."""
         super().add_to_parser(parser, ctx)
+        # click groups values by option, and drops the order of different options.
         for flag in self.opts:
             option = parser._long_opt[flag]
             option.process = _recording(option.process, flag, ctx)
@@ -89,6 +90,7 @@ def command(
     if not in_order:
         raise click.UsageError("give steps, such as --drain NODE or --steps FILE")
     files.demand_one_stdin((*clusters, config, *steps["apply"], *steps["steps"], *steps["profile"]))
+    # The steps first: their files are read before a cluster, which takes longer.
     with errors_shown():
         from podium.insight.steps import Apply, carry_out_steps, pods_applied
         from podium.insight.what_if import outcome_of
@@ -144,6 +146,7 @@ class _Steps:
             "--profile": self._profile,
         }
         for flag, value in in_order:
+            # The two belong together, and several of such pairs may be given.
             if (flag == "--like") != (count is not None):
                 raise click.UsageError("give --add-nodes N and --like NODE one after the other")
             if flag == "--add-nodes":
@@ -189,6 +192,7 @@ class _Steps:
 
         def rebuild(cluster: Cluster, config: KubeSchedulerConfiguration) -> Cluster:
             if self._any_scheduler:
+                # Pods of other schedulers go on being scheduled, as if theirs had the first profile's rules.
                 names = {*cluster.profiles, *(pod.spec.scheduler_name for pod in cluster.pods)} - {
                     profile.scheduler_name for profile in config.profiles
                 }

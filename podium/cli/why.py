@@ -87,10 +87,12 @@ def command(
         raise click.UsageError("give the name of a pod, or recorded scenarios with --cases")
     if cases is not None and (clusters or kubeconfig or context or node or not fix):
         raise click.UsageError("--cases goes with --fix, and brings its own clusters and pods")
+    # A Lease is named by default, and is no option of the running podium.
     lease = options.pop("lease")
     running = take_running_podium(options)
     if running is not None and (clusters or kubeconfig or context or config or plugins or fix or cases is not None):
         raise click.UsageError("--url asks a running podium, which has its own cluster and configuration, and no fixes")
+    # Standard input can be read only once.
     files.demand_one_stdin((*clusters, config))
     if cases is not None:
         _answer_cases(cases, config, plugins)
@@ -102,6 +104,7 @@ def command(
         return
     name = name.in_context(clusters, kubeconfig, context)
     leader, ask = Leader(), partial(_ask_leader, (kubeconfig, context), lease, node=node or "")
+    # With files or a configuration of one's own, the running podium would answer another question.
     if not clusters and config is None and not plugins and lease:
         leader = ask(name)
         if leader.answers_alone(fix=fix, is_text=output == TEXT):
@@ -111,6 +114,7 @@ def command(
         with errors_shown():
             load_result = load_cluster(clusters, (kubeconfig, context), config, plugins, running=leader.configuration)
             asked_pod = name.found_in(load_result)
+            # The pod's namespace may only follow from the cluster; the leader was asked about the default one.
             leader = leader if asked_pod.key == name.key else leader.about(asked_pod, ask)
             source = leader.source if config is None else str(config)
             answer = _ask(load_result, asked_pod, node or "", source, fix=fix, problem=leader.problem)
@@ -198,6 +202,7 @@ class Leader:
         story = self.story
         if story is None or fix or not story.serves_pod:
             return False
+        # A bound pod needs no what-if: the attempt that bound it is the best answer there is.
         return self.configuration is None or (is_text and bool(story.bound_to) and story.why is not None)
 
     @property
@@ -233,6 +238,7 @@ def _configuration_of(content: bytes | None) -> tuple[KubeSchedulerConfiguration
     if content is None:
         return None, "the running podium does not show this user its configuration (/configz)"
     try:
+        # Plugins that only the running podium has cannot be constructed here, so its profile cannot be used.
         return read_configuration(content.decode(), "the running podium's configuration", {**IN_TREE, **CONTRIB}), ""
     except (ConfigError, ClusterError, ValueError) as error:
         return None, f"the running podium's configuration cannot be used here: {error}"
@@ -268,6 +274,7 @@ def _ask(load_result: LoadResult, pod: Pod, node: str, source: str, *, fix: bool
     from podium.insight.loading import node_named
     from podium.insight.pod_answer import pod_answer
 
+    # A misspelled node would otherwise look like one that fits.
     if node:
         node_named(load_result.cluster, node)
     return pod_answer(load_result, pod, node, source, fix=fix, unknown_reason=problem, limit=current_time_limit())
@@ -297,6 +304,7 @@ def _answer_cases(name: str, config: Path | None, plugins: tuple[str, ...]) -> N
     answer_count = 0
     for number, line in files.lines(name):
         answer = answers.answer_line(line, f"{name}:{number}")
+        # One write for each line: a reader of the pipe may stop at any of them.
         with printed_whole():
             write_json_line(answer)
             sys.stdout.buffer.flush()

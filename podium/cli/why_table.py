@@ -42,14 +42,15 @@ def print_why(answer: PodAnswer, head: Sequence[RenderableType] = (), shown_mess
         shown_message: the message in these lines, which is not repeated.
     """
     why, scheduler = answer.why, answer.scheduler
-    judged_by: RenderableType = plain(scheduler.judged_by)
+    introduction: RenderableType = plain(scheduler.introduction)
     verdict: list[RenderableType] = [_headline(why, shown_message)]
     if why.gang is not None:
         verdict.append(plain(why.gang.headline, "bold"))
         verdict += [plain(f"  {line}", "" if why.gang.fits else "yellow") for line in why.gang.lines]
-    parts: list[RenderableType] = [*head, *verdict, judged_by]
+    parts: list[RenderableType] = [*head, *verdict, introduction]
     if scheduler.warning:
-        parts = [*head, plain(scheduler.warning, "red"), judged_by, *verdict]
+        # A warning about the profile qualifies everything, so it comes before the verdict.
+        parts = [*head, plain(scheduler.warning, "red"), introduction, *verdict]
     condition = answer.condition
     parts += condition_lines(None if condition is None else condition.as_dict(), is_pending=not why.bound_to)
     parts += [_gate(gate, why.summarized) for gate in why.gates]
@@ -58,6 +59,7 @@ def print_why(answer: PodAnswer, head: Sequence[RenderableType] = (), shown_mess
     groups = [
         (group.count, group.plugin, f"{group.text}: {group.detail}" if group.detail else group.text, group.examples)
         for group in why.groups
+        # The headline says it already.
         if group.text not in why.summarized
     ]
     parts += scores_and_groups(best, why.verdict, groups, {why.asked, why.bound_to})
@@ -106,13 +108,13 @@ def condition_lines(condition: Mapping[str, Any] | None, *, is_pending: bool) ->
         return []
     if condition is None:
         return [plain("It has no PodScheduled condition: no scheduler has tried it yet")]
-    since = f" (since {condition['since']})" if condition["since"] else ""
+    since_text = f" (since {condition['since']})" if condition["since"] else ""
     if not condition["differences"]:
-        return [plain(f"Its PodScheduled condition agrees: {condition['reason']}{since}")]
+        return [plain(f"Its PodScheduled condition agrees: {condition['reason']}{since_text}")]
     message = f"{condition['reason']}: {condition['message']}".strip(": ")
     because = "; ".join(condition["differences"])
     return [
-        plain(f"Its PodScheduled condition says{since}: {message}"),
+        plain(f"Its PodScheduled condition says{since_text}: {message}"),
         plain(f"They differ because {because}", "yellow"),
     ]
 
@@ -129,6 +131,7 @@ def _headline(why: Why, shown_message: str) -> Text:
             verdict = (" cannot be placed, its attempts fail: ", "red")
             return Text.assemble(plain(why.pod, "bold"), verdict, plain(why.message))
         reason = why.summary or why.message
+        # The running podium's message was shown above it.
         if shown_message.startswith(reason.rstrip(".")):
             return Text.assemble(plain(why.pod, "bold"), (" still fits on no node", "red"))
         return Text.assemble(plain(why.pod, "bold"), (" fits on no node: ", "red"), plain(reason))
@@ -145,6 +148,7 @@ def _gate(gate: Status, summarized: Collection[str]) -> Text:
 def _best(scores: Sequence[Score], extra_nodes: Collection[str]) -> Table:
     """Tabulate the scores of the best nodes, and of the nodes in question."""
     winner = scores[0][0]
+    # A node that was asked about is shown wherever it ranks.
     rows = [*scores[:_BEST_MAX], *(score for score in scores[_BEST_MAX:] if score[0] in extra_nodes)]
     names = list(scores[0][2])
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -170,7 +174,7 @@ def _groups(groups: Sequence[Group]) -> Table:
 
 def _asked_node(why: Why) -> list[RenderableType]:
     """List the blockers of the node in question, or show its rank among the scores."""
-    place = next((at for at, score in enumerate(why.scores, 1) if score.node == why.asked), None)
+    place = next((rank for rank, score in enumerate(why.scores, 1) if score.node == why.asked), None)
     rank_text = "" if place is None else f", which is number {place} of {len(why.scores)}"
     blockers = [(blocker.plugin, blocker.text, blocker.detail) for blocker in why.blockers.get(why.asked, ())]
     return blockers_of(why.asked, blockers) or [plain(f"It fits on {why.asked}{rank_text}")]
@@ -194,6 +198,7 @@ def _fix(fix: Fix | GangFix) -> list[RenderableType]:
         edit, members = (part, ()) if isinstance(part, Edit) else (part.edit, part.members)
         if edit.changes:
             patch = json.dumps([dict(operation) for operation in edit.changes], separators=(",", ":"))
+            # One patch stands for all members of the gang.
             others_text = f" and {len(members) - 1} more" if len(members) > 1 else ""
             parts.append(plain(f"    {edit.object_kind} {edit.name}{others_text}: {patch}", "dim"))
     return parts

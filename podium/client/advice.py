@@ -77,7 +77,7 @@ def diagnosis_of(error: BaseException) -> Diagnosis:
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """The error and its causes, the innermost last. The errors of several addresses are listed one by one."""
+    """Yield the error and its causes, the innermost last. The errors of several addresses are listed one by one."""
     current: BaseException | None = error
     while current is not None:
         yield current

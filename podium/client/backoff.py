@@ -43,7 +43,7 @@ class Backoff:
         self._failed_at_s = clock.monotonic()
 
     def delay_s(self, *, at_least_s: float = 0.0, is_synced: bool = True) -> float:
-        """The next delay; at least `at_least_s`, and jittered so that clients do not retry at the same time."""
+        """Return the next delay; at least `at_least_s`, and jittered so that clients do not retry at the same time."""
         policy, now_s = self._policy, self._clock.monotonic()
         if now_s - self._failed_at_s > _FORGOTTEN_AFTER_S:
             self._failures = 0

@@ -195,7 +195,7 @@ class ConnectionPool:
         )  # fmt: skip
 
     def _remember_head(self, content_type: str | None, authorization: str | None) -> bytes:
-        """The header lines between path and length, cached: they only vary with the content type and the token."""
+        """Return the header lines between path and length, cached by what varies: content type and token."""
         if len(self._heads) > 16:
             self._heads.clear()
         varying = {"Content-Type": content_type, "Authorization": authorization}
@@ -206,7 +206,7 @@ class ConnectionPool:
     # ------------------------------------------------------------ connections
 
     def _reuse(self) -> Connection | None:
-        """The most recently used connection, so that the surplus of a busy time becomes idle and can be closed."""
+        """Return the most recently used connection, so that a busy time's surplus becomes idle and is closed."""
         while self._idle:
             connection = self._idle.pop()
             if connection.is_open and asyncio.get_running_loop().time() - connection.idle_since_s < _KEEPALIVE_S:
@@ -215,7 +215,7 @@ class ConnectionPool:
         return None
 
     async def _connect(self, ends_s: float) -> Connection:
-        """A new connection."""
+        """Return a new connection."""
         loop = asyncio.get_running_loop()
         try:
             with anyio.fail_after(min(_CONNECT_S_MAX, ends_s - loop.time())):
@@ -238,7 +238,7 @@ class ConnectionPool:
 
 
 def _lines(headers: dict[str, str]) -> bytes:
-    """Header lines. Raises: ValueError for a value with a control character, which could inject a line."""
+    """Return the header lines. Raises: ValueError for a value with a control character, which could inject a line."""
     for name, value in headers.items():
         if not value.isprintable():
             raise ValueError(f"the header {name} would hold a control character")

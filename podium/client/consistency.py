@@ -64,13 +64,13 @@ class Consistency:
             self._call_if_consistent()
 
     def note_outdated(self, resource: str) -> None:
-        """The resource must be listed again: its store misses changes that no watch will deliver."""
+        """Mark the resource as outdated until it is listed again: its store misses changes that no watch delivers."""
         if resource not in self._outdated:
             self._outdated[resource] = self._clock.monotonic()
             log.debug("Scheduling waits for a new list", resource=resource, seconds_max=PATIENCE_S)
 
     def current(self, resource: str) -> None:
-        """The resource has been listed."""
+        """Mark the resource as current: it has been listed."""
         if self._outdated.pop(resource, None) is not None:
             self._call_if_consistent()
 

@@ -54,7 +54,7 @@ class Decompressor:
                 yield piece
 
     def _step(self, data: bytes) -> tuple[bytes, bytes]:
-        """Returns: what was decompressed, and the bytes that are left for the next step."""
+        """Return the decompressed bytes, and the compressed ones that are left for the next step."""
         stream = self._stream
         if stream is None or stream.eof:
             if stream is not None:
@@ -92,7 +92,7 @@ def decompressor(content_encoding: str) -> Decompressor | None:
 
 
 async def decompress(body: bytes, content_encoding: str, bytes_max: int, *, truncates: bool) -> bytes:
-    """The body without this Content-Encoding. Other tasks may run between its pieces.
+    """Return the body without this Content-Encoding. Other tasks may run between its pieces.
 
     Args:
         truncates: give what can be read of a body that is too long or broken, as for a refusal, whose code counts.

@@ -85,7 +85,7 @@ class Credentials:
         self.generation += 1
 
     async def authorization(self) -> str | None:
-        """The value of the Authorization header; None if podium uses a client certificate, or no credentials."""
+        """Return the value of the Authorization header, or None with a client certificate or no credentials."""
         if self._clock.monotonic() >= self._recheck_at_s:
             self._recheck_at_s = self._clock.monotonic() + _RECHECK_S
             await self._refresh(force=False)
@@ -126,7 +126,7 @@ class Credentials:
         return self.generation != generation
 
     def unverified_tls(self) -> ssl.SSLContext:
-        """TLS with the user's certificate towards a server that is known by the way to it, not by its certificate.
+        """Return TLS settings with the user's certificate, for a server known by the way to it, not by its own.
 
         Raises: OSError, ValueError: the files cannot be used.
         """
@@ -183,7 +183,7 @@ async def load(
 def kubeconfig_paths(
     kubeconfig: str | None, *, master: str | None = None, environ: Mapping[str, str] = os.environ
 ) -> str:
-    """The kubeconfig that `load` reads, or several, separated as in $KUBECONFIG; empty if it reads none."""
+    """Return the kubeconfig that `load` reads, or several, separated as in $KUBECONFIG; empty if it reads none."""
     if kubeconfig or master:
         return kubeconfig or ""
     home = _home(environ)
@@ -197,8 +197,8 @@ def own_namespace(
     environ: Mapping[str, str] = os.environ,
     directory: Path = _SERVICE_ACCOUNT,
 ) -> str:
-    """The namespace that objects are in unless one is named, as for kubectl: the context's, that of podium's pod, or
-    `default`. A kubeconfig that cannot be used is an error of `load`, not of this.
+    """Return the namespace that objects are in unless one is named, as for kubectl: the context's, that of podium's
+    pod, or `default`. A kubeconfig that cannot be used is an error of `load`, not of this.
     """
     if paths := kubeconfig_paths(kubeconfig, environ=environ):
         with suppress(KubeconfigError):
@@ -216,7 +216,7 @@ def _home(environ: Mapping[str, str]) -> Path:
 def in_cluster(
     clock: Clock, *, environ: Mapping[str, str] = os.environ, directory: Path = _SERVICE_ACCOUNT
 ) -> Credentials:
-    """The credentials of the pod's service account.
+    """Return the credentials of the pod's service account.
 
     Raises: `ConnectionConfigError`.
     """
@@ -245,7 +245,7 @@ def for_endpoint(
     may_send_unencrypted: bool = False,
     environ: Mapping[str, str] = os.environ,
 ) -> Credentials:
-    """The credentials for a server that no kubeconfig describes, such as a running podium.
+    """Return the credentials for a server that no kubeconfig describes, such as a running podium.
 
     Args:
         url: its address, which errors call `--url`.
@@ -313,14 +313,14 @@ def _server_name(cluster: Section) -> str | None:
 
 
 def _proxy(cluster: Section, server: str, environ: Mapping[str, str]) -> Address | None:
-    """The proxy from the kubeconfig or from the environment. Raises: `AddressError`."""
+    """Return the proxy from the kubeconfig or from the environment. Raises: `AddressError`."""
     if url := cluster.text("proxy-url"):
         return proxy_url(url, f"{cluster.called}.proxy-url")
     return proxy_from_environment(server, environ)
 
 
-async def _token_source(paths: str, selection: kubeconfig.Chosen, otherwise: str | None) -> TokenSource:
-    """The source of the user's token; a fixed `otherwise` header if the user has none, as in Go."""
+async def _token_source(paths: str, selection: kubeconfig.Chosen, default_header: str | None) -> TokenSource:
+    """Return the source of the user's token; a fixed `otherwise` header if the user has none, as in Go."""
     user = selection.user
     if (token_file := user.path("tokenFile")) is not None:
         return TokenFile(token_file)
@@ -336,4 +336,4 @@ async def _token_source(paths: str, selection: kubeconfig.Chosen, otherwise: str
     pair = f"{user.text('username')}:{user.text('password')}"
     if pair != ":":
         return FixedToken(f"Basic {base64.b64encode(pair.encode()).decode()}")
-    return FixedToken(otherwise)
+    return FixedToken(default_header)

@@ -156,7 +156,7 @@ class Dispatcher:
         raise AssertionError("the last try returns or raises")
 
     def statistics(self) -> DispatcherStatistics:
-        """The current gauges and counters."""
+        """Return the current gauges and counters."""
         waiting = {priority: self.waiting(priority) for priority in Priority}
         return DispatcherStatistics(self._in_flight_max - self._free[0], waiting, self._throttled_total)
 

@@ -53,7 +53,7 @@ class RetryPause:
         self._next_s, self._last_s = first_s, -math.inf
 
     def left_s(self) -> float:
-        """The seconds that are left of the pause."""
+        """Return the seconds that are left of the pause."""
         return max(0.0, self._last_s + self._next_s - self._clock.monotonic())
 
     def begin(self) -> float:
@@ -89,31 +89,31 @@ class History:
         self._lists_unproven = 0
 
     def older_version_seen(self) -> None:
-        """A version has gone back, which may only be an old event: check soon."""
+        """Plan a check soon: a version has gone back, which may only be an old event."""
         self._awake.set()
 
     def watch_resumed(self) -> None:
-        """A broken watch was resumed, perhaps on another history: check soon."""
+        """Plan a check soon: a broken watch was resumed, perhaps on another history."""
         for kind in self._kinds:
             kind.watch_resumed()
         self._list_pause.shorten(_RESUMED_S_MIN)
         self._check_pause.shorten(_CHECK_S_MIN)
         self._awake.set()
 
-    def version_went_back(self, why: str) -> None:
-        """A watch has gone back to a lower version: list everything again."""
+    def version_went_back(self, reason: str) -> None:
+        """List everything again: a watch has gone back to a lower version."""
         if self._lose():
             self._list_pause.shorten(self._went_back_pause.begin())
-            log.warning("A watch has gone back to an older version, as when etcd is restored", why=why)
+            log.warning("A watch has gone back to an older version, as when etcd is restored", why=reason)
 
-    def history_lost(self, why: str) -> None:
-        """Something proves that history has gone back: list everything again."""
+    def history_lost(self, reason: str) -> None:
+        """List everything again: something proves that history has gone back."""
         if not self._lose():
             return
         if self._lists_unproven:
-            log.error("The API server still serves objects that etcd has lost: restart it", why=why)
+            log.error("The API server still serves objects that etcd has lost: restart it", why=reason)
         else:
-            log.warning("The API server's history has gone back, as when etcd is restored", why=why)
+            log.warning("The API server's history has gone back, as when etcd is restored", why=reason)
 
     def _lose(self) -> bool:
         """Have everything listed again. Returns False if that was to be done already."""

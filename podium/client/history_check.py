@@ -62,15 +62,15 @@ class Followed(Protocol[ObjectT]):
         ...
 
 
-class Known(Protocol[ObjectT_co]):
+class ObjectLookup(Protocol[ObjectT_co]):
     """An informer, as far as it is used here."""
 
     def get(self, key: str) -> ObjectT_co | None:
-        """The object with that key."""
+        """Return the object with that key."""
         ...
 
     def list(self) -> Iterable[ObjectT_co]:
-        """All objects."""
+        """Return all objects."""
         ...
 
 
@@ -90,7 +90,7 @@ class HistoryCheck(Generic[ObjectT]):
         session: Requester,
         resource: ResourceType[ObjectT],
         followed_events: Followed[ObjectT],
-        known_objects: Known[ObjectT],
+        known_objects: ObjectLookup[ObjectT],
     ) -> None:
         self._session = session
         self._resource = resource
@@ -106,7 +106,7 @@ class HistoryCheck(Generic[ObjectT]):
         return bool(self._followed.version)
 
     def watch_resumed(self) -> None:
-        """A broken watch was resumed, perhaps on another history: remember which objects to check."""
+        """Remember which objects to check: a broken watch was resumed, perhaps on another history."""
         # Objects known before the resumption are checked: later states come from the API server's present history.
         # History may have gone back at each of several resumptions, and states between them prove nothing about the
         # first. All watches break at once, so without changes in between one resumption stands for all of them.
@@ -115,7 +115,7 @@ class HistoryCheck(Generic[ObjectT]):
             self._suspects.append(latest)
 
     def listed_again(self) -> None:
-        """Everything is listed again: forget the objects to check."""
+        """Forget the objects to check: everything is listed again."""
         self._suspects.clear()
 
     async def check(self) -> bool:
@@ -132,7 +132,7 @@ class HistoryCheck(Generic[ObjectT]):
         return is_certain
 
     async def _goes_on(self, suspects: Iterable[Sequence[ObjectT]]) -> bool:
-        """Args: suspects: the objects known at each resumption, the last change first."""
+        """Return whether history goes on. `suspects` are the objects known at each resumption, the latest first."""
         version, changes = self._followed.version, list[tuple[ObjectT, str]]()
         for items in suspects:
             matches = 0
@@ -141,20 +141,22 @@ class HistoryCheck(Generic[ObjectT]):
                     current = await self._version_of(item)
                 except Forbidden:
                     break
-                was = item.metadata.resource_version
-                if current == was:
+                earlier_version = item.metadata.resource_version
+                if current == earlier_version:
                     matches += 1
                     if matches == _SAME_MIN:
                         break
                     continue
-                if current and is_older(current, was):
-                    raise HistoryLostError(f"{self._resource.kind} {item.key} was at version {was} and is at {current}")
+                if current and is_older(current, earlier_version):
+                    raise HistoryLostError(
+                        f"{self._resource.kind} {item.key} was at version {earlier_version} and is at {current}"
+                    )
                 changes.append((item, current))
         await self._demand_not_below(version)
         return await self._is_told(changes)
 
     def _latest(self) -> Sequence[ObjectT]:
-        """The objects that were changed or deleted last, the latest first.
+        """Return the objects that were changed or deleted last, the latest first.
 
         Cost: one pass over all objects if none of the last changes is the last state of its object.
         """
@@ -173,7 +175,7 @@ class HistoryCheck(Generic[ObjectT]):
         return store_item is item or store_item is None or store_item.metadata.uid != item.metadata.uid
 
     async def _version_of(self, item: ObjectT) -> str:
-        """The current version of the object with the same uid; empty if it is gone.
+        """Return the current version of the object with the same uid; empty if it is gone.
 
         Raises: an `ApiError`, also for an answer that is not about the object.
         """

@@ -100,12 +100,12 @@ class Connection(asyncio.Protocol):
     # ------------------------------------------------------------ what the loop calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Called when the connection is open."""
+        """Keep the transport of the connection that is open now."""
         self._transport = cast(asyncio.Transport, transport)
         self.is_open = True
 
     def data_received(self, data: bytes) -> None:
-        """Called with more bytes of the answer."""
+        """Parse more bytes of the answer."""
         # Counts all bytes, because headers, tiny chunks or endless informational answers could fill the memory too.
         self._received_bytes += len(data)
         if self._received_bytes > (self._received_bytes_max if self._is_headed else _HEAD_BYTES_MAX):
@@ -119,11 +119,11 @@ class Connection(asyncio.Protocol):
             self._break("the server changed the protocol")
 
     def eof_received(self) -> None:
-        """Called when the server has closed its side."""
+        """Handle the end of the server's side."""
         self.is_open = False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Called when the connection is closed; without an exception if it was closed regularly."""
+        """End what is under way: the connection is closed; without an exception if it was closed regularly."""
         self.is_open = False
         if self._is_headed and not self._is_framed and exc is None:
             # Neither a length nor chunks: the body ends with the connection.
@@ -133,14 +133,14 @@ class Connection(asyncio.Protocol):
     # ------------------------------------------------------------ what the parser calls
 
     def on_message_begin(self) -> None:
-        """Called when an answer begins."""
+        """Begin an answer."""
         if self._answer is None:
             # There was no request: answers on this connection can no longer be assigned to requests.
             self.abort()
         self._is_begun = True
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Called with one header of the answer."""
+        """Keep one header of the answer."""
         # Most headers are of no interest, and their length alone tells.
         if len(name) not in _LENGTHS_READ:
             return
@@ -155,13 +155,13 @@ class Connection(asyncio.Protocol):
             self._content_encoding += "," + value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
-        """Called when the body begins."""
+        """End the headers: the body begins."""
         self._is_headed = True
         if self._parser.get_status_code() >= _REFUSED:
             self._received_bytes_max = min(self._received_bytes_max, ERROR_BYTES_MAX)
 
     def on_body(self, body: bytes) -> None:
-        """Called with a part of the body."""
+        """Add a part of the body."""
         if not self._body:
             self._body = body
         elif isinstance(self._body, bytearray):
@@ -170,7 +170,7 @@ class Connection(asyncio.Protocol):
             self._body = bytearray(self._body) + body
 
     def on_message_complete(self) -> None:
-        """Called when the answer is complete."""
+        """Hand over the complete answer."""
         if self._parser.get_status_code() < 200:
             self._start_answer()
             return
@@ -211,7 +211,7 @@ class Connection(asyncio.Protocol):
             answer.set_exception(NoResponse(_NO_ANSWER))
 
     def _end(self) -> asyncio.Future[Answer] | None:
-        """The current request, if a caller still waits for its answer."""
+        """Return the current request, if a caller still waits for its answer."""
         answer, self._answer = self._answer, None
         if self._timer is not None:
             self._timer.cancel()
@@ -228,7 +228,7 @@ def keep_alive(connection: socket.socket) -> None:
 
 
 def words(error: BaseException) -> str:
-    """The error's message, or its type if it has none."""
+    """Return the error's message, or its type if it has none."""
     if isinstance(error, TimeoutError):
         return str(error) or _NO_ANSWER
     return str(error) or type(error).__name__

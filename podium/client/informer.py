@@ -45,19 +45,19 @@ class Handler(Protocol[HandledT_contra]):
     """Receives changes. The methods are synchronous: they record the change and return."""
 
     def on_add(self, new: HandledT_contra, /) -> None:
-        """An object was added."""
+        """Handle an added object."""
         ...
 
     def on_update(self, old: HandledT_contra, new: HandledT_contra, /) -> None:
-        """The object, with the same uid, has changed."""
+        """Handle a change of the object, whose uid is the same."""
         ...
 
     def on_delete(self, old: HandledT_contra, /) -> None:
-        """The object was deleted; `old` is its last known state."""
+        """Handle the object's deletion; `old` is its last known state."""
         ...
 
     def on_broken(self, broken: BrokenObject, /) -> None:
-        """The object cannot be decoded. Its earlier state, if there is one, stays in the store."""
+        """Handle an object that cannot be decoded. Its earlier state, if there is one, stays in the store."""
         ...
 
 
@@ -100,15 +100,15 @@ class Informer(Generic[ObjectT]):
         self._on_broken.append(handler.on_broken)
 
     def get(self, key: str) -> ObjectT | None:
-        """The object with that key (`<namespace>/<name>`, or the name)."""
+        """Return the object with that key (`<namespace>/<name>`, or the name)."""
         return self._items.get(key)
 
     def list(self) -> Iterable[ObjectT]:
-        """All objects, a live view: not to be held across an await."""
+        """Return all objects, a live view: not to be held across an await."""
         return self._items.values()
 
     def in_namespace(self, namespace: str) -> Iterable[ObjectT]:
-        """The objects of one namespace, a live view. Cost: one pass over all objects, the first time only."""
+        """Return the objects of one namespace, a live view. Cost: one pass over all objects, the first time only."""
         if self._by_namespace is None:
             self._by_namespace = {}
             for key, item in self._items.items():
@@ -122,7 +122,7 @@ class Informer(Generic[ObjectT]):
         self._indexes.append(index)
 
     def change_log(self) -> ChangeLog[ObjectT]:
-        """The log of object states that were added or removed since the first call. An update logs one of each."""
+        """Return the log of object states added or removed since the first call. An update logs one of each."""
         if self._change_log is None:
             self._change_log = ChangeLog(_STATES_KEPT)
         return self._change_log
@@ -267,7 +267,7 @@ class Informer(Generic[ObjectT]):
     # ------------------------------------------------------------ changes
 
     def _put_listed(self, key: str, item: ObjectT) -> None:
-        """As `put`, but a listed state always applies.
+        """Apply a listed state, which, unlike one of `put`, always counts.
 
         When a cluster is restored from a backup, versions go back, and then stand for other states than before.
         """

@@ -65,7 +65,7 @@ class InformerSet:
         self._failures = ListFailures(clock)
 
     def informer(self, resource: ResourceType[ObjectT]) -> Informer[ObjectT]:
-        """The informer of that resource. The first call must be before `run`."""
+        """Return the informer of that resource. The first call must be before `run`."""
         existing = self._informers.get(resource.path)
         if existing is not None:
             return cast(Informer[ObjectT], existing)
@@ -98,30 +98,32 @@ class InformerSet:
     # ------------------------------------------------------------ the API server's history
 
     def older_version_seen(self) -> None:
-        """As `History.older_version_seen`."""
+        """Report it to the history; see `History.older_version_seen`."""
         if self._history is not None:
             self._history.older_version_seen()
 
-    def version_went_back(self, why: str) -> None:
-        """As `History.version_went_back`; until the new lists have arrived, scheduling waits as for any new list."""
+    def version_went_back(self, reason: str) -> None:
+        """Report it to the history, as `History.version_went_back`. Until the new lists have arrived, scheduling
+        waits as for any new list.
+        """
         if self._history is not None:
             for path in _SCHEDULED:
                 if path in self._informers:
                     self.consistency.note_outdated(self._informers[path].resource.plural)
-            self._history.version_went_back(why)
+            self._history.version_went_back(reason)
 
     def watch_resumed(self) -> None:
-        """As `History.watch_resumed`."""
+        """Report it to the history; see `History.watch_resumed`."""
         if self._history is not None:
             self._history.watch_resumed()
 
-    def history_lost(self, why: str) -> None:
-        """As `History.history_lost`."""
+    def history_lost(self, reason: str) -> None:
+        """Report it to the history; see `History.history_lost`."""
         if self._history is not None:
-            self._history.history_lost(why)
+            self._history.history_lost(reason)
 
     def saw_unbound(self, pod: Pod) -> None:
-        """A bound pod is pending again, which no API server allows.
+        """Report to the history that a bound pod is pending again, which no API server allows.
 
         During a list the reflector has reported it already.
         """
@@ -196,7 +198,7 @@ class InformerSet:
             await anyio.sleep(_LOOK_AGAIN_S)
 
     def statistics(self) -> dict[str, ReflectorStatistics]:
-        """Counters and the last error by resource, such as `pods`."""
+        """Return the counters and the last error by resource, such as `pods`."""
         return {reflector.resource.plural: reflector.statistics for reflector in self._reflectors}
 
     @property

@@ -37,7 +37,7 @@ class Section:
     directory: Path = Path()
 
     def text(self, name: str) -> str:
-        """The value of a field; empty if it is absent. Raises: KubeconfigError."""
+        """Return the value of a field; empty if it is absent. Raises: KubeconfigError."""
         value = self.fields.get(name)
         return "" if value is None else _text(value, f"{self.called}.{name}")
 
@@ -49,19 +49,19 @@ class Section:
         return value
 
     def mapping(self, name: str) -> Mapping[str, Any]:
-        """The mapping in a field; empty if it is absent. Raises: KubeconfigError."""
+        """Return the mapping in a field; empty if it is absent. Raises: KubeconfigError."""
         value = self.fields.get(name) or {}
         if not isinstance(value, dict):
             raise KubeconfigError(f"{self.called}.{name} is not a mapping")
         return value
 
     def path(self, name: str) -> Path | None:
-        """The file that a field names. Raises: KubeconfigError."""
+        """Return the file that a field names. Raises: KubeconfigError."""
         text = self.text(name)
         return self.directory / text if text else None
 
     def pem(self, name: str) -> Pem | None:
-        """The content of the field's `-data` variant, otherwise the file that the field names.
+        """Return the content of the field's `-data` variant, otherwise the file that the field names.
 
         Raises: KubeconfigError.
         """
@@ -86,7 +86,7 @@ class Chosen:
 
 
 def choose(paths: str, context: str | None) -> Chosen:
-    """The cluster and user of that context, by default the current one, in files separated as in $KUBECONFIG.
+    """Return the cluster and user of that context, by default the current one, in files separated as in $KUBECONFIG.
 
     If several files define the same entry, the first one counts.
 
@@ -111,12 +111,12 @@ def choose(paths: str, context: str | None) -> Chosen:
 
 
 def content_of(file: Path) -> Mapping[str, Any]:
-    """The content of a kubeconfig. Raises: KubeconfigError."""
+    """Return the content of a kubeconfig. Raises: KubeconfigError."""
     return _content(file, "")
 
 
 def context_names(file: Path) -> list[str]:
-    """The names of the contexts in a kubeconfig. Raises: KubeconfigError, also if there are none."""
+    """Return the names of the contexts in a kubeconfig. Raises: KubeconfigError, also if there are none."""
     contexts = content_of(file).get("contexts")
     if not isinstance(contexts, list):
         contexts = []
@@ -126,21 +126,21 @@ def context_names(file: Path) -> list[str]:
     return names
 
 
-def _content(file: Path, where: str) -> Mapping[str, Any]:
+def _content(file: Path, prefix: str) -> Mapping[str, Any]:
     try:
         content = next(read_documents(read_file(file, _BYTES_MAX)), None)
     except IsADirectoryError:
-        raise KubeconfigError(f"{where}this is a directory, not a kubeconfig file") from None
+        raise KubeconfigError(f"{prefix}this is a directory, not a kubeconfig file") from None
     except OSError as error:
-        raise KubeconfigError(f"{where}{error.strerror}") from error
+        raise KubeconfigError(f"{prefix}{error.strerror}") from error
     except YamlError as error:
-        raise KubeconfigError(f"{where}{error}") from error
+        raise KubeconfigError(f"{prefix}{error}") from error
     if content is None:
-        raise KubeconfigError(f"{where}the file is empty")
+        raise KubeconfigError(f"{prefix}the file is empty")
     if not isinstance(content, dict):
-        raise KubeconfigError(f"{where}this is not a kubeconfig: it is not a mapping")
+        raise KubeconfigError(f"{prefix}this is not a kubeconfig: it is not a mapping")
     if content.get("kind", "Config") != "Config":
-        raise KubeconfigError(f"{where}this is not a kubeconfig: its kind is {content['kind']!r:.40}, not Config")
+        raise KubeconfigError(f"{prefix}this is not a kubeconfig: its kind is {content['kind']!r:.40}, not Config")
     return content
 
 

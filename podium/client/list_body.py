@@ -56,7 +56,7 @@ class ListBody(Generic[ObjectT]):
             raise Malformed(f"more than {_REST_BYTES_MAX} bytes of a list without the end of an item")
 
     def finish(self) -> Page[ObjectT]:
-        """The remaining items, the list's version, and the continue token.
+        """Return the remaining items, the list's version, and the continue token.
 
         Raises: `Malformed` if the bytes are not a complete list.
         """

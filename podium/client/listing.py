@@ -18,7 +18,7 @@ _PAGE: Final = 500
 
 
 async def all_objects(session: ApiSession, resource: ResourceType[Any]) -> list[dict[str, Any]]:
-    """All objects of a kind as the API server sends them, page by page; none if it does not serve the kind.
+    """Return all objects of a kind as the API server sends them, page by page; none if it does not serve the kind.
 
     Raises:
         ApiError: the API server cannot be reached, or refuses.

@@ -9,13 +9,13 @@ class RequestObserver:
     def answered(
         self, method: str, status: int | None, seconds: float, sent_bytes: int, received_bytes: int | None
     ) -> None:
-        """A request was answered; without an answer, status and received bytes are None."""
+        """Record a request's answer; without an answer, status and received bytes are None."""
 
     def stream_answered(self, status: int | None) -> None:
-        """A stream has begun, or was refused, or was not answered."""
+        """Record that a stream has begun, was refused or was not answered."""
 
     def throttled(self, method: str, seconds: float) -> None:
-        """A write has waited this long for its turn."""
+        """Record how long a write has waited for its turn."""
 
     def retried(self, method: str, status: int) -> None:
-        """A write is retried after that status."""
+        """Record that a write is retried after that status."""

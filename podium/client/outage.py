@@ -38,7 +38,7 @@ class Outage:
         self._is_told = False
 
     def note_failure(self, error: ApiError) -> None:
-        """A request has failed in a way that concerns every request."""
+        """Note a failure that concerns every request."""
         now_s = self._now_s()
         if not self.is_on:
             self.is_on, self._began_s = True, now_s
@@ -62,7 +62,7 @@ class Outage:
         self._pause_s = min(self._pause_s * 2, _REPEATED_AFTER_S_MAX)
 
     def over(self) -> None:
-        """A request was answered. Call it only while `is_on`.
+        """End the outage: a request was answered. Call it only while `is_on`.
 
         A server that flaps is logged at most once per shortest interval.
         """

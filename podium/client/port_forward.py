@@ -44,7 +44,7 @@ class ForwardedPort:
         self._failure = failure
 
     async def get(self, path: str, authorization: str | None, *, deadline_s: float, answer_bytes_max: int) -> bytes:
-        """The body of a successful answer.
+        """Return the body of a successful answer.
 
         Raises: an `ApiError`.
         """
@@ -81,18 +81,18 @@ async def over_forwarded_port(
     namespace, name = (quote(part, safe="") for part in pod)
     path = f"/api/v1/namespaces/{namespace}/pods/{name}/portforward?ports={port}"
     web_socket = await session.websocket(path, _PROTOCOL, deadline_s=deadline_s)
-    near, far = socket.socketpair()
-    near.setblocking(False)
-    far.setblocking(False)
+    local_end, remote_end = socket.socketpair()
+    local_end.setblocking(False)
+    remote_end.setblocking(False)
     answers: list[T] = []
     problem: ApiError | None = None
-    with far:
+    with remote_end:
         async with anyio.create_task_group() as tasks:
             failure: list[str] = []
-            tasks.start_soon(_receive, web_socket, far, failure)
-            tasks.start_soon(_send, web_socket, far)
+            tasks.start_soon(_receive, web_socket, remote_end, failure)
+            tasks.start_soon(_send, web_socket, remote_end)
             try:
-                connection = await _connect(near, tls, failure, deadline_s)
+                connection = await _connect(local_end, tls, failure, deadline_s)
                 try:
                     answers.append(await ask(ForwardedPort(connection, failure)))
                 finally:
@@ -108,18 +108,18 @@ async def over_forwarded_port(
     return answers[0]
 
 
-async def _connect(near: socket.socket, tls: ssl.SSLContext, failure: list[str], deadline_s: float) -> Connection:
+async def _connect(local_end: socket.socket, tls: ssl.SSLContext, failure: list[str], deadline_s: float) -> Connection:
     loop = asyncio.get_running_loop()
     try:
         with anyio.fail_after(deadline_s):
-            _, connection = await loop.create_connection(Connection, sock=near, ssl=tls, server_hostname="podium")
+            _, connection = await loop.create_connection(Connection, sock=local_end, ssl=tls, server_hostname="podium")
     except (OSError, TimeoutError) as error:
-        near.close()
+        local_end.close()
         raise Unreachable("; ".join((words(error), *failure))) from error
     return connection
 
 
-async def _receive(web_socket: aiohttp.ClientWebSocketResponse, far: socket.socket, failure: list[str]) -> None:
+async def _receive(web_socket: aiohttp.ClientWebSocketResponse, remote_end: socket.socket, failure: list[str]) -> None:
     """Pass on what the pod sends, and note what the kubelet says about the connection."""
     loop = asyncio.get_running_loop()
     unread = {_DATA: _PORT_BYTES, _ERROR: _PORT_BYTES}
@@ -132,16 +132,16 @@ async def _receive(web_socket: aiohttp.ClientWebSocketResponse, far: socket.sock
             if channel in unread:
                 unread[channel] -= bytes_skipped
             if channel == _DATA and data[bytes_skipped:]:
-                await loop.sock_sendall(far, data[bytes_skipped:])
+                await loop.sock_sendall(remote_end, data[bytes_skipped:])
             elif channel == _ERROR and data[bytes_skipped:]:
                 failure.append(data[bytes_skipped:].decode(errors="replace").strip())
                 break
-        far.shutdown(socket.SHUT_WR)
+        remote_end.shutdown(socket.SHUT_WR)
 
 
-async def _send(web_socket: aiohttp.ClientWebSocketResponse, far: socket.socket) -> None:
+async def _send(web_socket: aiohttp.ClientWebSocketResponse, remote_end: socket.socket) -> None:
     """Pass on what is sent to the pod."""
     loop = asyncio.get_running_loop()
     with suppress(OSError, aiohttp.ClientError):
-        while piece := await loop.sock_recv(far, _PIECE_BYTES):
+        while piece := await loop.sock_recv(remote_end, _PIECE_BYTES):
             await web_socket.send_bytes(bytes([_DATA]) + piece)

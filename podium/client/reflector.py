@@ -237,7 +237,7 @@ class Reflector(Generic[ObjectT]):
         return await self._take_list(items, broken_objects, last.resource_version)
 
     async def _read_list(self) -> tuple[list[ObjectT], list[BrokenObject], Page[ObjectT]]:
-        """Returns: all objects, all broken objects, and the last page."""
+        """Return all objects, all broken objects, and the last page."""
         stream = await self._open_stream("", self._settings.list_s_max, self._list_idle_s)
         items: list[ObjectT] = []
         broken_objects: list[BrokenObject] = []
@@ -374,7 +374,7 @@ class Reflector(Generic[ObjectT]):
         return self._stream
 
     def _check_count(self, count: int) -> None:
-        """Raises: `Malformed` if a list of so many objects is too long."""
+        """Check the number of a list's objects. Raises: `Malformed` for too long a list."""
         if count > _ITEMS_MAX:
             raise Malformed(f"a list of more than {_ITEMS_MAX} objects")
 
@@ -417,7 +417,7 @@ class Reflector(Generic[ObjectT]):
         return ReflectorEvent.LISTED
 
     async def _last_change(self, items: Iterable[ObjectT], broken_objects: Iterable[BrokenObject]) -> str:
-        """The version at which one of these objects was changed last; empty if there are none."""
+        """Return the version at which one of these objects was changed last; empty if there are none."""
         newest, turns = "", Turns(self._clock)
         read = (item.metadata.resource_version for item in items)
         for version in chain(read, (defect.resource_version for defect in broken_objects)):
@@ -427,8 +427,8 @@ class Reflector(Generic[ObjectT]):
                 await turns.next()
         return newest
 
-    def _refuse(self, why: str) -> ReflectorEvent:
-        log.debug("Cannot list in one piece, listing pages", resource=self.resource.plural, why=why)
+    def _refuse(self, reason: str) -> ReflectorEvent:
+        log.debug("Cannot list in one piece, listing pages", resource=self.resource.plural, why=reason)
         self._close_stream()
         return ReflectorEvent.REFUSED
 

@@ -36,7 +36,7 @@ class Address(NamedTuple):
 
 
 def base_url(text: str, called: str) -> Address:
-    """The URL that the paths of requests are appended to.
+    """Return the URL that the paths of requests are appended to.
 
     Raises: `AddressError`.
     """
@@ -45,7 +45,7 @@ def base_url(text: str, called: str) -> Address:
 
 
 def proxy_url(text: str, called: str) -> Address:
-    """The validated URL of a proxy.
+    """Return the validated URL of a proxy.
 
     Raises: `AddressError`.
     """
@@ -53,7 +53,7 @@ def proxy_url(text: str, called: str) -> Address:
 
 
 def host_name(text: str, called: str) -> str:
-    """The validated name that the server's certificate must have.
+    """Return the validated name that the server's certificate must have.
 
     Raises: `AddressError`.
     """
@@ -63,7 +63,7 @@ def host_name(text: str, called: str) -> str:
 
 
 def proxy_from_environment(server: str, environ: Mapping[str, str]) -> Address | None:
-    """The proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY name for the server; None if the server is on this machine.
+    """Return the proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY name, or None for a server on this machine.
 
     Raises: `AddressError`.
     """
@@ -92,8 +92,8 @@ def _check(text: str, called: str) -> urllib.parse.SplitResult:
 
 
 def _address(url: urllib.parse.SplitResult) -> Address:
-    user_info, at, place = url.netloc.rpartition("@")
-    if not at:
+    user_info, separator, place = url.netloc.rpartition("@")
+    if not separator:
         return Address(url.geturl())
     user, _, password = user_info.partition(":")
     return Address(url._replace(netloc=place).geturl(), (urllib.parse.unquote(user), urllib.parse.unquote(password)))

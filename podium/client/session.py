@@ -110,7 +110,7 @@ class ApiSession:
                 await connections.close()
 
     async def post(self, path: str, body: bytes) -> bytes:
-        """POST JSON and return the answer's body; see `request`."""
+        """Send JSON with POST and return the answer's body; see `request`."""
         return await self.request("POST", path, body)
 
     async def request(
@@ -144,7 +144,7 @@ class ApiSession:
         return await self._exchange(*request, await self._authorization())
 
     async def stream(self, path: str, *, deadline_s: float, idle_s_max: float) -> Stream:
-        """GET a streamed answer. The caller closes the stream.
+        """Request a streamed answer with GET. The caller closes the stream.
 
         Args:
             deadline_s: for the whole stream.
@@ -243,7 +243,7 @@ class ApiSession:
         deadline_s: float,
         answer_bytes_max: int,
     ) -> Answer:
-        """As `ConnectionPool.request`."""
+        """Send a request through the proxy, as `ConnectionPool.request` does without one."""
         request_headers = {} if content_type is None else {"Content-Type": content_type}
         if authorization is not None:
             request_headers["Authorization"] = authorization
@@ -289,7 +289,7 @@ class ApiSession:
 
     @contextmanager
     def _sending(self) -> Iterator[StreamPool]:
-        """The pool of streams for one request, with its errors translated to `ApiError`."""
+        """Yield the pool of streams for one request, with its errors translated to `ApiError`."""
         pool = self._streams
         pool.users += 1
         try:
@@ -305,7 +305,7 @@ class ApiSession:
             pool.users -= 1
 
     def _distrust(self, pool: StreamPool) -> None:
-        """A connection has gone silent: drop others that may be dead too, because requests on them would wait in vain.
+        """Drop connections that may be dead like one that has gone silent: requests on them would wait in vain.
 
         A load balancer that silently lost one connection may have lost many.
         """
@@ -318,7 +318,7 @@ class ApiSession:
         return yarl.URL(self._credentials.base_url + path, encoded=True)
 
     async def _authorization(self) -> str | None:
-        """The Authorization header. Also replaces the pools if the server or the TLS set-up has changed."""
+        """Return the Authorization header. Also replaces the pools if the server or the TLS set-up has changed."""
         header = await self._credentials.authorization()
         if self._credentials.generation != self._generation:
             # A connection keeps its server, its client certificate and the authority that verified it. Requests in
@@ -369,7 +369,7 @@ class ApiSession:
 
 
 async def _decompress(body: bytes, status: int, coding: str, bytes_max: int) -> bytes:
-    """As `content_coding.decompress`, of an answer with this status."""
+    """Decompress an answer with this status; see `content_coding.decompress`."""
     if status in ACCEPTED:
         return await decompress(body, coding, bytes_max, truncates=False)
     return await decompress(body, coding, min(bytes_max, ERROR_BYTES_MAX), truncates=True)

@@ -14,26 +14,26 @@ class Sink(Protocol[SunkT_contra]):
     """The store that a reflector fills. Each call leaves it consistent."""
 
     def put(self, item: SunkT_contra) -> None:
-        """The object was added or modified; this is its state."""
+        """Take the state of an added or modified object."""
         ...
 
     def drop(self, item: SunkT_contra) -> None:
-        """The object was deleted; this was its last state."""
+        """Drop a deleted object; this was its last state."""
         ...
 
     def mark_broken(self, broken: BrokenObject, *, deleted: bool) -> None:
-        """The object was added, modified or deleted, but its state cannot be decoded."""
+        """Mark an added, modified or deleted object whose state cannot be decoded."""
         ...
 
     def take_early(self, items: Sequence[SunkT_contra]) -> None:
-        """A part of a list that still arrives.
+        """Take a part of a list that still arrives.
 
         A sink may ignore it, because `replace` follows at the end of the list.
         """
         ...
 
     async def replace(self, items: Sequence[SunkT_contra], broken_objects: Sequence[BrokenObject]) -> str:
-        """Exactly these objects exist. Returns: an object that is older than its known state, if there is one."""
+        """Replace all objects by these. Return one that is older than its known state, if there is one."""
         ...
 
 
@@ -41,17 +41,17 @@ class HistoryObserver(Protocol):
     """Receives signs that the API server's history may have gone back; see `client.history`."""
 
     def older_version_seen(self) -> None:
-        """A version lower than an earlier one was seen, which a resumed watch may give."""
+        """Report a version lower than an earlier one, which a resumed watch may deliver."""
         ...
 
-    def version_went_back(self, why: str) -> None:
-        """A watch has gone back to a lower version, in an event or a bookmark."""
+    def version_went_back(self, reason: str) -> None:
+        """Report that a watch has gone back to a lower version, in an event or a bookmark."""
         ...
 
     def watch_resumed(self) -> None:
-        """A broken watch was resumed."""
+        """Report that a broken watch was resumed."""
         ...
 
-    def history_lost(self, why: str) -> None:
-        """A list proves that history has gone back."""
+    def history_lost(self, reason: str) -> None:
+        """Report a list that proves that history has gone back."""
         ...

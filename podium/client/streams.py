@@ -68,7 +68,7 @@ class Stream:
     """The body of a streamed answer, chunk by chunk."""
 
     def __init__(self, response: aiohttp.ClientResponse, pool: StreamPool, on_silent: Callable[[], None]) -> None:
-        """`on_silent` is called when no data has arrived for too long.
+        """Read from a response; `on_silent` is called when no data has arrived for too long.
 
         Raises: `Malformed` for a Content-Encoding that podium does not read.
         """
@@ -90,7 +90,7 @@ class Stream:
         return self._response.headers.get("Date")
 
     async def read(self) -> bytes:
-        """The bytes that have arrived, at least one; empty at the regular end.
+        """Return the bytes that have arrived, at least one; empty at the regular end.
 
         Raises: `ConnectionLost` when the connection breaks; `NoResponse` when no data has arrived for the stream's idle
         limit, or the stream has not ended by its deadline; `Malformed` for a compressed body that is broken or grows
@@ -120,7 +120,7 @@ class Stream:
             raise ConnectionLost(words(error)) from error
 
     async def read_lines(self) -> list[bytes]:
-        """The lines that have arrived completely, at least one; empty at the end. An incomplete last line is dropped.
+        """Return the lines that have arrived whole, at least one; empty at the end. A partial last line is dropped.
 
         Raises: as `read`, and `Malformed` for a line that is too long.
         """
@@ -149,12 +149,12 @@ class Stream:
 
 
 def content_encoding(response: aiohttp.ClientResponse) -> str:
-    """The text of its Content-Encoding, which may stand in several headers; empty if it has none."""
+    """Return the text of its Content-Encoding, which may stand in several headers; empty if it has none."""
     return ",".join(response.headers.getall("Content-Encoding", ()))
 
 
 async def read_some(response: aiohttp.ClientResponse) -> bytes:
-    """The bytes of a body that have arrived, at least one; empty at its end.
+    """Return the bytes of a body that have arrived, at least one; empty at its end.
 
     Raises: an error of aiohttp when the connection breaks. If it breaks after the end of a chunk has woken the reader
     and before the reader has run, aiohttp raises a RuntimeError.
@@ -169,7 +169,7 @@ async def read_some(response: aiohttp.ClientResponse) -> bytes:
 
 
 async def read_body(response: aiohttp.ClientResponse, bytes_max: int) -> bytes:
-    """The body, truncated if it is a failure's. Raises: `ConnectionLost` for another body that is too long."""
+    """Return the body, truncated if it is a failure's. Raises: `ConnectionLost` for another body that is too long."""
     refuses = response.status >= 400
     bytes_max = min(bytes_max, ERROR_BYTES_MAX) if refuses else bytes_max
     body = bytearray()
@@ -185,13 +185,13 @@ async def read_body(response: aiohttp.ClientResponse, bytes_max: int) -> bytes:
 
 @functools.lru_cache(maxsize=64)
 def timeouts(deadline_s: float, idle_s_max: float | None) -> aiohttp.ClientTimeout:
-    """The limits of a request: for everything, and for the longest silence."""
+    """Return the limits of a request: for everything, and for the longest silence."""
     connect_s = min(_CONNECT_S_MAX, deadline_s)
     return aiohttp.ClientTimeout(total=deadline_s, sock_connect=connect_s, sock_read=idle_s_max)
 
 
 def _kept_alive_socket(address: tuple[Any, ...]) -> socket.socket:
-    """As `keep_alive`, for aiohttp."""
+    """Return a socket with the options of `keep_alive`, for aiohttp."""
     family, kind, protocol, _, _ = address
     connection = socket.socket(family=family, type=kind, proto=protocol)
     keep_alive(connection)

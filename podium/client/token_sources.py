@@ -196,7 +196,7 @@ class ProviderToken(_LoadedToken):
 
 
 def _kubeconfig_of(user: Mapping[str, Any]) -> dict[str, Any]:
-    """A kubeconfig with this user, and with a cluster that the loader has nothing to read for."""
+    """Return a kubeconfig with this user, and with a cluster that the loader has nothing to read for."""
     return {
         "clusters": [{"name": _NAME, "cluster": {"server": ""}}],
         "users": [{"name": _NAME, "user": user}],
@@ -206,7 +206,7 @@ def _kubeconfig_of(user: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_deadline(plugin: Mapping[str, Any], called: str) -> Mapping[str, Any]:
-    """The plugin, run by a process that ends it after a while."""
+    """Return the plugin, run by a process that ends it after a while."""
     arguments, variables = plugin.get("args") or [], plugin.get("env") or []
     if not isinstance(arguments, list):
         raise KubeconfigError(f"{called}.args is not a list")
@@ -238,7 +238,7 @@ def _read(path: Path) -> str:
 
 
 def _check_header(header: str) -> str:
-    """The header, if it can be sent. Raises: ValueError."""
+    """Return the header, if it can be sent. Raises: ValueError."""
     header = header.strip()
     if not header.isascii() or not header.isprintable():
         raise ValueError("the token holds what no header can hold")

@@ -65,7 +65,7 @@ class Lane:
         heappush(self.waiting, (-urgency, next(self._numbers), waiter))
 
     def pop(self) -> _Waiter:
-        """The write whose turn is next."""
+        """Return the write whose turn is next."""
         return heappop(self.waiting)[2]
 
     def is_next_wanted(self) -> bool:
@@ -88,7 +88,7 @@ class Lane:
         return self.in_flight > 0 and now_s - self.progress_s >= SLOW_S
 
     def refuse(self, path: str, retry_after_s: float, now_s: float) -> float:
-        """A write was refused with 429.
+        """Hold writes back: one was refused with 429.
 
         One refusal may concern that one object only, so the next write of the lane is tried alone. Each refusal of
         another object makes the pause before the next try longer, up to the server's Retry-After.
@@ -110,7 +110,7 @@ class Lane:
             self.limit = 1
 
     def accept(self) -> None:
-        """A write was answered with something other than a refusal."""
+        """Note a write that was answered with something other than a refusal."""
         self.refused.clear()
         self.limit = self._limit_max
         self._closed_until_s = 0.0

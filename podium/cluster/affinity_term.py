@@ -46,10 +46,10 @@ def compile_term(term: PodAffinityTerm, namespace: str) -> AffinityTerm:
     Raises:
         FieldError: one of its selectors is invalid.
     """
-    own = not term.namespaces and term.namespace_selector is None
+    is_own_namespace_only = not term.namespaces and term.namespace_selector is None
     return AffinityTerm(
         term.topology_key,
         compile_selector(term.label_selector),
-        frozenset((namespace,) if own else term.namespaces),
+        frozenset((namespace,) if is_own_namespace_only else term.namespaces),
         compile_selector(term.namespace_selector),
     )

@@ -58,7 +58,7 @@ _NO_TERMS: Final = PodTerms()
 
 
 def pod_terms(pod: Pod) -> PodTerms:
-    """The terms of the pod."""
+    """Return the terms of the pod."""
     affinity = pod.spec.affinity
     if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
         return _NO_TERMS
@@ -77,13 +77,13 @@ def pod_terms(pod: Pod) -> PodTerms:
 
 @once_per_spec
 def _terms_by_namespace(spec: PodSpec) -> dict[str, PodTerms]:
-    """The terms by namespace, filled on demand: a term without namespaces selects pods in its pod's namespace."""
+    """Return the terms by namespace, filled on demand: a term without namespaces selects in its pod's namespace."""
     del spec
     return {}
 
 
 def _compile(affinity: PodAffinity | None, anti_affinity: PodAffinity | None, namespace: str) -> PodTerms:
-    near, far = affinity or PodAffinity(), anti_affinity or PodAffinity()
+    affinity_spec, anti_affinity_spec = affinity or PodAffinity(), anti_affinity or PodAffinity()
     errors: list[str] = []
 
     def compile_terms(kind: TermKind, terms: Iterable[tuple[int, PodAffinityTerm]]) -> tuple[PodTerm, ...]:
@@ -93,21 +93,24 @@ def _compile(affinity: PodAffinity | None, anti_affinity: PodAffinity | None, na
             errors.append(f"{kind.value}: {error}")
             return ()
 
-    required_affinity = compile_terms(TermKind.REQUIRED_AFFINITY, ((0, term) for term in near.required))
-    required_anti = compile_terms(TermKind.REQUIRED_ANTI_AFFINITY, ((0, term) for term in far.required))
+    required_affinity = compile_terms(TermKind.REQUIRED_AFFINITY, ((0, term) for term in affinity_spec.required))
+    required_anti = compile_terms(TermKind.REQUIRED_ANTI_AFFINITY, ((0, term) for term in anti_affinity_spec.required))
     preferred_terms = (
         *compile_terms(
             TermKind.PREFERRED_AFFINITY,
-            ((weighted_term.weight, weighted_term.pod_affinity_term) for weighted_term in near.preferred),
+            ((weighted_term.weight, weighted_term.pod_affinity_term) for weighted_term in affinity_spec.preferred),
         ),
         *compile_terms(
             TermKind.PREFERRED_ANTI_AFFINITY,
-            ((-weighted_term.weight, weighted_term.pod_affinity_term) for weighted_term in far.preferred),
+            (
+                (-weighted_term.weight, weighted_term.pod_affinity_term)
+                for weighted_term in anti_affinity_spec.preferred
+            ),
         ),
     )
     enforced_terms, not_enforced = required_anti, None
-    if len(required_anti) < len(far.required):
-        groups, not_enforced = grouped_terms(far.required, namespace)
+    if len(required_anti) < len(anti_affinity_spec.required):
+        groups, not_enforced = grouped_terms(anti_affinity_spec.required, namespace)
         enforced_terms = _enforced_terms(groups)
     return PodTerms(
         required_affinity=_bare(required_affinity),
@@ -120,7 +123,7 @@ def _compile(affinity: PodAffinity | None, anti_affinity: PodAffinity | None, na
 
 
 def _terms_of_crowd(anti_affinity: PodAffinity | None, namespace: str, too_much: str) -> PodTerms:
-    """The terms that other pods must respect, of a pod with too many terms; the others only affect scores."""
+    """Return the terms that other pods must respect, of a pod with too many terms; the others only affect scores."""
     groups, not_enforced = grouped_terms(() if anti_affinity is None else anti_affinity.required, namespace)
     return PodTerms(
         required_anti_affinity=groups,

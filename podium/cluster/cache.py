@@ -91,7 +91,7 @@ class Cache:
         self._is_held = False
 
     def fork(self) -> Cache:
-        """A copy of this cache. Later changes of this one do not reach it.
+        """Return a copy of this cache. Later changes of this one do not reach it.
 
         Invariant: nodes of this cache must not change while the fork's nodes are read, because both share their
         columns.
@@ -157,7 +157,7 @@ class Cache:
         self._note_unread(name, NODE_ITSELF, "")
 
     def take_opened(self) -> Sequence[Node]:
-        """The nodes that were closed because of a pod and have been opened again since the last call."""
+        """Return the nodes that were closed because of a pod and have been opened again since the last call."""
         if not self._opened:
             return ()
         opened, self._opened = self._opened, []
@@ -246,7 +246,7 @@ class Cache:
             self.remove_pod(pod)
 
     def state_of(self, uid: str) -> PodState:
-        """The pod's state in the cache."""
+        """Return the pod's state in the cache."""
         cached_pod = self._pods.get(uid)
         return cached_pod.state if cached_pod is not None else PodState.UNKNOWN
 
@@ -255,16 +255,16 @@ class Cache:
         return uid in self._assumed
 
     def pod(self, uid: str) -> Pod | None:
-        """The pod as the cache has it, with its node's name; None if it does not count."""
+        """Return the pod as the cache has it, with its node's name, or None if it does not count."""
         cached_pod = self._pods.get(uid)
         return cached_pod.pod if cached_pod is not None else None
 
     def pods_on(self, node_name: str) -> Iterable[Pod]:
-        """The pods that count on the node."""
+        """Return the pods that count on the node."""
         return [cached_pod.pod for cached_pod in self._on_node.get(node_name, {}).values()]
 
     def dump_node(self, node_name: str) -> NodeDump:
-        """The cache's view of the node, whether or not it exists. Cost: one step for each of its pods."""
+        """Return the cache's view of the node, whether or not it exists. Cost: one step for each of its pods."""
         on_node = self._on_node.get(node_name, {}).values()
         totals: Counter[str] = Counter()
         for cached_pod in on_node:
@@ -302,7 +302,7 @@ class Cache:
     # ------------------------------------------------------------ the whole
 
     def snapshot(self) -> Snapshot:
-        """The snapshot with all changes applied. Always the same object, valid until the next call.
+        """Return the snapshot with all changes applied. Always the same object, valid until the next call.
 
         Changes are also applied without a call once `CHANGES_WAITING_MAX` are waiting; across an await the snapshot
         stays unchanged only while it is `held`.
@@ -340,17 +340,17 @@ class Cache:
         return {"nodes": len(self._nodes), "pods": len(self._pods), "assumed_pods": len(self._assumed)}
 
     def node_names(self) -> Iterable[str]:
-        """The nodes that exist."""
+        """Return the nodes that exist."""
         return self._nodes.keys()
 
     def known_node_names(self) -> Sequence[str]:
-        """The nodes that exist, and those that still have pods counted on them."""
+        """Return the nodes that exist, and those that still have pods counted on them."""
         return [*self._nodes, *(name for name, pods in self._on_node.items() if pods and name not in self._nodes)]
 
     # ------------------------------------------------------------ inside
 
     def _read(self, pod: Pod) -> tuple[PodUsage, str]:
-        """The pod's usage, and which part of the pod cannot be parsed."""
+        """Return the pod's usage, and which part of the pod cannot be parsed."""
         try:
             pod_usage, affinity = self._pod_usage_of(pod), pod.spec.affinity
             # Checked here to save a call: most pods have no affinity.
@@ -364,17 +364,17 @@ class Cache:
         self._report_once(pod.uid, pod, unread)
         return pod_usage, closing_reason("a pod there", unread)
 
-    def _note_unread(self, node_name: str, giver: str, why: str) -> None:
+    def _note_unread(self, node_name: str, giver: str, reason: str) -> None:
         """Record this reason for closing the node, or drop the giver's reason if `why` is empty."""
-        if not self._closed.note(node_name, giver, why) or (node := self._nodes.get(node_name)) is None:
+        if not self._closed.note(node_name, giver, reason) or (node := self._nodes.get(node_name)) is None:
             return
         self._log_closed(node_name)
         if giver != NODE_ITSELF and not self._closed.why(node_name):
             self._opened.append(node)
 
     def _log_closed(self, node_name: str) -> None:
-        why = self._closed.why(node_name)
-        self._change(lambda snapshot: snapshot.close_node(node_name, why))
+        reason = self._closed.why(node_name)
+        self._change(lambda snapshot: snapshot.close_node(node_name, reason))
 
     def _report_once(self, identity: str, item: Node | Pod, error: FieldError) -> None:
         if self._reported.get(identity) != str(error):
@@ -395,7 +395,7 @@ class Cache:
         return cached_pod
 
     def _pods_to_change(self, node_name: str) -> dict[str, _CachedPod]:
-        """The pods on the node, copied first if a fork may share them."""
+        """Return the pods on the node, copied first if a fork may share them."""
         pods = self._on_node.get(node_name)
         if pods is None:
             pods = self._on_node[node_name] = {}

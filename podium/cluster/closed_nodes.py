@@ -20,7 +20,7 @@ class ClosedNodes:
         self._reasons: dict[str, dict[str, str]] = {}
 
     def copy(self) -> ClosedNodes:
-        """An independent copy."""
+        """Return an independent copy."""
         twin = ClosedNodes()
         twin._reasons = {name: dict(reasons) for name, reasons in self._reasons.items()}
         return twin
@@ -34,7 +34,7 @@ class ClosedNodes:
         """Return True if this giver is a reason for the node being closed."""
         return giver in self._reasons.get(node_name, ())
 
-    def note(self, node_name: str, giver: str, why: str) -> bool:
+    def note(self, node_name: str, giver: str, reason: str) -> bool:
         """Record the giver's reason for closing the node; an empty reason drops it.
 
         Returns:
@@ -42,8 +42,8 @@ class ClosedNodes:
         """
         former_reason = self.why(node_name)
         reasons = self._reasons.setdefault(node_name, {})
-        if why:
-            reasons[giver] = why
+        if reason:
+            reasons[giver] = reason
         else:
             reasons.pop(giver, None)
         if not reasons:
@@ -52,7 +52,7 @@ class ClosedNodes:
 
 
 def closing_reason(owner: str, error: FieldError) -> str:
-    """A reason for the Events of pods in any namespace.
+    """Return a reason for the Events of pods in any namespace.
 
     It names the field but not the object, which only the log may name.
     """

@@ -61,7 +61,7 @@ class TermCounter(Protocol):
         ...
 
     def matching(self, incoming_pod: IncomingPod, kinds: Iterable[TermKind]) -> dict[PodTerm, IntArray]:
-        """The terms of these kinds that select the incoming pod, with the number of pods on each row that have them.
+        """Return the terms of these kinds that select the incoming pod, with the number of their pods by row.
 
         The arrays must not be written to, and are valid until the next change.
 
@@ -72,7 +72,7 @@ class TermCounter(Protocol):
     def matching_by_value(
         self, incoming_pod: IncomingPod, kinds: Iterable[TermKind], column_of: ColumnOf
     ) -> Sequence[tuple[PodTerm, IntArray]]:
-        """Like `matching`, with the number of pods for each value of the term's topology key.
+        """Return terms as `matching` does, with the number of pods for each value of the term's topology key.
 
         Shape: each array has one entry per value id of the label's column.
         """
@@ -87,7 +87,7 @@ class TermCounter(Protocol):
         ...
 
     def fork(self, pods: PodsByRow) -> TermCounter:
-        """The counter of a fork with these pods, which are the same until the fork changes."""
+        """Return the counter of a fork with these pods, which are the same until the fork changes."""
         ...
 
 
@@ -136,7 +136,7 @@ class ExistingTerms:
         return bool(self._pods_with_term)
 
     def matching(self, incoming_pod: IncomingPod, kinds: Iterable[TermKind]) -> dict[PodTerm, IntArray]:
-        """The terms that select the incoming pod, with the number of pods on each row that have them."""
+        """Return the terms that select the incoming pod, with the number of pods on each row that have them."""
         if not self._pods_with_term:
             return {}
         return {entry.pod_term: self._column(entry) for entry in self._matching(incoming_pod, kinds)}
@@ -144,7 +144,7 @@ class ExistingTerms:
     def matching_by_value(
         self, incoming_pod: IncomingPod, kinds: Iterable[TermKind], column_of: ColumnOf
     ) -> Sequence[tuple[PodTerm, IntArray]]:
-        """The terms that select the incoming pod, with the number of pods that have them by topology value."""
+        """Return the terms that select the incoming pod, with the number of pods that have them by topology value."""
         if not self._pods_with_term:
             return ()
         return [
@@ -182,12 +182,12 @@ class ExistingTerms:
                 self._forget(pod_term)
 
     def fork(self, pods: PodsByRow) -> TermCounter:
-        """The counter of a fork. Cost: nothing until it is used."""
+        """Return the counter of a fork. Cost: nothing until it is used."""
         return ForkedExistingTerms(self, pods)
 
     @classmethod
     def of(cls, pods: PodsByRow) -> ExistingTerms:
-        """The terms of these pods, counted anew."""
+        """Return the terms of these pods, counted anew."""
         existing_terms = cls(pods)
         for row, on_row in enumerate(pods):
             for pod in on_row.values():
@@ -267,7 +267,7 @@ class ForkedExistingTerms:
         return True
 
     def matching(self, incoming_pod: IncomingPod, kinds: Iterable[TermKind]) -> dict[PodTerm, IntArray]:
-        """The terms that select the incoming pod, with the number of pods on each row that have them."""
+        """Return the terms that select the incoming pod, with the number of pods on each row that have them."""
         kinds = frozenset(kinds)
         if self._anew is not None:
             return self._anew.matching(incoming_pod, kinds)
@@ -296,7 +296,7 @@ class ForkedExistingTerms:
     def matching_by_value(
         self, incoming_pod: IncomingPod, kinds: Iterable[TermKind], column_of: ColumnOf
     ) -> Sequence[tuple[PodTerm, IntArray]]:
-        """The terms that select the incoming pod, with the number of pods that have them by topology value."""
+        """Return the terms that select the incoming pod, with the number of pods that have them by topology value."""
         counts_by_term = self.matching(incoming_pod, kinds)
         return [
             (pod_term, sum_by_value(column_of(pod_term.term.topology_key), by_row))
@@ -312,7 +312,7 @@ class ForkedExistingTerms:
         self._change(PodChange(row, pod, -1))
 
     def fork(self, pods: PodsByRow) -> TermCounter:
-        """The counter of a fork of this fork."""
+        """Return the counter of a fork of this fork."""
         is_last = self._place == LINE_MAX
         return ForkedExistingTerms(None, pods) if is_last else ForkedExistingTerms(self, pods, self._place + 1)
 

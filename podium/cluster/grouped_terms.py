@@ -62,16 +62,16 @@ class AnyOf(AffinityTerm):
 def grouped_terms(
     terms: Iterable[PodAffinityTerm], namespace: str
 ) -> tuple[tuple[AffinityTerm, ...], FieldError | None]:
-    """The pod's terms in that namespace, grouped by topology key, and why some of them are left out."""
+    """Return the pod's terms in that namespace, grouped by topology key, and why some of them are left out."""
     groups: dict[str, AnyOf] = {}
     not_enforced: FieldError | None = None
-    own = frozenset((namespace,))
+    pod_namespaces = frozenset((namespace,))
     for index, term in enumerate(terms):
         group = groups.get(term.topology_key)
         try:
             if group is None:
                 group = _new_group(groups, term.topology_key)
-            pair, member = _plain(term, own) or _compile(term, own)
+            pair, member = _plain(term, pod_namespaces) or _compile(term, pod_namespaces)
         except FieldError as error:
             not_enforced = not_enforced or FieldError(f"{_REQUIRED}[{index}].{error.path}", error.detail)
             continue
@@ -86,26 +86,26 @@ def _new_group(groups: dict[str, AnyOf], topology_key: str) -> AnyOf:
     return group
 
 
-def _plain(term: PodAffinityTerm, own: frozenset[str]) -> tuple[_Pair, _Member] | None:
-    """The member for a term that requires one label only: if it is found by that label, no other check is needed."""
+def _plain(term: PodAffinityTerm, pod_namespaces: frozenset[str]) -> tuple[_Pair, _Member] | None:
+    """Return the member for a term that requires one label only: a lookup by that label needs no other check."""
     selector = term.label_selector
     if selector is None or selector.match_expressions or len(selector.match_labels) != 1:
         return None
     if term.namespace_selector is not None:
         return None
     [pair] = selector.match_labels.items()
-    return pair, _Member(EVERYTHING, frozenset(term.namespaces) or own, NOTHING)
+    return pair, _Member(EVERYTHING, frozenset(term.namespaces) or pod_namespaces, NOTHING)
 
 
-def _compile(term: PodAffinityTerm, own: frozenset[str]) -> tuple[_Pair, _Member]:
+def _compile(term: PodAffinityTerm, pod_namespaces: frozenset[str]) -> tuple[_Pair, _Member]:
     selector = compile_selector(term.label_selector)
     is_own = not term.namespaces and term.namespace_selector is None
-    namespaces = own if is_own else frozenset(term.namespaces)
+    namespaces = pod_namespaces if is_own else frozenset(term.namespaces)
     return _pair(selector), _Member(selector, namespaces, compile_selector(term.namespace_selector))
 
 
 def _pair(selector: Selector) -> _Pair:
-    """A label that every selected pod must have; None if there is none, or a choice of several."""
+    """Return a label that every selected pod must have, or None if there is none, or a choice of several."""
     for requirement in selector.requirements:
         if requirement.operator is Operator.IN and len(requirement.values) == 1:
             (value,) = requirement.values

@@ -39,7 +39,7 @@ class HostPortIndex:
                 del self._taken[key]
 
     def conflicting_rows(self, host_port: HostPort) -> list[int]:
-        """Rows where the port conflicts: it is taken on the same address or on all, or it is wanted on all."""
+        """Return the rows where the port is taken, on the same address or on all, or on any if it is wanted on all."""
         rows = self._taken.get((host_port.protocol, host_port.port), {})
         return [
             row
@@ -48,7 +48,7 @@ class HostPortIndex:
         ]
 
     def copy(self) -> HostPortIndex:
-        """An independent copy. Cost: grows with the number of different ports, not with that of pods."""
+        """Return an independent copy. Cost: grows with the number of different ports, not with that of pods."""
         twin = HostPortIndex()
         twin._taken = dict(self._taken)
         twin._shared = set(self._taken)
@@ -56,7 +56,7 @@ class HostPortIndex:
         return twin
 
     def _own_addresses(self, row: int, ports: Iterable[HostPort]) -> Iterator[tuple[dict[str, int], str]]:
-        """The addresses on the row that each port is taken on, copied once, and the port's own one."""
+        """Yield the addresses on the row that each port is taken on, copied once, and the port's own one."""
         copies: dict[tuple[str, int], dict[str, int]] = {}
         for ip, protocol, port in ports:
             addresses = copies.get((protocol, port))

@@ -22,7 +22,7 @@ class ImageState:
     _presence: NDArray[np.bool_] | None = None
 
     def presence(self, size: int) -> NDArray[np.bool_]:
-        """By row, for at least `size` rows, whether the node has the image. Must not be written to.
+        """Return by row, for at least `size` rows, whether the node has the image. The caller must not write to it.
 
         Cost: one pass over the rows that have it on the first call; updated incrementally from then on.
         Shape: at least `size` entries, one per row.
@@ -49,7 +49,7 @@ _NAMES_MAX: Final = 10_000
 
 
 def _names(node: Node) -> Iterator[tuple[str, int]]:
-    """The names of the node's images, each with the image's size."""
+    """Return the names of the node's images, each with the image's size."""
     names = ((name, image.size_bytes) for image in node.status.images for name in image.names)
     return islice(names, _NAMES_MAX)
 
@@ -88,7 +88,7 @@ class ImageIndex:
         return self._states.get(name)
 
     def copy(self) -> ImageIndex:
-        """An independent copy. Cost: grows with the number of images, not with that of nodes."""
+        """Return an independent copy. Cost: grows with the number of images, not with that of nodes."""
         twin = ImageIndex()
         twin._states = dict(self._states)
         twin._shared = set(self._states)
@@ -96,7 +96,7 @@ class ImageIndex:
         return twin
 
     def _own(self, name: str) -> ImageState | None:
-        """The state of an image, copied first if it is shared."""
+        """Return the state of an image, copied first if it is shared."""
         state = self._states.get(name)
         if state is not None and name in self._shared:
             self._shared.discard(name)

@@ -36,7 +36,7 @@ class LabelColumn:
         self._id_of: dict[str, int] = {}
 
     def id_of(self, value: str) -> int | None:
-        """The id of the value, None if no node ever had it."""
+        """Return the id of the value, None if no node ever had it."""
         return self._id_of.get(value)
 
     def set(self, row: int, labels: Mapping[str, str]) -> None:
@@ -48,7 +48,7 @@ class LabelColumn:
             self.version += 1
 
     def values_in_use(self) -> NDArray[np.bool_]:
-        """By id, whether some node has the value; always False for id 0. Must not be written to.
+        """Return by id whether some node has the value; always False for id 0. The caller must not write to it.
 
         Shape: one entry per value id.
         """
@@ -61,7 +61,7 @@ class LabelColumn:
         return self._labelled
 
     def without_dead_values(self) -> LabelColumn:
-        """A new column without the unused values; this one if at least half of its values are in use."""
+        """Return a new column without the unused values; this one if at least half of its values are in use."""
         in_use = self.values_in_use()
         if 2 * np.count_nonzero(in_use) >= len(self.values):
             self.values_max = 2 * len(self.values)
@@ -107,7 +107,7 @@ class LabelColumns:
         self._columns: dict[str, LabelColumn] = {}
 
     def get(self, key: str) -> LabelColumn | None:
-        """The column of a key; None if it has not been built."""
+        """Return the column of a key, or None if it has not been built."""
         return self._columns.get(key)
 
     def build(self, key: str, rows: Sequence[Mapping[str, str] | None]) -> LabelColumn:

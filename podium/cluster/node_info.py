@@ -56,7 +56,7 @@ class NodeInfo:
         return self.snapshot.requested_on(self.row, resource)
 
     def nonzero_requested(self, resource: str) -> int:
-        """Like `requested`, but containers that request no cpu or memory count with a default amount."""
+        """Return the requests like `requested`, with a default amount for containers that request no cpu or memory."""
         return self.snapshot.nonzero_requested_on(self.row, resource)
 
     def __repr__(self) -> str:

@@ -13,7 +13,7 @@ _ZONE_LABELS = (BETA_ZONE, ZONE)
 
 
 def zone_of(node: Node) -> str:
-    """The key of the node's region and zone; nodes with neither share the empty key."""
+    """Return the key of the node's region and zone; nodes with neither share the empty key."""
     labels = node.metadata.labels
     region = next((labels[key] for key in _REGION_LABELS if key in labels), "")
     zone = next((labels[key] for key in _ZONE_LABELS if key in labels), "")
@@ -47,14 +47,14 @@ class NodeTree:
             del self._zones[zone]
 
     def copy(self) -> NodeTree:
-        """An independent copy."""
+        """Return an independent copy."""
         twin = NodeTree()
         twin._zones = {zone: dict(names) for zone, names in self._zones.items()}
         twin._zone_of = dict(self._zone_of)
         return twin
 
     def order(self) -> list[str]:
-        """All names: the first of each zone, then the second of each, and so on."""
+        """Return all names: the first of each zone, then the second of each, and so on."""
         zones = [list(names) for names in self._zones.values()]
         longest = max(map(len, zones), default=0)
         return [names[index] for index in range(longest) for names in zones if index < len(names)]

@@ -25,5 +25,5 @@ PodChanges: TypeAlias = ChangeLog[PodChange]
 
 
 def undone(changes: Sequence[PodChange]) -> Iterable[PodChange]:
-    """The changes that undo these, the latest first."""
+    """Return the changes that undo these, the latest first."""
     return (PodChange(row, pod, -sign) for row, pod, sign in reversed(changes))

@@ -80,7 +80,7 @@ class PodCounter(Protocol):
         ...
 
     def fork(self, pods: PodsByRow) -> PodCounter:
-        """The counter of a fork with these pods, which are the same until the fork changes."""
+        """Return the counter of a fork with these pods, which are the same until the fork changes."""
         ...
 
 
@@ -159,7 +159,7 @@ class PodCounts:
                 del self._groups[pod.metadata.namespace]
 
     def fork(self, pods: PodsByRow) -> PodCounter:
-        """The counter of a fork. Cost: nothing until it is used."""
+        """Return the counter of a fork. Cost: nothing until it is used."""
         return ForkedPodCounts(self, pods)
 
     def statistics(self) -> dict[str, int]:
@@ -265,12 +265,12 @@ class ForkedPodCounts:
             self._anew.remove(row, pod)
 
     def fork(self, pods: PodsByRow) -> PodCounter:
-        """The counter of a fork of this fork."""
+        """Return the counter of a fork of this fork."""
         is_last = self._place == LINE_MAX
         return ForkedPodCounts(None, pods) if is_last else ForkedPodCounts(self, pods, self._place + 1)
 
     def _inherit(self, query: PodQuery) -> tuple[IntArray, int] | None:
-        """The counts as they were when the fork was made; None if too many changes have happened since to undo them."""
+        """Return the counts when the fork was made, or None if too many changes since would have to be undone."""
         changes = None if self._original is None else self._original.changes.since(self._since)
         if self._original is None or changes is None:
             return None
@@ -284,7 +284,7 @@ def _group_key(pod: Pod) -> _GroupKey:
 
 
 def grown(counts: IntArray, size: int) -> IntArray:
-    """The counts, extended with zeros to this many rows. Shape: `size` entries."""
+    """Extend counts with zeros to this many rows. Shape: `size` entries."""
     larger = np.zeros(size, np.int64)
     larger[: len(counts)] = counts
     return larger

@@ -32,7 +32,7 @@ class PodGroupState:
         return len(self.assumed) + len(self.assigned)
 
     def scheduled(self) -> Iterator[Pod]:
-        """The pods that have a node, bound or not; each names its node."""
+        """Yield the pods that have a node, bound or not; each names its node."""
         yield from self.assigned.values()
         yield from self.assumed.values()
 
@@ -52,7 +52,7 @@ class PodGroupState:
             pods.pop(uid, None)
 
     def copy(self) -> PodGroupState:
-        """A state that changes independently."""
+        """Return a state that changes independently."""
         return PodGroupState(dict(self.unscheduled), dict(self.assumed), dict(self.assigned))
 
 
@@ -63,7 +63,7 @@ class PodGroupStates:
         self._groups: dict[str, PodGroupState] = {}
 
     def get(self, key: str) -> PodGroupState | None:
-        """The group's state; None if no pod of it is known."""
+        """Return the group's state, or None if no pod of it is known."""
         return self._groups.get(key)
 
     def put_waiting(self, pod: Pod) -> None:
@@ -81,21 +81,21 @@ class PodGroupStates:
             state.assigned[pod.uid] = pod
 
     def assume(self, pod: Pod, node_name: str) -> None:
-        """The pod is assumed on a node."""
+        """Count the pod as assumed on a node."""
         state = self._of(pod)
         if state is not None:
             state.unscheduled.setdefault(pod.uid, pod)
             state.assume(pod, node_name)
 
     def forget(self, pod: Pod) -> None:
-        """The pod is assumed no longer; one that was deleted meanwhile stays unknown."""
+        """Count the pod as assumed no longer; one that was deleted meanwhile stays unknown."""
         key = group_of(pod)
         state = None if key is None else self._groups.get(key)
         if state is not None:
             state.forget(pod)
 
     def remove(self, pod: Pod) -> None:
-        """The pod was deleted."""
+        """Forget a deleted pod."""
         key = group_of(pod)
         state = None if key is None else self._groups.get(key)
         if key is None or state is None:
@@ -105,12 +105,12 @@ class PodGroupStates:
             del self._groups[key]
 
     def fork(self) -> PodGroupStates:
-        """A copy that changes independently."""
+        """Return a copy that changes independently."""
         twin = PodGroupStates()
         twin._groups = {key: state.copy() for key, state in self._groups.items()}
         return twin
 
     def _of(self, pod: Pod) -> PodGroupState | None:
-        """The state of the pod's group, which is made if the pod is the first of it; None for a pod without a group."""
+        """Return the state of the pod's group, created for its first pod, or None for a pod without a group."""
         key = group_of(pod)
         return None if key is None else self._groups.setdefault(key, PodGroupState())

@@ -40,7 +40,7 @@ class PodUsage:
 
 @once_per_spec
 def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
-    """The host ports of app containers and sidecars, up to the limit that is counted."""
+    """Return the host ports of app containers and sidecars, up to the limit that is counted."""
     containers = (*spec.containers, *(container for container in spec.init_containers if container.is_sidecar))
     ports = itertools.islice((port for container in containers for port in container.ports), PORTS_MAX)
     return tuple(
@@ -51,7 +51,7 @@ def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
 
 
 def pod_usage(pod: Pod) -> PodUsage:
-    """The usage that the pod adds to its node.
+    """Return the usage that the pod adds to its node.
 
     Raises:
         FieldError: a quantity of the pod cannot be parsed.
@@ -63,7 +63,7 @@ def pod_usage(pod: Pod) -> PodUsage:
 
 
 def readable_pod_usage(pod: Pod) -> PodUsage:
-    """The usage that the cache counts for the pod: its `pod_usage`, without requests if these cannot be parsed."""
+    """Return the usage that the cache counts: the pod's `pod_usage`, without requests that cannot be parsed."""
     try:
         return pod_usage(pod)
     except FieldError:
@@ -71,7 +71,7 @@ def readable_pod_usage(pod: Pod) -> PodUsage:
 
 
 def pod_usage_without_requests(pod: Pod) -> PodUsage:
-    """The usage of a pod whose requests cannot be parsed: one pod, and its host ports."""
+    """Return the usage of a pod whose requests cannot be parsed: one pod, and its host ports."""
     return PodUsage({}, 0, 0, host_ports(pod.spec))
 
 

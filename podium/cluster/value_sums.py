@@ -13,7 +13,7 @@ IntArray: TypeAlias = NDArray[np.int64]
 
 
 def sum_by_value(column: LabelColumn, by_row: IntArray) -> IntArray:
-    """The sum for each value of the label, by its id; id 0 holds the sum of nodes without the label.
+    """Return the sum for each value of the label, by its id; id 0 holds the sum of nodes without the label.
 
     Shape: one entry per value id of the column.
     """
@@ -33,7 +33,7 @@ class ValueSums:
         self._sums: dict[str, tuple[LabelColumn, int, IntArray]] = {}
 
     def of(self, column: LabelColumn, by_row: IntArray) -> IntArray:
-        """The sums by the column's value ids. Must not be written to; valid until the next change.
+        """Return the sums by the column's value ids. Must not be written to; valid until the next change.
 
         Shape: one entry per value id of the column.
         """

@@ -75,7 +75,7 @@ class VolumesInUse:
                 del self._rows[key]
 
     def rows_using(self, key: VolumeKey) -> Collection[int]:
-        """The rows with a pod that uses the claim or disk."""
+        """Return the rows with a pod that uses the claim or disk."""
         return self._rows.get(key, {}).keys()
 
     def named_claims(self, rows: NDArray[np.intp]) -> IntArray:
@@ -90,7 +90,7 @@ class VolumesInUse:
         return self._of(_UNCLEAR, rows)
 
     def copy(self) -> VolumesInUse:
-        """An independent copy. Cost: nothing until one of the two changes."""
+        """Return an independent copy. Cost: nothing until one of the two changes."""
         twin = VolumesInUse()
         twin._rows, twin._counts = self._rows, self._counts
         twin._is_shared = self._is_shared = True
@@ -150,7 +150,7 @@ def _volume_counts(spec: PodSpec) -> tuple[int, int]:
 
 
 def disk_key(volume: Volume) -> DiskKey | None:
-    """The key that two conflicting inline disks share; None for every other volume."""
+    """Return the key that two conflicting inline disks share, or None for every other volume."""
     if (gce := volume.gce_persistent_disk) is not None:
         return DiskKey("gcePersistentDisk", gce.pd_name)
     if (aws := volume.aws_elastic_block_store) is not None:

@@ -51,10 +51,10 @@ def merge_plugin_set(default: PluginSet, custom: PluginSet) -> PluginSet:
     disables it; then it goes to the end, like all other plugins that the user adds. The result keeps the user's
     disabled list, for the expansion.
     """
-    off = tuple(Plugin(plugin.name) for plugin in (*custom.disabled, *default.disabled))
-    disabled = {plugin.name for plugin in off}
+    disabled_plugins = tuple(Plugin(plugin.name) for plugin in (*custom.disabled, *default.disabled))
+    disabled = {plugin.name for plugin in disabled_plugins}
     if EVERY_PLUGIN in disabled:
-        return PluginSet(custom.enabled, off)
+        return PluginSet(custom.enabled, disabled_plugins)
     last_of = {plugin.name: index for index, plugin in enumerate(custom.enabled)}
     defaults = [plugin for plugin in default.enabled if plugin.name not in disabled]
     override_indices = {last_of[plugin.name] for plugin in defaults if plugin.name in last_of}
@@ -62,7 +62,7 @@ def merge_plugin_set(default: PluginSet, custom: PluginSet) -> PluginSet:
         custom.enabled[last_of[plugin.name]] if plugin.name in last_of else plugin for plugin in defaults
     ]
     additions = [plugin for index, plugin in enumerate(custom.enabled) if index not in override_indices]
-    return PluginSet((*overridden_defaults, *additions), off)
+    return PluginSet((*overridden_defaults, *additions), disabled_plugins)
 
 
 @lru_cache(_CACHE_SIZE)

@@ -145,10 +145,10 @@ class _Expansion:
         for plugin in self._plugins.multi_point.enabled:
             if plugin.name not in self._registry:
                 self._unknown(plugin.name, _POINTS[0], f"{self._path}.multiPoint.enabled")
-        at = {point: self._at(point) for point in _POINTS}
-        self._check_cardinality(at)
+        names_by_point = {point: self._at(point) for point in _POINTS}
+        self._check_cardinality(names_by_point)
         score = self._weights(ExtensionPoint.SCORE)
-        return ExpandedPlugins(at, score, self._weights(ExtensionPoint.PLACEMENT_SCORE))
+        return ExpandedPlugins(names_by_point, score, self._weights(ExtensionPoint.PLACEMENT_SCORE))
 
     def _at(self, point: ExtensionPoint) -> tuple[str, ...]:
         explicit = self._explicit(point)
@@ -188,15 +188,15 @@ class _Expansion:
                 names[plugin.name] = None
         return tuple(names)
 
-    def _check_cardinality(self, at: Mapping[ExtensionPoint, tuple[str, ...]]) -> None:
+    def _check_cardinality(self, names_by_point: Mapping[ExtensionPoint, tuple[str, ...]]) -> None:
         name = f'profile with scheduler name "{self._profile.scheduler_name}"'
-        count = len(at[ExtensionPoint.QUEUE_SORT])
+        count = len(names_by_point[ExtensionPoint.QUEUE_SORT])
         if count != 1 and ExtensionPoint.QUEUE_SORT not in self._refused:
             reason = f"only one queue sort plugin required for {name}, but got {count}"
             self._error(f"{self._path}.queueSort", reason)
-        if not at[ExtensionPoint.BIND] and ExtensionPoint.BIND not in self._refused:
+        if not names_by_point[ExtensionPoint.BIND] and ExtensionPoint.BIND not in self._refused:
             self._error(f"{self._path}.bind", f"at least one bind plugin is needed for {name}")
-        if len(at[ExtensionPoint.PLACEMENT_GENERATE]) > 1:
+        if len(names_by_point[ExtensionPoint.PLACEMENT_GENERATE]) > 1:
             reason = f"at most one placement generate plugin is allowed for {name}"
             self._error(f"{self._path}.placementGenerate", reason)
 

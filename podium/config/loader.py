@@ -120,8 +120,8 @@ def _body(root: Node, errors: ErrorList) -> Node | None:
     kind_ok = _head(fields.pop("kind", None), "kind", KIND, errors)
     if not fields and not (version and kind_ok):
         return None
-    ours = version is None or str(version).startswith(f"{API_GROUP}/")
-    return Node(fields, root.line) if kind_ok in (None, KIND) and ours else None
+    is_own_version = version is None or str(version).startswith(f"{API_GROUP}/")
+    return Node(fields, root.line) if kind_ok in (None, KIND) and is_own_version else None
 
 
 def _head(node: Node | None, path: str, value: str, errors: ErrorList) -> str | None:

@@ -186,16 +186,16 @@ def _read_args(cls: type[args.InTreeArgs], node: Node, path: str, reading: Readi
     if not isinstance(node.value, dict):
         reading.wrong_type(node, path, "an object")
         return record.zero
-    own = dict(node.value)
+    node_fields = dict(node.value)
     for key, head in (("apiVersion", types.API_VERSION), ("kind", cls.__name__)):
-        item = own.pop(key, None)
+        item = node_fields.pop(key, None)
         if item is not None and item.value not in (head, None, ""):
             detail = f"has to match plugin args, expected {show(head)}"
             error = FieldError(child(path, key), ErrorKind.INVALID, item.plain(), detail, item.line)
             reading.errors.add(error)
             if key == "kind":
                 return record.zero  # the fields belong to another type
-    value = record.read(Node(own, node.line), path, reading)
+    value = record.read(Node(node_fields, node.line), path, reading)
     return record.zero if value is UNSET else value
 
 

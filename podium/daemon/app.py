@@ -225,18 +225,18 @@ class App(Process):
             return [*(face.scheduling_tasks for face in faces), self._boundary.tasks(scheduler.tasks)]
 
         async def drain() -> None:
-            """No binding that the API server answers is left half done."""
+            """Wait for the bindings under way: none that the API server answers is left half done."""
             self._boundary.stopping()
             scheduler.loop.stop()
             await scheduler.loop.wait_ended()
 
-        own: dict[str, Callable[[], Awaitable[None]]] = {} if access is None else {"client authorities": access.run}
+        tasks: dict[str, Callable[[], Awaitable[None]]] = {} if access is None else {"client authorities": access.run}
         if (origin := self._options.release_is) is not ReleaseOrigin.ASKED_FOR:
             release = ServerRelease(session, self._config.release, is_assumed=origin is ReleaseOrigin.ASSUMED)
-            own["server version"] = release.run
+            tasks["server version"] = release.run
         parts = Parts(
             begin=begin,
-            tasks=[*(face.tasks for face in faces), own],
+            tasks=[*(face.tasks for face in faces), tasks],
             connection=connection,
             informers=scheduler.informers,
             leads_first=self._config.delay_cache_until_active,
@@ -266,7 +266,7 @@ def _host(credentials: Credentials) -> str:
 
 
 def _configz(scheduler: Scheduler) -> dict[str, Any]:
-    """The configuration in effect, and why a later one is not."""
+    """Return the configuration in effect, and why a later one is not."""
     configuration = {
         "componentconfig": effective_configuration(without_secrets(scheduler.config)),
         "decidesAs": scheduler.config.release.minor,

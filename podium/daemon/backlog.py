@@ -53,7 +53,7 @@ class Backlog:
         self._is_waited_for = False
 
     def tell_progress(self) -> None:
-        """A request has ended: resume deciding if enough of them have."""
+        """Note that a request has ended, and resume deciding if enough of them have."""
         if self._is_waited_for and not self._exceeds(_REQUESTS_WAITING_LOW):
             self._progress.set()
 

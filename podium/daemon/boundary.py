@@ -45,23 +45,23 @@ class Boundary:
     """True if Events are written. They cannot change a decision."""
 
     def clock(self, clock: Clock) -> Clock:
-        """The clock of everything that decides, or waits. What is only measured or reported is read elsewhere."""
+        """Return the clock of what decides or waits. What is only measured or reported is read elsewhere."""
         return clock
 
     def random(self, random: Random) -> Random:
-        """The random source of everything that decides."""
+        """Return the random source of everything that decides."""
         return random
 
     def api_client(self, dispatcher: Dispatcher, clock: Clock) -> ApiClient:
-        """The client of all writes except Events."""
+        """Return the client of all writes except Events."""
         return ApiClient(dispatcher, clock)
 
     def stores(self, state: StoresState) -> StoresState:
-        """The state of the informers' stores, as the scheduling loop reads it."""
+        """Return the state of the informers' stores, as the scheduling loop reads it."""
         return state
 
     def reading(self, read: Callable[[], T]) -> Callable[[], T]:
-        """A function whose result, a plain value, depends on what is outside."""
+        """Return a function whose result, a plain value, depends on what is outside."""
         return read
 
     async def compute(self, work: Callable[[], None]) -> None:
@@ -69,15 +69,15 @@ class Boundary:
         await asyncio.get_running_loop().run_in_executor(None, work)
 
     def signal(self, tell: Callable[[], None]) -> Callable[[], None]:
-        """A callback that is called from outside."""
+        """Return a callback that is called from outside."""
         return tell
 
     def add_informer(self, informer: Informer[Any]) -> None:
-        """A new informer, before it has handlers."""
+        """Add a new informer, before it has handlers."""
 
     def tasks(self, tasks: Tasks) -> Tasks:
-        """The tasks of the scheduling path, about to be started on the running loop."""
+        """Return the tasks of the scheduling path, about to be started on the running loop."""
         return tasks
 
     def stopping(self) -> None:
-        """Scheduling is about to stop."""
+        """Note that scheduling is about to stop."""

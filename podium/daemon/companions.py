@@ -37,7 +37,7 @@ def follow_devices(handle: Handle, handler: ResourceHandler, metrics: Metrics) -
 def pod_group_keeper(
     frameworks: Iterable[Framework], queue: SchedulingQueue, client: ApiClient, informers: InformerSet, clock: Clock
 ) -> PodGroupKeeper | None:
-    """The keeper of PodGroups, as a handler of its informers; None if no profile keeps gangs together."""
+    """Return the keeper of PodGroups, as a handler of its informers, or None if no profile keeps gangs together."""
     plugin = next(filter(None, map(coscheduling_in, frameworks)), None)
     if plugin is None:
         return None

@@ -52,7 +52,7 @@ class Confirmations:
         self._sifted_at = _KEPT_MIN
 
     def expect(self, pod: Pod, node_name: str) -> None:
-        """The binding request for the pod succeeded: expect the watch to confirm it."""
+        """Expect the watch to confirm the pod's binding, whose request succeeded."""
         self._recent.append((pod, node_name))
         if len(self._recent) >= self._sifted_at:
             self._recent = self._still_assumed(self._recent)

@@ -64,7 +64,7 @@ class Conflicts:
         self._tell_confirmed: Callable[[], None] = lambda: None
 
     def on_bound(self, pod: Pod, *, by_us: bool) -> None:
-        """The watch shows the pod bound; the cache counts it already."""
+        """Check a pod that the watch shows bound; the cache counts it already."""
         if not self._is_counting:
             return
         if by_us:
@@ -95,7 +95,7 @@ class Conflicts:
         return is_filled
 
     def not_bound(self, pod: Pod) -> None:
-        """The binding of the pod has failed."""
+        """Forget the pod, whose binding has failed."""
         self._sent.pop(pod.uid, None)
 
     def unconfirmed_count(self) -> int | None:
@@ -111,7 +111,7 @@ class Conflicts:
         return len(self._sent)
 
     def left_before_start(self, pod: Pod) -> None:
-        """A pod that podium bound has left the watch, and was neither deleted nor seen running."""
+        """Count a pod that podium bound and that left the watch without having been deleted or seen running."""
         if self._is_counting:
             self._doubts.append(pod)
             self._wake_up.set()

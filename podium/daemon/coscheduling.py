@@ -36,7 +36,7 @@ _OWNERS_SHOWN: Final = 10
 
 
 def status_of(group: CoschedulingPodGroup, gang: Gang, now_s: float) -> Mapping[str, Any] | None:
-    """The status to write for a group with these members; None if it is left alone."""
+    """Return the status to write for a group with these members, or None if it is left alone."""
     former, needed_count = group.status, group.spec.min_member
     if former.phase in _ENDED:
         return None
@@ -76,24 +76,24 @@ class PodGroupKeeper:
         self._sent: dict[str, Mapping[str, Any]] = {}
 
     def on_add(self, new: Pod | CoschedulingPodGroup) -> None:
-        """A pod or PodGroup was added."""
+        """Handle an added pod or PodGroup."""
         key = gang_of(new) if isinstance(new, Pod) else new.key
         if key is not None:
             self._changed[key] = None
 
     def on_update(self, old: Pod | CoschedulingPodGroup, new: Pod | CoschedulingPodGroup) -> None:
-        """A pod or PodGroup has changed."""
+        """Handle a changed pod or PodGroup."""
         self.on_add(old)
         self.on_add(new)
 
     def on_delete(self, old: Pod | CoschedulingPodGroup) -> None:
-        """A pod or PodGroup was deleted."""
+        """Handle a deleted pod or PodGroup."""
         self.on_add(old)
         if not isinstance(old, Pod):
             self._sent.pop(old.key, None)
 
     def on_broken(self, broken: BrokenObject) -> None:
-        """An object cannot be decoded; another handler reports it."""
+        """Ignore an object that cannot be decoded; another handler reports it."""
 
     async def run(self) -> None:
         """Look at what has changed, every second, until cancelled. The informers have synced."""

@@ -19,7 +19,7 @@ _NOT_SHOWN: Final = "(not shown)"
 
 
 def json_to_keep(extenders: Sequence[Extender]) -> Mapping[str, Keep[Any]]:
-    """The fields of pods and nodes to keep for extenders, by resource path; empty if no extender receives objects."""
+    """Return the fields of pods and nodes to keep for extenders, by resource path; empty if none needs objects."""
     without_cache = [extender for extender in extenders if not extender.node_cache_capable]
     keep: dict[str, Keep[Any]] = {}
     if any(extender.filter_verb or extender.prioritize_verb or extender.preempt_verb for extender in extenders):
@@ -32,7 +32,7 @@ def json_to_keep(extenders: Sequence[Extender]) -> Mapping[str, Keep[Any]]:
 
 
 def without_secrets(config: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:
-    """The configuration for display: without keys, and without passwords in URLs."""
+    """Return the configuration for display: without keys, and without passwords in URLs."""
     return replace(config, extenders=tuple(_without_secrets(extender) for extender in config.extenders))
 
 

@@ -23,18 +23,18 @@ from podium.server.stall_watch import StallWatch
 
 
 def debug_queue(scheduler: Scheduler) -> Face:
-    """The page /debug/queue."""
+    """Return the page /debug/queue."""
     return Face(pages={"/debug/queue": queue_page(scheduler.queue.listing, scheduler.clock, scheduler.leader)})
 
 
 def pod_resources(scheduler: Scheduler) -> Face:
-    """The page /metrics/resources."""
+    """Return the page /metrics/resources."""
     pods = scheduler.informers.informer(PODS)
     return Face(pages={"/metrics/resources": pod_resources_page(pods, scheduler.leader, scheduler.clock)})
 
 
 def cache_dump(scheduler: Scheduler) -> Face:
-    """The dump of the scheduler's state on SIGUSR2."""
+    """Return the dump of the scheduler's state on SIGUSR2."""
     pods, nodes = scheduler.informers.informer(PODS), scheduler.informers.informer(NODES)
     schedules = scheduler.scheduler_names.__contains__
     dump = CacheDump(scheduler.cache, scheduler.queue, nodes, pods, schedules, scheduler.clock)
@@ -42,18 +42,18 @@ def cache_dump(scheduler: Scheduler) -> Face:
 
 
 def stray_pods(scheduler: Scheduler) -> Face:
-    """The warnings about pods with a misspelt scheduler name."""
+    """Return the warnings about pods with a misspelt scheduler name."""
     strays = StrayPods(scheduler.scheduler_names, scheduler.clock, scheduler.metrics)
     return Face(handlers={PODS: strays}, scheduling_tasks={"stray pods": strays.run})
 
 
 def stall_watch(scheduler: Scheduler) -> Face:
-    """The measurement of how long the event loop is blocked."""
+    """Return the face that measures how long the event loop is blocked."""
     return Face(scheduling_tasks={"stall watch": StallWatch(scheduler.clock, scheduler.metrics).run})
 
 
 def flight_recorder(scheduler: Scheduler) -> Face:
-    """The recorder of attempts, its pages, and the live page if it is asked for; without memory the pages say so."""
+    """Return the attempts' recorder, its pages, and the live page if asked for; without memory the pages say so."""
     recorder = FlightRecorder(scheduler.options.recorder_bytes) if scheduler.options.recorder_bytes else None
     pods, nodes = scheduler.informers.informer(PODS), scheduler.informers.informer(NODES)
     pages = RecorderPages(
@@ -85,7 +85,7 @@ def _with_live_page(face: Face, recorder: FlightRecorder | None, scheduler: Sche
 
 
 def profiles(scheduler: Scheduler) -> Face:
-    """The profiles below /debug/pprof/, unless the configuration turns them off."""
+    """Return the profiles below /debug/pprof/, unless the configuration turns them off."""
     return Face(pages=ProfilePages().pages) if scheduler.config.enable_profiling else Face()
 
 

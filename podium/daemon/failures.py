@@ -75,12 +75,12 @@ class FailureHandler:
         self._observer = observer
 
     def waiting(self, pod: Pod) -> Pod | None:
-        """The latest version of the pod; None if it was deleted, recreated or bound while the attempt was suspended."""
+        """Return the pod's latest version, or None if it was deleted, recreated or bound during the suspension."""
         current = self._lookup(pod.key)
         return None if current is None or current.uid != pod.uid or current.node_name else current
 
     def does_not_fit(self, attempt: Attempt, error: FitError, nominated_node_name: str | None) -> StatusWrite | None:
-        """No node fits, or the chosen node was rejected: the pod waits for an event that may change that.
+        """Let the pod wait for an event that may help: no node fits, or the chosen node was rejected.
 
         Args:
             nominated_node_name: as in `StatusWrite`.
@@ -89,13 +89,13 @@ class FailureHandler:
         return self._handle(attempt, status, error, nominated_node_name)
 
     def attempt_failed(self, attempt: Attempt, status: Status) -> StatusWrite | None:
-        """An error occurred: the pod is retried after its backoff."""
+        """Return an error occurred: the pod is retried after its backoff."""
         return self._handle(attempt, status, None, "")
 
     def rejected_with_group(
         self, attempt: Attempt, status: Status, nominated_node_name: str | None
     ) -> StatusWrite | None:
-        """The pod's group is not scheduled: the pod is retried with it after its backoff.
+        """Retry the pod with its group, which is not scheduled, after its backoff.
 
         Args:
             nominated_node_name: as in `StatusWrite`.

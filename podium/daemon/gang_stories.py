@@ -32,14 +32,14 @@ class States(Protocol):
     """The pods of each group."""
 
     def state(self, key: str) -> PodGroupState | None:
-        """The pods of the group; None if none is known."""
+        """Return the pods of the group, or None if none is known."""
 
 
 class Groups(Protocol):
     """The PodGroups."""
 
     def get(self, key: str) -> PodGroup | None:
-        """The group with that key."""
+        """Return the group with that key."""
 
 
 class GangStories:
@@ -66,7 +66,7 @@ class GangStories:
         self._assumed = assumed_pod
 
     def story_of(self, pod: Pod, last_message: LastMessage) -> GangStory | None:
-        """The story of the pod's gang; None if it is in none that podium keeps together."""
+        """Return the story of the pod's gang, or None if it is in none that podium keeps together."""
         framework = self._frameworks().get(pod.spec.scheduler_name)
         key = group_of(pod)
         if key is not None and self._states is not None and self._groups is not None:

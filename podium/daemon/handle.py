@@ -51,12 +51,12 @@ class PluginHandle:
     _shared: dict[Callable[..., Any], Any] = field(default_factory=dict)
 
     def snapshot(self) -> Snapshot:
-        """The snapshot of the current attempt."""
+        """Return the snapshot of the current attempt."""
         self._demand_opened("snapshot")
         return self.cache.snapshot()
 
     def lister(self, resource: ResourceType[ObjectT]) -> Lister[ObjectT]:
-        """The informer's lister; the resource is watched from the start if a plugin asks for it at construction.
+        """Return the informer's lister; the resource is watched from the start if a plugin asks for it at construction.
 
         Raises: PluginError for a resource that a process that runs already does not watch (`watches`).
         """

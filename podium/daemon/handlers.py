@@ -89,19 +89,19 @@ class NodeHandler(MeasuredHandler):
         self._unusable: set[str] = set()
 
     def on_add(self, new: Node) -> None:
-        """A node was added."""
+        """Handle an added node."""
         self.measure("NodeAdd", self._add, new)
 
     def on_update(self, old: Node, new: Node) -> None:
-        """A node was updated; a heartbeat alone is not an event."""
+        """Handle an updated node; a heartbeat alone is not an event."""
         started_s = self._clock.monotonic()
         events = self._taken_in(old, new)
         before_s = self._clock.monotonic() - started_s
-        for event, was, new_part in events:
-            self.measure(event.label, self._queue.move_all, event, was, new_part, before_s=before_s)
+        for event, old_part, new_part in events:
+            self.measure(event.label, self._queue.move_all, event, old_part, new_part, before_s=before_s)
 
     def on_delete(self, old: Node) -> None:
-        """A node was deleted."""
+        """Handle a deleted node."""
         self.measure("NodeDelete", self._delete, old)
 
     def _add(self, node: Node) -> None:
@@ -145,12 +145,12 @@ class ResourceHandler(MeasuredHandler):
         self._deleted = ClusterEvent(resource, ActionType.DELETE)
 
     def on_add(self, new: KubeObject) -> None:
-        """An object was added."""
+        """Handle an added object."""
         self._report(None, new)
         self.measure(self._added.label, self._queue.move_all, self._added, None, new)
 
     def on_update(self, old: KubeObject, new: KubeObject) -> None:
-        """An object was updated."""
+        """Handle an updated object."""
         self._report(old, new)
         self.measure(self._updated.label, self._queue.move_all, self._updated, old, new)
 
@@ -163,7 +163,7 @@ class ResourceHandler(MeasuredHandler):
                 self._report_broken(new, unread)
 
     def on_delete(self, old: KubeObject) -> None:
-        """An object was deleted."""
+        """Handle a deleted object."""
         self.measure(self._deleted.label, self._queue.move_all, self._deleted, old, None)
 
 
@@ -174,7 +174,7 @@ class ResourceClaimHandler(ResourceHandler):
     """
 
     def on_delete(self, old: KubeObject) -> None:
-        """A claim was deleted."""
+        """Handle a deleted claim."""
         if isinstance(old, ResourceClaim) and old.status.allocation is not None:
             self.on_update(old, replace(old, status=ResourceClaimStatus()))
         super().on_delete(old)
@@ -191,17 +191,17 @@ class DeviceTaintRuleHandler(MeasuredHandler):
         self._queue = queue
 
     def on_add(self, new: DeviceTaintRule) -> None:
-        """A rule was added."""
+        """Handle an added rule."""
         del new
         self._slices_changed()
 
     def on_update(self, old: DeviceTaintRule, new: DeviceTaintRule) -> None:
-        """A rule has changed, perhaps only in its status, which counts evictions."""
+        """Handle a changed rule; a change may concern only its status, which counts evictions."""
         if old.spec != new.spec:
             self._slices_changed()
 
     def on_delete(self, old: DeviceTaintRule) -> None:
-        """A rule was deleted."""
+        """Handle a deleted rule."""
         del old
         self._slices_changed()
 
@@ -220,22 +220,22 @@ class DeviceClassHandler:
         self._frameworks = frameworks
 
     def on_add(self, new: DeviceClass) -> None:
-        """A class was added."""
+        """Handle an added class."""
         del new
         self._forget()
 
     def on_update(self, old: DeviceClass, new: DeviceClass) -> None:
-        """A class has changed."""
+        """Handle a changed class."""
         if old.spec.extended_resource_name != new.spec.extended_resource_name:
             self._forget()
 
     def on_delete(self, old: DeviceClass) -> None:
-        """A class was deleted."""
+        """Handle a deleted class."""
         del old
         self._forget()
 
     def on_broken(self, broken: BrokenObject) -> None:
-        """A class cannot be decoded: its earlier state, if there is one, stays in use."""
+        """Report a class that cannot be decoded: its earlier state, if there is one, stays in use."""
 
     def _forget(self) -> None:
         for framework in self._frameworks:

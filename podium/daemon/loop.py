@@ -179,7 +179,7 @@ class SchedulingLoop:
     # ------------------------------------------------------------ scheduling cycle
 
     def _attempt(self, info: QueuedPodInfo, started_s: float, tasks: asyncio.TaskGroup) -> Unfinished | None:
-        """One scheduling cycle, or its first part. No await: the cluster state must not change during it."""
+        """Return one scheduling cycle, or its first part. No await: the cluster state must not change during it."""
         pod = info.pod
         if self._groups is not None and pod.spec.scheduling_group is not None:
             return self._attempt_group(self._groups, self._groups.pop_with(info), started_s, tasks)
@@ -189,13 +189,13 @@ class SchedulingLoop:
         if framework is None or self._needs_no_attempt(pod):
             self._queue.done(pod.uid)
             return None
-        begun = Attempt(info, self._engine.cycle(framework, pod), started_s)
-        return self._begin(begun, self._engine.attempt(begun.cycle), tasks)
+        attempt = Attempt(info, self._engine.cycle(framework, pod), started_s)
+        return self._begin(attempt, self._engine.attempt(attempt.cycle), tasks)
 
     def _attempt_group(
         self, groups: PodGroupAttempts, infos: Sequence[QueuedPodInfo], started_s: float, tasks: asyncio.TaskGroup
     ) -> Unfinished | None:
-        """As `_attempt`, for all waiting pods of a group together."""
+        """Attempt all waiting pods of a group together; see `_attempt`."""
         members = []
         for info in infos:
             if self._needs_no_attempt(info.pod):
@@ -204,17 +204,17 @@ class SchedulingLoop:
                 members.append(info)
         if not members:
             return None
-        begun = groups.begin(members, started_s)
-        return self._begin(begun, groups.steps(begun), tasks)
+        attempt = groups.begin(members, started_s)
+        return self._begin(attempt, groups.steps(attempt), tasks)
 
-    def _begin(self, begun: AnyAttempt, steps: Steps[AnyDecision], tasks: asyncio.TaskGroup) -> Unfinished | None:
+    def _begin(self, attempt: AnyAttempt, steps: Steps[AnyDecision], tasks: asyncio.TaskGroup) -> Unfinished | None:
         """Decide, and carry the decision out, unless the attempt must wait."""
         try:
-            return Unfinished(begun, steps, advance(steps, self._clock, begun.started_s))
+            return Unfinished(attempt, steps, advance(steps, self._clock, attempt.started_s))
         except StopIteration as end:
-            self._carry_out(begun, end.value, tasks)
+            self._carry_out(attempt, end.value, tasks)
         except Exception as error:  # noqa: BLE001 - see `_broken`
-            self._carry_out(begun, self._failed_decision(begun, error), tasks)
+            self._carry_out(attempt, self._failed_decision(attempt, error), tasks)
         return None
 
     def _carry_out(self, attempt: AnyAttempt, decision: AnyDecision, tasks: asyncio.TaskGroup) -> None:
@@ -228,7 +228,7 @@ class SchedulingLoop:
         self._executor.carry_out_group(attempt, decision, self._groups.object_of(attempt), tasks)
 
     def _failed_decision(self, attempt: AnyAttempt, error: Exception) -> AnyDecision:
-        """The decision for an attempt that raised an exception.
+        """Return the decision for an attempt that raised an exception.
 
         A decision changes no state that outlives it, so other pods are not affected by a bug that one pod triggers, in
         podium or in a plugin that modified objects it was lent.
@@ -241,12 +241,12 @@ class SchedulingLoop:
         assert self._groups is not None
         return self._groups.failed_decision(attempt, status)
 
-    async def _finish(self, begun: Unfinished, tasks: asyncio.TaskGroup) -> None:
+    async def _finish(self, suspended: Unfinished, tasks: asyncio.TaskGroup) -> None:
         """Finish a cycle that is long or asks extenders: the snapshot stays fixed while everything else runs.
 
         The attempt is repeated if an informer has relisted meanwhile, since the state it was based on was replaced.
         """
-        unfinished: Unfinished | None = begun
+        unfinished: Unfinished | None = suspended
         while unfinished is not None:
             attempt, changes = unfinished.attempt, self._consistency.changes
             decision = await self._rest_of(unfinished)
@@ -260,14 +260,14 @@ class SchedulingLoop:
             await self._wait_consistent()
             unfinished = self._again(attempt, tasks)
 
-    async def _rest_of(self, begun: Unfinished) -> AnyDecision | None:
-        """The decision of the attempt; None if it is abandoned because of `stop`."""
+    async def _rest_of(self, unfinished: Unfinished) -> AnyDecision | None:
+        """Return the decision of the attempt, or None if it is abandoned because of `stop`."""
         decision: AnyDecision | None = None
         with self._cache.hold(), anyio.CancelScope() as self._finishing:
             try:
-                decision = await finish(begun.steps, begun.step, self._ask, self._compute, self._clock)
+                decision = await finish(unfinished.steps, unfinished.step, self._ask, self._compute, self._clock)
             except Exception as error:  # noqa: BLE001 - see `_broken`
-                decision = self._failed_decision(begun.attempt, error)
+                decision = self._failed_decision(unfinished.attempt, error)
         self._finishing = None
         return decision
 

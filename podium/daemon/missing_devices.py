@@ -22,7 +22,7 @@ class Nodes(Protocol):
     """The nodes as the API server has sent them."""
 
     def get(self, key: str) -> Node | None:
-        """The node of that name."""
+        """Return the node of that name."""
 
 
 class MissingDevices:
@@ -37,7 +37,7 @@ class MissingDevices:
         self._nodes = nodes
 
     async def on_nodes(self, pod: Pod, names: Sequence[str]) -> tuple[DeviceGroup, ...]:
-        """The nodes by what the pod's claims lack there."""
+        """Return the nodes by what the pod's claims lack there."""
         framework = self._frameworks().get(pod.spec.scheduler_name)
         plugin = None if framework is None else framework.plugins.get(DynamicResources.name)
         if not isinstance(plugin, DynamicResources):

@@ -32,5 +32,5 @@ class NewPlugins:
 
 
 def is_users(plugin: type[Plugin]) -> bool:
-    """The class comes from elsewhere, and not with podium."""
+    """Return the class comes from elsewhere, and not with podium."""
     return plugin not in (*IN_TREE.values(), *CONTRIB.values())

@@ -78,11 +78,11 @@ class PluginMetrics(BindingObserver):
         self.observe_permit_wait = metrics.observe_permit_wait  # type: ignore[method-assign]
 
     def plugin_failed(self, plugin: str, point: str, pod: Pod, error: BaseException) -> None:
-        """A plugin has raised an exception."""
+        """Report a plugin that raised an exception."""
         _tell_failure(self._metrics, plugin, point, pod, error)
 
     def plugin_was_slow(self, plugin: str, point: str, pod: Pod, seconds: float) -> None:
-        """A plugin call took so long that it delayed all pods."""
+        """Report a plugin call that took so long that it delayed all pods."""
         self._metrics.count_slow_plugin(plugin, point)
         log.warning("Slow plugin", plugin=plugin, extension_point=point, pod=pod.key, seconds=round(seconds, 3))
 
@@ -104,15 +104,15 @@ class PreemptionMetrics(PreemptionObserver):
         self._metrics = metrics
 
     def count_preemption_attempt(self) -> None:
-        """A pod has looked for victims."""
+        """Count a pod that looked for victims."""
         self._metrics.count_preemption_attempt()
 
     def observe_victims(self, victims: int) -> None:
-        """A preemption with this many victims has started."""
+        """Record the number of victims of a preemption that starts."""
         self._metrics.observe_victims(victims)
 
     def count_preemption_loop(self) -> None:
-        """Victims have come back too many times."""
+        """Count a preemption whose victims have come back too many times."""
         self._metrics.count_preemption_loop()
 
 
@@ -123,15 +123,15 @@ class DeviceMetrics(DeviceObserver):
         self._metrics = metrics
 
     def claim_created(self, *, is_success: bool) -> None:
-        """A claim was created, or could not be."""
+        """Count a claim that was created, or could not be."""
         self._metrics.count_created_claim("success" if is_success else "failure")
 
     def devices_waited_for(self, profile: str, driver: str, status: str, seconds: float) -> None:
-        """The wait for a pod's binding conditions has ended."""
+        """Record a wait for a pod's binding conditions that has ended."""
         self._metrics.observe_device_wait(profile, driver, status, seconds)
 
     def device_allocated(self, profile: str, driver: str, status: str) -> None:
-        """The wait for a device with binding conditions has ended."""
+        """Count a device with binding conditions for which the wait has ended."""
         self._metrics.count_allocated_device(profile, driver, status)
 
 
@@ -149,20 +149,20 @@ class RequestMetrics(RequestObserver):
     def answered(
         self, method: str, status: int | None, seconds: float, sent_bytes: int, received_bytes: int | None
     ) -> None:
-        """A request was answered, or failed."""
+        """Count a request that was answered or failed."""
         self._metrics.count_request(method, self.host, _NO_CODE if status is None else str(status))
         self._metrics.observe_request(method, self.host, seconds, sent_bytes, received_bytes)
 
     def stream_answered(self, status: int | None) -> None:
-        """A list or watch was answered, or failed."""
+        """Count a list or watch that was answered or failed."""
         self._metrics.count_request("GET", self.host, _NO_CODE if status is None else str(status))
 
     def throttled(self, method: str, seconds: float) -> None:
-        """A write was delayed by client-side throttling."""
+        """Record a write that client-side throttling delayed."""
         self._metrics.observe_rate_limit(method, self.host, seconds)
 
     def retried(self, method: str, status: int) -> None:
-        """A write is being retried."""
+        """Count a retried write."""
         self._metrics.count_request_retry(method, self.host, str(status))
 
 
@@ -175,34 +175,34 @@ class QueueMetrics(QueueObserver):
         metrics.read_inflight_events(self.in_flight_events)
 
     def in_flight_events(self) -> Mapping[str, float]:
-        """The number of events recorded for pods in flight, by label."""
+        """Return the number of events recorded for pods in flight, by label."""
         return {event: float(count) for event, count in self._in_flight.items()}
 
     def incoming(self, queue: str, event: str) -> None:
-        """A pod entered a queue."""
+        """Count a pod that entered a queue."""
         self._metrics.count_incoming(cast(QueueName, queue), event)
 
     def unschedulable_delta(self, plugin: str, profile: str, delta: int) -> None:
-        """The number of waiting pods that the plugin rejected changed."""
+        """Record a change of the number of waiting pods that the plugin rejected."""
         self._metrics.add_unschedulable(plugin, profile, delta)
 
     def in_flight_events_delta(self, event: str, delta: int) -> None:
-        """The number of events recorded for pods in flight changed."""
+        """Record a change of the number of events kept for pods in flight."""
         self._in_flight[event] += delta
 
     def hint_executed(self, plugin: str, event: str, hint: str, seconds: float) -> None:
-        """A hint function ran."""
+        """Record a run of a hint function."""
         self._metrics.observe_hint(plugin, event, hint, seconds)
         if seconds > SLOW_PLUGIN_S:
             self._metrics.count_slow_plugin(plugin, "QueueingHint")
             log.warning("Slow plugin", plugin=plugin, extension_point="QueueingHint", seconds=round(seconds, 3))
 
     def plugin_failed(self, plugin: str, point: str, pod: Pod, error: BaseException) -> None:
-        """A PreEnqueue plugin or a queueing hint failed."""
+        """Report a PreEnqueue plugin or a queueing hint that failed."""
         _tell_failure(self._metrics, plugin, point, pod, error)
 
     def unexpected_state(self, info: QueuedPodInfo, problem: str) -> None:
-        """A pod was not in the state that the queue expected."""
+        """Report a pod that was not in the state that the queue expected."""
         log.error("Pod is in an unexpected queue state", pod=info.key, problem=problem, story=str(info.transitions))
 
 

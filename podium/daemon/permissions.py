@@ -71,7 +71,7 @@ def needs(
     serves: bool = True,
     pod_groups: PodGroupRules | None = None,
 ) -> Needs:
-    """The permissions and resources that podium needs with this configuration.
+    """Return the permissions and resources that podium needs with this configuration.
 
     Args:
         session: what the plugins are constructed with; no request is made through it.
@@ -117,7 +117,7 @@ def _watched_by(
     clock: Clock,
     pod_groups: PodGroupRules | None,
 ) -> Iterator[tuple[str, Iterable[ResourceType[Any]]]]:
-    """Each enabled plugin and the resources whose listers it asks for when it is constructed."""
+    """Yield each enabled plugin and the resources whose listers it asks for when it is constructed."""
     for profile in config.profiles:
         for name in names_to_construct(profile, plugins):
             informers = InformerSet(session, clock=clock, random=Random(0))

@@ -62,7 +62,7 @@ class PodGroupAttempts:
         self._objects = objects
 
     def pop_with(self, first: QueuedPodInfo) -> Sequence[QueuedPodInfo]:
-        """The popped pod, and with it all others of its group that wait, in the order in which they are tried."""
+        """Return the popped pod and all others of its group that wait, in the order in which they are tried."""
         return self._groups.pop_with(first, group_of(first.pod) or "")
 
     def begin(self, infos: Sequence[QueuedPodInfo], started_s: float) -> GroupAttempt:
@@ -77,11 +77,11 @@ class PodGroupAttempts:
         return PodGroupCycle(self._engine, self._frameworks, rules, key, group, pods, state).attempt()
 
     def object_of(self, attempt: GroupAttempt) -> PodGroup | None:
-        """The latest version of the PodGroup; None if it is gone."""
+        """Return the latest version of the PodGroup, or None if it is gone."""
         return self._objects.get(attempt.key)
 
     def failed_decision(self, attempt: GroupAttempt, status: Status) -> GroupDecision:
-        """The decision for an attempt that was broken off."""
+        """Return the decision for an attempt that was broken off."""
         decision = Failed(status)
         members = [
             Member(self._engine.cycle(self._frameworks[info.pod.spec.scheduler_name], info.pod), decision)

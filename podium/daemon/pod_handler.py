@@ -90,11 +90,11 @@ class PodHandler(MeasuredHandler):
         self._reported: dict[str, tuple[str, ...]] = {}
 
     def on_add(self, new: Pod) -> None:
-        """A pod was added."""
+        """Handle an added pod."""
         self.measure("AssignedPodAdd" if new.node_name else self._unscheduled_add.label, self._add, new)
 
     def on_update(self, old: Pod, new: Pod) -> None:
-        """A pod was updated, perhaps by being bound."""
+        """Handle an updated pod, which may have been bound."""
         if old.node_name and old.node_name != new.node_name:
             self.measure("AssignedPodDelete", self._unbound, old, new)
         elif old.node_name:
@@ -108,7 +108,7 @@ class PodHandler(MeasuredHandler):
                     self._metrics.observe_event(event.label, seconds)
 
     def on_delete(self, old: Pod) -> None:
-        """A pod was deleted, or has ended: ended pods leave the watch."""
+        """Handle a deleted or ended pod: ended pods leave the watch."""
         if old.node_name:
             self.measure("AssignedPodDelete", self._delete_assigned, old)
         elif self._is_ours(old):
@@ -160,7 +160,7 @@ class PodHandler(MeasuredHandler):
                 self.measure(event.label, self._queue.move_all, event, old, new, before_s=before_s)
 
     def _unbound(self, old: Pod, new: Pod) -> None:
-        """A bound pod is pending again or bound elsewhere, which no API server allows: see `client.history`."""
+        """Handle a bound pod that is pending again or bound elsewhere, which no API server allows; see `history`."""
         log.warning("A bound pod has lost its node", pod=new.key, before=old.node_name, node=new.node_name)
         self._to_cache(self._cache.remove_pod, old)
         self._queue.move_all(ASSIGNED_POD_DELETE, old, None)
@@ -220,7 +220,7 @@ class PodHandler(MeasuredHandler):
             self._nomination_ends(pod)
 
     def _assumed_pod_goes(self, pod: Pod) -> None:
-        """The pod was deleted during its binding cycle: reject it if it waits at Permit, and free its resources."""
+        """Free the resources of a pod deleted during its binding cycle, and reject it if it waits at Permit."""
         assumed_pod = self._cache.pod(pod.uid)
         assert assumed_pod is not None
         if not self._waiting_pods.reject(pod.uid) and self._cache.state_of(pod.uid) is PodState.ASSUMED:
@@ -228,7 +228,7 @@ class PodHandler(MeasuredHandler):
         self._queue.move_all(ASSIGNED_POD_DELETE, assumed_pod, None)
 
     def _nomination_ends(self, pod: Pod) -> None:
-        """The resources reserved for the nominated pod are free for pods of no higher priority."""
+        """End the pod's nomination: its reserved resources are free for pods of no higher priority."""
         priority = pod.priority
         self._queue.move_all(ASSIGNED_POD_DELETE, pod, None, lambda other_pod: other_pod.priority <= priority)
 
@@ -273,7 +273,7 @@ def _is_relabelled(assumed_pod: Pod, pod: Pod) -> bool:
 
 
 def _invalid_selectors(pod: Pod) -> tuple[FieldError, ...]:
-    """The errors in the node selector of the pod's required node affinity."""
+    """Return the errors in the node selector of the pod's required node affinity."""
     affinity = pod.spec.affinity
     if affinity is None or affinity.node_affinity is None or affinity.node_affinity.required is None:
         return ()

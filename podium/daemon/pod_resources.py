@@ -48,7 +48,7 @@ _Amounts: TypeAlias = tuple[tuple[str, str, str], ...]
 
 
 def pod_resources_page(pods: Informer[Pod], leader: Callable[[], str | None], clock: Clock) -> Handler:
-    """The handler of the page.
+    """Return the handler of the page.
 
     Args:
         leader: the replica that schedules in place of this one; None if this process schedules.
@@ -72,7 +72,7 @@ def pod_resources_page(pods: Informer[Pod], leader: Callable[[], str | None], cl
 async def _pieces(
     family: Family[Gauge], pods: Iterable[Pod], amounts_of: Callable[[PodSpec], _Amounts], clock: Clock
 ) -> AsyncIterator[bytes]:
-    """The text of one family, in pieces that are made in a turn each."""
+    """Yield the text of one family, in pieces that are made in a turn each."""
     turns = Turns(clock)
     lines = [*heading(family.name, family.kind, family.help)]
     for pod in pods:
@@ -122,7 +122,7 @@ def _amounts(exact: Callable[[PodSpec], Mapping[str, Quantity]], spec: PodSpec) 
 
 
 def unit_of(resource: str) -> str:
-    """The unit in which a resource is counted; empty for those of which only the name is known."""
+    """Return the unit in which a resource is counted; empty for those of which only the name is known."""
     if resource == CPU:
         return "cores"
     if resource in _BYTES or is_hugepages(resource):

@@ -84,7 +84,7 @@ class ProfilePages:
 
 
 async def _show_index(_: web.Request) -> web.Response:
-    """The profiles that there are. None of these paths exists with `enableProfiling: false`."""
+    """Return the profiles that there are. None of these paths exists with `enableProfiling: false`."""
     return web.Response(text=_INDEX)
 
 

@@ -83,7 +83,7 @@ class _Question:
 
 
 def limit_of(query: Mapping[str, str], default: int, limit_max: int) -> int:
-    """The parameter `limit`. Raises: web.HTTPBadRequest."""
+    """Return the parameter `limit`. Raises: web.HTTPBadRequest."""
     limit = query.get("limit", str(default))
     if not (limit.isascii() and limit.isdecimal() and 0 < int(limit) <= limit_max):
         raise web.HTTPBadRequest(text=f"limit: a number from 1 to {limit_max}, not {limit!r}\n")
@@ -103,10 +103,10 @@ Leader: TypeAlias = Callable[[], str | None]
 
 
 def queue_page(listing: QueueListing, clock: Clock, leader: Leader = lambda: None) -> Handler:
-    """Answers GET /debug/queue."""
+    """Return the handler of GET /debug/queue."""
 
     async def handle(request: web.Request) -> web.Response:
-        """Every pod that waits or is in flight, why it waits and until when, as JSON or as a table.
+        """Return every pod that waits or is in flight, why it waits and until when, as JSON or as a table.
 
         `?namespace=`, `?pod=` (its name) and `?queue=` (a state, such as `backoff`) choose; `?limit=` (500 by default)
         and `?continue=`, whose value is in a response that has more pods, page; `?output=table` or `Accept: text/plain`
@@ -117,16 +117,20 @@ def queue_page(listing: QueueListing, clock: Clock, leader: Leader = lambda: Non
         page_matches = matches[: question.limit]
         proceed = page_matches[-1][0] if len(matches) > len(page_matches) else ""
         answer = _table if question.wants_table else _json
-        who = leader()
+        leader_name = leader()
         return await answer(
-            _list_pods(listing, page_matches, turns), proceed, bool(question.name), who and who[:_REASON_MAX], turns
+            _list_pods(listing, page_matches, turns),
+            proceed,
+            bool(question.name),
+            leader_name and leader_name[:_REASON_MAX],
+            turns,
         )
 
     return handle
 
 
 async def _first_chosen(listing: QueueListing, question: _Question, turns: Turns) -> list[_Found]:
-    """The selected pods of the page, plus one if there are more."""
+    """Return the selected pods of the page, plus one if there are more."""
     first: list[_Found] = []
     infos, end = listing.infos(), _BEHIND_ALL
     for start in range(0, len(infos), _LOOKED_AT_MAX):
@@ -146,7 +150,7 @@ async def _first_chosen(listing: QueueListing, question: _Question, turns: Turns
 
 
 async def _list_pods(listing: QueueListing, matches: Sequence[_Found], turns: Turns) -> AsyncIterator[ListedPod]:
-    """The pods that still wait or are in flight. Between two of them, other tasks run once a turn is over."""
+    """Yield the pods that still wait or are in flight. Between two of them, other tasks run once a turn is over."""
     for _, info in matches:
         entry = listing.describe(info)
         if entry.state is not QueueState.GONE:
@@ -163,13 +167,13 @@ async def _json(
 ) -> web.Response:
     del with_story, turns  # JSON always includes it, and is made pod by pod
     pods = [orjson.dumps(queued_pod_as_json(entry, leader), default=str) async for entry in entries]
-    who = b"" if leader is None else b'"leader":' + orjson.dumps(leader) + b","
-    body = b"{" + who + b'"pods":[' + b",".join(pods) + b'],"continue":' + orjson.dumps(proceed) + b"}"
+    leader_field = b"" if leader is None else b'"leader":' + orjson.dumps(leader) + b","
+    body = b"{" + leader_field + b'"pods":[' + b",".join(pods) + b'],"continue":' + orjson.dumps(proceed) + b"}"
     return web.Response(body=body, content_type="application/json")
 
 
 def queued_pod_as_json(entry: ListedPod, leader: str | None) -> _Json:
-    """The pod as JSON values."""
+    """Return the pod as JSON values."""
     meta, spec = entry.pod.metadata, entry.pod.spec
     answer: _Json = {
         "namespace": meta.namespace,
@@ -197,7 +201,7 @@ def queued_pod_as_json(entry: ListedPod, leader: str | None) -> _Json:
 
 
 def sendable(text: str) -> str:
-    """The text, limited in length and free of characters that cannot be encoded."""
+    """Return the text, limited in length and free of characters that cannot be encoded."""
     return text[:_REASON_MAX].encode(errors="backslashreplace").decode()
 
 
@@ -215,7 +219,7 @@ def _next_try_as_json(next_try: NextTry) -> _Json:
 
 
 def transition_as_json(line: Transition) -> _Json:
-    """A transition as JSON values."""
+    """Return a transition as JSON values."""
     return {
         "at": format_micro_time(line.at_s),
         "event": line.event,
@@ -226,13 +230,13 @@ def transition_as_json(line: Transition) -> _Json:
 
 
 def _in_words(next_try: NextTry) -> str:
-    at = None if next_try.at_s is None else format_time(next_try.at_s)
+    time_text = None if next_try.at_s is None else format_time(next_try.at_s)
     if next_try.may_be_sooner:
-        return f"{at}, or when no other pod waits"
+        return f"{time_text}, or when no other pod waits"
     if not next_try.events:
-        return str(at)
+        return str(time_text)
     events = "; ".join(f"{plugin}: {' or '.join(events) or 'none'}" for plugin, events in next_try.events.items())
-    return f"when an event of {events}" + (f"; at {at} at the latest" if at else "")
+    return f"when an event of {events}" + (f"; at {time_text} at the latest" if time_text else "")
 
 
 # ---------------------------------------------------------------- table
@@ -252,7 +256,7 @@ async def _table(
     first = [] if leader is None else [_standing_by(leader), ""]
     widths = await _widths(rows, turns)
     hint = ["", f"There are more: continue={proceed}"] if proceed else []
-    lines = (line for row, why in zip(rows, below, strict=True) for line in (_line(row, widths), *why))
+    lines = (line for row, details in zip(rows, below, strict=True) for line in (_line(row, widths), *details))
     return await page_of(chain(first, lines, histories, hint), turns)
 
 
@@ -297,7 +301,7 @@ def _row(entry: ListedPod, leader: str | None) -> tuple[str, ...]:
 
 
 def _briefly(next_try: NextTry | None) -> str:
-    """When the pod is attempted, without the events that may requeue it sooner."""
+    """Describe when the pod is attempted, without the events that may requeue it sooner."""
     if next_try is None:
         return "being tried"
     if next_try.at_s is None:
@@ -306,12 +310,12 @@ def _briefly(next_try: NextTry | None) -> str:
 
 
 def _why(entry: ListedPod) -> Iterator[str]:
-    """The lines below a pod's row: which plugins reject it and why, and which events requeue it."""
+    """Yield the lines below a pod's row: which plugins reject it and why, and which events requeue it."""
     if entry.gating_plugin:
         yield from wrap(f"gated by {entry.gating_plugin}: {entry.reason}")
     elif entry.reason:
-        who = ", ".join(dict.fromkeys((*entry.unschedulable_plugins, *entry.pending_plugins)))
-        yield from wrap(f"rejected by {who}: {entry.reason}" if who else f"failed: {entry.reason}")
+        plugin_names = ", ".join(dict.fromkeys((*entry.unschedulable_plugins, *entry.pending_plugins)))
+        yield from wrap(f"rejected by {plugin_names}: {entry.reason}" if plugin_names else f"failed: {entry.reason}")
     if entry.details:
         yield from wrap(f"in detail: {entry.details}")
     if entry.next_try is not None:
@@ -320,19 +324,19 @@ def _why(entry: ListedPod) -> Iterator[str]:
 
 
 def wrap(text: str) -> list[str]:
-    """The text wrapped to a readable width."""
+    """Return the text wrapped to a readable width."""
     return textwrap.wrap(printable(text[:_REASON_MAX]), _WIDTH, initial_indent="    ", subsequent_indent="      ")
 
 
 def _history(entry: ListedPod) -> Iterator[str]:
     yield f"{entry.pod.key}, {entry.pod.uid}:"
     for line in entry.transitions:
-        by = f" ({line.by})" if line.by else ""
-        yield f"  {format_micro_time(line.at_s)} {line.event}: {line.old_state} -> {line.new_state}{by}"
+        cause_text = f" ({line.by})" if line.by else ""
+        yield f"  {format_micro_time(line.at_s)} {line.event}: {line.old_state} -> {line.new_state}{cause_text}"
 
 
 def align(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    """The rows as lines with columns of equal width."""
+    """Return the rows as lines with columns of equal width."""
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     return (_line(row, widths) for row in rows)
 

@@ -72,14 +72,14 @@ StoryOfGang: TypeAlias = Callable[[Pod, Callable[[Pod], str]], GangStory | None]
 ObjectT_co = TypeVar("ObjectT_co", covariant=True)
 
 
-class Known(Protocol[ObjectT_co]):
+class ObjectLookup(Protocol[ObjectT_co]):
     """The objects of a kind as the API server has sent them."""
 
     def get(self, key: str) -> ObjectT_co | None:
-        """The object with that key."""
+        """Return the object with that key."""
 
     def list(self) -> Iterable[ObjectT_co]:
-        """All of them."""
+        """Return all of them."""
 
 
 class RecorderPages:
@@ -97,8 +97,8 @@ class RecorderPages:
         self,
         recorder: FlightRecorder | None,
         listing: QueueListing,
-        pods: Known[Pod],
-        nodes: Known[Node],
+        pods: ObjectLookup[Pod],
+        nodes: ObjectLookup[Node],
         clock: Clock,
         leader: Leader,
         story_of_gang: StoryOfGang = lambda *_: None,
@@ -123,7 +123,7 @@ class RecorderPages:
         return {"/debug/decisions": self.decisions, "/debug/pods/{namespace}/{name}": self.pod}
 
     async def decisions(self, request: web.Request) -> web.Response:
-        """The last attempts, the newest first, as JSON or as a table.
+        """Return the last attempts, the newest first, as JSON or as a table.
 
         `?namespace=`, `?name=` and `?result=` (scheduled, unschedulable, error, binding) choose; `?limit=` (100 by
         default); `?output=table` or `Accept: text/plain` returns a table.
@@ -144,7 +144,7 @@ class RecorderPages:
         return web.Response(body=b'{"attempts":[' + b",".join(attempts_json) + b"]}", content_type="application/json")
 
     async def pod(self, request: web.Request) -> web.Response:
-        """One pod's story as JSON, which `podium why --url` shows.
+        """Return one pod's story as JSON, which `podium why --url` shows.
 
         It says where the pod is in the queue and when it is tried next, and has its last attempts; of the last one
         whose details are kept the nodes by what rejected them, the scores of the best nodes by plugin, and why the
@@ -217,7 +217,7 @@ class RecorderPages:
         return [group.as_dict() for group in node_devices]
 
     def _queue_json(self, key: str, leader: str | None) -> _Json | None:
-        """The pod as /debug/queue shows it; None if it does not wait."""
+        """Return the pod as /debug/queue shows it, or None if it does not wait."""
         info = self._listing.info_of(key)
         return None if info is None else queued_pod_as_json(self._listing.describe(info), leader)
 
@@ -229,7 +229,7 @@ class RecorderPages:
         pod: Pod | None,
         turns: Turns,
     ) -> _Json | None:
-        """The explanation of the newest attempt whose details are kept, with amounts as they are now."""
+        """Return the explanation of the newest attempt whose details are kept, with amounts as they are now."""
         for attempt in attempts:
             details = recorder.details(attempt)
             if details is None or not (details.totals or details.rejections or details.rejected_all):
@@ -244,7 +244,7 @@ class RecorderPages:
         return None
 
     def _with_details(self, explanation: Explanation, pod: Pod) -> Explanation:
-        """The explanation with what keeps the pod off the nodes now, by group and for the node that was asked about."""
+        """Return the explanation with what keeps the pod off the nodes now, by group and for the requested node."""
         node, blockers = explanation.asked, dict(explanation.blockers)
         if node in blockers:
             blockers[node] = tuple(
@@ -255,7 +255,7 @@ class RecorderPages:
         return replace(explanation, groups=groups, blockers=blockers)
 
     async def _similar(self, namespace: str, name: str, turns: Turns) -> list[str]:
-        """Keys that may be meant: pods of that name elsewhere, and those that begin alike."""
+        """Return keys that may be meant: pods of that name elsewhere, and those that begin alike."""
         namesakes: list[str] = []
         closer: list[str] = []
         remainder: list[str] = []
@@ -317,7 +317,7 @@ class RecorderPages:
 
 
 def _condition(pod: Pod, attempts: Sequence[RecordedAttempt]) -> _Json | None:
-    """The pod's condition beside the last attempt at it."""
+    """Return the pod's condition beside the last attempt at it."""
     if attempts:
         last = attempts[0]
         report = condition_report(pod, "" if last.node else last.message, last.node_count)

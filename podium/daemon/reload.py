@@ -165,9 +165,9 @@ class Reload:
         self._accept("configuration", f"Profiles that have changed: {', '.join(profile_names) or 'none'}")
 
     def _refuse(self, part: str, error: Exception, message: str) -> None:
-        why = self._refused[part] = _reason(error)
-        log.error(message, error=why)
-        self._tell(f"The previous {part} stays in use: {why}", is_refused=True)
+        reason = self._refused[part] = _reason(error)
+        log.error(message, error=reason)
+        self._tell(f"The previous {part} stays in use: {reason}", is_refused=True)
 
     def _accept(self, part: str, note: str) -> None:
         self._refused.pop(part, None)
@@ -204,7 +204,7 @@ def _reason(error: Exception) -> str:
 
 
 def own_pod() -> ObjectReference | None:
-    """The pod that podium runs in, as the downward API tells; None outside of a cluster."""
+    """Return the pod that podium runs in, as the downward API tells; None outside of a cluster."""
     name, namespace = os.environ.get("POD_NAME"), os.environ.get("POD_NAMESPACE")
     if not name or not namespace:
         return None
@@ -212,7 +212,7 @@ def own_pod() -> ObjectReference | None:
 
 
 def configuration_reload(scheduler: Scheduler) -> Face:
-    """Follows the configuration's files, if the options say so."""
+    """Return the face that follows the configuration's files, if the options say so."""
     source = scheduler.options.source
     if source is None:
         return Face()

@@ -153,7 +153,7 @@ class Scheduler:
         self.frameworks = self._make_frameworks(nominator)
         self.queue = self._make_queue(nominator)
         if self._groups is not None:
-            self._groups.wait_in(self.queue)
+            self._groups.use_queue(self.queue)
         self.conflicts = Conflicts(self.cache, clock, metrics, self.writes.client.read_failure)
         if options.avoids_conflicts:
             self.writes.client.refuse_bindings_if(self.conflicts.is_too_late)
@@ -185,7 +185,7 @@ class Scheduler:
         }
 
     def leader(self) -> str | None:
-        """The replica that schedules in place of this one; "" if unknown; None if this process schedules."""
+        """Return the replica that schedules in place of this one; "" if unknown; None if this process schedules."""
         return None if self._term is None or self._term.is_holding else self._term.holder
 
     @property
@@ -347,7 +347,7 @@ class Scheduler:
         return profile_names
 
     def _kept_plugins(self, profile: Profile, classes: Mapping[str, type[Plugin]]) -> dict[str, Plugin]:
-        """The plugins of a profile that stay in use when it becomes this one."""
+        """Return the plugins of a profile that stay in use when it becomes this one."""
         former = self.config.profile(profile.scheduler_name)
         assert former is not None
         return {

@@ -44,13 +44,13 @@ class StatusWrite:
         return self.pod
 
     def in_place_of(self, earlier: AnyStatusWrite | None) -> StatusWrite:
-        """This write, merged with the parts of an earlier unsent write that it does not overwrite."""
+        """Return this write, merged with the parts of an earlier unsent write that it does not overwrite."""
         if not isinstance(earlier, StatusWrite) or self.nominated_node_name is not None:
             return self
         return replace(self, nominated_node_name=earlier.nominated_node_name)
 
     def patch(self, now_s: float) -> bytes | None:
-        """The patch to send; None if it would change nothing."""
+        """Return the patch to send, or None if it would change nothing."""
         return status_patch(self.pod, now_s, condition=self.condition, nominated_node_name=self.nominated_node_name)
 
 
@@ -63,11 +63,11 @@ class PodGroupStatusWrite:
     resource: ClassVar[ResourceType[Any]] = POD_GROUPS
 
     def in_place_of(self, earlier: AnyStatusWrite | None) -> AnyStatusWrite:
-        """This write; or an earlier unsent one that says that the group is scheduled, which is never taken back."""
+        """Return this write, or an earlier unsent one that says that the group is scheduled: it is never taken back."""
         return earlier if earlier is not None and earlier.condition.status == "True" else self
 
     def patch(self, now_s: float) -> bytes | None:
-        """The patch to send; None if it would change nothing."""
+        """Return the patch to send, or None if it would change nothing."""
         return pod_group_status_patch(self.item, now_s, self.condition)
 
 
@@ -109,37 +109,37 @@ class StatusWrites:
         # Of most pods that still do not fit, the condition says so already.
         if write.patch(self._clock.now()) is None:
             return
-        mine = self._on_their_way[uid] = _OnItsWay(write)
+        pending_write = self._on_their_way[uid] = _OnItsWay(write)
         try:
-            with mine.scope:
-                await self._send(mine, write)
-                while mine.waiting is not None and mine.waiting.patch(self._clock.now()) is not None:
-                    await self._send(mine, mine.waiting)
+            with pending_write.scope:
+                await self._send(pending_write, write)
+                while pending_write.waiting is not None and pending_write.waiting.patch(self._clock.now()) is not None:
+                    await self._send(pending_write, pending_write.waiting)
         finally:
-            if self._on_their_way.get(uid) is mine:
+            if self._on_their_way.get(uid) is pending_write:
                 del self._on_their_way[uid]
-            mine.ended.set()
+            pending_write.ended.set()
 
     async def settle(self, uid: str) -> None:
         """Drop the waiting write and await the end of the one under way; return at once if no write is under way."""
-        mine = self._on_their_way.get(uid)
-        if mine is None:
+        pending_write = self._on_their_way.get(uid)
+        if pending_write is None:
             return
-        mine.waiting = None
-        if mine.has_begun:
-            await mine.ended.wait()
+        pending_write.waiting = None
+        if pending_write.has_begun:
+            await pending_write.ended.wait()
         else:
             del self._on_their_way[uid]
-            mine.scope.cancel()
+            pending_write.scope.cancel()
 
-    async def _send(self, mine: _OnItsWay, write: AnyStatusWrite) -> None:
+    async def _send(self, pending_write: _OnItsWay, write: AnyStatusWrite) -> None:
         last_write: AnyStatusWrite | None = None
 
         def compose() -> bytes | None:
             nonlocal last_write
-            mine.has_begun = True
-            if mine.waiting is not None:
-                last_write, mine.waiting = mine.waiting.in_place_of(last_write), None
+            pending_write.has_begun = True
+            if pending_write.waiting is not None:
+                last_write, pending_write.waiting = pending_write.waiting.in_place_of(last_write), None
             return last_write.patch(self._clock.now()) if last_write is not None else None
 
         try:
@@ -149,4 +149,4 @@ class StatusWrites:
         except ApiError as error:
             log.warning(_NOT_WRITTEN[write.resource.kind], object=write.item.key, error=str(error))
         finally:
-            mine.has_begun = False
+            pending_write.has_begun = False

@@ -46,8 +46,8 @@ class StrayPods:
     Cost: a look-up for each pod that is created.
     """
 
-    def __init__(self, ours: Collection[str], clock: Clock, metrics: Metrics) -> None:
-        self._ours = ours
+    def __init__(self, scheduler_names: Collection[str], clock: Clock, metrics: Metrics) -> None:
+        self._ours = scheduler_names
         self._clock = clock
         self._meant: dict[str, str | None] = {}
         self._waiting: dict[str, _Stray] = {}
@@ -55,7 +55,7 @@ class StrayPods:
         metrics.read_stray_pods(self.counts)
 
     def on_add(self, new: Pod) -> None:
-        """A pod was added."""
+        """Handle an added pod."""
         name = new.spec.scheduler_name
         if new.node_name or name in self._ours:
             return
@@ -68,17 +68,17 @@ class StrayPods:
             self._waiting[new.uid] = _Stray(new.key, name, profile_name, self._clock.monotonic())
 
     def on_update(self, old: Pod, new: Pod) -> None:
-        """A pod was updated: it no longer waits once it is bound."""
+        """Handle an updated pod: it no longer waits once it is bound."""
         if old.node_name != new.node_name:
             self.on_delete(old)
             self.on_add(new)
 
     def on_delete(self, old: Pod) -> None:
-        """A pod was deleted."""
+        """Handle a deleted pod."""
         self._waiting.pop(old.uid, None)
 
     def on_broken(self, broken: BrokenObject) -> None:
-        """A pod cannot be decoded; another handler reports it."""
+        """Ignore a pod that cannot be decoded; another handler reports it."""
 
     def counts(self) -> Mapping[str, float]:
         """Return the number of pods that have waited long, by the scheduler name that was probably meant."""

@@ -101,21 +101,21 @@ class Tracing(AttemptObserver, BindingObserver):
     # ------------------------------------------------------------ phases and plugins
 
     def observe_extension_point(self, point: str, status: str, profile: str, seconds: float) -> None:
-        """A phase has ended."""
+        """Record the span of a phase that has ended."""
         del profile
         self._note(point, status, seconds)
 
     def observe_permit_wait(self, status: str, seconds: float) -> None:
-        """A wait at Permit has ended."""
+        """Record the span of a wait at Permit that has ended."""
         self._note("WaitOnPermit", status, seconds)
 
     def observe_plugin(self, plugin: str, point: str, status: str, seconds: float) -> None:
-        """A plugin has run; those of the scheduling cycle are reported as slow whether or not they are measured."""
+        """Record the span of a plugin call; slow ones of the scheduling cycle are reported even if not measured."""
         if point in _BINDING and seconds > SLOW_PLUGIN_S:
             self._note(point, status, seconds, plugin)
 
     def plugin_was_slow(self, plugin: str, point: str, pod: Pod, seconds: float) -> None:
-        """A plugin has taken long in the scheduling cycle."""
+        """Record a plugin call that took long in the scheduling cycle."""
         del pod
         self._note(point, "", seconds, plugin)
 
@@ -156,9 +156,9 @@ class Tracing(AttemptObserver, BindingObserver):
             attributes["podium.evaluated_nodes"] = decision.evaluated_nodes
             attributes["podium.feasible_nodes"] = decision.feasible_nodes
         # The phases of a pod group's attempt, in a fork, are those of all its pods; older ones, of abandoned attempts.
-        own = [] if cycle.snapshot.is_fork else [step for step in steps if step.ended_s >= started_s]
+        attempt_steps = [] if cycle.snapshot.is_fork else [step for step in steps if step.ended_s >= started_s]
         task = asyncio.current_task()
-        _attempt.set(_Attempt(pod, attributes, started_s, started_s + seconds, task, own))
+        _attempt.set(_Attempt(pod, attributes, started_s, started_s + seconds, task, attempt_steps))
 
     def on_bound(self, pod: Pod, seconds: float) -> None:
         """End the spans of an attempt whose pod was bound."""
@@ -210,7 +210,7 @@ class _Scale:
         return Span(name, started_ns, ended_ns, attributes, children, failure)
 
     def tree(self, steps: Sequence[_Step]) -> list[Span]:
-        """The steps in the order of their ends: a phase contains the plugins that ran during it."""
+        """Return the steps in the order of their ends: a phase contains the plugins that ran during it."""
         spans: list[Span] = []
         loose: list[tuple[float, Span]] = []
         for step in steps:
@@ -228,7 +228,7 @@ class _Scale:
 
 
 def tracing(scheduler: Scheduler) -> Face:
-    """Sends spans of attempts to a collector, if the options name one."""
+    """Return the face that sends spans of attempts to a collector, if the options name one."""
     options = scheduler.options.tracing
     if options is None:
         return Face()

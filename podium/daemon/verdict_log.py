@@ -41,7 +41,7 @@ class VerdictLog:
         self._logs_verdicts = verbosity >= _VERDICT_VERBOSITY
         self._logs_scores = verbosity >= _SCORE_VERBOSITY
 
-    def begun(self, cycle: Cycle) -> None:
+    def on_begun(self, cycle: Cycle) -> None:
         """Log the pod that is attempted."""
         log.debug("Attempting to schedule pod", pod=cycle.pod.key)
 
@@ -63,7 +63,7 @@ class VerdictLog:
                 log.debug(_DETAIL_MESSAGES[status.plugin], pod=pod.key, node=node, plugin=status.plugin, detail=detail)
 
     def on_scored(self, cycle: Cycle, rows: Rows, scores: Scores) -> None:
-        """From verbosity 10, log each plugin's weighted score of each node."""
+        """Log each plugin's weighted score of each node, from verbosity 10."""
         if not self._logs_scores:
             return
         for position, row in enumerate(rows.tolist()):
@@ -77,7 +77,7 @@ class VerdictLog:
                 )
 
     def on_extended(self, cycle: Cycle, extender: Extender, scores: ExtenderScores) -> None:
-        """From verbosity 10, log each score that an extender returned, before weighting."""
+        """Log each score that an extender returned, before weighting, from verbosity 10."""
         if not self._logs_scores or isinstance(scores, ExtenderFailed):
             return
         pod, name = cycle.pod.key, name_of(extender)
@@ -85,7 +85,7 @@ class VerdictLog:
             log.debug("Extender scored node for pod", pod=pod, extender=name, node=node, score=score)
 
     def on_totalled(self, cycle: Cycle, rows: Rows, total: IntArray) -> None:
-        """From verbosity 10, log each node's final score."""
+        """Log each node's final score, from verbosity 10."""
         if not self._logs_scores:
             return
         for row, score in zip(rows.tolist(), total.tolist(), strict=True):

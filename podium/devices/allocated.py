@@ -41,28 +41,28 @@ class ConsumedCapacity:
 
     def of(self, device: DeviceID) -> Mapping[str, int]:
         """Return the consumed amounts of a device, by capacity."""
-        own = self._amounts.get(device, {})
+        device_amounts = self._amounts.get(device, {})
         if self._base is None:
-            return own
+            return device_amounts
         total = dict(self._base.of(device))
-        for name, amount in own.items():
+        for name, amount in device_amounts.items():
             total[name] = total.get(name, 0) + amount
         return total
 
     def add(self, device: DeviceID, amounts: Mapping[str, int]) -> None:
         """Take some of a device. Without amounts it is only marked as taken."""
-        own = self._amounts.setdefault(device, {})
+        device_amounts = self._amounts.setdefault(device, {})
         for name, amount in amounts.items():
-            own[name] = own.get(name, 0) + amount
+            device_amounts[name] = device_amounts.get(name, 0) + amount
 
     def remove(self, device: DeviceID, amounts: Mapping[str, int]) -> None:
         """Give some of a device back."""
-        own = self._amounts.get(device)
-        if own is None:
+        device_amounts = self._amounts.get(device)
+        if device_amounts is None:
             return
         for name, amount in amounts.items():
-            own[name] = own.get(name, 0) - amount
-        if not any(own.values()):
+            device_amounts[name] = device_amounts.get(name, 0) - amount
+        if not any(device_amounts.values()):
             del self._amounts[device]
 
 

@@ -117,7 +117,7 @@ class Looks:
         self._compiled: set[str] = set()
 
     def of(self, driver: str, device: Device) -> Answers:
-        """Shared by the devices of a driver with equal attributes and capacities.
+        """Return the answers that devices of a driver with equal attributes and capacities share.
 
         Raises: EvaluationError: an attribute or a capacity cannot be read.
         """

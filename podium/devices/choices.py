@@ -146,9 +146,9 @@ class Choices:
             if constraint.add(base, subrequest, device):
                 continue
             if data.devices is not None:
-                where = f"claim {data.claim.key}, request {data.name}"
+                request_name = f"claim {data.claim.key}, request {data.name}"
                 reason = "because a claim constraint would not be satisfied"
-                raise AllocationError(f"{where}: cannot add device {device.id} {reason}")
+                raise AllocationError(f"{request_name}: cannot add device {device.id} {reason}")
             for earlier in constraints[:index]:
                 earlier.remove(base, subrequest)
             return False

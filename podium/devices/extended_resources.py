@@ -123,5 +123,5 @@ def _need_of(
         if count <= 0:
             return None, mappings
     need = _Need(f"container-{index}-request-{sorted(requests).index(resource)}", count)
-    own = RequestMapping(container_name=container.name, resource_name=resource, request_name=need.name)
-    return need, [*mappings, own]
+    mapping = RequestMapping(container_name=container.name, resource_name=resource, request_name=need.name)
+    return need, [*mappings, mapping]

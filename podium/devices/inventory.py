@@ -206,11 +206,11 @@ class InventorySlice:
             for device in devices
         )
         self.is_conditional = any(device.device.binding_conditions for device in devices)
-        own = [device for device in devices if device.selection is not None]
-        self._device_nodes = frozenset(device.device.node_name for device in own)
+        selected_devices = [device for device in devices if device.selection is not None]
+        self._device_nodes = frozenset(device.device.node_name for device in selected_devices)
         counters_by_set = {
             (device.device.all_nodes, device.device.node_selector): device.selection
-            for device in own
+            for device in selected_devices
             if not device.device.node_name
         }
         self._device_selections = tuple(counters_by_set.values())
@@ -313,8 +313,8 @@ class Inventory:
 
     def candidates(self, node_name: str) -> list[InventorySlice]:
         """Return the slices that may matter to a node: its own ones, and all that name no node or hold counters."""
-        own = self._of_node.get(node_name, {})
-        return [self.entry(item) for items in (own, self._without_node) for item in items.values()]
+        node_candidates = self._of_node.get(node_name, {})
+        return [self.entry(item) for items in (node_candidates, self._without_node) for item in items.values()]
 
     def part_of(self, node_names: Iterable[str]) -> Inventory:
         """Return a separate inventory with the pools of these nodes. Its results are not cached in this one."""

@@ -70,8 +70,8 @@ def _name_of(pod: Pod, entry: PodResourceClaim) -> str | ClaimProblem | None:
     if entry.resource_claim_name is not None:
         return entry.resource_claim_name
     if entry.resource_claim_template_name is None:
-        where = f'pod "{pod.key}", spec.resourceClaim "{entry.name}"'
-        return ClaimProblem(f"{where}: none of the supported fields are set")
+        entry_path = f'pod "{pod.key}", spec.resourceClaim "{entry.name}"'
+        return ClaimProblem(f"{entry_path}: none of the supported fields are set")
     for status in pod.status.resource_claim_statuses:
         if status.name == entry.name:
             return status.resource_claim_name

@@ -201,12 +201,12 @@ def _contradiction(
     for entry in entries:
         if not entry.is_readable:
             return f"slice {entry.item.metadata.name} has a quantity or a selector that cannot be read"
-    where: dict[str, str] = {}
+    pools: dict[str, str] = {}
     for device in devices:
         name, slice_name = device.id.device, device.slice.metadata.name
-        if (twin := where.get(name)) is not None:
+        if (twin := pools.get(name)) is not None:
             return f"device {name} is in slice {twin} {'twice' if twin == slice_name else f'and in {slice_name}'}"
-        where[name] = slice_name
+        pools[name] = slice_name
     if len(counters) < len(sets):
         return "a counter set has two definitions"
     for entry in entries:

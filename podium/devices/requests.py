@@ -176,24 +176,24 @@ class RequestReader:
     def _request(
         self, claim: ResourceClaim, request: ExactDeviceRequest, name: str, parent: str
     ) -> Interruptible[RequestData]:
-        where = f"claim {claim.key}, request {name}"
-        _demand_readable(request, where)
+        request_path = f"claim {claim.key}, request {name}"
+        _demand_readable(request, request_path)
         class_name = request.device_class_name
         if not class_name:
-            raise AllocationError(f"{where}: missing device class name (unsupported request type?)")
+            raise AllocationError(f"{request_path}: missing device class name (unsupported request type?)")
         device_class = self.class_of(class_name)
         if device_class is None:
             reason = f'deviceclass.resource.k8s.io "{class_name}" not found'
-            raise AllocationError(f"{where}: could not retrieve device class {class_name}: {reason}")
+            raise AllocationError(f"{request_path}: could not retrieve device class {class_name}: {reason}")
         mode = request.allocation_mode or _EXACT_COUNT
         if mode == _EXACT_COUNT:
             return RequestData(claim, request, name, parent, device_class, request.count or 1)
         if mode != _ALL:
-            raise AllocationError(f"{where}: unsupported count mode {mode}")
-        devices = yield from self._all_devices(RequestData(claim, request, name, parent, device_class), where)
+            raise AllocationError(f"{request_path}: unsupported count mode {mode}")
+        devices = yield from self._all_devices(RequestData(claim, request, name, parent, device_class), request_path)
         return RequestData(claim, request, name, parent, device_class, len(devices), devices)
 
-    def _all_devices(self, data: RequestData, where: str) -> Interruptible[tuple[Candidate, ...]]:
+    def _all_devices(self, data: RequestData, request_path: str) -> Interruptible[tuple[Candidate, ...]]:
         """Return every device that is selectable and has the capacity, in use or not."""
         candidates = []
         for pool in self.pools:
@@ -201,7 +201,7 @@ class RequestReader:
                 if _excludes(data, pool.driver):
                     continue
                 state = "being updated" if pool.is_incomplete else "invalid"
-                text = f"{where}: asks for all devices, but resource pool {pool} is currently {state}"
+                text = f"{request_path}: asks for all devices, but resource pool {pool} is currently {state}"
                 raise BrokenPoolError(text) if pool.contradicts_itself else AllocationError(text)
             for device in pool.devices:
                 if self.budget.take():
@@ -230,15 +230,17 @@ def _excludes(data: RequestData, driver: str) -> bool:
     return False
 
 
-def _demand_readable(request: ExactDeviceRequest, where: str) -> None:
+def _demand_readable(request: ExactDeviceRequest, request_path: str) -> None:
     for index, selector in enumerate(request.selectors):
         if selector.cel is None:
-            raise AllocationError(f"{where}, selector #{index}: CEL expression empty (unsupported selector type?)")
+            raise AllocationError(
+                f"{request_path}, selector #{index}: CEL expression empty (unsupported selector type?)"
+            )
     for name, amount in ({} if request.capacity is None else request.capacity.requests).items():
         try:
             parse(amount)
         except QuantityError as error:
-            raise AllocationError(f"{where}, capacity {name}: {error}") from None
+            raise AllocationError(f"{request_path}, capacity {name}: {error}") from None
 
 
 def _in_turn(parts: Iterable[Interruptible[T]]) -> Interruptible[tuple[T, ...]]:

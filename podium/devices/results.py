@@ -90,8 +90,8 @@ def _node_selector(choices: Sequence[Choice], node_name: str) -> NodeSelector | 
         device, spec = choice.device.device, choice.device.slice.spec
         source = device if spec.per_device_node_selection else spec
         if source.node_name is not None or device.binds_to_node:
-            only = NodeSelectorRequirement(key=NODE_NAME_FIELD, operator="In", values=(node_name,))
-            return NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(only,)),))
+            name_requirement = NodeSelectorRequirement(key=NODE_NAME_FIELD, operator="In", values=(node_name,))
+            return NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(name_requirement,)),))
         terms = () if source.node_selector is None else source.node_selector.node_selector_terms
         if len(terms) > 1:
             raise AllocationError(f"unsupported ResourceSlice.NodeSelector with {len(terms)} terms")

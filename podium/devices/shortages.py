@@ -192,7 +192,7 @@ class _NodeShortages:
         return self._with_holders(findings, problems)
 
     def _shape(self) -> Hashable | None:
-        """Equal for nodes on which the same requests are not met; None for a node that is like no other."""
+        """Return a key, equal for nodes on which the same requests are not met; None for a node like no other."""
         if not self._pools.is_repeatable:
             return None
         is_dedicated = self._allocated.is_dedicated
@@ -206,7 +206,7 @@ class _NodeShortages:
     def _with_holders(self, findings: Sequence[_Finding], problems: tuple[str, ...]) -> NodeRefusal:
         holders = self._shortages.holders
         unmet = (
-            replace(finding.unmet, holders=holders([self._devices[at].id for at in finding.held_indexes]))
+            replace(finding.unmet, holders=holders([self._devices[index].id for index in finding.held_indexes]))
             for finding in findings
         )
         return NodeRefusal(tuple(unmet), broken_pools=problems)
@@ -346,7 +346,9 @@ class _NodeShortages:
             tuple(f"{count} {lack}" for lack, count in look.lacks.most_common()),
             reason,
         )
-        indexes = [at for at, device in enumerate(self._devices) if device.id in look.holders] if look.holders else []
+        indexes = (
+            [index for index, device in enumerate(self._devices) if device.id in look.holders] if look.holders else []
+        )
         return _Finding(unmet, indexes)
 
     # ------------------------------------------------------------ all requests together
@@ -381,8 +383,8 @@ class _NodeShortages:
         parts = []
         for claim in claim_data:
             is_last = claim is claim_data[-1]
-            own = claim.claim.spec.devices.constraints if constraints is not None else ()
-            constraints_here = constraints if is_last and constraints else own
+            constraints_of_claim = claim.claim.spec.devices.constraints if constraints is not None else ()
+            constraints_here = constraints if is_last and constraints else constraints_of_claim
             fresh = tuple(
                 constraint_state
                 for constraint in constraints_here

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from podium.engine.derivation.pods import asked_pod
 from podium.engine.derivation.workload_kinds import template_of
 from podium.engine.errors import ClusterError
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.engine.manifests import Manifest
 from podium.lib.nearest import nearest
 from podium.objects.core import Pod
@@ -43,7 +43,7 @@ def pod_manifest(manifest: object) -> object:
     if not isinstance(manifest, Mapping) or template_of(manifest) is None:
         return manifest
     kind = str(manifest.get("kind"))
-    pod, _ = asked_pod([Found(manifest, kind)], kind)
+    pod, _ = asked_pod([LocatedManifest(manifest, kind)], kind)
     return pod.manifest
 
 
@@ -52,5 +52,5 @@ def objects_beside(manifest: object) -> list[Manifest]:
     if not isinstance(manifest, Mapping) or template_of(manifest) is None:
         return []
     kind = str(manifest.get("kind"))
-    _, dependencies = asked_pod([Found(manifest, kind)], kind)
+    _, dependencies = asked_pod([LocatedManifest(manifest, kind)], kind)
     return [dependency.manifest for dependency in dependencies]

@@ -17,7 +17,7 @@ from podium.engine.configurations import Config, read_config, release_named
 from podium.engine.derivation.admission import Admission
 from podium.engine.derivation.volumes import immediate_binding
 from podium.engine.errors import ClusterError, ManifestError
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.engine.generated_names import with_free_name
 from podium.engine.manifests import Manifest, as_manifest, is_namespaced, read_manifest, resource_of
 from podium.engine.object_files import Objects, objects_given
@@ -101,7 +101,7 @@ class ClusterObjects:
         cluster._keep(items)
         return cluster
 
-    def _keep(self, items: Sequence[Found]) -> None:
+    def _keep(self, items: Sequence[LocatedManifest]) -> None:
         """Do nothing. Subclasses may keep the loaded objects, to answer questions about more than a scheduler reads."""
 
     # ------------------------------------------------------------ forks and changes
@@ -292,7 +292,7 @@ class ClusterObjects:
         return item
 
 
-def read_all(items: Iterable[Found], admission: Admission) -> Iterable[tuple[ResourceType[Any], Any]]:
+def read_all(items: Iterable[LocatedManifest], admission: Admission) -> Iterable[tuple[ResourceType[Any], Any]]:
     """Yield the typed objects of the kinds that schedulers read, with missing fields filled in.
 
     Raises:
@@ -304,12 +304,12 @@ def read_all(items: Iterable[Found], admission: Admission) -> Iterable[tuple[Res
             yield resource, read_object(item, resource, admission)
 
 
-def read_object(item: Found, resource: ResourceType[Any], admission: Admission) -> Any:
+def read_object(item: LocatedManifest, resource: ResourceType[Any], admission: Admission) -> Any:
     """Read one object as `read_all` does."""
     try:
         return read_manifest(admission.admit(item.manifest, resource), resource)
     except ManifestError as error:
-        raise ManifestError(f"{item.where}: {error}") from None
+        raise ManifestError(f"{item.location}: {error}") from None
 
 
 def unbound(pod: Pod) -> Pod:

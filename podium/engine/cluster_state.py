@@ -13,7 +13,7 @@ from podium.config.scheduler_names import similar_name
 from podium.engine.derivation.admission import Admission
 from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.evaluation import Evaluation
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.engine.offline import OfflineHandle
 from podium.engine.placing import Engine
 from podium.engine.store import ObjectStore
@@ -60,7 +60,7 @@ class ClusterState:
         self.store = store
         self.admission = admission
         self.is_shared = False
-        self.originals: Mapping[tuple[str, str], Found] = {}
+        self.originals: Mapping[tuple[str, str], LocatedManifest] = {}
         """The original manifests of objects by kind and key, for questions that read more fields than scheduling."""
         self.evaluations: WeakSet[Evaluation] = WeakSet()
         """The evaluations that read the snapshot, which must not change while they exist."""
@@ -131,8 +131,10 @@ class ClusterState:
         if framework is None:
             similar = similar_name(name, frameworks)
             hint = f"; did you mean {similar}?" if similar else ""
-            only = ", ".join(sorted(frameworks))
-            raise ClusterError(f"Pod {pod.key}: spec.schedulerName: no profile is named {name!r}, only {only}{hint}")
+            profile_names = ", ".join(sorted(frameworks))
+            raise ClusterError(
+                f"Pod {pod.key}: spec.schedulerName: no profile is named {name!r}, only {profile_names}{hint}"
+            )
         return framework
 
     def put(self, resource: ResourceType[Any], item: KubeObject) -> None:

@@ -54,15 +54,17 @@ def condition_report(
     differences: tuple[str, ...] = ()
     if not pod.node_name and not _agree(pod, condition.reason, condition.message, message):
         has_changed = condition.observed_generation and pod.metadata.generation > condition.observed_generation
-        of = f"the pod has changed since: it is of generation {pod.metadata.generation}, the condition is about "
+        generation_text = (
+            f"the pod has changed since: it is of generation {pod.metadata.generation}, the condition is about "
+        )
         differences = (
             *known_reasons,
-            *([f"{of}{condition.observed_generation}"] if has_changed else []),
+            *([f"{generation_text}{condition.observed_generation}"] if has_changed else []),
             *_special(condition.status, condition.reason),
             *_counts(condition.message, message, node_count),
         ) or ("objects have changed since it was written, or its scheduler counts pods that it has not bound yet",)
-    since = condition.last_transition_time or ""
-    return ConditionReport(condition.status, condition.reason, condition.message, since, differences)
+    transition_time = condition.last_transition_time or ""
+    return ConditionReport(condition.status, condition.reason, condition.message, transition_time, differences)
 
 
 def _agree(pod: Pod, reason: str, condition_message: str, message: str) -> bool:

@@ -34,16 +34,16 @@ OnBroken: TypeAlias = Callable[[ManifestError], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LocatedManifest:
     """An object, and its place in the input, such as `cluster.yaml: document 2: items[3]`."""
 
     manifest: Manifest
-    where: str
+    location: str
 
 
 def read_objects(
     text: bytes, name: str, on_broken: OnBroken | None = None, on_no_object: OnBroken | None = None
-) -> Iterator[Found]:
+) -> Iterator[LocatedManifest]:
     """Yield the objects of a file, including the items of lists. Empty documents are skipped.
 
     Args:
@@ -116,7 +116,9 @@ def _json_documents(text: bytes, name: str) -> list[Any] | None:
     return documents
 
 
-def unpack_lists(content: Any, where: str, lists: int = 0, on_broken: OnBroken | None = None) -> Iterator[Found]:
+def unpack_lists(
+    content: Any, source: str, lists: int = 0, on_broken: OnBroken | None = None
+) -> Iterator[LocatedManifest]:
     """Yield the object, or the items of a list.
 
     Args:
@@ -127,47 +129,47 @@ def unpack_lists(content: Any, where: str, lists: int = 0, on_broken: OnBroken |
     """
     has_objects = isinstance(content, list) and any(isinstance(entry, dict) and "kind" in entry for entry in content)
     if has_objects and lists < _LISTS_MAX:
-        yield from _items(content, {}, where, lists, on_broken)
+        yield from _items(content, {}, source, lists, on_broken)
         return
     if not isinstance(content, dict):
-        raise NoObjectError(f"{where}: expected an object, got {_json_type(content)}")
+        raise NoObjectError(f"{source}: expected an object, got {_json_type(content)}")
     if not content.get("kind") and not content.get("apiVersion"):
-        raise NoObjectError(f"{where}: kind: required")
-    kind, version = _text(content, "kind", where), _text(content, "apiVersion", where)
+        raise NoObjectError(f"{source}: kind: required")
+    kind, version = _text(content, "kind", source), _text(content, "apiVersion", source)
     if (mistaken := _MISTAKEN.get((version, kind))) is not None:
         error, description, option = mistaken
-        raise error(f"{where}: this is {description}, not an object of a cluster: give it with {option}")
+        raise error(f"{source}: this is {description}, not an object of a cluster: give it with {option}")
     if not (kind.endswith("List") and "items" in content):
-        yield Found(content, where)
+        yield LocatedManifest(content, source)
         return
     if lists == _LISTS_MAX:
-        raise ManifestError(f"{where}: more than {_LISTS_MAX} lists in each other")
+        raise ManifestError(f"{source}: more than {_LISTS_MAX} lists in each other")
     items = content["items"] or []
     if not isinstance(items, list):
-        raise ManifestError(f"{where}: items: expected an array, got {_json_type(items)}")
+        raise ManifestError(f"{source}: items: expected an array, got {_json_type(items)}")
     inherited = {} if kind == "List" else {"apiVersion": version, "kind": kind.removesuffix("List")}
-    yield from _items(items, inherited, f"{where}: items", lists, on_broken)
+    yield from _items(items, inherited, f"{source}: items", lists, on_broken)
 
 
 def _items(
-    items: list[Any], inherited: Manifest, where: str, lists: int, on_broken: OnBroken | None
-) -> Iterator[Found]:
+    items: list[Any], inherited: Manifest, source: str, lists: int, on_broken: OnBroken | None
+) -> Iterator[LocatedManifest]:
     for index, item in enumerate(items):
         entry = {**inherited, **item} if isinstance(item, dict) else item
         try:
-            yield from unpack_lists(entry, f"{where}[{index}]", lists + 1, on_broken)
+            yield from unpack_lists(entry, f"{source}[{index}]", lists + 1, on_broken)
         except ManifestError as error:
             if on_broken is None:
                 raise ManifestError(str(error)) from None
             on_broken(error)
 
 
-def _text(content: Manifest, field: str, where: str) -> str:
+def _text(content: Manifest, field: str, source: str) -> str:
     value = content.get(field)
     if value in (None, ""):
-        raise ManifestError(f"{where}: {field}: required")
+        raise ManifestError(f"{source}: {field}: required")
     if not isinstance(value, str):
-        raise ManifestError(f"{where}: {field}: expected a string, got {_json_type(value)}")
+        raise ManifestError(f"{source}: {field}: expected a string, got {_json_type(value)}")
     return value
 
 

@@ -77,8 +77,8 @@ class GangStory:
     @property
     def headline(self) -> str:
         """The gang in one sentence."""
-        of = f"the gang {self.gang} ({self.api}): {self.needed} of its {self.count} pods must have a node"
-        return f"It is a member of {of} before any of them starts"
+        gang_text = f"the gang {self.gang} ({self.api}): {self.needed} of its {self.count} pods must have a node"
+        return f"It is a member of {gang_text} before any of them starts"
 
     @property
     def lines(self) -> Sequence[str]:
@@ -91,8 +91,8 @@ class GangStory:
             lines.append(f"{_names(self.placed)} {verb} a node: {_nodes(self.placed)}")
         if self.held:
             verb = "holds a node and waits" if len(self.held) == 1 else "hold nodes and wait"
-            until = "" if self.left_s is None else f"; {self.left_s:.0f} s are left, then they are given back"
-            lines.append(f"{_names(self.held)} {verb} for the others: {_nodes(self.held)}{until}")
+            deadline_text = "" if self.left_s is None else f"; {self.left_s:.0f} s are left, then they are given back"
+            lines.append(f"{_names(self.held)} {verb} for the others: {_nodes(self.held)}{deadline_text}")
         if self.would_get:
             lines.append(f"{_names(self.would_get)} would get a node now: {_nodes(self.would_get)}")
         if self.lacking:
@@ -104,8 +104,8 @@ class GangStory:
         else:
             lines.append(f"{self.short} more must get a node, so none of those that wait starts")
         if not self.fits and self.holds_nodes:
-            until = f"for {self.wait_s:g} s at most, then gives it back and is tried again"
-            lines.append(f"a member that gets a node waits for the others {until}")
+            deadline_text = f"for {self.wait_s:g} s at most, then gives it back and is tried again"
+            lines.append(f"a member that gets a node waits for the others {deadline_text}")
         elif not self.fits:
             lines.append("no member holds a node meanwhile: the whole gang is tried again after its backoff")
         return (*lines, *([self.note] if self.note else []))

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from podium.engine.errors import ManifestError, NoObjectError
-from podium.engine.files import Found, OnBroken, read_objects, unpack_lists
+from podium.engine.files import LocatedManifest, OnBroken, read_objects, unpack_lists
 from podium.engine.generated_names import with_generated_name
 from podium.engine.manifests import DEFAULT_NAMESPACE, Manifest
 from podium.lib.file_tree import files_below
@@ -54,7 +54,7 @@ class Source:
     is_listed: bool = False
 
 
-def objects_given(objects: Objects) -> list[Found]:
+def objects_given(objects: Objects) -> list[LocatedManifest]:
     """Read the objects of files and directories, and those that are given as manifests, for callers of the library.
 
     A warning names everything that is left out or replaced.
@@ -65,7 +65,7 @@ def objects_given(objects: Objects) -> list[Found]:
     """
     parts = [objects] if isinstance(objects, (str, os.PathLike, Mapping)) else objects
     notes: list[str] = []
-    items: list[Found] = []
+    items: list[LocatedManifest] = []
     for index, part in enumerate(parts):
         path = os.path.expanduser(part) if isinstance(part, (str, os.PathLike)) else ""
         if path and (parts is not objects or isinstance(part, os.PathLike) or os.path.exists(path)):
@@ -108,7 +108,7 @@ def sources_of(names: Iterable[str], read: Callable[[str], bytes], on_note: OnNo
             yield Source(path, read(path), is_listed=True)
 
 
-def objects_of(sources: Iterable[Source], on_note: OnNote, on_broken: OnBroken | None = None) -> list[Found]:
+def objects_of(sources: Iterable[Source], on_note: OnNote, on_broken: OnBroken | None = None) -> list[LocatedManifest]:
     """Read the objects of all files together.
 
     An object that has only `generateName` gets a name. Of several with the same kind and name the last one counts.
@@ -120,7 +120,7 @@ def objects_of(sources: Iterable[Source], on_note: OnNote, on_broken: OnBroken |
     Raises:
         ManifestError: an object cannot be read. The message says where it is.
     """
-    items: list[Found] = []
+    items: list[LocatedManifest] = []
     for source in sources:
         try:
             items += _objects_in(source, on_note, on_broken)
@@ -131,10 +131,10 @@ def objects_of(sources: Iterable[Source], on_note: OnNote, on_broken: OnBroken |
     return unique(items, on_note)
 
 
-def unique(items: Iterable[Found], on_note: OnNote) -> list[Found]:
+def unique(items: Iterable[LocatedManifest], on_note: OnNote) -> list[LocatedManifest]:
     """Name the objects, and drop duplicates: of several with the same kind and name the last one counts."""
-    by_identity: dict[tuple[str, ...], Found] = {}
-    nameless: list[Found] = []
+    by_identity: dict[tuple[str, ...], LocatedManifest] = {}
+    nameless: list[LocatedManifest] = []
     for item in items:
         identity = _identity(item.manifest)
         if identity is None:
@@ -142,17 +142,18 @@ def unique(items: Iterable[Found], on_note: OnNote) -> list[Found]:
             continue
         namesake = by_identity.get(identity)
         if namesake is not None and namesake.manifest != item.manifest:
-            subject = f"{item.where}: {_text(identity)}"
+            subject = f"{item.location}: {_text(identity)}"
             on_note(
-                f"{subject}: is there with other contents in {namesake.where}; the last one counts, which is this one"
+                f"{subject}: is there with other contents in {namesake.location}; "
+                "the last one counts, which is this one"
             )
         by_identity[identity] = item
     for number, item in enumerate(nameless):
         manifest = with_generated_name(item.manifest, lambda candidate: _identity(candidate) in by_identity, number)
-        named_item = Found(manifest, item.where)
+        named_item = LocatedManifest(manifest, item.location)
         identity = _identity(named_item.manifest)
         # An object without both names is refused when it is decoded.
-        by_identity[(item.where,) if identity is None else identity] = named_item
+        by_identity[(item.location,) if identity is None else identity] = named_item
     return list(by_identity.values())
 
 
@@ -160,7 +161,7 @@ def _is_wanted(name: str) -> bool:
     return name.removesuffix(".gz").endswith(ENDINGS) or _KUSTOMIZATION.fullmatch(name) is not None
 
 
-def _objects_in(source: Source, on_note: OnNote, on_broken: OnBroken | None) -> list[Found]:
+def _objects_in(source: Source, on_note: OnNote, on_broken: OnBroken | None) -> list[LocatedManifest]:
     """Read the objects of one file.
 
     Raises:
@@ -192,7 +193,7 @@ def _objects_in(source: Source, on_note: OnNote, on_broken: OnBroken | None) -> 
     for item in items:
         if _is_template(item.manifest):
             raise ManifestError(
-                f"{item.where}: its name is a template, such as those of Helm: "
+                f"{item.location}: its name is a template, such as those of Helm: "
                 f"{_INSTEAD_OF_TEMPLATE.format(chart='CHART')}"
             )
     return items

@@ -62,14 +62,14 @@ class FreeAmounts:
         Args:
             copy_counts: how many copies of the pod each node is to have in addition; empty for none.
         """
-        at, requests = np.asarray(rows, np.intp), filter_requests(pod.spec)
-        counts = np.asarray(copy_counts, np.int64) if copy_counts else np.zeros(len(at), np.int64)
+        indexes, requests = np.asarray(rows, np.intp), filter_requests(pod.spec)
+        counts = np.asarray(copy_counts, np.int64) if copy_counts else np.zeros(len(indexes), np.int64)
         free = {
-            resource: snapshot.allocatable(resource)[at] - snapshot.requested(resource)[at] - amount * counts
+            resource: snapshot.allocatable(resource)[indexes] - snapshot.requested(resource)[indexes] - amount * counts
             for resource, amount in requests.items()
         }
         names = [snapshot.name(row) for row in rows]
-        return cls(names, requests, free, snapshot.pod_count[at] + counts, snapshot.allowed_pods[at])
+        return cls(names, requests, free, snapshot.pod_count[indexes] + counts, snapshot.allowed_pods[indexes])
 
     def shortages(self, positions: Sequence[int] | None = None) -> str:
         """Return the request for each resource that none of the nodes has enough of, and the most that is free on one.
@@ -79,23 +79,23 @@ class FreeAmounts:
 
         Returns: "" for nodes that have enough, as pods nominated to them need it.
         """
-        at = np.arange(len(self.names)) if positions is None else np.asarray(positions, np.intp)
+        indexes = np.arange(len(self.names)) if positions is None else np.asarray(positions, np.intp)
         shortages = []
         for resource, amount in self.requests.items():
-            free = self.free[resource][at]
+            free = self.free[resource][indexes]
             best = int(free.argmax())
             if amount > free[best]:
                 request, remainder = distinct_texts(resource, amount, max(int(free[best]), 0))
-                shortages.append((resource, request, f"{remainder} free at most ({self.names[at[best]]})"))
+                shortages.append((resource, request, f"{remainder} free at most ({self.names[indexes[best]]})"))
         has_names = len(shortages) > 1
         texts = [
             f"asks for {request}{f' {resource}' if has_names else ''}, {remainder}"
             for resource, request, remainder in shortages
         ]
-        pods_max = self.pods_max[at]
-        if (self.pod_counts[at] >= pods_max).all():
+        pods_max = self.pods_max[indexes]
+        if (self.pod_counts[indexes] >= pods_max).all():
             largest = int(pods_max.argmax())
-            texts.append(f"takes {int(pods_max[largest])} pods at most ({self.names[at[largest]]})")
+            texts.append(f"takes {int(pods_max[largest])} pods at most ({self.names[indexes[largest]]})")
         return "; ".join(texts)
 
 

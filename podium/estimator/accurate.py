@@ -29,7 +29,7 @@ EstimateSteps: TypeAlias = Generator[None, None, int]
 
 
 def without_preemption(profile: Profile) -> Profile:
-    """The profile for dry runs, without DefaultPreemption: replicas preempt no pods.
+    """Return the profile for dry runs, without DefaultPreemption: replicas preempt no pods.
 
     Planning a preemption would cost more than a hundred attempts.
     """
@@ -77,7 +77,7 @@ def replicas_in_steps(
     is_over: Callable[[], bool] = lambda: False,
     create_claims: ClaimCreator = no_claims,
 ) -> EstimateSteps:
-    """Like `accurate_replicas`, but one attempt at a time, so that the caller can do other work in between.
+    """Estimate as `accurate_replicas` does, one attempt at a time, so that the caller can do other work in between.
 
     The cluster may change between two steps. Run the generator to its end, or close it.
 
@@ -118,7 +118,7 @@ def _count_placed(
 
 
 def replica_of(requirements: ReplicaRequirements | None, name: str = "replica") -> Pod:
-    """A pod with these requirements, for a workload of which nothing else is known."""
+    """Return a pod with these requirements, for a workload of which nothing else is known."""
     requirements = requirements or ReplicaRequirements()
     claim = requirements.node_claim
     affinity = claim.hard_node_affinity if claim is not None else None

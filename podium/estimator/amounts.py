@@ -40,7 +40,7 @@ def exact(raw: RawQuantity, path: str) -> Quantity:
 
 
 def whole_units(resource: str, raw: RawQuantity, path: str) -> int:
-    """The amount in the resource's units, rounded up.
+    """Return the amount in the resource's units, rounded up.
 
     Raises:
         FieldError: it cannot be read.
@@ -52,7 +52,7 @@ def whole_units(resource: str, raw: RawQuantity, path: str) -> int:
 
 
 def count_resources(amounts: ResourceList, path: str) -> dict[str, int]:
-    """The amounts of the resources that are compared with nodes. The resource `pods` is left out.
+    """Return the amounts of the resources that are compared with nodes. The resource `pods` is left out.
 
     Raises:
         FieldError: one cannot be read.
@@ -92,7 +92,7 @@ def _add(total: dict[str, int], amounts: Mapping[str, int]) -> None:
 
 
 def upstream_pod_usage(pod: Pod) -> PodUsage:
-    """A running pod's usage as upstream counts it: sidecars count like init containers, pod-level resources do not.
+    """Return a running pod's usage as upstream counts it: sidecars as init containers, no pod-level resources.
 
     Raises:
         FieldError: an amount of the pod cannot be read.

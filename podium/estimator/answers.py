@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from podium.engine.cluster_objects import read_object
 from podium.engine.derivation.admission import Admission
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.engine.manifests import Manifest
 from podium.engine.store import ObjectStore
 from podium.estimator.accurate import accurate_replicas
@@ -29,7 +29,7 @@ Answer: TypeAlias = dict[str, Any]
 
 
 def kinds_read(gates: Gates, *, is_accurate: bool) -> Sequence[ResourceType[Any]]:
-    """The kinds of objects that an estimate depends on."""
+    """Return the kinds of objects that an estimate depends on."""
     if is_accurate:
         return resource_types.WITHOUT_GATES
     quotas = (RESOURCE_QUOTAS,) if gates.resource_quota_estimate else ()
@@ -37,7 +37,7 @@ def kinds_read(gates: Gates, *, is_accurate: bool) -> Sequence[ResourceType[Any]
 
 
 def missing_quotas(manifests: Sequence[Manifest], gates: Gates) -> Sequence[str]:
-    """The plural of ResourceQuota if the estimate depends on quotas and there are none."""
+    """Return the plural of ResourceQuota if the estimate depends on quotas and there are none."""
     has_quotas = any(manifest.get("kind") == RESOURCE_QUOTAS.kind for manifest in manifests)
     return [RESOURCE_QUOTAS.plural] if gates.resource_quota_estimate and not has_quotas else []
 
@@ -45,7 +45,7 @@ def missing_quotas(manifests: Sequence[Manifest], gates: Gates) -> Sequence[str]
 def parity_answer(
     manifests: Sequence[Manifest], requirements: ReplicaRequirements | None, gates: Gates, *, explain: bool
 ) -> Answer:
-    """Karmada's own number; with `explain`, also how many replicas fit on each node and what limits them."""
+    """Return Karmada's own number; with `explain`, also how many replicas fit on each node and what limits them."""
     member = member_of(manifests, gates)
     answer: Answer = {"replicas": member.max_available_replicas(requirements)}
     if explain:
@@ -58,11 +58,11 @@ def parity_answer(
 
 def accurate_answer(
     manifests: Sequence[Manifest],
-    replica: Pod | Found,
+    replica: Pod | LocatedManifest,
     resources_in_full: Sequence[ResourceType[Any]],
     limit: TimeLimit = UNLIMITED,
 ) -> tuple[Answer, Sequence[str]]:
-    """The number that podium would bind, and the plurals of the kinds that it depends on and that are missing.
+    """Return the number that podium would bind, and the plurals of the kinds that it depends on and that are missing.
 
     Args:
         replica: a manifest is admitted as by the API server of that cluster.
@@ -74,7 +74,7 @@ def accurate_answer(
     """
     store, admission = ObjectStore.of(manifests, resources_in_full), Admission(manifests)
     missing: list[str] = []
-    if isinstance(replica, Found):
+    if isinstance(replica, LocatedManifest):
         admission.demand_admission(replica.manifest)
         missing = admission.missing_kinds(replica.manifest)
         pod: Pod = read_object(replica, PODS, admission)
@@ -101,7 +101,7 @@ def general_answer(
     semantics: ModelsSemantics,
     replicas: int,
 ) -> Answer:
-    """The general estimate, Karmada's combination of it with `replicas`, and the present grades of the nodes.
+    """Return the general estimate, Karmada's combination of it with `replicas`, and the present grades of the nodes.
 
     Raises:
         EstimateError: the cluster's resource models are invalid.

@@ -48,7 +48,7 @@ def read_case(line: bytes) -> EstimateCase:
 
 
 def answer_case(case: EstimateCase, member: MemberCluster, now_s: float) -> dict[str, Any]:
-    """The answers of both estimators, or an `error`.
+    """Return the answers of both estimators, or an `error`.
 
     Args:
         member: the cluster built from the case's objects.

@@ -43,11 +43,12 @@ class _Placing:
         return min(column[node] // amount for column, amount in self.need)
 
     def first_node(self) -> int | None:
-        """The first node that takes a replica."""
+        """Return the first node that takes a replica."""
         while self.at < len(self.nodes):
             node = self.nodes[self.at]
             if self.fits(node):
                 return node
+            # Nodes only ever fill up, so one that is full is never looked at again.
             self.at += 1
         return None
 
@@ -89,6 +90,7 @@ class SetPlacement:
         if not placings:
             return sets_max
         while sets < sets_max:
+            # Many equal sets at once: as long as all first nodes stay the same, only division is needed.
             alike = min(_sets_on_the_same_nodes(placings), sets_max - sets)
             if alike:
                 for placing in placings:
@@ -118,7 +120,7 @@ def max_available_sets(
 def without_assumed(
     capacity: FreeCapacity, assumed_workloads: Iterable[AssumedWorkload], components: Iterable[Component | None] = ()
 ) -> RemainingCapacity:
-    """The free capacity after each assumed workload is placed once, as far as it fits.
+    """Return the free capacity after each assumed workload is placed once, as far as it fits.
 
     Args:
         components: what will be placed afterwards.
@@ -157,5 +159,6 @@ def _sets_on_the_same_nodes(placings: Iterable[_Placing]) -> int:
             return 0
         for column, amount in placing.need:
             columns[id(column)] = column
+            # Components may share a node and a resource, so what they take is added up before it is compared.
             usage[id(column), node] += amount * placing.replicas
     return min(columns[column][node] // amount for (column, node), amount in usage.items())

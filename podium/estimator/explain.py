@@ -24,7 +24,7 @@ class NodeEstimate:
 
 
 def explain_nodes(snapshot: Snapshot, claims: Claims, requirements: Requirements | None) -> list[NodeEstimate]:
-    """The estimates for all nodes, in the estimator's node order.
+    """Return the estimates for all nodes, in the estimator's node order.
 
     Cost: one pass over the nodes in Python.
 

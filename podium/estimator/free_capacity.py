@@ -35,7 +35,7 @@ class FreeCapacity(Protocol):
         ...
 
     def free(self, resource: str) -> IntArray:
-        """The free amount of the resource on each node; zeros if no node has the resource."""
+        """Return the free amount of the resource on each node; zeros if no node has the resource."""
         ...
 
     def allowed_nodes(self, claim: NodeClaim | None) -> BoolArray:
@@ -67,7 +67,7 @@ class ClusterCapacity:
         return self._free_pods
 
     def free(self, resource: str) -> IntArray:
-        """The free amount of the resource on each node. Read-only."""
+        """Return the free amount of the resource on each node. Read-only."""
         amounts = self._free.get(resource)
         if amounts is None:
             amounts = self._remaining(self._snapshot.allocatable(resource), self._snapshot.requested(resource))
@@ -85,9 +85,9 @@ class ClusterCapacity:
                 self._allowed[compiled_claim] = rows
         return rows
 
-    def _remaining(self, of: IntArray, usage: IntArray) -> IntArray:
+    def _remaining(self, totals: IntArray, usage: IntArray) -> IntArray:
         rows = self._snapshot.order
-        amounts: IntArray = of.take(rows) - usage.take(rows)
+        amounts: IntArray = totals.take(rows) - usage.take(rows)
         return np.maximum(amounts, NOTHING, out=amounts)
 
 
@@ -107,11 +107,11 @@ class UniformCapacity:
         return np.full(len(self._sizes), self._pods_each, np.int64)
 
     def free(self, resource: str) -> IntArray:
-        """The amount of the resource on each node."""
+        """Return the amount of the resource on each node."""
         return np.maximum(np.array([size.get(resource, 0) for size in self._sizes], np.int64), NOTHING)
 
     def allowed_nodes(self, claim: NodeClaim | None) -> BoolArray:
-        """Every node is allowed."""
+        """Return a mask that allows every node."""
         del claim
         return np.ones(len(self._sizes), np.bool_)
 
@@ -129,7 +129,7 @@ class RemainingCapacity:
         return np.array(self.pods, np.int64)
 
     def free(self, resource: str) -> IntArray:
-        """The free amount of the resource on each node."""
+        """Return the free amount of the resource on each node."""
         amounts = self.amounts.get(resource)
         return self._capacity.free(resource) if amounts is None else np.array(amounts, np.int64)
 

@@ -61,6 +61,7 @@ def general_replicas(
     if requirements is None:
         return saturate(pods)
     if summary.allocatable_modelings:
+        # Upstream logs why models give no answer and goes on with the summary.
         try:
             return saturate(min(replicas_by_models(cluster, requirements, assumed_workloads, semantics), pods))
         except ModelsError:
@@ -100,6 +101,7 @@ def general_sets(
     present = [component for component in components if component is not None]
     pods_per_set = sum(component.replicas for component in present)
     if pods_per_set <= 0:
+        # Without any replica upstream answers with the free pods.
         return saturate(pods)
     sets = saturate(pods // pods_per_set)
     for name, amount in _amounts(present, _by_format).items():
@@ -130,7 +132,7 @@ class _Places(NamedTuple):
 def _places(
     cluster: Cluster, assumed_workloads: Iterable[AssumedWorkload], measure: Callable[[str, RawQuantity], int]
 ) -> _Places | None:
-    """The free pod slots. None if there are none, or if the cluster has no summary."""
+    """Return the free pod slots. None if there are none, or if the cluster has no summary."""
     summary = cluster.status.resource_summary
     if summary is None:
         return None
@@ -150,9 +152,11 @@ def _replicas_by_summary(summary: ResourceSummary, requirements: Requirements, o
         amount = exact(raw, f"resourceRequest[{name}]")
         if amount.value <= 0:
             continue
+        # A resource that the summary does not list counts as absent.
         if name not in summary.allocatable:
             return 0
         amount_on_the_way = on_the_way.get(name, 0)
+        # On their way in thousandths for cpu, as it was measured.
         free = _remaining(summary, name) + Quantity(-amount_on_the_way, -3 if name == CPU else 0, wide=False)
         if free.value <= 0:
             return 0
@@ -170,13 +174,14 @@ def _remaining(summary: ResourceSummary, name: str) -> Quantity:
 
 
 def _left_by_format(summary: ResourceSummary, name: str) -> int:
-    """The free amount as upstream compares it for sets: in thousandths, unless its format is BinarySI."""
+    """Return the free amount as upstream compares it for sets: in thousandths, unless its format is BinarySI."""
     if name not in summary.allocatable:
         return 0
     form = quantity_format(summary.allocatable[name])
     free = exact(summary.allocatable[name], f"allocatable[{name}]")
     for usage in (summary.allocated, summary.allocating):
         if name in usage:
+            # Go's Quantity takes the format of what it is subtracted from only while it is zero.
             if not free.unscaled:
                 form = quantity_format(usage[name])
             amount = exact(usage[name], name)
@@ -207,7 +212,7 @@ def _amounts(components: Iterable[Component], measure: Callable[[str, RawQuantit
 def _assumed_amounts(
     assumed_workloads: Iterable[AssumedWorkload], measure: Callable[[str, RawQuantity], int]
 ) -> Counter[str]:
-    """The amounts of the assumed workloads, pods included."""
+    """Return the amounts of the assumed workloads, pods included."""
     components = [
         component
         for workload in assumed_workloads
@@ -223,7 +228,7 @@ def _assumed_amounts(
 
 
 def _capacity(cluster: Cluster) -> UniformCapacity:
-    """Stand-in nodes: for each node of a grade one that has the minimum of that grade."""
+    """Return stand-in nodes: for each node of a grade, one that has the minimum of that grade."""
     models, summary = cluster.spec.resource_models, cluster.status.resource_summary
     if summary is None:
         raise ModelsError("resource summary is nil")
@@ -234,6 +239,7 @@ def _capacity(cluster: Cluster) -> UniformCapacity:
         if modeling.count < 0:
             raise ModelsError(f"negative node count for grade {modeling.grade}")
         count_of[modeling.grade] += modeling.count
+    # Grades come from another cluster's status, and a count there could be anything.
     if count_of.total() > _NODES_MAX:
         raise ModelsError(f"more than {_NODES_MAX:,} nodes")
     size_of = {model.grade: _beginning(model) for model in models}
@@ -249,7 +255,7 @@ def _beginning(model: ResourceModel) -> dict[str, int]:
 
 
 def _replicas_by_compliant_grades(cluster: Cluster, requirements: Requirements, semantics: ModelsSemantics) -> int:
-    """The replicas on all grades, starting with the first one that satisfies the request."""
+    """Return the replicas on all grades, starting with the first one that satisfies the request."""
     models, summary = cluster.spec.resource_models, cluster.status.resource_summary
     if summary is None or not models:
         raise ModelsError("no resource models defined")
@@ -260,6 +266,7 @@ def _replicas_by_compliant_grades(cluster: Cluster, requirements: Requirements, 
     ]
     sizes = [
         {
+            # By the minimum of a grade's range: every node of the grade has at least that.
             model_range.name: whole_units(model_range.name, model_range.min, "resourceModels")
             for model_range in model.ranges
         }
@@ -270,6 +277,7 @@ def _replicas_by_compliant_grades(cluster: Cluster, requirements: Requirements, 
             raise ModelsError(f"the models do not list {name}")
     if not needs:
         return _free_pods(summary)
+    # v1.17 asks for a minimum that is enough; v1.11 counts a node of the grade that may be enough as one replica.
     if semantics is ModelsSemantics.V1_17:
         first, at_least = _first_that_holds(sizes, needs), 0
     else:
@@ -278,14 +286,14 @@ def _replicas_by_compliant_grades(cluster: Cluster, requirements: Requirements, 
 
 
 def _first_that_holds(sizes: Sequence[Mapping[str, int]], needs: Iterable[Demand]) -> int:
-    """The index of the first grade whose minimum satisfies the request; the number of grades if none does."""
+    """Return the index of the first grade whose minimum satisfies the request; the number of grades if none does."""
     return max(
         next((index for index, size in enumerate(sizes) if size[name] >= amount), len(sizes)) for name, amount in needs
     )
 
 
 def _first_that_may_hold(sizes: Sequence[Mapping[str, int]], needs: Iterable[Demand]) -> int:
-    """The index of the grade whose range contains the request."""
+    """Return the index of the grade whose range contains the request."""
     return max(
         next((index for index, size in enumerate(sizes) if size[name] > amount), len(sizes)) - 1
         for name, amount in needs
@@ -299,8 +307,9 @@ def _replicas_from(
     needs: Sequence[Demand],
     at_least: int,
 ) -> int:
-    """The replicas from grade `first` on. Grades and counts are matched by index, as in those releases."""
+    """Return the replicas from grade `first` on. Grades and counts are matched by index, as in those releases."""
     total = 0
+    # zip ends with the shorter list: a cluster's status may lag behind its spec.
     for size, modeling in list(zip(sizes, modelings, strict=False))[max(first, 0) :]:
         sets = min(size[name] // amount for name, amount in needs)
         total += max(sets, at_least) * modeling.count

@@ -19,7 +19,7 @@ from podium.engine.cluster_objects import read_object
 from podium.engine.derivation.admission import Admission
 from podium.engine.derivation.pods import asked_pod
 from podium.engine.errors import ManifestError
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.engine.manifests import Manifest, read_manifest, resource_of
 from podium.engine.store import ObjectStore
 from podium.estimator.accurate import without_preemption
@@ -50,7 +50,7 @@ class Workload:
     """
 
     pod: Pod
-    manifest: Found
+    manifest: LocatedManifest
     priority_class_name: str
     others: tuple[Manifest, ...] = ()
 
@@ -78,8 +78,8 @@ def member_of(manifests: Sequence[Any], gates: Gates, name: str = "", *, is_accu
     return member
 
 
-def admit_manifests(sources: Iterable[Found]) -> list[Manifest]:
-    """The objects with the defaults that an API server fills in."""
+def admit_manifests(sources: Iterable[LocatedManifest]) -> list[Manifest]:
+    """Return the objects with the defaults that an API server fills in."""
     manifests = [source.manifest for source in sources]
     admission = Admission(manifests)
     return [
@@ -89,7 +89,7 @@ def admit_manifests(sources: Iterable[Found]) -> list[Manifest]:
 
 
 def cluster_for(store: ObjectStore, admission: Admission, replica: Pod) -> tuple[Cluster, list[Pod]]:
-    """The cluster as the scheduler sees it, and its pending pods.
+    """Return the cluster as the scheduler sees it, and its pending pods.
 
     podium's default profile decides on the replica and the pending pods, whatever scheduler they name.
 
@@ -105,8 +105,8 @@ def cluster_for(store: ObjectStore, admission: Admission, replica: Pod) -> tuple
     return cluster, [pod for pod in store.objects(PODS).values() if not pod.node_name and not pod.is_terminating]
 
 
-def workload_in(sources: Iterable[Found], name: str) -> Workload:
-    """The workload among the objects of a file: a pod, or an object with a pod template.
+def workload_in(sources: Iterable[LocatedManifest], name: str) -> Workload:
+    """Return the workload among the objects of a file: a pod, or an object with a pod template.
 
     Args:
         name: what to call the file.
@@ -118,14 +118,16 @@ def workload_in(sources: Iterable[Found], name: str) -> Workload:
     metadata, spec = pod_source.manifest.get("metadata") or {}, pod_source.manifest.get("spec") or {}
     if isinstance(metadata, dict) and isinstance(spec, dict):
         spec = {**spec, "nodeName": None}
-    manifest = Found({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}, pod_source.where)
+    manifest = LocatedManifest(
+        {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}, pod_source.location
+    )
     pod = read_object(manifest, PODS, Admission(source.manifest for source in other_sources))
     name = str(spec.get("priorityClassName") or "")
     return Workload(pod, manifest, name, tuple(item.manifest for item in other_sources))
 
 
-def karmada_cluster_in(sources: Iterable[Found], name: str) -> KarmadaCluster:
-    """The Cluster object of Karmada's among the objects of a file, with its models as Karmada's webhook leaves them.
+def karmada_cluster_in(sources: Iterable[LocatedManifest], name: str) -> KarmadaCluster:
+    """Return Karmada's Cluster object among a file's objects, with its models as Karmada's webhook leaves them.
 
     Args:
         name: what to call the file.

@@ -103,6 +103,7 @@ class MemberCluster:
             case Node():
                 self.put_node(item)
             case Pod():
+                # As upstream's informer, whose field selector leaves out ended pods.
                 if not item.has_ended:
                     self.put_pod(item)
             case ResourceQuota():
@@ -136,6 +137,7 @@ class MemberCluster:
             self._cache.put_pod(pod)
         if self._view is not None:
             self._view.put_pod(pod)
+        # Pods by controller: the question about unschedulable replicas would otherwise go through all pods.
         owner = controller_uid(pod.metadata)
         if owner is not None:
             self._pods_of.setdefault(owner, {})[pod.uid] = pod
@@ -154,12 +156,13 @@ class MemberCluster:
     # ------------------------------------------------------------ answers
 
     def snapshot(self) -> Snapshot:
-        """The present state of the nodes, valid until the next call."""
+        """Return the present state of the nodes, valid until the next call."""
         return self._cache.snapshot()
 
     def capacity(self) -> ClusterCapacity:
-        """The present free capacity of the nodes."""
+        """Return the present free capacity of the nodes."""
         snapshot = self.snapshot()
+        # Columns are shared by all estimates until an object changes.
         if self._room_of != self._cache.changes:
             self._capacity = ClusterCapacity(snapshot, self._claims)
             self._room_of = self._cache.changes
@@ -173,6 +176,7 @@ class MemberCluster:
         Raises:
             EstimateError: an amount cannot be read.
         """
+        # Without nodes upstream answers 0 before it looks at quotas, even for a request that cannot be read.
         if not len(self.snapshot()):
             return 0
         assumed_workloads = self._workloads_honoured(assumed_workloads)
@@ -206,6 +210,7 @@ class MemberCluster:
         assert self._view is not None, "this member answers only as upstream does"
         assumed_workloads = self._workloads_honoured(assumed_workloads)
         try:
+            # The quota's limit first: it needs no attempt, and may be an error.
             limit = self._within_quotas(requirements, assumed_workloads)
             template_pod = self._made_by(workload)
             replica = replica_of(requirements) if template_pod is None else replica_as_asked(template_pod, requirements)
@@ -223,7 +228,7 @@ class MemberCluster:
         return replicas_within(self.quotas.values(), requirements, assumed_workloads)
 
     def _made_by(self, workload: ObjectReference | None) -> Pod | None:
-        """A pod made from the workload's present template."""
+        """Return a pod made from the workload's present template."""
         if workload is None:
             return None
         template_owner: Templated | None = None
@@ -242,7 +247,7 @@ class MemberCluster:
         return pod_made_by(template_owner) if template_owner is not None else None
 
     def explain_replicas(self, requirements: ReplicaRequirements | None) -> list[NodeEstimate]:
-        """The part of each node in `max_available_replicas`. Quotas are not included, since they limit the sum.
+        """Return the part of each node in `max_available_replicas`. Quotas are not included, since they limit the sum.
 
         Raises:
             EstimateError: an amount cannot be read.
@@ -268,7 +273,7 @@ class MemberCluster:
     def prepare_component_sets(
         self, components: Sequence[Component | None], namespace: str, assumed_workloads: Sequence[AssumedWorkload]
     ) -> Callable[[], int]:
-        """Like `max_available_component_sets`, but return a function that does the work and can run in a thread.
+        """Return a function that does the work of `max_available_component_sets` and can run in a thread.
 
         Raises:
             EstimateError: an amount cannot be read.
@@ -279,12 +284,14 @@ class MemberCluster:
         try:
             limit = MAX_INT32
             if self._gates.resource_quota_estimate:
+                # Quotas limit the sum, so the placement may stop there.
                 limit = sets_within(self.quotas.values(), namespace, components, assumed_workloads)
             if not components:
                 return lambda: limit
             placement = SetPlacement(without_assumed(self.capacity(), assumed_workloads, components), components)
         except FieldError as error:
             raise EstimateError(f"failed to estimate component sets: {error}") from error
+        # Placement works on copies, so that it may run in a thread while objects change.
         return lambda: placement.run(limit)
 
     def unschedulable_replicas(self, workload: ObjectReference | None, threshold_s: float, now_s: float) -> int:
@@ -315,7 +322,7 @@ class MemberCluster:
 
 
 def _on_their_way(assumed_workloads: Iterable[AssumedWorkload]) -> list[Pod]:
-    """The pods of assumed workloads, at most as many as are ever placed."""
+    """Return the pods of assumed workloads, at most as many as are ever placed."""
     pods: list[Pod] = []
     for workload in assumed_workloads:
         for component in workload.components:
@@ -327,6 +334,7 @@ def _on_their_way(assumed_workloads: Iterable[AssumedWorkload]) -> list[Pod]:
                 resource_request=requirements.resource_request,
                 namespace=workload.namespace,
             )
+            # A huge assumed workload must not take minutes before anything is estimated.
             count = min(component.replicas, PLACED_MAX - len(pods))
             pods += [replica_of(like, f"assumed-{len(pods) + number}") for number in range(count)]
     return pods

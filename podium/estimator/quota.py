@@ -80,6 +80,7 @@ def replicas_within(
     on_the_way = _components_in(namespace, assumed_workloads)
     limit = MAX_INT32
     for quota in quotas:
+        # As upstream, an empty namespace is no filter.
         if namespace and quota.metadata.namespace != namespace:
             continue
         selectors = _selectors(quota)
@@ -106,8 +107,8 @@ def sets_within(
     limit = MAX_INT32
     for quota in quotas:
         if quota.metadata.namespace == namespace and (members := _count_matching(_selectors(quota), components)):
-            together = [Demand(name, amount) for name, amount in _sum(members).items() if amount > 0]
-            limit = min(limit, _sets_within(quota, together, _count_matching(_selectors(quota), on_the_way)))
+            demands = [Demand(name, amount) for name, amount in _sum(members).items() if amount > 0]
+            limit = min(limit, _sets_within(quota, demands, _count_matching(_selectors(quota), on_the_way)))
     return limit
 
 
@@ -151,7 +152,7 @@ def _components_in(namespace: str, assumed_workloads: Iterable[AssumedWorkload])
 def _count_matching(
     selectors: Sequence[ScopedResourceSelectorRequirement], components: Iterable[Component | None]
 ) -> list[Component | None]:
-    """The components that a quota with these scopes counts; all of them if it has no scope."""
+    """Return the components that a quota with these scopes counts; all of them if it has no scope."""
     if not selectors:
         return list(components)
     return [
@@ -167,7 +168,7 @@ def _count_matching(
 
 
 def _sum(components: Iterable[Component | None]) -> dict[str, int]:
-    """The requests of one complete set of components, for the resources that quotas support."""
+    """Return the requests of one complete set of components, for the resources that quotas support."""
     total: dict[str, int] = {}
     for component in components:
         if component is None or component.replica_requirements is None:
@@ -184,15 +185,17 @@ def _sets_within(quota: ResourceQuota, needs: Iterable[Demand], on_the_way: Iter
     for name, amount in _sum(on_the_way).items():
         if name in free:
             free[name] -= amount
+            # Over the quota already: nothing fits, whatever else it limits.
             if free[name] < 0:
                 return 0
     return min((max(free[name], 0) // amount for name, amount in needs if name in free), default=MAX_INT32)
 
 
 def _free(quota: ResourceQuota) -> dict[str, int]:
-    """The remaining amounts, for resources with both a limit and a use. `requests.X` takes precedence over `X`."""
+    """Return the remainder for resources with both a limit and a use. `requests.X` takes precedence over `X`."""
     hard, usage = quota.status.hard, quota.status.used
     free: dict[str, int] = {}
+    # Sorted so that `requests.cpu` comes after `cpu` and replaces it.
     for name in sorted(hard, key=lambda name: name.startswith(_REQUESTS)):
         plain = name.removeprefix(_REQUESTS)
         if name in usage and (plain in (CPU, MEMORY) or is_extended_resource(plain)):

@@ -86,7 +86,7 @@ class ObjectReference(Value, frozen=True):
 
 
 def saturate(count: int) -> int:
-    """The count, limited to the largest int32.
+    """Limit the count to the largest int32.
 
     Differs: upstream's sum over nodes wraps around.
     """

@@ -27,7 +27,7 @@ _MEMORY_BOUNDS: Final = (0, *(gib * _GIB for gib in (4, 16, 32, 64, 128, 256, 51
 
 
 def default_models() -> tuple[ResourceModel, ...]:
-    """The nine default grades, for a cluster without resource models."""
+    """Return the nine default grades, for a cluster without resource models."""
     bounds = zip(_CPU_BOUNDS, _CPU_BOUNDS[1:], _MEMORY_BOUNDS, _MEMORY_BOUNDS[1:], strict=False)
     return tuple(
         ResourceModel(
@@ -46,7 +46,7 @@ def _memory(amount_bytes: int) -> str:
 
 
 def standardise(models: Iterable[ResourceModel]) -> tuple[ResourceModel, ...]:
-    """The models sorted by grade, with the first minimum set to 0 and the last maximum to MaxInt64."""
+    """Return the models sorted by grade, with the first minimum set to 0 and the last maximum to MaxInt64."""
     models_by_grade = sorted(models, key=lambda model: model.grade)
     result = []
     for index, model in enumerate(models_by_grade):
@@ -63,7 +63,7 @@ def standardise(models: Iterable[ResourceModel]) -> tuple[ResourceModel, ...]:
 
 
 def fault_of(models: Sequence[ResourceModel]) -> str | None:
-    """The first fault of the models, in upstream's words; None if they are valid.
+    """Return the first fault of the models, in upstream's words, or None if they are valid.
 
     Args:
         models: sorted by grade.
@@ -108,7 +108,7 @@ def _quantity(raw: RawQuantity) -> Quantity:
 
 
 def grade_nodes(snapshot: Snapshot, models: Sequence[ResourceModel]) -> tuple[AllocatableModeling, ...]:
-    """The number of nodes of each grade, by their free amounts, in the order of the models.
+    """Return the number of nodes of each grade, by their free amounts, in the order of the models.
 
     Stops at the first node without a free pod slot, as upstream does
     (https://github.com/karmada-io/karmada/issues/7757).
@@ -150,5 +150,5 @@ def _remaining(snapshot: Snapshot, row: int, node: Node, name: str) -> Quantity:
 
 
 def _last_at_most(bounds: Sequence[Quantity], amount: Quantity) -> int:
-    """The index of the last bound that is not greater than the amount, or -1."""
+    """Return the index of the last bound that is not greater than the amount, or -1."""
     return max((index for index, lower in enumerate(bounds) if not lower > amount), default=-1)

@@ -21,7 +21,7 @@ from podium.objects.wire import without_nulls
 
 
 def requirements_of(pod: Pod, priority_class_name: str = "") -> ReplicaRequirements:
-    """The requirements of a replica equal to the pod. The pod's requests must be defaulted from its limits.
+    """Return the requirements of a replica equal to the pod. The pod's requests must be defaulted from its limits.
 
     Raises:
         FieldError: an amount cannot be read.
@@ -41,7 +41,7 @@ def requirements_of(pod: Pod, priority_class_name: str = "") -> ReplicaRequireme
 
 
 def pod_made_by(workload: Templated) -> Pod | None:
-    """A pod made from the workload's template; None if the template cannot be read as a pod."""
+    """Return a pod made from the workload's template, or None if the template cannot be read as a pod."""
     template = without_nulls(workload.spec.template)
     labels = (template.get("metadata") or {}).get("labels") or {}
     metadata = {
@@ -58,7 +58,7 @@ def pod_made_by(workload: Templated) -> Pod | None:
 
 
 def replica_as_asked(template_pod: Pod, requirements: ReplicaRequirements | None) -> Pod:
-    """The pod with the requested amounts and node claim where these differ from its template.
+    """Return the pod with the requested amounts and node claim where these differ from its template.
 
     They differ while a change of the workload has not reached the member yet. The question is newer then.
 

@@ -94,9 +94,9 @@ def unschedulable_pods(
 
 
 def new_replica_set(deployment: Deployment, replica_sets: Iterable[TemplatedReplicaSet]) -> TemplatedReplicaSet | None:
-    """The oldest replica set controlled by the deployment that has the deployment's template."""
+    """Return the oldest replica set controlled by the deployment that has the deployment's template."""
     template = _plain(deployment.spec.template)
-    own = [
+    owned_sets = [
         replica_set
         for replica_set in replica_sets
         if replica_set.metadata.namespace == deployment.metadata.namespace
@@ -104,14 +104,14 @@ def new_replica_set(deployment: Deployment, replica_sets: Iterable[TemplatedRepl
         and _plain(replica_set.spec.template) == template
     ]
     return min(
-        own,
+        owned_sets,
         key=lambda replica_set: (replica_set.metadata.creation_timestamp or "", replica_set.metadata.name),
         default=None,
     )
 
 
 def controller_uid(metadata: ObjectMeta) -> str | None:
-    """The UID of the object that controls this one."""
+    """Return the UID of the object that controls this one."""
     controller = metadata.controller
     return None if controller is None else controller.uid
 
@@ -127,7 +127,7 @@ def _is_unschedulable_since_before(pod: Pod, moment_s: float) -> bool:
 
 
 def _plain(content: Any, field: str = "") -> Any:
-    """A template in the form for comparison: without the hash and empty fields, and with amounts as numbers."""
+    """Return a template in the form for comparison: without the hash and empty fields, and with amounts as numbers."""
     if isinstance(content, list):
         return [_plain(item) for item in content]
     if not isinstance(content, dict):

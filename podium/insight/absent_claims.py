@@ -36,8 +36,8 @@ class AbsentClaim:
     @property
     def text(self) -> str:
         """Says what is missing, and what helps."""
-        where = " in the files, which hold no object of this kind" if self.is_unknown else ""
-        return f"the {self.kind} {self.namespace}/{self.name} does not exist{where}: create it"
+        source_text = " in the files, which hold no object of this kind" if self.is_unknown else ""
+        return f"the {self.kind} {self.namespace}/{self.name} does not exist{source_text}: create it"
 
     def explains(self, reason: str) -> bool:
         """Return whether a filter's reason is that the claim is missing."""
@@ -54,6 +54,7 @@ class AbsentClaim:
 def absent_claims(store: ObjectStore, pod: Pod) -> Sequence[AbsentClaim]:
     """Return the claims of the pod that do not exist."""
     absent = [claim for claim in _claims(pod) if not _exists(store, claim)]
+    # Only asked where a claim is missing: a dump without any claim may just not have been dumped with them.
     unknown = {resource.kind for resource in store.missing_kinds()} if absent else set()
     return [replace(claim, is_unknown=claim.kind in unknown) for claim in absent]
 
@@ -75,6 +76,7 @@ def _claims(pod: Pod) -> Iterator[AbsentClaim]:
     for index, volume in enumerate(pod.spec.volumes):
         path = ("spec", "volumes", index)
         if volume.persistent_volume_claim is not None:
+            # An ephemeral volume's claim is made by a controller; its absence says nothing about the pod.
             name, kind = volume.persistent_volume_claim.claim_name, PERSISTENT_VOLUME_CLAIMS.kind
             yield AbsentClaim(kind, namespace, name, path, "VolumeBinding")
     for index, claim in enumerate(pod.spec.resource_claims):

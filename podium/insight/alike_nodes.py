@@ -23,11 +23,11 @@ class AlikeGroup:
     """A group of nodes that are alike.
 
     Attributes:
-        at: their places in node order, ascending.
+        positions: their places in node order, ascending.
         plugins: the filters that reject the pod there.
     """
 
-    at: Rows
+    positions: Rows
     plugins: frozenset[str]
 
     @property
@@ -58,7 +58,9 @@ class AlikeNodes:
         codes = np.zeros(len(snapshot.order), np.int64)
         for column in columns:
             _, ids = np.unique(column.take(snapshot.order), return_inverse=True)
+            # Renumbered after each column, so that the product of the next one stays far below int64.
             _, codes = np.unique(codes * (len(codes) + 1) + ids, return_inverse=True)
+        # A pod that selects nodes by name sees each of them as different.
         self._codes: IntArray = np.arange(len(codes)) if by_name else codes
 
     def rejected_groups(self, blockers: Blockers, edits_max: int) -> Iterator[AlikeGroup]:
@@ -72,11 +74,12 @@ class AlikeNodes:
             groups[2 if is_other else int(plugin in LABELS)] |= mask
             codes = codes * 2 + mask
             if is_other:
+                # No eviction changes such a verdict, and an edit of the node covers only taints and labels.
                 is_hopeless |= mask & blockers.unresolvable_by(plugin).take(self._order)
         count = groups.sum(axis=0)
-        at = np.flatnonzero((count > 0) & (count <= edits_max) & ~is_hopeless)
-        if not len(at):
+        positions = np.flatnonzero((count > 0) & (count <= edits_max) & ~is_hopeless)
+        if not len(positions):
             return
-        _, sizes = np.unique(codes[at], return_counts=True)
-        for part in np.split(at[np.argsort(codes[at], kind="stable")], np.cumsum(sizes)[:-1]):
+        _, sizes = np.unique(codes[positions], return_counts=True)
+        for part in np.split(positions[np.argsort(codes[positions], kind="stable")], np.cumsum(sizes)[:-1]):
             yield AlikeGroup(part, frozenset(plugin for plugin, mask in rejections.items() if mask[part[0]]))

@@ -30,6 +30,7 @@ def apply_edits(world: Cluster, edits: Iterable[Edit]) -> None:
             node = world.store.get(NODES, name)
             if node is None:
                 raise EditsDoNotApplyError
+            # All changes of a node at once: each patch was made for the node as it is, and indexes into its taints.
             world.replace(node_manifest(node, (part for change in of_node for part in change.patch)))
     except (KeyError, IndexError, ManifestError) as error:
         raise EditsDoNotApplyError from error

@@ -20,6 +20,7 @@ def as_pending(cluster: Cluster, pod: Pod) -> tuple[Cluster, Pod]:
         return cluster, pod
     world = cluster.fork()
     world.remove("Pod", pod.metadata.name, pod.metadata.namespace)
+    # The pod's own devices are free for it, otherwise it would seem to be in its own way.
     for claim in devices_claimed(world.store, pod):
         world.put(RESOURCE_CLAIMS, claim.released_by(pod.uid))
     return world, unbound(pod)
@@ -45,6 +46,7 @@ def best_node(engine: Engine, framework: Framework, pod: Pod) -> str | None:
     rows = filter_all(cycle).rows
     if not len(rows):
         return None
+    # As kube-scheduler, which does not score a single feasible node.
     if len(rows) == 1:
         return cycle.snapshot.name(int(rows[0]))
     return cycle.snapshot.name(int(rows[choose(score_nodes(cycle, rows).total)]))

@@ -80,6 +80,7 @@ class Blockers:
         rejection = self.rejections.get(plugin)
         mask = np.full(len(self.snapshot.nodes), plugin in self.outright or rejection is None)
         if rejection is not None and plugin not in self.outright:
+            # Only plain Unschedulable may change by preemption; both other codes say that it cannot.
             mask[rejection.rows] = rejection.codes() != Code.UNSCHEDULABLE
         return mask
 
@@ -99,6 +100,7 @@ class Blockers:
         statuses: dict[int, list[Status]] = {}
         for row, status in self._all():
             of_row = statuses.setdefault(row, [])
+            # A plugin that rejects in PreFilter and in Filter says the same twice.
             if all(entry.plugin != status.plugin for entry in of_row):
                 of_row.append(status)
         return statuses
@@ -110,6 +112,7 @@ class Blockers:
         for rejection in self.rejections.values():
             yield from rejection.by_row()
         for plugin, names in self.node_names.items():
+            # PreFilter names nodes without a reason, so upstream's generic one stands in.
             reason = f"node(s) didn't satisfy plugin {plugin}"
             status = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (reason,), plugin)
             yield from ((row, status) for row in rows if self.snapshot.name(row) not in names)
@@ -126,9 +129,11 @@ def blockers_of(engine: Engine, framework: Framework, pod: Pod) -> Blockers:
     snapshot, rows = cycle.snapshot, cycle.snapshot.order
     outright, node_names = _pre_filter(cycle)
     rejections: dict[str, Rejection] = {}
+    # Closed nodes come first, as in an attempt: no plugin is asked about a node whose pods cannot be read.
     if (split := among_closed(snapshot, rows)) is not None:
         rejection = split[1]
         rejections[rejection.status_counts()[0][0].plugin] = rejection
+    # An attempt with too large a spec calls no plugin, and a plugin could take very long here.
     if _LIMITS not in outright:
         for plugin in active(framework.filters, cycle.state):
             if plugin.name in outright:
@@ -136,11 +141,13 @@ def blockers_of(engine: Engine, framework: Framework, pod: Pod) -> Blockers:
             try:
                 split = rejection_of(rows, plugin.filter(cycle.state, pod, snapshot, rows))
             except BaseException as error:
+                # A plugin may raise anything, also what is no Exception; the attempt that fails is this one only.
                 action = f'running "{plugin.name}" filter plugin'
                 raise framework.plugin_failure(plugin.name, "Filter", pod, action, error) from error
             if split is not None:
                 rejections[plugin.name] = split[1]
     blockers = Blockers(snapshot, outright, node_names, rejections, {})
+    # A pod passes only where it fits with the nominated pods of its priority as well as without them.
     if outright or not cycle.nominated_ahead:
         return blockers
     filters, is_rejected = FilterChain.of(cycle), blockers.rejected_by_any()
@@ -168,6 +175,7 @@ def _pre_filter(cycle: Cycle) -> tuple[dict[str, Status], dict[str, frozenset[st
             raise ScheduleError(f'running PreFilter plugin "{plugin.name}": {status.message}')
         else:
             outright[plugin.name] = status.by(plugin.name)
+    # The chain below skips filters by this set, as an attempt does.
     state.skipped_filters = frozenset(skips)
     return outright, node_names
 

@@ -51,7 +51,9 @@ class PodCopy:
     @classmethod
     def of(cls, pod: Pod, framework_for: Callable[[Pod], Framework]) -> PodCopy:
         """Make the copy, and find the profile of the pod's scheduler."""
+        # Without a deletion time: the copies of a pod that is ending are not ending.
         metadata = msgspec.structs.replace(pod.metadata, uid=f"{pod.uid}-copy", deletion_timestamp=None)
+        # The question is what fits beside the pods that run, not what could be evicted.
         spec = msgspec.structs.replace(pod.spec, preemption_policy="Never")
         return cls(Pod(metadata=metadata, spec=spec), framework_for(pod))
 
@@ -222,6 +224,7 @@ def count_copies(
         ScheduleError: an attempt failed, or the cluster has no nodes.
     """
     with _dry_run(engine, copies, create_claims) as (run, gates):
+        # Where copies do not affect each other, arithmetic replaces thousands of attempts.
         if len(copies) == 1 and not gates[0] and (counts := run.count(copies[0].pod)) is not None:
             return [_capacity_from_counts(engine, copies[0], counts)]
         counts_of: list[Counter[str]] = [Counter() for _ in copies]
@@ -259,19 +262,20 @@ def _place_in_turn(
     limit: TimeLimit,
 ) -> bool:
     """Place one of each pod in turn, and return whether none fits any more."""
+    # In turn and not one pod after the other: otherwise the first would leave nothing for the others.
     failed_since_last_placed = 0
     number = 0
     while failed_since_last_placed < len(copies):
         if limit.is_over() or sum(count.total() for count in counts) >= placed_max:
             return False
-        at = number % len(copies)
-        copy = copies[at]
-        node = None if gates[at] else run.place(make_copy(copy.pod, number), copy.framework)
+        index = number % len(copies)
+        copy = copies[index]
+        node = None if gates[index] else run.place(make_copy(copy.pod, number), copy.framework)
         number += 1
         if node is None:
             failed_since_last_placed += 1
         else:
-            counts[at][node] += 1
+            counts[index][node] += 1
             failed_since_last_placed = 0
     return True
 
@@ -283,6 +287,7 @@ def _capacity_from_counts(engine: Engine, copy: PodCopy, counts: Mapping[str, in
     nodes = []
     for name, row in sorted(snapshot.row_of.items()):
         fits = counts.get(name, 0)
+        # The number of copies is at most one there, so no amount is what limits them.
         if is_daemon(copy.pod):
             limit = statuses.get(row, "one pod of a DaemonSet for each node")
         elif fits:
@@ -310,6 +315,7 @@ def _capacity_from_placements(
     create_claims: ClaimCreator,
 ) -> Capacity:
     """Return the answer for copies that have been placed and still count on their nodes."""
+    # The next copy needs claims of its own: without them VolumeBinding or DynamicResources would reject it for that.
     next_copy = create_claims(make_copy(copy.pod, sum(counts.values())))
     statuses, snapshot, short_rows = _rejections(engine, PodCopy(next_copy, copy.framework))
     nodes = tuple(
@@ -383,7 +389,9 @@ def headroom(cluster: Cluster, copy: PodCopy, times: int, limit: TimeLimit = UNL
 
     fits_as_it_is, percent, amounts = fits(copy.pod), 0, dict[str, str]()
     try:
+        # cpu and memory first, which is how people think of a pod's size.
         for resource in sorted({CPU, MEMORY} & requests.keys()) + sorted(requests.keys() - {CPU, MEMORY}):
+            # Whole MiB: more exact answers take more attempts and help nobody.
             step = _BYTES_STEP if resource == MEMORY else 1
             size_max = int(engine.cache.snapshot().allocatable(resource).max(initial=0)) // step
             if best := _largest(size_max, partial(takes, resource, step)):
@@ -417,6 +425,7 @@ def _with_requests(pod: Pod, totals: Mapping[str, int]) -> Pod | None:
         if operations is None:
             return None
         pod = msgspec.convert(apply_patch(msgspec.to_builtins(pod), operations), Pod)
+    # Containers cannot always be resized to the exact total, since their shares are whole units.
     requests = filter_requests(pod.spec)
     return pod if all(requests.get(resource, 0) == total for resource, total in totals.items()) else None
 
@@ -426,6 +435,7 @@ def _largest(limit: int, holds: Callable[[int], bool]) -> int:
 
     Above the first size for which it is false, it must be false for all sizes.
     """
+    # Holds because less never fits worse: filters compare requests with what is free.
     low, high = 0, limit
     while low < high:
         middle = (low + high + 1) // 2

@@ -114,6 +114,7 @@ class Cluster(EngineCluster):
         """
         if isinstance(pod, Pod | Mapping | str):
             return super().place(pod)
+        # Queue order: PrioritySort, and the order given for equal priorities.
         queue = sorted(map(self.read_pod, pod), key=lambda entry: -entry.priority)
         for subject in pod:
             self.put_workload_of(subject)
@@ -230,6 +231,7 @@ class Cluster(EngineCluster):
         for pod in pods:
             world = world.with_workload_of(pod)
         typed_pods = [world.read_pod(pod) for pod in pods]
+        # On a fork, since placing a copy creates claims that must not stay.
         if world is self and any(map(may_have_claims, typed_pods)):
             world = self.fork()
         _ = world.engine  # owns its state from here on, so that its profiles see the claims

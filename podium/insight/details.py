@@ -17,6 +17,7 @@ def kind_of_blocker(pod: Pod, snapshot: Snapshot, row: int, status: Status) -> s
     node = snapshot.nodes[row]
     assert node is not None
     details: list[str] = []
+    # A cordon appears as a taint that the node may not have yet; only what stands on the node is named.
     if status.plugin == "TaintToleration":
         details = [taint_text(taint) for group in untolerated_taints(pod, node).values() for taint in group]
         details = [text for text in details if any(text == taint_text(taint) for taint in node.spec.taints)]
@@ -38,6 +39,7 @@ def amounts(pod: Pod, snapshot: Snapshot, row: int, status: Status) -> str:
         if amount > free:
             request, remainder = amount_text(resource, amount), amount_text(resource, max(free, 0))
             shortages.append(f"asks for {request} {resource}, {remainder} left")
+    # `pods` is no resource that the pod requests, but it is one that a node runs out of.
     if snapshot.pod_count[row] >= snapshot.allowed_pods[row]:
         shortages.append(f"has {int(snapshot.pod_count[row])} pods and takes {int(snapshot.allowed_pods[row])}")
     return "; ".join(shortages)

@@ -16,6 +16,7 @@ from podium.objects.resource_types import NODES, PODS
 
 
 class EditKind(enum.Enum):
+    # The declaration order is the ranking: what touches the pod alone first, what takes others down last.
     """The kinds of edits, the least intrusive first.
 
     Missing objects come first, then what the pod itself asks for, nodes, and other pods.
@@ -83,8 +84,8 @@ class Edit:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the edit as JSON values, without its text."""
-        of = {"kind": self.object_kind, "namespace": self.namespace, "name": self.name}
-        answer: dict[str, Any] = {"kind": self.kind.value, "object": of}
+        object_fields = {"kind": self.object_kind, "namespace": self.namespace, "name": self.name}
+        answer: dict[str, Any] = {"kind": self.kind.value, "object": object_fields}
         if self.manifest is not None:
             answer["manifest"] = self.manifest
         elif self.kind not in _WITHOUT_PATCH:
@@ -134,6 +135,7 @@ def in_order(edits: Iterable[Edit]) -> tuple[Edit, ...]:
 
 
 def _turn(edit: Edit) -> tuple[str, list[tuple[int, str]]]:
+    # Removals and additions at list indexes must not shift those of the edits that follow.
     path = edit.patch[-1]["path"] if edit.patch else ""
     parts = [(int(part), "") if part.isdigit() else (-1, part) for part in path.split("/")[1:]]
     return edit.object_kind, parts

@@ -41,6 +41,7 @@ class Evictions:
     def sets(self, row: int, plugins: Collection[str], pods_max: int) -> Iterator[tuple[Pod, ...]]:
         """Yield the smallest sets of up to `pods_max` pods whose eviction may make the node pass these filters."""
         conflicts = {pod.uid: pod for pod in (*self.port_holders(row), *self.kept_apart(row))}
+        # A conflict cannot be evicted away in part.
         if len(conflicts) > pods_max or not all(map(self._is_evictable, conflicts.values())):
             return
         shortage = self._shortage(row, list(conflicts.values()))
@@ -49,6 +50,7 @@ class Evictions:
             if conflicts and self._budgets_allow(tuple(conflicts.values())):
                 yield tuple(conflicts.values())
             return
+        # Even all candidates together free too little, so no subset needs to be tried.
         if shortage and not self._cover(self._candidates(row, conflicts, shortage, 1, plugins), row, shortage):
             return
         for size in range(1 if shortage or not conflicts else 0, pods_max - len(conflicts) + 1):
@@ -59,6 +61,7 @@ class Evictions:
                     is_any_enough = True
                     yield victims
             if is_any_enough and is_exact:
+                # Larger sets would hold needless victims.
                 return
 
     def _candidates(
@@ -66,26 +69,29 @@ class Evictions:
     ) -> Sequence[Pod]:
         """Return the further pods that may be evicted, those that free most first."""
         pods_on_node = self._snapshot.pods[row].values()
-        elsewhere: list[Pod] = []
+        other_pods: list[Pod] = []
+        # For these two filters the pods in the way may be on any node: they share a domain or a claim.
         if not shortage and "PodTopologySpread" in plugins:
-            elsewhere = [pod for pods in self._snapshot.pods for pod in pods.values()]
+            other_pods = [pod for pods in self._snapshot.pods for pod in pods.values()]
         elif "VolumeRestrictions" in plugins:
             claims = set(named_claims(self._pod))
             users = (pod for pods in self._snapshot.pods for pod in pods.values() if pod.spec.volumes)
-            elsewhere = [pod for pod in users if claims & set(named_claims(pod))]
+            other_pods = [pod for pod in users if claims & set(named_claims(pod))]
         pods = {
-            pod.uid: pod for pod in (*pods_on_node, *elsewhere) if pod.uid not in conflicts and self._is_evictable(pod)
+            pod.uid: pod for pod in (*pods_on_node, *other_pods) if pod.uid not in conflicts and self._is_evictable(pod)
         }
 
         def share(pod: Pod) -> float:
             requests = filter_requests(pod.spec)
             return sum(min(requests.get(name, 0) / amount, 1) for name, amount in shortage.items())
 
+        # Combinations explode: of pairs and triples only the most promising pods are combined.
         return sorted(pods.values(), key=lambda pod: (-share(pod), pod.priority, pod.key))[
             : _CANDIDATES_MAX.get(size, 0)
         ]
 
     def _is_evictable(self, pod: Pod) -> bool:
+        # DaemonSets and static pods come back at once, so evicting them frees nothing.
         return not pod.is_terminating and not stays_on_node(pod) and not self._budgets.forbid(pod)
 
     def _budgets_allow(self, pods: Sequence[Pod]) -> bool:
@@ -140,7 +146,7 @@ class Evictions:
         """The pods that anti-affinity, theirs or the incoming pod's, keeps apart from it, by topology domain."""
         pods_by_topology: defaultdict[tuple[str, str], list[Pod]] = defaultdict(list)
         incoming, snapshot = self._pod, self._snapshot
-        own = pod_terms(incoming).required_anti_affinity
+        anti_affinity_terms = pod_terms(incoming).required_anti_affinity
         namespace = incoming.metadata.namespace
         namespace_labels = self._namespace_labels.get(namespace, {})
         for row, pods in enumerate(snapshot.pods):
@@ -158,7 +164,7 @@ class Evictions:
                 other_namespace_labels = self._namespace_labels.get(pod.metadata.namespace, {})
                 keys |= {
                     term.topology_key
-                    for term in own
+                    for term in anti_affinity_terms
                     if term.matches(pod.metadata.namespace, pod.metadata.labels, other_namespace_labels)
                 }
                 for key in keys:

@@ -59,6 +59,7 @@ class FailedPods:
         if not self._infos:
             return
         frameworks = self._frameworks()
+        # Hint functions belong to plugins, which a step that changes the configuration replaces.
         if frameworks is not self._asked:
             self._asked = frameworks
             self._hints.replace(
@@ -68,6 +69,7 @@ class FailedPods:
                 }
             )
         interest = self._hints.interest(event)
+        # A copy: helped pods leave while it is gone through.
         for key, info in list(self._infos.items()):
             if self._hints.strategy(info, interest, old, new) is not Strategy.SKIP:
                 del self._infos[key]

@@ -82,6 +82,7 @@ def fixes_for(cluster: Cluster, pod: Pod, fixes_max: int = FIXES_MAX, limit: Tim
 
 def _fixes_for(cluster: Cluster, pod: Pod, fixes_max: int, limit: TimeLimit) -> Fixes:
     gang = gang_of(cluster, pod)
+    # A gang that has its minimum already leaves the pod by itself, and its edits help alone.
     if gang is not None and len(gang.placed_members) < gang.min_count:
         if gang.problem:
             return Fixes(pod.key, False, (), gang.key, gang.problem)

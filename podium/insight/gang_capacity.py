@@ -21,6 +21,7 @@ CapacityOf = Callable[[Pod], Capacity]
 
 def with_siblings(cluster: ClusterT, pod: Pod, gang: Gang) -> ClusterT:
     """Return the cluster with as many waiting members as the gang needs; Coscheduling tries no member before."""
+    # It rejects every member of a gang that is too small in PreEnqueue, so no copy would be placed at all.
     if coscheduling_in(cluster.framework_for(pod)) is None:
         return cluster
     world = cluster.fork()

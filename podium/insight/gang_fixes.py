@@ -118,11 +118,14 @@ def gang_fixes(
     states = [start]
     for step in range(_STEPS_MAX):
         successors = _successors(states, limit)
-        enough = sorted((state for state in successors if state.is_enough), key=lambda state: state.rank)
-        if enough:
-            return False, [_fix(state, is_minimum=step == 0 and len(state.edits) == 1) for state in enough[:fixes_max]]
+        sufficient_states = sorted((state for state in successors if state.is_enough), key=lambda state: state.rank)
+        if sufficient_states:
+            return False, [
+                _fix(state, is_minimum=step == 0 and len(state.edits) == 1) for state in sufficient_states[:fixes_max]
+            ]
         if limit.is_noticed:
             break
+        # A beam: each step costs attempts at the whole gang, so only the best states are taken further.
         states = sorted(successors, key=lambda state: state.rank)[:_KEPT_MAX]
     return False, []
 
@@ -149,24 +152,27 @@ def _after_one_step(state: _State, limit: TimeLimit) -> Iterator[_State]:
     pod, attempted_pod = state.trial.first_failed, state.trial.attempted_pod
     if pod is None or attempted_pod is None or attempted_pod.spec.scheduler_name not in state.cluster.profiles:
         return
-    own = {member.key for member in state.gang.members}
+    member_keys = {member.key for member in state.gang.members}
     search = FixSearch(state.trial.world, attempted_pod, limit)
+    # The fixes of a pod are tried on a gang: most of them help it alone, so that a few are enough.
     for fix in search.fixes(_TRIED_MAX):
-        if any(_is_useless(edit, own, state.trial.selector) for edit in fix.edits):
+        if any(_is_useless(edit, member_keys, state.trial.selector) for edit in fix.edits):
             continue
         successor = _lower_for_all(state, pod, fix.edits) or _apply(state, pod, fix.edits)
         if successor is None or len(successor.trial.nodes) <= len(state.trial.nodes):
             continue
+        # One new node helps one member; the gang may need as many as it has members.
         if not successor.is_enough and all(edit.kind is EditKind.ADD_NODE for edit in fix.edits):
             successor = _with_more_nodes(successor, fix.edits[0])
         if successor is not None:
             yield successor
 
 
-def _is_useless(edit: Edit, own: set[str], selector: Mapping[str, str]) -> bool:
+def _is_useless(edit: Edit, member_keys: set[str], selector: Mapping[str, str]) -> bool:
     """Return whether the edit evicts a member, or gives up the domain that the gang was tried in."""
     if edit.kind is EditKind.EVICT:
-        return f"{edit.namespace}/{edit.name}" in own
+        return f"{edit.namespace}/{edit.name}" in member_keys
+    # The selector was added by the trial to try one domain; it is not in the pod.
     return edit.kind is EditKind.DROP_NODE_SELECTOR and any(key in edit.text for key in selector)
 
 
@@ -175,6 +181,7 @@ def _apply(state: _State, pod: Pod, edits: Sequence[Edit]) -> _State | None:
     world = state.cluster.fork()
     gang_edits = []
     of_pods = [edit for edit in edits if edit.object_kind == "Pod" and edit.kind is not EditKind.EVICT]
+    # Members of one template share an edit: who changes the template changes all of them.
     alike = [member for member in state.gang.waiting_members if member.spec == pod.spec]
     for member in alike if of_pods else ():
         world.put_pending(apply_pod_edits(member, of_pods))
@@ -218,6 +225,7 @@ def _lower_for_all(state: _State, pod: Pod, edits: Sequence[Edit]) -> _State | N
 def _amounts(state: _State, resource: str, request: int) -> Sequence[int]:
     """Return lower requests that may fit, the largest first: each node's free capacity in equal parts."""
     snapshot = state.cluster.engine_to_ask.cache.snapshot()
+    # Only at n equal parts of what some node has free does the number of members that fit change.
     free = (snapshot.allocatable(resource) - snapshot.requested(resource))[snapshot.order]
     count = len(state.gang.waiting_members)
     parts = {int(amount) // number for amount in set(free.tolist()) for number in range(1, count + 1)}

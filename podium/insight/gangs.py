@@ -112,6 +112,7 @@ def gang_of(cluster: Cluster, pod: Pod) -> Gang | None:
 
 def _of_upstream(cluster: Cluster, key: str, members: tuple[Pod, ...]) -> Gang | None:
     group = cluster.store.get(POD_GROUPS, key)
+    # A dump does not say which gates the cluster has, and pods of a group schedule one by one without them.
     note = "so it is with the feature gates GenericWorkload and GangScheduling"
     if group is None:
         problem = no_group(key)
@@ -141,6 +142,7 @@ def _members(cluster: Cluster, pod: Pod, key: str, upstream: str | None) -> tupl
     """Return the pods of the group: those with a higher priority first, then the older ones."""
     key_of = coscheduling_gang_of if upstream is None else group_of
     members = {member.key: member for member in cluster.store.objects(PODS).values() if key_of(member) == key}
+    # The pod in question may not be in the dump.
     members.setdefault(pod.key, pod)
     return tuple(sorted(members.values(), key=_turn))
 
@@ -176,8 +178,9 @@ def _domains(cluster: Cluster, gang: Gang) -> Sequence[Mapping[str, str]]:
 def domains_of(cluster: Cluster, key: str, node_names: Collection[str] = ()) -> Sequence[Mapping[str, str]]:
     """Return the label with each of its values on these nodes, by default on all; with "" if no node has it."""
     nodes = cluster.store.objects(NODES).values()
-    where = [node for node in nodes if node.name in node_names] or nodes
-    values = sorted({node.metadata.labels[key] for node in where if key in node.metadata.labels})
+    # Members that run already tie the rest of the gang to their domain.
+    domain_nodes = [node for node in nodes if node.name in node_names] or nodes
+    values = sorted({node.metadata.labels[key] for node in domain_nodes if key in node.metadata.labels})
     return [{key: value} for value in values or ("",)]
 
 
@@ -188,6 +191,7 @@ def _try_with(cluster: Cluster, gang: Gang, selector: Mapping[str, str]) -> Gang
     first: Pod | None = None
     attempted_pod: Pod | None = None
     alike: dict[bytes, str] = {}
+    # Replicas of a template fail alike until a pod is placed, which may help by affinity.
     for pod in gang.waiting_members:
         look = msgspec.msgpack.encode((pod.spec, pod.metadata.labels))
         message = alike.get(look)

@@ -55,6 +55,7 @@ def _at(document: Any, parts: list[str], change: Operation) -> Any:
         copy: Any = list(document)
         index: Any = len(copy) if first == "-" else int(first)
     else:
+        # Copies along the path only: documents share everything else.
         copy, index = dict(document), first
     if tail:
         copy[index] = _at(copy[index], tail, change)
@@ -64,6 +65,7 @@ def _at(document: Any, parts: list[str], change: Operation) -> Any:
         copy.insert(index, change["value"])
     else:
         if change["op"] == "replace":
+            # RFC 6902: replacing what is not there is an error, unlike adding it.
             copy[index]  # must exist
         copy[index] = change["value"]
     return copy

@@ -14,7 +14,7 @@ from podium.engine.derivation.admission import Admission
 from podium.engine.derivation.control_objects import mapping_at
 from podium.engine.derivation.workload_kinds import has_template, templates_in
 from podium.engine.errors import ClusterError, ManifestError
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.engine.manifests import resource_of
 from podium.engine.store import ObjectStore
 from podium.framework.contract.plugin import Plugin
@@ -51,7 +51,7 @@ class LoadResult:
         members: dict[str, Any] = {"broken": list(self.read_errors)} if self.read_errors else {}
         return members | ({"missing": list(kinds)} if (kinds := self.missing_kinds()) else {})
 
-    def read_pod(self, item: Found) -> Pod:
+    def read_pod(self, item: LocatedManifest) -> Pod:
         """Return the pod of a manifest, unbound.
 
         Raises:
@@ -84,7 +84,7 @@ class Loader:
         """Note an object that cannot be read."""
         self.read_errors.append(str(error))
 
-    def read(self, items: Sequence[Found], extra_pods: Iterable[Found] = ()) -> LoadResult:
+    def read(self, items: Sequence[LocatedManifest], extra_pods: Iterable[LocatedManifest] = ()) -> LoadResult:
         """Load the cluster of these objects.
 
         Args:
@@ -96,6 +96,7 @@ class Loader:
         extra_pods = list(extra_pods)
         admission = Admission(item.manifest for item in (*items, *extra_pods))
         store = ObjectStore(self._readable(items, admission), self.complete_kinds)
+        # With no node every answer would be the same, and the file is most likely the wrong one.
         if not store.objects(NODES) and not self.may_be_empty:
             suffix = (
                 f"; {len(self.read_errors)} objects could not be read: {self.read_errors[0]}"
@@ -109,6 +110,7 @@ class Loader:
         if self.any_scheduler:
             pods = [read_object(item, PODS, admission) for item in extra_pods]
             names = {pod.spec.scheduler_name: None for pod in (*pods, *store.objects(PODS).values())}
+            # Workloads may yet create pods of further schedulers in a what-if question.
             names |= dict.fromkeys(_schedulers_of_templates(items))
             names = names or {config.profiles[0].scheduler_name: None}
             profiles = tuple(replace(config.profiles[0], scheduler_name=name) for name in names)
@@ -119,24 +121,27 @@ class Loader:
             raise ClusterError(str(error)) from error
         return LoadResult(cluster, admission, tuple(self.read_errors), self.any_scheduler)
 
-    def _readable(self, items: Iterable[Found], admission: Admission) -> Iterable[tuple[ResourceType[Any], Any]]:
+    def _readable(
+        self, items: Iterable[LocatedManifest], admission: Admission
+    ) -> Iterable[tuple[ResourceType[Any], Any]]:
         for located in items:
             resource = resource_of(located.manifest)
             if resource is None:
                 continue
             try:
                 item = read_object(located, resource, admission)
-                _demand_readable(item, located.where)
+                _demand_readable(item, located.location)
             except ManifestError as error:
                 self.report(error)
                 continue
+            # Such an object still holds resources, so it is kept with what could be read.
             if is_partial(item):
                 problem = unread_field(item) or "a field cannot be read"
-                self.report(ManifestError(f"{located.where}: {resource.kind} {item.key} counts in part: {problem}"))
+                self.report(ManifestError(f"{located.location}: {resource.kind} {item.key} counts in part: {problem}"))
             yield resource, item
 
 
-def _schedulers_of_templates(items: Iterable[Found]) -> Iterator[str]:
+def _schedulers_of_templates(items: Iterable[LocatedManifest]) -> Iterator[str]:
     """Yield the scheduler names of the pods that workloads may yet create."""
     for item in items:
         if has_template(item.manifest):
@@ -146,13 +151,13 @@ def _schedulers_of_templates(items: Iterable[Found]) -> Iterator[str]:
                     yield name
 
 
-def _demand_readable(item: KubeObject, where: str) -> None:
+def _demand_readable(item: KubeObject, source: str) -> None:
     """Refuse a node whose resources cannot be parsed: no pod could be filtered on it."""
     if isinstance(item, Node):
         try:
             node_allocatable(item)
         except FieldError as error:
-            raise ManifestError(f"{where}: Node {item.key}: {error}") from None
+            raise ManifestError(f"{source}: Node {item.key}: {error}") from None
 
 
 def pod_named(cluster: Cluster, name: str, namespace: str, *, is_only_there: bool = True) -> Pod:

@@ -32,6 +32,7 @@ def without_daemons(cluster: Cluster, node: Node, like: Node) -> Node:
     remainder, pods = dict(node_allocatable(node)[0]), node_allocatable(node)[1]
     for pod in daemons:
         for resource, amount in pod_requests(pod.spec).items():
+            # A resource that the node lacks cannot be reserved on it; the DaemonSet's pod would not run there.
             if resource in remainder:
                 remainder[resource] = max(remainder[resource] - amount, 0)
     texts = {resource: f"{amount}m" if resource == CPU else str(amount) for resource, amount in remainder.items()}
@@ -57,6 +58,7 @@ def _unknown_daemons(objects: ControlObjects, pods: Iterable[Pod], node: Node, l
         owner = pod.metadata.controller
         if pod.node_name != like.name or owner is None or owner.kind != "DaemonSet":
             continue
+        # Its DaemonSet is in no dump, so the pods of it on a node of this kind are what is known.
         if objects.get("DaemonSet", owner.name, pod.metadata.namespace) is None:
             yield _for_node(pod, node.name)
 
@@ -77,6 +79,7 @@ def one_of_each_shape(nodes: Sequence[Node], pod: Pod) -> list[Node]:
     """Return one node of each shape, the most frequent first. Labels of one node count if the pod names them."""
     equal: dict[object, list[Node]] = {}
     for node in nodes:
+        # Hostnames differ on every node, and would make each node a shape of its own.
         labels = frozenset(label for label in node.metadata.labels.items() if label[0] != HOSTNAME)
         equal.setdefault((labels, node.spec.taints, frozenset(node.status.allocatable.items())), []).append(node)
     frequency: Counter[tuple[str, str]] = Counter()
@@ -90,6 +93,7 @@ def one_of_each_shape(nodes: Sequence[Node], pod: Pod) -> list[Node]:
         labels = frozenset(
             label
             for label in first.metadata.labels.items()
+            # A label of a single node, such as an id, does not make a shape unless the pod asks for it.
             if label[0] != HOSTNAME and (frequency[label] > 1 or label[0] in spec_text)
         )
         shape = labels, first.spec.taints, tuple(sorted((k, str(v)) for k, v in first.status.allocatable.items()))

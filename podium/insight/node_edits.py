@@ -36,6 +36,7 @@ def taint_edits(pod: Pod, node: Node) -> list[Edit]:
 
 def _taint_edit(node: Node, key: str) -> Edit:
     taints = [(index, taint) for index, taint in enumerate(node.spec.taints) if taint.key == key]
+    # From the last index on, so that the earlier indexes stay valid.
     patch = [operation("remove", pointer("spec", "taints", index)) for index, _ in reversed(taints)]
     if key == CORDONED.key and node.spec.unschedulable:
         patch.insert(0, operation("add", pointer("spec", "unschedulable"), False))
@@ -54,6 +55,7 @@ def label_changes(pod: Pod, node: Node, node_selectors: Sequence[NodeSelector] =
     """
     labels, selector = node.metadata.labels, pod.spec.node_selector
     demands = [NodeSelectorRequirement(key=key, operator="In", values=(value,)) for key, value in selector.items()]
+    # Pairs of demands and changes; each selector multiplies them by its terms, of which the cheapest few are kept.
     options = [(demands, _changes(demands, labels) or {})]
     for node_selector in _selectors(pod, node_selectors):
         terms = [term for term in node_selector.node_selector_terms if _may_match(term, node)]
@@ -77,6 +79,7 @@ def _selectors(pod: Pod, node_selectors: Sequence[NodeSelector]) -> Sequence[Nod
 
 def _may_match(term: NodeSelectorTerm, node: Node) -> bool:
     """Return whether the right labels could make the term match the node."""
+    # An empty term matches nothing, as the API defines it.
     if not term.match_expressions and not term.match_fields:
         return False
     return all((requirement.operator == "In") == (node.name in requirement.values) for requirement in term.match_fields)
@@ -89,6 +92,7 @@ def _changes(demands: Iterable[NodeSelectorRequirement], labels: Mapping[str, st
         by_key.setdefault(demand.key, []).append(demand)
     changes: dict[str, str | None] = {}
     for key, of_key in by_key.items():
+        # The present value first: a label that suits already needs no change.
         for value in (labels.get(key), *_candidates(of_key)):
             if all(_holds(demand, value) for demand in of_key):
                 break
@@ -119,6 +123,7 @@ def _candidates(demands: Sequence[NodeSelectorRequirement]) -> Iterator[str | No
 
     For a demand that many values meet, as many are yielded as the other demands may exclude, and one more.
     """
+    # One more value than can be excluded, so that one of them is allowed.
     count = 1 + min(sum(len(demand.values) for demand in demands), _EXCLUDED_MAX)
     for operator, values in ((demand.operator, demand.values) for demand in demands):
         if operator == "In":
@@ -154,6 +159,7 @@ def label_edits(node: Node, changes: LabelChanges) -> list[Edit]:
 def eviction(pod: Pod) -> Edit:
     """Make the eviction of the pod."""
     meta = pod.metadata
+    # Below 1 and growing with the priority: among evictions the less important pod ranks first.
     size = 1 - 1 / (2 + max(pod.priority, 0))
     return Edit(EditKind.EVICT, "Pod", meta.namespace, meta.name, (), f"evict {pod.key} from {pod.node_name}", size)
 
@@ -173,6 +179,7 @@ def added_node(like: Node, names: Collection[str], overrides: Mapping[str, int] 
     allocatable = {**like.status.allocatable, **amounts}
     node = Node(
         metadata=type(like.metadata)(name=name, uid=f"Node/{name}", labels=labels),
+        # A new node is not cordoned, and has pulled no images yet.
         spec=type(like.spec)(taints=tuple(taint for taint in like.spec.taints if taint.key != CORDONED.key)),
         status=msgspec.structs.replace(like.status, images=(), allocatable=allocatable),
     )

@@ -60,6 +60,7 @@ def terminating_text(pods: Sequence[Pod]) -> str:
 
 def _missing_node_notes(cluster: Cluster, pod: Pod) -> Iterator[str]:
     """Yield a note if the pod's own node does not exist."""
+    # The pod garbage collector deletes pods of nodes that do not exist.
     if pod.node_name and not pod.has_ended and cluster.store.get(NODES, pod.node_name) is None:
         yield (
             f"spec.nodeName is {pod.node_name}, and there is no such node: no kubelet runs the pod, and garbage "
@@ -101,6 +102,7 @@ def _about_ending(cluster: Cluster, pod: Pod, blockers: Blockers) -> str:
     if not len(rows):
         return ""
     nodes = {cycle.snapshot.name(row) for row in rows.tolist()}
+    # Rather than all: most ending pods have nothing to do with this one.
     if pods := [other_pod for other_pod in terminating if other_pod.node_name in nodes]:
         names = _shorten(sorted({other_pod.node_name for other_pod in pods}))
         return f"It fits on {names} as soon as pods that are ending there are gone: {terminating_text(pods)}"
@@ -110,6 +112,7 @@ def _about_ending(cluster: Cluster, pod: Pod, blockers: Blockers) -> str:
 
 def _may_be_in_the_way(terminating: Sequence[Pod], pod: Pod, blockers: Blockers) -> bool:
     """Return whether only other pods keep the pod off some node that has enough capacity without these."""
+    # Decides without a fork, which costs more than the whole answer on a large cluster.
     snapshot = blockers.snapshot
     may_fit = np.zeros(len(snapshot.nodes), np.bool_)
     may_fit[snapshot.order] = True

@@ -60,8 +60,8 @@ def pod_answer(
     cluster = load_result.cluster
     scheduler = scheduler_report(cluster, pod, source, unknown_reason)
     candidate = pod_for_profile(pod, scheduler, cluster.profiles)
-    why = cluster.why(candidate, node, limit)
+    explanation = cluster.why(candidate, node, limit)
     reasons = [scheduler.difference] if scheduler.difference else []
-    condition = condition_report(pod, why.message, why.node_count, reasons)
-    fixes = cluster.fixes(candidate, limit=limit) if fix and not why.error else None
-    return PodAnswer(why, scheduler, condition, fixes)
+    condition = condition_report(pod, explanation.message, explanation.node_count, reasons)
+    fixes = cluster.fixes(candidate, limit=limit) if fix and not explanation.error else None
+    return PodAnswer(explanation, scheduler, condition, fixes)

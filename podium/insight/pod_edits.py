@@ -88,6 +88,7 @@ def untolerated_taints(pod: Pod, node: Node) -> dict[str, list[Taint]]:
     """Return the node's untolerated taints by key; a cordon counts as the taint that it adds."""
     taints = [*node.spec.taints, *([CORDONED] if node.spec.unschedulable else [])]
     taints_by_key: dict[str, list[Taint]] = {}
+    # A node can have one taint twice, with and without the cordon's.
     for taint in dict.fromkeys(taints):
         if (taint is CORDONED and not is_tolerated(pod.spec.tolerations, taint)) or is_repelled(
             pod.spec.tolerations, (taint,)
@@ -110,18 +111,20 @@ def _taints(pod: Pod, snapshot: Snapshot) -> Iterator[Wish]:
     if snapshot.unschedulable.take(snapshot.order).any() and not is_tolerated(pod.spec.tolerations, CORDONED):
         groups[(CORDONED,)] = None
     for group in sorted(groups, key=repr):
+        # A set of taints has no order; answers must have one.
         first = group[0]
         if len(group) == 1:
             toleration = {"key": first.key, "operator": "Equal", "value": first.value, "effect": first.effect}
             if not first.value:
                 toleration = {"key": first.key, "operator": "Exists", "effect": first.effect}
         else:
+            # Several taints of one key: a toleration without value and effect covers them all.
             toleration = {"key": first.key, "operator": "Exists"}
-        where = pointer("spec", "tolerations")
+        pointer_path = pointer("spec", "tolerations")
         patch = (
-            operation("add", f"{where}/-", toleration)
+            operation("add", f"{pointer_path}/-", toleration)
             if pod.spec.tolerations
-            else operation("add", where, [toleration])
+            else operation("add", pointer_path, [toleration])
         )
         text_of_first = f"{first.key}={first.value}:{first.effect}" if first.value else f"{first.key}:{first.effect}"
         text = f"tolerate the taint {text_of_first if len(group) == 1 else first.key}"
@@ -148,6 +151,7 @@ def _spreads(pod: Pod) -> Iterator[Wish]:
 
 
 def _ports(pod: Pod, snapshot: Snapshot) -> Iterator[Wish]:
+    # Ports that the pod itself uses or was given by an earlier edit are not free either.
     ports: set[int] = {int(port.host_port) for _, container in _all_containers(pod) for port in container.ports}
     for path, container in _all_containers(pod):
         for index, port in enumerate(container.ports):
@@ -157,18 +161,19 @@ def _ports(pod: Pod, snapshot: Snapshot) -> Iterator[Wish]:
             if free is None:
                 continue
             ports.add(free)
-            where = (*path, "ports", index)
-            patch = [operation("add", pointer(*where, "hostPort"), free)]
+            port_path = (*path, "ports", index)
+            patch = [operation("add", pointer(*port_path, "hostPort"), free)]
+            # With hostNetwork the API server demands that both are equal.
             if pod.spec.host_network:
-                patch.append(operation("add", pointer(*where, "containerPort"), free))
+                patch.append(operation("add", pointer(*port_path, "containerPort"), free))
             text = f"change the host port {port.host_port} of container {container.name} to {free}"
             edit = pod_edit(EditKind.CHANGE_HOST_PORT, pod, patch, text)
-            yield Wish(f"port {where}", "NodePorts", edit)
+            yield Wish(f"port {port_path}", "NodePorts", edit)
 
 
-def _free_port(snapshot: Snapshot, near: int, protocol: str, ports: set[int]) -> int | None:
+def _free_port(snapshot: Snapshot, start_port: int, protocol: str, ports: set[int]) -> int | None:
     """Return a port that no pod has on any node, the next higher one if possible."""
-    for port in chain(range(max(near + 1, _FIRST_PORT), _LAST_PORT + 1), range(_FIRST_PORT, near)):
+    for port in chain(range(max(start_port + 1, _FIRST_PORT), _LAST_PORT + 1), range(_FIRST_PORT, start_port)):
         if port not in ports and not snapshot.host_ports.conflicting_rows(HostPort(ANY_ADDRESS, protocol, port)):
             return port
     return None
@@ -211,17 +216,18 @@ def _node_selectors(pod: Pod) -> Iterator[Wish]:
 
 def _widen(pod: Pod, selector: NodeSelector, node: Node) -> Iterator[Edit]:
     """Yield an edit for each term of which the node fails exactly one requirement."""
-    for at, term in enumerate(selector.node_selector_terms):
+    for term_index, term in enumerate(selector.node_selector_terms):
         failing = [
             (part, index, requirement)
             for part, parts in (("matchExpressions", term.match_expressions), ("matchFields", term.match_fields))
             for index, requirement in enumerate(parts)
             if not _meets(node, part, requirement)
         ]
+        # With two failing requirements, widening one is not enough, and dropping the affinity is the smaller edit.
         if len(failing) != 1:
             continue
         ((part, index, requirement),) = failing
-        path = (*_NODE_AFFINITY, "nodeSelectorTerms", at, part, index)
+        path = (*_NODE_AFFINITY, "nodeSelectorTerms", term_index, part, index)
         value = node.name if part == "matchFields" else node.metadata.labels.get(requirement.key)
         patch: list[Operation] = []
         if requirement.operator == "In" and value:

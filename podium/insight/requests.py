@@ -36,6 +36,8 @@ def least_request(pod: Pod, resource: str) -> int:
     total = sum(least for part in running if part.amount)
     for part, sidecars in starting:
         sidecar_total = sum(least for sidecar in running if sidecar.path in sidecars and sidecar.amount)
+        # Init containers run one by one beside the sidecars started before them, so the largest moment counts
+        # (KEP-753).
         total = max(total, sidecar_total + (least if part.amount else 0))
     of_pod = spec.resources
     if of_pod is not None and _amount(resource, of_pod.requests.get(resource)):
@@ -76,6 +78,7 @@ def resize(pod: Pod, resource: str, total: int) -> tuple[Operation, ...] | None:
     of_pod = spec.resources
     if of_pod is not None and resource in of_pod.requests:
         operations += _set(_Part(("spec", "resources"), of_pod, 0), resource, available)
+        # The pod-level request was enough; containers keep theirs (KEP-2837).
         if filter_requests(spec).get(resource, 0) < total:
             return tuple(operations)
     running, starting = _parts(spec, resource)
@@ -86,6 +89,7 @@ def resize(pod: Pod, resource: str, total: int) -> tuple[Operation, ...] | None:
         if first is None:
             return None
         amounts[first.path] -= excess
+    # The largest first: it can spare most.
     for part in sorted(running, key=lambda part: -part.amount):
         if excess > 0:
             reduction = min(excess, max(part.amount - least, 0))
@@ -103,11 +107,13 @@ def resize(pod: Pod, resource: str, total: int) -> tuple[Operation, ...] | None:
 
 def _parts(spec: PodSpec, resource: str) -> tuple[list[_Part], list[tuple[_Part, Sequence[tuple[str | int, ...]]]]]:
     """Return the requests while the pod runs, and those of init containers, each with the sidecars started earlier."""
-    running = [_part(("spec", "containers", at), container, resource) for at, container in enumerate(spec.containers)]
+    running = [
+        _part(("spec", "containers", index), container, resource) for index, container in enumerate(spec.containers)
+    ]
     starting: list[tuple[_Part, Sequence[tuple[str | int, ...]]]] = []
     sidecars: list[tuple[str | int, ...]] = []
-    for at, container in enumerate(spec.init_containers):
-        part = _part(("spec", "initContainers", at), container, resource)
+    for index, container in enumerate(spec.init_containers):
+        part = _part(("spec", "initContainers", index), container, resource)
         if container.is_sidecar:
             running.append(part)
             sidecars.append(part.path)
@@ -124,6 +130,7 @@ def _part(path: tuple[str | int, ...], container: Container, resource: str) -> _
 def _set(part: _Part, resource: str, amount: int) -> list[Operation]:
     text = amount_text(resource, amount)
     operations = [operation("add", pointer(*part.path, "requests", resource), text)]
+    # Where overcommitting is not allowed, a limit must equal its request.
     if resource in part.resources.limits and resource not in _OVERCOMMITTED:
         operations.append(operation("add", pointer(*part.path, "limits", resource), text))
     return operations

@@ -14,7 +14,7 @@ from podium.client.listing import all_objects
 from podium.client.session import ApiSession
 from podium.engine.derivation.control_objects import CONTROL_RESOURCES, empty_list
 from podium.engine.errors import ClusterError
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.engine.manifests import Manifest
 from podium.lib.system_clock import SystemClock
 from podium.objects.api_errors import ApiError, Forbidden, Unauthorized, Unreachable
@@ -28,8 +28,8 @@ async def list_objects(
     kubeconfig: str | None,
     context: str | None,
     resources: Sequence[ResourceType[Any]] = WITHOUT_GATES,
-    beside: Sequence[ResourceType[Any]] = (),
-) -> list[Found]:
+    extra_resources: Sequence[ResourceType[Any]] = (),
+) -> list[LocatedManifest]:
     """List the objects of these kinds, and as far as permitted those of the kinds from which pods are derived.
 
     Args:
@@ -45,17 +45,20 @@ async def list_objects(
     async with ApiSession(credentials) as session:
         try:
             objects = []
-            for resource in dict.fromkeys((*resources, *CONTROL_RESOURCES, *_GROUPS, *beside)):
+            for resource in dict.fromkeys((*resources, *CONTROL_RESOURCES, *_GROUPS, *extra_resources)):
                 items: Sequence[Manifest]
                 try:
                     items = await all_objects(session, resource)
                 except Forbidden:
+                    # Most of these only make answers about workloads better; without the right to read them the rest
+                    # still answers.
                     if resource in resources:
                         raise
                     continue
                 if not items and resource in CONTROL_RESOURCES:
+                    # An empty list says that there are none; nothing would say that they are unknown.
                     items = [empty_list(resource)]
-                objects += [Found(item, f"{credentials.base_url}{resource.path}") for item in items]
+                objects += [LocatedManifest(item, f"{credentials.base_url}{resource.path}") for item in items]
             return objects
         except (Unreachable, Unauthorized, Forbidden) as error:
             cause, advice = diagnosis_of(error)
@@ -65,17 +68,18 @@ async def list_objects(
 
 
 def list_objects_blocking(
-    kubeconfig: str, context: str | None, beside: Sequence[ResourceType[Any]] = ()
+    kubeconfig: str, context: str | None, extra_resources: Sequence[ResourceType[Any]] = ()
 ) -> list[dict[str, Any]]:
     """Call `list_objects` for synchronous callers, which may run in an event loop, as a notebook's cells do.
 
     Raises:
         ClusterError: as `list_objects`, or the kubeconfig cannot be used.
     """
+    # An event loop that runs already, as in a notebook, cannot run another one in its thread.
     with ThreadPoolExecutor(1) as thread:
         try:
             objects = thread.submit(
-                lambda: anyio.run(list_objects, kubeconfig, context, WITHOUT_GATES, beside)
+                lambda: anyio.run(list_objects, kubeconfig, context, WITHOUT_GATES, extra_resources)
             ).result()
         except ConnectionConfigError as error:
             raise ClusterError(str(error)) from error

@@ -42,7 +42,7 @@ class SchedulerReport:
     likely_name: str = ""
 
     @property
-    def judged_by(self) -> str:
+    def introduction(self) -> str:
         """The line that introduces the answer and names its profile."""
         return f"If the pod were for {self.source}:" if self.warning else f"Answered by {self.source}"
 
@@ -71,6 +71,7 @@ def scheduler_report(cluster: Cluster, pod: Pod, source: str, unknown_reason: st
     if not source:
         warning, likely_name = (
             ("", "")
+            # A pod on a node has been scheduled, so its scheduler exists whatever its name.
             if name in _PREDEFINED_NAMES or pod.node_name
             else _unknown_name_warning(name, _count_by_scheduler(cluster))
         )

@@ -27,8 +27,8 @@ def score_table(cluster: Cluster, pod: Pod) -> np.recarray[Any, Any]:
     length = max((len(score.node) for score in scores), default=1)
     kinds = [("node", f"U{length}"), ("total", "i8"), *((name, "i8") for name in plugins)]
     table = np.zeros(len(scores), kinds).view(np.recarray)
-    for at, score in enumerate(scores):
-        table[at] = (score.node, score.total, *(score.plugins[name] for name in plugins))
+    for index, score in enumerate(scores):
+        table[index] = (score.node, score.total, *(score.plugins[name] for name in plugins))
     return table
 
 

@@ -205,7 +205,7 @@ class FixSearch:
             filters = edits.eviction_filters
             rows.update(
                 row
-                for row in self._snapshot.order[group.at].tolist()
+                for row in self._snapshot.order[group.positions].tolist()
                 if not filters or any(self.evictions.sets(row, filters, 1))
             )
         return rows
@@ -232,8 +232,8 @@ class FixSearch:
                         yield from self._smallest.sets(concessions, rows.tolist(), self._engine)
                     continue
                 for row, edits in self._beside(concessions, size - count):
-                    for own in self._smallest.sets(concessions, [row], self._engine, edits):
-                        yield (*own, *edits)
+                    for concession_edits in self._smallest.sets(concessions, [row], self._engine, edits):
+                        yield (*concession_edits, *edits)
                 yield from self._with_new_node(concessions, size - count - 1)
 
     def _beside(self, concessions: Sequence[Wish], count: int) -> Iterator[tuple[int, EditSet]]:
@@ -245,10 +245,10 @@ class FixSearch:
             edits = self._edits_of(pod, group)
             if edits is None or len(edits.kinds) > count or (not group.others and len(edits.kinds) != count):
                 continue
-            at = group.at
-            if not group.others and len(at) > _ALIKE_MAX:
-                at, self._has_skipped = at[:_ALIKE_MAX], True
-            places += [(place, edits) for place in at.tolist()]
+            positions = group.positions
+            if not group.others and len(positions) > _ALIKE_MAX:
+                positions, self._has_skipped = positions[:_ALIKE_MAX], True
+            places += [(place, edits) for place in positions.tolist()]
         places.sort(key=itemgetter(0))
         alike: Counter[tuple[EditKind, ...]] = Counter()
         for place, edits in places:
@@ -256,19 +256,19 @@ class FixSearch:
             if alike[edits.kinds] >= _ALIKE_MAX and edits.eviction_filters <= EXACT:
                 self._has_skipped = True
                 continue  # the others would not be shown
-            own = edits.of(pod, self._node(row))
+            node_edits = edits.of(pod, self._node(row))
             if not edits.eviction_filters:
                 alike[edits.kinds] += 1
-                yield row, own
+                yield row, node_edits
                 continue
-            for victims in islice(evictions.sets(row, edits.eviction_filters, count - len(own)), _PER_NODE_MAX):
-                if len(own) + len(victims) == count:
+            for victims in islice(evictions.sets(row, edits.eviction_filters, count - len(node_edits)), _PER_NODE_MAX):
+                if len(node_edits) + len(victims) == count:
                     alike[edits.kinds] += 1
-                    yield row, (*own, *map(eviction, victims))
+                    yield row, (*node_edits, *map(eviction, victims))
 
     def _edits_of(self, pod: Pod, group: AlikeGroup) -> _NodeEdits | None:
         """Return the edits of each node of the group that the filters require; None if no labels are enough."""
-        first = self._node(int(self._snapshot.order[group.at[0]]))
+        first = self._node(int(self._snapshot.order[group.positions[0]]))
         changes: LabelChanges = {}
         if group.plugins & LABELS:
             changes = label_changes(pod, first, self._demands) or {}
@@ -304,8 +304,8 @@ class FixSearch:
             self._limit.check()
             for rows, victims in self._victims_for(pod, world, edit.name, eviction_count):
                 evictions = [*map(eviction, victims)]
-                for own in self._smallest.sets(concessions, rows, world.engine, evictions):
-                    yield (*own, edit, *evictions)
+                for concession_edits in self._smallest.sets(concessions, rows, world.engine, evictions):
+                    yield (*concession_edits, edit, *evictions)
 
     def _victims_for(
         self, pod: Pod, world: Cluster, node_name: str, count: int

@@ -66,6 +66,7 @@ class SmallestEdits:
                 usage = snapshot.pod_usages(row)[victim.uid]
                 for name in resources:
                     free[name][row] += usage.requests.get(name, 0)
+        # The node on which most of every request can stay; of equal ones the first.
         best = max(rows, key=lambda row: (min(free[name][row] / requests[name] for name in resources), -row))
         edits = []
         for name in resources:
@@ -105,6 +106,7 @@ class SmallestEdits:
         for wish in skews:
             assert wish.skew is not None
             low = self.pod.spec.topology_spread_constraints[wish.skew].max_skew + 1
+            # No skew can be larger than the number of pods, plus the one that comes.
             high = max(low, pod_count + 1)
             while low < high:
                 middle = (low + high) // 2
@@ -112,5 +114,6 @@ class SmallestEdits:
                     high = middle
                 else:
                     low = middle + 1
+            # One constraint after the other: the later ones are bisected with the earlier ones settled.
             raises[wish.name] = raise_max_skew(self.pod, wish.skew, low)
         return list(raises.values())

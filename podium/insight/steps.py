@@ -18,7 +18,7 @@ from podium.engine.derivation.workload_kinds import (
     unknown_place_advice,
 )
 from podium.engine.errors import ClusterError, ManifestError
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.engine.manifests import Manifest, is_namespaced, resource_of
 from podium.framework.contract.status import ScheduleError
 from podium.insight.cluster import Cluster
@@ -99,7 +99,7 @@ class Apply:
     """Create objects, or apply manifests to the existing ones. Controllers create the pods of workloads."""
 
     name: str
-    objects: Sequence[Found]
+    objects: Sequence[LocatedManifest]
 
     @property
     def text(self) -> str:
@@ -112,6 +112,7 @@ class Apply:
         Raises:
             ManifestError: an object cannot be read, the API server refuses it, or there are no objects.
         """
+        # A step without effect would look like an answer: nothing changes.
         if not any(_is_read(item.manifest) for item in self.objects):
             kinds = ", ".join(dict.fromkeys(str(item.manifest["kind"]) for item in self.objects)) or "nothing"
             advice = unknown_place_advice(self.objects)
@@ -120,10 +121,10 @@ class Apply:
             try:
                 self._apply(trial, item, number)
             except ManifestError as error:
-                where = "" if str(error).startswith(item.where) else f"{item.where}: "
-                raise ManifestError(f"{where}{error}") from None
+                source = "" if str(error).startswith(item.location) else f"{item.location}: "
+                raise ManifestError(f"{source}{error}") from None
 
-    def _apply(self, trial: Trial, item: Found, number: int) -> None:
+    def _apply(self, trial: Trial, item: LocatedManifest, number: int) -> None:
         manifest, world = item.manifest, trial.world
         resource = resource_of(manifest)
         if resource is PODS:
@@ -135,6 +136,7 @@ class Apply:
                 world.read_pod(sample_pod(manifest, template.content))
             trial.controllers.apply(manifest)
         elif templates_in(manifest):
+            # Its controller is unknown, so podium creates as many pods as the manifest says.
             trial.world.admission.objects.put(manifest)
             _create_pods(trial, item)
         if resource is not None:
@@ -158,11 +160,12 @@ def _apply_pod(trial: Trial, manifest: Manifest) -> None:
     key = f"{namespace_of(manifest)}/{mapping_at(manifest, 'metadata').get('name')}"
     existing = world.store.get(PODS, key)
     if existing is not None:
+        # Not graceful, since the new pod has the same name.
         trial.delete(existing, is_replaced=False, is_graceful=False)
     trial.create(manifest)
 
 
-def _create_pods(trial: Trial, item: Found) -> None:
+def _create_pods(trial: Trial, item: LocatedManifest) -> None:
     """Create the pods of a workload of an unknown kind, in place of those that it has."""
     manifest = item.manifest
     name, kind = str(mapping_at(manifest, "metadata").get("name") or ""), str(manifest["kind"])
@@ -211,6 +214,7 @@ class Scale:
             advice = nearest(target, trial.controllers.workloads()) or "; add it with an apply step"
             raise ClusterError(f"there is no workload {target} here{advice}")
         templates = templates_in(workload)
+        # Only `replicas` is what people mean by scaling.
         if [template.count_field for template in templates] != ["replicas"]:
             raise ClusterError(f"a {kind} has no number of replicas; change its manifest, and apply that")
         for number in range(self.replicas):
@@ -249,6 +253,7 @@ class Remove:
         if resource is None and pods_owned is None and not pods:
             workloads = trial.controllers.workloads()
             raise ClusterError(f"there is no {self.kind} {self.name} with pods{nearest(self.name, workloads)}")
+        # A workload is in two places: what plugins read of it, and what its controller reads.
         is_stored = (
             resource is not None and world.store.get(resource, _key_in(resource, namespace, self.name)) is not None
         )
@@ -378,14 +383,14 @@ def read_steps(document: Any, readers: Mapping[str, Callable[[str], Step]]) -> l
     return result
 
 
-def pods_applied(steps: Iterable[Step]) -> list[Found]:
+def pods_applied(steps: Iterable[Step]) -> list[LocatedManifest]:
     """Return the pods in the applied files, and one sample pod for each workload's template."""
     return [
-        Found(
+        LocatedManifest(
             named_pod(item.manifest)
             if template.content is item.manifest
             else sample_pod(item.manifest, template.content),
-            item.where,
+            item.location,
         )
         for step in steps
         if isinstance(step, Apply)

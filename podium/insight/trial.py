@@ -167,6 +167,8 @@ class Trial:
         pod_with_claims, claims = self.world.claims_of(pod)
         reasons = [self._claim_refusal(claim) for claim in claims]
         for claim, reason in zip(claims, reasons, strict=True):
+            # The StatefulSet controller creates claims before its pod and stops at the first refusal; an owned claim
+            # comes after the pod.
             if is_new and reason and not items_at(claim, "metadata", "ownerReferences"):
                 raise RefusedError(f'persistentvolumeclaims "{claim["metadata"]["name"]}" is forbidden: {reason}')
         for claim, reason in zip(claims, reasons, strict=True):
@@ -203,6 +205,7 @@ class Trial:
         if not is_graceful or not pod.node_name:
             self._end(pod, is_replaced=is_replaced)
             return
+        # The Job controller replaces a pod only once it has ended (podReplacementPolicy), others do at once.
         is_replaced_late = owner is not None and owner.kind == "Job"
         self._terminating[pod.key] = is_replaced and is_replaced_late
         time = self.world.admission.objects.latest_time or _LONG_AGO
@@ -235,6 +238,7 @@ class Trial:
         else:
             # It may have been nominated.
             self._failed.clear()
+        # Quota may have been freed, so claims that were refused may be created now.
         for key in self._lack_claims:
             self._failed.discard(key)
         if is_replaced:
@@ -296,6 +300,7 @@ class Trial:
             preemptions = len(self.preempted)
             self.reconcile()
             if not self._place_pending():
+                # In this order: only if nothing else moves does time pass for what takes longest.
                 if self.end_terminating() or self.controllers.end_backoffs() or self._note_ends_of_jobs():
                     continue
                 return
@@ -349,6 +354,7 @@ class Trial:
             if pod.spec.scheduler_name not in profiles:
                 self.why[pod.key] = f"no profile is named {pod.spec.scheduler_name!r}"
         candidates = [pod for pod in pending if pod.spec.scheduler_name in profiles]
+        # As the scheduling queue: by priority, then in the order of creation; pods of the dump come before new ones.
         candidates.sort(key=lambda pod: (-pod.priority, self._order.get(pod.key, -1), pod.key))
         return (
             sum(
@@ -413,6 +419,7 @@ class Trial:
         spec = replace(node.spec, unschedulable=True, taints=taints)
         self.world.put(NODES, replace(node, spec=spec))
         self.on_nodes()
+        # The cordon first, and what follows from it: kubectl drain evicts only afterwards.
         self.settle()
         # Only these: a pod that tolerates a cordon may come back.
         leaving = [pod for pod in self.world.pods if pod.node_name == node.name and not stays_on_node(pod)]
@@ -438,6 +445,7 @@ class Trial:
 
     def _forbidding(self, pod: Pod) -> tuple[str, ...]:
         """Return the budgets that forbid the eviction. A pod of several budgets may never be evicted."""
+        # The eviction API lets a pod go that does not run yet, whatever its budgets.
         if pod.status.phase == "Pending":
             return ()
         manifests = self.world.admission.objects.in_namespace("PodDisruptionBudget", pod.metadata.namespace)
@@ -451,6 +459,7 @@ class Trial:
         """Delete a node and its pods, as the garbage collector of pods does."""
         pods = [pod for pod in self.world.pods if pod.node_name == node.name]
         self.world.remove("Node", node.name)
+        # Without grace: the pods' kubelet is gone, and the pod garbage collector deletes them at once.
         for pod in pods:
             self.delete(pod, is_graceful=False)
         self.on_nodes()

@@ -26,6 +26,7 @@ def volume_demands(store: ObjectStore, pod: Pod) -> Sequence[NodeSelector]:
             continue
         volume = store.get(PERSISTENT_VOLUMES, claim.spec.volume_name)
         if volume is not None:
+            # VolumeZone does not look at generic ephemeral volumes, as upstream.
             demands += _of_bound(volume, in_zones=not use.is_ephemeral)
         elif terms := _of_waiting(store, claim):
             demands.append(NodeSelector(node_selector_terms=tuple(terms)))
@@ -54,6 +55,7 @@ def _of_waiting(store: ObjectStore, claim: PersistentVolumeClaim) -> list[NodeSe
     terms: list[NodeSelectorTerm] = []
     for volume in choice.all():
         affinity = volume.spec.node_affinity
+        # A volume without affinity can be used anywhere, so nothing is demanded.
         if affinity is None or affinity.required is None:
             return []
         terms += affinity.required.node_selector_terms

@@ -147,9 +147,10 @@ def outcome_of(trial: Trial) -> Outcome:
     still_pending: list[Pending] = []
     for key, pod in pods_after.items():
         replaced_key = trial.predecessors.get(key, "")
-        was = pods_before.get(key) or pods_before.get(replaced_key)
-        node_before = was.node_name if was is not None else ""
+        pod_before = pods_before.get(key) or pods_before.get(replaced_key)
+        node_before = pod_before.node_name if pod_before is not None else ""
         if not pod.node_name:
+            # A pod that waited before and still waits is not a consequence of the steps.
             is_old = key in pods_before and not node_before and not replaced_key
             entries = still_pending if is_old else pending
             entries.append(Pending(key, node_before, trial.why.get(key, ""), replaced_key))
@@ -221,7 +222,11 @@ def _spreads(cluster_before: Cluster, cluster_after: Cluster) -> Mapping[str, tu
         name: (spreads_before.get(name, nothing), spreads_after.get(name, nothing))
         for name in sorted(spreads_before.keys() | spreads_after.keys())
     }
-    return {name: (was, spread_after) for name, (was, spread_after) in spreads.items() if was != spread_after}
+    return {
+        name: (spread_before, spread_after)
+        for name, (spread_before, spread_after) in spreads.items()
+        if spread_before != spread_after
+    }
 
 
 def _spread(cluster: Cluster) -> Mapping[str, Spread]:

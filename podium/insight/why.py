@@ -46,6 +46,7 @@ def explain(cluster: Cluster, pod: Pod, node: str = "", limit: TimeLimit = UNLIM
     gang = gang_of(cluster, pod)
     story = None if gang is None else story_of(cluster, gang)
     world, pod = as_pending(cluster, pod)
+    # Evaluated without its node, as if it were pending; where it runs is still part of the answer.
     bound_to = "" if pod.node_name else bound_to
     try:
         evaluation = world.evaluate(pod, limit)
@@ -55,6 +56,7 @@ def explain(cluster: Cluster, pod: Pod, node: str = "", limit: TimeLimit = UNLIM
         return failure
     limit.note(partial(evaluation.verdict_on, pod))
     answer = evaluation.as_dict()
+    # First what the attempt says, so that an answer that runs out of time has a complete base.
     base = _without_blockers(world, pod, bound_to, evaluation, answer, story, node)
     try:
         return _with_all_blockers(base, world, original, pod, evaluation, answer, limit)
@@ -127,6 +129,7 @@ def _with_all_blockers(
         base,
         blockers=blockers_by_node,
         groups=with_details(group_blockers(blockers_by_node), pod, world.store, snapshot, search.evictions),
+        # Dry runs of one edit each, which only a pod without a node needs.
         one_edit_away=tuple(sorted(snapshot.name(row) for row in search.rows_one_edit_away())) if is_lost else (),
         preemption=_preemption(answer, awaited, evaluation.victims, covers_claims=bool(summarized)) if is_lost else "",
         devices=_devices(world, pod, snapshot, statuses),
@@ -214,7 +217,7 @@ def scores_of(evaluation: Evaluation) -> tuple[NodeScore, ...]:
     rows, totals = evaluation.found.filter_result.rows.tolist(), scores.total.tolist()
     parts = {name: values.tolist() for name, values in scores.plugins.items()}
     node_scores = [
-        NodeScore(snapshot.name(row), totals[at], {name: values[at] for name, values in parts.items()})
-        for at, row in enumerate(rows)
+        NodeScore(snapshot.name(row), totals[index], {name: values[index] for name, values in parts.items()})
+        for index, row in enumerate(rows)
     ]
     return tuple(sorted(node_scores, key=lambda score: (score.node != evaluation.node, -score.total, score.node)))

@@ -15,7 +15,7 @@ class Clock(Protocol):
     """Reads the time; never waits."""
 
     def now(self) -> float:
-        """Wall-clock time in seconds since the epoch."""
+        """Return the wall-clock time in seconds since the epoch."""
 
     def monotonic(self) -> float:
         """Return seconds on a clock that never goes back; only differences are meaningful."""
@@ -54,7 +54,7 @@ class ManualClock:
         self._origin_s = start_s
 
     def now(self) -> float:
-        """Wall-clock time in seconds since the epoch."""
+        """Return the wall-clock time in seconds since the epoch."""
         return self._now_s
 
     def monotonic(self) -> float:

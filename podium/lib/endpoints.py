@@ -36,16 +36,16 @@ class RequestObserver:
     """
 
     def connection_dropped(self, reason: str) -> None:
-        """A connection was closed: it was `idle` for too long, or there were too many (`full`)."""
+        """Record a closed connection: it was `idle` for too long, or there were too many (`full`)."""
 
     def request_malformed(self, remote: object, kind: str) -> None:
-        """A client sent something that is not an HTTP request; `kind` says which rule it breaks."""
+        """Record input that is not an HTTP request; `kind` says which rule it breaks."""
 
     def request_failed(self, remote: object, error: object) -> None:
-        """A handler has raised an exception."""
+        """Record a handler's exception."""
 
     def request_answered(self, request: web.BaseRequest, response: web.StreamResponse, seconds: float) -> None:
-        """A request was answered, and the response has been sent."""
+        """Record a request whose response has been sent."""
 
 
 @asynccontextmanager

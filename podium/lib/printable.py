@@ -20,13 +20,13 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """Like `printable`, but keeps line breaks; further lines are indented, since entries start at the margin."""
+    """Escape text like `printable`, but keep line breaks and indent further lines: entries start at the margin."""
     first, *further_lines = text.expandtabs(4).split("\n")
     return "\n".join([printable(first), *(f"    {printable(line)}" for line in further_lines)])
 
 
 def printable_layout(text: str) -> str:
-    """Like `printable`, but keeps line breaks, for text that podium has laid out itself."""
+    """Escape text as `printable` does, but keep line breaks, for text that podium has laid out itself."""
     return text if text.isprintable() else "\n".join(map(printable, text.split("\n")))
 
 

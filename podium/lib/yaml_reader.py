@@ -225,24 +225,24 @@ class _Reader:
     def _mapping(self, items: list[Any], line: int) -> Any:
         """Build a mapping from alternating keys and values; its own keys take precedence over merged ones."""
         pairs = iter(items)
-        own: dict[str, Any] = {}
+        own_items: dict[str, Any] = {}
         sources: list[Any] = []
         for key, value in zip(pairs, pairs, strict=True):
             if type(key) is str:
-                own[key] = value
+                own_items[key] = value
             elif key is _MERGE:
                 sources += value if isinstance(value, list) else [value]
             else:
-                own[_key(key, line)] = value
-        for name, value in own.items():
+                own_items[_key(key, line)] = value
+        for name, value in own_items.items():
             if value is _MERGE:
-                own[name] = "<<"
+                own_items[name] = "<<"
         for source in sources:
             if not isinstance(source, dict):
                 raise _no_merge(line)
             for name, value in source.items():
-                own.setdefault(name, value)
-        return own
+                own_items.setdefault(name, value)
+        return own_items
 
 
 class _NodeReader(_Reader):

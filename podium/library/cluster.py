@@ -13,7 +13,7 @@ from podium.engine.configurations import Config, read_config
 from podium.engine.derivation.control_objects import mapping_at, namespace_of
 from podium.engine.derivation.workload_kinds import template_of
 from podium.engine.errors import ManifestError
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.engine.manifests import Manifest
 from podium.engine.object_files import Objects, objects_given
 from podium.insight import cluster as insight
@@ -47,7 +47,7 @@ class Cluster(insight.Cluster):
 
         return ONLY_PLANNED
 
-    def _keep(self, documents: Sequence[Found]) -> None:
+    def _keep(self, documents: Sequence[LocatedManifest]) -> None:
         originals = {key: document for document in documents if (key := original_key(document)) is not None}
         if originals:
             self._own().originals = {**self._state.originals, **originals}
@@ -63,7 +63,7 @@ class Cluster(insight.Cluster):
         """
         if not _has_pods(manifest):
             super().add(manifest)
-            self._keep([Found(manifest, "add")])
+            self._keep([LocatedManifest(manifest, "add")])
             return
         kind, namespace, name = str(manifest["kind"]), namespace_of(manifest), _name_of(manifest)
         if self.admission.objects.get(kind, name, namespace) is not None or pods_of(self, namespace, kind, name):
@@ -74,7 +74,7 @@ class Cluster(insight.Cluster):
         if trial.refusals:
             raise ManifestError("; ".join(refusal.reason for refusal in trial.refusals.values()))
         trial.world.commit()
-        self._keep([Found(manifest, "add")])
+        self._keep([LocatedManifest(manifest, "add")])
 
     # ------------------------------------------------------------ questions
 

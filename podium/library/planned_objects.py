@@ -9,7 +9,7 @@ from msgspec.structs import fields
 
 from podium.engine.cluster import Cluster
 from podium.engine.derivation.control_objects import CONTROL_RESOURCES
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.engine.manifests import DEFAULT_NAMESPACE, Manifest, as_manifest
 from podium.objects.resource_types import ALL, ResourceType
 
@@ -20,10 +20,10 @@ _FULLER: Final = frozenset({"Node", "PersistentVolume", "PodDisruptionBudget"})
 """The kinds whose fields plans read more of than a scheduler does."""
 _NAMESPACED: Final = frozenset({"PodDisruptionBudget"})
 
-Originals = Mapping[tuple[str, str], Found]
+Originals = Mapping[tuple[str, str], LocatedManifest]
 
 
-def original_key(document: Found) -> tuple[str, str] | None:
+def original_key(document: LocatedManifest) -> tuple[str, str] | None:
     """Return kind and key of an object that plans need as it was given; None for other objects."""
     kind, metadata = document.manifest.get("kind"), document.manifest.get("metadata")
     name = metadata.get("name") if isinstance(metadata, Mapping) else None
@@ -32,20 +32,20 @@ def original_key(document: Found) -> tuple[str, str] | None:
     return kind, f"{metadata.get('namespace') or DEFAULT_NAMESPACE}/{name}" if kind in _NAMESPACED else name
 
 
-def objects_to_plan(cluster: Cluster, originals: Originals) -> list[Found]:
+def objects_to_plan(cluster: Cluster, originals: Originals) -> list[LocatedManifest]:
     """Return all objects that plans read, as they are now."""
     documents = [
-        Found(_full_manifest(resource, item, originals.get((resource.kind, item.key))), resource.kind)
+        LocatedManifest(_full_manifest(resource, item, originals.get((resource.kind, item.key))), resource.kind)
         for resource in ALL
         for item in cluster.store.objects(resource).values()
     ]
     for resource in CONTROL_RESOURCES:
         manifests = cluster.admission.objects.of_kind(resource.kind).values()
-        documents += [Found(manifest, resource.kind) for manifest in manifests]
+        documents += [LocatedManifest(manifest, resource.kind) for manifest in manifests]
     return documents + [original for (kind, _), original in originals.items() if kind in _ONLY_PLANNED]
 
 
-def _full_manifest(resource: ResourceType[Any], item: Any, original: Found | None) -> Manifest:
+def _full_manifest(resource: ResourceType[Any], item: Any, original: LocatedManifest | None) -> Manifest:
     """Return the object as it is now, with the original's fields that a scheduler does not read."""
     manifest = as_manifest(resource, item)
     if original is None:

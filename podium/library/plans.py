@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from podium.engine.cluster import Cluster
 from podium.engine.errors import ClusterError
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.engine.manifests import resource_of
 from podium.engine.object_files import PathLike
 from podium.lib.system_clock import SystemClock
@@ -39,10 +39,10 @@ ONLY_PLANNED: Final = (NODE_POOLS, NODE_CLAIMS)
 class PlanQuestion:
     """The arguments of `podium.Cluster.plan`."""
 
-    node_pools: Sequence[Found] | None
+    node_pools: Sequence[LocatedManifest] | None
     adopt_nodes: bool
     catalogue: InstanceTypes | None
-    workloads: Sequence[Found]
+    workloads: Sequence[LocatedManifest]
     assume_unschedulable: bool
     rules: str
 
@@ -104,7 +104,7 @@ class PlanQuestion:
             raise ClusterError(f"{self.catalogue}: not JSON: {error}") from error
 
 
-def _with_pods(cluster: Cluster, documents: Sequence[Found]) -> Cluster:
+def _with_pods(cluster: Cluster, documents: Sequence[LocatedManifest]) -> Cluster:
     """Return a fork of the cluster with these pods pending, and with their claims."""
     world = cluster.fork()
     for document in documents:

@@ -11,7 +11,7 @@ _UNITS: Final = (("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))
 
 
 def amount_text(resource: str, amount: int) -> str:
-    """The amount as a quantity; `amount` is in thousandths for cpu."""
+    """Return the amount as a quantity; `amount` is in thousandths for cpu."""
     if resource == CPU:
         return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
     if resource in (MEMORY, EPHEMERAL_STORAGE) or is_hugepages(resource):
@@ -22,7 +22,7 @@ def amount_text(resource: str, amount: int) -> str:
 
 
 def amount_texts(amounts: Mapping[str, int]) -> dict[str, str]:
-    """The amounts as quantities, by resource, in order of name."""
+    """Return the amounts as quantities, by resource, in order of name."""
     return {name: amount_text(name, amount) for name, amount in sorted(amounts.items())}
 
 

@@ -31,7 +31,7 @@ class ApiError(UserFacingError):
         self.retry_after_s = retry_after_s
 
     def __str__(self) -> str:
-        """The message, preceded by code and reason if the server gave them."""
+        """Return the message, preceded by code and reason if the server gave them."""
         head = " ".join(part for part in (str(self.code or ""), self.reason) if part)
         return f"{head}: {self.message}" if head else self.message
 
@@ -214,7 +214,7 @@ _decode_status = msgspec.json.Decoder(Status).decode
 
 
 def from_status(status: Status, *, code: int = 0, retry_after_s: float | None = None) -> ApiError:
-    """The error for a `Status`. Its own fields have precedence over the HTTP answer's."""
+    """Return the error for a `Status`. Its own fields have precedence over the HTTP answer's."""
     reason = status.reason or ""
     if retry_after_s is None and status.details is not None:
         retry_after_s = status.details.retry_after_seconds or None
@@ -232,7 +232,7 @@ def _kind_of(code: int) -> type[ApiError]:
 
 
 def from_response(code: int, body: bytes, retry_after: str | None = None, *, has_flow_schema: bool = False) -> ApiError:
-    """The error for an HTTP answer.
+    """Return the error for an HTTP answer.
 
     If the code leaves open whether a write took effect, the body cannot change that.
 

@@ -179,7 +179,7 @@ class ResourceClaim(NamespacedObject, frozen=True):
     status: ResourceClaimStatus = ResourceClaimStatus()
 
     def released_by(self, uid: str) -> ResourceClaim:
-        """The claim without that user; without any, its devices are given back, as the controller of claims does."""
+        """Return the claim without that user; one without users loses its devices, as the claim controller does."""
         users = tuple(user for user in self.status.reserved_for if user.uid != uid)
         if len(users) == len(self.status.reserved_for):
             return self

@@ -148,7 +148,7 @@ _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
 def _intern(spec: PodSpec) -> PodSpec:
-    """The one shared spec with this content, without the node name and volumes that do not affect scheduling."""
+    """Return the one shared spec with this content, without the node name and volumes that do not affect scheduling."""
     memory: dict[str, Any] = spec.__dict__
     if _INTERNED in memory:
         return spec
@@ -234,7 +234,7 @@ class PodStatus(Value, frozen=True):
     extended_resource_claim_status: ExtendedResourceClaimStatus | None = None
 
     def condition(self, kind: str) -> PodCondition | None:
-        """The condition of that type, if there is one."""
+        """Return the condition of that type, if there is one."""
         for condition in self.conditions:
             if condition.type == kind:
                 return condition

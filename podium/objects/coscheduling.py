@@ -41,7 +41,7 @@ class CoschedulingPodGroup(NamespacedObject, frozen=True, tag="PodGroup"):
 
 
 def gang_of(pod: Pod) -> str | None:
-    """The key of the pod's group, whether or not there is a PodGroup of that name; None for a pod without the label."""
+    """Return the key of the pod's group, even if there is no such PodGroup; None for a pod without the label."""
     name = pod.metadata.labels.get(GROUP_LABEL)
     return f"{pod.metadata.namespace}/{name}" if name else None
 

@@ -22,7 +22,7 @@ class Index(Generic[ObjectT]):
         self._groups: dict[str, dict[str, ObjectT]] = {}
 
     def of(self, text: str) -> Collection[ObjectT]:
-        """The objects with that text, a live view: not to be held across an await."""
+        """Return the objects with that text, a live view: not to be held across an await."""
         return self._groups.get(text, {}).values()
 
     def put(self, item: ObjectT) -> None:

@@ -27,7 +27,7 @@ _SHOWN_LENGTH_MAX: Final = 80
 
 
 def name_error(name: str, namespace: str, uid: str, *, is_namespaced: bool) -> str:
-    """The first invalid one of name, namespace and uid, in words; empty if all are valid."""
+    """Return the first invalid one of name, namespace and uid, in words; empty if all are valid."""
     if is_namespaced and _NAMED(f"{namespace}/{name} {uid}"):
         return ""
     if len(name) > _NAME_LENGTH_MAX or not _NAME(name):

@@ -64,6 +64,6 @@ def node_with_json(node: Node, content: bytes | Raw) -> Node:
 
 
 def json_of(item: Pod | Node) -> Raw:
-    """The object as the API server has it, to be put into other JSON."""
+    """Return the object as the API server has it, to be put into other JSON."""
     assert isinstance(item, PodWithJson | NodeWithJson), f"{item.key} was not kept with its JSON"
     return Raw(item.json)

@@ -49,7 +49,7 @@ class _Fault(NamedTuple):
         return cls(detail, tuple(name or index for name, index in _STEP.findall(path.partition("[...]")[0])))
 
     def at(self, step: str) -> _Fault | None:
-        """The same fault relative to the part behind this step; None if the fault is elsewhere."""
+        """Return the same fault relative to the part behind this step, or None if the fault is elsewhere."""
         return _Fault(self.detail, self.below[1:]) if self.below[:1] == (step,) else None
 
 
@@ -110,11 +110,11 @@ class PartialReader:
         decode = _decoder(list[kind])
         parts: list[Any] = []
         for start in range(0, len(items), _AT_ONCE):
-            batch = {str(at): item for at, item in enumerate(items[start : start + _AT_ONCE], start)}
+            batch = {str(index): item for index, item in enumerate(items[start : start + _AT_ONCE], start)}
             fails = any(step in batch for step in fault.below[:1])
-            together: Any = _NOT_READ if fails else _together(decode, list(batch.values()))
-            if together is not _NOT_READ:
-                parts += together
+            objects_decoded: Any = _NOT_READ if fails else _together(decode, list(batch.values()))
+            if objects_decoded is not _NOT_READ:
+                parts += objects_decoded
                 continue
             parts += [item for _, item in self._each(batch, kind, path, fault)]
             if len(self.unread) >= UNREAD_MAX:
@@ -130,9 +130,9 @@ class PartialReader:
         parts: dict[str, Any] = {}
         remaining_fields = iter(fields.items())
         while batch := dict(islice(remaining_fields, _AT_ONCE)):
-            together = _together(decode, batch)
-            if together is not _NOT_READ:
-                parts |= together
+            objects_decoded = _together(decode, batch)
+            if objects_decoded is not _NOT_READ:
+                parts |= objects_decoded
                 continue
             parts |= self._each(batch, kind, path, _UNKNOWN)
             if len(self.unread) >= UNREAD_MAX:

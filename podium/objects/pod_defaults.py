@@ -23,7 +23,7 @@ _NANO_PER_UNIT: Final = 10**9
 
 
 def with_pod_defaults(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The pod spec, as parsed from JSON or YAML, with its defaults set."""
+    """Return the pod spec, as parsed from JSON or YAML, with its defaults set."""
     document = dict(spec)
     for group in ("containers", "initContainers"):
         if isinstance(containers := document.get(group), list):
@@ -36,7 +36,7 @@ def with_pod_defaults(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _pod_level(resources: Mapping[str, Any], spec: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The pod-level resources with their defaults.
+    """Return the pod-level resources with their defaults.
 
     A hugepages limit defaults to the containers' sum. If there is any limit, the requests of cpu and memory default to
     the containers' sums, and what is still missing then to the limits.
@@ -85,7 +85,7 @@ def _container(container: Any, *, host_network: bool) -> Any:
 
 
 def _requests_from_limits(resources: Any) -> Any:
-    """The requests; a resource with a limit but no request gets the limit as its request."""
+    """Return the requests; a resource with a limit but no request gets the limit as its request."""
     if not isinstance(resources, dict):
         return resources
     limits, requests = (resources.get(name) for name in ("limits", "requests"))

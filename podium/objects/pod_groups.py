@@ -86,11 +86,11 @@ class PodGroup(NamespacedObject, frozen=True):
         return self.spec.disruption_mode == DISRUPTED_AS_A_WHOLE
 
     def condition(self, kind: str) -> PodCondition | None:
-        """The condition of that type, if there is one."""
+        """Return the condition of that type, if there is one."""
         return next((condition for condition in self.status.conditions if condition.type == kind), None)
 
 
 def group_of(pod: Pod) -> str | None:
-    """The key of the pod's group, whether or not there is a PodGroup of that name; None for a pod without a group."""
+    """Return the key of the pod's group, even if there is no such PodGroup; None for a pod without a group."""
     group = pod.spec.scheduling_group
     return None if group is None else f"{pod.metadata.namespace}/{group.pod_group_name}"

@@ -23,7 +23,7 @@ _Expressions = Iterable[LabelSelectorRequirement | NodeSelectorRequirement]
 
 
 def excess_of(pod: Pod) -> str:
-    """Like `excess`, but also checks the pod's labels."""
+    """Return the first field over its limit as `excess` does, the pod's labels included."""
     count = len(pod.metadata.labels)
     if count <= LABELS_MAX:
         return excess(pod.spec)
@@ -32,12 +32,12 @@ def excess_of(pod: Pod) -> str:
 
 @once_per_spec
 def excess(spec: PodSpec) -> str:
-    """The first field over its limit, with its count and limit; "" if the pod can be scheduled."""
+    """Return the first field over its limit, with its count and limit; empty if the pod can be scheduled."""
     return next((message for count in LIMITS if (message := _excess(spec, count))), "")
 
 
 def excess_of_pod_affinity(spec: PodSpec) -> str:
-    """Like `excess`, but checks only pod affinity and anti-affinity."""
+    """Return the first field over its limit among pod affinity and anti-affinity only; otherwise like `excess`."""
     return _excess(spec, pod_demands)
 
 
@@ -51,27 +51,27 @@ def _excess(spec: PodSpec, count: Callable[[PodSpec], int]) -> str:
 
 
 def containers(spec: PodSpec) -> int:
-    """The number of containers, including init containers."""
+    """Return the number of containers, including init containers."""
     return len(spec.containers) + len(spec.init_containers)
 
 
 def ports(spec: PodSpec) -> int:
-    """The number of ports of all containers."""
+    """Return the number of ports of all containers."""
     return sum(len(container.ports) for container in _containers(spec))
 
 
 def resources(spec: PodSpec) -> int:
-    """The number of requested or limited resources of all containers."""
+    """Return the number of requested or limited resources of all containers."""
     return len({name for container in _containers(spec) for name in container.resources.requests})
 
 
 def volumes(spec: PodSpec) -> int:
-    """The number of volumes and resource claims."""
+    """Return the number of volumes and resource claims."""
     return len(spec.volumes) + len(spec.resource_claims)
 
 
 def node_demands(spec: PodSpec) -> int:
-    """The size of `nodeSelector` and node affinity: labels, terms and expressions."""
+    """Return the size of `nodeSelector` and node affinity: labels, terms and expressions."""
     count = len(spec.node_selector)
     rules = spec.affinity.node_affinity if spec.affinity is not None else None
     if rules is not None:
@@ -84,7 +84,7 @@ def node_demands(spec: PodSpec) -> int:
 
 
 def pod_demands(spec: PodSpec) -> int:
-    """The size of pod affinity and anti-affinity: terms with their namespaces and selectors."""
+    """Return the size of pod affinity and anti-affinity: terms with their namespaces and selectors."""
     if spec.affinity is None:
         return 0
     count = 0
@@ -96,7 +96,7 @@ def pod_demands(spec: PodSpec) -> int:
 
 
 def spread_demands(spec: PodSpec) -> int:
-    """The size of the spread constraints with their selectors."""
+    """Return the size of the spread constraints with their selectors."""
     return sum(1 + _selector(constraint.label_selector) for constraint in spec.topology_spread_constraints)
 
 

@@ -96,7 +96,7 @@ class Quantity:
         return number if INT64_MIN <= number <= INT64_MAX else None
 
     def __add__(self, other: Quantity) -> Quantity:
-        """The exact sum."""
+        """Return the exact sum."""
         if not self.wide and not other.wide:
             if not other.unscaled:
                 return self

@@ -46,7 +46,7 @@ _NOTHING: Final = Quantity(0, 0, wide=False)
 
 @once_per_spec
 def pod_requests(spec: PodSpec) -> Requests:
-    """Everything the spec requests, pod-level values and overhead included, under any resource name.
+    """Return everything the spec requests, pod-level values and overhead included, under any resource name.
 
     Raises:
         FieldError: a quantity cannot be parsed, or there are too many.
@@ -55,7 +55,7 @@ def pod_requests(spec: PodSpec) -> Requests:
 
 
 def exact_requests(spec: PodSpec) -> Mapping[str, Quantity]:
-    """Like `pod_requests`, but unrounded.
+    """Return the requests of `pod_requests` unrounded.
 
     Raises:
         FieldError: a quantity cannot be parsed, or there are too many.
@@ -71,8 +71,8 @@ def exact_limits(spec: PodSpec) -> Mapping[str, Quantity]:
     """
     total = _containers_total(spec, _spec_limits, {})
     if spec.resources is not None:
-        own = _exact(spec.resources.limits, "spec.resources.limits")
-        total.update((name, amount) for name, amount in own.items() if is_pod_level_resource(name))
+        pod_level = _exact(spec.resources.limits, "spec.resources.limits")
+        total.update((name, amount) for name, amount in pod_level.items() if is_pod_level_resource(name))
     for name, amount in _exact(spec.overhead, "spec.overhead").items():
         if name in total and total[name].unscaled:
             total[name] += amount
@@ -91,7 +91,7 @@ def filter_requests(spec: PodSpec) -> Requests:
 
 @once_per_spec
 def scoring_requests(spec: PodSpec) -> Requests:
-    """The usage that the resource scoring strategies assume for an incoming pod.
+    """Return the usage that the resource scoring strategies assume for an incoming pod.
 
     Each container that does not list cpu or memory counts with 100m or 200 MiB. Pod-level values are ignored, as by
     upstream's scorer of NodeResourcesFit.
@@ -103,7 +103,7 @@ def scoring_requests(spec: PodSpec) -> Requests:
 
 
 def pod_requests_with_status(pod: Pod) -> Requests:
-    """`pod_requests`, but counting what a pod still holds while it is resized in place.
+    """Return the requests of `pod_requests`, or what a pod still holds while it is resized in place.
 
     NodeResourcesBalancedAllocation assumes this usage for an incoming pod.
 
@@ -125,7 +125,7 @@ def requests_on_node(pod: Pod) -> Requests:
 
 
 def nonzero_requests_on_node(pod: Pod) -> tuple[int, int]:
-    """The cpu (milli) and memory (bytes) usage that scoring assumes for a pod on a node.
+    """Return the cpu (milli) and memory (bytes) usage that scoring assumes for a pod on a node.
 
     As `requests_on_node`, but each container without a value counts with 100m or 200 MiB; with pod-level requests only
     for a resource that the pod's total does not list at all.
@@ -137,7 +137,7 @@ def nonzero_requests_on_node(pod: Pod) -> tuple[int, int]:
 
 
 def whole_amounts(amounts: ResourceList, path: str) -> Requests:
-    """These amounts as integers, under any resource name.
+    """Return these amounts as integers, under any resource name.
 
     Args:
         path: the path of the amounts, for errors.
@@ -149,7 +149,7 @@ def whole_amounts(amounts: ResourceList, path: str) -> Requests:
 
 
 def node_allocatable(node: Node) -> tuple[Requests, int]:
-    """The node's allocatable resources that are counted, and its number of pods.
+    """Return the node's allocatable resources that are counted, and its number of pods.
 
     Raises:
         FieldError: a quantity cannot be parsed, or there are too many.
@@ -210,13 +210,13 @@ def _spec_total(spec: PodSpec) -> _Exact:
     total = _containers_total(spec, _spec_requests, {})
     if _sets_pod_level(spec):
         assert spec.resources is not None
-        own = _exact(spec.resources.requests, "spec.resources.requests")
-        total.update((name, amount) for name, amount in own.items() if is_pod_level_resource(name))
+        pod_level = _exact(spec.resources.requests, "spec.resources.requests")
+        total.update((name, amount) for name, amount in pod_level.items() if is_pod_level_resource(name))
     return _with_overhead(total, spec)
 
 
 def _containers_total(spec: PodSpec, requests_of: _RequestsOf, defaults: Mapping[str, Quantity]) -> _Exact:
-    """The highest amount that the pod needs at any time, resource by resource.
+    """Return the highest amount that the pod needs at any time, resource by resource.
 
     App containers and sidecars run together; before that each init container runs beside the sidecars started so far.
     """
@@ -270,7 +270,7 @@ def _sets_pod_level(spec: PodSpec) -> bool:
 
 
 def container_requests(spec: PodSpec) -> Mapping[str, Quantity]:
-    """The exact amounts that the containers request together at most, without pod-level values and overhead.
+    """Return the exact amounts that the containers request together at most, without pod-level values and overhead.
 
     Raises: as `pod_requests`.
     """
@@ -278,7 +278,7 @@ def container_requests(spec: PodSpec) -> Mapping[str, Quantity]:
 
 
 def container_limits(spec: PodSpec) -> Mapping[str, Quantity]:
-    """Like `container_requests`, but for the containers' limits."""
+    """Return the containers' limits, combined like `container_requests`."""
     return _containers_total(spec, _spec_limits, {})
 
 
@@ -297,16 +297,19 @@ def is_resized(pod: Pod) -> bool:
         return False
     status_of = _statuses(status)
     for container in (*pod.spec.containers, *pod.spec.init_containers):
-        own, (_, reported_status) = container.resources.requests, status_of.get(container.name, ("", None))
+        pod_level, (_, reported_status) = container.resources.requests, status_of.get(container.name, ("", None))
         if reported_status is None or reported_status.resources is None:
             continue
-        if reported_status.resources.requests != own or reported_status.allocated_resources not in ({}, own):
+        if reported_status.resources.requests != pod_level or reported_status.allocated_resources not in (
+            {},
+            pod_level,
+        ):
             return True
     return False
 
 
 def _statuses(status: PodStatus) -> dict[str, tuple[str, ContainerStatus]]:
-    """Path and status of each container by its name; init containers win, as upstream."""
+    """Return path and status of each container by its name; init containers win, as upstream."""
     return {
         container_status.name: (f"status.{field}[{index}]", container_status)
         for field, statuses in (
@@ -338,20 +341,20 @@ def _status_total(pod: Pod, defaults: Mapping[str, Quantity]) -> _Exact:
     total = _containers_total(spec, requests_of, defaults)
     if _sets_pod_level(spec):
         assert spec.resources is not None
-        own = _exact(spec.resources.requests, "spec.resources.requests")
-        total_held = own
+        pod_level = _exact(spec.resources.requests, "spec.resources.requests")
+        total_held = pod_level
         if status.resources is not None:
             total_held = _highest(
-                {} if infeasible else own,
+                {} if infeasible else pod_level,
                 _exact(status.resources.requests, "status.resources.requests"),
                 _exact(status.allocated_resources, "status.allocatedResources"),
             )
-        total.update((name, total_held.get(name, _NOTHING)) for name in own if is_pod_level_resource(name))
+        total.update((name, total_held.get(name, _NOTHING)) for name in pod_level if is_pod_level_resource(name))
     return _with_overhead(total, spec)
 
 
 def _highest(*amounts: _Exact) -> _Exact:
-    """The maximum of each resource."""
+    """Return the maximum of each resource."""
     result: _Exact = {}
     for requests in amounts:
         _raise_to(result, requests)

@@ -114,7 +114,7 @@ class ResourceType(Generic[ObjectT]):
         return issubclass(self.type, NamespacedObject)
 
     def object_path(self, item: KubeObject) -> str:
-        """The path of one object. Valid names need no percent-encoding."""
+        """Return the path of one object. Valid names need no percent-encoding."""
         base, _, plural = self.path.rpartition("/")
         namespace = item.metadata.namespace
         place = f"{base}/namespaces/{namespace}" if namespace else base

@@ -55,7 +55,7 @@ FIELD_OPERATORS: Final = {operator.value: operator for operator in (Operator.IN,
 
 
 def parse_int64(text: str) -> int | None:
-    """The base-10 int64 that the text is, sign allowed, or None."""
+    """Return the base-10 int64 that the text is, sign allowed, or None."""
     if _INTEGER.fullmatch(text) is None:
         return None
     number = int(text)
@@ -144,7 +144,7 @@ def _limit_of(values: tuple[str, ...], operator: Operator, path: str) -> int:
 
 
 def _sort(requirements: Sequence[Requirement]) -> tuple[Requirement, ...]:
-    """Without duplicates, in an order that depends on the content only."""
+    """Remove duplicates and sort, so that the order depends on the content only."""
     if len(requirements) < 2:
         return tuple(requirements)
     return tuple(sorted(set(requirements), key=_order))
@@ -191,7 +191,7 @@ class Selector:
         return True
 
     def narrow(self, labels: Mapping[str, str]) -> Selector:
-        """This selector with these labels required too, as for `matchLabelKeys`."""
+        """Return this selector with these labels required too, as for `matchLabelKeys`."""
         if self.nothing or not labels:
             return self
         return Selector(_sort((*self.requirements, *_equalities(labels))))
@@ -202,7 +202,7 @@ NOTHING: Final = Selector(nothing=True)
 
 
 def join_selectors(selectors: Sequence[Selector]) -> Selector:
-    """The selector that matches what all of them match."""
+    """Return the selector that matches what all of them match."""
     if any(selector.nothing for selector in selectors):
         return NOTHING
     return Selector(_sort([requirement for selector in selectors for requirement in selector.requirements]))
@@ -237,7 +237,7 @@ def compile_selector(selector: LabelSelector | None) -> Selector:
 
 
 def selector_of_labels(labels: Mapping[str, str]) -> Selector:
-    """The selector that requires these labels, unvalidated, as `spec.nodeSelector`.
+    """Return the selector that requires these labels, unvalidated, as `spec.nodeSelector`.
 
     Without labels it matches everything.
     """
@@ -375,7 +375,7 @@ def compile_preferred_terms(
 
 
 def node_names(selector: NodeSelector | None) -> frozenset[str] | None:
-    """The names of the only nodes that a required node selector can match; None if names do not restrict it.
+    """Return the only nodes that a required node selector can match, or None if names do not restrict it.
 
     Within a term the names of its `metadata.name In` requirements are intersected; the results of all terms are united.
     If one term names no node, names do not restrict the selector. Terms count here even if another part of them is
@@ -388,8 +388,8 @@ def node_names(selector: NodeSelector | None) -> frozenset[str] | None:
         names: frozenset[str] | None = None
         for requirement in term.match_fields:
             if requirement.key == NODE_NAME_FIELD and requirement.operator == Operator.IN.value:
-                own = frozenset(requirement.values)
-                names = own if names is None else names & own
+                value_names = frozenset(requirement.values)
+                names = value_names if names is None else names & value_names
         if names is None:
             return None
         names_of_terms |= names

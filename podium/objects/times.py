@@ -13,7 +13,7 @@ _RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\
 
 
 def parse_time(text: str) -> float:
-    """An RFC 3339 timestamp, with or without fraction, as seconds since the epoch. Nanoseconds are cut to micro.
+    """Return an RFC 3339 timestamp as seconds since the epoch. Digits beyond microseconds are cut off.
 
     Raises:
         ValueError: the text is not such a timestamp.
@@ -24,17 +24,17 @@ def parse_time(text: str) -> float:
 
 
 def format_time(epoch_s: float) -> str:
-    """Seconds since the epoch as the API's Time: whole seconds, the fraction cut off."""
+    """Format seconds since the epoch as the API's Time: whole seconds, the fraction cut off."""
     return f"{_second(math.floor(epoch_s))}Z"
 
 
 def format_micro_time(epoch_s: float) -> str:
-    """Seconds since the epoch as the API's MicroTime: always six digits of fraction."""
+    """Format seconds since the epoch as the API's MicroTime: always six digits of fraction."""
     second, micros = divmod(round(epoch_s * 1e6), 1_000_000)
     return f"{_second(second)}.{micros:06d}Z"
 
 
 @lru_cache(maxsize=16)
 def _second(epoch_s: int) -> str:
-    """Cached, because thousands of Events are written in the same second."""
+    """Format a whole second; cached, because thousands of Events are written in the same second."""
     return (_EPOCH + timedelta(seconds=epoch_s)).isoformat()[:19]

@@ -26,7 +26,7 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
 
 
 def taint_text(taint: Taint) -> str:
-    """The taint as kubectl writes it."""
+    """Return the taint as kubectl writes it."""
     return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
 
 

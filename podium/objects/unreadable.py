@@ -90,12 +90,12 @@ class UnreadableClaim(ResourceClaim, frozen=True):
 
 
 def unread_field(item: KubeObject) -> FieldError | None:
-    """The first unreadable field that others depend on; None for a complete object, and for a budget."""
+    """Return the first unreadable field that others depend on, or None for a complete object, and for a budget."""
     return FieldError(item.field, item.detail) if isinstance(item, _WITH_FIELD) else None
 
 
 def kind_of(item: KubeObject) -> str:
-    """The kind, whether or not the object could be read in full."""
+    """Return the kind, whether or not the object could be read in full."""
     return next(resource_type.kind for resource_type in resource_types.ALL if isinstance(item, resource_type.type))
 
 
@@ -105,7 +105,7 @@ def is_partial(item: KubeObject) -> bool:
 
 
 def readable_part(kind: type[KubeObject], raw: Raw, error: str) -> Any:
-    """The readable part of an object that failed to decode with this error.
+    """Return the readable part of an object that failed to decode with this error.
 
     Returns: None if a partial object of this kind is of no use, or if the object cannot be identified.
     """
@@ -118,7 +118,7 @@ def readable_part(kind: type[KubeObject], raw: Raw, error: str) -> Any:
 
 
 def with_another_name(item: Any) -> Any:
-    """A stand-in for an object with an invalid name; None if that is of no use.
+    """Return a stand-in for an object with an invalid name, or None if that is of no use.
 
     Only for running pods, because they need not be requested from the API server by name.
     """
@@ -151,8 +151,8 @@ def _pod(pod: Pod, unread: Sequence[FieldError]) -> Pod | None:
     if not pod.node_name:
         return None
     meta, harm = pod.metadata, _harm(unread, _HARMLESS_OF_PODS)
-    if why := name_error(meta.name, meta.namespace, meta.uid, is_namespaced=True):
-        meta, harm = _stand_in(pod), harm or FieldError("metadata", why)
+    if reason := name_error(meta.name, meta.namespace, meta.uid, is_namespaced=True):
+        meta, harm = _stand_in(pod), harm or FieldError("metadata", reason)
     if harm is None:
         return pod
     return UnreadablePod(
@@ -245,7 +245,7 @@ def _claim(claim: ResourceClaim, unread: Sequence[FieldError]) -> ResourceClaim 
 
 
 def with_known_devices(claim: ResourceClaim, former: ResourceClaim | None) -> ResourceClaim:
-    """The claim with the devices that it held before, if not all can be read of which it holds.
+    """Return the claim with the devices that it held before, if not all can be read of which it holds.
 
     What is not known, it does not hold: any other device, and every pod that asks for one, would have to wait for it.
     No API server shows such a claim.
@@ -266,7 +266,7 @@ def _with_results(
 
 
 def _namespace(namespace: Namespace, unread: Sequence[FieldError]) -> Namespace | None:
-    """Its labels as far as they can be read."""
+    """Return the namespace with the labels that can be read."""
     del unread
     meta = namespace.metadata
     return None if name_error(meta.name, meta.namespace, meta.uid, is_namespaced=False) else namespace
@@ -296,13 +296,13 @@ _MAKERS: Final[dict[type[Any], Callable[[Any, Sequence[FieldError]], Any]]] = {
 
 
 def _harm(unread: Sequence[FieldError], harmless: re.Pattern[str]) -> FieldError | None:
-    """The first field that others depend on; the last one if further fields may not have been checked."""
+    """Return the first field that others depend on; the last one if further fields may not have been checked."""
     harm = next((error for error in unread if not harmless.match(error.path)), None)
     return harm or (unread[-1] if len(unread) >= UNREAD_MAX else None)
 
 
 def _stand_in(pod: Pod) -> ObjectMeta:
-    """The pod's metadata with a generated name, and with another namespace or uid if those are invalid."""
+    """Return the pod's metadata with a generated name, and with another namespace or uid if those are invalid."""
     meta = pod.metadata
     content = msgspec.json.encode((meta.namespace, meta.name, meta.uid, pod.node_name))
     stand_in = f"unreadable-{blake2s(content, digest_size=8).hexdigest()}"

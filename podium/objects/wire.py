@@ -222,7 +222,7 @@ class ObjectDecoder(Generic[ObjectT]):
         return Page(items, broken_objects, page.metadata.resource_version, page.metadata.continue_token or "")
 
     def _check_list(self, page: _TypedPage[ObjectT] | _RawPage) -> None:
-        """Raises: `Malformed` if this is a list of another kind, or has no version to watch from."""
+        """Check the list. Raises: `Malformed` for a list of another kind, or without a version to watch from."""
         if (page.kind, page.api_version) != (self._list.kind, self._list.api_version):
             received = f"{page.kind or 'list without a kind'} ({page.api_version or 'no version'})"
             raise api_errors.Malformed(f"not a {self._list.kind} ({self._list.api_version}), but a {received}")
@@ -235,20 +235,20 @@ class ObjectDecoder(Generic[ObjectT]):
 
     def _split_by_name(self, items: list[ObjectT]) -> tuple[list[ObjectT], list[BrokenObject]]:
         """Separate objects with an invalid name, namespace or uid."""
-        flaws = {id(item): self._rename(item, why) for item in items if (why := self._flaw(item))}
+        flaws = {id(item): self._rename(item, reason) for item in items if (reason := self._flaw(item))}
         if not flaws:
             return items, []
         named_items = [flaws.get(id(item), item) for item in items]
         broken_objects = [item for item in named_items if isinstance(item, BrokenObject)]
         return [item for item in named_items if not isinstance(item, BrokenObject)], broken_objects
 
-    def _rename(self, item: ObjectT, why: str) -> ObjectT | BrokenObject:
+    def _rename(self, item: ObjectT, reason: str) -> ObjectT | BrokenObject:
         part: ObjectT | None = with_another_name(item)
         if part is not None:
             return part
         meta = item.metadata
         uid = meta.uid if is_uid(meta.uid) else ""
-        return BrokenObject(self._kind, meta.namespace, meta.name, uid, meta.resource_version, why)
+        return BrokenObject(self._kind, meta.namespace, meta.name, uid, meta.resource_version, reason)
 
     def _one_by_one(self, raws: Iterable[msgspec.Raw]) -> tuple[list[ObjectT], list[BrokenObject]]:
         items: list[ObjectT] = []
@@ -259,8 +259,8 @@ class ObjectDecoder(Generic[ObjectT]):
                 decoded_item = self._decode_object(raw)
             except NOT_DECODED:
                 decoded_item = self._second_try(raw)
-            if not isinstance(decoded_item, BrokenObject) and (why := self._flaw(decoded_item)):
-                decoded_item = self._rename(decoded_item, why)
+            if not isinstance(decoded_item, BrokenObject) and (reason := self._flaw(decoded_item)):
+                decoded_item = self._rename(decoded_item, reason)
             if isinstance(decoded_item, BrokenObject):
                 broken_objects.append(decoded_item)
             else:
@@ -271,8 +271,8 @@ class ObjectDecoder(Generic[ObjectT]):
         change = _decode_raw_change(line)
         assert self._keep is not None
         item = self._decode_object(change.object)
-        if why := self._flaw(item):
-            raise msgspec.ValidationError(why)
+        if reason := self._flaw(item):
+            raise msgspec.ValidationError(reason)
         return Change(change.type, self._keep(item, change.object))
 
     def _event_in_two_steps(self, line: bytes) -> Event[ObjectT]:
@@ -289,8 +289,8 @@ class ObjectDecoder(Generic[ObjectT]):
         if event.type not in _CHANGES:
             raise api_errors.Malformed(f"watch event of unknown type {event.type!r}")
         decoded_item = self._second_try(event.object)
-        if not isinstance(decoded_item, BrokenObject) and (why := self._flaw(decoded_item)):
-            decoded_item = self._rename(decoded_item, why)
+        if not isinstance(decoded_item, BrokenObject) and (reason := self._flaw(decoded_item)):
+            decoded_item = self._rename(decoded_item, reason)
         if isinstance(decoded_item, BrokenObject):
             if not decoded_item.name:
                 raise api_errors.Malformed(f"watch event of a {self._kind} without a name: {decoded_item.detail}")
@@ -346,7 +346,7 @@ def _not_json(kind: str, error: Exception) -> api_errors.Malformed:
 
 
 def _without_nulls_within(raw: msgspec.Raw, levels: int) -> Any:
-    """The same JSON without nulls down to this many levels.
+    """Return the same JSON without nulls down to this many levels.
 
     Cost: only parts that contain a null are decoded, level by level.
     """
@@ -367,7 +367,7 @@ _LEVELS_READ: Final = 16
 
 
 def without_nulls(content: Any) -> Any:
-    """Parsed JSON without nulls, which Go treats as absent fields; the same object if it contains none."""
+    """Remove nulls, which Go treats as absent fields, from parsed JSON; return the same object if it contains none."""
     # Encoding takes a tenth of the time of the copy, and most content has no null.
     with suppress(TypeError, ValueError, OverflowError, RecursionError):
         if b"null" not in msgspec.json.encode(content):
@@ -414,7 +414,7 @@ def _broken_object(kind: str, raw: msgspec.Raw, detail: str) -> BrokenObject:
 
 
 def _kind_of(content: bytes | msgspec.Raw) -> str:
-    """The object's `kind`; empty if it has none."""
+    """Return the object's `kind`; empty if it has none."""
     try:
         return _decode_typed(content).kind
     except NOT_DECODED:

@@ -33,8 +33,8 @@ from podium.framework.preemption.candidates import Budgets, Candidate, Importanc
 from podium.framework.preemption.dry_run import dry_run_preemption
 from podium.framework.preemption.lowest_priorities import LowestPriorities
 from podium.framework.preemption.pod_groups import preempt_for_group
+from podium.framework.preemption.victim_cache import VictimCache
 from podium.framework.preemption.victims import NO_VICTIMS
-from podium.framework.preemption.victims_known import VictimsKnown
 from podium.objects.core import Pod
 from podium.objects.pod_groups import PodGroup, group_of
 from podium.objects.resource_types import POD_DISRUPTION_BUDGETS, POD_GROUPS
@@ -67,7 +67,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
         self._random = handle.random
         self._preemptions = handle.preemptions
         self._budgets = handle.lister(POD_DISRUPTION_BUDGETS)
-        self._known = VictimsKnown()
+        self._known = VictimCache()
         self._lowest = LowestPriorities()
         rules = None if handle.pod_groups is None else handle.pod_groups.rules
         self._by_topology = rules is not None and rules.are_placed_by_topology

@@ -128,8 +128,8 @@ def _gain(columns: Sequence[_Column], size: int) -> IntArray:
     """Return the score by row; no row of `allocatable` is 0."""
     if len(columns) < 2:
         return np.full(size, _NO_GAIN, np.int64)
-    without, with_pod = _evenness_by_row([column.fractions() for column in columns])
-    gain: IntArray = _HALF + (_HALF + with_pod - without) // 2
+    without_pod, with_pod = _evenness_by_row([column.fractions() for column in columns])
+    gain: IntArray = _HALF + (_HALF + with_pod - without_pod) // 2
     return gain
 
 

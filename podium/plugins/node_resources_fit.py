@@ -101,7 +101,7 @@ class NodeResourcesFit(
     def pre_filter(
         self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot
     ) -> tuple[fwk.PreFilterResult | None, fwk.Status | None]:
-        """Never return Skip: every pod counts towards the number of pods."""
+        """Prepare the filter without ever returning Skip: every pod counts towards the number of pods."""
         try:
             _demands(pod.spec)
         except FieldError as error:
@@ -166,7 +166,7 @@ class NodeResourcesFit(
     # ------------------------------------------------------------ scoring
 
     def pre_score(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> fwk.Status | None:
-        """Never return Skip; return Error if a request cannot be parsed."""
+        """Prepare scoring without ever returning Skip; return Error if a request cannot be parsed."""
         try:
             scoring_requests(pod.spec)
         except FieldError as error:

@@ -88,7 +88,9 @@ class TaintToleration(
         return counts_by_text
 
     def pre_score(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> fwk.Status | None:
-        """Never return Skip: without soft taints every node gets the full score, which counts in the total."""
+        """Prepare scoring without ever returning Skip: without soft taints every node gets the full score, which
+        counts in the total.
+        """
         return None
 
     def score_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:

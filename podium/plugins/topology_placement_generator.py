@@ -39,13 +39,13 @@ class TopologyPlacementGenerator(fwk.PlacementGeneratePlugin):
         if label is None:
             return (fwk.Placement("", snapshot.order),), None
         try:
-            only = _domain_of_scheduled(state, snapshot, label)
+            scheduled_domain = _domain_of_scheduled(state, snapshot, label)
         except fwk.PluginError as error:
             return (), fwk.error_status(f"cannot determine domain for already scheduled pods: {error}")
         rows_of: dict[str, list[int]] = {}
         for row in snapshot.order.tolist():
             domain = snapshot.node(row).labels.get(label)
-            if domain is not None and only in (None, domain):
+            if domain is not None and scheduled_domain in (None, domain):
                 rows_of.setdefault(domain, []).append(row)
         return [fwk.Placement(domain, np.array(rows, np.intp)) for domain, rows in rows_of.items()], None
 

@@ -59,7 +59,7 @@ class EventMoves:
         self._requeue(moves, interest, pre_check)
 
     def move_pods(self, pods: Iterable[QueuedPodInfo], interest: Interest) -> None:
-        """As `move_all`, for these pods only."""
+        """Move these pods only; otherwise like `move_all`."""
         self._requeue(self._one_by_one(pods, interest, None, None), interest, None)
 
     def _requeue(self, moves: Iterable[_Move], interest: Interest, pre_check: PreCheck | None) -> None:
@@ -86,11 +86,11 @@ class EventMoves:
         pods = alike.pods
         if interest.tells_apart(alike.spec.scheduler_name, alike.rejectors):
             return self._one_by_one(pods.values(), interest, old, new)
-        own = pods.get((old or new).key) if interest.event.is_about_pods and (old or new) is not None else None
-        if own is None:
+        changed_pod = pods.get((old or new).key) if interest.event.is_about_pods and (old or new) is not None else None
+        if changed_pod is None:
             return self._alike(pods.values(), interest, old, new)
-        other_infos = [info for info in pods.values() if info is not own]
-        return (*self._one_by_one((own,), interest, old, new), *self._alike(other_infos, interest, old, new))
+        other_infos = [info for info in pods.values() if info is not changed_pod]
+        return (*self._one_by_one((changed_pod,), interest, old, new), *self._alike(other_infos, interest, old, new))
 
     def _alike(self, pods: Iterable[QueuedPodInfo], interest: Interest, old: Any, new: Any) -> Iterable[_Move]:
         """Run the hints for the first pod only: their answer holds for all pods of the class."""

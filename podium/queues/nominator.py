@@ -88,8 +88,10 @@ class Nominator:
 
     def ahead_of(self, pod: Pod) -> Sequence[Nomination]:
         """Return the other nominated pods of at least this pod's priority. Cost: 0.1 us per nominated pod."""
-        own, priority = pod.uid, pod.priority
-        return [nomination for uid, nomination in self._of.items() if nomination.priority >= priority and uid != own]
+        pod_uid, priority = pod.uid, pod.priority
+        return [
+            nomination for uid, nomination in self._of.items() if nomination.priority >= priority and uid != pod_uid
+        ]
 
     def ahead_on(self, pod: Pod, node_name: str) -> Sequence[Pod]:
         """Return those pods of `ahead_of` that are nominated to this node."""

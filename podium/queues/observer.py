@@ -13,19 +13,19 @@ class QueueObserver:
     """
 
     def incoming(self, queue: str, event: str) -> None:
-        """A pod entered a queue (active, backoff or unschedulable): `queue_incoming_pods_total`."""
+        """Count a pod that entered a queue (active, backoff or unschedulable): `queue_incoming_pods_total`."""
 
     def unschedulable_delta(self, plugin: str, profile: str, delta: int) -> None:
-        """The number of waiting pods that the plugin rejected changed: `unschedulable_pods`."""
+        """Record a change of the number of waiting pods that the plugin rejected: `unschedulable_pods`."""
 
     def in_flight_events_delta(self, event: str, delta: int) -> None:
-        """The number of events recorded for pods in flight changed: `inflight_events`."""
+        """Record a change of the number of events kept for pods in flight: `inflight_events`."""
 
     def hint_executed(self, plugin: str, event: str, hint: str, seconds: float) -> None:
-        """A hint function ran: `queueing_hint_execution_duration_seconds`; `hint` is Queue, QueueSkip or Error."""
+        """Record a hint function's run in `queueing_hint_execution_duration_seconds`; its outcome is `hint`."""
 
     def plugin_failed(self, plugin: str, point: str, pod: Pod, error: BaseException) -> None:
-        """A PreEnqueue plugin or a queueing hint failed; the queue has already handled the failure."""
+        """Report a PreEnqueue plugin or a queueing hint that failed; the queue has already handled the failure."""
 
     def unexpected_state(self, info: QueuedPodInfo, problem: str) -> None:
-        """A pod was not in the state that the queue expected; the queue has corrected it."""
+        """Report a pod that was not in the state that the queue expected; the queue has corrected it."""

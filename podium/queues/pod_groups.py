@@ -28,7 +28,7 @@ class QueuedPodGroups:
         """The rules of scheduling pods in groups."""
         return self._rules
 
-    def wait_in(self, queue: SchedulingQueue) -> None:
+    def use_queue(self, queue: SchedulingQueue) -> None:
         """Set the queue, which is created after the plugins."""
         self._queue = queue
 
@@ -42,7 +42,7 @@ class QueuedPodGroups:
             self._queue.activate(pods)
 
     def pop_with(self, first: QueuedPodInfo, key: str) -> Sequence[QueuedPodInfo]:
-        """Also pop the other waiting pods of the group of `first`, which has been popped.
+        """Pop the other waiting pods of the group of `first`, which has been popped.
 
         Returns:
             All of them in the order of their attempts.

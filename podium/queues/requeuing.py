@@ -86,7 +86,7 @@ class Requeuing:
         coming_from: QueueState = QueueState.GONE,
         now_s: float | None = None,
     ) -> None:
-        """Like `to_active`, for a pod that has passed the PreEnqueue plugins since it last failed."""
+        """Move a pod that passed PreEnqueue since it last failed to the active queue; otherwise like `to_active`."""
         now_s = self._clock.now() if now_s is None else now_s
         if info.initial_attempt_timestamp_s is None:
             info.initial_attempt_timestamp_s = now_s

@@ -206,7 +206,7 @@ class SchedulingQueue:
                 return info
 
     def pop_with(self, first: QueuedPodInfo, pods: Iterable[Pod]) -> list[QueuedPodInfo]:
-        """Also pop the pods that are scheduled together with `first`, which has been popped; gated pods stay.
+        """Pop the pods that are scheduled together with `first`, which has been popped; gated pods stay.
 
         Returns:
             All of them in the order of their attempts: by priority, then by the time of their first attempt.

@@ -74,6 +74,7 @@ def _types_of(kind: Any) -> list[Any]:
 
 _Real: TypeAlias = Annotated[float, msgspec.Meta(ge=-1e15, le=1e15)]
 _Parts: TypeAlias = Annotated[list[int | _Real | bool | str | None], msgspec.Meta(max_length=10)]
+# Bounds in the types: a recording may come from a stranger, so that nothing is read that podium would not write.
 _VALUES: Final[Mapping[int, Any]] = {
     entries.NOW: int | _Real,
     entries.MONOTONIC: int | _Real,
@@ -156,6 +157,7 @@ class EntryBuffer:
 
     def noting(self, kind: int, read: Callable[[], T]) -> Callable[[], T]:
         """Wrap the function such that each result becomes an entry."""
+        # Bound once: this wrapper runs at each reading of the clock, several times per attempt.
         add_value, add_kind = self._columns[kind].append, self._kinds.append
 
         def read_and_note() -> T:
@@ -176,6 +178,7 @@ class EntryBuffer:
     def take(self, count_max: int) -> tuple[bytes, Columns]:
         """Remove the oldest entries, up to an `END`; return their kinds and their values."""
         kinds = bytes(self._kinds[:count_max])
+        # A block ends where an attempt does, if it can: a recording that is cut off then ends with a whole decision.
         kinds = kinds[: kinds.find(entries.END) + 1 or count_max]
         del self._kinds[: len(kinds)]
         columns = []
@@ -231,8 +234,10 @@ class ColumnWriter:
             content, problem = b"", error_text(error)
         if not problem:
             return [content]
+        # A single entry that is too large must not cost the others of its block.
         if len(kinds) == 1:
             return [self._without_pod(kinds[0], columns[_POD], problem)]
+        # Halved until each part is small enough: the size is known only once it is encoded.
         middle = len(kinds) // 2
         parts = zip(columns, _counts(kinds[:middle]), strict=True)
         first, second = zip(*((column[:count], column[count:]) for column, count in parts), strict=True)
@@ -279,8 +284,10 @@ class ColumnWriter:
         hasher = self._hasher
         values: Callable[[Any], Sequence[Any]] = astuple if hasher is None else hasher.values
         pods = list(map(self._redactor.item, pods))
+        # By identity: equal specs are one object already, and comparing them would cost more than the encoding.
         specs = {id(pod.spec): pod.spec for pod in pods}
         number = {spec: number for number, spec in enumerate(specs)}
+        # Pending and bound pods alternate, and differ in most fields of their status.
         last: dict[bool, tuple[Any, Any]] = {False: (None, None), True: (None, None)}
         rows: list[Any] = []
         for pod in pods:
@@ -306,6 +313,7 @@ class ColumnWriter:
         if outcome == entries.OBJECT:
             _, kind, content = self._item("", value)
             if kind == LeftOut.__name__:
+                # A replay must not go on with half an answer: for it the call has failed.
                 return call, entries.RAISED, "the answer is left out of the recording", b""
             return call, outcome, kind, content
         value = self._redactor.answer(outcome, value)
@@ -398,14 +406,15 @@ def _rows(kind: int, column: Sequence[Any], specs: Sequence[PodSpec]) -> Iterato
 
 def _pods(column: Sequence[Any], specs: Sequence[PodSpec]) -> Iterator[entries.Entry]:
     last: dict[bool, tuple[Any, PodStatus | None]] = {False: (None, None), True: (None, None)}
-    for number, node_name, *own, common, status in column:
+    for number, node_name, *fields, common, status in column:
         last_common, last_status = last[node_name != ""]
         common = last_common if common is None else common
+        # None is the status before it, as the writer leaves out what repeats.
         status = last_status if status is None else PodStatus(**dict(zip(_STATUS, status, strict=True)))
         if number >= len(specs) or common is None or status is None:
             raise ValueError("a pod in it is not as podium writes it")
         last[node_name != ""] = common, status
-        metadata = ObjectMeta(**dict(zip(_META, (*own, *common), strict=True)))
+        metadata = ObjectMeta(**dict(zip(_META, (*fields, *common), strict=True)))
         yield entries.PUT, PODS.path, Pod(metadata=metadata, spec=specs[number], status=status, node_name=node_name)
 
 

@@ -154,6 +154,7 @@ class _SimulatedBoundary(ReplayBoundary):
     ) -> None:
         """Let an attempt take its typical time."""
         self.attempts += 1
+        # Virtual time stands still while Python computes, so an attempt's typical duration is added.
         self._loop.spend(self._attempt_s)
 
     def on_failure(self, pod: Pod, result: str, message: str, seconds: float) -> None:
@@ -221,6 +222,7 @@ async def _feed(api: SimulatedApi, events: ExternalEvents) -> None:
         if change.at_s > loop.time():
             await asyncio.sleep(change.at_s - loop.time())
         api.apply(change.entry)
+    # Long enough for the last binding to be seen.
     await asyncio.sleep(max(events.ended_s - loop.time(), 0.0) + 2 * events.bound_after_s)
 
 
@@ -228,6 +230,7 @@ async def _sample(boundary: _SimulatedBoundary, events: ExternalEvents) -> None:
     """Note the cluster's state at equal intervals."""
     first = [item for entry in events.initial if isinstance(item := _item(entry), Pod)]
     later = [item for change in events.changes if isinstance(item := _item(change.entry), Pod)]
+    # Over all pods of the recording, so that every configuration is measured by one yardstick.
     typical = typical_requests(list({pod.uid: pod for pod in (*first, *later)}.values()))
     for _ in range(_STATES):
         await asyncio.sleep(events.ended_s / _STATES)

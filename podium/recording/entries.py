@@ -94,8 +94,8 @@ class Times:
         now_s = np.array(readings_s, np.float64)
         now_ns = np.rint(now_s * 1e9).astype(np.int64)
         steps: list[int | float] = np.diff(now_ns, prepend=self._last_ns).tolist()
-        for at in np.flatnonzero(now_ns / 1e9 != now_s).tolist():
-            steps[at] = readings_s[at]
+        for index in np.flatnonzero(now_ns / 1e9 != now_s).tolist():
+            steps[index] = readings_s[index]
         self._last_ns, self.last_s = int(now_ns[-1]), readings_s[-1]
         return steps
 

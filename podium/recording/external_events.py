@@ -77,6 +77,7 @@ class _Reader:
             if self._started_s is None:
                 self._started_s = monotonic_s
             if self._offset_s is None and self._loop_times.last_s:
+                # Loop time and monotonic time differ by a constant, which the first entry with both shows.
                 self._offset_s = monotonic_s - self._loop_times.last_s
             self._advance_to(monotonic_s)
         elif kind == TIME:
@@ -96,6 +97,7 @@ class _Reader:
 
     def _advance_to(self, monotonic_s: float) -> None:
         assert self._started_s is not None
+        # Never back: events must come in the order in which they were seen.
         self._now_s = max(self._now_s, monotonic_s - self._started_s)
         if self._untimed:
             self.events.changes += [Change(self._now_s, entry) for entry in self._untimed]
@@ -133,9 +135,11 @@ class _Reader:
 
     def _is_expected(self, key: str) -> bool:
         preempted_s = self._victims.get(key)
+        # A deletion long after a preemption is somebody else's.
         return preempted_s is not None and self._now_s - preempted_s <= _EVICTION_SEEN_S_MAX
 
     def _add_decision(self, decision: Decision) -> None:
+        # Within a burst the scheduler never waits, so a gap is the time of an attempt.
         if self._last_decided_s is not None and self._now_s - self._last_decided_s <= _BURST_GAP_S_MAX:
             self._gaps.append(self._now_s - self._last_decided_s)
         self._last_decided_s = self._now_s
@@ -149,6 +153,7 @@ class _Reader:
         events = self.events
         events.changes += [Change(self._now_s, entry) for entry in self._untimed]
         events.ended_s = self._now_s
+        # Medians: a single API server's hiccup must not slow down every simulated binding.
         events.bound_after_s = median(self._bound_after or [_DELAY_S])
         events.gone_after_s = median(self._gone_after or [_DELAY_S])
         events.attempt_s = median(self._gaps or [0.0])

@@ -86,6 +86,7 @@ def state_of(nodes: Iterable[Node], pods: Iterable[Pod], typical: tuple[int, int
         free = (allocatable.get("cpu", 0) - cpu, allocatable.get("memory", 0) - memory)
         shares.append((_share(cpu, allocatable.get("cpu", 0)), _share(memory, allocatable.get("memory", 0))))
         free_cpu += max(free[0], 0)
+        # Free cpu is stranded where a typical pod does not fit for another reason.
         if free[0] < typical[0] or free[1] < typical[1] or count >= pods_max:
             stranded_cpu += max(free[0], 0)
         if zone := node.metadata.labels.get(ZONE):
@@ -140,6 +141,7 @@ def pareto_front(results: Sequence[Outcomes]) -> list[bool]:
 
 
 def _goal_values(result: Outcomes) -> tuple[float, ...]:
+    # Signs are turned, so that less is better everywhere.
     """Return one value for each goal, of which smaller ones are better."""
     values = (getattr(result, name) for name in _FEWER_IS_BETTER)
     return (-result.placed, *(float("inf") if value is None else value for value in values))
@@ -153,6 +155,7 @@ def _quantile(values: Sequence[float], share: float) -> float | None:
     """Return the nearest-rank quantile of the sorted values."""
     if not values:
         return None
+    # Nearest rank, in integers: interpolation would invent waits that no pod had.
     return round(values[max(-int(-len(values) * share // 1), 1) - 1], _DIGITS)
 
 

@@ -234,9 +234,9 @@ class Recorder(Boundary, AttemptObserver):
         if self.left_out.count == len(self.left_out.examples):
             log.warning("Left out of the recording", kind=left_out.kind, key=left_out.key, error=left_out.why)
 
-    def _give_up(self, why: str) -> None:
-        self.failure, self._has_ended = why, True
-        log.warning("The recording has ended: it cannot be written", directory=str(self._directory), error=why)
+    def _give_up(self, reason: str) -> None:
+        self.failure, self._has_ended = reason, True
+        log.warning("The recording has ended: it cannot be written", directory=str(self._directory), error=reason)
 
 
 class RecordedTask(Coroutine[Any, Any, Any]):

@@ -125,9 +125,9 @@ class Redactor:
         if not self._error_marks:
             return message
         # Nearly always the error text stands at the end, after podium's own words.
-        for at in (0, *(match.end() for match in _BEFORE_A_TEXT.finditer(message))):
-            if (marked_text := self._error_marks.get(message[at:])) is not None:
-                return message[:at] + marked_text
+        for position in (0, *(match.end() for match in _BEFORE_A_TEXT.finditer(message))):
+            if (marked_text := self._error_marks.get(message[position:])) is not None:
+                return message[:position] + marked_text
         for text in islice(reversed(self._error_marks), _TEXTS_TRIED):
             if text in message:
                 message = re.sub(rf"(?<!\w){re.escape(text)}(?!\w)", self._error_marks[text], message)

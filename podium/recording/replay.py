@@ -103,6 +103,7 @@ def describe_scheduler(
         RecordingError: it has extenders, whose answers are not recorded.
     """
     if config.extenders:
+        # A replay calls nothing outside, and an extender's answer would be missing.
         raise RecordingError("a scheduler with HTTP extenders cannot be recorded: their answers are not podium's")
     groups = options.pod_groups
     return {
@@ -182,6 +183,7 @@ def demand_plugins(description: Mapping[str, Any], plugins: Sequence[str]) -> No
         RecordingError: the recording names plugins, and none are given.
     """
     references = recorded_references(description)
+    # Code is never loaded because a recording names it: whoever wrote the file could run anything.
     if references and not plugins:
         raise RecordingError(f"the recording was made with custom plugins: {advice_on_plugins(references)}")
 
@@ -215,6 +217,7 @@ def checked_segments(directory: Path) -> Segments:
     """Open a recording that this podium can replay. Raises: RecordingError."""
     segments = open_segments(directory)
     version = segments.description.get("podium")
+    # Decisions are compared one by one, and any release may decide otherwise.
     if version != podium.__version__:
         raise RecordingError(
             f"{directory} was recorded by podium {version}, and this is podium {podium.__version__}: "
@@ -258,6 +261,7 @@ def replay(
         has_messages=segments.description.get("names") != "hashed",
     )
     # A replay may diverge before any task runs: while the scheduler is built.
+    # Collections would cost more time than the replay itself, which frees little.
     with garbage_collection.rare_collections(), asyncio.Runner(loop_factory=ReplayLoop) as runner, suppress(Diverged):
         runner.run(_replay(inputs, config, options, prepare))
     wall_s = time.perf_counter() - started_s

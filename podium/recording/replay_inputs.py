@@ -430,7 +430,7 @@ def _scores(info: QueuedPodInfo, cycle: Cycle, decision: MemberDecision) -> Scor
     if details is None:
         return {}
     plugins = details.plugins.items()
-    return {node: {name: int(values[at]) for name, values in plugins} for at, node in enumerate(details.totals)}
+    return {node: {name: int(values[index]) for name, values in plugins} for index, node in enumerate(details.totals)}
 
 
 async def _run(run: Callable[[], Awaitable[None]]) -> None:

@@ -80,6 +80,7 @@ class SegmentWriter:
         Raises:
             ValueError: the content has more than `BLOCK_BYTES_MAX`.
         """
+        # A bug rather than a user's mistake: the writer of the content cuts it.
         if len(content) > BLOCK_BYTES_MAX:
             raise ValueError(f"a block has {len(content)} bytes, and may have {BLOCK_BYTES_MAX}")
         file = self._open(now_s)
@@ -89,6 +90,7 @@ class SegmentWriter:
         lengths = _LENGTHS.pack(self._blocks, len(payload), len(content))
         block = lengths + zlib.crc32(payload, zlib.crc32(lengths)).to_bytes(4, "big") + payload
         file.write(block)
+        # Flushed to the operating system, not to the disk: fsync would cost milliseconds per block.
         file.flush()
         self._blocks += 1
         self.bytes_total += len(block)
@@ -106,6 +108,7 @@ class SegmentWriter:
         self.close()
         path = self._directory / f"{self._segments + 1:06}.podium"
         # Only its owner may read it: names and labels may be confidential.
+        # A new segment must be readable without the one before it, which may have been deleted.
         self._window = b""
         file = self._file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
         self._segments, self._opened_at_s = self._segments + 1, now_s
@@ -174,6 +177,7 @@ class Segments:
                 try:
                     description = _read_header(file, path, place)
                 except RecordingError as error:
+                    # A crash while the last segment was begun leaves a part of its header.
                     self._note(str(error), is_cut=place == len(paths) and path.stat().st_size < _HEADER.size)
                     return
                 if description != self.description:
@@ -181,14 +185,15 @@ class Segments:
                     return
                 window = b""
                 while True:
-                    at = file.tell()
+                    offset = file.tell()
                     head = file.read(_BLOCK.size)
                     if not head:
                         break
                     content = self._content(file, head, number, window)
                     if isinstance(content, str):
+                        # Only the end of the last segment may be missing; elsewhere the same bytes are damage.
                         is_cut = content == _INCOMPLETE and place == len(paths)
-                        self._note(f"{path}: the block at byte {at} {content}", is_cut=is_cut)
+                        self._note(f"{path}: the block at byte {offset} {content}", is_cut=is_cut)
                         return
                     number += 1
                     window = _window(window, content)
@@ -202,6 +207,7 @@ class Segments:
         if len(head) < _BLOCK.size:
             return _INCOMPLETE
         number, payload_bytes, content_bytes, checksum = _BLOCK.unpack(head)
+        # Before anything is decompressed: few bytes can claim to be gigabytes.
         if content_bytes > BLOCK_BYTES_MAX:
             return "has an impossible length"
         payload = _read(file, payload_bytes)
@@ -213,6 +219,7 @@ class Segments:
             return f"has number {number} where number {block_number} was expected: blocks are missing"
         unpacker = zlib.decompressobj(_NO_HEADER, window)
         try:
+            # The limit makes zlib stop where the block claims to end, whatever the payload holds.
             content = unpacker.decompress(payload, content_bytes)
         except zlib.error as error:
             return f"cannot be decompressed: {error}"
@@ -251,6 +258,7 @@ def segment_paths(directory: Path) -> list[Path]:
 
 def _open_file(path: Path) -> BinaryIO:
     """Open a regular file without waiting for the other end of a pipe. Raises: OSError, also if it is no file."""
+    # O_NONBLOCK: opening a pipe that nothing writes to would hang.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)

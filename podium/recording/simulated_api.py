@@ -96,11 +96,13 @@ class SimulatedApi:
             informer.set(item)
 
     def _apply_pod(self, pod: Pod) -> None:
+        # podium evicts it here, so what became of it in the recording does not count.
         if pod.uid in self._evicted:
             return
         current = self._pods.get(pod.key)
         if current is None or current.uid != pod.uid:
             if pod.uid in self._events.recorded_nodes:
+                # Its recorded binding was podium's own, and another configuration may choose otherwise.
                 pod = _as_pending(pod)
             if not pod.node_name and pod.spec.scheduler_name in self._names and not pod.has_ended:
                 self.stories[pod.uid] = PodStory(pod.key, self._now())
@@ -125,6 +127,7 @@ class SimulatedApi:
         node_name = current.node_name or ("" if is_by_podium else pod.node_name)
         status = pod.status
         if not node_name and not pod.has_ended:
+            # A pod that waits here may run in the recording; its phase there must not make it run here.
             kept_status = current.status if status.phase not in _PENDING or pod.node_name else status
             status = replace(
                 kept_status,
@@ -166,11 +169,13 @@ class SimulatedApi:
             current = self.current_pod(pod)
         except NotFound:
             return False
+        # It is ending already; a second call would count the preemption twice.
         if pod.uid in self._evicted:
             return True
         self.preemptions += 1
         self._evicted.add(pod.uid)
         metadata = replace(current.metadata, deletion_timestamp=_DELETED_AT)
+        # By time, since the kubelet's grace period is what the recording shows as a delay.
         asyncio.get_running_loop().call_later(self._events.gone_after_s, self._finish_deletion, pod)
         self._pods.set(Pod(metadata=metadata, spec=current.spec, status=current.status, node_name=current.node_name))
         return True

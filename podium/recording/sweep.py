@@ -59,6 +59,7 @@ class Combination:
     @property
     def key(self) -> str:
         """A hash of the combination and the version of podium."""
+        # With the version: results of another podium are computed anew.
         content = json.dumps([podium.__version__, *asdict(self).values()])
         return hashlib.sha256(content.encode()).hexdigest()[:32]
 
@@ -104,6 +105,7 @@ def grid_documents(document: Mapping[str, Any], grid: Mapping[str, Sequence[int]
     """
     for weights in product(*grid.values()):
         point = dict(zip(grid, weights, strict=True))
+        # A deep copy, by way of JSON, since the document is JSON.
         variant = json.loads(json.dumps(document))
         for name, weight in point.items():
             _set_weight(variant, name, weight)
@@ -171,6 +173,7 @@ def sweep(
         del waiting[key]
         yield results[key]
     tries = dict.fromkeys(waiting, 0)
+    # A lost worker breaks the whole executor of concurrent.futures, so what is left starts over with a new one.
     while waiting:
         with make_executor() as executor:
             futures = {executor.submit(run, combination): key for key, combination in waiting.items()}
@@ -185,6 +188,7 @@ def _as_completed(futures: Mapping[Future[Result], str]) -> Iterator[tuple[Futur
     waiting = set(futures)
     while waiting:
         finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+        # In the order of keys: which one was ready first must not show in a report.
         for future in sorted(finished, key=futures.__getitem__):
             yield future, futures[future]
 
@@ -199,8 +203,8 @@ def _result(
         tries[combination.key] += 1
         if tries[combination.key] < _TRIES_MAX:
             return None
-        why = f"its worker was lost {_TRIES_MAX} times: {error_text(error)}"
-    return Result(combination.key, combination.directory, combination.name, error=why)
+        reason = f"its worker was lost {_TRIES_MAX} times: {error_text(error)}"
+    return Result(combination.key, combination.directory, combination.name, error=reason)
 
 
 def table(results: Iterable[Result]) -> list[dict[str, Any]]:

@@ -122,6 +122,7 @@ class UtilizationRecorder:
         while (due_s := len(self._samples) * self._interval_s) <= self._at_s:
             self._samples.append(self._sample(due_s))
             if len(self._samples) > SAMPLES_MAX:
+                # Half of the samples at twice the interval: a day takes as much memory as an hour.
                 self._samples = self._samples[::2]
                 self._interval_s *= 2
 
@@ -143,6 +144,7 @@ class UtilizationRecorder:
         if path == PODS.path:
             self._forget(key)
         elif path == NODES.path and (row := self._rows.get(key)) is not None:
+            # The row stays: pods may still be on the node, and a node of that name may come back.
             self._table[_EXISTS, row] = 0
 
     def timeline(self, started_s: float | None = None) -> Timeline:
@@ -152,10 +154,11 @@ class UtilizationRecorder:
             started_s: the start, in seconds since the epoch.
         """
         self._read_time()
+        # The present is a sample too, so that a short recording has one at all.
         samples = [*(sample for sample in self._samples if sample.at_s < self._at_s), self._sample(self._at_s)]
         nodes = self._nodes(samples)
         count = len(nodes)
-        selection = [nodes[at * count // NODES_MAX] for at in range(NODES_MAX)] if count > NODES_MAX else nodes
+        selection = [nodes[index * count // NODES_MAX] for index in range(NODES_MAX)] if count > NODES_MAX else nodes
         zones = sorted({zone for sample in samples for zone in sample.zones})
         return Timeline(
             started_s=started_s,
@@ -180,6 +183,7 @@ class UtilizationRecorder:
 
     def _put_pod(self, pod: Pod) -> None:
         old = self._forget(pod.key)
+        # A pod created again under its name has not waited since the old one was seen.
         waited_since_s = old.since_s if old is not None and old.row is None and old.uid == pod.uid else None
         if pod.has_ended:
             return
@@ -201,6 +205,7 @@ class UtilizationRecorder:
         self._bound_s.append(self._at_s)
         self._waited_s.append(waited_s)
         if len(self._bound_s) > WAITS_MAX:
+            # Every second one, so that quantiles stay those of the whole time.
             self._bound_s, self._waited_s = self._bound_s[::2], self._waited_s[::2]
 
     def _forget(self, key: str) -> _PodRecord | None:
@@ -219,6 +224,7 @@ class UtilizationRecorder:
         try:
             allocatable, _ = node_allocatable(node)
         except FieldError:
+            # Such a node counts as one without capacity.
             allocatable = {}
         self._table[_CPU_MAX:, row] = (allocatable.get("cpu", 0), allocatable.get("memory", 0), 1)
 

@@ -24,7 +24,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._now_s = 0.0
 
     def time(self) -> float:
-        """The virtual time."""
+        """Return the virtual time."""
         return self._now_s
 
     def spend(self, seconds: float) -> None:

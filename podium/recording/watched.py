@@ -98,6 +98,7 @@ class WatchRecorder:
 
     def _begin(self, *, is_complete: bool) -> None:
         if not self.changes:
+            # One reading of the wall clock gives the whole recording its date.
             self._clock.now()
         self.changes += 1
         self._clock.monotonic()
@@ -128,6 +129,7 @@ class RecordApp(Process):
         options = self._options
         self._prepare("Starting podium's recording")
         connection = await connect(self._clock, options.kubeconfig, context=options.context)
+        # Which kinds the plugins read is known only once a profile is built.
         resources = ObservedCluster(Cluster(options.config, ObjectStore(()), options.classes)).resources
         recorder = Recorder(options.directory, _description(options), options.hasher)
 
@@ -149,6 +151,7 @@ class RecordApp(Process):
                     informers=informers,
                     run_s_max=options.for_s,
                     drain=lambda: catch_up(informers),
+                    # Events that the API server has sent already belong to the recording.
                     drain_s_max=CATCH_UP_S_MAX,
                 )
                 await self._run_parts(parts)
@@ -258,6 +261,7 @@ def compare_bindings(
                 break
             pace.wait_until(now_s)
             clock.advance(max(now_s - clock.monotonic(), 0.0))
+            # Before the entry: what was decided until now saw the state without it.
             for _ in shadow.settle():
                 pass
         elif entry[0] == READ:
@@ -284,6 +288,7 @@ def _apply(shadow: Shadow, entry: Entry, *, is_complete: bool) -> None:
         return
     resource = _RESOURCES.get(entry[1])
     if resource is None:
+        # A kind of a newer podium may decide scheduling, so leaving it out could make every comparison wrong.
         raise RecordingError(f"the recording has objects that this podium does not know: {entry[1]}")
     if entry[0] == PUT:
         try:

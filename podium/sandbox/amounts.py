@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 
 def container_sums(spec: Json, field: str) -> dict[str, str]:
-    """The requests or limits of all containers together: init containers run one by one, sidecars go on.
+    """Return the requests or limits of all containers together: init containers run one by one, sidecars go on.
 
     Raises:
         ValueError: an amount is not a quantity.
@@ -36,13 +36,13 @@ def container_sums(spec: Json, field: str) -> dict[str, str]:
 
 
 def pod_amounts(spec: Json, field: str) -> dict[str, str]:
-    """The requests or limits of the pod as a whole: its own, else those of its containers together.
+    """Return the requests or limits of the pod as a whole: its own, else those of its containers together.
 
     Raises:
         ValueError: an amount is not a quantity.
     """
-    own = mapping_at(spec, "resources", field)
-    return container_sums(spec, field) | {name: amount for name, amount in own.items() if is_pod_level(name)}
+    pod_level = mapping_at(spec, "resources", field)
+    return container_sums(spec, field) | {name: amount for name, amount in pod_level.items() if is_pod_level(name)}
 
 
 def is_pod_level(name: str) -> bool:

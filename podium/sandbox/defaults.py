@@ -56,6 +56,7 @@ def _pod_level(spec: Json) -> None:
     except ValueError:
         return  # Validation names the field.
     for name, amount in limit_sums.items():
+        # Huge pages cannot be overcommitted, so the pod's limit is what its containers may use.
         if is_hugepages(name) and name not in requests:
             limits.setdefault(name, amount)
     if limits:
@@ -76,6 +77,7 @@ def _container(container: Json, *, host_network: bool) -> None:
     container.setdefault("terminationMessagePolicy", "File")
     image = str(container.get("image", ""))
     tag = image.rpartition("/")[2].partition(":")[2]
+    # A digest names one image for good, so pulling it again would be in vain.
     latest = "@" not in image and tag in ("", "latest")
     container.setdefault("imagePullPolicy", "Always" if latest else "IfNotPresent")
     resources = container.setdefault("resources", {})
@@ -84,6 +86,7 @@ def _container(container: Json, *, host_network: bool) -> None:
     for port in container.get("ports") or ():
         port.setdefault("protocol", "TCP")
         if host_network:
+            # With hostNetwork the container's ports are the node's.
             port.setdefault("hostPort", port.get("containerPort"))
 
 
@@ -173,6 +176,7 @@ def _default_replicas(workload: Json) -> None:
 
 def _job(job: Json) -> None:
     spec = job.setdefault("spec", {})
+    # Both absent means one pod; either alone leaves the other open.
     if spec.get("parallelism") is None and spec.get("completions") is None:
         spec["completions"] = 1
     for name, value in (("parallelism", 1), ("backoffLimit", 6), ("completionMode", "NonIndexed"), ("suspend", False)):
@@ -195,7 +199,7 @@ def _claim_template(template: Json) -> None:
 
 
 def exact_requests(request: Json) -> list[Json]:
-    """The alternatives of a request for devices: its `exactly`, or its `firstAvailable`."""
+    """Return the alternatives of a request for devices: its `exactly`, or its `firstAvailable`."""
     alternatives = [request.get("exactly"), *(request.get("firstAvailable") or ())]
     return [alternative for alternative in alternatives if isinstance(alternative, dict)]
 

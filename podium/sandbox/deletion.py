@@ -24,7 +24,7 @@ def is_finished(metadata: Json) -> bool:
 
 
 def mark(resource: ResourceType, obj: Json, options: Json, time: datetime) -> Json | None:
-    """The object marked as being deleted, or None if it can be removed at once.
+    """Return the object marked as being deleted, or None if it can be removed at once.
 
     Raises:
         ApiError: 400, the grace period is not a number.
@@ -35,9 +35,9 @@ def mark(resource: ResourceType, obj: Json, options: Json, time: datetime) -> Js
         return None
     if "deletionTimestamp" in metadata and grace_s >= (metadata.get("deletionGracePeriodSeconds") or 0):
         return obj | {"metadata": dict(metadata)}
-    when = time + timedelta(seconds=grace_s)
+    deletion_time = time + timedelta(seconds=grace_s)
     marks = {
-        "deletionTimestamp": when.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "deletionTimestamp": deletion_time.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "deletionGracePeriodSeconds": grace_s,
         "generation": metadata.get("generation", 0) + 1,
     }

@@ -108,7 +108,7 @@ class DeviceDrivers:
 
 
 def device_class(kind: DeviceKind) -> Json:
-    """The class of all devices of a kind."""
+    """Return the class of all devices of a kind."""
     spec = {
         "selectors": [{"cel": {"expression": f"device.driver == '{kind.driver}'"}}],
         "extendedResourceName": kind.resource,
@@ -117,7 +117,7 @@ def device_class(kind: DeviceKind) -> Json:
 
 
 def resource_slice(node: Json, kind: DeviceKind, number: int) -> Json:
-    """The slice with all devices of a kind on a node.
+    """Return the slice with all devices of a kind on a node.
 
     Args:
         node: the node's metadata.

@@ -50,12 +50,12 @@ _NO_FIELDS = (
 
 
 def group_versions() -> list[str]:
-    """Every served `group/version`, core first."""
+    """Return every served `group/version`, core first."""
     return list(dict.fromkeys([*(resource.api_version for resource in RESOURCES), *_REVIEWS]))
 
 
 def answer(path: str, *, aggregated: bool) -> Json | None:
-    """The discovery document at a path; None if the path has none."""
+    """Return the discovery document at a path, or None if the path has none."""
     if path == "/version":
         return VERSION
     if path == "/api":
@@ -84,7 +84,7 @@ def answer(path: str, *, aggregated: bool) -> Json | None:
 
 
 def openapi_v2() -> Json:
-    """An OpenAPI v2 document without definitions."""
+    """Return an OpenAPI v2 document without definitions."""
     return {"swagger": "2.0", "info": {"title": "Kubernetes", "version": VERSION["gitVersion"]}, "paths": {}}
 
 
@@ -179,6 +179,7 @@ def _openapi_v3(group_version: str) -> Json:
         {"name": name, "in": "query", "schema": {"type": "string"}}
         for name in ("dryRun", "fieldManager", "fieldValidation")
     ]
+    # Only what kubectl looks up: whether fields are validated on the server.
     paths, schemas = {}, {}
     for resource in _types(group_version):
         scope = "/namespaces/{namespace}" if resource.namespaced else ""

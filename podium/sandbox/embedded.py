@@ -96,7 +96,7 @@ class Sandbox:
         return f"http://{HOST}:{self.port}"
 
     def kubeconfig(self) -> dict[str, Any]:
-        """A kubeconfig whose only context is this sandbox."""
+        """Return a kubeconfig whose only context is this sandbox."""
         name = "podium-sandbox"
         return {
             "apiVersion": "v1",

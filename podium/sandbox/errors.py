@@ -23,7 +23,7 @@ class Cause:
     reason: str = "FieldValueInvalid"
 
     def as_json(self) -> Json:
-        """The cause as an entry of `Status.details.causes`."""
+        """Return the cause as an entry of `Status.details.causes`."""
         cause = {"reason": self.reason, "message": self.message}
         return cause | {"field": self.field} if self.field else cause
 
@@ -50,7 +50,7 @@ class ApiError(Exception):
             self.details["retryAfterSeconds"] = retry_after_s
 
     def status(self) -> Json:
-        """The body of the answer."""
+        """Return the body of the answer."""
         body: Json = {
             "kind": "Status",
             "apiVersion": "v1",
@@ -65,48 +65,48 @@ class ApiError(Exception):
 
 
 def bad_request(message: str) -> ApiError:
-    """400: the request is malformed."""
+    """Return the error 400: the request is malformed."""
     return ApiError(400, "BadRequest", message)
 
 
 def nested_too_deep() -> ApiError:
-    """400: the body of the request has more levels than any object."""
+    """Return the error 400: the body of the request has more levels than any object."""
     return bad_request("the body of the request is nested too deep")
 
 
-def forbidden(resource: ResourceType, obj: Json, why: str) -> ApiError:
-    """403: admission refuses the object."""
+def forbidden(resource: ResourceType, obj: Json, reason: str) -> ApiError:
+    """Return the error 403: admission refuses the object."""
     name = obj["metadata"].get("name") or obj["metadata"].get("generateName") or ""
-    message = f'{resource.group_resource} "{name}" is forbidden: {why}'
+    message = f'{resource.group_resource} "{name}" is forbidden: {reason}'
     return ApiError(403, "Forbidden", message, details=_details(resource, name))
 
 
 def not_found(resource: ResourceType, name: str) -> ApiError:
-    """404: the object does not exist."""
+    """Return the error 404: the object does not exist."""
     message = f'{resource.group_resource} "{name}" not found'
     return ApiError(404, "NotFound", message, details=_details(resource, name))
 
 
 def already_exists(resource: ResourceType, name: str) -> ApiError:
-    """409: an object of that name exists."""
+    """Return the error 409: an object of that name exists."""
     message = f'{resource.group_resource} "{name}" already exists'
     return ApiError(409, "AlreadyExists", message, details=_details(resource, name))
 
 
-def conflict(resource: ResourceType, name: str, why: str) -> ApiError:
-    """409: a precondition does not hold."""
-    message = f'Operation cannot be fulfilled on {resource.group_resource} "{name}": {why}'
+def conflict(resource: ResourceType, name: str, reason: str) -> ApiError:
+    """Return the error 409: a precondition does not hold."""
+    message = f'Operation cannot be fulfilled on {resource.group_resource} "{name}": {reason}'
     return ApiError(409, "Conflict", message, details=_details(resource, name))
 
 
 def stale(resource: ResourceType, name: str) -> ApiError:
-    """409: the object has changed since the writer read it."""
-    why = "the object has been modified; please apply your changes to the latest version and try again"
-    return conflict(resource, name, why)
+    """Return the error 409: the object has changed since the writer read it."""
+    reason = "the object has been modified; please apply your changes to the latest version and try again"
+    return conflict(resource, name, reason)
 
 
 def invalid(resource: ResourceType, name: str, causes: Sequence[Cause]) -> ApiError:
-    """422: the object is invalid. Every invalid field is a cause."""
+    """Return the error 422: the object is invalid. Every invalid field is a cause."""
     descriptions = [f"{cause.field}: {cause.message}" for cause in causes]
     text = descriptions[0] if len(descriptions) == 1 else "[" + ", ".join(descriptions) + "]"
     details = {
@@ -119,12 +119,12 @@ def invalid(resource: ResourceType, name: str, causes: Sequence[Cause]) -> ApiEr
 
 
 def expired(message: str) -> ApiError:
-    """410: the history no longer contains that revision."""
+    """Return the error 410: the history no longer contains that revision."""
     return ApiError(410, "Expired", message)
 
 
 def too_many_requests(message: str, retry_after_s: int | None, causes: Sequence[Cause] = ()) -> ApiError:
-    """429: the client must retry later."""
+    """Return the error 429: the client must retry later."""
     details: Json = {"causes": [cause.as_json() for cause in causes]} if causes else {}
     return ApiError(429, "TooManyRequests", message, details=details, retry_after_s=retry_after_s)
 

@@ -72,7 +72,7 @@ class Fault:
         )
 
     def error(self) -> ApiError:
-        """The error that a rule of kind "error" answers with."""
+        """Return the error that a rule of kind "error" answers with."""
         if self.code == 429:
             return too_many_requests("the server has received too many requests", self.retry_after_s or 1)
         if self.code == 410:
@@ -176,7 +176,7 @@ class Faults:
         return {"fault": name, "affected": result}
 
     def as_json(self) -> Json:
-        """The active rules and the number of open watches."""
+        """Return the active rules and the number of open watches."""
         rules = [{slot: getattr(rule, slot) for slot in Fault.__slots__} for rule in self.rules]
         return {"rules": rules, "watches": len(self.watches)}
 
@@ -185,11 +185,11 @@ class Faults:
             resource_named(fault.resource)
         self.rules.append(fault)
 
-    def _end_watches(self, how: str, resource: str) -> int:
+    def _end_watches(self, kind: str, resource: str) -> int:
         plural = resource_named(resource).plural if resource else ""
         watches = [watch for watch in self.watches if plural in ("", watch.resource.plural)]
         for watch in watches:
-            watch.end(how)
+            watch.end(kind)
         return len(watches)
 
 

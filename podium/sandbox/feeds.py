@@ -27,7 +27,7 @@ class Feed:
             self._collection.listeners.pop(wake, None)
 
     def read(self) -> list[Change]:
-        """The changes since the last read, oldest first.
+        """Return the changes since the last read, oldest first.
 
         If the history lacks some, objects that are gone count as deleted, and all others as added.
         """

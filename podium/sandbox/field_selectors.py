@@ -37,7 +37,7 @@ class SelectableField:
     absent: str = ""
 
     def text(self, obj: Json) -> str:
-        """The value of an object, as selectors compare it."""
+        """Return the value of an object, as selectors compare it."""
         for path in self.paths:
             value: Any = obj
             for part in path:
@@ -48,7 +48,7 @@ class SelectableField:
 
 
 def _first(value: Any) -> Any:
-    """The first item of a list, whatever part of a path stands for it."""
+    """Return the first item of a list, whatever part of a path stands for it."""
     return value[0] if isinstance(value, list) and value else None
 
 
@@ -57,7 +57,7 @@ def _field(*paths: str, absent: str = "") -> SelectableField:
 
 
 def _same(*labels: str, absent: str = "") -> dict[str, SelectableField]:
-    """Fields whose labels are their paths."""
+    """Return fields whose labels are their paths."""
     return {label: _field(label, absent=absent) for label in labels}
 
 
@@ -152,7 +152,7 @@ class FieldRequirement:
 
 
 def name_requirement(name: str) -> FieldRequirement:
-    """The condition that an object has this name."""
+    """Return the condition that an object has this name."""
     return FieldRequirement(_NAME["metadata.name"], name, True)
 
 
@@ -174,7 +174,7 @@ def parse_field_selector(text: str, resource: ResourceType) -> tuple[FieldRequir
 
 
 def _terms(text: str) -> list[str]:
-    """The parts between commas that no backslash escapes."""
+    """Return the parts between commas that no backslash escapes."""
     return re.findall(r"(?:\\.|\\\Z|[^,\\])+", text, re.DOTALL)
 
 

@@ -15,12 +15,12 @@ def mapping_at(obj: object, *path: str) -> Json:
 
 
 def items_at(obj: object, *path: str) -> list[Json]:
-    """The objects in the list at a path; empty if there is no list."""
+    """Return the objects in the list at a path; empty if there is no list."""
     items = mapping_at(obj, *path[:-1]).get(path[-1])
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
 def texts_at(obj: object, *path: str) -> list[str]:
-    """The strings in the list at a path; empty if there is no list."""
+    """Return the strings in the list at a path; empty if there is no list."""
     values = mapping_at(obj, *path[:-1]).get(path[-1])
     return [item for item in values if isinstance(item, str)] if isinstance(values, list) else []

@@ -41,7 +41,7 @@ _CLASSES = {"podium-high": 1000, "podium-low": 10}
 
 
 def priority_classes() -> list[Json]:
-    """The priority classes that `varied_pods` use. Create them before the pods."""
+    """Return the priority classes that `varied_pods` use. Create them before the pods."""
     return [
         {
             "apiVersion": "scheduling.k8s.io/v1",
@@ -56,7 +56,7 @@ def priority_classes() -> list[Json]:
 
 
 def varied_nodes(count: int, seed: int = 0) -> list[Json]:
-    """Nodes in three zones and four sizes, some with fast disks, taints or GPUs.
+    """Return nodes in three zones and four sizes, some with fast disks, taints or GPUs.
 
     One node in five has GPUs and the taint dedicated=gpu:NoSchedule; one in seven is tainted PreferNoSchedule.
     The seed decides which images a node has.
@@ -125,13 +125,14 @@ def _condition(kind: str, status: str) -> Json:
 
 
 def varied_pods(count: int, seed: int = 0, scheduler_name: str = "podium") -> list[Json]:
-    """Pods that all fit on `varied_nodes(n)` for every n >= max(5, count / 10), in whatever order and place.
+    """Return pods that all fit on `varied_nodes(n)` for every n >= max(5, count / 10), in any order and place.
 
     In every 25 pods: 5 ask for a fast disk (2 by selector, 3 by affinity), 2 for some zones, 1 for a GPU, 2 for a
     host port; 4 prefer a zone; some have a priority. The seed shuffles the kinds and sizes.
     """
     chance = random.Random(f"pods-{seed}")
     pods = [_pod(index, scheduler_name) for index in range(count)]
+    # Shuffled, since pods of one kind in a row would hide how kinds affect each other.
     chance.shuffle(pods)
     for index, pod in enumerate(pods):
         pod["metadata"]["name"] = f"{pod['metadata']['labels']['app']}-{index:05d}"
@@ -139,7 +140,7 @@ def varied_pods(count: int, seed: int = 0, scheduler_name: str = "podium") -> li
 
 
 def unplaceable_pods(scheduler_name: str = "podium") -> list[Json]:
-    """Three pods that fit on none of `varied_nodes`: too big, a selector no node matches, a taint not tolerated."""
+    """Return three pods that fit on none of `varied_nodes`: too big, an unmatched selector, an untolerated taint."""
     too_big = sample_pod("too-big", cpu_milli=64_000, scheduler_name=scheduler_name)
     no_such_node = sample_pod("no-such-node", scheduler_name=scheduler_name)
     no_such_node["spec"]["nodeSelector"] = {"disk": "tape"}
@@ -157,7 +158,7 @@ def sample_pod(
     image: str = "registry.example/web:1.4",
     scheduler_name: str = "podium",
 ) -> Json:
-    """A pod with one container in the namespace "default"."""
+    """Return a pod with one container in the namespace "default"."""
     requests = {"cpu": f"{cpu_milli}m", "memory": f"{memory_mib}Mi"}
     return {
         "apiVersion": "v1",
@@ -188,6 +189,7 @@ def _pod(index: int, scheduler_name: str) -> Json:
     elif kind in (1, 9, 15, 21):
         spec["affinity"] = _preferred_term("topology.kubernetes.io/zone", ZONES[index % 3])
     elif kind in (4, 14):
+        # One port for each 25 pods, so that the ports never use up the nodes.
         spec["containers"][0]["ports"] = [{"containerPort": 8080, "hostPort": 20_000 + index // 25, "protocol": "TCP"}]
     elif kind == 12:
         spec["nodeSelector"] = {"dedicated": "gpu"}

@@ -26,7 +26,7 @@ _DEVICES_OF = {"one": 1, "best": 1, "pair": 2, "shared": 1}
 def device_claims_and_pods(
     kinds: Sequence[DeviceKind], nodes: int, scheduler_name: str = "podium"
 ) -> tuple[list[Json], list[Json]]:
-    """Templates and claims, and the pods that use them: for at most half of the devices, at most ten per node."""
+    """Return templates and claims, and their pods, for at most half of the devices and ten per node."""
     claims: list[Json] = []
     pods: list[Json] = []
     room = _PODS_PER_NODE_MAX * nodes // max(len(kinds), 1)
@@ -45,7 +45,7 @@ def device_claims_and_pods(
 
 
 def no_such_device(kind: DeviceKind, scheduler_name: str = "podium") -> tuple[Json, Json]:
-    """A template that no device meets, and a pod with it."""
+    """Return a template that no device meets, and a pod with it."""
     requests = [{"name": "device", "exactly": _exactly(kind, 'device.attributes["{}"].model == "NONE"')}]
     pod = _pod("no-such-device", {"resourceClaimTemplateName": "no-such-device"}, scheduler_name)
     return _template("no-such-device", {"requests": requests}), pod

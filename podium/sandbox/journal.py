@@ -29,7 +29,7 @@ class Record:
         self._encoded: dict[str, bytes] = {}
 
     def encoded(self, view: str, shape: Callable[[Json], Json] | None = None) -> bytes:
-        """The object as JSON in the shape of the view named `view`."""
+        """Return the object as JSON in the shape of the view named `view`."""
         encoding = self._encoded.get(view)
         if encoding is None:
             encoding = orjson.dumps(shape(self.obj) if shape else self.obj)
@@ -113,7 +113,7 @@ class Collection:
         return self._dropped + len(self._changes)
 
     def cursor_after(self, revision: int) -> int:
-        """The cursor that reads every change after a revision.
+        """Return the cursor that reads every change after a revision.
 
         Raises:
             ApiError: 410, the history lacks some of them.
@@ -123,7 +123,7 @@ class Collection:
         return self._dropped + bisect_right(self._changes, revision, key=attrgetter("revision"))
 
     def changes_from(self, cursor: int) -> list[Change]:
-        """The changes from a cursor on.
+        """Return the changes from a cursor on.
 
         Raises:
             ApiError: 410, the reader was too slow.
@@ -133,13 +133,13 @@ class Collection:
         return self._changes[cursor - self._dropped :]
 
     def sorted_keys(self) -> list[Key]:
-        """The present keys, in list order."""
+        """Return the present keys, in list order."""
         if self._sorted is None:
             self._sorted = sorted(self.records)
         return self._sorted
 
     def at(self, revision: int) -> dict[Key, Record]:
-        """The records as they were at a revision.
+        """Return the records as they were at a revision.
 
         Raises:
             ApiError: 410, the revision is too old.

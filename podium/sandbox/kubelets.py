@@ -37,6 +37,7 @@ class Kubelets:
         self._wake = asyncio.Event()
         self._due: list[tuple[float, int, Key, str]] = []
         self._order = count()
+        # A counter, since entries of equal time must not be compared by their pods.
         self._addresses = count(1)
 
     async def run(self) -> None:
@@ -47,6 +48,7 @@ class Kubelets:
         beat_at = loop.time() + (self._heartbeat_s or 0)
         with pods.waking(self._wake.set), nodes.waking(self._wake.set):
             while True:
+                # Cleared before reading: a change in between sets it again.
                 self._wake.clear()
                 for change in nodes.read():
                     if change.type != DELETED:
@@ -84,6 +86,7 @@ class Kubelets:
         while self._due and self._due[0][0] <= time_s:
             _, _, key, step = heapq.heappop(self._due)
             record = records.get(key)
+            # The pod has changed since the step was planned, and has another step by now.
             if record is None or _next_step(record.obj) != step:
                 continue
             if step == _END:
@@ -134,6 +137,7 @@ class Kubelets:
 
     def _make_ready(self, record: Record) -> None:
         conditions = (record.obj.get("status") or {}).get("conditions") or []
+        # A node that a test has set to not ready stays so.
         if not any(condition.get("type") == "Ready" for condition in conditions):
             self._report_ready(record)
 

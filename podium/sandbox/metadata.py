@@ -31,7 +31,7 @@ _FIXED = (
 
 
 def new_metadata(resource: ResourceType, namespace: str | None, obj: Json, chance: random.Random) -> Json:
-    """The metadata of an object that is being created, without the fields that the store sets.
+    """Return the metadata of an object that is being created, without the fields that the store sets.
 
     Args:
         namespace: the namespace of the URL. With None the object's own counts, else "default".
@@ -58,7 +58,7 @@ def new_metadata(resource: ResourceType, namespace: str | None, obj: Json, chanc
 
 
 def updated_metadata(resource: ResourceType, previous: Json, obj: Json) -> Json:
-    """The metadata after an update. Immutable fields keep their values.
+    """Return the metadata after an update. Immutable fields keep their values.
 
     Raises:
         ApiError: 400, the name differs; 409, the uid differs or the resourceVersion is not the present one.
@@ -72,11 +72,11 @@ def updated_metadata(resource: ResourceType, previous: Json, obj: Json) -> Json:
     if new_metadata.get("resourceVersion") not in (None, "", "0", previous["resourceVersion"]):
         raise stale(resource, name)
     if new_metadata.get("uid") not in (None, "", previous.get("uid")):
-        why = (
+        reason = (
             f"Precondition failed: UID in precondition: {new_metadata['uid']}, "
             f"UID in object meta: {previous.get('uid')}"
         )
-        raise conflict(resource, name, why)
+        raise conflict(resource, name, reason)
     metadata = {
         field: value for field, value in new_metadata.items() if field not in _FIXED and field != "managedFields"
     }

@@ -18,7 +18,7 @@ from podium.sandbox.selectors import Selection
 def list_page(
     collection: Collection, selection: Selection, request: ResourceRequest, present: int
 ) -> tuple[list[Record], ListMeta]:
-    """The records of one page of a list request.
+    """Return the records of one page of a list request.
 
     Args:
         present: the store's revision.

@@ -62,11 +62,11 @@ def bind(store: Store, namespace: str, name: str, binding: Json) -> Json:
 def _check_bindable(metadata: Json, spec: Json, binding_metadata: Json) -> None:
     name = metadata["name"]
     if binding_metadata.get("uid") and binding_metadata["uid"] != metadata.get("uid"):
-        why = (
+        reason = (
             f"Precondition failed: UID in precondition: {binding_metadata['uid']}, "
             f"UID in object meta: {metadata.get('uid')}"
         )
-        raise conflict(_PODS, name, why)
+        raise conflict(_PODS, name, reason)
     if binding_metadata.get("resourceVersion") and binding_metadata["resourceVersion"] != metadata["resourceVersion"]:
         raise conflict(_PODS, name, "Precondition failed: resourceVersion does not match")
     if "deletionTimestamp" in metadata:
@@ -77,13 +77,13 @@ def _check_bindable(metadata: Json, spec: Json, binding_metadata: Json) -> None:
         raise _binding_conflict(name, f"pod {name} has non-empty .spec.schedulingGates")
 
 
-def _binding_conflict(name: str, why: str) -> ApiError:
-    message = f'Operation cannot be fulfilled on pods/binding "{name}": {why}'
+def _binding_conflict(name: str, reason: str) -> ApiError:
+    message = f'Operation cannot be fulfilled on pods/binding "{name}": {reason}'
     return ApiError(409, "Conflict", message, details={"name": name, "kind": "pods/binding"})
 
 
 def with_condition(conditions: list[Json], condition: Json) -> list[Json]:
-    """The conditions with one of them set. Its transition time changes only if its status changes."""
+    """Return the conditions with one of them set. Its transition time changes only if its status changes."""
     result = []
     for present in conditions:
         if present.get("type") != condition["type"]:

@@ -27,7 +27,7 @@ class ListMeta:
     remaining: int | None = None
 
     def as_json(self) -> Json:
-        """The metadata as JSON for the answer."""
+        """Return the metadata as JSON for the answer."""
         metadata: Json = {"resourceVersion": str(self.revision)}
         if self.continue_token:
             metadata["continue"] = self.continue_token
@@ -64,7 +64,7 @@ class Presentation:
         return orjson.dumps(head)[:-1] + b',"items":[' + b",".join(map(self.one, records)) + b"]}"
 
     def bookmark(self, revision: int, *, initial_events_end: bool = False) -> bytes:
-        """The object of a BOOKMARK event."""
+        """Return the object of a BOOKMARK event."""
         metadata: Json = {"resourceVersion": str(revision), "creationTimestamp": None}
         if initial_events_end:
             metadata["annotations"] = {"k8s.io/initial-events-end": "true"}

@@ -42,7 +42,7 @@ def parse_quantity(value: object) -> Fraction:
 
 
 def canonical_text(value: object) -> str:
-    """A quantity as the API server writes it.
+    """Return a quantity as the API server writes it.
 
     Raises:
         ValueError: the value is not a quantity.
@@ -51,7 +51,7 @@ def canonical_text(value: object) -> str:
 
 
 def sum_text(values: Iterable[object]) -> str:
-    """The sum of quantities, in the form of the first that is not zero.
+    """Return the sum of quantities, in the form of the first that is not zero.
 
     Raises:
         ValueError: one of the values is not a quantity.
@@ -80,7 +80,7 @@ def _form_of(value: object) -> _Form:
 
 
 def _text(amount: Fraction, form: _Form) -> str:
-    """An amount with the largest scale that leaves a whole number; in powers of 1024 only from 1024 on."""
+    """Return an amount with the largest scale that leaves a whole number; in powers of 1024 only from 1024 on."""
     if form is _Form.BINARY and abs(amount) >= 1024 and amount.denominator == 1:
         scales = {"": Fraction(1)} | {prefix: Fraction(scale) for prefix, scale in _BINARY.items()}
     else:

@@ -87,12 +87,12 @@ def _verb(method: str, name: str | None, query: Mapping[str, str]) -> str:
 
 
 def flag(query: Mapping[str, str], name: str) -> bool:
-    """A boolean parameter, read as the API server does: anything but false and 0 is true."""
+    """Return a boolean parameter, read as the API server does: anything but false and 0 is true."""
     return query.get(name, "false").lower() not in ("false", "0")
 
 
 def path_not_found() -> ApiError:
-    """404 for a path that does not exist."""
+    """Return the error 404 for a path that does not exist."""
     return ApiError(404, "NotFound", "the server could not find the requested resource")
 
 

@@ -48,7 +48,7 @@ def is_review(path: str) -> bool:
 
 
 def answer_review(path: str, review: Json, tokens: Tokens) -> Json:
-    """The review with its status filled in."""
+    """Return the review with its status filled in."""
     return review | {"status": _STATUS[_name(path)](review.get("spec") or {}, tokens)}
 
 

@@ -20,7 +20,7 @@ _SHOWN_METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimes
 
 
 def scale_of(record: Record) -> Json:
-    """The `Scale` of a workload."""
+    """Return the `Scale` of a workload."""
     metadata, spec = record.obj["metadata"], record.obj.get("spec") or {}
     selector = spec.get("selector") or {}
     if record.obj["kind"] == "ReplicationController":
@@ -43,8 +43,8 @@ def replace_replicas(store: Store, resource: ResourceType, record: Record, scale
     """
     replicas = mapping(scale, "spec").get("replicas", 0)
     if isinstance(replicas, bool) or not isinstance(replicas, int) or replicas < 0:
-        why = f'Invalid value: "{replicas}": must be greater than or equal to 0'
-        raise invalid(resource, record.key[1], [Cause("spec.replicas", why)])
+        reason = f'Invalid value: "{replicas}": must be greater than or equal to 0'
+        raise invalid(resource, record.key[1], [Cause("spec.replicas", reason)])
     scale_metadata = mapping(scale, "metadata")
     metadata = record.obj["metadata"] | {
         name: scale_metadata[name] for name in ("uid", "resourceVersion") if scale_metadata.get(name)

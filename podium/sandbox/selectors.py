@@ -161,8 +161,8 @@ def _checked_key(key: str, text: str) -> str:
     return key
 
 
-def _unparsable(text: str, why: str) -> ApiError:
-    return bad_request(f"unable to parse requirement: {why} (selector {text!r})")
+def _unparsable(text: str, reason: str) -> ApiError:
+    return bad_request(f"unable to parse requirement: {reason} (selector {text!r})")
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,7 @@ class ApiServer:
             if request.path.startswith(("/api/v1/", "/apis/")):
                 if request.method == "POST" and reviews.is_review(request.path):
                     return _json(reviews.answer_review(request.path, await read_object(request), self._tokens), 201)
+                # Deeper paths name a resource; shorter ones are discovery.
                 if request.path.count("/") > (2 if request.path.startswith("/api/") else 3):
                     return await self._resource(request)
             return await self._other(request)
@@ -91,6 +92,7 @@ class ApiServer:
             raise fault.error()
         if fault := self._faults.take("invalid", request):
             return web.Response(status=fault.code, body=fault.body.encode(), content_type="text/html")
+        # Taken before the write, which happens all the same: the client then does not know whether it did.
         lost_fault, torn = self._faults.take("lost", request), self._faults.take("torn", request)
         accept = http.headers.get("Accept", "")
         presentation = negotiate(accept, request.query.get("includeObject", ""), request.resource, self._store.now)
@@ -137,6 +139,7 @@ class ApiServer:
             await watch.stream(response)
         finally:
             self._faults.watches.pop(watch, None)
+        # A fault ends the watch without the final chunk, as a dying server would.
         if watch.cut and call.http.transport is not None:
             call.http.transport.close()
         return response
@@ -174,32 +177,34 @@ class ApiServer:
 
     async def _patch(self, call: Call) -> web.StreamResponse:
         request = call.request
-        how = PATCH_TYPES.get(call.http.content_type)
+        patch_type = PATCH_TYPES.get(call.http.content_type)
         body = await read_body(call.http)
-        if not how:
+        if not patch_type:
             raise ApiError(415, "UnsupportedMediaType", f"unknown patch type {call.http.content_type!r}")
         with self._store.dry_run(request.dry_run):
-            return self._apply_patch(call, how, body)
+            return self._apply_patch(call, patch_type, body)
 
-    def _apply_patch(self, call: Call, how: str, body: Any) -> web.StreamResponse:
+    def _apply_patch(self, call: Call, patch_type: str, body: Any) -> web.StreamResponse:
         request, store = call.request, self._store
         resource, name = request.resource, request.name or ""
         key = (request.namespace or "" if resource.namespaced else "", name)
-        if how == "apply" and isinstance(body, dict) and key not in store.collection(resource).records:
+        # Server-side apply creates what does not exist; other patches do not.
+        if patch_type == "apply" and isinstance(body, dict) and key not in store.collection(resource).records:
             body.setdefault("metadata", {}).setdefault("name", name)
             record = store.create_record(resource, request.namespace, body)
             return _raw(call.presentation.one(record), 201)
         record = store.record(resource, request.namespace, name)
         if request.subresource == "scale":
-            new_scale = apply_patch(scale_of(record), body, how, "Scale")
+            new_scale = apply_patch(scale_of(record), body, patch_type, "Scale")
             return _json(scale_of(replace_replicas(store, resource, record, new_scale)))
-        return _raw(call.presentation.one(store.patch_record(resource, record, body, how, request.subresource)))
+        return _raw(call.presentation.one(store.patch_record(resource, record, body, patch_type, request.subresource)))
 
     async def _delete(self, call: Call) -> web.StreamResponse:
         request, options = call.request, await _delete_options(call)
         record = self._store.record(request.resource, request.namespace, request.name or "")
         with self._store.dry_run(request.dry_run):
             last, is_gone = self._store.delete_record(request.resource, record, options)
+        # The API server answers with the object where it may live on for a while.
         if not is_gone or request.resource.storage in ("pods", "namespaces"):
             return _raw(call.presentation.one(last))
         metadata = last.obj["metadata"]
@@ -213,6 +218,7 @@ class ApiServer:
 
     async def _delete_collection(self, call: Call) -> web.StreamResponse:
         request, options = call.request, await _delete_options(call)
+        # Neither limit nor continue: all selected objects are deleted.
         whole_selection = replace(
             request, query={name: value for name, value in request.query.items() if name.endswith("Selector")}
         )
@@ -231,6 +237,7 @@ class ApiServer:
             return await self._administer(request)
         accept = request.headers.get("Accept", "")
         if path == "/openapi/v2":
+            # kubectl falls back to v3 when this document is empty.
             if "protobuf" in accept:
                 return web.Response(body=b"", headers={"Content-Type": _OPENAPI_V2_PROTOBUF})
             return _json(discovery.openapi_v2())
@@ -255,6 +262,7 @@ async def _send_half(http: web.BaseRequest, answer: web.Response) -> web.StreamR
     response = web.StreamResponse(status=answer.status, headers={"Content-Type": "application/json"})
     response.content_length = len(answer.body)
     await response.prepare(http)
+    # Half a body under a whole Content-Length is what a cut connection looks like.
     await response.write(answer.body[: len(answer.body) // 2])
     if http.transport is not None:
         http.transport.close()

@@ -32,17 +32,17 @@ _IMMORTAL_NAMESPACES = frozenset({"default", "kube-public", "kube-system"})
 
 
 def utc_now() -> datetime:
-    """The wall clock."""
+    """Return the wall clock."""
     return datetime.now(UTC)
 
 
 def random_uid() -> str:
-    """A random UUID."""
+    """Return a random UUID."""
     return str(uuid.uuid4())
 
 
 def timestamp(moment: datetime) -> str:
-    """A time in Kubernetes' format, which has whole seconds."""
+    """Return a time in Kubernetes' format, which has whole seconds."""
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -76,11 +76,11 @@ class Store:
     # --- reading ---------------------------------------------------------------------------------------------
 
     def collection(self, resource: ResourceType) -> Collection:
-        """The objects of a type with their history."""
+        """Return the objects of a type with their history."""
         return self._collections[resource.storage]
 
     def record(self, resource: ResourceType, namespace: str | None, name: str) -> Record:
-        """The present state of one object.
+        """Return the present state of one object.
 
         Raises:
             ApiError: 404.
@@ -91,7 +91,7 @@ class Store:
         return record
 
     def get(self, resource: str | ResourceType, name: str, namespace: str | None = None) -> Json:
-        """One object; the namespace is "default" unless given.
+        """Return one object; the namespace is "default" unless given.
 
         Raises:
             ApiError: 404.
@@ -107,7 +107,7 @@ class Store:
         label_selector: str = "",
         field_selector: str = "",
     ) -> list[Json]:
-        """The selected objects of one namespace, or of all."""
+        """Return the selected objects of one namespace, or of all."""
         kind = _resolve(resource)
         chosen_objects = selection(kind, namespace, label_selector, field_selector)
         collection = self.collection(kind)
@@ -118,7 +118,7 @@ class Store:
 
     @contextmanager
     def dry_run(self, active: bool = True) -> Iterator[None]:
-        """Within the block, if active, writes are validated and answered but not kept. The block must not await."""
+        """Validate and answer writes within the block, if active, but do not keep them. The block must not await."""
         self._dry_run = active
         try:
             yield
@@ -135,7 +135,8 @@ class Store:
         return _view_of(resource, self.create_record(resource, namespace, _copy(obj)))
 
     def create_record(self, resource: ResourceType, namespace: str | None, obj: Json) -> Record:
-        """Like `create`, but takes ownership of the object instead of copying it."""
+        """Create an object without copying it: the store owns it from now on. Otherwise like `create`."""
+        # Nulls go first: Go decodes them as absent fields, and defaults then fill these.
         obj = without_nulls(to_stored(resource, obj))
         check_shape(resource, obj)
         metadata = new_metadata(resource, namespace, obj, self._names)
@@ -144,9 +145,11 @@ class Store:
         admission.fill_in(resource, obj, self._lookup)
         causes = validate(resource, obj)
         if resource.storage == "events":
+            # Old and new Events share one type, whose rules depend on the version that was written.
             causes += validate_new_event(resource, obj)
         if causes:
             raise invalid(resource, str(metadata.get("name", "")), causes)
+        # Quotas and limits are judged last, as upstream's order is mutation, validation, then quota.
         admission.demand_allowed(resource, obj, self._lookup)
         if resource.storage == "poddisruptionbudgets.policy":
             obj["status"] = {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0}
@@ -196,6 +199,7 @@ class Store:
             obj = other_fields | {"metadata": metadata, "status": obj.get("status") or {}}
         else:
             obj = self._updated_main(resource, previous, _copy(obj | {"metadata": metadata}))
+        # As the API server: the generation counts changes of the spec, not of status or labels.
         if subresource is None and obj.get("spec") != previous.get("spec"):
             obj["metadata"]["generation"] = previous["metadata"].get("generation", 0) + 1
         return self.replace_record(resource, old, obj)
@@ -209,6 +213,7 @@ class Store:
         if deletion.is_finished(obj["metadata"]):
             return self.remove_record(resource, old, obj)
         present = old.obj["metadata"].get("resourceVersion")
+        # A write without effect makes no revision and no event, which stops loops of controllers.
         if obj == old.obj | {"metadata": {k: v for k, v in old.obj["metadata"].items() if k != "resourceVersion"}}:
             return old
         assert present == str(old.revision)
@@ -227,25 +232,28 @@ class Store:
         patch: Any,
         namespace: str | None = None,
         *,
-        how: str = "merge",
+        patch_type: str = "merge",
         subresource: str | None = None,
     ) -> Json:
-        """Patch an object; `how` is merge, strategic, json or apply.
+        """Patch an object; `patch_type` is merge, strategic, json or apply.
 
         Raises:
             ApiError: 400, 404, 409, 422.
         """
         kind = _resolve(resource)
-        return _view_of(kind, self.patch_record(kind, self.record(kind, namespace, name), patch, how, subresource))
+        return _view_of(
+            kind, self.patch_record(kind, self.record(kind, namespace, name), patch, patch_type, subresource)
+        )
 
     def patch_record(
-        self, resource: ResourceType, old: Record, patch: Any, how: str, subresource: str | None
+        self, resource: ResourceType, old: Record, patch: Any, patch_type: str, subresource: str | None
     ) -> Record:
-        """Like `patch`, for a record."""
+        """Patch the object of a record; otherwise like `patch`."""
         shape = shape_of(resource)
-        patched = apply_patch(shape(old.obj) if shape else old.obj, patch, how, resource.kind)
+        patched = apply_patch(shape(old.obj) if shape else old.obj, patch, patch_type, resource.kind)
         if not isinstance(patched.get("metadata"), dict):
             raise bad_request("the patch leaves no metadata")
+        # Checked on the patch itself: the update takes immutable fields from the stored object.
         uid = patched["metadata"].get("uid")
         if uid != old.obj["metadata"].get("uid"):
             cause = Cause("metadata.uid", f'Invalid value: "{uid}": field is immutable')
@@ -277,14 +285,15 @@ class Store:
         """
         metadata = record.obj["metadata"]
         if resource.storage == "namespaces" and metadata["name"] in _IMMORTAL_NAMESPACES:
-            why = "this namespace may not be deleted"
-            raise ApiError(403, "Forbidden", f'namespaces "{metadata["name"]}" is forbidden: {why}')
+            reason = "this namespace may not be deleted"
+            raise ApiError(403, "Forbidden", f'namespaces "{metadata["name"]}" is forbidden: {reason}')
         for field, value in mapping(options, "preconditions").items():
             if value and metadata.get(field) != value:
-                why = f"the {field} in the precondition ({value}) does not match the {field} in record"
-                raise conflict(resource, metadata["name"], f"Precondition failed: {why} ({metadata.get(field)})")
+                reason = f"the {field} in the precondition ({value}) does not match the {field} in record"
+                raise conflict(resource, metadata["name"], f"Precondition failed: {reason} ({metadata.get(field)})")
         if options.get("propagationPolicy") == "Orphan" or options.get("orphanDependents"):
             self._orphan_dependents(metadata["uid"])
+        # None means at once: without a grace period and finalizers nothing has to be waited for.
         marked_object = deletion.mark(resource, record.obj, options, self.now())
         if marked_object is None:
             if resource.storage == "namespaces" and not self._dry_run:
@@ -303,6 +312,7 @@ class Store:
         Raises:
             ApiError: 410, the revision is too old.
         """
+        # Computed for all types first, so that a type whose history is too short leaves everything as it is.
         earlier = {name: collection.at(revision) for name, collection in self._collections.items()}
         for name, collection in self._collections.items():
             collection.rewind(earlier[name], revision)
@@ -316,6 +326,7 @@ class Store:
         obj.setdefault("apiVersion", resource.api_version)
         obj["metadata"]["resourceVersion"] = str(revision)
         record = Record(key, obj, revision)
+        # A dry run is answered as a real write would be, with the next revision.
         if not self._dry_run:
             self.revision = revision
             self.collection(resource).commit(Change(kind, record, previous))
@@ -335,6 +346,7 @@ class Store:
             causes += validate_claim_update(previous, obj)
         if causes:
             raise invalid(resource, previous["metadata"]["name"], causes)
+        # A claim that is being deleted must be able to lose its finalizers even above its quota.
         if resource.storage == "persistentvolumeclaims" and "deletionTimestamp" not in previous["metadata"]:
             admission.demand_allowed(resource, obj, self._lookup)
         return obj
@@ -342,6 +354,7 @@ class Store:
     def _orphan_dependents(self, owner_uid: str) -> None:
         for resource in RESOURCES:
             for record in list(self.collection(resource).records.values()):
+                # A copy, since each change is a commit.
                 metadata = record.obj["metadata"]
                 references = metadata.get("ownerReferences") or ()
                 references_kept = [reference for reference in references if reference.get("uid") != owner_uid]
@@ -391,6 +404,7 @@ def _type_of(obj: Json) -> ResourceType:
 
 
 def _copy(obj: Json) -> Json:
+    # By way of JSON: faster than deepcopy, and it refuses what JSON cannot hold.
     copy: Json = orjson.loads(orjson.dumps(obj))
     return copy
 

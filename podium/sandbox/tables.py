@@ -53,6 +53,7 @@ def _definition(column: Column) -> Json:
 def human_duration(seconds: float) -> str:
     """Format a duration as kubectl formats ages: 59s, 5m30s, 3h, 2d4h, 1y20d."""
     remainder = int(seconds)
+    # A clock that is a second behind is no error, as kubectl.
     if remainder < -1:
         return "<invalid>"
     remainder = max(remainder, 0)
@@ -60,6 +61,7 @@ def human_duration(seconds: float) -> str:
     if remainder < 120:
         return f"{remainder}s"
     if minutes < 10:
+        # Two units only while the smaller one still says something.
         return _two(minutes, "m", remainder % 60, "s")
     if minutes < 180:
         return f"{minutes}m"
@@ -119,6 +121,7 @@ def _pod_ready(pod: Json, _now: datetime) -> str:
 
 def _pod_status(pod: Json, _now: datetime) -> str:
     status = pod.get("status") or {}
+    # Before the phase: a pod that is being deleted is still Running.
     if pod["metadata"].get("deletionTimestamp"):
         return "Terminating"
     for condition in status.get("conditions") or ():
@@ -156,6 +159,7 @@ def _node_address(kind: str) -> Callable[[Json, datetime], str]:
 
 def _event_last_seen(event: Json, time: datetime) -> str:
     series = (event.get("series") or {}).get("lastObservedTime")
+    # Events of the new API have a series, those of the old one a timestamp and a count.
     return _since(series or event.get("lastTimestamp") or event.get("eventTime"), time)
 
 

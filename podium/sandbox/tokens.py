@@ -48,7 +48,7 @@ class Tokens:
         return self._admin_token is None
 
     def user_of(self, token: str) -> Json | None:
-        """The `userInfo` of the token's user; None if the token is unknown or has expired."""
+        """Return the `userInfo` of the token's user, or None if the token is unknown or has expired."""
         claims = self._claims(token)
         if claims is None:
             return ADMIN if self._admin_token in (None, token) else None
@@ -97,7 +97,7 @@ class Tokens:
         return _encode(hmac.digest(self._key, body.encode(errors="replace"), hashlib.sha256))
 
     def _claims(self, token: str) -> Json | None:
-        """The claims of a token; None if it was not issued here."""
+        """Return the claims of a token, or None if it was not issued here."""
         body, _, signature = token.rpartition(".")
         if not hmac.compare_digest(signature.encode(errors="replace"), self._signature(body).encode()):
             return None
@@ -107,13 +107,13 @@ class Tokens:
 
 def _lifetime_s(spec: Json, name: str) -> int:
     lifetime_s = spec.get("expirationSeconds") or _LIFETIME_S_DEFAULT
-    why = ""
+    reason = ""
     if not isinstance(lifetime_s, int) or lifetime_s < _LIFETIME_S_MIN:
-        why = "may not specify a duration less than 10 minutes"
+        reason = "may not specify a duration less than 10 minutes"
     elif lifetime_s > _LIFETIME_S_MAX:
-        why = f"may not specify a duration larger than {_LIFETIME_S_MAX} seconds"
-    if why:
-        raise invalid(_ACCOUNTS, name, [Cause("spec.expirationSeconds", f"Invalid value: {lifetime_s}: {why}")])
+        reason = f"may not specify a duration larger than {_LIFETIME_S_MAX} seconds"
+    if reason:
+        raise invalid(_ACCOUNTS, name, [Cause("spec.expirationSeconds", f"Invalid value: {lifetime_s}: {reason}")])
     return lifetime_s
 
 

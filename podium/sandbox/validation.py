@@ -100,6 +100,7 @@ def check_shape(resource: ResourceType, obj: Json) -> None:
     Raises:
         ApiError: 400, with the path of the first wrong field.
     """
+    # Before anything reads the object: defaults and admission rely on these shapes.
     for path, shape in (_SHAPES | _SHAPES_BY_STORAGE.get(resource.storage, {})).items():
         value: object = obj
         for part in path:
@@ -114,7 +115,7 @@ def check_shape(resource: ResourceType, obj: Json) -> None:
 
 
 def mapping(body: Json, field: str) -> Json:
-    """The field of a body, which must be an object. An absent field is empty.
+    """Return the field of a body, which must be an object. An absent field is empty.
 
     Raises:
         ApiError: 400.
@@ -126,7 +127,7 @@ def mapping(body: Json, field: str) -> Json:
 
 
 def validate(resource: ResourceType, obj: Json) -> list[Cause]:
-    """All rules that the object violates. If the list is empty, the object may be stored."""
+    """Return all rules that the object violates. If the list is empty, the object may be stored."""
     causes = list(_metadata(resource, obj["metadata"]))
     check = _CHECKS.get(resource.storage)
     if check is not None:
@@ -143,9 +144,10 @@ def _template(workload: Json) -> tuple[str, Json]:
 
 
 def validate_pod_update(old: Json, new: Json) -> list[Cause]:
-    """The immutable fields that an update of a pod changes."""
+    """Return the immutable fields that an update of a pod changes."""
     old_spec, new_spec = old.get("spec") or {}, new.get("spec") or {}
     changeable = set(_CHANGEABLE_POD_FIELDS)
+    # KEP-3521 lets a gated pod's placement be narrowed; upstream also checks that it only becomes narrower.
     if old_spec.get("schedulingGates"):
         changeable |= _CHANGEABLE_WHILE_GATED
     changed_fields = {
@@ -163,14 +165,15 @@ def validate_pod_update(old: Json, new: Json) -> list[Cause]:
     )
     present = old_spec.get("schedulingGates") or ()
     for index, gate in enumerate(new_spec.get("schedulingGates") or ()):
+        # KEP-3521: gates are only ever removed.
         if gate not in present:
-            why = "Forbidden: only deletion is allowed, but found new scheduling gate"
-            causes.append(Cause(f"spec.schedulingGates[{index}].name", why, "FieldValueForbidden"))
+            reason = "Forbidden: only deletion is allowed, but found new scheduling gate"
+            causes.append(Cause(f"spec.schedulingGates[{index}].name", reason, "FieldValueForbidden"))
     return causes
 
 
 def validate_claim_update(old: Json, new: Json) -> list[Cause]:
-    """The immutable fields that an update of a resource claim changes."""
+    """Return the immutable fields that an update of a resource claim changes."""
     if old.get("spec") == new.get("spec"):
         return []
     return [Cause("spec", "Invalid value: field is immutable", "FieldValueInvalid")]
@@ -186,8 +189,8 @@ def _metadata(resource: ResourceType, metadata: Json) -> Iterator[Cause]:
     if not name:
         yield Cause("metadata.name", "Required value: name or generateName is required", "FieldValueRequired")
     elif not isinstance(name, str) or len(name) > 253 or not _name_rule(resource).fullmatch(name):
-        why = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
-        yield Cause("metadata.name", f'Invalid value: "{name}": {why}and must start and end with an alphanumeric')
+        reason = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
+        yield Cause("metadata.name", f'Invalid value: "{name}": {reason}and must start and end with an alphanumeric')
     for key, value in (metadata.get("labels") or {}).items():
         if not _LABEL_NAME.fullmatch(key.rpartition("/")[2]):
             yield Cause("metadata.labels", f'Invalid value: "{key}": name part must be a label name')
@@ -200,6 +203,7 @@ def _metadata(resource: ResourceType, metadata: Json) -> Iterator[Cause]:
 
 
 def _name_rule(resource: ResourceType) -> re.Pattern[str]:
+    # RBAC names may hold colons, such as system:kube-scheduler.
     return _RBAC_NAME if resource.group == "rbac.authorization.k8s.io" else _NAME
 
 
@@ -234,6 +238,7 @@ def _container(path: str, container: Json) -> Iterator[Cause]:
 
 def _toleration(path: str, toleration: Json) -> Iterator[Cause]:
     operator = toleration.get("operator") or "Equal"
+    # Lt and Gt are KEP-5471's.
     if operator not in ("Equal", "Exists", "Lt", "Gt"):
         supported = 'supported values: "Equal", "Exists"'
         yield Cause(f"{path}.operator", f'Unsupported value: "{operator}": {supported}', "FieldValueNotSupported")
@@ -248,8 +253,8 @@ def _node(node: Json) -> Iterator[Cause]:
         yield from _quantities(f"status.{field}", node["status"].get(field))
     for index, taint in enumerate(node["spec"].get("taints") or ()):
         if taint.get("effect") not in ("NoSchedule", "PreferNoSchedule", "NoExecute"):
-            why = f'Unsupported value: "{taint.get("effect", "")}"'
-            yield Cause(f"metadata.taints[{index}].effect", why, "FieldValueNotSupported")
+            reason = f'Unsupported value: "{taint.get("effect", "")}"'
+            yield Cause(f"metadata.taints[{index}].effect", reason, "FieldValueNotSupported")
 
 
 def _quantities(path: str, amounts: object) -> Iterator[Cause]:
@@ -271,8 +276,8 @@ def _workload(workload: Json) -> Iterator[Cause]:
     if not selector:
         yield Cause("spec.selector", "Required value", "FieldValueRequired")
     elif not match_label_selector(selector, labels):
-        why = f"Invalid value: {labels}: `selector` does not match template `labels`"
-        yield Cause("spec.template.metadata.labels", why)
+        reason = f"Invalid value: {labels}: `selector` does not match template `labels`"
+        yield Cause("spec.template.metadata.labels", reason)
     yield from pod_spec("spec.template.spec", template.get("spec") or {})
 
 
@@ -281,8 +286,8 @@ def _job(job: Json) -> Iterator[Cause]:
     yield from _counts(spec, "parallelism", "completions", "backoffLimit")
     template = (spec.get("template") or {}).get("spec") or {}
     if template.get("restartPolicy") not in ("OnFailure", "Never"):
-        why = f'Required value: valid values: "OnFailure", "Never" (found "{template.get("restartPolicy", "")}")'
-        yield Cause("spec.template.spec.restartPolicy", why, "FieldValueRequired")
+        reason = f'Required value: valid values: "OnFailure", "Never" (found "{template.get("restartPolicy", "")}")'
+        yield Cause("spec.template.spec.restartPolicy", reason, "FieldValueRequired")
     yield from pod_spec("spec.template.spec", template)
 
 
@@ -308,19 +313,19 @@ def _claim_template(template: Json) -> Iterator[Cause]:
 def _device_requests(path: str, spec: Json) -> Iterator[Cause]:
     """Validate the requests of the claim's spec at this path."""
     for index, request in enumerate((spec.get("devices") or {}).get("requests") or ()):
-        where = f"{path}.devices.requests[{index}]"
+        request_path = f"{path}.devices.requests[{index}]"
         if not request.get("name"):
-            yield Cause(f"{where}.name", "Required value", "FieldValueRequired")
+            yield Cause(f"{request_path}.name", "Required value", "FieldValueRequired")
         alternatives = exact_requests(request)
         if not alternatives or (request.get("exactly") and request.get("firstAvailable")):
-            why = "Required value: exactly one of `exactly` or `firstAvailable` is required"
-            yield Cause(where, why, "FieldValueRequired")
+            reason = "Required value: exactly one of `exactly` or `firstAvailable` is required"
+            yield Cause(request_path, reason, "FieldValueRequired")
         for alternative in alternatives:
             if not alternative.get("deviceClassName"):
-                yield Cause(f"{where}.deviceClassName", "Required value", "FieldValueRequired")
+                yield Cause(f"{request_path}.deviceClassName", "Required value", "FieldValueRequired")
             if alternative["allocationMode"] not in ("ExactCount", "All"):
-                why = f'Unsupported value: "{alternative["allocationMode"]}": supported values: "All", "ExactCount"'
-                yield Cause(f"{where}.allocationMode", why, "FieldValueNotSupported")
+                reason = f'Unsupported value: "{alternative["allocationMode"]}": supported values: "All", "ExactCount"'
+                yield Cause(f"{request_path}.allocationMode", reason, "FieldValueNotSupported")
 
 
 def _counts(spec: Json, *names: str) -> Iterator[Cause]:
@@ -330,6 +335,7 @@ def _counts(spec: Json, *names: str) -> Iterator[Cause]:
             yield Cause(f"spec.{name}", f'Invalid value: "{amount}": must be greater than or equal to 0')
 
 
+# bool is an int in Python.
 def _is_count(amount: object) -> bool:
     return isinstance(amount, int) and not isinstance(amount, bool) and amount >= 0
 
@@ -338,8 +344,8 @@ def _limit_range(limit_range: Json) -> Iterator[Cause]:
     for index, item in enumerate(items_at(limit_range, "spec", "limits")):
         path = f"spec.limits[{index}]"
         if item.get("type") not in ("Container", "Pod", "PersistentVolumeClaim"):
-            why = f'Unsupported value: "{item.get("type", "")}"'
-            yield Cause(f"{path}.type", why, "FieldValueNotSupported")
+            reason = f'Unsupported value: "{item.get("type", "")}"'
+            yield Cause(f"{path}.type", reason, "FieldValueNotSupported")
         for field in ("min", "max", "default", "defaultRequest", "maxLimitRequestRatio"):
             yield from _quantities(f"{path}.{field}", item.get(field))
 

@@ -30,7 +30,7 @@ _DEPTH_MAX = 100
 
 
 def without_nulls(value: Any, depth: int = 0) -> Any:
-    """A JSON value without fields that are null: to an API server such a field is not there.
+    """Return a JSON value without fields that are null: to an API server such a field is not there.
 
     Raises:
         ApiError: 400, it is nested too deep.
@@ -52,7 +52,7 @@ def to_stored(resource: ResourceType, obj: Json) -> Json:
 
 
 def shape_of(resource: ResourceType) -> Callable[[Json], Json] | None:
-    """The function that converts a stored object to this type; None if no conversion is needed."""
+    """Return the function that converts a stored object to this type, or None if no conversion is needed."""
     return _as_events_v1 if resource.group == "events.k8s.io" else None
 
 
@@ -62,5 +62,5 @@ def _as_events_v1(obj: Json) -> Json:
 
 
 def metadata_only(obj: Json) -> Json:
-    """The object as a `PartialObjectMetadata`."""
+    """Return the object as a `PartialObjectMetadata`."""
     return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": obj["metadata"]}

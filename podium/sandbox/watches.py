@@ -54,9 +54,9 @@ class Watch:
         """Return whether a fault requires the connection to be cut instead of closed in order."""
         return self._ending in ("drop", "mid-line")
 
-    def end(self, how: str) -> None:
+    def end(self, kind: str) -> None:
         """End the watch: "drop" cuts the connection, "mid-line" within a line, "gone" after a 410 event."""
-        self._ending = how
+        self._ending = kind
         self._wake.set()
 
     async def stream(self, response: web.StreamResponse) -> None:
@@ -92,7 +92,7 @@ class Watch:
                 self._alarm.cancel()
 
     def _next_bookmark(self, time_s: float, end_at: float) -> float:
-        """The time of the next bookmark: one per interval, and one shortly before the end for the next watch."""
+        """Return the time of the next bookmark: one per interval, and one shortly before the end for the next watch."""
         regular_at, last_at = time_s + self._bookmark_interval_s, end_at - _BOOKMARK_BEFORE_END_S
         return min(regular_at, last_at) if last_at > time_s else regular_at
 

@@ -69,11 +69,11 @@ class ProcessMetrics(ElectionMetrics, Protocol):
     """The metrics of any process, as far as the shell counts them."""
 
     def count_unexpected_error(self, where: Literal["handler", "task"], name: str) -> None:
-        """An unexpected exception was caught."""
+        """Count an unexpected exception."""
         ...
 
     def render(self) -> bytes:
-        """All metrics in the Prometheus text format."""
+        """Return all metrics in the Prometheus text format."""
         ...
 
 
@@ -90,7 +90,7 @@ class Connection:
     observer: RequestObserver = field(default_factory=RequestObserver)
 
     def session(self, **options: Any) -> ApiSession:
-        """A new session, which is not open yet; the options are those of `ApiSession`."""
+        """Return a new session, which is not open yet; the options are those of `ApiSession`."""
         return ApiSession(self.credentials, outage=self.outage, observer=self.observer, **options)
 
 
@@ -127,7 +127,7 @@ class Election:
 
 
 async def _nothing() -> None:
-    """The drain of a process that leaves no work under way."""
+    """Drain nothing: the process leaves no work under way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,7 +217,7 @@ class Process:
         garbage_collection.settle()
 
     def _informer_set(self, session: ApiSession, **options: Any) -> InformerSet:
-        """Informers whose failed handlers are counted; the options are those of `InformerSet`."""
+        """Return informers whose failed handlers are counted; the options are those of `InformerSet`."""
         return InformerSet(
             session,
             clock=self._clock,

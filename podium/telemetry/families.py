@@ -45,7 +45,7 @@ class Counter:
         self.value += amount
 
     def lines(self, name: str, labels: str, *, is_open: bool = False) -> list[str]:
-        """The lines of the text format, alike in OpenMetrics; `labels` is `a="b",c="d"` or empty."""
+        """Return the lines of the text format, alike in OpenMetrics; `labels` is `a="b",c="d"` or empty."""
         del is_open
         return [f"{name}{_braces(labels)} {number(self.value)}"]
 
@@ -96,7 +96,7 @@ class Histogram:
         self.total += value
 
     def lines(self, name: str, labels: str, *, is_open: bool = False) -> list[str]:
-        """The lines of the text format: cumulative buckets, sum, count."""
+        """Return the lines of the text format: cumulative buckets, sum, count."""
         head = f"{name}_bucket{{{labels}{',' if labels else ''}le="
         bounds = self._bounds.open_texts if is_open else self._bounds.texts
         lines = [
@@ -135,7 +135,7 @@ class ExemplarHistogram(Histogram, Generic[ObservedT]):
         self._last[index] = subject, value
 
     def lines(self, name: str, labels: str, *, is_open: bool = False) -> list[str]:
-        """As for every histogram, in OpenMetrics with exemplars."""
+        """Return the lines of a histogram, in OpenMetrics with exemplars."""
         lines = super().lines(name, labels, is_open=is_open)
         if is_open:
             for index, last in enumerate(self._last):
@@ -159,7 +159,7 @@ class Series(Protocol):
         """The number, or the number of observations."""
 
     def lines(self, name: str, labels: str, *, is_open: bool = False) -> list[str]:
-        """The lines of the text format, or of OpenMetrics."""
+        """Return the lines of the text format, or of OpenMetrics."""
 
 
 S = TypeVar("S", bound=Series)
@@ -195,7 +195,7 @@ class Family(dict[LabelValues, S], Generic[S]):
             self[()] = self._make()
 
     def lines(self, *, is_open: bool = False) -> Iterator[str]:
-        """The lines of the text format, or of OpenMetrics; none if there is no series."""
+        """Yield the lines of the text format, or of OpenMetrics; none if there is no series."""
         if not self:
             return
         yield from heading(self.name, self.kind, self.help, is_open=is_open)
@@ -220,7 +220,7 @@ class ReadFamily:
         self._read = read
 
     def values(self) -> Mapping[LabelValues, float]:
-        """The current values, by label values; empty without a source."""
+        """Return the current values, by label values; empty without a source."""
         if self._read is None:
             return {}
         readings = self._read()
@@ -229,7 +229,7 @@ class ReadFamily:
         return {(): readings}
 
     def lines(self, *, is_open: bool = False) -> Iterator[str]:
-        """The lines of the text format, or of OpenMetrics; none if there are no values."""
+        """Yield the lines of the text format, or of OpenMetrics; none if there are no values."""
         values = self.values()
         if not values:
             return
@@ -239,56 +239,56 @@ class ReadFamily:
 
 
 def counter(name: str, help_text: str, *labels: str) -> Family[Counter]:
-    """A family of counters."""
+    """Return a family of counters."""
     return Family(name, "counter", help_text, labels, Counter)
 
 
 def gauge(name: str, help_text: str, *labels: str) -> Family[Gauge]:
-    """A family of gauges."""
+    """Return a family of gauges."""
     return Family(name, "gauge", help_text, labels, Gauge)
 
 
 def histogram(name: str, help_text: str, bounds: Bounds, *labels: str) -> Family[Histogram]:
-    """A family of histograms."""
+    """Return a family of histograms."""
     return Family(name, "histogram", help_text, labels, lambda: Histogram(bounds))
 
 
 def exemplar_histogram(
     name: str, help_text: str, bounds: Bounds, exemplar: Callable[[ObservedT], Exemplar]
 ) -> Family[ExemplarHistogram[ObservedT]]:
-    """A histogram that keeps exemplars."""
+    """Return a histogram that keeps exemplars."""
     return Family(name, "histogram", help_text, (), lambda: ExemplarHistogram(bounds, exemplar))
 
 
 def read_counter(name: str, help_text: str, *labels: str) -> ReadFamily:
-    """A family of counters that another component keeps."""
+    """Return a family of counters that another component keeps."""
     return ReadFamily(name, "counter", help_text, labels)
 
 
 def read_gauge(name: str, help_text: str, *labels: str) -> ReadFamily:
-    """A family of gauges that another component keeps."""
+    """Return a family of gauges that another component keeps."""
     return ReadFamily(name, "gauge", help_text, labels)
 
 
 def exponential(start: float, factor: float, count: int) -> Bounds:
-    """Bounds that grow by a factor; computed by repeated multiplication, so that they round as upstream's do."""
+    """Return bounds that grow by a factor; computed by repeated multiplication, so that they round as upstream's do."""
     return Bounds(*accumulate(repeat(factor, count - 1), mul, initial=start))
 
 
 def heading(name: str, kind: str, help_text: str, *, is_open: bool = False) -> tuple[str, str]:
-    """The two comment lines before a family's samples; in OpenMetrics, a counter's are without `_total`."""
+    """Return the two comment lines before a family's samples; in OpenMetrics, a counter's are without `_total`."""
     if is_open and kind == "counter":
         name = name.removesuffix("_total")
     return f"# HELP {name} {help_text}", f"# TYPE {name} {kind}"
 
 
 def label_text(names: tuple[str, ...], values: LabelValues) -> str:
-    """The labels as they appear between braces."""
+    """Return the labels as they appear between braces."""
     return ",".join([f'{name}="{_escape(value)}"' for name, value in zip(names, values, strict=True)])
 
 
 def number(value: float) -> str:
-    """The shortest text that parses to the same number; whole numbers without a decimal point."""
+    """Return the shortest text that parses to the same number; whole numbers without a decimal point."""
     return str(int(value)) if value % 1 == 0 else repr(value)
 
 

@@ -15,12 +15,12 @@ _PLAIN = frozenset({int, float, bool, type(None)})
 
 
 def without_user_info(text: str) -> str:
-    """The text with users and passwords removed from its URLs."""
+    """Return the text with users and passwords removed from its URLs."""
     return _USER_INFO.sub(_WITHOUT_USER_INFO, text) if "://" in text and "@" in text else text
 
 
 def printable_value(value: Any) -> Any:
-    """Like `printable`, for any value in a log entry."""
+    """Escape any value in a log entry; see `printable`."""
     if type(value) in _PLAIN:
         return value
     if isinstance(value, str):
@@ -30,7 +30,7 @@ def printable_value(value: Any) -> Any:
 
 
 def without_middle(text: str, length_max: int) -> str:
-    """The text, without its middle if it is too long: a traceback names the cause first and the exception last."""
+    """Cut the middle out of too long a text: a traceback names the cause first and the exception last."""
     left_out = len(text) - length_max
     if left_out <= 0:
         return text

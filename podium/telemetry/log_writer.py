@@ -183,7 +183,7 @@ class LogWriter:
             self._is_writing = True
 
     def _next_piece(self) -> memoryview | None:
-        """The next bytes to write; None if there are none."""
+        """Return the next bytes to write, or None if there are none."""
         if self._unwritten:
             return self._unwritten
         with self._changed:

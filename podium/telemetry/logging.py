@@ -177,7 +177,7 @@ def lines_lost() -> int:
 
 
 def lines_waiting() -> float:
-    """The fraction of the space for pending lines that is used; 1 is full."""
+    """Return the fraction of the space for pending lines that is used; 1 is full."""
     return 0.0 if _sink.writer is None else _sink.writer.fill
 
 
@@ -187,7 +187,7 @@ def flush(seconds_max: float = FLUSH_S_MAX) -> bool:
 
 
 def verbosity() -> int:
-    """The current verbosity, for code that must do work to produce a line."""
+    """Return the current verbosity, for code that must do work to produce a line."""
     return _Logger.verbosity
 
 
@@ -210,7 +210,7 @@ def set_verbosity(level: int) -> None:
 
 
 def _lost_lines_note(lines: int) -> bytes:
-    """The log line that takes the place of lost lines."""
+    """Return the log line that takes the place of lost lines."""
     entry: Any = {
         "event": "Log lines were lost here: they were not read, or could not be written",
         "component": "telemetry",
@@ -280,7 +280,7 @@ def _console(*, colors: bool) -> Processor:
 
 
 def _without_secrets(value: Any) -> Any:
-    """The value with secrets replaced, at any depth."""
+    """Return the value with secrets replaced, at any depth."""
     if isinstance(value, str):
         return without_user_info(_BEARER.sub(_WITHOUT_BEARER, value))
     if isinstance(value, Mapping):

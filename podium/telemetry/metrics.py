@@ -48,7 +48,7 @@ class Metrics(
         self.families = tuple(family for family in vars(self).values() if isinstance(family, Family | ReadFamily))
 
     def render(self, *, is_open: bool = False) -> bytes:
-        """All metrics in the text format (`CONTENT_TYPE`), or as OpenMetrics with exemplars (`OPEN_CONTENT_TYPE`).
+        """Return all metrics as text (`CONTENT_TYPE`), or as OpenMetrics with exemplars (`OPEN_CONTENT_TYPE`).
 
         Cost: 0.7 us per line; a busy scheduler has a few thousand.
         """
@@ -63,7 +63,7 @@ class Metrics(
                 family.reset()
 
     def value(self, name: str, /, **labels: str) -> float:
-        """A counter's or gauge's value, or a histogram's number of observations; 0 for a series that does not exist.
+        """Return a counter's or gauge's value, or a histogram's number of observations; 0 for an absent series.
 
         Raises: KeyError for an unknown name or label.
         """
@@ -74,7 +74,7 @@ class Metrics(
         return 0.0 if series is None else series.value
 
     def values(self, name: str) -> dict[tuple[str, ...], float]:
-        """The `value` of each series, by label values in the order of the labels.
+        """Return the `value` of each series, by label values in the order of the labels.
 
         Raises: KeyError for an unknown name.
         """

@@ -69,7 +69,7 @@ class SpanSender:
 
 
 def sender_to(endpoint: str) -> SpanSender:
-    """A sender to the collector at this URL, which includes the path."""
+    """Return a sender to the collector at this URL, which includes the path."""
     return SpanSender(OTLPSpanExporter(endpoint=endpoint, timeout=SEND_S_MAX))
 
 

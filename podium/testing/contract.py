@@ -52,7 +52,7 @@ def _subject(plugin: type[Plugin], args: Any, cluster: RandomCluster) -> Subject
     return Subject(plugin(args, handle), cluster.incoming[0], snapshot, cluster)
 
 
-def _check(subject: Subject, where: str) -> None:
+def _check(subject: Subject, failure_place: str) -> None:
     for kinds, check in CHECKS:
         if not isinstance(subject.plugin, kinds):
             continue
@@ -60,10 +60,10 @@ def _check(subject: Subject, where: str) -> None:
         try:
             check(subject)
         except BrokenContract as breach:
-            raise BrokenContract(f"{where}: {breach}") from None
+            raise BrokenContract(f"{failure_place}: {breach}") from None
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            raise BrokenContract(f"{where}: raised {error_text(error)}") from error
+            raise BrokenContract(f"{failure_place}: raised {error_text(error)}") from error
         if subject.fingerprint() != fingerprint:
-            raise BrokenContract(f"{where}: the snapshot was changed")
+            raise BrokenContract(f"{failure_place}: the snapshot was changed")

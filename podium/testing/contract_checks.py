@@ -91,7 +91,7 @@ def _demand_code(point: str, status: object, codes: Collection[Code]) -> None:
 
 
 def only_the_asynchronous_points_wait(subject: Subject) -> None:
-    """Methods that carry a decision out are `async def`; all others are plain `def`."""
+    """Check that methods that carry a decision out are `async def`, and all others plain `def`."""
     kinds = (base for base in type(subject.plugin).__mro__ if base.__module__.startswith(_CONTRACT))
     for name in sorted({name for kind in kinds for name in vars(kind) if not name.startswith("_")}):
         method = getattr(type(subject.plugin), name)
@@ -101,7 +101,7 @@ def only_the_asynchronous_points_wait(subject: Subject) -> None:
 
 
 def events_are_valid(subject: Subject) -> None:
-    """Registrations name events that can happen, and their hints answer."""
+    """Check that registrations name events that can happen, and that their hints answer."""
     for registration in subject.plugin.events_to_register():
         _demand(
             isinstance(registration, EventRegistration),
@@ -136,7 +136,7 @@ def _changes(subject: Subject, registration: EventRegistration) -> Iterator[tupl
 
 
 def pre_enqueue_is_steady(subject: Subject) -> None:
-    """The same pod gets the same answer."""
+    """Check that the same pod gets the same answer."""
     assert isinstance(subject.plugin, PreEnqueuePlugin)
     first, second = subject.plugin.pre_enqueue(subject.pod), subject.plugin.pre_enqueue(subject.pod)
     _demand_code("pre_enqueue", first, _REJECTIONS)
@@ -144,7 +144,7 @@ def pre_enqueue_is_steady(subject: Subject) -> None:
 
 
 def less_is_an_order(subject: Subject) -> None:
-    """`less` is a strict order: irreflexive, asymmetric and transitive."""
+    """Check that `less` is a strict order: irreflexive, asymmetric and transitive."""
     assert isinstance(subject.plugin, QueueSortPlugin)
     is_less = subject.plugin.less
     infos = [QueuedPodInfo(pod, float(index % 2)) for index, pod in enumerate(subject.cluster.incoming)]
@@ -184,7 +184,7 @@ def _answers(form: Filter, subject: Subject, state: CycleState, snapshot: Snapsh
 
 
 def filtering_is_steady(subject: Subject) -> None:
-    """Both forms give the same answers, however often, in whatever order and for however many nodes they are called."""
+    """Check that both forms give the same answers, however often, in any order and for any number of nodes."""
     state, rows = subject.begin()
     if rows is None:
         return
@@ -195,12 +195,15 @@ def filtering_is_steady(subject: Subject) -> None:
         previous_answers = answers
         repeated_answers = _answers(form, subject, state, subject.snapshot, rows[::-1].copy())
         _demand(repeated_answers == answers, "filtering again, in another order, has another outcome")
-        one_by_one = [_answers(form, subject, state, subject.snapshot, rows[at : at + 1]) for at in np.argsort(rows)]
+        one_by_one = [
+            _answers(form, subject, state, subject.snapshot, rows[position : position + 1])
+            for position in np.argsort(rows)
+        ]
         _demand([answer for (answer,) in one_by_one] == answers, "a node alone fares differently from among others")
 
 
 def add_pod_undoes_remove_pod(subject: Subject) -> None:
-    """AddPod undoes RemovePod, and changes of a cloned state do not affect the original."""
+    """Check that AddPod undoes RemovePod, and that changes of a cloned state do not affect the original."""
     assert isinstance(subject.plugin, PreFilterPlugin)
     extensions, (state, rows) = subject.plugin.pre_filter_extensions(), subject.begin()
     if extensions is None or rows is None:
@@ -222,7 +225,7 @@ def add_pod_undoes_remove_pod(subject: Subject) -> None:
 
 
 def old_state_follows_removed_pods(subject: Subject) -> None:
-    """Without extensions, Filter with the old state must still be right after a pod is removed."""
+    """Check that without extensions, Filter with the old state is still right after a pod is removed."""
     plugin = subject.plugin
     assert isinstance(plugin, PreFilterPlugin)
     state, rows = subject.begin()
@@ -244,8 +247,8 @@ def old_state_follows_removed_pods(subject: Subject) -> None:
 
 
 def _fits(subject: Subject, state: CycleState, world: Snapshot, row: int) -> bool:
-    alone = np.array([row], np.intp)
-    return all(_answers(form, subject, state, world, alone) == [None] for form in _filters(subject.plugin))
+    single_row = np.array([row], np.intp)
+    return all(_answers(form, subject, state, world, single_row) == [None] for form in _filters(subject.plugin))
 
 
 # ---------------------------------------------------------------- scoring
@@ -265,7 +268,7 @@ def _integers(point: str, answer: object, count: int) -> IntArray:
 
 
 def scoring_is_steady(subject: Subject) -> None:
-    """Both forms give the same integer scores, which are in range once normalised."""
+    """Check that both forms give the same integer scores, which are in range once normalised."""
     state, rows = subject.begin()
     if rows is None or not len(rows):
         rows = subject.snapshot.order
@@ -316,7 +319,7 @@ def permit_answers(subject: Subject) -> None:
 
 
 def pre_flight_answers(subject: Subject) -> None:
-    """The pre-flight of PreBind returns Skip or success."""
+    """Check that the pre-flight of PreBind returns Skip or success."""
     assert isinstance(subject.plugin, PreBindPlugin)
     state, _ = subject.begin()
     for name in subject.snapshot.row_of:

@@ -98,12 +98,12 @@ def _affinity(random: Random) -> dict[str, Any] | None:
             if random.random() < 0.5
             else {preferred_field: [weighted_term]}
         }
-    near = {
+    affinity_term = {
         "labelSelector": {"matchLabels": {"app": random.choice(_APPS)}},
         "topologyKey": random.choice((ZONE_LABEL, _HOSTNAME_LABEL)),
     }
-    weighted_term = {"weight": random.randint(1, 100), "podAffinityTerm": near}
-    return {kind: {required_field: [near]} if random.random() < 0.5 else {preferred_field: [weighted_term]}}
+    weighted_term = {"weight": random.randint(1, 100), "podAffinityTerm": affinity_term}
+    return {kind: {required_field: [affinity_term]} if random.random() < 0.5 else {preferred_field: [weighted_term]}}
 
 
 def _spread(random: Random) -> dict[str, Any]:

@@ -25,9 +25,9 @@ async def serious_faults(page: Page, axe: Path) -> list[str]:
     """
     # Evaluated and not added as an element: the page's Content-Security-Policy forbids that, as it should.
     await page.evaluate((axe / "axe.min.js").read_text() + ";undefined")
-    found: list[dict[str, Any]] = await page.evaluate("async () => (await axe.run(document)).violations")
+    violations: list[dict[str, Any]] = await page.evaluate("async () => (await axe.run(document)).violations")
     return [
-        f"{each['id']}: {each['help']}: {[node['html'] for node in each['nodes']]}"
-        for each in found
-        if each["impact"] in _SERIOUS
+        f"{violation['id']}: {violation['help']}: {[node['html'] for node in violation['nodes']]}"
+        for violation in violations
+        if violation["impact"] in _SERIOUS
     ]

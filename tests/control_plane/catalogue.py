@@ -65,8 +65,8 @@ def reported_version(tool: Tool, path: Path) -> str | None:
         answer = subprocess.run([path, *tool.version_args], capture_output=True, text=True, timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = re.search(r"\bv?(\d+\.\d+\.\d+\S*)", answer.stdout)
-    return found.group(1) if answer.returncode == 0 and found else None
+    match = re.search(r"\bv?(\d+\.\d+\.\d+\S*)", answer.stdout)
+    return match.group(1) if answer.returncode == 0 and match else None
 
 
 def is_acceptable(tool: Tool, version: str | None) -> bool:
@@ -99,6 +99,6 @@ def cache_key() -> str:
 
 
 def _match(pattern: str, text: str) -> str:
-    found = re.search(pattern, text, re.MULTILINE)
-    assert found is not None, f"go.mod has no line like {pattern}"
-    return found.group(1)
+    match = re.search(pattern, text, re.MULTILINE)
+    assert match is not None, f"go.mod has no line like {pattern}"
+    return match.group(1)

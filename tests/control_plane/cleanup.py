@@ -34,7 +34,7 @@ class Resource:
         return f"{self.group}/{middle}{self.name}/{item['metadata']['name']}"
 
 
-def _named(pattern: str) -> Callable[[Json], bool]:
+def _has_name(pattern: str) -> Callable[[Json], bool]:
     return lambda item: re.fullmatch(pattern, item["metadata"]["name"]) is not None
 
 
@@ -50,15 +50,15 @@ RESOURCES = (
     Resource("/api/v1", "replicationcontrollers"),
     Resource("/api/v1", "pods"),
     Resource("/apis/policy/v1", "poddisruptionbudgets"),
-    Resource("/api/v1", "services", _named("kubernetes")),
-    Resource("/api/v1", "configmaps", _named("extension-apiserver-.*|kube-apiserver-.*")),
+    Resource("/api/v1", "services", _has_name("kubernetes")),
+    Resource("/api/v1", "configmaps", _has_name("extension-apiserver-.*|kube-apiserver-.*")),
     Resource("/apis/apps/v1", "controllerrevisions"),
     Resource("/api/v1", "limitranges"),
     Resource("/api/v1", "resourcequotas"),
     Resource("/api/v1", "secrets"),
     Resource("/api/v1", "serviceaccounts"),
     Resource("/apis/events.k8s.io/v1", "events"),
-    Resource("/apis/coordination.k8s.io/v1", "leases", _named("apiserver-.*")),
+    Resource("/apis/coordination.k8s.io/v1", "leases", _has_name("apiserver-.*")),
     Resource("/apis/resource.k8s.io/v1", "resourceclaims"),
     Resource("/apis/resource.k8s.io/v1", "resourceclaimtemplates"),
     Resource("/apis/resource.k8s.io/v1", "resourceslices"),
@@ -69,14 +69,14 @@ RESOURCES = (
     Resource("/apis/storage.k8s.io/v1", "csistoragecapacities"),
     Resource("/apis/storage.k8s.io/v1", "csidrivers"),
     Resource("/apis/storage.k8s.io/v1", "csinodes"),
-    Resource("/apis/scheduling.k8s.io/v1", "priorityclasses", _named("system-.*")),
+    Resource("/apis/scheduling.k8s.io/v1", "priorityclasses", _has_name("system-.*")),
     Resource("/apis/node.k8s.io/v1", "runtimeclasses"),
-    Resource(_RBAC, "rolebindings", _named("system:.*")),
-    Resource(_RBAC, "roles", _named("system:.*|extension-apiserver-.*")),
-    Resource(_RBAC, "clusterrolebindings", _named("system:.*|cluster-admin")),
-    Resource(_RBAC, "clusterroles", _named("system:.*|cluster-admin|admin|edit|view")),
+    Resource(_RBAC, "rolebindings", _has_name("system:.*")),
+    Resource(_RBAC, "roles", _has_name("system:.*|extension-apiserver-.*")),
+    Resource(_RBAC, "clusterrolebindings", _has_name("system:.*|cluster-admin")),
+    Resource(_RBAC, "clusterroles", _has_name("system:.*|cluster-admin|admin|edit|view")),
     Resource("/api/v1", "nodes"),
-    Resource("/api/v1", "namespaces", _named("default|kube-.*")),
+    Resource("/api/v1", "namespaces", _has_name("default|kube-.*")),
 )
 
 

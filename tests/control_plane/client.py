@@ -96,7 +96,7 @@ class Client:
         """Yields watch events until the server ends the watch; give `resourceVersion` to miss nothing."""
         async with self._session.get(self.url + path, params={"watch": "true", **params}) as answer:
             if answer.status >= 400:
-                raise ApiError("WATCH", path, answer.status, _decoded(await answer.read()))
+                raise ApiError("WATCH", path, answer.status, _decode(await answer.read()))
             async for line in answer.content:
                 yield json.loads(line)
 
@@ -124,15 +124,15 @@ class Client:
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": content_type} if data is not None else {}
         async with self._session.request(method, self.url + path, data=data, headers=headers, params=params) as answer:
-            decoded = _decoded(await answer.read())
+            document = _decode(await answer.read())
             if answer.status >= 400:
-                raise ApiError(method, path, answer.status, decoded)
-            return decoded
+                raise ApiError(method, path, answer.status, document)
+            return document
 
 
-def _decoded(content: bytes) -> Json:
+def _decode(content: bytes) -> Json:
     try:
-        decoded = json.loads(content)
+        document = json.loads(content)
     except ValueError:
-        decoded = None
-    return decoded if isinstance(decoded, dict) else {"message": content.decode(errors="replace")}
+        document = None
+    return document if isinstance(document, dict) else {"message": content.decode(errors="replace")}

@@ -37,7 +37,7 @@ class Binaries:
 class FullEvaluation:
     """What a look round found, and one sentence for each binary that was passed over."""
 
-    found: Mapping[str, Location]
+    locations: Mapping[str, Location]
     passed_over: tuple[str, ...]
 
 
@@ -49,16 +49,16 @@ def cache_root(environ: Mapping[str, str] = os.environ) -> Path:
 
 def evaluate_all(environ: Mapping[str, str] = os.environ) -> FullEvaluation:
     """Looks for each binary in turn; runs candidates outside the cache to ask for their version."""
-    found: dict[str, Location] = {}
+    locations: dict[str, Location] = {}
     passed_over: list[str] = []
     for tool in catalogue.TOOLS:
         for candidate in _candidates(tool, environ):
             complaint = _complaint(tool, candidate)
             if complaint is None:
-                found[tool.name] = candidate
+                locations[tool.name] = candidate
                 break
             passed_over.append(complaint)
-    return FullEvaluation(found, tuple(passed_over))
+    return FullEvaluation(locations, tuple(passed_over))
 
 
 def _candidates(tool: Tool, environ: Mapping[str, str]) -> list[Location]:
@@ -78,6 +78,6 @@ def _complaint(tool: Tool, candidate: Location) -> str | None:
     version = catalogue.reported_version(tool, candidate.path)
     if catalogue.is_acceptable(tool, version):
         return None
-    wanted = ".".join(str(number) for number in catalogue.release(catalogue.required_version(tool))[:2])
+    version_needed = ".".join(str(number) for number in catalogue.release(catalogue.required_version(tool))[:2])
     says = f"is version {version}" if version else "does not tell its version"
-    return f"passed over {candidate.path}: it {says}, {wanted} is needed"
+    return f"passed over {candidate.path}: it {says}, {version_needed} is needed"

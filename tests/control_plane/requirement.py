@@ -14,7 +14,7 @@ from tests.control_plane.progress import Progress
 T = TypeVar("T")
 
 
-def built_or_skipped(config: pytest.Config, what: str, obtain: Callable[[Progress], T]) -> T:
+def built_or_skipped(config: pytest.Config, subject: str, obtain: Callable[[Progress], T]) -> T:
     """What `obtain` finds or builds; `PODIUM_REQUIRE_CONTROL_PLANE=1` makes it required."""
     capture = config.pluginmanager.getplugin("capturemanager")
     assert capture is not None
@@ -25,5 +25,5 @@ def built_or_skipped(config: pytest.Config, what: str, obtain: Callable[[Progres
     except BuildError as problem:
         reason = str(problem)
     if os.environ.get("PODIUM_REQUIRE_CONTROL_PLANE") == "1":
-        pytest.fail(f"{what} is required: {reason}", pytrace=False)
-    pytest.skip(f"no {what}: {reason}")
+        pytest.fail(f"{subject} is required: {reason}", pytrace=False)
+    pytest.skip(f"no {subject}: {reason}")

@@ -235,15 +235,15 @@ class ControlPlane:
 
     def _scheduler_flags(self, config: Mapping[str, Any], port: int) -> list[str]:
         kubeconfig = self.kubeconfig()
-        whole = {
+        configuration = {
             "apiVersion": "kubescheduler.config.k8s.io/v1",
             "kind": "KubeSchedulerConfiguration",
             "leaderElection": {"leaderElect": False},
             **config,
         }
-        whole["clientConnection"] = {"kubeconfig": str(kubeconfig), **whole.get("clientConnection", {})}
+        configuration["clientConnection"] = {"kubeconfig": str(kubeconfig), **configuration.get("clientConnection", {})}
         path = self.directory / f"kube-scheduler-{port}.yaml"
-        path.write_text(yaml.safe_dump(whole))
+        path.write_text(yaml.safe_dump(configuration))
         return [
             f"--config={path}",
             "--bind-address=127.0.0.1",

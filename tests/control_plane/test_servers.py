@@ -43,13 +43,13 @@ async def test_the_api_server_reports_the_version_that_was_asked_for(admin: Clie
 
 
 async def test_objects_survive_a_restart_of_the_api_server(empty_control_plane: ControlPlane, admin: Client) -> None:
-    created = await admin.create(NODES, node("n1"))
+    node_object = await admin.create(NODES, node("n1"))
     url = empty_control_plane.url
 
     await anyio.to_thread.run_sync(empty_control_plane.restart_apiserver)
 
     assert empty_control_plane.url == url
-    assert (await admin.get(f"{NODES}/n1"))["metadata"]["uid"] == created["metadata"]["uid"]
+    assert (await admin.get(f"{NODES}/n1"))["metadata"]["uid"] == node_object["metadata"]["uid"]
 
 
 async def test_nobody_answers_while_the_api_server_is_stopped(control_plane: ControlPlane, admin: Client) -> None:
@@ -64,17 +64,17 @@ async def test_nobody_answers_while_the_api_server_is_stopped(control_plane: Con
 
 @pytest.mark.usefixtures("empty_control_plane")
 async def test_watch_tells_what_happens_after_the_list(admin: Client) -> None:
-    before = (await admin.get(NODES))["metadata"]["resourceVersion"]
+    version = (await admin.get(NODES))["metadata"]["resourceVersion"]
     await admin.create(NODES, node("n1"))
     await admin.patch(f"{NODES}/n1", {"metadata": {"labels": {"disk": "ssd"}}})
     await admin.delete(f"{NODES}/n1")
 
-    seen = []
-    async for event in admin.watch(NODES, resourceVersion=before, timeoutSeconds="20"):
-        seen.append(event["type"])
+    event_types = []
+    async for event in admin.watch(NODES, resourceVersion=version, timeoutSeconds="20"):
+        event_types.append(event["type"])
         if event["type"] == "DELETED":
             break
-    assert seen == ["ADDED", "MODIFIED", "DELETED"]
+    assert event_types == ["ADDED", "MODIFIED", "DELETED"]
 
 
 @pytest.mark.usefixtures("empty_control_plane")
@@ -82,30 +82,33 @@ async def test_list_reads_every_page(admin: Client, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("tests.control_plane.client._PAGE_LIMIT", 2)
     for number in range(5):
         await admin.create(PODS, pod(f"web-{number}", scheduler="nobody"))
-    names = [each["metadata"]["name"] for each in await admin.list(PODS)]
+    names = [pod["metadata"]["name"] for pod in await admin.list(PODS)]
     assert names == [f"web-{number}" for number in range(5)]
 
 
 @pytest.mark.usefixtures("empty_control_plane")
 async def test_emptying_leaves_what_the_api_server_made_and_nothing_else(admin: Client) -> None:
-    named = {name: {"metadata": {"name": name}} for name in ("team-a", "default-b", "critical")}
-    await admin.create("/api/v1/namespaces", named["team-a"])
-    await admin.create("/api/v1/namespaces", named["default-b"])
+    objects_by_name = {name: {"metadata": {"name": name}} for name in ("team-a", "default-b", "critical")}
+    await admin.create("/api/v1/namespaces", objects_by_name["team-a"])
+    await admin.create("/api/v1/namespaces", objects_by_name["default-b"])
     await admin.create(NODES, node("n1"))
-    held = pod("held", scheduler="nobody")
-    held["metadata"] |= {"namespace": "team-a", "finalizers": ["podium.invalid/held"]}
-    held["spec"]["nodeName"] = "n1"
-    await admin.create("/api/v1/namespaces/team-a/pods", held)
-    await admin.create("/apis/scheduling.k8s.io/v1/priorityclasses", {**named["critical"], "value": 7})
+    finalized_pod = pod("held", scheduler="nobody")
+    finalized_pod["metadata"] |= {"namespace": "team-a", "finalizers": ["podium.invalid/held"]}
+    finalized_pod["spec"]["nodeName"] = "n1"
+    await admin.create("/api/v1/namespaces/team-a/pods", finalized_pod)
+    await admin.create("/apis/scheduling.k8s.io/v1/priorityclasses", {**objects_by_name["critical"], "value": 7})
 
     await empty_cluster(admin)
 
     assert await admin.list(NODES) == []
     assert await admin.list("/api/v1/pods") == []
-    namespaces = {each["metadata"]["name"] for each in await admin.list("/api/v1/namespaces")}
+    namespaces = {namespace["metadata"]["name"] for namespace in await admin.list("/api/v1/namespaces")}
     assert {"default", "kube-system"} <= namespaces
     assert not {"team-a", "default-b"} & namespaces
-    classes = {each["metadata"]["name"] for each in await admin.list("/apis/scheduling.k8s.io/v1/priorityclasses")}
+    classes = {
+        priority_class["metadata"]["name"]
+        for priority_class in await admin.list("/apis/scheduling.k8s.io/v1/priorityclasses")
+    }
     assert classes == {"system-node-critical", "system-cluster-critical"}
 
 
@@ -116,10 +119,10 @@ async def test_a_service_account_may_do_what_its_role_allows_and_no_more(
     rule = {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]}
     subject = {"kind": "ServiceAccount", "namespace": "default", "name": "reader"}
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "reader"}
-    named = {"metadata": {"name": "reader"}}
-    await admin.create("/api/v1/namespaces/default/serviceaccounts", named)
-    await admin.create(f"{rbac}/clusterroles", {**named, "rules": [rule]})
-    await admin.create(f"{rbac}/clusterrolebindings", {**named, "roleRef": role, "subjects": [subject]})
+    account = {"metadata": {"name": "reader"}}
+    await admin.create("/api/v1/namespaces/default/serviceaccounts", account)
+    await admin.create(f"{rbac}/clusterroles", {**account, "rules": [rule]})
+    await admin.create(f"{rbac}/clusterrolebindings", {**account, "roleRef": role, "subjects": [subject]})
     token = await admin.service_account_token("default", "reader")
 
     tls = empty_control_plane.ssl_context()
@@ -133,9 +136,9 @@ async def test_a_service_account_may_do_what_its_role_allows_and_no_more(
 
         # The API server takes in what was granted when it gets to it.
         await eventually(may_list)
-        with pytest.raises(ApiError, match="system:serviceaccount:default:reader") as refused:
+        with pytest.raises(ApiError, match="system:serviceaccount:default:reader") as failure:
             await reader.create(NODES, node("n1"))
-    assert (refused.value.status, refused.value.reason) == (403, "Forbidden")
+    assert (failure.value.status, failure.value.reason) == (403, "Forbidden")
 
 
 @pytest.mark.usefixtures("empty_control_plane")
@@ -160,6 +163,6 @@ async def test_the_real_scheduler_binds_a_pod_and_its_cpu_time_is_known(
         assert scheduler.process.cpu_s() > 0
     finally:
         scheduler.process.stop()
-    spent = empty_control_plane.cpu_s()
-    assert set(spent) == {"etcd", "kube-apiserver"}
-    assert min(spent.values()) > 0
+    cpu_by_process = empty_control_plane.cpu_s()
+    assert set(cpu_by_process) == {"etcd", "kube-apiserver"}
+    assert min(cpu_by_process.values()) > 0

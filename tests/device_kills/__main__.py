@@ -73,15 +73,15 @@ async def _try(plane: ControlPlane, pods: int, kills: int, directory: Path) -> s
             caught = await kill_at(cluster, start, goals, qps=_QPS, trouble=kill_api_server)
             await start(configuration())
             await cluster.wait_bound(names)
-            held = await check_no_device_twice(cluster)
-            assert sorted(len(devices) for devices in held.values()) == [1] * pods, held
+            devices_by_claim = await check_no_device_twice(cluster)
+            assert sorted(len(devices) for devices in devices_by_claim.values()) == [1] * pods, devices_by_claim
             return (
                 f"{pods} pods, {kills} kills, {caught} times a pod had a device and no node at a kill: "
                 f"every pod is bound, no device was given twice"
             )
     finally:
-        for each in lives:
-            each.kill()
+        for live in lives:
+            live.kill()
         await anyio.to_thread.run_sync(process.kill)
 
 

@@ -16,19 +16,19 @@ Json = dict[str, Any]
 
 async def devices_by_claim(cluster: Cluster) -> dict[str, list[tuple[str, str]]]:
     """The pool and name of each device that each claim holds."""
-    found = {}
+    devices = {}
     for item in await cluster.admin.list(CLAIMS):
         results = item.get("status", {}).get("allocation", {}).get("devices", {}).get("results", [])
-        found[item["metadata"]["name"]] = [(each["pool"], each["device"]) for each in results]
-    return found
+        devices[item["metadata"]["name"]] = [(result["pool"], result["device"]) for result in results]
+    return devices
 
 
 async def check_no_device_twice(cluster: Cluster) -> dict[str, list[tuple[str, str]]]:
     """As `devices_by_claim`. Raises: AssertionError if two claims hold one device."""
-    held = await devices_by_claim(cluster)
-    counts = Counter(device for devices in held.values() for device in devices)
-    assert not [device for device, count in counts.items() if count > 1], held
-    return held
+    by_claim = await devices_by_claim(cluster)
+    counts = Counter(device for devices in by_claim.values() for device in devices)
+    assert not [device for device, count in counts.items() if count > 1], by_claim
+    return by_claim
 
 
 async def kill_at(
@@ -59,6 +59,6 @@ async def kill_at(
 
         await eventually(has_come_so_far)
         daemon.kill()
-        held = await check_no_device_twice(cluster)
-        caught += sum(map(bool, held.values())) - len(await cluster.placements())
+        devices = await check_no_device_twice(cluster)
+        caught += sum(map(bool, devices.values())) - len(await cluster.placements())
     return caught

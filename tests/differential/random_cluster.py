@@ -27,13 +27,13 @@ _MEBIBYTE = 1 << 20
 
 def surroundings() -> list[tuple[str, Json]]:
     """What there is besides nodes, pods and the class of patient ones, each with the collection it is posted to."""
-    made: list[tuple[str, Json]] = [
+    objects_made: list[tuple[str, Json]] = [
         ("/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
         for name, labels in NAMESPACES.items()
         if name != "default"
     ]
     # Pods of a Service are spread by default, those without constraints of their own.
-    return made + [
+    return objects_made + [
         (
             f"/api/v1/namespaces/{namespace}/services",
             {"metadata": {"name": app}, "spec": {"selector": {"app": app}, "ports": [{"port": 80}]}},
@@ -51,9 +51,9 @@ class RandomCluster:
     def _maybe(self, share: float, make: Callable[[], Any], otherwise: Any = None) -> Any:
         return make() if self._random.random() < share else otherwise
 
-    def _some(self, choices: Iterable[str], most: int = 2) -> list[str]:
+    def _some(self, choices: Iterable[str], count_max: int = 2) -> list[str]:
         pool = list(choices)
-        return self._random.sample(pool, self._random.randint(1, min(most, len(pool))))
+        return self._random.sample(pool, self._random.randint(1, min(count_max, len(pool))))
 
     # ------------------------------------------------------------ nodes
 
@@ -118,8 +118,8 @@ class RandomCluster:
             "nodeSelector": self._maybe(0.1, lambda: {DISK: choose(DISKS)}, {}),
             "affinity": {
                 "nodeAffinity": self._maybe(0.35, self._node_affinity),
-                "podAffinity": self._maybe(0.25, lambda: self._pod_affinity(labels, required=0.3)),
-                "podAntiAffinity": self._maybe(0.25, lambda: self._pod_affinity(labels, required=0.4)),
+                "podAffinity": self._maybe(0.25, lambda: self._pod_affinity(labels, probability=0.3)),
+                "podAntiAffinity": self._maybe(0.25, lambda: self._pod_affinity(labels, probability=0.4)),
             },
             "topologySpreadConstraints": self._maybe(0.3, lambda: self._constraints(labels), []),
             "priorityClassName": self._maybe(0.2, lambda: PATIENT, ""),
@@ -139,8 +139,8 @@ class RandomCluster:
         if self._random.random() < 0.03:
             requests["memory"] = "900Gi"
         # Scores count something for containers that ask for nothing.
-        asked = self._maybe(0.85, lambda: {"requests": requests, "limits": limits}, {})
-        return {"name": f"c{index}", "image": choose((*IMAGES, "registry.example/small")), "resources": asked}
+        resources = self._maybe(0.85, lambda: {"requests": requests, "limits": limits}, {})
+        return {"name": f"c{index}", "image": choose((*IMAGES, "registry.example/small")), "resources": resources}
 
     def _host_ports(self) -> list[Json]:
         choose = self._random.choice
@@ -180,17 +180,17 @@ class RandomCluster:
         ]
         return {"matchExpressions": [make() for make in self._random.sample(kinds, choose((1, 1, 2)))]}
 
-    def _pod_affinity(self, labels: Json, required: float) -> Json:
-        if self._random.random() < required:
+    def _pod_affinity(self, labels: Json, probability: float) -> Json:
+        if self._random.random() < probability:
             return {REQUIRED: [self._pod_term(labels) for _ in range(self._random.choice((1, 1, 1, 2)))]}
-        weighted = [
+        preferences = [
             {"weight": self._random.randint(1, 100), "podAffinityTerm": self._pod_term(labels)}
             for _ in range(self._random.randint(1, 2))
         ]
-        return {PREFERRED: weighted}
+        return {PREFERRED: preferences}
 
     def _pod_term(self, labels: Json) -> Json:
-        term: Json = {"topologyKey": self._random.choice((ZONE, HOST, HOST, REGION)), **self._selected(labels)}
+        term: Json = {"topologyKey": self._random.choice((ZONE, HOST, HOST, REGION)), **self._selector(labels)}
         if self._random.random() < 0.2:
             term["namespaces"] = self._some(NAMESPACES)
         if self._random.random() < 0.2:
@@ -203,7 +203,7 @@ class RandomCluster:
         for key in self._random.sample((ZONE, HOST, REGION), choose((1, 1, 2))):
             action = choose(("DoNotSchedule", "ScheduleAnyway"))
             constraint = {"maxSkew": choose((1, 1, 2, 4)), "topologyKey": key, "whenUnsatisfiable": action}
-            constraint |= self._selected(labels)
+            constraint |= self._selector(labels)
             for field in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
                 constraint[field] = choose((None, "Honor", "Ignore"))
             if action == "DoNotSchedule":
@@ -211,7 +211,7 @@ class RandomCluster:
             constraints.append(constraint)
         return constraints
 
-    def _selected(self, labels: Json) -> Json:
+    def _selector(self, labels: Json) -> Json:
         """A selector, mostly of pods like the one with these labels."""
         app = labels["app"] if self._random.random() < 0.7 else self._random.choice(APPS)
         kinds: tuple[Json, ...] = (

@@ -66,8 +66,8 @@ def reply_to(verb: str, body: Json) -> Any:
     if body["NodeNameToMetaVictims"] is not None:
         return {"NodeNameToMetaVictims": body["NodeNameToMetaVictims"]}
     victims = {
-        name: {"Pods": [{"UID": each["metadata"]["uid"]} for each in found["Pods"]]}
-        for name, found in body["NodeNameToVictims"].items()
+        name: {"Pods": [{"UID": victim["metadata"]["uid"]} for victim in victims["Pods"]]}
+        for name, victims in body["NodeNameToVictims"].items()
     }
     return {"NodeNameToMetaVictims": victims}
 
@@ -79,7 +79,7 @@ class Sides:
     admin: Client
     server: ExtenderServer
 
-    async def compared(self, item: Json) -> tuple[Verdict, Verdict, list[str]]:
+    async def compare(self, item: Json) -> tuple[Verdict, Verdict, list[str]]:
         """The verdicts on the pod, and the verbs that were asked; what was asked is the same."""
         verdicts, questions = [], []
         for scheduler in (UPSTREAM, PODIUM):
@@ -206,15 +206,15 @@ ERRORS: list[tuple[str, Json]] = [
 
 async def test_same_questions_and_same_verdicts(sides: Sides) -> None:
     for about, item, verbs, verdict in VERDICTS:
-        upstream, podium, asked = await sides.compared(item)
+        upstream, podium, verbs_asked = await sides.compare(item)
         assert podium == upstream, about
-        assert asked == sorted(verbs), about
+        assert verbs_asked == sorted(verbs), about
         assert f"{upstream.node}{upstream.message}".startswith(verdict), about
 
 
 async def test_same_errors_in_words_that_name_the_extender(sides: Sides) -> None:
     for about, item in ERRORS:
-        upstream, podium, _ = await sides.compared(item)
+        upstream, podium, _ = await sides.compare(item)
         assert upstream.message.startswith("SchedulerError: "), about
         assert podium.message.startswith(f'SchedulerError: extender "{sides.server.url}'), about
 
@@ -224,13 +224,15 @@ async def test_same_questions_about_victims(sides: Sides) -> None:
     for name in NODES:
         await sides.admin.create(PODS, pod(f"on-{name}", cpu="3", nodeName=name))
     none_left = asking({"meta/preempt": {}}, cpu="3", priorityClassName="high")
-    upstream, podium, asked = await sides.compared(none_left)
-    assert asked == PREEMPTING
+    upstream, podium, verbs_asked = await sides.compare(none_left)
+    assert verbs_asked == PREEMPTING
     assert podium == upstream
     assert upstream.message.endswith("preemption: no candidate node for preemption")
 
     stranger = {"NodeNameToMetaVictims": {"node-0": {"Pods": [{"UID": "x"}]}}}
-    upstream, podium, _ = await sides.compared(asking({"whole/preempt": stranger}, cpu="3", priorityClassName="high"))
-    before, text = upstream.message.split("preemption: ")
-    assert podium.message.startswith(f'{before}preemption: extender "{sides.server.url}whole": claims to preempt pod')
+    upstream, podium, _ = await sides.compare(asking({"whole/preempt": stranger}, cpu="3", priorityClassName="high"))
+    beginning, text = upstream.message.split("preemption: ")
+    assert podium.message.startswith(
+        f'{beginning}preemption: extender "{sides.server.url}whole": claims to preempt pod'
+    )
     assert text.startswith("extender: ")

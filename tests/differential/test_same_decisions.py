@@ -102,10 +102,10 @@ class Comparison:
             self.counts["told apart"] += 1
         self.telling_plugins |= {name for name, by_node in scores.by_plugin.items() if len(set(by_node.values())) > 1}
         if podium.node not in best or podium.message != upstream.message:
-            self.differences.append(_described(pod, upstream, podium, scores))
+            self.differences.append(_description(pod, upstream, podium, scores))
 
 
-def _described(pod: Json, upstream: Verdict, podium: Verdict, scores: Scores) -> str:
+def _description(pod: Json, upstream: Verdict, podium: Verdict, scores: Scores) -> str:
     name = pod["metadata"]["name"]
     lines = [f"{name}: {json.dumps(pod)}"]
     for scheduler, verdict in (("kube-scheduler", upstream), ("podium", podium)):

@@ -46,8 +46,8 @@ async def ask(admin: Client, scheduler: str, pod: Json) -> Verdict:
     with anyio.fail_after(VERDICT_S_MAX):
         async with aclosing(changes):
             async for change in changes:
-                if (found := verdict(change["object"])) is not None:
-                    return found
+                if (answer := verdict(change["object"])) is not None:
+                    return answer
     raise AssertionError(f"the watch of {meta['name']} ended")
 
 

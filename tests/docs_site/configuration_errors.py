@@ -46,8 +46,8 @@ def _args(plugin: str, args: str) -> str:
 
 
 def _affinity(terms: str) -> str:
-    required = f"requiredDuringSchedulingIgnoredDuringExecution: {{nodeSelectorTerms: [{{{terms}}}]}}"
-    return _args("NodeAffinity", f"addedAffinity: {{{required}}}")
+    requirement = f"requiredDuringSchedulingIgnoredDuringExecution: {{nodeSelectorTerms: [{{{terms}}}]}}"
+    return _args("NodeAffinity", f"addedAffinity: {{{requirement}}}")
 
 
 def _constraints(*constraints: str) -> str:
@@ -78,8 +78,8 @@ _SORT_ARGS: Final = "pluginConfig: [{{name: PrioritySort, args: {{by: {}}}}}]"
 _ZONE: Final = "topologyKey: zone, whenUnsatisfiable: DoNotSchedule"
 
 WRONG: Final = tuple(
-    each if isinstance(each, Wrong) else Wrong(each)
-    for each in (
+    case if isinstance(case, Wrong) else Wrong(case)
+    for case in (
         # The form of the file.
         Wrong("profiles: [", is_whole=True),
         Wrong("kind: ConfigMap\nmetadata: {name: podium}\ndata: {log: debug, lease: podium}", is_whole=True),
@@ -169,27 +169,27 @@ below each, as comments, what is said about it. `OurSort` stands for a plugin of
 
 def errors() -> str:
     """Each kind of error, and the files with it: below each, as comments, all that is said about it."""
-    kinds: dict[ErrorKind, list[str]] = {each: [] for each in ErrorKind}
+    kinds: dict[ErrorKind, list[str]] = {kind: [] for kind in ErrorKind}
     for wrong in WRONG:
-        found = found_in(wrong)
-        said = "".join(f"# {each.text}{each.hint}\n" for each in found)
-        kinds[found[0].kind].append(f"\n```yaml\n{_shown(wrong)}\n{said}```\n")
+        refusals = found_in(wrong)
+        comments = "".join(f"# {refusal.text}{refusal.hint}\n" for refusal in refusals)
+        kinds[refusals[0].kind].append(f"\n```yaml\n{_example(wrong)}\n{comments}```\n")
     return _HEAD + "".join(
-        f"\n## {kind.value[0].upper()}{kind.value[1:]}\n{''.join(shown)}" for kind, shown in kinds.items()
+        f"\n## {kind.value[0].upper()}{kind.value[1:]}\n{''.join(examples)}" for kind, examples in kinds.items()
     )
 
 
 def found_in(wrong: Wrong) -> tuple[FieldError, ...]:
     """What is wrong with a file. Raises: AssertionError if it is not refused."""
     try:
-        loaded = load(wrong.file, registry=_REGISTRY, gates=parse_feature_gates([wrong.gates]))
+        configuration = load(wrong.file, registry=_REGISTRY, gates=parse_feature_gates([wrong.gates]))
     except ConfigError as error:
         return error.errors
-    found = unsupported_features(loaded, [*IN_TREE, "OurSort"], _REGISTRY).refusals
-    assert found, wrong.text
-    return found
+    refusals = unsupported_features(configuration, [*IN_TREE, "OurSort"], _REGISTRY).refusals
+    assert refusals, wrong.text
+    return refusals
 
 
-def _shown(wrong: Wrong) -> str:
+def _example(wrong: Wrong) -> str:
     text = wrong.text if len(wrong.text) <= _SHOWN_MAX else f"{wrong.text[:_SHOWN_MAX]}…"
     return f"# --feature-gates={wrong.gates}\n{text}" if wrong.gates else text

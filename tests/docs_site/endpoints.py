@@ -98,7 +98,7 @@ def plain_rows(command: click.Command) -> Iterator[Row]:
 
 
 def _rows(routes: Iterable[web.AbstractRoute], opened: Iterable[str]) -> Iterator[Row]:
-    for route in sorted(routes, key=lambda each: (_path(each), each.method)):
+    for route in sorted(routes, key=lambda endpoint: (_path(endpoint), endpoint.method)):
         if route.method != "HEAD":  # answered wherever GET is
             who = _OPEN if _path(route) in set(opened) else "authorized"
             yield f"`{route.method} {_path(route)}`", who, inspect.getdoc(route.handler) or ""
@@ -110,5 +110,5 @@ def _path(route: web.AbstractRoute) -> str:
 
 
 def _default(command: click.Command, flag: str) -> str:
-    (option,) = (each for each in command.params if flag in each.opts)
+    (option,) = (parameter for parameter in command.params if flag in parameter.opts)
     return str(option.default)

@@ -50,17 +50,17 @@ def _read(path: Path) -> Page:
     return reader.page
 
 
-def dead(site: Path, found: dict[Path, Page]) -> Iterator[str]:
+def dead(site: Path, pages: dict[Path, Page]) -> Iterator[str]:
     """The links within the site to a file or an anchor that does not exist, and malformed links to other sites."""
-    for path, page in found.items():
+    for path, page in pages.items():
         if path.name == "404.html":
             continue  # served for any address, its own links begin at the server's root
         for link in (*page.links, *page.fetched):
-            if fault := _fault(path, link, found):
+            if fault := _fault(path, link, pages):
                 yield f"{path.relative_to(site)}: {link}: {fault}"
 
 
-def _fault(path: Path, link: str, found: dict[Path, Page]) -> str:
+def _fault(path: Path, link: str, pages: dict[Path, Page]) -> str:
     parts = urlsplit(link)
     if parts.scheme or parts.netloc:
         is_well_formed = parts.scheme == "https" and "." in parts.netloc and " " not in link
@@ -71,6 +71,6 @@ def _fault(path: Path, link: str, found: dict[Path, Page]) -> str:
     if not target.is_file():
         return "no such file"
     anchor = unquote(parts.fragment)
-    if anchor and target in found and anchor not in found[target].anchors:
+    if anchor and target in pages and anchor not in pages[target].anchors:
         return "no such anchor"
     return ""

@@ -51,7 +51,7 @@ def commands() -> str:
         if not isinstance(command, click.Group):
             usage = " ".join(command.collect_usage_pieces(context))
             parts.append(f"\n```text\n{context.command_path} {usage}\n```\n")
-        rows = [_option_row(each, context) for each in command.params if isinstance(each, click.Option)]
+        rows = [_option_row(parameter, context) for parameter in command.params if isinstance(parameter, click.Option)]
         parts += table(("option", "meaning", "default"), [row for row in rows if row is not None])
     return "".join(parts)
 
@@ -77,10 +77,12 @@ def _option_row(option: click.Option, context: click.Context) -> tuple[str, str,
     return f"`{record[0]}`", option.help or "", f"`{default}`" if is_shown else ""
 
 
-def _paragraphs(said: str) -> str:
+def _paragraphs(help_text: str) -> str:
     """A help text; the paragraphs that click does not wrap become blocks."""
-    parts = inspect.cleandoc(said).split("\n\n")
-    return "\n\n".join(f"```text\n{each[2:]}\n```" if each.startswith("\b\n") else each for each in parts)
+    parts = inspect.cleandoc(help_text).split("\n\n")
+    return "\n\n".join(
+        f"```text\n{paragraph[2:]}\n```" if paragraph.startswith("\b\n") else paragraph for paragraph in parts
+    )
 
 
 # ---------------------------------------------------------------- the configuration
@@ -95,10 +97,10 @@ def configuration() -> str:
     return "".join(parts)
 
 
-def _field_rows(record: Record | Plain, before: str) -> Iterator[tuple[str, str, str]]:
+def _field_rows(record: Record | Plain, prefix: str) -> Iterator[tuple[str, str, str]]:
     defaults = _defaults(record.cls) if isinstance(record, Record) else {}
     for key in record.keys.values():
-        shape, name = key.shape, f"{before}{key.name}"
+        shape, name = key.shape, f"{prefix}{key.name}"
         while isinstance(shape, ListOf):
             shape, name = shape.item, f"{name}[]"
         if isinstance(shape, (Record, Plain)):
@@ -108,7 +110,7 @@ def _field_rows(record: Record | Plain, before: str) -> Iterator[tuple[str, str,
 
 
 def _defaults(kind: type) -> Mapping[str, Any]:
-    return {each.name: each.default for each in fields(kind) if each.default is not MISSING}
+    return {field_.name: field_.default for field_ in fields(kind) if field_.default is not MISSING}
 
 
 def _type(shape: Shape) -> str:
@@ -132,9 +134,10 @@ def alerts() -> str:
     for group in yaml.safe_load(RULES.read_text())["groups"]:
         for rule in group["rules"]:
             if "alert" in rule:
-                said = rule["annotations"]
+                annotations = rule["annotations"]
                 parts.append(
-                    f"\n## {rule['alert']} ({rule['labels']['severity']})\n\n{said['summary']}: {said['description']}\n"
+                    f"\n## {rule['alert']} ({rule['labels']['severity']})\n\n"
+                    f"{annotations['summary']}: {annotations['description']}\n"
                     f"\n```text\n{rule['expr'].strip()}\n```\n\nFor {rule.get('for', '0s')} before it fires.\n"
                 )
     return "".join(parts)
@@ -145,29 +148,29 @@ def alerts() -> str:
 
 def api(module: types.ModuleType) -> str:
     """Every public name of a module, from the docstrings."""
-    described = "".join(_described(name, getattr(module, name)) for name in module.__all__)
-    return f"# {module.__name__}\n\n{text(inspect.getdoc(module) or '')}\n{described}"
+    sections = "".join(_section(name, getattr(module, name)) for name in module.__all__)
+    return f"# {module.__name__}\n\n{text(inspect.getdoc(module) or '')}\n{sections}"
 
 
-def _described(name: str, found: Any) -> str:
-    if inspect.isclass(found):
-        return f"\n## {name}\n\n{text(inspect.getdoc(found) or '')}\n" + "".join(_members(found))
-    if inspect.isfunction(found):
-        return f"\n## {name}\n\n`{name}{signature(found)}`\n\n{text(inspect.getdoc(found) or '')}\n"
-    if inspect.ismodule(found):
-        return f"\n## {name}\n\n{text(inspect.getdoc(found) or '')}\n"
-    said = repr(found) if isinstance(found, (int, str)) else f"a {type(found).__name__}"
-    return f"\n## {name}\n\n`{said}`\n"
+def _section(name: str, member: Any) -> str:
+    if inspect.isclass(member):
+        return f"\n## {name}\n\n{text(inspect.getdoc(member) or '')}\n" + "".join(_members(member))
+    if inspect.isfunction(member):
+        return f"\n## {name}\n\n`{name}{signature(member)}`\n\n{text(inspect.getdoc(member) or '')}\n"
+    if inspect.ismodule(member):
+        return f"\n## {name}\n\n{text(inspect.getdoc(member) or '')}\n"
+    value_text = repr(member) if isinstance(member, (int, str)) else f"a {type(member).__name__}"
+    return f"\n## {name}\n\n`{value_text}`\n"
 
 
 def _members(kind: type) -> Iterator[str]:
-    for name, found in vars(kind).items():
-        if name.startswith("_") or not inspect.getdoc(found):
+    for name, member in vars(kind).items():
+        if name.startswith("_") or not inspect.getdoc(member):
             continue
-        if isinstance(found, property):
-            yield f"\n### `{name}`\n\n{text(inspect.getdoc(found) or '')}\n"
-        elif inspect.isfunction(found):
-            yield f"\n### `{name}{signature(found)}`\n\n{text(inspect.getdoc(found) or '')}\n"
+        if isinstance(member, property):
+            yield f"\n### `{name}`\n\n{text(inspect.getdoc(member) or '')}\n"
+        elif inspect.isfunction(member):
+            yield f"\n### `{name}{signature(member)}`\n\n{text(inspect.getdoc(member) or '')}\n"
 
 
 PAGES: Final[Mapping[str, Callable[[], str]]] = {

@@ -38,8 +38,8 @@ def lay_out(source: Path) -> None:
         shutil.copytree(ROOT / folder, source / folder, ignore=shutil.ignore_patterns("__pycache__", "*.html", "*.js"))
     reference = source / "docs" / "reference"
     reference.mkdir()
-    for name, made in PAGES_FROM_CODE.items():
-        (reference / name).write_text(made())
+    for name, make_page in PAGES_FROM_CODE.items():
+        (reference / name).write_text(make_page())
     for page in sorted(source.rglob("*.md")):
         page.write_text(_LINK.sub(partial(_to_a_file, page.parent), page.read_text()))
 
@@ -85,7 +85,7 @@ def _to_a_file(folder: Path, link: re.Match[str]) -> str:
 
 def _list_of_files(folder: Path) -> None:
     files = sorted(
-        str(each.relative_to(folder)) for each in folder.rglob("*") if each.suffix != ".md" and each.is_file()
+        str(file.relative_to(folder)) for file in folder.rglob("*") if file.suffix != ".md" and file.is_file()
     )
     (folder / "index.md").write_text(
         "\n".join([f"# {folder.name}", "", *(f"- [{name}]({name})" for name in files), ""])

@@ -45,23 +45,25 @@ def places() -> Iterator[Place]:
 
 
 def test_every_error_that_the_code_can_find_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: set[tuple[str, int]] = set()
+    errors_raised: set[tuple[str, int]] = set()
     init = FieldError.__init__
 
-    def noted(self: FieldError, *args: Any, **kwargs: Any) -> None:
+    def note(self: FieldError, *args: Any, **kwargs: Any) -> None:
         init(self, *args, **kwargs)
         frame = sys._getframe(1)
         while frame.f_code.co_filename == sys.modules[ErrorList.__module__].__file__:
             assert frame.f_back is not None
             frame = frame.f_back
-        made.add((Path(frame.f_code.co_filename).name, frame.f_lineno))
+        errors_raised.add((Path(frame.f_code.co_filename).name, frame.f_lineno))
 
-    monkeypatch.setattr(FieldError, "__init__", noted)
-    for each in page.WRONG:
-        assert page.found_in(each)
-    found = list(places())
-    assert len(found) > 70
-    missing = {(file, call) for file, call, lines in found if not any((file, line) in made for line in lines)}
+    monkeypatch.setattr(FieldError, "__init__", note)
+    for wrong in page.WRONG:
+        assert page.found_in(wrong)
+    finders = list(places())
+    assert len(finders) > 70
+    missing = {
+        (file, call) for file, call, lines in finders if not any((file, line) in errors_raised for line in lines)
+    }
     assert missing == NOT_SHOWN
 
 

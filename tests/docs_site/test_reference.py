@@ -31,8 +31,8 @@ def keys(value: object) -> set[str]:
 
 def test_every_field_of_the_default_configuration_has_its_row_with_its_default() -> None:
     page = reference.configuration()
-    written = to_dict(default_configuration())
-    for key in keys(written) - {"apiVersion", "kind"}:
+    configuration = to_dict(default_configuration())
+    for key in keys(configuration) - {"apiVersion", "kind"}:
         assert any(f"{key}{end}" in page for end in ("`", "[", ".")), key
     assert '| `leaderElection.leaseDuration` | a duration such as "1m30s" | `15s` |' in page
     assert "| `args.scoringStrategy.resources[].weight` | int64 |" in page
@@ -51,7 +51,7 @@ def test_every_endpoint_is_described_with_who_may_ask_and_its_parameters() -> No
         rows
     )
     opened = {request for request, (who, _) in rows.items() if who == "open"}
-    assert opened == {f"`GET /{each}`" for each in ("healthz", "livez", "readyz", "ui", "ui/page.css", "ui/page.js")}
+    assert opened == {f"`GET /{path}`" for path in ("healthz", "livez", "readyz", "ui", "ui/page.css", "ui/page.js")}
     assert "`?seconds=` (30 by default, at most 60)" in rows["`GET /debug/pprof/profile`"][1]
     page = endpoints()
     assert re.findall(r"^## (.*)$", page, re.MULTILINE) == [

@@ -7,24 +7,24 @@ from tests.docs_site import links, site
 
 
 @pytest.fixture(scope="module")
-def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built_site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built once from this clone without a warning; a process of its own keeps MkDocs' imports to itself."""
     folder = tmp_path_factory.mktemp("site")
     built_or_skipped(request.config, "site of the documentation", lambda _: site.build_apart(folder / "docs"))
     return folder / "docs"
 
 
-def test_no_link_of_the_site_is_dead(built: Path) -> None:
-    found = links.pages(built)
-    assert len(found) > 20
-    assert list(links.dead(built, found)) == []
+def test_no_link_of_the_site_is_dead(built_site: Path) -> None:
+    pages = links.pages(built_site)
+    assert len(pages) > 20
+    assert list(links.dead(built_site, pages)) == []
 
 
-def test_a_page_fetches_nothing_from_another_server(built: Path) -> None:
-    fetched = {each for page in links.pages(built).values() for each in page.fetched}
-    assert {each for each in fetched if "://" in each or each.startswith("//")} == set()
-    assert {each for each in fetched if each.endswith(".js")}
-    styles = "\n".join(path.read_text() for path in built.rglob("*.css"))
+def test_a_page_fetches_nothing_from_another_server(built_site: Path) -> None:
+    fetched = {address for page in links.pages(built_site).values() for address in page.fetched}
+    assert {address for address in fetched if "://" in address or address.startswith("//")} == set()
+    assert {address for address in fetched if address.endswith(".js")}
+    styles = "\n".join(path.read_text() for path in built_site.rglob("*.css"))
     assert "url(http" not in styles
     assert "@import" not in styles
 

@@ -20,7 +20,7 @@ from tests.planted.lives import creating, deleting, record
 from tests.simulation.random_objects import ZONE
 from tests.unit.cli.commands import run
 from tests.unit.cli.pages.test_over_time import TIMELINE
-from tests.unit.cli.pages.test_shadow import reported
+from tests.unit.cli.pages.test_shadow import shadow_report
 
 if TYPE_CHECKING:
     from playwright.async_api import Page as Opened
@@ -174,7 +174,7 @@ async def test_zones_are_shown_before_and_after_a_drain(tmp_path: Path, page: Op
 
 async def test_disagreements_of_a_shadow_are_listed_and_can_be_sorted(tmp_path: Path, page: Opened, axe: Path) -> None:
     file = tmp_path / "shadow.html"
-    file.write_bytes(document(shadow_page("Shadow of default-scheduler", reported(12), TIMELINE), "1"))
+    file.write_bytes(document(shadow_page("Shadow of default-scheduler", shadow_report(12), TIMELINE), "1"))
     assert await opened(page, file) == [file.as_uri()]
     table = page.locator("section:has(h2:text-is('Disagreements')) table")
     assert await table.locator("tbody tr").count() == 13

@@ -18,7 +18,7 @@ from tests.control_plane.locate import Binaries
 from tests.e2e.cluster import RealCluster
 from tests.e2e.shipped import DEPLOY, may
 from tests.e2e.waiting import eventually
-from tests.shadow.beside import compare, unexplained
+from tests.shadow.beside import compare, unexplained_disagreements
 
 pytestmark = [pytest.mark.anyio, pytest.mark.control_plane]
 
@@ -50,7 +50,7 @@ async def test_kube_scheduler_takes_nodes_that_podium_scores_highest(
 
     report = await anyio.to_thread.run_sync(run)
     assert report["compared"] == PODS
-    assert unexplained(report) == []
+    assert unexplained_disagreements(report) == []
     for line in file.read_bytes().splitlines():
         scenario = json.loads(line)
         answer = Evaluator().answer_line(line, "")

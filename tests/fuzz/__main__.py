@@ -19,12 +19,12 @@ _BY_NAME = {surface.name: surface for surface in SURFACES}
 
 def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    chosen = [options.surface] if options.surface else list(_BY_NAME)
+    surfaces = [options.surface] if options.surface else list(_BY_NAME)
     if options.seed is not None:
-        for name in chosen:
+        for name in surfaces:
             run_batch(_BY_NAME[name], options.seed, options.inputs, Tally(name), shrink=True)
         return 0
-    jobs = [(name, options.minutes * 60.0, options.first) for name in chosen]
+    jobs = [(name, options.minutes * 60.0, options.first) for name in surfaces]
     with multiprocessing.get_context("spawn").Pool(options.processes, end_with_pool_owner, maxtasksperchild=1) as pool:
         tallies = list(pool.imap_unordered(run_named, jobs))
     for tally in tallies:

@@ -83,9 +83,9 @@ def run_for(surface: Surface, seconds: float, first_seed: int) -> Tally:
         try:
             run_batch(surface, number, BATCH, tally)
         except Exception as error:  # noqa: BLE001 - each is a finding
-            for each in _leaves(error):
+            for leaf in _leaves(error):
                 tally.findings.setdefault(
-                    _signature(each), f"seed {number}:\n{''.join(traceback.format_exception(each))}"
+                    _signature(leaf), f"seed {number}:\n{''.join(traceback.format_exception(leaf))}"
                 )
         number += 1
     return tally
@@ -100,7 +100,7 @@ def run_named(job: tuple[str, float, int]) -> Tally:
 
 def _leaves(error: BaseException) -> Sequence[BaseException]:
     if isinstance(error, BaseExceptionGroup):
-        return [leaf for each in error.exceptions for leaf in _leaves(each)]
+        return [leaf for inner in error.exceptions for leaf in _leaves(inner)]
     return [error]
 
 

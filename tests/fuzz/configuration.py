@@ -36,8 +36,8 @@ _S_PER_BYTE: Final = 5e-6
 def _seeds() -> tuple[str, ...]:
     """The examples, and the files that kube-scheduler was asked about."""
     with gzip.open(_RECORDED, "rt", encoding="utf-8") as lines:
-        recorded = [json.loads(line)["yaml"] for line in lines]
-    return (*(path.read_text() for path in sorted((_ROOT / "examples/config").glob("*.yaml"))), *recorded)
+        recorded_texts = [json.loads(line)["yaml"] for line in lines]
+    return (*(path.read_text() for path in sorted((_ROOT / "examples/config").glob("*.yaml"))), *recorded_texts)
 
 
 @cache
@@ -51,7 +51,7 @@ def _trees() -> tuple[Any, ...]:
     return tuple(tree for tree in trees if isinstance(tree, dict))
 
 
-def _edited(text: str, edits: list[tuple[int, int, str]]) -> str:
+def _edit(text: str, edits: list[tuple[int, int, str]]) -> str:
     """The text with pieces cut out and put in."""
     for at, cut, insert in edits:
         at %= len(text) + 1
@@ -69,16 +69,16 @@ def bomb(levels: int, width: int) -> str:
 def inputs() -> st.SearchStrategy[bytes]:
     """Files: rubbish, edited texts, changed trees as YAML and JSON, and bombs."""
     edit = st.tuples(st.integers(0, 5000), st.integers(0, 40), st.one_of(st.just(""), one_of(_TOKENS)))
-    edited = st.builds(_edited, one_of(_seeds()), st.lists(edit, min_size=1, max_size=6))
-    changed = st.builds(apply, one_of(_trees()), st.lists(mutations(), min_size=1, max_size=5))
-    written = st.one_of(
+    edited = st.builds(_edit, one_of(_seeds()), st.lists(edit, min_size=1, max_size=6))
+    changed_trees = st.builds(apply, one_of(_trees()), st.lists(mutations(), min_size=1, max_size=5))
+    texts = st.one_of(
         edited,
-        changed.map(json.dumps),
-        changed.map(_as_yaml).filter(bool),
+        changed_trees.map(json.dumps),
+        changed_trees.map(_as_yaml).filter(bool),
         st.text(max_size=200).map(lambda text: _HEAD + text),
         st.builds(bomb, st.integers(1, 12), st.integers(1, 12)),
     ).map(lambda text: text.encode(errors="replace"))
-    return st.one_of(st.binary(max_size=300), written).map(lambda text: text[:_TEXT_BYTES_MAX])
+    return st.one_of(st.binary(max_size=300), texts).map(lambda text: text[:_TEXT_BYTES_MAX])
 
 
 def _as_yaml(tree: Json) -> str:
@@ -100,29 +100,29 @@ def check(text: bytes) -> float:
 def _load(path: str) -> float:
     started_s = time.process_time()
     try:
-        loaded = load_file(path)
+        configuration = load_file(path)
     except ConfigError as error:
-        refused = error
+        refusal = error
     else:
         spent_s = time.process_time() - started_s
-        _check_accepted(loaded)
+        _check_accepted(configuration)
         return spent_s
     spent_s = time.process_time() - started_s
-    _check_refused(refused)
+    _check_refused(refusal)
     return spent_s
 
 
-def _check_accepted(loaded: Loaded) -> None:
-    unsupported_features(loaded, frozenset(IN_TREE))
-    text = to_yaml(loaded.config)
+def _check_accepted(configuration: Loaded) -> None:
+    unsupported_features(configuration, frozenset(IN_TREE))
+    text = to_yaml(configuration.config)
     if len(text) > TEXT_LENGTH_MAX:
         return  # written out in full it has outgrown what is read
-    again = load(text).config
-    assert effective(again) == effective(loaded.config), "written back, it says something else"
+    second_config = load(text).config
+    assert effective(second_config) == effective(configuration.config), "written back, it says something else"
 
 
-def _check_refused(refused: ConfigError) -> None:
-    assert str(refused)
-    assert refused.errors
-    for error in refused.errors:
+def _check_refused(refusal: ConfigError) -> None:
+    assert str(refusal)
+    assert refusal.errors
+    for error in refusal.errors:
         assert error.path or error.kind in (ErrorKind.SYNTAX, ErrorKind.TYPE), error

@@ -8,7 +8,7 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-from tests.fuzz.mutations import OBJECT_BYTES_MAX, Json, encoded
+from tests.fuzz.mutations import OBJECT_BYTES_MAX, Json, encode
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -42,15 +42,18 @@ def _on_nodes(terms: list[Json]) -> Json:
 CROWDS: Final[dict[str, Callable[[range], Json]]] = {
     "labels of nodeSelector": lambda numbers: {"nodeSelector": _labels(numbers)},
     "node expressions": lambda numbers: _on_nodes([{"matchExpressions": _expressions(numbers)}]),
-    "node terms": lambda numbers: _on_nodes([{"matchExpressions": [each]} for each in _expressions(numbers)]),
+    "node terms": lambda numbers: _on_nodes(
+        [{"matchExpressions": [expression]} for expression in _expressions(numbers)]
+    ),
     "node fields": lambda numbers: _on_nodes(
-        [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [f"n{each}"]} for each in numbers]}]
+        [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [f"n{number}"]} for number in numbers]}]
     ),
     "preferred node terms": lambda numbers: {
         "affinity": {
             "nodeAffinity": {
                 _PREFERRED: [
-                    {"weight": 1, "preference": {"matchExpressions": [each]}} for each in _expressions(numbers)
+                    {"weight": 1, "preference": {"matchExpressions": [expression]}}
+                    for expression in _expressions(numbers)
                 ]
             }
         }
@@ -61,13 +64,16 @@ CROWDS: Final[dict[str, Callable[[range], Json]]] = {
         {"labelSelector": {"matchExpressions": [{"key": "k", "operator": "In", "values": [f"v{n}" for n in numbers]}]}}
     ),
     "namespaces": lambda numbers: _near({"namespaces": [f"n{number}" for number in numbers]}),
-    "pod terms": lambda numbers: {"affinity": {"podAffinity": {_REQUIRED: [_pod_term(each) for each in numbers]}}},
+    "pod terms": lambda numbers: {"affinity": {"podAffinity": {_REQUIRED: [_pod_term(number) for number in numbers]}}},
     "preferred pod terms": lambda numbers: {
         "affinity": {"podAntiAffinity": {_PREFERRED: [{"weight": 1, "podAffinityTerm": _pod_term(n)} for n in numbers]}}
     },
     "anti-affinity terms": lambda numbers: _apart([_pod_term(number) for number in numbers]),
     "anti-affinity expressions": lambda numbers: _apart(
-        [{"topologyKey": "zone", "labelSelector": {"matchExpressions": [each]}} for each in _expressions(numbers)]
+        [
+            {"topologyKey": "zone", "labelSelector": {"matchExpressions": [expression]}}
+            for expression in _expressions(numbers)
+        ]
     ),
     "topology keys": lambda numbers: _apart([{"topologyKey": f"z{n}", "labelSelector": {}} for n in numbers]),
     "spread constraints": lambda numbers: {
@@ -119,10 +125,10 @@ class Crowded:
 
     def __call__(self, tree: Json) -> Json:
         if isinstance(tree, dict) and isinstance(tree.get("spec"), dict):
-            made = CROWDS[self.name]
-            size = len(encoded(made(range(10_000)))) / 10_000
-            room = OBJECT_BYTES_MAX - len(encoded(tree)) - 1_000
-            tree["spec"] |= made(range(min(self.count, int(room / size / 1.1))))
+            make_crowd = CROWDS[self.name]
+            size = len(encode(make_crowd(range(10_000)))) / 10_000
+            room = OBJECT_BYTES_MAX - len(encode(tree)) - 1_000
+            tree["spec"] |= make_crowd(range(min(self.count, int(room / size / 1.1))))
         return tree
 
 

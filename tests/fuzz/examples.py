@@ -77,20 +77,20 @@ def example(kind: type[Any]) -> Json:
     }
 
 
-def _value(name: str, wanted: Any) -> Any:
-    origin, arguments = typing.get_origin(wanted), typing.get_args(wanted)
+def _value(name: str, kind: Any) -> Any:
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is typing.Annotated:
         return _value(name, arguments[0])
     if origin in (typing.Union, types.UnionType):
-        return _value(name, next(each for each in arguments if each is not type(None)))
-    if isinstance(wanted, type) and issubclass(wanted, msgspec.Struct):
-        return example(wanted)
+        return _value(name, next(argument for argument in arguments if argument is not type(None)))
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return example(kind)
     if name in _BY_FIELD:
-        known = _BY_FIELD[name]
-        if isinstance(known, str) == (wanted is str) or origin in (tuple, dict):
-            return known
+        value = _BY_FIELD[name]
+        if isinstance(value, str) == (kind is str) or origin in (tuple, dict):
+            return value
     if origin is tuple:
         return [_value(name, arguments[0])]
     if origin is dict:
         return {name: _value(name, arguments[1])}
-    return {str: name, int: 1, float: 1.0, bool: False}.get(wanted, name)
+    return {str: name, int: 1, float: 1.0, bool: False}.get(kind, name)

@@ -31,7 +31,7 @@ def no_hang() -> Iterator[None]:
     def interrupt(_number: int, _frame: Any) -> None:
         raise Hang
 
-    before = signal.signal(signal.SIGVTALRM, interrupt)
+    handler = signal.signal(signal.SIGVTALRM, interrupt)
     # Again and again: the first may be raised in a callback of the garbage collector, which swallows it.
     signal.setitimer(signal.ITIMER_VIRTUAL, HANG_S, _AGAIN_S)
     try:
@@ -42,7 +42,7 @@ def no_hang() -> Iterator[None]:
         raise AssertionError(f"a hang: more than {HANG_S} s of CPU time") from error
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
+        signal.signal(signal.SIGVTALRM, handler)
 
 
 def stall_s(run: Callable[[], float], allowed_s: float = STALL_S) -> float:
@@ -68,8 +68,8 @@ def _work() -> float:
     """How much CPU time a fixed piece of work takes just now."""
     started_s = time.process_time()
     number = 0
-    for each in range(200_000):
-        number += each & 7
+    for index in range(200_000):
+        number += index & 7
     return time.process_time() - started_s
 
 
@@ -81,12 +81,12 @@ class MeasuringLoop(VirtualTimeLoop):
         self.longest_s = 0.0
 
     def call_soon(self, callback: Any, *args: Any, context: Any = None) -> Any:
-        return super().call_soon(self._measured, callback, *args, context=context)
+        return super().call_soon(self._measure, callback, *args, context=context)
 
     def call_at(self, when: float, callback: Any, *args: Any, context: Any = None) -> Any:
-        return super().call_at(when, self._measured, callback, *args, context=context)
+        return super().call_at(when, self._measure, callback, *args, context=context)
 
-    def _measured(self, callback: Any, *args: Any) -> None:
+    def _measure(self, callback: Any, *args: Any) -> None:
         started_s = time.process_time()
         try:
             callback(*args)

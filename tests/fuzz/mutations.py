@@ -67,7 +67,7 @@ def scalars() -> st.SearchStrategy[Json]:
 
 def values() -> st.SearchStrategy[Json]:
     """Scalars, and small or deep containers of them."""
-    nested = st.builds(_nested, st.integers(1, 3000), st.booleans(), scalars())
+    nested = st.builds(_nest, st.integers(1, 3000), st.booleans(), scalars())
     small = st.one_of(st.lists(scalars(), max_size=4), st.dictionaries(st.text(max_size=5), scalars(), max_size=4))
     return st.one_of(scalars(), small, nested)
 
@@ -89,18 +89,18 @@ def apply(tree: Json, changes: Sequence[Mutation]) -> Json:
     """A copy of the tree, changed, as long as it stays within what an API server would store."""
     tree = copy.deepcopy(tree)
     for change in changes:
-        changed = change(copy.deepcopy(tree))
-        if len(encoded(changed)) <= OBJECT_BYTES_MAX:
-            tree = changed
+        changed_tree = change(copy.deepcopy(tree))
+        if len(encode(changed_tree)) <= OBJECT_BYTES_MAX:
+            tree = changed_tree
     return tree
 
 
-def encoded(tree: Json) -> bytes:
+def encode(tree: Json) -> bytes:
     """JSON as an API server writes it; nesting is no obstacle."""
     return json.dumps(tree, separators=(",", ":"), ensure_ascii=False).encode(errors="replace")
 
 
-def _nested(depth: int, in_lists: bool, core: Json) -> Json:
+def _nest(depth: int, in_lists: bool, core: Json) -> Json:
     # The encoder of the standard library gives up at about a thousand levels.
     for _ in range(depth % 400):
         core = [core] if in_lists else {"a": core}
@@ -125,7 +125,7 @@ class _Mutation:
         self._where, self._arguments = where, arguments
 
     def __repr__(self) -> str:
-        arguments = ", ".join(f"{each!r:.200}" for each in (self._where, *self._arguments))
+        arguments = ", ".join(f"{argument!r:.200}" for argument in (self._where, *self._arguments))
         return f"{type(self).__name__}({arguments})"
 
     def __call__(self, tree: Json) -> Json:
@@ -158,12 +158,12 @@ class Repeated(_Mutation):
 
     def change(self, inner: Any, key: Any, places: Any, times: int = 2, varied: int = 0) -> None:
         value = inner[key]
-        times = min(times, OBJECT_BYTES_MAX // (len(encoded(value)) + 10))
-        copies = [_numbered(value, number, varied) for number in range(times)]
+        times = min(times, OBJECT_BYTES_MAX // (len(encode(value)) + 10))
+        copies = [_with_number(value, number, varied) for number in range(times)]
         if isinstance(inner, list):
             inner[key : key + 1] = copies
         else:
-            inner.update((f"{key}-{number}", each) for number, each in enumerate(copies))
+            inner.update((f"{key}-{number}", copy_) for number, copy_ in enumerate(copies))
 
 
 class Grown(_Mutation):
@@ -190,13 +190,13 @@ class Moved(_Mutation):
         inner[key] = copy.deepcopy(from_inner[from_key])
 
 
-def _numbered(value: Json, number: int, varied: int) -> Json:
+def _with_number(value: Json, number: int, varied: int) -> Json:
     """A copy in which one text ends in a number."""
     if isinstance(value, str):
         return f"{value}{number}"
-    made = copy.deepcopy(value)
-    texts = [(inner, key) for inner, key in _places(made) if isinstance(inner[key], str)]
+    copy_ = copy.deepcopy(value)
+    texts = [(inner, key) for inner, key in _places(copy_) if isinstance(inner[key], str)]
     if texts:
         inner, key = texts[varied % len(texts)]
         inner[key] = f"{inner[key]}{number}"
-    return made
+    return copy_

@@ -28,12 +28,12 @@ from podium.telemetry import Metrics
 from tests.fuzz.crowds import crowds
 from tests.fuzz.examples import HOSTNAME, NAMESPACE, SCHEDULER, ZONE, example
 from tests.fuzz.limits import MeasuringLoop, WorkingClock, stall_s
-from tests.fuzz.mutations import Json, Mutation, apply, encoded, mutations
+from tests.fuzz.mutations import Json, Mutation, apply, encode, mutations
 from tests.unit.binder.builders import Request, regular_answer
 
 _NODES: Final = 12
 _SETTLED_S: Final = 60.0
-_BY_KIND: Final = {each.kind: each for each in ALL}
+_BY_KIND: Final = {resource_type.kind: resource_type for resource_type in ALL}
 _NAMES: Final = {
     "Node": "node-1",
     "PersistentVolumeClaim": "data",
@@ -59,26 +59,26 @@ class Hostile:
     def versions(self) -> Iterator[bytes]:
         """As it is at first, and after it has changed once more."""
         for count in (len(self.changes) - 1, len(self.changes)):
-            yield encoded(self._identified(apply(self._usual(), self.changes[:count])))
+            yield encode(self._with_names(apply(self._usual(), self.changes[:count])))
 
     def _usual(self) -> Json:
-        made = example(_BY_KIND[self.kind].type)
+        example_object = example(_BY_KIND[self.kind].type)
         if self.kind == "Pod":
-            spec = {name: part for name, part in made["spec"].items() if name in self.sections}
-            made["spec"] = {**_plain_spec(), **spec, "nodeName": self.node_name}
-        made["metadata"]["name"] = _NAMES.get(self.kind, "hostile")
+            spec = {name: part for name, part in example_object["spec"].items() if name in self.sections}
+            example_object["spec"] = {**_plain_spec(), **spec, "nodeName": self.node_name}
+        example_object["metadata"]["name"] = _NAMES.get(self.kind, "hostile")
         if self.kind in _CLUSTER_WIDE:
-            del made["metadata"]["namespace"]
-        return made
+            del example_object["metadata"]["namespace"]
+        return example_object
 
-    def _identified(self, made: Json) -> Json:
+    def _with_names(self, manifest: Json) -> Json:
         """With the names that an API server sees to, so that it can be deleted."""
-        if isinstance(made, dict):
-            metadata = made.get("metadata")
+        if isinstance(manifest, dict):
+            metadata = manifest.get("metadata")
             own = {"name": _NAMES.get(self.kind, "hostile"), "uid": f"hostile-{self.kind}"}
             place = {} if self.kind in _CLUSTER_WIDE else {"namespace": NAMESPACE}
-            made["metadata"] = {**(metadata if isinstance(metadata, dict) else {}), **own, **place}
-        return made
+            manifest["metadata"] = {**(metadata if isinstance(metadata, dict) else {}), **own, **place}
+        return manifest
 
 
 def inputs() -> st.SearchStrategy[list[Hostile]]:
@@ -88,16 +88,18 @@ def inputs() -> st.SearchStrategy[list[Hostile]]:
     where = st.sampled_from(("", "", "", "node-1", "node-x"))
     of_a_pod = st.one_of(changes, st.tuples(crowds()), st.tuples(crowds(), mutations()))
     pod = st.builds(Hostile, st.just("Pod"), sections, where, of_a_pod)
-    other = st.builds(Hostile, st.sampled_from(sorted(_BY_KIND)), sections, where, changes)
-    one_of_a_kind = st.lists(other, max_size=2, unique_by=lambda each: each.kind)
+    other_kinds = st.builds(Hostile, st.sampled_from(sorted(_BY_KIND)), sections, where, changes)
+    one_of_a_kind = st.lists(other_kinds, max_size=2, unique_by=lambda hostile: hostile.kind)
     return st.builds(
-        lambda first, others: [*(each for each in others if each.kind != "Pod"), first], pod, one_of_a_kind
+        lambda first, others_of_kind: [*(hostile for hostile in others_of_kind if hostile.kind != "Pod"), first],
+        pod,
+        one_of_a_kind,
     )
 
 
-def check(given: list[Hostile]) -> float:
+def check(hostiles: list[Hostile]) -> float:
     """See that the cluster gets over it. Returns: the longest stretch of CPU time without a break."""
-    versions = [(each.kind, *each.versions()) for each in given]
+    versions = [(hostile.kind, *hostile.versions()) for hostile in hostiles]
     return stall_s(lambda: _run(versions))
 
 
@@ -117,7 +119,7 @@ class _Server:
     """Takes every request for good."""
 
     async def request(self, method: str, path: str, body: bytes | None = None, **_: Any) -> bytes:
-        return encoded(regular_answer(Request(method, path, body)))
+        return encode(regular_answer(Request(method, path, body)))
 
 
 class _Wired:
@@ -126,17 +128,17 @@ class _Wired:
     def __init__(self) -> None:
         clock, random, metrics = WorkingClock(), Random(1), Metrics()
         self.surprises: list[BaseException | str] = []
-        metrics.count_unexpected_error = self._surprised  # type: ignore[method-assign]
+        metrics.count_unexpected_error = self._note_surprise  # type: ignore[method-assign]
         server: Any = _Server()
         self.informers = InformerSet(
-            server, clock=clock, random=random, on_handler_error=lambda _, error: self._surprised("", "")
+            server, clock=clock, random=random, on_handler_error=lambda _, error: self._note_surprise("", "")
         )
         observers, config = Observers(metrics, "server"), default_configuration()
         self.scheduler = Scheduler(
             config, Options(), server, self.informers, observers, clock=clock, random=random, metrics=metrics
         )
 
-    def _surprised(self, where: str, name: str) -> None:
+    def _note_surprise(self, where: str, name: str) -> None:
         error = sys.exception()
         if not isinstance(error, FieldError):
             self.surprises.append(error or f"unexpected error in {where} {name}")
@@ -145,7 +147,7 @@ class _Wired:
 class _Cluster:
     def __init__(self) -> None:
         self._app = _Wired()
-        self._decoders = {each.kind: ObjectDecoder(each) for each in self._app.informers.resources}
+        self._decoders = {resource.kind: ObjectDecoder(resource) for resource in self._app.informers.resources}
         self._pods = self._app.informers.informer(PODS)
         self._nodes = self._app.informers.informer(NODES)
         self._version = 100
@@ -197,7 +199,7 @@ class _Cluster:
     async def _settle(self, name: str) -> None:
         """Time passes, a pod comes, and somebody has to decide on it."""
         await asyncio.sleep(_SETTLED_S)
-        self._take("Pod", "ADDED", encoded(_plain_pod(name, NAMESPACE)))
+        self._take("Pod", "ADDED", encode(_plain_pod(name, NAMESPACE)))
         await asyncio.sleep(_SETTLED_S)
         assert not self._app.scheduler.queue.statistics().active, "a pod was not decided on"
 
@@ -205,8 +207,8 @@ class _Cluster:
         cache, pod = self._app.scheduler.cache, self._pods.get(f"{NAMESPACE}/plain-3")
         assert pod is not None
         assert cache.is_assumed(pod.uid), "a plain pod finds no place after the hostile objects have gone"
-        left = [each.key for each in self._pods.list() if each.uid.startswith("hostile")]
-        assert not left, left
+        pods_left = [pod.key for pod in self._pods.list() if pod.uid.startswith("hostile")]
+        assert not pods_left, pods_left
 
 
 # ---------------------------------------------------------------- what is there besides
@@ -215,28 +217,33 @@ class _Cluster:
 @cache
 def _harmless() -> tuple[tuple[str, str, bytes], ...]:
     """A cluster with nodes, pods on them, and storage, as the lines of watches."""
-    made: list[tuple[str, Json]] = [("Node", _numbered_node(number)) for number in range(_NODES)]
+    manifests: list[tuple[str, Json]] = [("Node", _numbered_node(number)) for number in range(_NODES)]
     for number in range(_NODES):
         pod = _plain_pod(f"running-{number}", NAMESPACE)
         pod["spec"]["nodeName"] = f"node-{number}"
         if number % 3 == 0:
             pod["spec"]["affinity"] = example(PODS.type)["spec"]["affinity"]
-        made.append(("Pod", pod))
+        manifests.append(("Pod", pod))
     for kind in ("PersistentVolume", "PersistentVolumeClaim", "StorageClass", "CSINode", "Namespace"):
-        each = example(_BY_KIND[kind].type)
-        each["metadata"] |= {"name": _NAMES[kind], "uid": f"plain-{kind}"}
+        example_object = example(_BY_KIND[kind].type)
+        example_object["metadata"] |= {"name": _NAMES[kind], "uid": f"plain-{kind}"}
         if kind in _CLUSTER_WIDE:
-            del each["metadata"]["namespace"]
-        made.append((kind, each))
-    return tuple((kind, "ADDED", encoded(each)) for kind, each in made)
+            del example_object["metadata"]["namespace"]
+        manifests.append((kind, example_object))
+    return tuple((kind, "ADDED", encode(manifest)) for kind, manifest in manifests)
 
 
 def _numbered_node(number: int) -> Json:
-    made = example(NODES.type)
+    example_node = example(NODES.type)
     labels = {HOSTNAME: f"node-{number}", ZONE: f"zone-{number % 3}"}
-    made["metadata"] = {"name": f"node-{number}", "uid": f"node-{number}", "resourceVersion": "10", "labels": labels}
-    made["spec"] = {}
-    return made
+    example_node["metadata"] = {
+        "name": f"node-{number}",
+        "uid": f"node-{number}",
+        "resourceVersion": "10",
+        "labels": labels,
+    }
+    example_node["spec"] = {}
+    return example_node
 
 
 def _plain_pod(name: str, namespace: str) -> Json:

@@ -12,7 +12,7 @@ from tests.fuzz.crowds import CROWDS, Crowded, Labelled
 from tests.fuzz.limits import stall_s
 from tests.fuzz.mutations import Mutation, Repeated
 from tests.fuzz.objects import Hostile
-from tests.fuzz.watch_bytes import RUBBISH, SHAPES, Given, Line
+from tests.fuzz.watch_bytes import RUBBISH, SHAPES, Line, Sending
 
 _INPUTS = 15
 _GOOD = Line("ADDED", 1, 5, ())
@@ -33,9 +33,9 @@ def test_hostile_inputs_do_no_harm(surface: Surface) -> None:
 
 @pytest.mark.parametrize("line", RUBBISH, ids=lambda line: repr(line[:40]))
 def test_a_list_or_watch_that_brings_rubbish_is_begun_anew(line: bytes) -> None:
-    watch_bytes.check(Given((), True, (line,), b"", (3, 400), ("\n",)))
+    watch_bytes.check(Sending((), True, (line,), b"", (3, 400), ("\n",)))
     for shape in (0, len(SHAPES) - 1):
-        watch_bytes.check(Given((_GOOD, line, _GOOD), True, (), b"", (), ("\n",), shape, piece_bytes=1))
+        watch_bytes.check(Sending((_GOOD, line, _GOOD), True, (), b"", (), ("\n",), shape, piece_bytes=1))
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_configuration_that_did_harm_is_refused(text: bytes) -> None:
     configuration.check(text)
 
 
-def _unchanged(tree: Any) -> Any:
+def _identity(tree: Any) -> Any:
     return tree
 
 
@@ -62,7 +62,7 @@ def _unchanged(tree: Any) -> Any:
     + [("schedulingGates", Repeated(525, 10_000, 2))],
 )
 def test_a_pod_with_ten_thousand_of_anything_holds_nobody_up(section: str, change: Mutation) -> None:
-    objects.check([Hostile("Pod", (section,), "", (_unchanged, change))])
+    objects.check([Hostile("Pod", (section,), "", (_identity, change))])
 
 
 @pytest.mark.parametrize("where", ["", "node-1"], ids=["pending", "running"])
@@ -83,7 +83,7 @@ def test_a_stall_a_hang_and_a_wrong_field_are_noticed(monkeypatch: pytest.Monkey
     with pytest.raises(AssertionError, match="a hang"):
         stall_s(_never_ends_in_a_group)
     with pytest.raises(TypeError):
-        objects.check([Hostile("Pod", (), "", (_unchanged, _fail))])
+        objects.check([Hostile("Pod", (), "", (_identity, _fail))])
 
 
 def _never_ends_in_a_group() -> float:

@@ -29,7 +29,7 @@ from podium.objects.resource_types import PODS
 from podium.objects.wire import BrokenObject
 from tests.fuzz.examples import example
 from tests.fuzz.limits import MeasuringLoop, WorkingClock, stall_s
-from tests.fuzz.mutations import Json, Mutation, apply, encoded, mutations, one_of
+from tests.fuzz.mutations import Json, Mutation, apply, encode, mutations, one_of
 
 _RECOVERED_S: Final = 900.0
 _TRUE_VERSION: Final = "90000000000000000001"
@@ -84,28 +84,28 @@ class Line:
     def content(self) -> bytes:
         """As it is sent."""
         if self.type == "ERROR":
-            return encoded({"type": self.type, "object": _STATUSES[self.version % len(_STATUSES)]})
-        made = self._made()
+            return encode({"type": self.type, "object": _STATUSES[self.version % len(_STATUSES)]})
+        manifest = self._example()
         if self.type == "BOOKMARK":
-            del made["spec"]
-        return encoded(apply({"type": self.type, "object": made}, self.changes))
+            del manifest["spec"]
+        return encode(apply({"type": self.type, "object": manifest}, self.changes))
 
     def item(self) -> bytes:
         """As it is listed."""
-        return encoded(apply(self._made(), self.changes))
+        return encode(apply(self._example(), self.changes))
 
-    def _made(self) -> Json:
+    def _example(self) -> Json:
         return _example_pod(f"pod-{self.pod}", f"uid-{self.pod % 2}", str(self.version))
 
 
 @dataclass(frozen=True)
-class Given:
+class Sending:
     """What is sent: a list, whether it ends as it should, changes after it, and where both are torn.
 
     `shape` is one of `SHAPES`; `piece_bytes` is how much of a list is decoded at once.
     """
 
-    listed: tuple[Line | bytes, ...]
+    items: tuple[Line | bytes, ...]
     is_list_ended: bool
     changes: tuple[Line | bytes, ...]
     torn: bytes
@@ -116,15 +116,15 @@ class Given:
 
     def list_body(self) -> bytes:
         """The bytes of the list."""
-        before, after = SHAPES[self.shape]
-        items = b",".join(line if isinstance(line, bytes) else line.item() for line in self.listed)
-        return before + items + (after if self.is_list_ended else self.torn)
+        head, tail = SHAPES[self.shape]
+        items = b",".join(line if isinstance(line, bytes) else line.item() for line in self.items)
+        return head + items + (tail if self.is_list_ended else self.torn)
 
     def watch_body(self) -> bytes:
         """The bytes of the watch."""
         lines = [line if isinstance(line, bytes) else line.content() for line in self.changes]
-        made = b"".join(line + self.ends[number % len(self.ends)].encode() for number, line in enumerate(lines))
-        return made + self.torn
+        lines_sent = b"".join(line + self.ends[number % len(self.ends)].encode() for number, line in enumerate(lines))
+        return lines_sent + self.torn
 
     def pieces(self, body: bytes) -> list[bytes]:
         """The bytes as they arrive."""
@@ -132,14 +132,14 @@ class Given:
         return [body[start:end] for start, end in itertools.pairwise(edges)]
 
 
-def inputs() -> st.SearchStrategy[Given]:
+def inputs() -> st.SearchStrategy[Sending]:
     """Lines, good and bad ones, in pieces."""
     changes = st.lists(mutations(), max_size=3).map(tuple)
     line = st.builds(Line, st.sampled_from(_TYPES), st.integers(0, 5), st.integers(1, 30), changes)
     good = st.builds(Line, st.sampled_from(_TYPES[:3]), st.integers(0, 5), st.integers(1, 30), st.just(()))
     lines = st.lists(st.one_of(good, good, line, one_of(RUBBISH), st.binary(max_size=40)), max_size=12).map(tuple)
     return st.builds(
-        Given,
+        Sending,
         st.lists(good, max_size=6).map(tuple) | lines,
         st.sampled_from((True, True, True, False)),
         lines,
@@ -151,30 +151,30 @@ def inputs() -> st.SearchStrategy[Given]:
     )
 
 
-def check(given: Given) -> float:
+def check(sending: Sending) -> float:
     """See that the informer gets over it. Returns: the longest stretch of CPU time without a break."""
-    listed, changes = given.list_body(), given.watch_body()
-    told: list[list[str]] = []
+    body, changes = sending.list_body(), sending.watch_body()
+    stories: list[list[str]] = []
 
     def run() -> float:
-        seconds, log = _run(given.pieces(listed), given.pieces(changes))
-        told.append(log)
+        seconds, log = _run(sending.pieces(body), sending.pieces(changes))
+        stories.append(log)
         return seconds
 
-    with patch.object(list_body, "_PIECE_BYTES", given.piece_bytes):
+    with patch.object(list_body, "_PIECE_BYTES", sending.piece_bytes):
         longest_s = stall_s(run)
-        at_once = _run([listed], [changes])[1]
-    assert at_once == told[0], "how the bytes were split makes a difference"
+        at_once = _run([body], [changes])[1]
+    assert at_once == stories[0], "how the bytes were split makes a difference"
     return longest_s
 
 
-def _run(listed: Sequence[bytes], changes: Sequence[bytes]) -> tuple[float, list[str]]:
+def _run(list_pieces: Sequence[bytes], changes: Sequence[bytes]) -> tuple[float, list[str]]:
     """Returns: the longest stall, and what the handler was told."""
     with asyncio.Runner(loop_factory=MeasuringLoop) as runner:
         loop = runner.get_loop()
         assert isinstance(loop, MeasuringLoop)
-        told = runner.run(_reflect(_Server(listed, changes)))
-        return loop.longest_s, told
+        story = runner.run(_reflect(_Server(list_pieces, changes)))
+        return loop.longest_s, story
 
 
 async def _reflect(server: Any) -> list[str]:
@@ -223,12 +223,12 @@ class _Ledger:
         assert self.known.pop(old.key) is old
         self.told.append(f"delete {old.key:.40}")
 
-    def on_broken(self, broken: BrokenObject) -> None:
-        self.told.append(f"broken {broken.key:.40}")
+    def on_broken(self, broken_object: BrokenObject) -> None:
+        self.told.append(f"broken {broken_object.key:.40}")
 
-    def _note(self, what: str, pod: Pod) -> None:
+    def _note(self, verb: str, pod: Pod) -> None:
         self.known[pod.key] = pod
-        self.told.append(f"{what} {pod.key:.40} {pod.metadata.resource_version:.40}")
+        self.told.append(f"{verb} {pod.key:.40} {pod.metadata.resource_version:.40}")
 
 
 class _Server:
@@ -236,15 +236,15 @@ class _Server:
 
     names = ("pod-0", "pod-9")
 
-    def __init__(self, listed: Sequence[bytes], changes: Sequence[bytes]) -> None:
-        self._listed: Sequence[bytes] | None = listed
+    def __init__(self, list_pieces: Sequence[bytes], changes: Sequence[bytes]) -> None:
+        self._listed: Sequence[bytes] | None = list_pieces
         self._changes: Sequence[bytes] | None = changes
 
     async def stream(self, path: str, **_: Any) -> Stream:
         query = urllib.parse.parse_qs(urllib.parse.urlsplit(path).query)
         if "watch" not in query:
-            listed, self._listed = self._listed, None
-            return _stream([self._true_list()] if listed is None else listed, lasts=False)
+            list_pieces, self._listed = self._listed, None
+            return _stream([self._true_list()] if list_pieces is None else list_pieces, lasts=False)
         version = query.get("resourceVersion", [""])[0]
         if version == "20" and self._changes is not None:
             changes, self._changes = self._changes, None
@@ -259,7 +259,7 @@ class _Server:
         return self._true_list()
 
     def _true_list(self) -> bytes:
-        items = b",".join(encoded(_example_pod(name, f"true-{name}", _TRUE_VERSION)) for name in self.names)
+        items = b",".join(encode(_example_pod(name, f"true-{name}", _TRUE_VERSION)) for name in self.names)
         head = b'"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"%b"}' % _TRUE_VERSION.encode()
         return b'{%b,"items":[%b]}' % (head, items)
 
@@ -292,6 +292,6 @@ def _stream(pieces: Sequence[bytes], *, lasts: bool) -> Stream:
 
 
 def _example_pod(name: str, uid: str, version: str) -> Json:
-    made = example(PODS.type)
-    made["metadata"] |= {"name": name, "namespace": "shop", "uid": uid, "resourceVersion": version}
-    return made
+    example_pod = example(PODS.type)
+    example_pod["metadata"] |= {"name": name, "namespace": "shop", "uid": uid, "resourceVersion": version}
+    return example_pod

@@ -15,10 +15,10 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     seeds = range(options.seed, options.seed + options.count)
-    wrong = [said for seed in seeds if (said := check(seed))]
+    wrong = [line for seed in seeds if (line := check(seed))]
     beyond = sum(is_beyond_upstream(seed) for seed in seeds)
-    for said in wrong:
-        sys.stdout.write(f"{said}\n")
+    for line in wrong:
+        sys.stdout.write(f"{line}\n")
     sys.stdout.write(f"{len(seeds)} cases, {beyond} of them beyond upstream: {len(wrong)} missed or wrong\n")
     return 1 if wrong else 0
 

@@ -54,7 +54,7 @@ class Case:
     nodes: list[tuple[int, list[tuple[str, str]]]]
     claims: list[tuple[list[tuple[str, int]], bool]]
     pods: list[tuple[int, int]]
-    needed: int = 0
+    members_min: int = 0
 
 
 def random_case(random: Random) -> Case:
@@ -70,8 +70,8 @@ def random_case(random: Random) -> Case:
             kinds = random.sample(KINDS, random.randint(1, 3))
             claims.append(([(kind, random.choice((1, 1, 2))) for kind in kinds], random.random() < 0.3))
         pods[index] = cpus, len(claims) - 1
-    needed = len(pods) if random.random() < 0.7 else random.randint(1, len(pods))
-    return Case(nodes, claims, pods, needed)
+    members_min = len(pods) if random.random() < 0.7 else random.randint(1, len(pods))
+    return Case(nodes, claims, pods, members_min)
 
 
 # ---------------------------------------------------------------- brute force
@@ -82,45 +82,47 @@ def _ways(case: Case, claim: int, at: int) -> Iterator[tuple[int, ...]]:
     alternatives, is_uniform = case.claims[claim]
     devices = case.nodes[at][1]
     for kind, count in alternatives:
-        for chosen in combinations([index for index, device in enumerate(devices) if device[0] == kind], count):
-            if not is_uniform or len({devices[index][1] for index in chosen}) == 1:
-                yield chosen
+        for combination in combinations([index for index, device in enumerate(devices) if device[0] == kind], count):
+            if not is_uniform or len({devices[index][1] for index in combination}) == 1:
+                yield combination
 
 
-def _counters_suffice(case: Case, at: int, taken: set[int]) -> bool:
+def _counters_suffice(case: Case, at: int, indexes: set[int]) -> bool:
     costs = {"whole": 2, "half": 1, "plain": 0}
-    return sum(costs[case.nodes[at][1][index][0]] for index in taken) <= 2
+    return sum(costs[case.nodes[at][1][index][0]] for index in indexes) <= 2
 
 
 def is_valid(case: Case, places: dict[int, int], devices: dict[int, tuple[int, tuple[int, ...]]]) -> bool:
     """Whether these pods may be on these nodes with these devices, given by claim as node and devices."""
-    if len(places) < case.needed:
+    if len(places) < case.members_min:
         return False
     for at, (cpus, _) in enumerate(case.nodes):
-        if sum(case.pods[index][0] for index, there in places.items() if there == at) > cpus:
+        if sum(case.pods[index][0] for index, node_index in places.items() if node_index == at) > cpus:
             return False
-        sets = [set(chosen) for where, chosen in devices.values() if where == at]
-        taken = set().union(*sets) if sets else set()
-        if len(taken) != sum(map(len, sets)) or not _counters_suffice(case, at, taken):
+        sets = [set(indexes) for where, indexes in devices.values() if where == at]
+        union = set().union(*sets) if sets else set()
+        if len(union) != sum(map(len, sets)) or not _counters_suffice(case, at, union):
             return False
     return all(
-        claim in devices and devices[claim][0] == there and devices[claim][1] in set(_ways(case, claim, there))
-        for index, there in places.items()
+        claim in devices
+        and devices[claim][0] == node_index
+        and devices[claim][1] in set(_ways(case, claim, node_index))
+        for index, node_index in places.items()
         for claim in (case.pods[index][1],)
     )
 
 
 def exists(case: Case) -> bool:
     """Whether any placement is valid."""
-    for chosen in combinations(range(len(case.pods)), case.needed):
-        for where in product(range(len(case.nodes)), repeat=len(chosen)):
-            places = dict(zip(chosen, where, strict=True))
-            at = {case.pods[index][1]: there for index, there in places.items()}
-            if any(at[case.pods[index][1]] != there for index, there in places.items()):
+    for combination in combinations(range(len(case.pods)), case.members_min):
+        for where in product(range(len(case.nodes)), repeat=len(combination)):
+            places = dict(zip(combination, where, strict=True))
+            at = {case.pods[index][1]: node_index for index, node_index in places.items()}
+            if any(at[case.pods[index][1]] != node_index for index, node_index in places.items()):
                 continue
-            options = [list(_ways(case, claim, there)) for claim, there in at.items()]
+            options = [list(_ways(case, claim, node_index)) for claim, node_index in at.items()]
             for ways in product(*options):
-                devices = {claim: (there, way) for (claim, there), way in zip(at.items(), ways, strict=True)}
+                devices = {claim: (node_index, way) for (claim, node_index), way in zip(at.items(), ways, strict=True)}
                 if is_valid(case, places, devices):
                     return True
     return False
@@ -132,9 +134,9 @@ def exists(case: Case) -> bool:
 def _slices(case: Case) -> Iterator[ResourceSlice]:
     for at, (_, devices) in enumerate(case.nodes):
         pool = {"name": f"n{at}", "generation": 1, "resourceSliceCount": 2}
-        shared = [{"name": "chip", "counters": {"memory": {"value": "2"}}}]
+        counters = [{"name": "chip", "counters": {"memory": {"value": "2"}}}]
         costs = {"whole": "2", "half": "1"}
-        listed = [
+        device_list = [
             {
                 "name": f"d{index}",
                 "attributes": {"kind": {"string": kind}, "model": {"string": model}},
@@ -144,7 +146,7 @@ def _slices(case: Case) -> Iterator[ResourceSlice]:
             }
             for index, (kind, model) in enumerate(devices)
         ]
-        for name, part in (("counters", {"sharedCounters": shared}), ("devices", {"devices": listed})):
+        for name, part in (("counters", {"sharedCounters": counters}), ("devices", {"devices": device_list})):
             spec = {"driver": DRIVER, "pool": pool, "nodeName": f"n{at}", **part}
             yield msgspec.convert({"metadata": {"name": f"n{at}-{name}"}, "spec": spec}, ResourceSlice)
 
@@ -175,25 +177,25 @@ def decide(case: Case, steps: int) -> tuple[GroupDecision, ClusterDevices]:
     """What podium decides with that many steps, and the devices as they are afterwards."""
     gates = parse_feature_gates(["GenericWorkload=true,GangScheduling=true"])
     assert gates.pod_groups is not None
-    pods = [_pod(index, *each) for index, each in enumerate(case.pods)]
-    group = pod_group("gang", min_count=case.needed)
+    pods = [_pod(index, *fields) for index, fields in enumerate(case.pods)]
+    group = pod_group("gang", min_count=case.members_min)
     cache = cache_of(*(node(f"n{at}", cpu=str(cpus)) for at, (cpus, _) in enumerate(case.nodes)))
     states = PodGroupStates()
-    for each in pods:
-        states.put_waiting(each)
+    for item in pods:
+        states.put_waiting(item)
     gpu = msgspec.convert({"metadata": {"name": "gpu"}}, DeviceClass)
     store = ObjectStore(
         [
             (POD_GROUPS, group),
             (DEVICE_CLASSES, gpu),
-            *((RESOURCE_SLICES, each) for each in _slices(case)),
+            *((RESOURCE_SLICES, resource_slice) for resource_slice in _slices(case)),
             *(
                 (RESOURCE_CLAIMS, _claim(index, alternatives, is_uniform=is_uniform))
                 for index, (alternatives, is_uniform) in enumerate(case.claims)
             ),
         ]
     )
-    nominator = Nominator({each.key: each for each in pods}.get)
+    nominator = Nominator({pod.key: pod for pod in pods}.get)
     groups: Any = RecordedGroups(gates.pod_groups, states)
     handle = OfflineHandle(ManualClock(), Random(1), nominator, cache.snapshot, store.lister, pod_groups=groups)
     (profile,) = default_configuration(gates).profiles
@@ -219,22 +221,25 @@ def placement_of(case: Case, decision: GroupDecision) -> tuple[dict[int, int], d
         places[index] = int(member.decision.node_name[1:])
         status = member.cycle.framework.run_reserve(member.cycle.state, member.cycle.pod, member.decision.node_name)
         assert status is None, status
-        for claim, allocation in reserved(member.cycle.state).items():
+        for claim, allocation in reservations(member.cycle.state).items():
             results = allocation.devices.results
-            chosen = tuple(sorted(int(each.device[1:]) for each in results))
-            devices.setdefault(claim, (int(results[0].pool[1:]), chosen))
+            indexes = tuple(sorted(int(result.device[1:]) for result in results))
+            devices.setdefault(claim, (int(results[0].pool[1:]), indexes))
     return places, devices
 
 
-def reserved(state: Any) -> dict[int, Any]:
+def reservations(state: Any) -> dict[int, Any]:
     """The allocations that Reserve has decided on, by the number of the claim."""
-    found = state.read(PodDevices)
-    return {int(found.claims[index].metadata.name[1:]): each for index, each in found.reserved.items()}
+    pod_devices = state.read(PodDevices)
+    return {
+        int(pod_devices.claims[index].metadata.name[1:]): allocation
+        for index, allocation in pod_devices.reserved.items()
+    }
 
 
 def nodes_of(decision: GroupDecision) -> list[str]:
     """The node of each pod; "" if it has none."""
-    return [each.decision.node_name if isinstance(each.decision, Suggested) else "" for each in decision.members]
+    return [member.decision.node_name if isinstance(member.decision, Suggested) else "" for member in decision.members]
 
 
 def check(seed: int, steps: int = 100_000) -> str:
@@ -244,10 +249,10 @@ def check(seed: int, steps: int = 100_000) -> str:
     decision, _ = decide(case, steps)
     if plain.status is None:
         return "" if nodes_of(plain) == nodes_of(decision) else f"seed {seed}: another answer than upstream's"
-    expected = exists(case)
+    is_possible = exists(case)
     if decision.status is not None:
-        return f"seed {seed}: missed" if expected else ""
-    if not expected:
+        return f"seed {seed}: missed" if is_possible else ""
+    if not is_possible:
         return f"seed {seed}: wrong, there is none"
     return "" if is_valid(case, *placement_of(case, decision)) else f"seed {seed}: wrong"
 

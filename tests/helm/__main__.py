@@ -11,7 +11,7 @@ from tests.control_plane.progress import Progress
 from tests.go_tools.binaries import HELM, obtain
 from tests.helm import values_schema
 from tests.helm.chart import Helm
-from tests.helm.manifests import DEPLOY, rendered
+from tests.helm.manifests import DEPLOY, render
 
 
 def main() -> int:
@@ -21,8 +21,8 @@ def main() -> int:
     except BuildError as problem:
         progress.phase(f"not available: {problem}")
         return 1
-    values_schema.SCHEMA.write_text(values_schema.written())
-    for path, text in rendered(helm):
+    values_schema.SCHEMA.write_text(values_schema.schema_text())
+    for path, text in render(helm):
         path.write_text(text)
         click.echo(path.relative_to(DEPLOY.parent))
     return 0

@@ -24,9 +24,9 @@ class Helm:
 
     def run(self, *arguments: str, values: Mapping[str, Any] | None = None) -> subprocess.CompletedProcess[str]:
         """Its end, with these values."""
-        given = [] if values is None else ["--values", "-"]
+        options = [] if values is None else ["--values", "-"]
         return subprocess.run(
-            [self.binary, *arguments, *given],
+            [self.binary, *arguments, *options],
             input=None if values is None else yaml.safe_dump(dict(values)),
             capture_output=True,
             text=True,
@@ -43,9 +43,9 @@ class Helm:
 
     def text(self, values: Mapping[str, Any] | None = None, **release: str) -> str:
         """What it renders; it has to succeed, without a warning."""
-        done = self.template(values, **release)
-        assert (done.returncode, done.stderr) == (0, "")
-        return done.stdout
+        result = self.template(values, **release)
+        assert (result.returncode, result.stderr) == (0, "")
+        return result.stdout
 
     def objects(self, values: Mapping[str, Any] | None = None, **release: str) -> list[Json]:
         """The rendered objects."""
@@ -53,12 +53,12 @@ class Helm:
 
     def refusal(self, values: Mapping[str, Any]) -> str:
         """Why it renders nothing with these values."""
-        done = self.template(values)
-        assert done.returncode != 0, done.stdout
-        return done.stderr
+        result = self.template(values)
+        assert result.returncode != 0, result.stdout
+        return result.stderr
 
 
 def one(objects: list[Json], kind: str, name: str | None = None) -> Json:
     """The only object of that kind, or the one of that name."""
-    [found] = [item for item in objects if item["kind"] == kind and name in (None, item["metadata"]["name"])]
-    return found
+    [document] = [item for item in objects if item["kind"] == kind and name in (None, item["metadata"]["name"])]
+    return document

@@ -77,7 +77,7 @@ RENDERINGS: Final = (
 )
 
 
-def rendered(helm: Helm) -> Iterator[tuple[Path, str]]:
+def render(helm: Helm) -> Iterator[tuple[Path, str]]:
     """Each plain manifest and what it has to contain."""
     for rendering in RENDERINGS:
         text = helm.text(rendering.values, namespace=rendering.namespace)

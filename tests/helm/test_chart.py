@@ -138,8 +138,8 @@ WRONG: list[tuple[Values, str]] = [
     ),
     ({"featureGates": {"SidecarContainers": False}}, "at '/featureGates/SidecarContainers': value must be true"),
     (
-        {"featureGates": {"StorageCapacityScoring": True}},
-        "at '/featureGates/StorageCapacityScoring': value must be false",
+        {"featureGates": {"TaintTolerationComparisonOperators": True}},
+        "at '/featureGates/TaintTolerationComparisonOperators': value must be false",
     ),
     ({"featureGates": {"GangScheduling": True}}, "at '/featureGates': missing property 'GenericWorkload'"),
     (
@@ -237,32 +237,32 @@ WRONG: list[tuple[Values, str]] = [
 
 
 def container(objects: list[Json], name: str = "podium") -> Json:
-    [found] = one(objects, "Deployment", name)["spec"]["template"]["spec"]["containers"]
-    assert isinstance(found, dict)
-    return found
+    [only_container] = one(objects, "Deployment", name)["spec"]["template"]["spec"]["containers"]
+    assert isinstance(only_container, dict)
+    return only_container
 
 
 @pytest.mark.parametrize("values", [{}, EVERYTHING], ids=["defaults", "everything"])
 def test_lint_has_nothing_to_say(helm: Helm, values: Values) -> None:
-    done = helm.run("lint", "--strict", "--kube-version", KUBERNETES, str(CHART), values=values)
-    assert done.returncode == 0, done.stdout
-    assert "[WARNING]" not in done.stdout
+    result = helm.run("lint", "--strict", "--kube-version", KUBERNETES, str(CHART), values=values)
+    assert result.returncode == 0, result.stdout
+    assert "[WARNING]" not in result.stdout
 
 
-@pytest.mark.parametrize(("values", "added", "gone"), ADDED_OR_GONE, ids=lambda each: str(each)[:60])
+@pytest.mark.parametrize(("values", "added_kinds", "removed_kinds"), ADDED_OR_GONE, ids=lambda value: str(value)[:60])
 def test_each_option_adds_and_removes_just_its_objects(
-    helm: Helm, values: Values, added: list[str], gone: list[str]
+    helm: Helm, values: Values, added_kinds: list[str], removed_kinds: list[str]
 ) -> None:
-    expected = list(KINDS)
-    for kind in gone:
-        expected.remove(kind)
+    kinds = list(KINDS)
+    for kind in removed_kinds:
+        kinds.remove(kind)
     objects = helm.objects(values)
-    assert sorted(item["kind"] for item in objects) == sorted([*expected, *added])
+    assert sorted(item["kind"] for item in objects) == sorted([*kinds, *added_kinds])
     names = [(item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"]) for item in objects]
     assert len(names) == len(set(names))
 
 
-@pytest.mark.parametrize(("values", "message"), WRONG, ids=lambda each: str(each)[:60])
+@pytest.mark.parametrize(("values", "message"), WRONG, ids=lambda value: str(value)[:60])
 def test_wrong_values_are_refused_by_their_key(helm: Helm, values: Values, message: str) -> None:
     assert message in helm.refusal(values)
 
@@ -270,8 +270,8 @@ def test_wrong_values_are_refused_by_their_key(helm: Helm, values: Values, messa
 def test_names_and_namespaces_follow_the_release(helm: Helm) -> None:
     values = {**EVERYTHING, "serviceAccount": {}}
     objects = helm.objects(values, release="mine", namespace="scheduling")
-    fixed = {"karmada-scheduler-estimator-m1", "podgroups.scheduling.x-k8s.io"}
-    names = {item["metadata"]["name"] for item in objects} - fixed
+    fixed_names = {"karmada-scheduler-estimator-m1", "podgroups.scheduling.x-k8s.io"}
+    names = {item["metadata"]["name"] for item in objects} - fixed_names
     assert all(name.startswith("mine") for name in names)
     assert "podium" not in names
     elsewhere = [item for item in objects if item["metadata"].get("namespace") not in (None, "scheduling")]
@@ -300,9 +300,9 @@ def test_values_arrive_in_the_pods(helm: Helm) -> None:
     assert template["spec"]["serviceAccountName"] == "scheduler"
     [constraint] = template["spec"]["topologySpreadConstraints"]
     assert EVERYTHING["topologySpread"].items() <= constraint.items()
-    found = container(objects)
-    assert (found["image"], found["imagePullPolicy"]) == ("registry.example/podium:1", "Always")
-    assert found["args"] == [
+    main_container = container(objects)
+    assert (main_container["image"], main_container["imagePullPolicy"]) == ("registry.example/podium:1", "Always")
+    assert main_container["args"] == [
         *("run", "--config=/etc/podium/config.yaml", "--secure-port=10259"),
         *("--plugin=/etc/podium-plugins/a.py:A", "--plugin=ours.b:B"),
         "--feature-gates=GangScheduling=false,GenericWorkload=true",
@@ -310,7 +310,7 @@ def test_values_arrive_in_the_pods(helm: Helm) -> None:
         *("--tracing-endpoint=http://collector:4318", "--tracing-sampling-rate-per-million=1000000"),
         *EVERYTHING["extraArgs"],
     ]
-    assert found["env"] == EVERYTHING["extraEnv"]
+    assert main_container["env"] == EVERYTHING["extraEnv"]
     profiles = yaml.safe_load(one(objects, "ConfigMap", "podium")["data"]["config.yaml"])["profiles"]
     for profile in profiles:
         assert profile["plugins"]["multiPoint"] == {
@@ -319,7 +319,7 @@ def test_values_arrive_in_the_pods(helm: Helm) -> None:
         }
         assert profile["pluginConfig"] == [{"name": "Coscheduling", "args": {"permitWaitingTimeSeconds": 30}}]
     volumes = {volume["name"]: volume for volume in template["spec"]["volumes"]}
-    assert {mount["name"] for mount in found["volumeMounts"]} == set(volumes) == {"config", "plugins", "ca"}
+    assert {mount["name"] for mount in main_container["volumeMounts"]} == set(volumes) == {"config", "plugins", "ca"}
     assert volumes["plugins"]["configMap"] == {"name": "podium-plugins"}
     assert one(objects, "ConfigMap", "podium-plugins")["data"] == EVERYTHING["plugins"]["files"]
     assert one(objects, "PodDisruptionBudget")["spec"]["minAvailable"] == "50%"
@@ -347,9 +347,9 @@ def test_plugins_come_from_a_config_map_or_an_image_as_well(helm: Helm) -> None:
 def test_pods_restart_when_their_configuration_changes_and_not_otherwise(helm: Helm) -> None:
     def annotations(values: Values) -> Json:
         metadata = one(helm.objects(values), "Deployment")["spec"]["template"]["metadata"]
-        found = metadata.get("annotations", {})
-        assert isinstance(found, dict)
-        return found
+        checksums = metadata.get("annotations", {})
+        assert isinstance(checksums, dict)
+        return checksums
 
     profiles = {"configuration": {"profiles": [{"schedulerName": "other"}]}}
     assert annotations({}) == annotations({"replicas": 1, "networkPolicy": {"enabled": True}})
@@ -358,7 +358,7 @@ def test_pods_restart_when_their_configuration_changes_and_not_otherwise(helm: H
     assert "--reload" not in container(helm.objects({}))["args"]
     reloading = container(helm.objects({"restartOnChange": False}))
     assert "--reload" in reloading["args"]
-    assert [each["name"] for each in reloading["env"]] == ["POD_NAME", "POD_NAMESPACE", "POD_UID"]
+    assert [variable["name"] for variable in reloading["env"]] == ["POD_NAME", "POD_NAMESPACE", "POD_UID"]
 
 
 def test_whole_configurations_are_taken_as_they_are(helm: Helm) -> None:

@@ -28,16 +28,16 @@ async def check(helm: Helm, tmp_path: Path, values: dict[str, Any], namespace: s
     gates = tuple(f"{name}={str(on).lower()}" for name, on in values.get("featureGates", {}).items())
     good = usable(path, (), gates)
     assert good.warnings == ()
-    found = list(granted(objects))
-    assert len(found) == len(set(found))
-    assert set(found) == set((await needs_of(good, pod_groups=good.pod_groups)).permissions)
+    rights = list(granted(objects))
+    assert len(rights) == len(set(rights))
+    assert set(rights) == set((await needs_of(good, pod_groups=good.pod_groups)).permissions)
 
 
-@pytest.mark.parametrize("chosen", list(itertools.product((True, False), repeat=len(FEATURES))), ids=str)
+@pytest.mark.parametrize("choices", list(itertools.product((True, False), repeat=len(FEATURES))), ids=str)
 async def test_each_choice_of_features_has_its_rights_and_no_others(
-    helm: Helm, tmp_path: Path, chosen: tuple[bool, ...]
+    helm: Helm, tmp_path: Path, choices: tuple[bool, ...]
 ) -> None:
-    features = dict(zip(FEATURES, chosen, strict=True))
+    features = dict(zip(FEATURES, choices, strict=True))
     await check(helm, tmp_path, {"features": features, "configuration": {"profiles": PROFILES}})
 
 
@@ -66,7 +66,7 @@ async def test_gates_leases_and_namespaces_have_theirs(
 def test_the_provisioner_has_the_rights_of_its_provider_and_no_others(
     helm: Helm, provider: ProviderName, rules: str, namespace: str
 ) -> None:
-    found = list(granted(helm.objects(provisioner(provider=provider, rules=rules), namespace=namespace)))
-    assert len(found) == len(set(found))
-    needed = needs(provider, namespace=namespace, places_with_podium=rules == "podium")
-    assert set(found) == set(needed.permissions)
+    rights = list(granted(helm.objects(provisioner(provider=provider, rules=rules), namespace=namespace)))
+    assert len(rights) == len(set(rights))
+    needs_listed = needs(provider, namespace=namespace, places_with_podium=rules == "podium")
+    assert set(rights) == set(needs_listed.permissions)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from podium.config.args import ARGS_BY_PLUGIN
-from podium.config.feature_gates import GATES, NEEDS, Gate
+from podium.config.releases import RELEASES, Gate
 from podium.config.scalars import BOOL, FLOAT32, INT32, INT64
 from podium.config.schema import ARGS_RECORDS, CONFIGURATION
 from podium.config.shapes import Key, ListOf, MapOf, Plain, Record, Shape
@@ -29,29 +29,45 @@ _LIMITS: Final[Mapping[str, Json]] = {
 """What is said of values by helm, rather than by podium when it starts."""
 
 
-def written() -> str:
+def schema_text() -> str:
     """The file as it should be."""
     schema = json.loads(SCHEMA.read_text())
-    found = _object({**_HEAD, **_properties(CONFIGURATION.keys)})
-    found["properties"]["profiles"]["items"]["required"] = ["schedulerName"]
-    schema["properties"]["configuration"] = {**found, "required": ["profiles"]}
+    configuration_schema = _object({**_HEAD, **_properties(CONFIGURATION.keys)})
+    configuration_schema["properties"]["profiles"]["items"]["required"] = ["schedulerName"]
+    schema["properties"]["configuration"] = {**configuration_schema, "required": ["profiles"]}
     schema["properties"]["featureGates"] = _feature_gates()
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
 def _feature_gates() -> Json:
-    """The gates that podium knows, without the values with which it would not start."""
+    """The gates of all releases, without the values with which podium would start on none of them."""
+    gates: dict[str, list[Gate]] = {}
+    needs: dict[str, dict[str, None]] = {}
+    for release in RELEASES.values():
+        for name, gate in release.gates.items():
+            gates.setdefault(name, []).append(gate)
+        for name, needed in release.gate_needs.items():
+            needs.setdefault(name, {}).update(dict.fromkeys(needed))
     return {
-        **_object({name: _gate(gate) for name, gate in GATES.items()}),
+        **_object({name: _gate(rows) for name, rows in sorted(gates.items())}),
         "allOf": [
-            {"if": _is_on(name), "then": {"required": [needed], "properties": {needed: {"const": True}}}}
-            for name, needed in NEEDS.items()
+            {"if": _is_on(name), "then": _demand(gate, is_default=all(row.default for row in gates[gate]))}
+            for name, needed in sorted(needs.items())
+            for gate in needed
         ],
     }
 
 
-def _gate(gate: Gate) -> Json:
-    return {"type": "boolean"} if gate.attribute else {"type": "boolean", "const": gate.default}
+def _gate(rows: Sequence[Gate]) -> Json:
+    values = {row.default for row in rows}
+    is_open = any(row.is_switchable for row in rows) or len(values) > 1
+    return {"type": "boolean"} if is_open else {"type": "boolean", "const": rows[0].default}
+
+
+def _demand(gate: str, *, is_default: bool) -> Json:
+    """The gate is on: said so, or, where that is its default, not said otherwise."""
+    required: Json = {} if is_default else {"required": [gate]}
+    return {**required, "properties": {gate: {"const": True}}}
 
 
 def _is_on(name: str) -> Json:
@@ -66,12 +82,12 @@ def _object(properties: Json) -> Json:
 
 
 def _properties(keys: Mapping[str, Key]) -> Json:
-    return {name: _merged(_schema(name, key.shape), _LIMITS.get(name, {})) for name, key in keys.items()}
+    return {name: _merge(_schema(name, key.shape), _LIMITS.get(name, {})) for name, key in keys.items()}
 
 
-def _merged(schema: Json, more: Json) -> Json:
-    both = {key: _merged(schema[key], more[key]) for key in schema.keys() & more.keys()}
-    return {**schema, **more, **both}
+def _merge(schema: Json, extension: Json) -> Json:
+    merged_keys = {key: _merge(schema[key], extension[key]) for key in schema.keys() & extension.keys()}
+    return {**schema, **extension, **merged_keys}
 
 
 def _schema(name: str, shape: Shape) -> Json:

@@ -41,9 +41,9 @@ def recipe(name: str) -> Recipe:
 
 def version() -> str:
     """Karmada's version, without the leading v."""
-    found = re.search(r"karmada-io/karmada v(\S+)$", (_MODULE / "go.mod").read_text(), re.MULTILINE)
-    assert found is not None, "go.mod names no karmada"
-    return found.group(1)
+    match = re.search(r"karmada-io/karmada v(\S+)$", (_MODULE / "go.mod").read_text(), re.MULTILINE)
+    assert match is not None, "go.mod names no karmada"
+    return match.group(1)
 
 
 def obtain(name: str, progress: Progress, environ: Mapping[str, str] = os.environ) -> Path:

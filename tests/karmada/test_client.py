@@ -88,7 +88,7 @@ Ask = Callable[..., "subprocess.CompletedProcess[str]"]
 def ask(client_binary: Path) -> Ask:
     """Asks all questions, or as many as are told."""
 
-    def asked(target: str, *flags: str, count: int = len(ROWS)) -> subprocess.CompletedProcess[str]:
+    def ask_client(target: str, *flags: str, count: int = len(ROWS)) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [client_binary, f"-target={target}", *flags],
             input="\n".join(LINES.decode().splitlines()[:count]),
@@ -98,7 +98,7 @@ def ask(client_binary: Path) -> Ask:
             check=False,
         )
 
-    return asked
+    return ask_client
 
 
 def _with_certificate(tls: Tls) -> tuple[str, ...]:
@@ -108,13 +108,15 @@ def _with_certificate(tls: Tls) -> tuple[str, ...]:
 
 def _differing(answers: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """Recorded and given answers that are not the same; Karmada's client wraps the texts of errors."""
-    given = [json.loads(line) for line in answers.splitlines()]
+    replies = [json.loads(line) for line in answers.splitlines()]
     pairs = []
-    for row, answer in zip(ROWS, given, strict=True):
-        expected = {"id": row["id"]}
-        expected |= {name: value for name, value in row["expect"].items() if not name.startswith("general_")}
-        if expected != answer and not ("error" in expected and expected["error"] in answer.get("error", "")):
-            pairs.append((expected, answer))
+    for row, answer in zip(ROWS, replies, strict=True):
+        error_answer = {"id": row["id"]}
+        error_answer |= {name: value for name, value in row["expect"].items() if not name.startswith("general_")}
+        if error_answer != answer and not (
+            "error" in error_answer and error_answer["error"] in answer.get("error", "")
+        ):
+            pairs.append((error_answer, answer))
     return pairs
 
 
@@ -128,8 +130,8 @@ def test_client_with_a_certificate_gets_the_recorded_answers(mutual: str, tls: T
 
 
 def test_client_without_a_certificate_is_refused(mutual: str, tls: Tls, ask: Ask) -> None:
-    refused = ask(mutual, f"-ca={tls.authority}", count=1)
-    assert (refused.returncode, refused.stdout) == (CANNOT_DIAL, "")
+    refusal = ask(mutual, f"-ca={tls.authority}", count=1)
+    assert (refusal.returncode, refusal.stdout) == (CANNOT_DIAL, "")
 
 
 def test_client_that_speaks_tls_1_2_at_most_is_refused(mutual: str, tls: Tls, ask: Ask) -> None:

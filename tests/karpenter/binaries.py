@@ -30,9 +30,9 @@ def recipe() -> Recipe:
 
 def version() -> str:
     """Karpenter's version, without the leading v."""
-    found = re.search(r"sigs\.k8s\.io/karpenter v(\S+)$", (_MODULE / "go.mod").read_text(), re.MULTILINE)
-    assert found is not None, "go.mod names no karpenter"
-    return found.group(1)
+    match = re.search(r"sigs\.k8s\.io/karpenter v(\S+)$", (_MODULE / "go.mod").read_text(), re.MULTILINE)
+    assert match is not None, "go.mod names no karpenter"
+    return match.group(1)
 
 
 def obtain(progress: Progress, environ: Mapping[str, str] = os.environ) -> Path:

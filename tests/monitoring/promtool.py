@@ -34,8 +34,12 @@ class Scrapes:
 
 def missing_series(scrapes: Scrapes, names: Iterable[str]) -> list[str]:
     """The jobs and metrics that were not served later."""
-    served = {job: {series.partition("{")[0] for series in _samples(job, text)} for job, text in scrapes.later.items()}
-    return sorted(f"{job} {name}" for name in names for job in jobs_with([name], served) if name not in served[job])
+    series_served = {
+        job: {series.partition("{")[0] for series in _samples(job, text)} for job, text in scrapes.later.items()
+    }
+    return sorted(
+        f"{job} {name}" for name in names for job in jobs_with([name], series_served) if name not in series_served[job]
+    )
 
 
 def without_data(promtool: Path, folder: Path, scrapes: Scrapes, queries: Sequence[str]) -> list[str]:
@@ -45,9 +49,9 @@ def without_data(promtool: Path, folder: Path, scrapes: Scrapes, queries: Sequen
     names = {name for query in queries for name in metrics_of(query)}
     test = {"interval": "1m", "input_series": list(_input(scrapes, names)), "promql_expr_test": tests}
     file.write_text(yaml.safe_dump({"rule_files": [], "evaluation_interval": "1m", "tests": [test]}))
-    done = subprocess.run([promtool, "test", "rules", file], capture_output=True, text=True, check=False)
+    result = subprocess.run([promtool, "test", "rules", file], capture_output=True, text=True, check=False)
     # No samples are expected, so every query that gives some is told with what it gives.
-    answers = {json.loads(f'"{query}"'): got for query, _, got in _ANSWER.findall(done.stderr + done.stdout)}
+    answers = {json.loads(f'"{query}"'): answer for query, _, answer in _ANSWER.findall(result.stderr + result.stdout)}
     return [
         f"{job}: {query}"
         for query in queries

@@ -22,26 +22,26 @@ TESTS = [Path(__file__).with_name(name) for name in ("rules_test.yaml", "days_te
     "command", [("check", "rules", "--lint=all", "--lint-fatal", RULES), ("test", "rules", *TESTS)]
 )
 def test_promtool_finds_nothing_wrong(tools: Mapping[str, Path], command: tuple[str | Path, ...]) -> None:
-    done = subprocess.run([tools[PROMTOOL], *command], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = subprocess.run([tools[PROMTOOL], *command], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 def test_every_alert_is_tested_and_explained() -> None:
     tests = [test for path in TESTS for test in yaml.safe_load(path.read_text())["tests"]]
-    fired = {each["alertname"] for test in tests for each in test["alert_rule_test"] if each["exp_alerts"]}
+    fired = {alert["alertname"] for test in tests for alert in test["alert_rule_test"] if alert["exp_alerts"]}
     assert fired == alerts()
     explained = (DASHBOARD.parents[4] / "docs" / "monitoring.md").read_text()
     assert [name for name in sorted(alerts()) if f"`{name}`" not in explained] == []
 
 
 def test_panels_do_not_lie_on_each_other_and_ask_for_the_chosen_jobs() -> None:
-    taken = set()
+    tiles = set()
     for panel in panels():
         area = panel["gridPos"]
         assert area["x"] + area["w"] <= 24
         for column in range(area["x"], area["x"] + area["w"]):
-            assert (column, area["y"]) not in taken, panel["title"]
-            taken.add((column, area["y"]))
+            assert (column, area["y"]) not in tiles, panel["title"]
+            tiles.add((column, area["y"]))
         assert all('job=~"$job"' in target["expr"] for target in panel["targets"])
 
 

@@ -19,16 +19,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.planted", description=__doc__)
     parser.add_argument("--only", default="", help="plants whose name has this in it")
     options = parser.parse_args()
-    chosen = [each for each in plants() if options.only in each.name]
+    selection = [plant for plant in plants() if options.only in plant.name]
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     right = 0
-    for plant in chosen:
+    for plant in selection:
         with TemporaryDirectory() as directory:
             wrong = check(plant, Path(directory))
         right += not wrong
-        sys.stdout.writelines(f"{each}\n" for each in wrong)
-    sys.stdout.write(f"{right} of {len(chosen)} planted differences are named rightly\n")
-    return int(right < len(chosen))
+        sys.stdout.writelines(f"{line}\n" for line in wrong)
+    sys.stdout.write(f"{right} of {len(selection)} planted differences are named rightly\n")
+    return int(right < len(selection))
 
 
 if __name__ == "__main__":

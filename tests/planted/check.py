@@ -33,81 +33,89 @@ class _Found:
 
 def check(plant: Plant, directory: Path) -> list[str]:
     """What podium says wrongly; nothing if all is right."""
-    base, other = directory / "base.yaml", directory / "other.yaml"
+    base, second = directory / "base.yaml", directory / "other.yaml"
     source = directory / "own.py"
     source.write_text(plant.source)
     references = [f"{source}:{name}" for name in plant.plugins]
     base.write_text(json.dumps(_configuration({}, {})))
-    other.write_text(json.dumps(_configuration(plant.profile, plant.whole)))
+    second.write_text(json.dumps(_configuration(plant.profile, plant.settings)))
     record(directory / "one", base, (), plant.objects, plant.steps)
     record(
         directory / "other",
-        other,
+        second,
         references,
         plant.objects if plant.other_objects is None else plant.other_objects,
         plant.steps if plant.other_steps is None else plant.other_steps,
     )
     ours, theirs = _decisions(directory / "one"), _decisions(directory / "other")
-    place = next((at for at, both in enumerate(zip(ours, theirs, strict=False)) if _differ(*both)), None)
+    place = next((at for at, pair in enumerate(zip(ours, theirs, strict=False)) if _differ(*pair)), None)
     place = min(len(ours), len(theirs)) if place is None else place
-    one, two = (side[place].side if place < len(side) else None for side in (ours, theirs))
-    wrong = [] if (one, two) == (plant.one, plant.other) else [f"planted {plant.one}, {plant.other}; are {one}, {two}"]
-    wrong += _wrong_of_diff(directory, place, one, two)
+    first, two = (side[place].side if place < len(side) else None for side in (ours, theirs))
+    wrong = (
+        []
+        if (first, two) == (plant.first, plant.second)
+        else [f"planted {plant.first}, {plant.second}; are {first}, {two}"]
+    )
+    wrong += _wrong_of_diff(directory, place, first, two)
     if plant.is_of_configuration:
-        wrong += _wrong_of_replay(directory, other, references, place, one, two)
-    return [f"{plant.name}: {each}" for each in wrong]
+        wrong += _wrong_of_replay(directory, second, references, place, first, two)
+    return [f"{plant.name}: {line}" for line in wrong]
 
 
-def _configuration(profile: Any, whole: Any) -> Json:
+def _configuration(profile: Any, settings: Any) -> Json:
     return {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "leaderElection": {"leaderElect": False},
-        **whole,
+        **settings,
         "profiles": [{"schedulerName": "podium", **profile}],
     }
 
 
 def _decisions(directory: Path) -> list[_Found]:
-    found, event = [], "the start"
+    decisions, event = [], "the start"
     for entry in entries_of(open_segments(directory)):
         if entry[0] in (PUT, REMOVE):
             kind = _KINDS.get(entry[1].rpartition("/")[2], entry[1])
             key = entry[2] if entry[0] == REMOVE else item_of(entry).key
             event = f"{kind} {key} was " + ("deleted" if entry[0] == REMOVE else "added or has changed")
         elif entry[0] == DECIDED:
-            _, _, pod, *rest = entry
-            found.append(_Found((pod, *rest), Side(pod, event)))
-    return found
+            _, _, pod, *fields = entry
+            decisions.append(_Found((pod, *fields), Side(pod, event)))
+    return decisions
 
 
-def _differ(one: _Found, other: _Found) -> bool:
-    return one.decision != other.decision
+def _differ(first: _Found, second: _Found) -> bool:
+    return first.decision != second.decision
 
 
-def _wrong_of_diff(directory: Path, place: int, one: Side | None, other: Side | None) -> list[str]:
-    done = CliRunner().invoke(main, ["diff", str(directory / "one"), str(directory / "other"), "-o", "json"])
-    if done.exit_code != 1:
-        return [f"diff ends with {done.exit_code}: {done.output}"]
-    said = json.loads(done.stdout)
-    named = [each["decision"] and Side(each["decision"]["pod"], each["event"]) for each in said["sides"]]
-    is_right = (said["attempt"], *named) == (place + 1, one, other)
-    return [] if is_right else [f"diff says attempt {said['attempt']}: {named}; right are {place + 1}: {one}, {other}"]
+def _wrong_of_diff(directory: Path, place: int, first: Side | None, second: Side | None) -> list[str]:
+    result = CliRunner().invoke(main, ["diff", str(directory / "one"), str(directory / "other"), "-o", "json"])
+    if result.exit_code != 1:
+        return [f"diff ends with {result.exit_code}: {result.output}"]
+    answer = json.loads(result.stdout)
+    sides = [side["decision"] and Side(side["decision"]["pod"], side["event"]) for side in answer["sides"]]
+    is_right = (answer["attempt"], *sides) == (place + 1, first, second)
+    return (
+        []
+        if is_right
+        else [f"diff says attempt {answer['attempt']}: {sides}; right are {place + 1}: {first}, {second}"]
+    )
 
 
 def _wrong_of_replay(
-    directory: Path, config: Path, references: list[str], place: int, one: Side | None, other: Side | None
+    directory: Path, config: Path, references: list[str], place: int, first: Side | None, second: Side | None
 ) -> list[str]:
-    more = [part for each in references for part in ("--plugin", each)]
-    arguments = ["replay", str(directory / "one"), "--config", str(config), *more, "--expect", "-o", "json"]
-    done = CliRunner().invoke(main, arguments)
-    if done.exit_code != 1:
-        return [f"replay ends with {done.exit_code}: {done.output}"]
-    differing, summary = (json.loads(line) for line in done.stdout.splitlines())
-    recorded, replayed = differing["recorded"], differing["replayed"]
-    said = (summary["attempts"], replayed and replayed["pod"], differing["event"])
-    right = (place + 1, other and other.pod, one and one.event)
-    wrong = [] if said == right else [f"replay says {said}, with {differing['detail']}; right is {right}"]
-    if (recorded and recorded["pod"]) != (one and one.pod):
-        wrong.append(f"replay shows {recorded} as recorded, in place of {one}")
+    plugin_options = [part for reference in references for part in ("--plugin", reference)]
+    arguments = ["replay", str(directory / "one"), "--config", str(config), *plugin_options, "--expect", "-o", "json"]
+    result = CliRunner().invoke(main, arguments)
+    if result.exit_code != 1:
+        return [f"replay ends with {result.exit_code}: {result.output}"]
+    differing, summary = (json.loads(line) for line in result.stdout.splitlines())
+    recorded_row, replayed_row = differing["recorded"], differing["replayed"]
+    summary_row = (summary["attempts"], replayed_row and replayed_row["pod"], differing["event"])
+    right = (place + 1, second and second.pod, first and first.event)
+    wrong = [] if summary_row == right else [f"replay says {summary_row}, with {differing['detail']}; right is {right}"]
+    if (recorded_row and recorded_row["pod"]) != (first and first.pod):
+        wrong.append(f"replay shows {recorded_row} as recorded, in place of {first}")
     return wrong

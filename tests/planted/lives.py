@@ -67,17 +67,17 @@ async def _live(
         now=lambda: datetime.fromtimestamp(START_S + loop.time(), UTC),
         new_uid=lambda: f"{uids.getrandbits(64):016x}",
     ) as sandbox:
-        for each in objects:
-            sandbox.store.create(each)
+        for item in objects:
+            sandbox.store.create(item)
         options = Options(master=sandbox.url, secure_port=0, plugins=good.plugins)
         recorder = Recorder(directory, describe_scheduler(good.config, options, references=tuple(references)), hasher)
         faces = (*(face for face in FACES if face is not stall_watch), lambda _: Face(observers=(recorder,)))
         app = App(good.config, options, clock=LoopClock(), random=Random(0), faces=faces, boundary=recorder)
-        started = anyio.Event()
+        start = anyio.Event()
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(app.run, started.set)
-                await started.wait()
+                tasks.start_soon(app.run, start.set)
+                await start.wait()
                 for step in steps:
                     step(sandbox.store)
                     await anyio.sleep(_PAUSE_S)
@@ -90,8 +90,8 @@ def creating(*objects: Json) -> Step:
     """A step that creates objects at once."""
 
     def create(store: Store) -> None:
-        for each in objects:
-            store.create(each)
+        for item in objects:
+            store.create(item)
 
     return create
 

@@ -50,18 +50,18 @@ class Plant:
     """Two lives that differ in one thing.
 
     Attributes:
-        one, other: the decisions that differ first; None if that life has no more.
-        profile, whole: what the other configuration says in its profile, and beside it.
+        first, second: the decisions that differ first; None if that life has no more.
+        profile, settings: what the other configuration says in its profile, and beside it.
         plugins: names of custom plugins that the other configuration enables, by their source.
     """
 
     name: str
     objects: Sequence[Json]
     steps: Sequence[Step]
-    one: Side | None
-    other: Side | None
+    first: Side | None
+    second: Side | None
     profile: Mapping[str, Any] = field(default_factory=dict)
-    whole: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
     plugins: tuple[str, ...] = ()
     source: str = _PLUGIN
     other_objects: Sequence[Json] | None = None
@@ -78,22 +78,22 @@ class Plant:
 
 def _nodes() -> list[Json]:
     """Four nodes in two zones; n1 and n2 have a fast disk."""
-    made = [node(f"n{at}", "8", labels={ZONE: "ab"[at // 2]}) for at in range(4)]
-    for each in made[1:3]:
-        each["metadata"]["labels"][_DISK] = "fast"
-    return made
+    nodes = [node(f"n{at}", "8", labels={ZONE: "ab"[at // 2]}) for at in range(4)]
+    for item in nodes[1:3]:
+        item["metadata"]["labels"][_DISK] = "fast"
+    return nodes
 
 
 def _with(items: Sequence[Json], name: str, change: Callable[[Json], object]) -> list[Json]:
     """The objects after the one of that name has been changed."""
-    for each in items:
-        if each["metadata"]["name"] == name:
-            change(each)
+    for item in items:
+        if item["metadata"]["name"] == name:
+            change(item)
     return list(items)
 
 
-def _foreign(name: str, on: str, cpu: str = "100m", **more: Any) -> Json:
-    return pod(name, cpu, scheduler="another", node=on, **more)
+def _foreign(name: str, on: str, cpu: str = "100m", **fields: Any) -> Json:
+    return pod(name, cpu, scheduler="another", node=on, **fields)
 
 
 def _filler(name: str, on: str) -> Step:
@@ -102,9 +102,9 @@ def _filler(name: str, on: str) -> Step:
 
 def _story(random: Random, *steps: Step, on: Sequence[str] = ("n0", "n1"), is_last: bool = False) -> list[Step]:
     """The steps with fillers before and after them; `before-0` and `after-0` are always among these."""
-    before = [_filler(f"before-{at}", random.choice(on)) for at in range(random.randint(1, _FILLERS_MAX))]
-    after = [_filler(f"after-{at}", random.choice(on)) for at in range(random.randint(1, 2))]
-    return [*before, *steps, *([] if is_last else after)]
+    earlier = [_filler(f"before-{at}", random.choice(on)) for at in range(random.randint(1, _FILLERS_MAX))]
+    later = [_filler(f"after-{at}", random.choice(on)) for at in range(random.randint(1, 2))]
+    return [*earlier, *steps, *([] if is_last else later)]
 
 
 def _pod_event(name: str) -> str:
@@ -127,10 +127,10 @@ def _of_configuration(
     nodes: Sequence[Json] = (),
     first: str = TARGET,
     on: Sequence[str] = ("n0", "n1"),
-    **other: Any,
+    **fields: Any,
 ) -> Plant:
     story = _story(random, *steps, creating(target or pod(TARGET, "2")), on=on)
-    return Plant(name, [*(nodes or _nodes()), *objects], story, _at(first), _at(first), **other)
+    return Plant(name, [*(nodes or _nodes()), *objects], story, _at(first), _at(first), **fields)
 
 
 def _score(plugin: str, weight: int) -> Json:
@@ -163,7 +163,7 @@ def _zone(zone: str) -> Json:
 _WEB, _DB = {"app": "web"}, {"app": "db"}
 
 
-def _scored(plugin: str) -> tuple[Json, list[Json], list[Json]]:
+def _scored_pod(plugin: str) -> tuple[Json, list[Json], list[Json]]:
     """A pod that the plugin scores, and only that pod as far as it can be; with objects and nodes that it needs."""
     nodes, near = _nodes(), {"weight": 10, "podAffinityTerm": _term("db", HOSTNAME)}
     in_b = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 10, "preference": _zone("b")}]}
@@ -196,7 +196,7 @@ _WEIGHTS: Final = {
 
 def _scores(random: Random) -> Iterator[Plant]:
     for plugin, weights in _WEIGHTS.items():
-        target, objects, nodes = _scored(plugin)
+        target, objects, nodes = _scored_pod(plugin)
         for weight in weights:
             name = f"weight {weight} of {plugin}" if weight else f"no scores by {plugin}"
             # Pods that others may score as well: only the plugins that look at this pod alone may have them around.
@@ -207,24 +207,24 @@ def _scores(random: Random) -> Iterator[Plant]:
 
 
 def _filters(random: Random) -> Iterator[Plant]:
-    made = partial(_of_configuration, random=random)
+    plant = partial(_of_configuration, random=random)
 
     def without(plugin: str) -> Json:
         return {"name": f"no filter {plugin}", "profile": _without("filter", plugin)}
 
-    cordoned = _with(_nodes(), "n3", lambda each: each["spec"].update(unschedulable=True))
-    yield made(**without("NodeUnschedulable"), nodes=cordoned)
-    tainted = _with(_nodes(), "n3", lambda each: each["spec"].update(taints=[{"key": "k", "effect": "NoSchedule"}]))
-    yield made(**without("TaintToleration"), nodes=tainted)
+    cordoned = _with(_nodes(), "n3", lambda item: item["spec"].update(unschedulable=True))
+    yield plant(**without("NodeUnschedulable"), nodes=cordoned)
+    tainted = _with(_nodes(), "n3", lambda item: item["spec"].update(taints=[{"key": "k", "effect": "NoSchedule"}]))
+    yield plant(**without("TaintToleration"), nodes=tainted)
     holder = _foreign("holder", "n2", host_port=80)
-    yield made(**without("NodePorts"), target=pod(TARGET, host_port=80), objects=[holder])
-    yield made(**without("NodeResourcesFit"), target=pod(TARGET, "6"), objects=[_foreign("large", "n2", "4")])
-    yield made(**without("NodeAffinity"), first="before-0")
+    yield plant(**without("NodePorts"), target=pod(TARGET, host_port=80), objects=[holder])
+    yield plant(**without("NodeResourcesFit"), target=pod(TARGET, "6"), objects=[_foreign("large", "n2", "4")])
+    yield plant(**without("NodeAffinity"), first="before-0")
     spread = pod(TARGET, labels=_WEB, topologySpreadConstraints=[_spread("DoNotSchedule")])
-    yield made(**without("PodTopologySpread"), target=spread, objects=[_foreign("web", "n0", labels=_WEB)])
+    yield plant(**without("PodTopologySpread"), target=spread, objects=[_foreign("web", "n0", labels=_WEB)])
     apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_term("db", HOSTNAME)]}}
     far = pod(TARGET, affinity=apart)
-    yield made(**without("InterPodAffinity"), target=far, objects=[_foreign("db", "n2", labels=_DB)])
+    yield plant(**without("InterPodAffinity"), target=far, objects=[_foreign("db", "n2", labels=_DB)])
 
 
 def _other_points(random: Random) -> Iterator[Plant]:
@@ -239,11 +239,11 @@ def _other_points(random: Random) -> Iterator[Plant]:
         on=("n0",),
         profile=_without("postFilter", "DefaultPreemption"),
     )
-    gated = creating(pod(TARGET, schedulingGates=[{"name": "wait"}]))
+    gated_step = creating(pod(TARGET, schedulingGates=[{"name": "wait"}]))
     yield Plant(
         "no gates",
         _nodes(),
-        _story(random, gated),
+        _story(random, gated_step),
         _at("after-0"),
         _at(TARGET),
         profile=_without("preEnqueue", "SchedulingGates"),
@@ -251,36 +251,36 @@ def _other_points(random: Random) -> Iterator[Plant]:
 
 
 def _arguments(random: Random) -> Iterator[Plant]:
-    made = partial(_of_configuration, random=random)
+    plant = partial(_of_configuration, random=random)
     fit = partial(_args, "NodeResourcesFit")
-    yield made("MostAllocated", profile=fit(scoringStrategy={"type": "MostAllocated"}))
+    yield plant("MostAllocated", profile=fit(scoringStrategy={"type": "MostAllocated"}))
     shape = [{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}]
     ratio = {"type": "RequestedToCapacityRatio", "requestedToCapacityRatio": {"shape": shape}}
-    yield made("RequestedToCapacityRatio", profile=fit(scoringStrategy=ratio))
+    yield plant("RequestedToCapacityRatio", profile=fit(scoringStrategy=ratio))
     cpu_only = [{"name": "cpu", "weight": 1}]
-    yield made("cpu only", profile=fit(scoringStrategy={"type": "LeastAllocated", "resources": cpu_only}))
-    yield made("balance of cpu", profile=_args("NodeResourcesBalancedAllocation", resources=cpu_only))
+    yield plant("cpu only", profile=fit(scoringStrategy={"type": "LeastAllocated", "resources": cpu_only}))
+    yield plant("balance of cpu", profile=_args("NodeResourcesBalancedAllocation", resources=cpu_only))
     greedy = pod(TARGET)
     greedy["spec"]["containers"][0]["resources"]["requests"]["example.com/gpu"] = "1"
     greedy["spec"]["containers"][0]["resources"]["limits"] = {"example.com/gpu": "1"}
-    rich = _with(_nodes(), "n2", lambda each: each["status"]["allocatable"].update({"example.com/gpu": "4"}))
-    yield made("ignored resource", target=greedy, nodes=rich, profile=fit(ignoredResources=["example.com/gpu"]))
+    rich = _with(_nodes(), "n2", lambda item: item["status"]["allocatable"].update({"example.com/gpu": "4"}))
+    yield plant("ignored resource", target=greedy, nodes=rich, profile=fit(ignoredResources=["example.com/gpu"]))
     only_a = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [_zone("a")]}}
-    yield made("added affinity", profile=_args("NodeAffinity", addedAffinity=only_a))
+    yield plant("added affinity", profile=_args("NodeAffinity", addedAffinity=only_a))
     to_web = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_term("web", HOSTNAME)]}}
     near_web = [{"weight": 20, "podAffinityTerm": _term("web", HOSTNAME)}]
     mild = {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": near_web}}
     fans = [_foreign("fan", "n2", affinity=to_web), _foreign("friend", "n1", affinity=mild)]
     weight = _args("InterPodAffinity", hardPodAffinityWeight=50)
-    yield made("weight of required affinity", target=pod(TARGET, labels=_WEB), objects=fans, profile=weight)
+    yield plant("weight of required affinity", target=pod(TARGET, labels=_WEB), objects=fans, profile=weight)
 
 
 def _percentages(random: Random) -> Iterator[Plant]:
-    many = [node(f"n{at}") for at in range(120)]
+    nodes = [node(f"n{at}") for at in range(120)]
     for percentage in (90, 100):
-        whole = {"percentageOfNodesToScore": percentage}
-        yield _of_configuration(f"{percentage} % of nodes", random, nodes=many, whole=whole)
-    yield _of_configuration("85 % of nodes, by profile", random, nodes=many, profile={"percentageOfNodesToScore": 85})
+        settings = {"percentageOfNodesToScore": percentage}
+        yield _of_configuration(f"{percentage} % of nodes", random, nodes=nodes, settings=settings)
+    yield _of_configuration("85 % of nodes, by profile", random, nodes=nodes, profile={"percentageOfNodesToScore": 85})
 
 
 def _custom(random: Random) -> Iterator[Plant]:
@@ -304,26 +304,26 @@ def _of_cluster(
     change: Callable[[Json], object] | None = None,
     on: str = "n2",
     target: Json | None = None,
-    more: Sequence[Json] = (),
+    extra_objects: Sequence[Json] = (),
 ) -> Plant:
     """One node that is another one in the other life, or an object more."""
     story = _story(random, creating(target or pod(TARGET)))
-    other = _with(_nodes(), on, change) if change else _nodes()
-    return Plant(name, _nodes(), story, _at(TARGET), _at(TARGET), other_objects=[*other, *more])
+    nodes = _with(_nodes(), on, change) if change else _nodes()
+    return Plant(name, _nodes(), story, _at(TARGET), _at(TARGET), other_objects=[*nodes, *extra_objects])
 
 
 def _changed_nodes(random: Random) -> Iterator[Plant]:
-    made = partial(_of_cluster, random=random)
+    plant = partial(_of_cluster, random=random)
     fast = pod(TARGET, nodeSelector={_DISK: "fast"})
-    yield made("a label of another value", target=fast, change=lambda each: _label(each, "slow"))
-    yield made("one label more", target=fast, on="n3", change=lambda each: _label(each, "fast"))
+    yield plant("a label of another value", target=fast, change=lambda item: _label(item, "slow"))
+    yield plant("one label more", target=fast, on="n3", change=lambda item: _label(item, "fast"))
     taint = [{"key": "k", "effect": "NoSchedule"}]
-    yield made("a taint", change=lambda each: each["spec"].update(taints=taint))
-    yield made("a cordoned node", change=lambda each: each["spec"].update(unschedulable=True))
-    yield made(
-        "a smaller node", target=pod(TARGET, "6"), change=lambda each: each["status"]["allocatable"].update(cpu="4")
+    yield plant("a taint", change=lambda item: item["spec"].update(taints=taint))
+    yield plant("a cordoned node", change=lambda item: item["spec"].update(unschedulable=True))
+    yield plant(
+        "a smaller node", target=pod(TARGET, "6"), change=lambda item: item["status"]["allocatable"].update(cpu="4")
     )
-    yield made("one pod more on a node", target=pod(TARGET, "6"), more=[_foreign("more", "n2", "4")])
+    yield plant("one pod more on a node", target=pod(TARGET, "6"), extra_objects=[_foreign("more", "n2", "4")])
 
 
 def _label(item: Json, disk: str) -> None:
@@ -333,12 +333,12 @@ def _label(item: Json, disk: str) -> None:
 def _changed_steps(random: Random) -> Iterator[Plant]:
     fast = creating(pod(TARGET, nodeSelector={_DISK: "very-fast"}))
 
-    def labelled(name: str) -> Step:
-        return changing(node(name), lambda each: _label(each, "very-fast"))
+    def add_label(name: str) -> Step:
+        return changing(node(name), lambda item: _label(item, "very-fast"))
 
     # The label that lets a waiting pod go: the decision is right after the event.
     state = random.getstate()
-    story = _story(random, fast, labelled("n2"))
+    story = _story(random, fast, add_label("n2"))
     random.setstate(state)
     yield Plant(
         "the label that a pod waits for is on another node",
@@ -346,7 +346,7 @@ def _changed_steps(random: Random) -> Iterator[Plant]:
         story,
         _at(TARGET, "Node n2 was added or has changed"),
         _at(TARGET, "Node n3 was added or has changed"),
-        other_steps=_story(random, fast, labelled("n3")),
+        other_steps=_story(random, fast, add_label("n3")),
     )
     tight, holder = creating(pod(TARGET, "6")), [_foreign(f"full-{at}", f"n{at}", "7") for at in range(4)]
     state = random.getstate()

@@ -11,7 +11,7 @@ from tests.planted.plants import plants
 
 pytestmark = pytest.mark.usefixtures("no_log")
 
-PLANTS = {each.name: each for each in plants()}
+PLANTS = {plant.name: plant for plant in plants()}
 SAMPLE = (
     "weight 9 of InterPodAffinity",
     "no filter NodePorts",

@@ -51,23 +51,23 @@ def volume(name: str, node_name: str, class_name: str, claim: Json | None = None
 
 
 def user(name: str, *claims: str) -> Json:
-    return pod(name, volumes=[{"name": each, "persistentVolumeClaim": {"claimName": each}} for each in claims])
+    return pod(name, volumes=[{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in claims])
 
 
 def controllers(store: Store) -> None:
     """Bind claims to the volumes that podium has kept for them, and make those that it wants made."""
-    for seen in store.list("persistentvolumeclaims"):
-        item = json.loads(json.dumps(seen))
+    for stored_claim in store.list("persistentvolumeclaims"):
+        item = json.loads(json.dumps(stored_claim))
         metadata = item["metadata"]
-        kept = [each for each in store.list("persistentvolumes") if _is_kept_for(each, metadata["name"])]
-        selected = metadata.get("annotations", {}).get(SELECTED_NODE)
-        if kept and not item["spec"].get("volumeName"):
-            item["spec"]["volumeName"] = kept[0]["metadata"]["name"]
+        volumes = [volume for volume in store.list("persistentvolumes") if _is_kept_for(volume, metadata["name"])]
+        node_name = metadata.get("annotations", {}).get(SELECTED_NODE)
+        if volumes and not item["spec"].get("volumeName"):
+            item["spec"]["volumeName"] = volumes[0]["metadata"]["name"]
             metadata.setdefault("annotations", {})["pv.kubernetes.io/bind-completed"] = "yes"
             store.update(item)
-        elif selected and not kept:
+        elif node_name and not volumes:
             reference = {"namespace": "default", "name": metadata["name"], "uid": metadata["uid"]}
-            store.create(volume(f"made-for-{metadata['name']}", selected, "made", reference))
+            store.create(volume(f"made-for-{metadata['name']}", node_name, "made", reference))
 
 
 def _is_kept_for(item: Json, name: str) -> bool:
@@ -112,6 +112,6 @@ def test_pods_with_claims_replay_to_the_same_decisions(hashed: bool, tmp_path: P
     record(tmp_path / "recording", config, (), objects, steps, hashes_names=hashed)
     assert run("replay", tmp_path / "recording", "--expect").exit_code == 0
     entries = list(entries_of(open_segments(tmp_path / "recording")))
-    assert sum(each[0] == DECIDED for each in entries) >= 6
-    written = [each for each in entries if each[0] == ANSWER and each[2] == OBJECT]
-    assert len(written) == 5
+    assert sum(entry[0] == DECIDED for entry in entries) >= 6
+    writes = [entry for entry in entries if entry[0] == ANSWER and entry[2] == OBJECT]
+    assert len(writes) == 5

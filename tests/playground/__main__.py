@@ -18,7 +18,7 @@ from tests.control_plane.progress import Progress
 from tests.playground.assets import obtain
 from tests.playground.comparison import scenarios
 from tests.playground.site import build
-from tests.playground.visit import Visit, served
+from tests.playground.visit import Visit, serve
 
 
 @click.command()
@@ -28,26 +28,28 @@ def main(count: int) -> None:
     progress = Progress(interval_s=3.0)
     with tempfile.TemporaryDirectory() as folder:
         try:
-            found = chromium.obtain(progress)
+            browser = chromium.obtain(progress)
             build(Path(folder), obtain(progress))
         except BuildError as problem:
             sys.exit(f"not available: {problem}")
-        different, foreign = asyncio.run(_compare(found, Path(folder), count))
-    for each in different:
-        click.echo(each)
+        different, foreign = asyncio.run(_compare(browser, Path(folder), count))
+    for difference in different:
+        click.echo(difference)
     for url in foreign:
         click.echo(f"a request left: {url}")
-    equal = count - len({each.partition(":")[0] for each in different})
+    equal = count - len({difference.partition(":")[0] for difference in different})
     click.echo(f"{equal} of {count} scenarios are answered as by the commands; {len(foreign)} requests left the page")
     sys.exit(bool(different or foreign))
 
 
-async def _compare(found: chromium.Chromium, site: Path, count: int) -> tuple[list[str], list[str]]:
+async def _compare(browser: chromium.Chromium, site: Path, count: int) -> tuple[list[str], list[str]]:
     different: list[str] = []
     told_s = time.monotonic()
     async with async_playwright() as playwright:
-        running = await playwright.chromium.launch(executable_path=found.program, env={**os.environ, **found.environ})
-        with served(site) as url:
+        running = await playwright.chromium.launch(
+            executable_path=browser.program, env={**os.environ, **browser.environ}
+        )
+        with serve(site) as url:
             visit = Visit(await running.new_page(), url)
             await visit.open()
             # From here on the page has no network at all.

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.browser import npm
-from tests.control_plane.builder import BuildError, locked
+from tests.control_plane.builder import BuildError, lock
 from tests.control_plane.locate import cache_root
 from tests.control_plane.progress import Progress
 
@@ -79,24 +79,24 @@ def obtain(progress: Progress, environ: Mapping[str, str] = os.environ) -> Asset
     Cost: nothing when they are in the cache; 10 MB when they have to be fetched.
     """
     pyodide = npm.obtain(PYODIDE, progress, environ)
-    listed = (pyodide / "pyodide-lock.json").read_text()
-    assert WHEELS[0].sha256 in listed, "NumPy is the one that this release of Pyodide was tested with"
+    lock_text = (pyodide / "pyodide-lock.json").read_text()
+    assert WHEELS[0].sha256 in lock_text, "NumPy is the one that this release of Pyodide was tested with"
     content = hashlib.sha256(repr(WHEELS).encode()).hexdigest()[:12]
     cache = cache_root(environ)
     entry = cache / f"playground-{content}"
-    with locked(cache / f"{entry.name}.lock", progress):
+    with lock(cache / f"{entry.name}.lock", progress):
         if not entry.is_dir():
             unfinished = cache / f"{entry.name}.unfinished"
             shutil.rmtree(unfinished, ignore_errors=True)
             unfinished.mkdir()
             for wheel in WHEELS:
                 progress.phase(f"fetching {wheel.name} from PyPI")
-                (unfinished / wheel.name).write_bytes(fetched(wheel))
+                (unfinished / wheel.name).write_bytes(fetch(wheel))
             unfinished.rename(entry)
     return Assets(pyodide, entry)
 
 
-def fetched(wheel: Wheel) -> bytes:
+def fetch(wheel: Wheel) -> bytes:
     """The content of a wheel. Raises: BuildError if it cannot be fetched, or has another checksum."""
     file = RemoteFile(wheel.url)
     try:
@@ -138,8 +138,8 @@ class RemoteFile(io.RawIOBase):
         request = urllib.request.Request(self._url, headers={"Range": f"bytes={self._position}-{end - 1}"})
         with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:
             # A server that does not know ranges sends everything.
-            skipped = self._position if answer.status == 200 else 0
-            content: bytes = answer.read()[skipped : skipped + end - self._position]
+            skip_bytes = self._position if answer.status == 200 else 0
+            content: bytes = answer.read()[skip_bytes : skip_bytes + end - self._position]
         if len(content) != end - self._position:
             raise OSError(f"{len(content)} bytes came, not {end - self._position}")
         self._position = end

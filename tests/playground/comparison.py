@@ -32,14 +32,14 @@ class Scenario:
     name: str
 
     @classmethod
-    def of(cls, recorded: dict[str, Any]) -> Self:
+    def of(cls, record: dict[str, Any]) -> Self:
         """A recorded scenario."""
-        pod = recorded["pod"]
+        pod = record["pod"]
         namespace, name = pod["metadata"].get("namespace") or "default", pod["metadata"]["name"]
-        others = [each for each in recorded["objects"] if not _is(each, namespace, name)]
-        cluster = {"apiVersion": "v1", "kind": "List", "items": [*others, pod]}
-        config = json.dumps(recorded["config"]) if recorded.get("config") else ""
-        return cls(recorded["id"], json.dumps(cluster), json.dumps(pod), config, namespace, name)
+        other_objects = [document for document in record["objects"] if not _is(document, namespace, name)]
+        cluster = {"apiVersion": "v1", "kind": "List", "items": [*other_objects, pod]}
+        config = json.dumps(record["config"]) if record.get("config") else ""
+        return cls(record["id"], json.dumps(cluster), json.dumps(pod), config, namespace, name)
 
     def commands(self) -> dict[str, Any]:
         """What `podium evaluate`, `podium why --fix` and `podium capacity --explain` answer."""
@@ -55,14 +55,14 @@ class Scenario:
 
     async def differences(self, visit: Visit) -> list[str]:
         """What the page answers otherwise than the commands."""
-        answered = await visit.answers({_CLUSTER: self.cluster}, self.config, f"{self.namespace}/{self.name}")
-        expected = self.commands()
-        if "load" in answered:
-            answered = dict.fromkeys(expected, answered["load"])
+        answers = await visit.answers({_CLUSTER: self.cluster}, self.config, f"{self.namespace}/{self.name}")
+        command_answers = self.commands()
+        if "load" in answers:
+            answers = dict.fromkeys(command_answers, answers["load"])
         return [
-            f"{self.id}: {question}: the page: {json.dumps(answered[question])}; the command: {json.dumps(wanted)}"
-            for question, wanted in expected.items()
-            if answered[question] != wanted
+            f"{self.id}: {question}: the page: {json.dumps(answers[question])}; the command: {json.dumps(printed)}"
+            for question, printed in command_answers.items()
+            if answers[question] != printed
         ]
 
 

@@ -43,7 +43,7 @@ def build(site: Path, assets: Assets) -> None:
     _write_yaml(site / "wheels")
     _build_podium(site / "wheels")
     wheels = [
-        {"name": f"wheels/{each.name}", "bytes": each.stat().st_size} for each in sorted((site / "wheels").iterdir())
+        {"name": f"wheels/{wheel.name}", "bytes": wheel.stat().st_size} for wheel in sorted((site / "wheels").iterdir())
     ]
     (site / "assets.json").write_text(json.dumps({"wheels": wheels}))
 
@@ -56,12 +56,14 @@ def _write_yaml(folder: Path) -> None:
 
 
 def _build_podium(folder: Path) -> None:
-    with tempfile.TemporaryDirectory() as made:
-        command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", made]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise BuildError(f"podium's wheel cannot be built: {(done.stderr.strip() or 'no output').splitlines()[-1]}")
-        (wheel,) = Path(made).glob("*.whl")
+    with tempfile.TemporaryDirectory() as directory:
+        command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", directory]
+        result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        if result.returncode != 0:
+            raise BuildError(
+                f"podium's wheel cannot be built: {(result.stderr.strip() or 'no output').splitlines()[-1]}"
+            )
+        (wheel,) = Path(directory).glob("*.whl")
         shutil.copyfile(wheel, folder / wheel.name)
 
 
@@ -72,7 +74,7 @@ def main() -> int:
     except BuildError as problem:
         progress.phase(f"not available: {problem}")
         return 1
-    total = sum(each.stat().st_size for each in _SITE.rglob("*") if each.is_file())
+    total = sum(file.stat().st_size for file in _SITE.rglob("*") if file.is_file())
     click.echo(f"{total / 1e6:.1f} MB in {_SITE.relative_to(ROOT)}; look at it on http://localhost:8000 with")
     click.echo(f"  python3 -m http.server --bind 127.0.0.1 -d {_SITE.relative_to(ROOT)}")
     return 0

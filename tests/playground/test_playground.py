@@ -16,7 +16,7 @@ from tests.manifests import node, pod
 from tests.playground.assets import obtain
 from tests.playground.comparison import scenarios
 from tests.playground.site import build
-from tests.playground.visit import Visit, served
+from tests.playground.visit import Visit, serve
 
 pytestmark = pytest.mark.anyio
 
@@ -36,8 +36,8 @@ def url(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -
     """Where the playground is served, built from what is here."""
     site = tmp_path_factory.mktemp("playground")
     built_or_skipped(pytestconfig, "playground", lambda progress: build(site, obtain(progress)))
-    with served(site) as found:
-        yield found
+    with serve(site) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def served(site: Path) -> Iterator[str]:
+def serve(site: Path) -> Iterator[str]:
     """The URL of a folder's files, as any web server gives them."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(site)))
     thread = threading.Thread(target=server.serve_forever)
@@ -67,8 +67,8 @@ class Visit:
 
     async def answers(self, files: dict[str, str], config: str, pod: str) -> dict[str, Any]:
         """What the page's podium answers to each question about a pod; or what it says of a cluster it cannot read."""
-        answered: dict[str, Any] = await self.page.evaluate(_ASK, [list(files.items()), config, pod])
-        return answered
+        page_answers: dict[str, Any] = await self.page.evaluate(_ASK, [list(files.items()), config, pod])
+        return page_answers
 
     async def _judge(self, route: Route) -> None:
         if route.request.url.startswith(self._url):

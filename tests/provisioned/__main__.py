@@ -54,17 +54,17 @@ def _said_of_consolidations(consolidations: Sequence[CheckedConsolidation]) -> i
     wrong = _faulty("consolidation", consolidations)
     sys.stdout.write(
         f"{len(consolidations)} consolidations, {sum(case.commands for case in consolidations)} commands, "
-        f"{sum(case.removed for case in consolidations)} nodes removed, "
-        f"{sum(case.moved for case in consolidations)} pods moved, "
-        f"{sum(case.saved for case in consolidations):.2f} per hour saved: {wrong} consolidations did not hold\n"
+        f"{sum(case.removals for case in consolidations)} nodes removed, "
+        f"{sum(case.moves for case in consolidations)} pods moved, "
+        f"{sum(case.savings for case in consolidations):.2f} per hour saved: {wrong} consolidations did not hold\n"
     )
     return wrong
 
 
-def _faulty(what: str, cases: Sequence[CheckedPlan | CheckedConsolidation]) -> int:
+def _faulty(kind: str, cases: Sequence[CheckedPlan | CheckedConsolidation]) -> int:
     for case in cases:
         for fault in case.faults:
-            sys.stdout.write(f"{what} {case.seed}: {fault}\n")
+            sys.stdout.write(f"{kind} {case.seed}: {fault}\n")
     return sum(bool(case.faults) for case in cases)
 
 

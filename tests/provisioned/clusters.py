@@ -51,7 +51,7 @@ def planned_cluster(seed: int) -> PlannedCluster:
     chance = Random(seed)
     pools = tuple(_pool(f"pool-{index}", chance) for index in range(chance.randint(1, 3)))
     nodes = [_node(index, chance) for index in range(chance.randint(0, 8))]
-    running = [each for node in nodes for each in _running(node, chance)]
+    running = [pod for node in nodes for pod in _running(node, chance)]
     waiting: list[Json] = []
     volumes: list[Json] = []
     for index in range(chance.randint(3, 25)):
@@ -100,9 +100,9 @@ def any_pod(name: str, chance: Random) -> Json:
         term = {"matchExpressions": [{"key": key, "operator": "In", "values": list(values)}]}
         affinity["nodeAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
     if chance.random() < 0.15:
-        affinity["podAntiAffinity"] = _required(app, chance.choice((HOSTNAME, HOSTNAME, ZONE)))
+        affinity["podAntiAffinity"] = _required_affinity(app, chance.choice((HOSTNAME, HOSTNAME, ZONE)))
     elif chance.random() < 0.1:
-        affinity["podAffinity"] = _required(chance.choice(_APPS), chance.choice((HOSTNAME, ZONE)))
+        affinity["podAffinity"] = _required_affinity(chance.choice(_APPS), chance.choice((HOSTNAME, ZONE)))
     if affinity:
         spec["affinity"] = affinity
     if chance.random() < 0.2:
@@ -131,7 +131,7 @@ def any_pod(name: str, chance: Random) -> Json:
     )
 
 
-def _required(app: str, key: str) -> Json:
+def _required_affinity(app: str, key: str) -> Json:
     term = {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": key}
     return {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
 
@@ -147,17 +147,17 @@ def _node(index: int, chance: Random) -> Json:
 
 def _running(node: Json, chance: Random) -> list[Json]:
     name, free = node["metadata"]["name"], 1000 * int(node["status"]["allocatable"]["cpu"]) - 200
-    found: list[Json] = []
+    running_pods: list[Json] = []
     for index in range(chance.randint(0, 4)):
         cpu = chance.choice((100, 300, 800, 1500))
         if cpu > free:
             break
         free -= cpu
         app = chance.choice(_APPS)
-        more = {"priority": -100} if chance.random() < 0.1 else {}
+        fields = {"priority": -100} if chance.random() < 0.1 else {}
         if chance.random() < 0.1:
-            more["affinity"] = {"podAntiAffinity": _required("db", ZONE)}
-        found.append(
+            fields["affinity"] = {"podAntiAffinity": _required_affinity("db", ZONE)}
+        running_pods.append(
             manifests.pod(
                 f"{name}-{index}",
                 f"{cpu}m",
@@ -165,10 +165,10 @@ def _running(node: Json, chance: Random) -> list[Json]:
                 node=name,
                 scheduler=None,
                 status={"phase": "Running"},
-                **more,
+                **fields,
             )
         )
-    return found
+    return running_pods
 
 
 def _volume(pod: Json, chance: Random) -> list[Json]:
@@ -253,7 +253,7 @@ def _pool(name: str, chance: Random) -> Json:
 
 def _instance_type(cpu: int, memory: int) -> Json:
     price = 0.025 * cpu + 0.004 * memory
-    offered = [("on-demand", zone, price) for zone in ZONES] + [("spot", zone, 0.6 * price) for zone in ZONES[:2]]
+    rates = [("on-demand", zone, price) for zone in ZONES] + [("spot", zone, 0.6 * price) for zone in ZONES[:2]]
     return {
         "name": f"t-{cpu}-{memory}",
         "architecture": "amd64",
@@ -268,6 +268,6 @@ def _instance_type(cpu: int, memory: int) -> Json:
                     {"key": ZONE, "operator": "In", "values": [zone]},
                 ],
             }
-            for kind, zone, cost in offered
+            for kind, zone, cost in rates
         ],
     }

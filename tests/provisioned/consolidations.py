@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from podium.engine.cluster import Cluster
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.provisioner.disruption.disruption_state import DisruptionState
 from podium.provisioner.disruption.searches import Search
 from podium.provisioner.planners.placed_plans import settled_objects
@@ -50,28 +50,28 @@ class CheckedConsolidation:
 
     seed: int
     commands: int = 0
-    removed: int = 0
-    moved: int = 0
-    saved: float = 0.0
+    removals: int = 0
+    moves: int = 0
+    savings: float = 0.0
     faults: list[str] = field(default_factory=list)
 
 
 def check_consolidation(seed: int) -> CheckedConsolidation:
     """Plan a random cluster with both searches, and carry out the commands of one of them."""
     fleet = any_fleet(seed)
-    plans = {search: _planned(fleet, search) for search in ("prefix", "greedy")}
+    plans = {search: _plan(fleet, search) for search in ("prefix", "greedy")}
     plan = plans["greedy" if seed % 2 else "prefix"]
-    found = CheckedConsolidation(seed, len(plan.commands))
+    checked = CheckedConsolidation(seed, len(plan.commands))
     if plans["greedy"].savings < plans["prefix"].savings - 1e-9:
-        found.faults.append("greedy saves less than prefix")
-    run(lambda: _carry_out(fleet, plan, found))
-    if not math.isclose(found.saved, plan.savings, abs_tol=1e-9):
-        found.faults.append(f"saves {found.saved:.4f} per hour instead of {plan.savings:.4f}")
-    return found
+        checked.faults.append("greedy saves less than prefix")
+    run(lambda: _carry_out(fleet, plan, checked))
+    if not math.isclose(checked.savings, plan.savings, abs_tol=1e-9):
+        checked.faults.append(f"saves {checked.savings:.4f} per hour instead of {plan.savings:.4f}")
+    return checked
 
 
-def _planned(fleet: Fleet, search: Search) -> ConsolidationPlan:
-    objects = read_cluster([Found(each, "fleet") for each in (*fleet.objects, *fleet.managed)])
+def _plan(fleet: Fleet, search: Search) -> ConsolidationPlan:
+    objects = read_cluster([LocatedManifest(document, "fleet") for document in (*fleet.objects, *fleet.managed)])
     cluster = Cluster.load(fleet.objects)
     make_simulator = partial(PlacingSimulator, cluster)
     state = DisruptionState.of(
@@ -80,55 +80,55 @@ def _planned(fleet: Fleet, search: Search) -> ConsolidationPlan:
     return plan_consolidation(state, ConsolidationOptions(search=search))
 
 
-async def _carry_out(fleet: Fleet, plan: ConsolidationPlan, found: CheckedConsolidation) -> None:
+async def _carry_out(fleet: Fleet, plan: ConsolidationPlan, checked: CheckedConsolidation) -> None:
     # Daemons are created and deleted here, as the plan foresees, not by a controller.
     objects = [manifest for manifest in fleet.objects if manifest["kind"] != "DaemonSet"]
-    async with sandbox_of(objects, controllers=True) as sandbox, daemon_beside(sandbox, found.seed):
+    async with sandbox_of(objects, controllers=True) as sandbox, daemon_beside(sandbox, checked.seed):
         await at_rest(sandbox)
         cost = _cost(sandbox)
-        pools = {each: fleet.pool_of(each) for each in _nodes(sandbox)}
+        pools = {node: fleet.pool_of(node) for node in _nodes(sandbox)}
         for number, command in enumerate(plan.commands, 1):
-            found.faults += [f"command {number}: {each}" for each in _over_budget(fleet, pools, command)]
-            pools.update((each.name, each.pool) for each in command.new)
-            found.faults += [f"command {number}: {each}" for each in await _run_command(sandbox, fleet, command)]
+            checked.faults += [f"command {number}: {fault}" for fault in _over_budget(fleet, pools, command)]
+            pools.update((new_node.name, new_node.pool) for new_node in command.new)
+            checked.faults += [f"command {number}: {fault}" for fault in await _run_command(sandbox, fleet, command)]
             for name in command.nodes:
                 del pools[name]
-            found.removed += len(command.nodes)
-            found.moved += len(command.moves)
-        found.saved = cost - _cost(sandbox)
+            checked.removals += len(command.nodes)
+            checked.moves += len(command.moves)
+        checked.savings = cost - _cost(sandbox)
 
 
 async def _run_command(sandbox: Sandbox, fleet: Fleet, command: PlannedCommand) -> Sequence[str]:
     """What went wrong on the way."""
-    store, found = sandbox.store, []
-    for each in command.new:
-        store.create(dict(next(each.node.manifests(each.name))))
+    store, faults = sandbox.store, []
+    for new_node in command.new:
+        store.create(dict(next(new_node.node.manifests(new_node.name))))
         for agent in fleet.daemon_sets:
-            store.create(daemon_pod(agent, each.name))
+            store.create(daemon_pod(agent, new_node.name))
     for name in command.nodes:
         store.patch("nodes", name, {"spec": {"unschedulable": True, "taints": [_TAINT]}})
-    on_nodes = [each for each in store.list("pods") if each["spec"].get("nodeName") in command.nodes]
+    on_nodes = [pod for pod in store.list("pods") if pod["spec"].get("nodeName") in command.nodes]
     leaving = [pod for pod in on_nodes if not is_of_daemon_set(pod)]
-    leaving.sort(key=lambda each: (-each["spec"].get("priority", 0), each["metadata"]["name"]))
+    leaving.sort(key=lambda pod: (-pod["spec"].get("priority", 0), pod["metadata"]["name"]))
     loop, waiting = asyncio.get_running_loop(), list(leaving)
     limit = loop.time() + _DRAIN_S_MAX
     while waiting:
         if loop.time() > limit:
-            return [*found, f"not evicted: {', '.join(each['metadata']['name'] for each in waiting)}"]
-        waiting = [each for each in waiting if not await _moved(sandbox, each)]
-        found += _too_few(sandbox, fleet)
+            return [*faults, f"not evicted: {', '.join(pod['metadata']['name'] for pod in waiting)}"]
+        waiting = [pod for pod in waiting if not await _move(sandbox, pod)]
+        faults += _too_few(sandbox, fleet)
         await asyncio.sleep(_TICK_S)
     for name in command.nodes:
         store.delete("nodes", name)
-    for each in on_nodes:
-        if is_of_daemon_set(each):
-            store.delete("pods", each["metadata"]["name"], each["metadata"]["namespace"])
+    for new_node in on_nodes:
+        if is_of_daemon_set(new_node):
+            store.delete("pods", new_node["metadata"]["name"], new_node["metadata"]["namespace"])
     await at_rest(sandbox)
     pending = fleet.running - nodes_of_pods(sandbox).keys()
-    return [*found, f"pending: {', '.join(sorted(pending))}"] if pending else found
+    return [*faults, f"pending: {', '.join(sorted(pending))}"] if pending else faults
 
 
-async def _moved(sandbox: Sandbox, pod: Json) -> bool:
+async def _move(sandbox: Sandbox, pod: Json) -> bool:
     """Evict the pod, and make it again as its workload would; False if a PodDisruptionBudget holds it now."""
     name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
     try:
@@ -137,7 +137,7 @@ async def _moved(sandbox: Sandbox, pod: Json) -> bool:
         if error.code != 429:
             raise
         return False
-    containers = [{**each, "image": "app"} for each in pod["spec"]["containers"]]
+    containers = [{**container, "image": "app"} for container in pod["spec"]["containers"]]
     spec = {key: value for key, value in pod["spec"].items() if key != "nodeName"} | {"containers": containers}
     metadata = {"name": name, "namespace": namespace, "labels": pod["metadata"].get("labels", {})}
     sandbox.store.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
@@ -148,41 +148,41 @@ async def _moved(sandbox: Sandbox, pod: Json) -> bool:
 
 def _too_few(sandbox: Sandbox, fleet: Fleet) -> list[str]:
     pods = sandbox.store.list("pods")
-    found = []
+    faults = []
     for app, least in fleet.available_min.items():
         count = sum(pod["metadata"]["labels"].get("app") == app and bool(pod["spec"].get("nodeName")) for pod in pods)
         if count < least:
-            found.append(f"{count} pods of {app} are left, fewer than its PodDisruptionBudget allows")
-    return found
+            faults.append(f"{count} pods of {app} are left, fewer than its PodDisruptionBudget allows")
+    return faults
 
 
 def _over_budget(fleet: Fleet, pools: Mapping[str, str], command: PlannedCommand) -> list[str]:
-    found = []
+    faults = []
     for pool, text in fleet.nodes_at_once.items():
         going = sum(pools[node] == pool for node in command.nodes)
-        nodes = sum(each == pool for each in pools.values())
+        nodes = sum(pool_name == pool for pool_name in pools.values())
         share = math.ceil(nodes * int(text[:-1]) / 100) if text.endswith("%") else int(text)
         if going > share:
-            found.append(f"{going} nodes of {pool} go at once, more than its budget of {text}")
-    return found
+            faults.append(f"{going} nodes of {pool} go at once, more than its budget of {text}")
+    return faults
 
 
 def _nodes(sandbox: Sandbox) -> list[str]:
-    return [each["metadata"]["name"] for each in sandbox.store.list("nodes")]
+    return [node["metadata"]["name"] for node in sandbox.store.list("nodes")]
 
 
 def _cost(sandbox: Sandbox) -> float:
     """What the nodes cost in an hour, by the catalogue's file."""
-    types = {each["name"]: each["offerings"] for each in TYPES}
+    types = {instance_type["name"]: instance_type["offerings"] for instance_type in TYPES}
     return math.fsum(
-        _price(types[each["metadata"]["labels"][INSTANCE_TYPE]], each["metadata"]["labels"])
-        for each in sandbox.store.list("nodes")
+        _price(types[node["metadata"]["labels"][INSTANCE_TYPE]], node["metadata"]["labels"])
+        for node in sandbox.store.list("nodes")
     )
 
 
 def _price(offerings: Sequence[Json], labels: Mapping[str, str]) -> float:
     for offering in offerings:
-        wanted = (one for one in offering["requirements"] if one["operator"] == "In")
-        if all(labels.get(one["key"]) in one["values"] for one in wanted):
+        requirements = (requirement for requirement in offering["requirements"] if requirement["operator"] == "In")
+        if all(labels.get(requirement["key"]) in requirement["values"] for requirement in requirements):
             return float(offering["price"])
     raise AssertionError(f"no offering has {labels}")

@@ -8,7 +8,7 @@ from typing import Final
 
 from tests.manifests import HOSTNAME, Json
 from tests.provisioned.clusters import DAEMON_CPU_MAX, daemon_pod, daemon_set
-from tests.unit.provisioner.clusters import CAPACITY_TYPE, pod, pod_affinity, required, spread
+from tests.unit.provisioner.clusters import CAPACITY_TYPE, pod, pod_affinity, requirement, spread
 from tests.unit.provisioner.fleets import NODE_POOL, machine, node_pool
 from tests.unit.provisioner.random_fleets import PRICES
 
@@ -49,10 +49,10 @@ class Fleet:
 
     def pool_of(self, node: str) -> str:
         """The NodePool of one of its nodes."""
-        named = (
+        nodes_of_name = (
             manifest for manifest in self.objects if manifest["kind"] == "Node" and manifest["metadata"]["name"] == node
         )
-        return str(next(named)["metadata"]["labels"][NODE_POOL])
+        return str(next(nodes_of_name)["metadata"]["labels"][NODE_POOL])
 
 
 def any_fleet(seed: int) -> Fleet:
@@ -60,20 +60,20 @@ def any_fleet(seed: int) -> Fleet:
     chance = Random(seed)
     # Their own chance, so that a seed's cluster is otherwise the same with and without them.
     agents = Random(f"agents {seed}")
-    found: list[Json] = [daemon_set(agents)] if agents.random() < 0.5 else []
-    daemons = tuple(found)
+    cluster_objects: list[Json] = [daemon_set(agents)] if agents.random() < 0.5 else []
+    daemons = tuple(cluster_objects)
     apps = dict.fromkeys(_APPS, 0)
     for index in range(chance.randint(2, 7)):
         size = chance.choice(tuple(PRICES))
         name = f"n{index}"
-        found += machine(
+        cluster_objects += machine(
             name,
             size,
             pool=chance.choice(("one", "two")),
             zone=chance.choice(("zone-1", "zone-2")),
             capacity_type=chance.choice(("on-demand", "on-demand", "spot")),
         )
-        found += [daemon_pod(daemon, name) for daemon in daemons]
+        cluster_objects += [daemon_pod(daemon, name) for daemon in daemons]
         free = size * 1000 - DAEMON_CPU_MAX
         for number in range(chance.randint(0, 4)):
             cpu = chance.choice((50, 300, 700, 1500, 3000))
@@ -82,24 +82,31 @@ def any_fleet(seed: int) -> Fleet:
             free -= cpu
             app = chance.choice(_APPS)
             apps[app] += 1
-            found.append(_running(f"{name}-{number}", name, cpu, app, chance))
+            cluster_objects.append(_running(f"{name}-{number}", name, cpu, app, chance))
     if chance.random() < 0.3:
-        found.append(pod("waits", cpu="500m", memory="10Mi"))
+        cluster_objects.append(pod("waits", cpu="500m", memory="10Mi"))
     available_min = {app: count - 1 for app, count in apps.items() if count > 1 and chance.random() < 0.3}
-    found += [_budget(app, least, apps[app]) for app, least in available_min.items()]
+    cluster_objects += [_budget(app, least, apps[app]) for app, least in available_min.items()]
     at_once = {"one": chance.choice(("100%", "50%", "1")), "two": chance.choice(("100%", "50%", "2"))}
-    found += [
-        node_pool(name, nodes=nodes, requirements=[required(CAPACITY_TYPE, "In", "on-demand")] if name == "one" else [])
+    cluster_objects += [
+        node_pool(
+            name, nodes=nodes, requirements=[requirement(CAPACITY_TYPE, "In", "on-demand")] if name == "one" else []
+        )
         for name, nodes in at_once.items()
     ]
-    whole = [{"apiVersion": _API_VERSIONS.get(each["kind"], "v1"), **each} for each in found]
-    managed = tuple(each for each in whole if each["kind"] in _KARPENTERS)
-    return Fleet(tuple(each for each in whole if each["kind"] not in _KARPENTERS), managed, at_once, available_min)
+    documents = [{"apiVersion": _API_VERSIONS.get(document["kind"], "v1"), **document} for document in cluster_objects]
+    managed = tuple(document for document in documents if document["kind"] in _KARPENTERS)
+    return Fleet(
+        tuple(document for document in documents if document["kind"] not in _KARPENTERS),
+        managed,
+        at_once,
+        available_min,
+    )
 
 
 def is_of_daemon_set(pod: Json) -> bool:
     """Whether the pod stays with its node."""
-    return any(each["kind"] == "DaemonSet" for each in pod["metadata"].get("ownerReferences", ()))
+    return any(owner["kind"] == "DaemonSet" for owner in pod["metadata"].get("ownerReferences", ()))
 
 
 _KARPENTERS: Final = ("NodeClaim", "NodePool")
@@ -107,17 +114,17 @@ _API_VERSIONS: Final = {**dict.fromkeys(_KARPENTERS, "karpenter.sh/v1"), "PodDis
 
 
 def _running(name: str, node: str, cpu: int, app: str, chance: Random) -> Json:
-    more: Json = {}
+    fields: Json = {}
     kind = chance.random()
     if kind < 0.08:
-        more = dict(_STAYS)
+        fields = dict(_STAYS)
     elif kind < 0.16:
-        more = {"affinity": pod_affinity(app, HOSTNAME, anti=True)}
+        fields = {"affinity": pod_affinity(app, HOSTNAME, anti=True)}
     elif kind < 0.24:
-        more = {"topologySpreadConstraints": [spread(HOSTNAME, skew=3, app=app)]}
+        fields = {"topologySpreadConstraints": [spread(HOSTNAME, skew=3, app=app)]}
     elif kind < 0.3:
-        more = {"priority": chance.choice((-10, 10))}
-    return pod(name, node=node, cpu=f"{cpu}m", memory="10Mi", labels={"app": app}, status=_RUNNING, **more)
+        fields = {"priority": chance.choice((-10, 10))}
+    return pod(name, node=node, cpu=f"{cpu}m", memory="10Mi", labels={"app": app}, status=_RUNNING, **fields)
 
 
 def _budget(app: str, least: int, count: int) -> Json:

@@ -70,7 +70,7 @@ def sandbox_of(objects: Iterable[Json], *, controllers: bool = False) -> Abstrac
 @asynccontextmanager
 async def daemon_beside(sandbox: Sandbox, seed: int) -> Any:
     """The daemon as it is, with one source of randomness."""
-    started, ended = anyio.Event(), anyio.Event()
+    start, end = anyio.Event(), anyio.Event()
     app = App(
         default_configuration(),
         Options(master=sandbox.url, secure_port=0, recorder_bytes=0),
@@ -81,37 +81,37 @@ async def daemon_beside(sandbox: Sandbox, seed: int) -> Any:
     )
 
     async def live() -> None:
-        await app.run(started.set)
-        ended.set()
+        await app.run(start.set)
+        end.set()
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(live)
-        await started.wait()
+        await start.wait()
         yield
         app.stop()
-        await ended.wait()
+        await end.wait()
 
 
 async def at_rest(sandbox: Sandbox) -> None:
     """Wait until no pod has changed for a while."""
     loop = asyncio.get_running_loop()
-    since, seen, limit = loop.time(), _pods(sandbox), loop.time() + _REST_S_MAX
+    since, former, limit = loop.time(), _pods(sandbox), loop.time() + _REST_S_MAX
     while loop.time() < since + REST_S:
         assert loop.time() < limit, f"pods still change after {_REST_S_MAX} s"
         await asyncio.sleep(_TICK_S)
-        now = _pods(sandbox)
-        if now != seen:
-            since, seen = loop.time(), now
+        pods = _pods(sandbox)
+        if pods != former:
+            since, former = loop.time(), pods
 
 
 def nodes_of_pods(sandbox: Sandbox) -> Mapping[str, str]:
     """The pods that have a node, by name."""
     return {
-        each["metadata"]["name"]: each["spec"]["nodeName"]
-        for each in sandbox.store.list("pods")
-        if each["spec"].get("nodeName")
+        pod["metadata"]["name"]: pod["spec"]["nodeName"]
+        for pod in sandbox.store.list("pods")
+        if pod["spec"].get("nodeName")
     }
 
 
 def _pods(sandbox: Sandbox) -> list[tuple[str, str]]:
-    return [(each["metadata"]["uid"], each["spec"].get("nodeName", "")) for each in sandbox.store.list("pods")]
+    return [(pod["metadata"]["uid"], pod["spec"].get("nodeName", "")) for pod in sandbox.store.list("pods")]

@@ -15,7 +15,7 @@ from benchmarks.cluster import cluster
 from benchmarks.workloads import WORKLOADS
 from tests.control_plane.builder import BuildError, obtain
 from tests.control_plane.progress import Progress
-from tests.shadow.beside import compare, unexplained
+from tests.shadow.beside import compare, unexplained_disagreements
 
 SHOWN = 5
 
@@ -42,16 +42,16 @@ def main(pods: int, nodes: int, names: tuple[str, ...], percentage: int) -> None
             workload = WORKLOADS[name]
             count = workload.pods_that_fit(nodes, pods)
             report = compare(plane, workload, nodes, count, percentage=percentage)
-            open_ = unexplained(report)
+            open_ = unexplained_disagreements(report)
             wrong += len(open_) + count - report["compared"]
-            reasons = {reason: many for reason, many in report["reasons"].items() if many}
+            reasons = {reason: count for reason, count in report["reasons"].items() if count}
             click.echo(
                 f"{name}: {report['compared']} of {count} compared, {report['agreed']} agreed, "
                 f"reasons {reasons or 'none needed'}, {len(open_)} unexplained, "
                 f"evaluation p50 {report['evaluation_s']['p50'] * 1e3:.1f} ms"
             )
-            for each in open_[:SHOWN]:
-                click.echo(f"  {json.dumps(each)}")
+            for disagreement in open_[:SHOWN]:
+                click.echo(f"  {json.dumps(disagreement)}")
     sys.exit(int(bool(wrong)))
 
 

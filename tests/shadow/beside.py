@@ -56,18 +56,18 @@ def compare(
     Raises:
         StartError, StallError: not all pods were bound, or compared.
     """
-    with Etcd(plane.etcd_address) as etcd, workload.beside(plane, nodes) as more:
+    with Etcd(plane.etcd_address) as etcd, workload.beside(plane, nodes) as fields:
         etcd.delete_all_but_nodes()
         etcd.put(workload.objects_before(nodes, pods))
         settle(plane)
-        config = {**configuration(), "percentageOfNodesToScore": percentage, **more}
+        config = {**configuration(), "percentageOfNodesToScore": percentage, **fields}
         shadow = _Shadow(plane, config, kubeconfig or plane.kubeconfig(), options)
         try:
-            with BoundPods(plane.url, plane.admin_token, plane.ssl_context()) as bound:
+            with BoundPods(plane.url, plane.admin_token, plane.ssl_context()) as bound_pods:
                 scheduler = plane.start_scheduler(config)
                 try:
                     _create(plane, [workload.pod(number) for number in range(pods)])
-                    wait_bound(bound, scheduler.process, pods)
+                    wait_bound(bound_pods, scheduler.process, pods)
                 finally:
                     scheduler.process.stop()
             shadow.wait_compared(pods)
@@ -76,9 +76,9 @@ def compare(
         return shadow.report()
 
 
-def unexplained(report: Mapping[str, Any]) -> list[Json]:
+def unexplained_disagreements(report: Mapping[str, Any]) -> list[Json]:
     """The disagreements for which the report has no reason."""
-    return [each for each in report["disagreements"] if each["reason"] not in EXPLAINED]
+    return [disagreement for disagreement in report["disagreements"] if disagreement["reason"] not in EXPLAINED]
 
 
 def _create(plane: ControlPlane, pods: Sequence[Json]) -> None:
@@ -89,11 +89,11 @@ def _create(plane: ControlPlane, pods: Sequence[Json]) -> None:
             pod["spec"]["priorityClassName"] = name = f"priority-{value}"
             classes[value] = {"metadata": {"name": name}, "value": value}
 
-    def post(path: str, some: Iterable[Json]) -> None:
+    def post(path: str, items: Iterable[Json]) -> None:
         address = urlsplit(plane.url)
         connection = http.client.HTTPSConnection(address.netloc, context=plane.ssl_context(), timeout=_TIMEOUT_S)
         headers = {"Authorization": f"Bearer {plane.admin_token}", "Content-Type": "application/json"}
-        for item in some:
+        for item in items:
             connection.request("POST", path, json.dumps(item), headers)
             answer = connection.getresponse()
             body = answer.read().decode()
@@ -116,9 +116,16 @@ class _Shadow:
         file.write_text(yaml.safe_dump(config))
         command = [sys.executable, "-m", "podium", "shadow", "--kubeconfig", kubeconfig, "--config", file, "-o", "json"]
         metrics, health = (f"127.0.0.1:{port}" for port in (self._port, self._health_port))
-        more = ["--metrics-bind-address", metrics, "--health-probe-bind-address", health, "--logging-format", "json"]
+        addresses = [
+            "--metrics-bind-address",
+            metrics,
+            "--health-probe-bind-address",
+            health,
+            "--logging-format",
+            "json",
+        ]
         log = plane.directory / f"shadow-{self._port}.log"
-        self.process = ServerProcess("podium shadow", [*command, *more, *options], log)
+        self.process = ServerProcess("podium shadow", [*command, *addresses, *options], log)
         try:
             self.process.wait_ready(self._is_synced)
         except StartError:
@@ -128,15 +135,17 @@ class _Shadow:
     def wait_compared(self, count: int) -> None:
         """Until that many bindings were compared, and all disagreements looked at again. Raises: StartError."""
         progress = Progress()
-        while (compared := self._compared()) < count or not self._is_settled():
-            if not self.process.is_running or progress.is_stalled(compared, self.process.cpu_s(), time.monotonic()):
-                raise StartError(f"{compared} of {count} bindings were compared:\n{self.process.log_tail()}")
+        while (compared_count := self._comparison_count()) < count or not self._is_settled():
+            if not self.process.is_running or progress.is_stalled(
+                compared_count, self.process.cpu_s(), time.monotonic()
+            ):
+                raise StartError(f"{compared_count} of {count} bindings were compared:\n{self.process.log_tail()}")
             time.sleep(_POLL_S)
 
     def report(self) -> Json:
         """What it has printed at its end."""
         lines = map(json.loads, self.process.log.read_text().splitlines())
-        reports: list[Json] = [each for each in lines if "verdicts" in each]
+        reports: list[Json] = [line for line in lines if "verdicts" in line]
         if not reports:
             raise StartError(f"no report was printed:\n{self.process.log_tail()}")
         return reports[-1]
@@ -147,10 +156,10 @@ class _Shadow:
     def _is_settled(self) -> bool:
         return "podium_shadow_unsettled_disagreements 0" in _get(self._port, "/metrics")
 
-    def _compared(self) -> int:
+    def _comparison_count(self) -> int:
         page = _get(self._port, "/metrics")
-        lines = [each for each in page.splitlines() if each.startswith("podium_shadow_pods_compared_total{")]
-        return sum(int(float(each.rpartition(" ")[2])) for each in lines)
+        lines = [line for line in page.splitlines() if line.startswith("podium_shadow_pods_compared_total{")]
+        return sum(int(float(line.rpartition(" ")[2])) for line in lines)
 
 
 def _get(port: int, path: str) -> str:

@@ -63,36 +63,39 @@ def _run_all(seeds: Iterable[int], steps: int, processes: int, *, devices: bool,
             if history.violation is not None:
                 click.echo("\n  ".join((f"seed {history.seed}:", *history.lines[-_LINES_SHOWN:])))
             click.echo(f"{len(histories)} {_summary(history)}")
-    broken = sorted(history.seed for history in histories if history.violation is not None)
+    broken_seeds = sorted(history.seed for history in histories if history.violation is not None)
     click.echo(
-        f"{len(histories)} seeds, {sum(each.steps for each in histories)} steps, "
-        f"{sum(each.faults for each in histories)} faults, {sum(each.deaths for each in histories)} deaths, "
-        f"{sum(each.bound for each in histories)} pods bound, "
-        f"{sum(each.claimants for each in histories)} with claims created, in {time.monotonic() - started_s:.0f} s, "
-        f"{_speed(histories):.0f} simulated hours per CPU hour: " + (f"broken: {broken}" if broken else "clean")
+        f"{len(histories)} seeds, {sum(history.steps for history in histories)} steps, "
+        f"{sum(history.faults for history in histories)} faults, "
+        f"{sum(history.deaths for history in histories)} deaths, "
+        f"{sum(history.bound_count for history in histories)} pods bound, "
+        f"{sum(history.claimants for history in histories)} with claims created, "
+        f"in {time.monotonic() - started_s:.0f} s, "
+        f"{_speed(histories):.0f} simulated hours per CPU hour: "
+        + (f"broken: {broken_seeds}" if broken_seeds else "clean")
     )
-    return int(bool(broken))
+    return int(bool(broken_seeds))
 
 
 def _speed(histories: Sequence[History]) -> float:
     """How much faster than time a simulation is, on one core."""
-    return sum(each.simulated_s for each in histories) / sum(each.cpu_s for each in histories)
+    return sum(history.simulated_s for history in histories) / sum(history.cpu_s for history in histories)
 
 
 def _replays(directory: Path, *, gangs: bool) -> bool:
     """Whether every recording in the directory replays to the same decisions."""
     replays = replay_all(directory, configuration(gangs=gangs))
-    for life, each in enumerate(replays, 1):
-        click.echo(f"life {life}: {json.dumps(each.summary())}")
-        if each.outcome.divergence is not None:
-            click.echo(f"  {each.outcome.divergence}")
-    return all(each.is_same for each in replays)
+    for life, replay in enumerate(replays, 1):
+        click.echo(f"life {life}: {json.dumps(replay.summary())}")
+        if replay.outcome.divergence is not None:
+            click.echo(f"  {replay.outcome.divergence}")
+    return all(replay.is_same for replay in replays)
 
 
 def _summary(history: History) -> str:
     return (
         f"seed {history.seed}: {history.steps} steps, {history.faults} faults, {history.deaths} deaths, "
-        f"{history.bound} bound, {history.digest}: {history.violation or 'clean'}"
+        f"{history.bound_count} bound, {history.digest}: {history.violation or 'clean'}"
     )
 
 

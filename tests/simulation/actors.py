@@ -82,17 +82,17 @@ class Actors:
     def act(self) -> str | None:
         """One action by chance."""
         actions, weights = zip(*self._actions, strict=True)
-        chosen = self._random.choices(actions, weights)[0]
-        said = chosen()
-        if said is not None and chosen in self._unlucky:
+        action = self._random.choices(actions, weights)[0]
+        line = action()
+        if line is not None and action in self._unlucky:
             self.faults += 1
-        return said
+        return line
 
     # ------------------------------------------------------------ users
 
     def create_pods(self) -> str | None:
-        wanted = min(self._random.choice((1, 1, 1, 2, 5)), PODS_MAX - len(self._store.list("pods")))
-        names = [self._create_pod() for _ in range(wanted)]
+        pod_count = min(self._random.choice((1, 1, 1, 2, 5)), PODS_MAX - len(self._store.list("pods")))
+        names = [self._create_pod() for _ in range(pod_count)]
         return f"create {' '.join(names)}" if names else None
 
     def _create_pod(self) -> str:
@@ -109,7 +109,7 @@ class Actors:
         return self._delete("pods", pod, options)
 
     def remove_gate(self) -> str | None:
-        pod = self._one_of("pods", lambda each: bool(each["spec"].get("schedulingGates")))
+        pod = self._one_of("pods", lambda pod: bool(pod["spec"].get("schedulingGates")))
         if pod is None:
             return None
         pod["spec"].pop("schedulingGates")
@@ -125,7 +125,7 @@ class Actors:
     # ------------------------------------------------------------ kubelets, neighbours, controllers
 
     def finish_pod(self) -> str | None:
-        pod = self._one_of("pods", lambda each: each["status"].get("phase") == "Running")
+        pod = self._one_of("pods", lambda pod: pod["status"].get("phase") == "Running")
         if pod is None:
             return None
         pod["status"]["phase"] = "Succeeded"
@@ -140,9 +140,9 @@ class Actors:
         pod = random_objects.random_pod(f"foreign-{self._pods_made}", self._random)
         pod["spec"].pop("schedulingGates", None)
         pod["spec"] |= {"schedulerName": random_objects.FOREIGN, "nodeName": node["metadata"]["name"]}
-        here = [each for each in self._store.list("pods") if _is_on(each, node["metadata"]["name"])]
-        needed = random_objects.taken(random_objects.requests_of(each) for each in [*here, pod])
-        if any(need > has for need, has in zip(needed, random_objects.room(node["status"]), strict=True)):
+        pods_on_node = [pod for pod in self._store.list("pods") if _is_on(pod, node["metadata"]["name"])]
+        amounts = random_objects.total_amounts(random_objects.requests_of(item) for item in [*pods_on_node, pod])
+        if any(need > has for need, has in zip(amounts, random_objects.room(node["status"]), strict=True)):
             return None
         self._store.create(pod)
         return f"place {pod['metadata']['name']} on {node['metadata']['name']}"
@@ -177,28 +177,28 @@ class Actors:
         return f"delete {name}"
 
     def cordon(self) -> str | None:
-        node = self._one_of("nodes", lambda each: not each["spec"].get("unschedulable"))
+        node = self._one_of("nodes", lambda node: not node["spec"].get("unschedulable"))
         if node is None:
             return None
         node["spec"]["unschedulable"] = True
         return self._update(node, "cordon")
 
     def uncordon(self) -> str | None:
-        node = self._one_of("nodes", lambda each: bool(each["spec"].get("unschedulable")))
+        node = self._one_of("nodes", lambda node: bool(node["spec"].get("unschedulable")))
         if node is None:
             return None
         node["spec"].pop("unschedulable")
         return self._update(node, "uncordon")
 
     def taint(self) -> str | None:
-        node = self._one_of("nodes", lambda each: not each["spec"].get("taints"))
+        node = self._one_of("nodes", lambda node: not node["spec"].get("taints"))
         if node is None:
             return None
         node["spec"]["taints"] = [{"key": "simulation/taint", "effect": "NoSchedule"}]
         return self._update(node, "taint")
 
     def untaint(self) -> str | None:
-        node = self._one_of("nodes", lambda each: bool(each["spec"].get("taints")))
+        node = self._one_of("nodes", lambda node: bool(node["spec"].get("taints")))
         if node is None:
             return None
         node["spec"].pop("taints")
@@ -218,7 +218,7 @@ class Actors:
         times, code = self._random.choice((1, 1, 3, 8)), self._random.choice((500, 503, 504))
         target = self._target()
         self._faults.server_error(times, code=code, **target)
-        return f"answer {times} with {code} {_shown(target)}"
+        return f"answer {times} with {code} {_scope_text(target)}"
 
     def refuse_writes_as_conflicts(self) -> str | None:
         code = self._random.choice((403, 404, 409, 409))
@@ -229,13 +229,13 @@ class Actors:
         times, delay_s = self._random.choice((1, 5)), self._random.choice((0.2, 2.0, 12.0, 45.0))
         target = self._target()
         self._faults.latency(delay_s, times, **target)
-        return f"slow {times} down by {delay_s} s {_shown(target)}"
+        return f"slow {times} down by {delay_s} s {_scope_text(target)}"
 
     def lose_answers(self) -> str | None:
         target = self._random.choice((BINDINGS, BINDINGS, STATUSES, EVENTS))
         times = self._random.choice((1, 2))
         self._faults.lose_response(times, **target)
-        return f"lose {times} answers {_shown(target)}"
+        return f"lose {times} answers {_scope_text(target)}"
 
     def tear_lists(self) -> str | None:
         times = self._random.choice((1, 2))
@@ -251,7 +251,7 @@ class Actors:
         times, retry_after_s = self._random.choice((1, 4, 20)), self._random.choice((1, 10, 60))
         target, namespace = self._random.choice((BINDINGS, STATUSES, EVENTS)), self._namespace()
         self._faults.too_many_requests(times, retry_after_s=retry_after_s, namespace=namespace, **target)
-        return f"throttle {times} for {retry_after_s} s in {namespace} {_shown(target)}"
+        return f"throttle {times} for {retry_after_s} s in {namespace} {_scope_text(target)}"
 
     def slow_a_namespace_down(self) -> str | None:
         times, delay_s = self._random.choice((3, 10)), self._random.choice((2.0, 12.0, 45.0))
@@ -264,7 +264,7 @@ class Actors:
         target = self._random.choice((BINDINGS, BINDINGS, STATUSES, EVENTS, DELETIONS, LISTS, LISTS, WATCHES, READS))
         body = body.replace("REVISION", str(self._store.revision))
         self._faults.invalid_answer(times, code=code, body=body, **target)
-        return f"answer {times} with {code} {body[:12]!r} {_shown(target)}"
+        return f"answer {times} with {code} {body[:12]!r} {_scope_text(target)}"
 
     def drop_watches(self) -> str | None:
         return f"drop {self._faults.drop_watches(mid_line=self._random.random() < 0.5)} watches"
@@ -297,10 +297,10 @@ class Actors:
 
         Where little was lost, and has changed again before podium can ask, nobody could tell.
         """
-        changed = [
-            int(each["metadata"]["resourceVersion"]) for each in self._store.list("pods") + self._store.list("nodes")
+        revisions = [
+            int(item["metadata"]["resourceVersion"]) for item in self._store.list("pods") + self._store.list("nodes")
         ]
-        revision = sorted(changed)[-min(self._random.choice((5, 20)), len(changed) // 2)] - 1
+        revision = sorted(revisions)[-min(self._random.choice((5, 20)), len(revisions) // 2)] - 1
         try:
             self._store.rewind(revision)
         except ApiError:
@@ -317,12 +317,12 @@ class Actors:
         return self._random.choice((BINDINGS, BINDINGS, STATUSES, EVENTS, WATCHES, LISTS, DELETIONS, {}))
 
     def _one_of(self, resource: str, is_meant: Callable[[Json], bool] = lambda _: True) -> Json | None:
-        found = [each for each in self._store.list(resource) if is_meant(each)]
-        return self._random.choice(found) if found else None
+        candidates = [candidate for candidate in self._store.list(resource) if is_meant(candidate)]
+        return self._random.choice(candidates) if candidates else None
 
-    def _update(self, obj: Json, done: str, *, subresource: str | None = None) -> str:
+    def _update(self, obj: Json, action: str, *, subresource: str | None = None) -> str:
         self._store.update(obj, subresource=subresource)
-        return f"{done} {obj['metadata']['name']}"
+        return f"{action} {obj['metadata']['name']}"
 
     def _delete(self, resource: str, obj: Json, options: Json) -> str:
         kind = resource_named(resource)
@@ -341,7 +341,7 @@ WATCHES = {"verb": "watch"}
 LISTS = {"verb": "list"}
 
 
-def _shown(target: dict[str, str]) -> str:
+def _scope_text(target: dict[str, str]) -> str:
     return "of " + (" ".join(target.values()) or "all kinds")
 
 

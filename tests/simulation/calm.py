@@ -58,10 +58,10 @@ async def _record(directory: Path, nodes: int, pods: int, random: Random) -> Non
             )
             await asyncio.sleep(random.choice((0.1, 0.5, 2.0)))
             if index % 5 == 4 and not is_urgent:
-                placed = [each for each in store.list("pods") if each["spec"].get("nodeName")]
-                gone = random.choice(placed)["metadata"]
+                bound_pods = [pod for pod in store.list("pods") if pod["spec"].get("nodeName")]
+                metadata = random.choice(bound_pods)["metadata"]
                 store.delete_record(
-                    _PODS, store.record(_PODS, gone["namespace"], gone["name"]), {"gracePeriodSeconds": 0}
+                    _PODS, store.record(_PODS, metadata["namespace"], metadata["name"]), {"gracePeriodSeconds": 0}
                 )
         await asyncio.sleep(30.0)
         app.stop()

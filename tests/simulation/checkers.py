@@ -47,13 +47,15 @@ def check_one_place(app: ObservedApp) -> None:
             raise Violation("one place", f"{pod.key} is assumed, and {place.name} in the queue")
         elif state is PodState.UNKNOWN and place is QueueState.GONE and not pod.is_terminating:
             raise Violation("one place", f"{pod.key} is lost: neither in the queue nor in the cache")
-    found = queue.statistics()
-    total = found.active + found.backoff + found.error_backoff + found.unschedulable + found.gated
+    statistics = queue.statistics()
+    total = (
+        statistics.active + statistics.backoff + statistics.error_backoff + statistics.unschedulable + statistics.gated
+    )
     if total != waiting:
         raise Violation("one place", f"{total} pods are in the queue, {waiting} of them exist")
 
 
-def check_room_at_assumption(app: ObservedApp, assumed: dict[str, str], node_name: str) -> None:
+def check_room_at_assumption(app: ObservedApp, node_by_uid: dict[str, str], node_name: str) -> None:
     """As far as the scheduler could know, its decision leaves no node overfull.
 
     Args: `assumed` are the nodes of the pods that were assumed, by uid, this one included.
@@ -61,23 +63,26 @@ def check_room_at_assumption(app: ObservedApp, assumed: dict[str, str], node_nam
     node = app.nodes.get(node_name)
     if node is None:
         raise Violation("overfull", f"a pod was assumed on {node_name}, which is not there")
-    here = [
+    requests = [
         pod.spec.containers[0].resources.requests
         for pod in app.pods.list()
-        if (pod.node_name or assumed.get(pod.uid)) == node_name
+        if (pod.node_name or node_by_uid.get(pod.uid)) == node_name
     ]
-    needed, offered = random_objects.taken(here), random_objects.room({"allocatable": node.status.allocatable})
-    if any(need > has for need, has in zip(needed, offered, strict=True)):
-        raise Violation("overfull", f"{node_name} would hold {needed} and offers {offered}")
+    amounts, capacity = (
+        random_objects.total_amounts(requests),
+        random_objects.room({"allocatable": node.status.allocatable}),
+    )
+    if any(need > has for need, has in zip(amounts, capacity, strict=True)):
+        raise Violation("overfull", f"{node_name} would hold {amounts} and offers {capacity}")
 
 
 def check_binding(change: Change) -> None:
     """A pod is bound once, and never leaves its node."""
     if change.previous is None:
         return
-    before, after = change.previous.obj["spec"].get("nodeName"), change.record.obj["spec"].get("nodeName")
-    if before and before != after:
-        raise Violation("bound once", f"{change.record.key[1]} went from {before} to {after}")
+    old_node, new_node = change.previous.obj["spec"].get("nodeName"), change.record.obj["spec"].get("nodeName")
+    if old_node and old_node != new_node:
+        raise Violation("bound once", f"{change.record.key[1]} went from {old_node} to {new_node}")
 
 
 def check_reserves(app: ObservedApp) -> None:
@@ -98,8 +103,8 @@ def check_no_surprise(app: ObservedApp) -> None:
 def check_nothing_held(app: ObservedApp) -> None:
     """After a calm, assumed pods were confirmed or forgotten, and reservations have ended."""
     assert app.parts is not None
-    if held := app.parts.cache.statistics()["assumed_pods"]:
-        raise Violation("assumed", f"{held} pods are still assumed")
+    if assumed_count := app.parts.cache.statistics()["assumed_pods"]:
+        raise Violation("assumed", f"{assumed_count} pods are still assumed")
     if app.ledger.open:
         raise Violation("reserve", f"never ended: {sorted(app.ledger.open.values())}")
     if in_flight := app.parts.queue.statistics().in_flight:
@@ -110,23 +115,23 @@ def check_informed(app: ObservedApp, pods: list[Json], nodes: list[Json]) -> Non
     """After a calm, the scheduler knows what the API server knows, and counts it."""
     assert app.parts is not None
     live = [pod for pod in pods if pod["status"].get("phase") not in ("Succeeded", "Failed")]
-    for what, known, true in (
+    for kind, informer, true in (
         ("pods", app.pods, {_key(pod): pod["metadata"]["resourceVersion"] for pod in live}),
         ("nodes", app.nodes, {node["metadata"]["name"]: node["metadata"]["resourceVersion"] for node in nodes}),
     ):
-        seen = {item.key: item.metadata.resource_version for item in known.list()}
-        if seen != true:
-            differing = sorted(key for key, _ in seen.items() ^ true.items())
-            raise Violation("informed", f"{what} that podium has not the present state of: {' '.join(differing[:5])}")
+        versions = {item.key: item.metadata.resource_version for item in informer.list()}
+        if versions != true:
+            differing = sorted(key for key, _ in versions.items() ^ true.items())
+            raise Violation("informed", f"{kind} that podium has not the present state of: {' '.join(differing[:5])}")
     snapshot = app.parts.cache.snapshot()
     for node in nodes:
         name = node["metadata"]["name"]
-        there = [pod for pod in live if pod["spec"].get("nodeName") == name]
-        counted = snapshot.node(snapshot.row_of[name])
-        expected = random_objects.taken(random_objects.requests_of(pod) for pod in there)
-        found = counted.requested("cpu"), counted.requested("memory") >> 20, len(counted.pods)
-        if found != expected:
-            raise Violation("informed", f"{name} holds {expected}, the snapshot says {found}")
+        pods_on_node = [pod for pod in live if pod["spec"].get("nodeName") == name]
+        node_view = snapshot.node(snapshot.row_of[name])
+        amounts = random_objects.total_amounts(random_objects.requests_of(pod) for pod in pods_on_node)
+        amounts_counted = node_view.requested("cpu"), node_view.requested("memory") >> 20, len(node_view.pods)
+        if amounts_counted != amounts:
+            raise Violation("informed", f"{name} holds {amounts}, the snapshot says {amounts_counted}")
 
 
 def _key(pod: Json) -> str:
@@ -147,9 +152,9 @@ def check_nobody_forgotten(app: ObservedApp, pods: list[Json], nodes: list[Json]
             continue
         if "deletionTimestamp" in pod["metadata"] or pod["metadata"]["uid"] in left_alone:
             continue
-        others = [_with_default_scheduler(each) for each in pods if each is not pod]
-        asked = _with_default_scheduler(pod)
-        answer = Evaluator().answer(Scenario(objects=[*nodes, *others, *besides], pod=asked))
+        other_pods = [_with_default_scheduler(other_pod) for other_pod in pods if other_pod is not pod]
+        subject = _with_default_scheduler(pod)
+        answer = Evaluator().answer(Scenario(objects=[*nodes, *other_pods, *besides], pod=subject))
         if answer.get("feasible"):
             raise Violation("forgotten", f"{pod['metadata']['name']} waits, and fits on {answer['feasible']}")
 

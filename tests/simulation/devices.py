@@ -114,10 +114,12 @@ class DeviceActors:
 
     def _publish(self) -> None:
         nodes = {node["metadata"]["name"] for node in self._store.list("nodes")}
-        published = {item["spec"]["nodeName"]: item["metadata"]["name"] for item in self._store.list("resourceslices")}
-        for name in sorted(published.keys() - nodes):
-            self._store.delete("resourceslices", published[name])
-        for name in sorted(nodes - published.keys()):
+        slice_by_node = {
+            item["spec"]["nodeName"]: item["metadata"]["name"] for item in self._store.list("resourceslices")
+        }
+        for name in sorted(slice_by_node.keys() - nodes):
+            self._store.delete("resourceslices", slice_by_node[name])
+        for name in sorted(nodes - slice_by_node.keys()):
             devices = [self._device(index) for index in range(self._random.randrange(_DEVICES_MAX + 1))]
             pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
             spec = {"driver": DRIVER, "nodeName": name, "pool": pool, "devices": devices}
@@ -172,7 +174,7 @@ def objects(sandbox: Sandbox) -> list[Json]:
 
 def check_devices(sandbox: Sandbox) -> None:
     """No device is given twice, and a pod that podium has bound has the devices of all its claims, on its node."""
-    claims = {(each["metadata"]["namespace"], each["metadata"]["name"]): each for each in _claims(sandbox)}
+    claims = {(claim["metadata"]["namespace"], claim["metadata"]["name"]): claim for claim in _claims(sandbox)}
     holders: dict[tuple[str, str], str] = {}
     for (_, name), claim in claims.items():
         for device in _results(claim):
@@ -185,17 +187,20 @@ def check_devices(sandbox: Sandbox) -> None:
             continue
         if status.get("phase") in _FINISHED or "deletionTimestamp" in metadata:
             continue
-        generated = {each["name"]: each["resourceClaimName"] for each in status.get("resourceClaimStatuses", ())}
+        generated = {
+            claim_status["name"]: claim_status["resourceClaimName"]
+            for claim_status in status.get("resourceClaimStatuses", ())
+        }
         entries = spec.get("resourceClaims", ())
-        names = [each.get("resourceClaimName") or generated[each["name"]] for each in entries]
+        names = [entry.get("resourceClaimName") or generated[entry["name"]] for entry in entries]
         if _RESOURCE in random_objects.requests_of(pod):
             names.append(status.get("extendedResourceClaimStatus", {}).get("resourceClaimName", _RESOURCE))
         for name in names:
-            found = claims.get((metadata["namespace"], name), {})
-            users = found.get("status", {}).get("reservedFor", ())
+            claim_object = claims.get((metadata["namespace"], name), {})
+            users = claim_object.get("status", {}).get("reservedFor", ())
             if metadata["uid"] not in {user["uid"] for user in users}:
                 raise Violation("bound without", f"{metadata['name']} is bound, and {name} is not reserved for it")
-            if {pool for pool, _ in _results(found)} != {spec["nodeName"]}:
+            if {pool for pool, _ in _results(claim_object)} != {spec["nodeName"]}:
                 raise Violation("bound without", f"{metadata['name']} is on {spec['nodeName']}, {name} is not")
 
 
@@ -220,4 +225,4 @@ def _claims(sandbox: Sandbox) -> list[Json]:
 
 def _results(claim: Json) -> list[tuple[str, str]]:
     results = (claim.get("status", {}).get("allocation") or {}).get("devices", {}).get("results", ())
-    return [(each["pool"], each["device"]) for each in results]
+    return [(result["pool"], result["device"]) for result in results]

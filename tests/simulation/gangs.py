@@ -46,11 +46,11 @@ class GangActors:
 
     def act(self) -> str | None:
         """One action by chance, most often none."""
-        chosen = self._random.random()
-        if chosen < 0.06:
+        chance = self._random.random()
+        if chance < 0.06:
             size = self._random.randint(2, _RIVALS)
             return self._create([self._new(self._random.randint(2, size))], size, self._random.choice((250, 900, 1500)))
-        if chosen < 0.1 and self.min_members:
+        if chance < 0.1 and self.min_members:
             return self._delete(self._random.choice(list(self.min_members)))
         return None
 
@@ -67,9 +67,11 @@ class GangActors:
     def check_rivals(self) -> None:
         """Each of the rivals has as many nodes as it needs, or none: nothing has gone wrong since they were created."""
         for name in self._rivals:
-            bound = sum(bool(each["spec"].get("nodeName")) for each in members(self._store.list("pods"), name))
-            if 0 < bound < self.min_members[name]:
-                raise Violation("gang in part", f"{bound} of {self.min_members[name]} of {name} are bound")
+            bound_count = sum(
+                bool(member["spec"].get("nodeName")) for member in members(self._store.list("pods"), name)
+            )
+            if 0 < bound_count < self.min_members[name]:
+                raise Violation("gang in part", f"{bound_count} of {self.min_members[name]} of {name} are bound")
 
     def _new(self, min_member: int) -> str:
         name = f"gang-{self._random.getrandbits(32):08x}"
@@ -108,11 +110,11 @@ class GangActors:
 
 def members(pods: Sequence[Json], name: str) -> list[Json]:
     """The pods of a gang that have neither ended nor are about to."""
-    mine = (each for each in pods if each["metadata"].get("labels", {}).get(GROUP_LABEL) == name)
+    mine = (pod for pod in pods if pod["metadata"].get("labels", {}).get(GROUP_LABEL) == name)
     return [
-        each
-        for each in mine
-        if each["status"].get("phase") not in _FINISHED and "deletionTimestamp" not in each["metadata"]
+        member
+        for member in mine
+        if member["status"].get("phase") not in _FINISHED and "deletionTimestamp" not in member["metadata"]
     ]
 
 
@@ -139,9 +141,9 @@ class GangChecker:
         assert app.parts is not None
         plugin = app.parts.frameworks[random_objects.OURS].plugins[Coscheduling.name]
         waiting = {
-            each.pod.uid: each.pod
-            for each in plugin.handle.waiting_pods
-            if Coscheduling.name in each.pending_plugins and each._decided.statistics().tasks_waiting
+            waiting_pod.pod.uid: waiting_pod.pod
+            for waiting_pod in plugin.handle.waiting_pods
+            if Coscheduling.name in waiting_pod.pending_plugins and waiting_pod._decided.statistics().tasks_waiting
         }
         self._since_s = {uid: self._since_s.get(uid, now_s) for uid in waiting}
         for uid, since_s in self._since_s.items():
@@ -149,21 +151,23 @@ class GangChecker:
                 raise Violation("held on", f"{waiting[uid].key} has waited for its gang for {now_s - since_s:.0f} s")
 
 
-def check_no_gang_forgotten(sandbox: Sandbox, min_members: dict[str, int], more: Sequence[Json] = ()) -> None:
+def check_no_gang_forgotten(sandbox: Sandbox, min_members: dict[str, int], extra_objects: Sequence[Json] = ()) -> None:
     """After a calm, no gang waits that would fit: none was held up for ever by another.
 
     Args:
         more: all that is to know of devices.
     """
     pods, nodes = sandbox.store.list("pods"), sandbox.store.list("nodes")
-    for name, needed in min_members.items():
+    for name, member_count in min_members.items():
         mine = members(pods, name)
-        waiting = [each for each in mine if not each["spec"].get("nodeName")]
-        if not waiting or len(mine) < needed:
+        waiting = [member for member in mine if not member["spec"].get("nodeName")]
+        if not waiting or len(mine) < member_count:
             continue
-        others = [each for each in pods if each not in waiting]
-        asked = [{**each, "spec": {**each["spec"], "schedulerName": "default-scheduler"}} for each in waiting]
-        answer = Evaluator().answer(Scenario(objects=[*nodes, *others, *more], pods=asked))
-        fitting = sum("node" in each for each in answer["placements"])
-        if fitting and len(mine) - len(waiting) + fitting >= needed:
+        other_pods = [pod for pod in pods if pod not in waiting]
+        members_asked = [
+            {**member, "spec": {**member["spec"], "schedulerName": "default-scheduler"}} for member in waiting
+        ]
+        answer = Evaluator().answer(Scenario(objects=[*nodes, *other_pods, *extra_objects], pods=members_asked))
+        fitting = sum("node" in placement for placement in answer["placements"])
+        if fitting and len(mine) - len(waiting) + fitting >= member_count:
             raise Violation("gang forgotten", f"{len(waiting)} of {name} wait, and {fitting} of them fit")

@@ -74,10 +74,10 @@ class Network:
         client.peer, server.peer = server, client
         client.is_client = True
         self._ends[client] = self._ends[server] = None
-        served, mine = listener(), factory()
-        server.set_protocol(served)
+        server_protocol, mine = listener(), factory()
+        server.set_protocol(server_protocol)
         client.set_protocol(mine)
-        served.connection_made(server)
+        server_protocol.connection_made(server)
         mine.connection_made(client)
         return client, mine
 
@@ -91,10 +91,10 @@ class Network:
 
     def break_connections(self) -> int:
         """Reset every connection at both ends; returns how many."""
-        broken = [client for client in self._ends if client.is_client]
+        clients = [client for client in self._ends if client.is_client]
         for end in list(self._ends):
             end.abort()
-        return len(broken)
+        return len(clients)
 
     def silence_connections(self) -> int:
         """Let every connection stay open with nothing coming through any more; returns how many."""
@@ -157,11 +157,11 @@ class _Transport(asyncio.Transport):
 
     def write(self, data: Any) -> None:
         if not self._is_closing and data:
-            whole = bytes(data)
-            size = len(whole) if self.is_client else self._network.piece_bytes or len(whole)
-            for start in range(0, len(whole), size):
-                piece = whole[start : start + size]
-                self._to_peer(partial(self.peer._receive, piece), late_s=0.0 if size == len(whole) else _PIECE_S)
+            content = bytes(data)
+            size = len(content) if self.is_client else self._network.piece_bytes or len(content)
+            for start in range(0, len(content), size):
+                piece = content[start : start + size]
+                self._to_peer(partial(self.peer._receive, piece), late_s=0.0 if size == len(content) else _PIECE_S)
 
     def write_eof(self) -> None:
         self.close()

@@ -70,8 +70,8 @@ class Hesitation(PermitPlugin):
     def permit(self, state: Any, pod: Pod, node_name: str) -> tuple[Status | None, float]:
         if self.is_calm() or HESITANT not in pod.metadata.labels:
             return None, 0.0
-        for other in self.handle.waiting_pods:
-            other.allow(self.name)
+        for waiting_pod in self.handle.waiting_pods:
+            waiting_pod.allow(self.name)
         return Status(Code.WAIT), HESITATION_S
 
 
@@ -86,7 +86,7 @@ def configuration(plugins: str = "", *, gangs: bool = False) -> KubeSchedulerCon
         gangs: whether Coscheduling is enabled.
     """
     own: dict[str, type[Plugin]] = {"Ledger": Ledger, "Hesitation": Hesitation, "Coscheduling": Coscheduling}
-    registry = {**IN_TREE_PLUGINS, **{name: points_of(each) for name, each in own.items()}}
+    registry = {**IN_TREE_PLUGINS, **{name: points_of(plugin_class) for name, plugin_class in own.items()}}
     text = _CONFIGURATION + f"    {plugins}\n"
     if gangs:
         text = (
@@ -132,7 +132,7 @@ class ObservedApp(App):
         self.started = self.is_calm = False
         self.parts: Scheduler | None = None
         self._on_assumed = on_assumed
-        self.metrics.count_unexpected_error = self._surprised  # type: ignore[method-assign]
+        self.metrics.count_unexpected_error = self._note_surprise  # type: ignore[method-assign]
 
     @property
     def ledger(self) -> Ledger:
@@ -141,7 +141,7 @@ class ObservedApp(App):
         assert isinstance(plugin, Ledger)
         return plugin
 
-    def _surprised(self, where: str, name: str) -> None:
+    def _note_surprise(self, where: str, name: str) -> None:
         self.surprises.append(f"unexpected error in {where} {name}")
 
     def _look_on(self, scheduler: Scheduler) -> Face:

@@ -81,9 +81,9 @@ def random_pod(name: str, random: Random) -> Json:
         spec["priority"] = random.choice((-10, 10, 1000))
     if random.random() < 0.05:
         spec["preemptionPolicy"] = "Never"
-    made = manifests.pod(name, labels=labels, host_port=host_port, **requests, **spec)
-    made["metadata"]["namespace"] = random.choice(NAMESPACES)
-    return made
+    manifest = manifests.pod(name, labels=labels, host_port=host_port, **requests, **spec)
+    manifest["metadata"]["namespace"] = random.choice(NAMESPACES)
+    return manifest
 
 
 def budget(app: str) -> Json:
@@ -108,16 +108,16 @@ def _spread(app: str, key: str, when: str) -> Json:
 
 def room(status: Mapping[str, Any]) -> tuple[int, int, int]:
     """What a node offers: cpu (milli), memory (MiB), pods."""
-    offered = status["allocatable"]
-    return _number(offered["cpu"], "m"), _number(offered["memory"], "Mi"), int(offered["pods"])
+    allocatable = status["allocatable"]
+    return _number(allocatable["cpu"], "m"), _number(allocatable["memory"], "Mi"), int(allocatable["pods"])
 
 
-def taken(requests: Iterable[Mapping[str, Any]]) -> tuple[int, int, int]:
+def total_amounts(requests: Iterable[Mapping[str, Any]]) -> tuple[int, int, int]:
     """What pods take, each of one container with these requests."""
     cpu_milli = memory_mib = count = 0
-    for each in requests:
-        cpu_milli += _number(each["cpu"], "m")
-        memory_mib += _number(each["memory"], "Mi")
+    for request in requests:
+        cpu_milli += _number(request["cpu"], "m")
+        memory_mib += _number(request["memory"], "Mi")
         count += 1
     return cpu_milli, memory_mib, count
 

@@ -52,7 +52,7 @@ class History:
     faults: int = 0
     lives: int = 0
     deaths: int = 0
-    bound: int = 0
+    bound_count: int = 0
     claimants: int = 0
     violation: Violation | None = None
     simulated_s: float = 0.0
@@ -176,17 +176,17 @@ class _Simulation:
             self._dead_until_s = self._loop.time() + self._random.choice((0.0, 2.0, 30.0))
         # What they do may be to have the API server forget its past, or to go back into it.
         self._read_changes()
-        said = self._actors.act()
+        line = self._actors.act()
         self._history.faults = self._actors.faults
-        if said is not None:
-            self._tell(said)
+        if line is not None:
+            self._tell(line)
         if self._devices is not None:
-            done = self._devices.act()
+            line = self._devices.act()
             self._history.claimants = self._devices.pods_made
-            if done is not None:
-                self._tell(done)
-        if self._gangs is not None and (done := self._gangs.act()) is not None:
-            self._tell(done)
+            if line is not None:
+                self._tell(line)
+        if self._gangs is not None and (line := self._gangs.act()) is not None:
+            self._tell(line)
         await asyncio.sleep(self._random.choice((0.0, 0.001, 0.01, 0.1, 0.5, 1.5)))
         self._check()
 
@@ -221,8 +221,8 @@ class _Simulation:
         assert app is not None
         for second in range(int(_CALM_S)):
             await asyncio.sleep(1.0)
-            if self._gangs is not None and second == _RIVALS_AFTER_S and (done := self._gangs.create_rivals()):
-                self._tell(done)
+            if self._gangs is not None and second == _RIVALS_AFTER_S and (line := self._gangs.create_rivals()):
+                self._tell(line)
             if app.started:
                 app.is_calm = True
             self._check()
@@ -232,15 +232,15 @@ class _Simulation:
         pods, nodes = store.list("pods"), store.list("nodes")
         checkers.check_informed(app, pods, nodes)
         checkers.check_nothing_held(app)
-        others = objects(self._sandbox) if self._has_devices else []
-        checkers.check_nobody_forgotten(app, pods, nodes, others)
+        other_objects = objects(self._sandbox) if self._has_devices else []
+        checkers.check_nobody_forgotten(app, pods, nodes, other_objects)
         if self._has_devices:
             check_no_claim_held(app, self._sandbox)
         if self._gangs is not None:
             self._gangs.check_rivals()
-            check_no_gang_forgotten(self._sandbox, self._gangs.min_members, others)
+            check_no_gang_forgotten(self._sandbox, self._gangs.min_members, other_objects)
             self._gangs.delete_rivals()
-        names = [each for each in self._trials.all if not (self._has_devices and each == OLDER_STATE)]
+        names = [trial for trial in self._trials.all if not (self._has_devices and trial == OLDER_STATE)]
         name = self._trial or self._random.choice(names)
         self._tell(f"trial: {name}")
         await self._trials.run(name)
@@ -265,19 +265,19 @@ class _Simulation:
         self._tell("start podium" + " --avoid-conflicts" * self._avoids_conflicts)
         self._tasks.start_soon(self._run_app, app, self._life, self._ended)
 
-    async def _run_app(self, app: ObservedApp, life: anyio.CancelScope, ended: anyio.Event) -> None:
-        def started() -> None:
+    async def _run_app(self, app: ObservedApp, life: anyio.CancelScope, end: anyio.Event) -> None:
+        def mark_started() -> None:
             app.started = True
 
         try:
             with life:
-                await app.run(started)
+                await app.run(mark_started)
         except* Exception as group:  # noqa: BLE001 - whatever ends the daemon is a finding
             app.surprises.append(f"podium ended: {group.exceptions!r}")
         finally:
             if app.recorder is not None:
                 app.recorder.close()
-            ended.set()
+            end.set()
 
     async def _die(self, *, abruptly: bool) -> None:
         app, life = self._app, self._life
@@ -305,10 +305,10 @@ class _Simulation:
         self._assumed[pod.uid] = node_name
         if pod.uid in self._app.parts.binding_cycles.under_way:
             return  # Not decided anew: a restore of etcd has made it pending again amid its binding.
-        assumed = {uid: name for uid, name in self._assumed.items() if self._is_held(uid)}
-        self._assumed = assumed
+        node_by_uid = {uid: name for uid, name in self._assumed.items() if self._is_held(uid)}
+        self._assumed = node_by_uid
         try:
-            checkers.check_room_at_assumption(self._app, assumed, node_name)
+            checkers.check_room_at_assumption(self._app, node_by_uid, node_name)
         except Violation as violation:
             # Raised here it would look like a failure of the scheduler's.
             self._violation = self._violation or violation
@@ -325,11 +325,11 @@ class _Simulation:
             pod, name = change.record.obj, change.record.key[1]
             node = pod["spec"].get("nodeName")
             if node and change.previous is not None and not change.previous.obj["spec"].get("nodeName"):
-                self._history.bound += 1
+                self._history.bound_count += 1
                 self._tell(f"{name} is bound to {node}")
             elif change.type == "DELETED":
                 self._tell(f"{name} is gone")
         self._cursor = self._pods.end
 
-    def _tell(self, what: str) -> None:
-        self._history.lines.append(f"{self._loop.time():.4f} {what}")
+    def _tell(self, text: str) -> None:
+        self._history.lines.append(f"{self._loop.time():.4f} {text}")

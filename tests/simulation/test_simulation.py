@@ -52,7 +52,7 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 def test_seed_is_clean(seed: int, steps: int) -> None:
     history = simulate(seed, steps)
     assert history.violation is None, "\n".join(history.lines[-25:])
-    assert history.bound > 20
+    assert history.bound_count > 20
     assert history.faults > 20
 
 
@@ -75,8 +75,8 @@ def test_with_devices_and_gangs_a_seed_is_clean(seed: int) -> None:
     """Members of gangs have claims: devices are in flight for as long as a gang comes together, and all given back."""
     history = simulate(seed, CALM_EVERY, devices=True, gangs=True)
     assert history.violation is None, "\n".join(history.lines[-25:])
-    created = [line for line in history.lines if " pods each of gang-" in line and " with " in line]
-    gangs = [word for line in created for word in line.split() if word.startswith("gang-")]
+    lines = [line for line in history.lines if " pods each of gang-" in line and " with " in line]
+    gangs = [word for line in lines for word in line.split() if word.startswith("gang-")]
     assert sum(" is bound" in line and any(name in line for name in gangs) for line in history.lines) > 3
 
 
@@ -93,8 +93,8 @@ def _start_alone(patch: pytest.MonkeyPatch) -> None:
 def _wait_for_ever(patch: pytest.MonkeyPatch) -> None:
     permit = Coscheduling.permit
 
-    def wait_long(plugin: Coscheduling, *placed: Any) -> tuple[Status | None, float]:
-        return permit(plugin, *placed)[0], 900.0
+    def wait_long(plugin: Coscheduling, *arguments: Any) -> tuple[Status | None, float]:
+        return permit(plugin, *arguments)[0], 900.0
 
     patch.setattr(Coscheduling, "permit", wait_long)
     patch.setattr(Coscheduling, "_reject_waiting", lambda *_: None)
@@ -105,9 +105,9 @@ def _wait_for_members_that_nobody_needs(patch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_seed_makes_one_history_and_another_seed_another() -> None:
-    first, again, other = simulate(3, 150), simulate(3, 150), simulate(4, 150)
-    assert first.lines == again.lines
-    assert first.digest != other.digest
+    first, repetition, other_history = simulate(3, 150), simulate(3, 150), simulate(4, 150)
+    assert first.lines == repetition.lines
+    assert first.digest != other_history.digest
 
 
 def _see_no_devices_in_use(patch: pytest.MonkeyPatch) -> None:
@@ -126,7 +126,7 @@ def _bind_without_writing_claims(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("plant", "checker", "more", "seeds"),
+    ("plant", "checker", "option", "seeds"),
     [
         (_start_alone, "gang in part", "gangs", _SEEDS_TRIED),
         (_wait_for_ever, "held on", "gangs", _SEEDS_TRIED),
@@ -138,11 +138,11 @@ def _bind_without_writing_claims(patch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_the_checkers_of_gangs_and_devices_find_what_is_planted(
-    plant: Plant, checker: str, more: str, seeds: Sequence[int], monkeypatch: pytest.MonkeyPatch
+    plant: Plant, checker: str, option: str, seeds: Sequence[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(monkeypatch)
-    violations = (simulate(seed, CALM_EVERY, **{more: True}).violation for seed in seeds)
-    assert next(each for each in violations if each is not None).checker == checker
+    violations = (simulate(seed, CALM_EVERY, **{option: True}).violation for seed in seeds)
+    assert next(violation for violation in violations if violation is not None).checker == checker
 
 
 def test_devices_that_a_gang_keeps_when_it_gives_up_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +155,7 @@ def test_devices_that_a_gang_keeps_when_it_gives_up_are_found(monkeypatch: pytes
 
     monkeypatch.setattr(DynamicResources, "unreserve", keep)
     violations = (simulate(seed, CALM_EVERY, devices=True, gangs=True).violation for seed in range(9, 16))
-    assert any(each is not None and each.checker == "in flight for ever" for each in violations)
+    assert any(violation is not None and violation.checker == "in flight for ever" for violation in violations)
 
 
 def _lose_pods(patch: pytest.MonkeyPatch) -> None:
@@ -196,11 +196,11 @@ def _never_dare(patch: pytest.MonkeyPatch) -> None:
 
 
 def _miss_changes(patch: pytest.MonkeyPatch) -> None:
-    put, seen = Informer.put, iter(range(10**9))
+    real_put, numbers = Informer.put, iter(range(10**9))
 
     def miss_some(informer: Informer[Any], item: Any) -> None:
-        if next(seen) % 50:
-            put(informer, item)
+        if next(numbers) % 50:
+            real_put(informer, item)
 
     patch.setattr(Informer, "put", miss_some)
 
@@ -247,8 +247,8 @@ def _believe_any_answer(patch: pytest.MonkeyPatch) -> None:
 )
 def test_planted_mistake_is_found(plant: Plant, checkers: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
-    found = (simulate(seed, CALM_EVERY).violation for seed in _SEEDS_TRIED)
-    violation = next(each for each in found if each is not None)
+    violations = (simulate(seed, CALM_EVERY).violation for seed in _SEEDS_TRIED)
+    violation = next(violation for violation in violations if violation is not None)
     assert violation.checker in checkers
 
 
@@ -265,10 +265,10 @@ def _put_all_namespaces_in_one_lane(patch: pytest.MonkeyPatch) -> None:
 def _let_each_429_concern_everybody(patch: pytest.MonkeyPatch) -> None:
     refuse = Dispatcher._refuse
 
-    def refuse_all(dispatcher: Dispatcher, lane: Lane, path: str, refused: TooManyRequests) -> None:
-        refused.is_server_wide = True
+    def refuse_all(dispatcher: Dispatcher, lane: Lane, path: str, refusal: TooManyRequests) -> None:
+        refusal.is_server_wide = True
         lane.priority, priority = 0, lane.priority
-        refuse(dispatcher, lane, path, refused)
+        refuse(dispatcher, lane, path, refusal)
         lane.priority = priority
 
     patch.setattr(Dispatcher, "_refuse", refuse_all)

@@ -28,8 +28,8 @@ def test_sweep_is_resumed_from_its_file(tmp_path: Path) -> None:
     assert len(rows) == 4
     assert any(row["on_front"] for row in rows)
     assert all(row["placed"] + row["pending"] > 0 for row in rows)
-    saved = file.read_text()
-    file.write_text(saved[: -len(saved.splitlines()[-1]) // 2])
+    text = file.read_text()
+    file.write_text(text[: -len(text.splitlines()[-1]) // 2])
     assert run(*command).stdout == process.stdout
     assert len(file.read_text().splitlines()) == 4
 

@@ -75,21 +75,21 @@ class Trials:
 
     async def slow_namespace(self) -> None:
         """Bindings in one namespace take long, by a webhook; there are more of them than may be under way at once."""
-        slow, other = self._random.sample(random_objects.NAMESPACES, 2)
+        slow, other_namespace = self._random.sample(random_objects.NAMESPACES, 2)
         self._add_node(pods=_SLOW_PODS + 10)
         self._faults.latency(_SLOW_S, namespace=slow, **BINDINGS)
         self._create(_SLOW_PODS, slow)
         await self._pause(1.0)
-        await self._bound_within(_UNDISTURBED_S, self._create(5, other), "beside a slow namespace")
+        await self._bound_within(_UNDISTURBED_S, self._create(5, other_namespace), "beside a slow namespace")
 
     async def refused_namespace(self) -> None:
         """Bindings in one namespace are refused with 429, by a webhook that wants to be left alone for long."""
-        refused, other = self._random.sample(random_objects.NAMESPACES, 2)
+        refused_namespace, other_namespace = self._random.sample(random_objects.NAMESPACES, 2)
         self._add_node(pods=20)
-        self._faults.too_many_requests(None, retry_after_s=50, namespace=refused, **BINDINGS)
-        self._create(10, refused)
+        self._faults.too_many_requests(None, retry_after_s=50, namespace=refused_namespace, **BINDINGS)
+        self._create(10, refused_namespace)
         await self._pause(1.0)
-        await self._bound_within(_UNDISTURBED_S, self._create(5, other), "beside a namespace that is refused")
+        await self._bound_within(_UNDISTURBED_S, self._create(5, other_namespace), "beside a namespace that is refused")
 
     async def refused_events(self) -> None:
         """No Events are taken for long; bindings have nothing to do with them."""
@@ -127,8 +127,8 @@ class Trials:
         self._place(node, cpu_milli=2500)
         await self._pause(1.0)
         for code, body in [*self._random.sample(random_objects.SENSELESS, 3), random_objects.ANOTHER_KINDS_LIST]:
-            whole = body.replace("REVISION", str(self._store.revision))
-            self._faults.invalid_answer(code=code, body=whole, **LISTS, resource="pods")
+            body_text = body.replace("REVISION", str(self._store.revision))
+            self._faults.invalid_answer(code=code, body=body_text, **LISTS, resource="pods")
         self._faults.expire_watches()
         await self._pause(0.1)
         await self._one_fits_within(
@@ -166,8 +166,8 @@ class Trials:
         return name
 
     def _create(self, count: int, namespace: str, *, cpu_milli: int = 10) -> list[str]:
-        made = [self._trial_pod(namespace, cpu_milli) for _ in range(count)]
-        return [self._store.create(pod)["metadata"]["name"] for pod in made]
+        pods = [self._trial_pod(namespace, cpu_milli) for _ in range(count)]
+        return [self._store.create(pod)["metadata"]["name"] for pod in pods]
 
     def _place(self, node: str, *, cpu_milli: int) -> None:
         pod = self._trial_pod(random_objects.NAMESPACES[0], cpu_milli)
@@ -191,11 +191,11 @@ class Trials:
 
     async def _one_fits_within(self, seconds: float, names: Iterable[str], node: str, how: str) -> None:
         await self._pause(seconds)
-        here = self._store.list("pods", field_selector=f"spec.nodeName={node}")
-        needed = random_objects.taken(random_objects.requests_of(pod) for pod in here)
-        if needed[0] > random_objects.NODE_CPU_MILLI:
-            raise Violation("overfull", f"{how} {node} was given {needed} in all")
-        if not set(names) & {pod["metadata"]["name"] for pod in here}:
+        pods_on_node = self._store.list("pods", field_selector=f"spec.nodeName={node}")
+        amounts = random_objects.total_amounts(random_objects.requests_of(pod) for pod in pods_on_node)
+        if amounts[0] > random_objects.NODE_CPU_MILLI:
+            raise Violation("overfull", f"{how} {node} was given {amounts} in all")
+        if not set(names) & {pod["metadata"]["name"] for pod in pods_on_node}:
             raise Violation("bounded", f"none of {names} was bound in {seconds} s {how}")
 
     async def _bound_within(self, seconds: float, names: Iterable[str], how: str) -> None:
@@ -207,5 +207,5 @@ class Trials:
                 )
             await self._pause(_TICK_S)
             waited_s += _TICK_S
-            bound = self._store.list("pods", label_selector=_KEY, field_selector="spec.nodeName!=")
-            missing -= {pod["metadata"]["name"] for pod in bound}
+            bound_pods = self._store.list("pods", label_selector=_KEY, field_selector="spec.nodeName!=")
+            missing -= {pod["metadata"]["name"] for pod in bound_pods}

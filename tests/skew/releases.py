@@ -30,7 +30,7 @@ def minor_of(version: str) -> str:
 
 
 CURRENT: Final = minor_of(catalogue.kubernetes_version())
-MINORS: Final = (*sorted((each.name for each in _MODULES.iterdir()), key=catalogue.release), CURRENT)
+MINORS: Final = (*sorted((module_path.name for module_path in _MODULES.iterdir()), key=catalogue.release), CURRENT)
 
 
 def module_of(minor: str) -> Path:

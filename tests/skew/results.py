@@ -12,19 +12,19 @@ from xml.etree import ElementTree as ET
 class Result:
     """How many tests ended how."""
 
-    passed: int = 0
-    failed: int = 0
-    skipped: int = 0
+    passes: int = 0
+    failures: int = 0
+    skips: int = 0
 
     @property
     def is_good(self) -> bool:
         """Whether tests ran, and all that did have passed."""
-        return self.passed > 0 and self.failed == 0
+        return self.passes > 0 and self.failures == 0
 
     def __str__(self) -> str:
         if self == Result():
             return "nothing ran"
-        parts = {"passed": self.passed, "failed": self.failed, "skipped": self.skipped}
+        parts = {"passed": self.passes, "failed": self.failures, "skipped": self.skips}
         return ", ".join(f"{count} {name}" for name, count in parts.items() if count)
 
 
@@ -33,14 +33,14 @@ def read_result(report: Path) -> Result:
     if not report.is_file():
         return Result()
     cases = [{part.tag for part in case} for case in ET.parse(report).iter("testcase")]
-    failed = sum(bool(parts & {"failure", "error"}) for parts in cases)
-    skipped = sum("skipped" in parts for parts in cases)
-    return Result(len(cases) - failed - skipped, failed, skipped)
+    failures = sum(bool(parts & {"failure", "error"}) for parts in cases)
+    skips = sum("skipped" in parts for parts in cases)
+    return Result(len(cases) - failures - skips, failures, skips)
 
 
 def table(results: Mapping[str, Mapping[str, Result]], topics: Sequence[str]) -> str:
     """The results by version and topic: a row for each topic, a column for each version."""
-    rows = [["", *results], *([topic, *(str(each[topic]) for each in results.values())] for topic in topics)]
+    rows = [["", *results], *([topic, *(str(result[topic]) for result in results.values())] for topic in topics)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     return "\n".join(lines)

@@ -29,10 +29,10 @@ def main(arguments: list[str] | None = None) -> int:
         samples = asyncio.run(in_process.run(options.pods, options.pods // _SAMPLES, click.echo))
     else:
         samples = asyncio.run(over_http.run(options.minutes * 60.0, _SAMPLES, click.echo, recording=options.record))
-    found = growth(samples)
-    for each in found or ["nothing has grown"]:
-        click.echo(each)
-    return int(bool(found))
+    findings = growth(samples)
+    for finding in findings or ["nothing has grown"]:
+        click.echo(finding)
+    return int(bool(findings))
 
 
 def _parser() -> argparse.ArgumentParser:

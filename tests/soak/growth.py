@@ -49,16 +49,16 @@ def sample(process: int, *, seconds: float, pods: int, tasks: int) -> Sample:
 def growth(samples: Sequence[Sample]) -> list[str]:
     """What has grown, each in a sentence, from where a fifth of the pods had gone through to the end."""
     last = samples[-1]
-    first = next(each for each in samples if each.pods >= last.pods / 5)
+    first = next(candidate for candidate in samples if candidate.pods >= last.pods / 5)
     if first.pods < WARM_UP_PODS:
-        first = next((each for each in samples if each.pods >= WARM_UP_PODS), last)
+        first = next((candidate for candidate in samples if candidate.pods >= WARM_UP_PODS), last)
     if first is last:
         return [f"{last.pods:,} pods are too few to tell: caches fill until there have been {WARM_UP_PODS:,}"]
-    found = []
+    findings = []
     if last.rss_mib > first.rss_mib * RSS_GROWTH_MAX:
-        found.append(f"RSS has grown by {last.rss_mib / first.rss_mib - 1:.1%}, from {first.rss_mib:.1f} MiB")
+        findings.append(f"RSS has grown by {last.rss_mib / first.rss_mib - 1:.1%}, from {first.rss_mib:.1f} MiB")
     for name, slack in (("tasks", 0), ("threads", 0), ("descriptors", _CONNECTIONS)):
-        was, now = getattr(first, name), getattr(last, name)
-        if now > was + slack:
-            found.append(f"{name} have grown from {was} to {now}")
-    return found
+        was, latest = getattr(first, name), getattr(last, name)
+        if latest > was + slack:
+            findings.append(f"{name} have grown from {was} to {latest}")
+    return findings

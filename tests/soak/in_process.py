@@ -53,7 +53,7 @@ class InProcess:
         self.scheduler = Scheduler(
             config, Options(), server, self.informers, observers, clock=clock, random=random, metrics=metrics
         )
-        self._decoders = {each: ObjectDecoder(each) for each in (PODS, NODES)}
+        self._decoders = {resource_type: ObjectDecoder(resource_type) for resource_type in (PODS, NODES)}
         self._version = 0
 
     def send(self, resource: ResourceType[Any], change: str, item: pods.Json) -> None:
@@ -140,9 +140,9 @@ class _Churn:
             self._watch_bindings()
 
     def _watch_bindings(self) -> None:
-        bound = self._app.server.bound
-        while bound:
-            name, node_name = bound.popleft()
+        bindings = self._app.server.bound
+        while bindings:
+            name, node_name = bindings.popleft()
             number = int(name.removeprefix("pod-"))
             self._app.send(PODS, "MODIFIED", _on_node(number, node_name))
             self._alive.append((number, node_name))
@@ -157,13 +157,13 @@ class _Churn:
         for number, node_name in self._alive:
             if node_name == name:
                 self._app.send(PODS, "DELETED", _on_node(number, name))
-        self._alive = deque(each for each in self._alive if each[1] != name)
+        self._alive = deque(entry for entry in self._alive if entry[1] != name)
         self._app.send(NODES, "DELETED", pods.numbered_node(oldest))
         self._nodes.append(self._nodes[-1] + 1)
         self._app.send(NODES, "ADDED", pods.numbered_node(self._nodes[-1]))
 
 
 def _on_node(number: int, node_name: str) -> pods.Json:
-    made = pods.numbered_pod(number)
-    made["spec"]["nodeName"] = node_name
-    return made
+    numbered_pod = pods.numbered_pod(number)
+    numbered_pod["spec"]["nodeName"] = node_name
+    return numbered_pod

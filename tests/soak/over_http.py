@@ -43,9 +43,9 @@ async def run(
                 for _ in range(count):
                     await churn.until(time.monotonic() + seconds / count)
                     tasks = int(await daemon.metric("scheduler_goroutines"))
-                    taken = sample(daemon.pid, seconds=time.monotonic() - started_s, pods=churn.made, tasks=tasks)
-                    samples.append(taken)
-                    tell(taken)
+                    last_sample = sample(daemon.pid, seconds=time.monotonic() - started_s, pods=churn.made, tasks=tasks)
+                    samples.append(last_sample)
+                    tell(last_sample)
                 assert await daemon.stop() == 0, daemon.output()[-2000:]
             finally:
                 daemon.kill()
@@ -81,16 +81,16 @@ class _Churn:
     def _tidy(self) -> int:
         """Let the oldest pods go; returns how many wait that fit somewhere."""
         every = self._store.list("pods")
-        settled = [each for each in every if each["spec"].get("nodeName") or _is_hopeless(each)]
-        for each in settled[: max(0, len(settled) - _ALIVE)]:
-            self._delete(each)
+        settled = [pod for pod in every if pod["spec"].get("nodeName") or _is_hopeless(pod)]
+        for pod in settled[: max(0, len(settled) - _ALIVE)]:
+            self._delete(pod)
         return len(every) - len(settled)
 
     def _replace_node(self) -> None:
         name = f"node-{self._nodes.pop(0)}"
-        for each in self._store.list("pods"):
-            if each["spec"].get("nodeName") == name:
-                self._delete(each)
+        for pod in self._store.list("pods"):
+            if pod["spec"].get("nodeName") == name:
+                self._delete(pod)
         self._store.delete("nodes", name)
         self._nodes.append(self._nodes[-1] + 1)
         self._store.create(pods.numbered_node(self._nodes[-1]))

@@ -55,7 +55,7 @@ class TaskCounter(Protocol):
     """Counts tasks; `Metrics` is one."""
 
     def add_goroutines(self, operation: str, change: int) -> None:
-        """A task of that operation started (1) or ended (-1)."""
+        """Count a task of that operation that started (1) or ended (-1)."""
 
 
 class ExtenderPool:

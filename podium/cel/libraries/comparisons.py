@@ -37,7 +37,7 @@ def compare(lhs: Any, rhs: Any) -> int:
 
 
 def compare_leniently(lhs: Any, rhs: Any) -> int:
-    """Like `compare`, but values of different ordered types count as equal, and so does NaN.
+    """Compare values as `compare` does, but count values of different ordered types as equal, and NaN too.
 
     Raises: EvaluationError: values of one of the types cannot be ordered.
     """

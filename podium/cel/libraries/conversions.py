@@ -60,7 +60,7 @@ def _double_to_uint(number: float) -> UInt:
 
 
 def _no_duration(_number: int) -> Duration:
-    """Always fail: upstream declares this conversion without an implementation."""
+    """Fail in every case: upstream declares this conversion without an implementation."""
     raise EvaluationError("type conversion error from 'int' to 'google.protobuf.Duration'")
 
 

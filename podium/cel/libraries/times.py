@@ -128,14 +128,14 @@ def _at(moment: Timestamp, zone: str) -> tuple[dt.datetime, int]:
 
 
 _PARTS: tuple[tuple[str, str, str, Callable[[dt.datetime], int]], ...] = (
-    ("getMonth", "timestamp_to_month", "_with_tz", lambda at: at.month - 1),
-    ("getDayOfYear", "timestamp_to_day_of_year", "_with_tz", lambda at: at.timetuple().tm_yday - 1),
-    ("getDayOfMonth", "timestamp_to_day_of_month", "_with_tz", lambda at: at.day - 1),
-    ("getDate", "timestamp_to_day_of_month_1_based", "_with_tz", lambda at: at.day),
-    ("getDayOfWeek", "timestamp_to_day_of_week", "_with_tz", lambda at: at.isoweekday() % 7),
-    ("getHours", "timestamp_to_hours", "_with_tz", lambda at: at.hour),
-    ("getMinutes", "timestamp_to_minutes", "_with_tz", lambda at: at.minute),
-    ("getSeconds", "timestamp_to_seconds", "_tz", lambda at: at.second),
+    ("getMonth", "timestamp_to_month", "_with_tz", lambda time: time.month - 1),
+    ("getDayOfYear", "timestamp_to_day_of_year", "_with_tz", lambda time: time.timetuple().tm_yday - 1),
+    ("getDayOfMonth", "timestamp_to_day_of_month", "_with_tz", lambda time: time.day - 1),
+    ("getDate", "timestamp_to_day_of_month_1_based", "_with_tz", lambda time: time.day),
+    ("getDayOfWeek", "timestamp_to_day_of_week", "_with_tz", lambda time: time.isoweekday() % 7),
+    ("getHours", "timestamp_to_hours", "_with_tz", lambda time: time.hour),
+    ("getMinutes", "timestamp_to_minutes", "_with_tz", lambda time: time.minute),
+    ("getSeconds", "timestamp_to_seconds", "_tz", lambda time: time.second),
 )
 _DURATION_PARTS = (
     ("getHours", "duration_to_hours", 3600 * NANOSECONDS),
@@ -155,8 +155,8 @@ def _milliseconds_in(moment: Timestamp, zone: str) -> int:
 
 
 def _year(moment: Timestamp, zone: str = "") -> int:
-    at, years = _at(moment, zone)
-    return at.year + years
+    time, years = _at(moment, zone)
+    return time.year + years
 
 
 def _overloads() -> Iterator[Overload]:

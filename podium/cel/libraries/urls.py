@@ -84,8 +84,8 @@ def _request_parts(text: str) -> Parts:
 
 
 def _host(scheme: str, authority: str) -> str:
-    user, at, host = authority.rpartition("@")
-    if at and (_USER_INFO.fullmatch(user) is None or _BAD_ESCAPE.search(user)):
+    user, separator, host = authority.rpartition("@")
+    if separator and (_USER_INFO.fullmatch(user) is None or _BAD_ESCAPE.search(user)):
         raise _fail("invalid userinfo")
     if "[" in host:
         return _literal_host(host)

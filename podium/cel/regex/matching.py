@@ -28,7 +28,7 @@ Span: TypeAlias = tuple[int, int]
 
 
 def limit_steps(steps: int) -> None:
-    """From now on, end the evaluation if all searches together may need more steps."""
+    """End the evaluation from now on if all searches together may need more steps."""
     _steps_left.set(steps)
 
 
@@ -121,11 +121,11 @@ class Pattern:
         indexes = []
         stack = [*starts][::-1]
         while stack:
-            at = stack.pop()
-            if at in visited:
+            index = stack.pop()
+            if index in visited:
                 continue
-            visited.add(at)
-            instruction = self._code[at]
+            visited.add(index)
+            instruction = self._code[index]
             if type(instruction) is Split:
                 stack.append(instruction.second)
                 stack.append(instruction.first)
@@ -133,7 +133,7 @@ class Pattern:
                 if instruction.assertion in assertions:
                     stack.append(instruction.successor)
             else:
-                indexes.append(at)
+                indexes.append(index)
         return indexes
 
     def find(self, text: str, start: int = 0) -> Span | None:
@@ -148,15 +148,15 @@ class Pattern:
 
         Raises: CostLimitError: it takes too long to know.
         """
-        at, last_end, steps = 0, -1, [0]
-        while at <= len(text) and limit != 0:
-            span = self._find(text, at, steps)
+        position, last_end, steps = 0, -1, [0]
+        while position <= len(text) and limit != 0:
+            span = self._find(text, position, steps)
             if span is None:
                 return
-            if span[1] != at or span[0] != last_end:
+            if span[1] != position or span[0] != last_end:
                 limit -= 1
                 yield span
-            at = span[1] if span[1] > at else at + 1
+            position = span[1] if span[1] > position else position + 1
             last_end = span[1]
 
     def _find(self, text: str, start: int, steps: list[int]) -> Span | None:
@@ -164,19 +164,19 @@ class Pattern:
         threads: list[tuple[int, int]] = []
         span: Span | None = None
         previous = _kind(text[start - 1]) if start else _EDGE
-        for at in range(start, len(text) + 1):
+        for position in range(start, len(text) + 1):
             if span is None:
-                threads.append((self._start, at))
+                threads.append((self._start, position))
             elif not threads:
                 break
-            character = text[at] if at < len(text) else ""
+            character = text[position] if position < len(text) else ""
             following = _kind(character) if character else _EDGE
             steps[0] += len(threads) + self._upkeep
             if steps[0] > _STEPS_MAX:
                 raise _too_long()
             threads, match_start = self._advance(threads, _assertions(previous, following), character)
             if match_start is not None:
-                span = (match_start, at)
+                span = (match_start, position)
             previous = following
         return span
 
@@ -187,8 +187,8 @@ class Pattern:
         following: list[tuple[int, int]] = []
         visited: set[int] = set()
         for start, begin in threads:
-            for at in self._closure((start,), assertions, visited):
-                instruction = self._code[at]
+            for index in self._closure((start,), assertions, visited):
+                instruction = self._code[index]
                 if type(instruction) is Match:
                     return following, begin
                 if type(instruction) is Step and character and instruction.characters.contains(character):

@@ -62,7 +62,7 @@ def node_count_text(count: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeSeen:
+class NodeView:
     """A node on the screen.
 
     Attributes:
@@ -79,10 +79,10 @@ class NodeSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterSeen:
+class ClusterView:
     """The cluster on the screen."""
 
-    nodes: tuple[NodeSeen, ...] = ()
+    nodes: tuple[NodeView, ...] = ()
     pods: int = 0
     bound_count: int = 0
 
@@ -101,8 +101,8 @@ class ClusterSeen:
 class Story:
     """The result of the demo."""
 
-    full: ClusterSeen
-    end: ClusterSeen
+    full: ClusterView
+    end: ClusterView
     duration_s: float
 
     def summary(self) -> dict[str, int | float]:
@@ -131,7 +131,7 @@ class Screen(Protocol):
         """Show a line about an event."""
         ...
 
-    def show(self, cluster: ClusterSeen) -> None:
+    def show(self, cluster: ClusterView) -> None:
         """Show the cluster as it is now."""
         ...
 
@@ -158,6 +158,7 @@ async def run_autoscale(config: KubeSchedulerConfiguration, seed: int, timeout_s
             is_over = False
 
             async def keep_running(run: Callable[[], Any]) -> None:
+                # Either may be stopped by a signal, which the demo must not take for its own end.
                 await run()
                 if not is_over:
                     raise StoppedEarlyError
@@ -169,6 +170,7 @@ async def run_autoscale(config: KubeSchedulerConfiguration, seed: int, timeout_s
             async with anyio.create_task_group() as background:
                 background.start_soon(cluster.informers.run)
                 background.start_soon(watch_server)
+                # Two groups: the server and the watches outlive scheduler and provisioner, whose last writes they show.
                 async with anyio.create_task_group() as running:
                     running.start_soon(keep_running, app.run)
                     running.start_soon(keep_running, provisioner.run)
@@ -185,6 +187,7 @@ async def run_autoscale(config: KubeSchedulerConfiguration, seed: int, timeout_s
 
 def _provisioner_options(kubeconfig: str) -> Options:
     requirements = (
+        # On demand only: a spot node could be replaced at any time, which would be hard to follow on the screen.
         LabelRequirement(key=CAPACITY_TYPE, operator="In", values=(ON_DEMAND,)),
         LabelRequirement(key=INSTANCE_CPU, operator="In", values=_TYPES_CPU),
     )
@@ -192,6 +195,7 @@ def _provisioner_options(kubeconfig: str) -> Options:
         metadata=ObjectMeta(name=_POOL),
         spec=NodePoolSpec(
             template=NodeClaimTemplate(spec=NodeClaimSpec(requirements=requirements)),
+            # Karpenter's default of 10% would let a small cluster shrink one node at a time.
             disruption=Disruption(budgets=[{"nodes": "100%"}]),
         ),
     )
@@ -215,20 +219,20 @@ class _Cluster:
         self._nodes = informers.informer(NODES)
         self._pods = informers.informer(PODS)
 
-    def snapshot(self) -> ClusterSeen:
+    def snapshot(self) -> ClusterView:
         """Return the cluster as it is now."""
         pods: dict[str, list[Pod]] = {}
         for pod in self._pods.list():
             pods.setdefault(pod.node_name, []).append(pod)
         nodes = sorted(self._nodes.list(), key=lambda node: node.name)
         nodes_seen = tuple(self._node(node, pods.get(node.name, [])) for node in nodes)
-        return ClusterSeen(nodes_seen, len(self._pods), len(self._pods) - len(pods.get("", ())))
+        return ClusterView(nodes_seen, len(self._pods), len(self._pods) - len(pods.get("", ())))
 
-    def _node(self, node: Node, pods: list[Pod]) -> NodeSeen:
+    def _node(self, node: Node, pods: list[Pod]) -> NodeView:
         allocatable, _ = node_allocatable(node)
         cpu_requests = sum(requests_on_node(pod).get(CPU, 0) for pod in pods)
         labels = node.metadata.labels
-        return NodeSeen(
+        return NodeView(
             node.name,
             labels.get(INSTANCE_TYPE, ""),
             len(pods),
@@ -245,8 +249,8 @@ class _Play:
         self._cluster = cluster
         self._screen = screen
         self._scheduler_name = scheduler_name
-        self._known: dict[str, NodeSeen] = {}
-        self.full: ClusterSeen | None = None
+        self._known: dict[str, NodeView] = {}
+        self.full: ClusterView | None = None
         self.waits_for = ""
 
     async def play(self) -> None:
@@ -270,6 +274,7 @@ class _Play:
             await self._cluster.session.request("PATCH", path, change, content_type=MERGE_PATCH)
         self._screen.tell(f"Load goes: {remaining_count} pods are left")
         await self._until("pods to go", lambda cluster: cluster.pods == remaining_count)
+        # Pods go at once, nodes only after two decisions; without this wait the quiet would begin too early.
         await self._until("nodes to go", lambda cluster: cluster.cores < self._full_cores)
         while not await self._quiet(_QUIET_S):
             pass
@@ -280,7 +285,7 @@ class _Play:
     def _full_cores(self) -> float:
         return self.full.cores if self.full is not None else 0.0
 
-    async def _until(self, goal: str, is_reached: Callable[[ClusterSeen], bool]) -> None:
+    async def _until(self, goal: str, is_reached: Callable[[ClusterView], bool]) -> None:
         self.waits_for = goal
         while not is_reached(self._look()):  # noqa: ASYNC110 - it also draws
             await anyio.sleep(_LOOK_S)
@@ -297,7 +302,7 @@ class _Play:
                 return False
         return True
 
-    def _look(self) -> ClusterSeen:
+    def _look(self) -> ClusterView:
         """Show the cluster, and say which nodes have come and gone."""
         cluster = self._cluster.snapshot()
         self._screen.show(cluster)
@@ -316,7 +321,7 @@ class _Play:
         return cluster
 
 
-def _text(nodes: list[NodeSeen]) -> str:
+def _text(nodes: list[NodeView]) -> str:
     types = Counter(node.instance_type.removesuffix("-amd64-linux") for node in nodes)
     type_counts = ", ".join(f"{count} {name}" for name, count in sorted(types.items()))
     return f"{node_count_text(len(nodes))} ({type_counts})"

@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from podium.cli.demo.autoscale import ClusterSeen, NodeSeen
+from podium.cli.demo.autoscale import ClusterView, NodeView
 from podium.cli.plain_text import PlainConsole, plain
 
 _NODES_MAX: Final = 10
@@ -39,7 +39,7 @@ class PlainScreen:
         """Print the line with the time."""
         self._console.print(_with_time(line, self._started_s), soft_wrap=True)
 
-    def show(self, cluster: ClusterSeen) -> None:
+    def show(self, cluster: ClusterView) -> None:
         """Do nothing: `tell` prints the changes."""
 
 
@@ -51,7 +51,7 @@ class LiveScreen:
         self._ascii_only = console.options.ascii_only
         self._started_s = time.monotonic()
         self._lines: list[Text] = []
-        self._seen = ClusterSeen()
+        self._seen = ClusterView()
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -67,7 +67,7 @@ class LiveScreen:
         self._lines.append(_with_time(line, self._started_s))
         self._draw()
 
-    def show(self, cluster: ClusterSeen) -> None:
+    def show(self, cluster: ClusterView) -> None:
         """Draw the cluster."""
         self._seen = cluster
         self._draw()
@@ -78,7 +78,7 @@ class LiveScreen:
         self._live.update(Group(*parts), refresh=True)
 
 
-def screen(cluster: ClusterSeen, *, ascii_only: bool = False) -> Group:
+def screen(cluster: ClusterView, *, ascii_only: bool = False) -> Group:
     """Lay out the cluster: a line of sums, and a row for each node."""
     waiting = cluster.pods - cluster.bound_count
     head = Text.assemble(
@@ -97,7 +97,7 @@ def screen(cluster: ClusterSeen, *, ascii_only: bool = False) -> Group:
     return Group(head, table, *([Text(f"and {remaining_count} more")] if remaining_count > 0 else []))
 
 
-def _row(node: NodeSeen, *, ascii_only: bool) -> tuple[Text | str, ...]:
+def _row(node: NodeView, *, ascii_only: bool) -> tuple[Text | str, ...]:
     width = round(min(node.cpu, 1.0) * _BAR)
     full, empty = ("#", ".") if ascii_only else ("█", "░")
     bar = Text(full * width, style="red" if node.is_leaving else "cyan")

@@ -82,7 +82,7 @@ class ClaimWatcher:
         self._reported: set[str] = set()
 
     def on_add(self, new: ResourceClaim, /) -> None:
-        """As `on_update`."""
+        """Handle a new claim as `on_update` does."""
         self._look_at(new)
 
     def on_update(self, old: ResourceClaim, new: ResourceClaim, /) -> None:

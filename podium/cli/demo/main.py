@@ -125,6 +125,7 @@ def _refuse(reason: str, *names: str) -> None:
     """Refuse options that this demo does not use."""
     parameter_source = click.get_current_context().get_parameter_source
     for name in names:
+        # Only what the user gave: the defaults of other demos are no mistake.
         if parameter_source(name) is not ParameterSource.DEFAULT:
             raise click.UsageError(f"--{_OPTION_OF.get(name, name)}: {reason}")
 
@@ -207,6 +208,7 @@ def _errors_shown() -> Iterator[None]:
     try:
         yield
     except* (StoppedEarlyError, KeyboardInterrupt):
+        # except*, since tasks run in groups, and several may have failed.
         say("Interrupted.", err=True)
         raise SystemExit(EXIT_INTERRUPTED) from None
     except* (ServerError, ApiError, PluginError, ConfigError, TooSlowError, OSError) as group:
@@ -228,6 +230,7 @@ def _log_only(level: int, console: PlainConsole) -> None:
 
     If standard output is a file, they go to standard error instead.
     """
+    # A live display redraws its lines, and a log line in between would tear it.
     log_console = console if console.is_terminal else PlainConsole(stderr=True)
     configure_logging(form="console", stream=cast(BinaryIO, _Lines(log_console)))
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(level))

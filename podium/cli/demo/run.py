@@ -96,6 +96,7 @@ async def run(plan: Plan, progress: Progress) -> Outcome:
         async with ApiSession(credentials) as session:
             scheduler_name = plan.config.profiles[0].scheduler_name
             claims, pods = device_claims_and_pods(plan.devices, plan.nodes, scheduler_name)
+            # Pods that fit nowhere, so that the demo also shows what is said about such pods.
             unplaceable = unplaceable_pods(scheduler_name)
             if plan.devices:
                 claim, pod = no_such_device(plan.devices[0], scheduler_name)
@@ -144,6 +145,7 @@ async def create(objects: list[dict[str, Any]], stage: str, session: ApiSession,
     async def write() -> None:
         for manifest in waiting:
             await session.post(_COLLECTIONS[manifest["kind"]], orjson.dumps(manifest))
+            # One iterator for all writers: each takes the next object when it is free.
             progress.advance(next(count_up))
 
     async with anyio.create_task_group() as tasks:
@@ -161,6 +163,7 @@ async def _schedule(
 ) -> None:
     """Run the scheduler until every pod is bound or reported unschedulable, or the timeout expires."""
     informers = InformerSet(session, clock=watcher.clock, random=Random())
+    # Asked of the API server, not of podium, so that the demo also checks what was really bound.
     informers.informer(PODS).add_handler(watcher)
     if claims is not None:
         informers.informer(RESOURCE_CLAIMS).add_handler(claims)
@@ -243,6 +246,7 @@ class Watcher:
     def _look_at(self, pod: Pod) -> None:
         name = pod.metadata.name
         if name in self.unplaceable:
+            # Both count as decided: this pod must have been bound by mistake, and the outcome then says so.
             if pod.node_name or why_unschedulable(pod) is not None:
                 self._decided.add(name)
         elif pod.node_name and name not in self._bound:

@@ -10,7 +10,7 @@ PORT_MAX: Final = 65535
 
 
 def address(_: click.Context, parameter: click.Parameter, text: str) -> tuple[str, int] | None:
-    """Option callback that splits an address into host and port; None for an empty address."""
+    """Split an option's address into host and port; return None for an empty address."""
     if not text:
         return None
     host, colon, port = text.rpartition(":")

@@ -8,7 +8,7 @@ from podium.config import parse_duration
 
 
 def duration(_: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
-    """Option callback that converts a text such as 15s or 1m30s to seconds. Raises: click.BadParameter."""
+    """Convert an option's text such as 15s or 1m30s to seconds. Raises: click.BadParameter."""
     if text is None:
         return None
     try:

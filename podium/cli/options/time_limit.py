@@ -67,7 +67,7 @@ def note_size(nodes: int, pods: int) -> None:
 
 
 def warn_of_time_limit(output: str) -> None:
-    """If the answer is partial, say so: on standard error, and in text output also before the answer."""
+    """Warn that an answer is partial: on standard error, and in text output also before the answer."""
     if not current_time_limit().is_noticed:
         return
     say("warning: the time limit is over, and the answer is what was found by then (--time-limit)", err=True)

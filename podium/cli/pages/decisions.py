@@ -30,7 +30,7 @@ def score_table(title: str, scores: Mapping[str, Mapping[str, int]], nodes: Sequ
     if not scores:
         return []
     ranking = sorted(scores, key=lambda node: (-sum(scores[node].values()), node))
-    names = [node for at, node in enumerate(ranking) if at < NODES_SHOWN or node in nodes]
+    names = [node for rank, node in enumerate(ranking) if rank < NODES_SHOWN or node in nodes]
     plugins = list(dict.fromkeys(name for node in ranking for name in scores[node]))
     rows = [(node, sum(scores[node].values()), *(scores[node].get(name) for name in plugins)) for node in names]
     marked_rows = [names.index(nodes[0])] if nodes and nodes[0] in names else []

@@ -37,6 +37,6 @@ def page_of(
         else:
             sections.append(Facts(name, {"decision": decision_text(side.decision), "after this": side.event}))
     for name, side, table in zip(names, sides, scores, strict=True):
-        own = [side.decision.node] if side is not None else []
-        sections += score_table(f"Scores in {name}", table, (*own, *nodes))
+        chosen_nodes = [side.decision.node] if side is not None else []
+        sections += score_table(f"Scores in {name}", table, (*chosen_nodes, *nodes))
     return Page(title, f"The first difference is at attempt {difference.attempt}.", sections)

@@ -47,7 +47,7 @@ def counterfactual_page(name: str, counterfactual: Counterfactual, timeline: Tim
     """
     outcomes = counterfactual.outcomes
     numbers = outcomes.as_value()
-    facts = {of.replace("_", " "): "-" if value is None else str(value) for of, value in numbers.items()}
+    facts = {field.replace("_", " "): "-" if value is None else str(value) for field, value in numbers.items()}
     if counterfactual.damage:
         facts["not read to its end"] = counterfactual.damage
     headline = f"{outcomes.placed} pods would have been placed, and {outcomes.pending} would wait at the end."

@@ -23,7 +23,7 @@ def page_of(title: str, report: Report, timeline: Timeline, damage: str = "") ->
     values = report.to_json()
     share = f" ({100 * report.agreed_count / report.compared_count:.2f} %)" if report.compared_count else ""
     headline = f"{report.compared_count} pods compared, podium agrees on {report.agreed_count}{share}."
-    facts = {f"not compared, {why}": f"{count} pods" for why, count in report.not_compared.items()}
+    facts = {f"not compared, {reason}": f"{count} pods" for reason, count in report.not_compared.items()}
     for name, heading in (("evaluation_s", "evaluation of all nodes"), ("binding_s", "from seen pending to bound")):
         if (quantiles := values[name]) is not None:
             facts[heading] = ", ".join(f"{quantile} {1e3 * value:.1f} ms" for quantile, value in quantiles.items())
@@ -55,10 +55,20 @@ def _disagreements(disagreements: list[Disagreement], count: int) -> Iterable[Ta
         return []
     rows = []
     for disagreement in disagreements:
-        of = disagreement.comparison
-        why = f"{disagreement.reason.value}{f': {disagreement.view}' if disagreement.view else ''}"
-        verdict = f"{of.verdict.value}{f': {text}' if (text := '; '.join(of.reasons)) else ''}"
-        rows.append((disagreement.pod, of.node, of.choice, verdict, of.gap or None, of.plugin, why))
+        comparison = disagreement.comparison
+        reason = f"{disagreement.reason.value}{f': {disagreement.view}' if disagreement.view else ''}"
+        verdict = f"{comparison.verdict.value}{f': {text}' if (text := '; '.join(comparison.reasons)) else ''}"
+        rows.append(
+            (
+                disagreement.pod,
+                comparison.node,
+                comparison.choice,
+                verdict,
+                comparison.gap or None,
+                comparison.plugin,
+                reason,
+            )
+        )
     columns = ("Pod", "Chosen", "podium", "Verdict", "Gap", "Plugin", "Reason")
     note = f"Of {count} disagreements, the first {len(disagreements)} are kept." if count > len(disagreements) else ""
     return [capped_table("Disagreements", columns, rows, note)]

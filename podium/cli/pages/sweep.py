@@ -21,9 +21,9 @@ def page_of(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> Pa
     names = [name for name in columns if name != "configuration"]
     sections: list[Section] = []
     for recording in dict.fromkeys(row["recording"] for row in rows):
-        own = [row for row in rows if row["recording"] == recording]
-        good = [row for row in own if "placed" in row]
-        front_rows = [at for at, row in enumerate(good) if row["on_front"]]
+        recording_rows = [row for row in rows if row["recording"] == recording]
+        good = [row for row in recording_rows if "placed" in row]
+        front_rows = [index for index, row in enumerate(good) if row["on_front"]]
         if good:
             axes = {name: columns[name] for name in sorted(names, key=lambda name: _axis_order(name, good))}
             points = [(row["configuration"], row["on_front"], {name: row[name] for name in names}) for row in good]
@@ -33,7 +33,7 @@ def page_of(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> Pa
                 Plot(recording, axes, points, "The Pareto front is filled: what no other configuration beats."),
                 Table("Configurations", headings, lines, front_rows, "The front is marked."),
             ]
-        if wrong := {row["configuration"]: row["error"] for row in own if row["error"]}:
+        if wrong := {row["configuration"]: row["error"] for row in recording_rows if row["error"]}:
             sections.append(Facts("Errors", wrong))
     front = sum(row["on_front"] for row in rows)
     return Page("Sweep", f"{len(rows)} combinations, of which {front} are not beaten by any other.", sections)

@@ -31,7 +31,7 @@ class Lookup(Generic[Entry, Answer]):
         self._answers: NDArray[Answer] = np.empty(0, dtype)
 
     def over(self, entries: Sequence[Entry]) -> NDArray[Answer]:
-        """The answer to each entry, by its number. Cost: one call of the function for each new entry.
+        """Return the answer to each entry, by its number. Cost: one call of the function for each new entry.
 
         Shape: one entry per entry of `entries`.
         """

@@ -93,19 +93,19 @@ class WeightedRowTerm:
 
 
 def row_selector(spec: PodSpec) -> RowSelector:
-    """The node selector and required node affinity of the spec. Invalid terms match no node."""
+    """Return the node selector and required node affinity of the spec. Invalid terms match no node."""
     node_terms = required_terms(spec)
     return RowSelector(spec.node_selector, None if node_terms is None else compile_node_selector(node_terms))
 
 
 def required_terms(spec: PodSpec) -> NodeSelector | None:
-    """The required node affinity of the spec."""
+    """Return the required node affinity of the spec."""
     affinity = spec.affinity
     return affinity.node_affinity.required if affinity is not None and affinity.node_affinity is not None else None
 
 
 def weighted_row_terms(terms: tuple[PreferredTerm, ...]) -> tuple[WeightedRowTerm, ...]:
-    """The preferred terms, compiled for matching rows."""
+    """Return the preferred terms, compiled for matching rows."""
     return tuple(WeightedRowTerm(term.weight, RowTerm(term.term)) for term in terms)
 
 
@@ -122,7 +122,7 @@ def _rows_with_labels(tests: tuple[_LabelTest, ...], snapshot: Snapshot, rows: R
 
 
 def _rows_with_field(requirement: Requirement, snapshot: Snapshot, rows: Rows) -> BoolArray:
-    """The rows that match a field requirement.
+    """Return the rows that match a field requirement.
 
     `metadata.name` is the only field; every other one is the empty string.
     """

@@ -25,7 +25,7 @@ class Zones:
 
 
 def zones_of(volume: PersistentVolume) -> tuple[Zones, ...]:
-    """The node labels that the volume's labels require. A label that names an empty zone is ignored."""
+    """Return the node labels that the volume's labels require. A label that names an empty zone is ignored."""
     demands: list[Zones] = []
     for label in TOPOLOGY_LABELS:
         text = volume.metadata.labels.get(label)

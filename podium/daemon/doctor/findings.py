@@ -25,7 +25,7 @@ class Finding:
     advice: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """The finding as one object of the JSON report."""
+        """Return the finding as one object of the JSON report."""
         return {"check": self.check, "verdict": self.verdict.value, "message": self.message, "advice": self.advice}
 
 
@@ -53,5 +53,5 @@ class Report:
         return all(finding.verdict is not Verdict.ERROR for finding in self.findings)
 
     def to_json(self) -> dict[str, Any]:
-        """The whole report as JSON."""
+        """Return the whole report as JSON."""
         return {"ok": self.is_good, "findings": [finding.to_json() for finding in self.findings]}

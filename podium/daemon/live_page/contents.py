@@ -79,8 +79,8 @@ async def node_rows(snapshot: Snapshot) -> dict[str, Row]:
     for start in range(0, len(entries), _LOOKED_AT_MAX):
         for row, node, *amounts in entries[start : start + _LOOKED_AT_MAX]:
             assert node is not None, "the order has only rows of nodes"
-            why = reason_of.get(row, "") or ("cordoned" if node.spec.unschedulable else "")
-            rows[node.name] = (node.metadata.labels.get(ZONE, ""), *amounts, sendable(why))
+            reason = reason_of.get(row, "") or ("cordoned" if node.spec.unschedulable else "")
+            rows[node.name] = (node.metadata.labels.get(ZONE, ""), *amounts, sendable(reason))
         await checkpoint()
     return rows
 
@@ -147,7 +147,7 @@ class DecisionRows:
         self._known: dict[str, Row] = {}
 
     def read(self) -> Mapping[str, Row] | None:
-        """The attempts by their number; None if nothing has happened since the last call."""
+        """Return the attempts by their number, or None if nothing has happened since the last call."""
         newest = self._recorder.newest_sequence
         if newest == self._seen and not self._may_change:
             return None

@@ -127,7 +127,7 @@ class LivePage:
             # A little less than a tick: else the first stream reads, and the others show it one tick later.
             self._read_next_s = begin_s + max(_TICK_S * 0.9, spent_s / _SHARE_MAX)
 
-    def _event(self, since: Versions, about: dict[str, Any]) -> bytes:
+    def _event(self, seen_versions: Versions, about: dict[str, Any]) -> bytes:
         contents = self._contents
         answer: dict[str, Any] = {
             "at": contents.read_s,
@@ -138,7 +138,7 @@ class LivePage:
         if about:
             answer["about"] = about
         tables = {"queue": contents.queue, "decisions": contents.decisions, "nodes": contents.nodes}
-        for (name, table), version in zip(tables.items(), since, strict=True):
+        for (name, table), version in zip(tables.items(), seen_versions, strict=True):
             if about or table.version != version:
                 answer[name] = orjson.Fragment(table.changes(version))
         return b"data: " + orjson.dumps(answer) + b"\n\n"
@@ -158,7 +158,7 @@ def _file(content_type: str, *names: str) -> Handler:
     body = b"".join(files("podium.daemon.live_page").joinpath(name).read_bytes() for name in names)
 
     async def show(_: web.Request) -> web.Response:
-        """A file of the live page, with `--ui`."""
+        """Return a file of the live page, with `--ui`."""
         return web.Response(body=body, content_type=content_type, charset="utf-8", headers=_HEADERS)
 
     return show

@@ -53,22 +53,22 @@ class Table:
         for key in list(self._gone)[: max(0, len(self._gone) - self._gone_kept)]:
             self._forgotten = self._gone.pop(key)
 
-    def changes(self, since: int) -> bytes:
+    def changes(self, seen_version: int) -> bytes:
         """Return the changes since that version as JSON; all rows since version 0, or if deletions were forgotten.
 
         `put` has the rows that are new or changed, `gone` the keys of those that are not there any more. With `reset`,
         rows that are not in `put` are not there.
         """
-        is_reset = since == 0 or since < self._forgotten
-        since = 0 if is_reset else since
+        is_reset = seen_version == 0 or seen_version < self._forgotten
+        seen_version = 0 if is_reset else seen_version
         rows, keys = [], []
         for version, _, row in reversed(self._rows.values()):
-            if version <= since:
+            if version <= seen_version:
                 break
             rows.append(row)
         if not is_reset:
             for key, version in reversed(self._gone.items()):
-                if version <= since:
+                if version <= seen_version:
                     break
                 keys.append(key)
         rows.reverse()

@@ -131,11 +131,11 @@ class Admission:
         if self._names_unknown_class(spec):
             is_known = not self.objects.is_unknown("PriorityClass")
             return f"no PriorityClass with name {spec['priorityClassName']} was found" if is_known else ""
-        priority_class, own = self._priority_class(spec), spec.get("priority")
+        priority_class, pod_priority = self._priority_class(spec), spec.get("priority")
         priority = 0 if priority_class is None else priority_class.get("value")
-        if own is not None and own != priority and not self.objects.is_unknown("PriorityClass"):
+        if pod_priority is not None and pod_priority != priority and not self.objects.is_unknown("PriorityClass"):
             return (
-                f"the integer value of priority ({own}) must not be provided in pod spec; priority admission "
+                f"the integer value of priority ({pod_priority}) must not be provided in pod spec; priority admission "
                 f"controller computed {priority} from the given PriorityClass name"
             )
         return ""
@@ -205,11 +205,13 @@ def with_node_lost_tolerations(pod: Manifest) -> Manifest:
     tolerations = spec.get("tolerations") or []
     if is_admitted(pod) or not isinstance(tolerations, list) or not isinstance(pod.get("spec"), Mapping):
         return pod
-    own = [item for item in tolerations if isinstance(item, Mapping) and item.get("effect") in (None, "", "NoExecute")]
+    matching_tolerations = [
+        item for item in tolerations if isinstance(item, Mapping) and item.get("effect") in (None, "", "NoExecute")
+    ]
     missing = [
         {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
         for key in _NODE_LOST
-        if not any(item.get("key") in (None, "", key) for item in own)
+        if not any(item.get("key") in (None, "", key) for item in matching_tolerations)
     ]
     return {**pod, "spec": {**spec, "tolerations": [*tolerations, *missing]}} if missing else pod
 

@@ -55,8 +55,8 @@ def _pod_level(spec: Mapping[str, Any]) -> Iterator[str]:
             for resource, limit in mapping_at(container, "resources", "limits").items():
                 if resource in limits and parse(limit) > parse(limits[resource]):
                     rule = f"must be less than or equal to pod limits of {canonical_text(limits[resource])}"
-                    where = f"{path}.containers[{index}][{resource}].limits"
-                    yield f'{where}: Invalid value: "{canonical_text(limit)}": {rule}'
+                    limits_path = f"{path}.containers[{index}][{resource}].limits"
+                    yield f'{limits_path}: Invalid value: "{canonical_text(limit)}": {rule}'
     except (QuantityError, FieldError, msgspec.ValidationError):
         # What cannot be read is reported with its field when the pod is.
         return

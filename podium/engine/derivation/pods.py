@@ -14,7 +14,7 @@ import msgspec
 
 from podium.engine.derivation.control_objects import count_at, group_of, items_at, key_of, mapping_at, namespace_of
 from podium.engine.derivation.workload_kinds import demand_template
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.engine.manifests import Manifest
 
 TEMPLATE_HASH: Final = "pod-template-hash"
@@ -60,7 +60,7 @@ def named_pod(pod: Manifest, number: int = 0) -> Manifest:
     return {**pod, "metadata": {**metadata, "name": generated_name(prefix, namespace_of(pod), number)}}
 
 
-def asked_pod(items: Sequence[Found], name: str) -> tuple[Found, list[Found]]:
+def asked_pod(items: Sequence[LocatedManifest], name: str) -> tuple[LocatedManifest, list[LocatedManifest]]:
     """Return the pod in question of a file, unbound, and the other objects of the file, the workload included.
 
     Args:
@@ -71,11 +71,13 @@ def asked_pod(items: Sequence[Found], name: str) -> tuple[Found, list[Found]]:
     """
     source, template = demand_template(items, name)
     if template.content is source.manifest:
-        return Found(named_pod(source.manifest), source.where), [item for item in items if item is not source]
+        return LocatedManifest(named_pod(source.manifest), source.location), [
+            item for item in items if item is not source
+        ]
     dependencies = list(items)
     if source.manifest.get("kind") == "Deployment" and group_of(source.manifest) == "apps":
-        dependencies.append(Found(replica_set_of(source.manifest), source.where))
-    return Found(sample_pod(source.manifest, template.content), source.where), dependencies
+        dependencies.append(LocatedManifest(replica_set_of(source.manifest), source.location))
+    return LocatedManifest(sample_pod(source.manifest, template.content), source.location), dependencies
 
 
 def sample_pod(workload: Manifest, template: Mapping[str, Any]) -> Manifest:
@@ -163,9 +165,11 @@ def stateful_set_pod(stateful_set: Manifest, ordinal: int) -> dict[str, Any]:
         for claim in items_at(stateful_set, "spec", "volumeClaimTemplates")
     }
     volumes = [volume for volume in items_at(pod["spec"], "volumes") if volume.get("name") not in claims]
-    own = [{"name": volume, "persistentVolumeClaim": {"claimName": claim}} for volume, claim in claims.items()]
+    claim_volumes = [
+        {"name": volume, "persistentVolumeClaim": {"claimName": claim}} for volume, claim in claims.items()
+    ]
     if claims:
-        pod["spec"] = {**pod["spec"], "volumes": [*own, *volumes]}
+        pod["spec"] = {**pod["spec"], "volumes": [*claim_volumes, *volumes]}
     return pod
 
 
@@ -183,8 +187,8 @@ def daemon_set_pod(daemon_set: Manifest, name: str, node: str = "") -> dict[str,
     spec = dict(mapping_at(pod, "spec"))
     keys = [*_DAEMON_TOLERATIONS, *((_HOST_NETWORK_TOLERATION,) if spec.get("hostNetwork") is True else ())]
     tolerations = [{"key": key, "operator": "Exists", "effect": effect} for key, effect in keys]
-    own = [toleration for toleration in items_at(spec, "tolerations") if toleration not in tolerations]
-    spec["tolerations"] = [*own, *tolerations]
+    template_tolerations = [toleration for toleration in items_at(spec, "tolerations") if toleration not in tolerations]
+    spec["tolerations"] = [*template_tolerations, *tolerations]
     if node:
         term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
         affinity_rule = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
@@ -195,8 +199,8 @@ def daemon_set_pod(daemon_set: Manifest, name: str, node: str = "") -> dict[str,
 
 def job_pod(job: Manifest, name: str, index: int | None = None) -> dict[str, Any]:
     """Make a pod of a Job; with an index, the pod of an indexed Job."""
-    own = {"job-name": str(mapping_at(job, "metadata").get("name") or ""), "controller-uid": uid_of(job)}
-    labels = {**own, **{f"batch.kubernetes.io/{key}": value for key, value in own.items()}}
+    job_labels = {"job-name": str(mapping_at(job, "metadata").get("name") or ""), "controller-uid": uid_of(job)}
+    labels = {**job_labels, **{f"batch.kubernetes.io/{key}": value for key, value in job_labels.items()}}
     template = mapping_at(job, "spec", "template")
     if index is None:
         return pod_of(job, template, name, labels)

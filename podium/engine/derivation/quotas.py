@@ -71,13 +71,13 @@ class Quotas:
         """Return which quota the usage exceeds; if it exceeds none, count it and return ""."""
         for quota in quotas:
             hard, usage_now = _hard(quota), self._used_of(quota)
-            over = sorted(
+            exceeded_names = sorted(
                 name for name, limit in hard.items() if name in usage and usage_now.get(name, 0) + usage[name] > limit
             )
-            if over:
+            if exceeded_names:
                 return (
-                    f"exceeded quota: {_name(quota)}, requested: {_amounts(over, usage)}, "
-                    f"used: {_amounts(over, usage_now)}, limited: {_amounts(over, hard)}"
+                    f"exceeded quota: {_name(quota)}, requested: {_amounts(exceeded_names, usage)}, "
+                    f"used: {_amounts(exceeded_names, usage_now)}, limited: {_amounts(exceeded_names, hard)}"
                 )
         for quota in quotas:
             self._add(quota, usage, 1)
@@ -151,9 +151,9 @@ def _is_in_scope(pod: Manifest, name: str, operator: str, values: tuple[str, ...
     resources = [mapping_at(container, "resources") for container in containers] + [mapping_at(spec, "resources")]
     is_best_effort = not any(amounts.get("requests") or amounts.get("limits") for amounts in resources)
     if name == "PriorityClass":
-        own = str(spec.get("priorityClassName") or "")
-        is_listed = own in values
-        return {"In": is_listed, "NotIn": not is_listed, "DoesNotExist": not own}.get(operator, bool(own))
+        class_name = str(spec.get("priorityClassName") or "")
+        is_listed = class_name in values
+        return {"In": is_listed, "NotIn": not is_listed, "DoesNotExist": not class_name}.get(operator, bool(class_name))
     is_in: Mapping[str, bool] = {
         "Terminating": spec.get("activeDeadlineSeconds") is not None,
         "NotTerminating": spec.get("activeDeadlineSeconds") is None,

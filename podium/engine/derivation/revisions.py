@@ -16,11 +16,11 @@ _GENERATION: Final = "deprecated.daemonset.template.generation"
 def is_of_older_template(pod: Pod, workload: Manifest) -> bool:
     """Return whether the pod's labels name an older revision than that of its StatefulSet or DaemonSet."""
     if workload.get("kind") == "StatefulSet":
-        own, newest = pod.metadata.labels.get(REVISION), mapping_at(workload, "status").get("updateRevision")
+        pod_revision, newest = pod.metadata.labels.get(REVISION), mapping_at(workload, "status").get("updateRevision")
     else:
-        own = pod.metadata.labels.get(GENERATION_LABEL)
+        pod_revision = pod.metadata.labels.get(GENERATION_LABEL)
         newest = mapping_at(workload, "metadata", "annotations").get(_GENERATION)
-    return bool(own and newest) and own != newest
+    return bool(pod_revision and newest) and pod_revision != newest
 
 
 def named_template(kind: str, pod: Pod, objects: ControlObjects) -> dict[str, Any]:

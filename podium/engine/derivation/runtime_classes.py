@@ -24,8 +24,8 @@ def with_runtime_class(spec: dict[str, Any], runtime_class: Manifest | None) -> 
     if selector:
         spec = {**spec, "nodeSelector": {**mapping_at(spec, "nodeSelector"), **selector}}
     if tolerations:
-        own = spec.get("tolerations")
-        spec = {**spec, "tolerations": [*(own if isinstance(own, list) else ()), *tolerations]}
+        pod_tolerations = spec.get("tolerations")
+        spec = {**spec, "tolerations": [*(pod_tolerations if isinstance(pod_tolerations, list) else ()), *tolerations]}
     return spec
 
 
@@ -35,8 +35,8 @@ def runtime_class_refusal(spec: Mapping[str, Any], runtime_class: Manifest | Non
         return ""
     if not runtime_class:
         return f'pod rejected: RuntimeClass "{spec.get("runtimeClassName")}" not found'
-    own, class_overhead = mapping_at(spec, "overhead"), mapping_at(runtime_class, "overhead", "podFixed")
-    if own and class_overhead and own != class_overhead:
+    pod_overhead, class_overhead = mapping_at(spec, "overhead"), mapping_at(runtime_class, "overhead", "podFixed")
+    if pod_overhead and class_overhead and pod_overhead != class_overhead:
         return "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
     selector = mapping_at(spec, "nodeSelector")
     for key, value in mapping_at(runtime_class, "scheduling", "nodeSelector").items():

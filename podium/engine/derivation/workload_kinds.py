@@ -14,7 +14,7 @@ from typing import Any, Final, TypeGuard
 
 from podium.engine.derivation.control_objects import group_of, mapping_at
 from podium.engine.errors import ManifestError
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.engine.manifests import Manifest
 
 REPLICAS_MAX: Final = 100_000
@@ -181,7 +181,7 @@ def _children(content: Any, step: str) -> list[tuple[str, Any]]:
     return []
 
 
-def demand_template(items: Sequence[Found], name: str) -> tuple[Found, PodTemplate]:
+def demand_template(items: Sequence[LocatedManifest], name: str) -> tuple[LocatedManifest, PodTemplate]:
     """Return the only object with a pod template among those of a file, and its template.
 
     Args:
@@ -204,13 +204,13 @@ def demand_template(items: Sequence[Found], name: str) -> tuple[Found, PodTempla
     )
 
 
-def unknown_place_advice(items: Sequence[Found]) -> str:
+def unknown_place_advice(items: Sequence[LocatedManifest]) -> str:
     """Return what to extract from an object whose kind is unknown and seems to have pods; "" without one."""
     kinds = _unknown_workloads(items)
     return f"; {_unknown_place(next(iter(kinds)))}" if kinds else ""
 
 
-def left_out_workloads(items: Iterable[Found]) -> str:
+def left_out_workloads(items: Iterable[LocatedManifest]) -> str:
     """Return which objects are left out, as their kinds are unknown and they seem to have pods; "" without one.
 
     The sentence says what to extract from them.
@@ -223,7 +223,7 @@ def left_out_workloads(items: Iterable[Found]) -> str:
     return f"{names} {'is' if count == 1 else 'are'} left out: {_unknown_place(' or a '.join(kinds))}"
 
 
-def _unknown_workloads(items: Iterable[Found]) -> Mapping[str, list[str]]:
+def _unknown_workloads(items: Iterable[LocatedManifest]) -> Mapping[str, list[str]]:
     """Return the names of objects whose kinds are unknown and that seem to have pods, by kind."""
     names: dict[str, list[str]] = {}
     for item in items:
@@ -259,7 +259,7 @@ def _seems_to_have_pods(manifest: Manifest) -> bool:
     return False
 
 
-def replicas_of(workload: Found, template: PodTemplate, default: int) -> int:
+def replicas_of(workload: LocatedManifest, template: PodTemplate, default: int) -> int:
     """Return the number of pods that the workload has of the template; `default` if the field is absent.
 
     Raises:
@@ -270,6 +270,7 @@ def replicas_of(workload: Found, template: PodTemplate, default: int) -> int:
         return default
     if not _is_count(count):
         raise ManifestError(
-            f"{workload.where}: spec.{template.count_field}: {count!r} is not a number of pods up to {REPLICAS_MAX:,}"
+            f"{workload.location}: spec.{template.count_field}: "
+            f"{count!r} is not a number of pods up to {REPLICAS_MAX:,}"
         )
     return count

@@ -42,7 +42,7 @@ def explain_attempt(attempt: RecordedAttempt, details: Details, node_name: str =
 
 def _scores(attempt: RecordedAttempt, details: Details, node_name: str) -> tuple[NodeScore, ...]:
     """Return the scores of the best nodes, the winner first, and of the node in question."""
-    totals, places = details.totals, {node: at for at, node in enumerate(details.totals)}
+    totals, places = details.totals, {node: index for index, node in enumerate(details.totals)}
     best = sorted(totals, key=lambda node: (node != attempt.node, -totals[node], node))
     names = best[:SCORES_MAX] + [node for node in best[SCORES_MAX:] if node == node_name]
     return tuple(

@@ -141,7 +141,9 @@ class Segment:
         for record in self.scored:
             if record is not None and record.history is not None and nbytes[record.history] < record.history.nbytes:
                 record.leave_history()
-        self.score_bytes += sum(_SIGNATURE_BYTES + min(own, history.nbytes) for history, own in nbytes.items())
+        self.score_bytes += sum(
+            _SIGNATURE_BYTES + min(entry_nbytes, history.nbytes) for history, entry_nbytes in nbytes.items()
+        )
         self.histories.clear()
 
     def drop_details(self) -> None:
@@ -184,7 +186,7 @@ class Segment:
     def details(self, sequence: int) -> Details | None:
         """Return the verdicts and scores of the attempt with that number; None if they are not kept here."""
         heads = self._decode_heads() if self.scored else []
-        position = next((at for at, head in enumerate(heads) if head.sequence == sequence), None)
+        position = next((index for index, head in enumerate(heads) if head.sequence == sequence), None)
         return None if position is None else self._details(position)
 
     def _decode_heads(self) -> list[_Head]:

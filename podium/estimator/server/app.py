@@ -114,6 +114,7 @@ class EstimatorApp(Process):
         follows = {f"member {member.cluster.name}": member.run for member in live}
         if self._folder is not None:
             folder = Folder(self._folder, members, self._from_file, options.look_s)
+            # Looked at once before serving, so that the first requests find the members.
             await folder.look()
             follows["directory of kubeconfigs"] = folder.run
         service = EstimatorService(members, self.metrics, self._clock)
@@ -155,8 +156,9 @@ class EstimatorApp(Process):
 
 
 def _grpc_options() -> list[tuple[str, int]]:
-    """Limits for connections, since any client may open them. Connections beyond a limit are closed at once."""
+    """Return limits for connections, since any client may open them. Connections beyond a limit are closed at once."""
     return [
+        # Two servers on one port would share its connections, and each would know half of the members.
         ("grpc.so_reuseport", 0),
         ("grpc.max_allowed_incoming_connections", inbound_connections_max()),
         ("grpc.server_handshake_timeout_ms", 10_000),
@@ -182,5 +184,6 @@ async def _grpc_server(
     try:
         yield port
     finally:
+        # Shielded: cancellation must not leave open calls without an answer.
         with anyio.move_on_after(_STOP_S_MAX + 1.0, shield=True):
             await server.stop(_STOP_S_MAX)

@@ -25,7 +25,7 @@ log = get_logger("estimator")
 
 
 def kubeconfigs_in(directory: Path) -> Mapping[str, Path]:
-    """The kubeconfig files, by the names of their members.
+    """Return the kubeconfig files, by the names of their members.
 
     Raises:
         OSError: the directory cannot be read.

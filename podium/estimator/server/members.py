@@ -110,11 +110,11 @@ class Members:
             self._served[name] = _Gone(earlier.cluster)
 
     def __len__(self) -> int:
-        """The number of served members."""
+        """Return the number of served members."""
         return len(self._served)
 
     def find(self, name: str) -> MemberCluster | None:
-        """The cluster of that name; None if its state is not fresh and the answer is to be no limit.
+        """Return the cluster of that name, or None if its state is not fresh and the answer is to be no limit.
 
         Raises:
             EstimateError: the cluster is not served, or its state is not fresh and the answer is to be an error.
@@ -138,5 +138,5 @@ class Members:
         return sample if len(names) <= _NAMES_SHOWN else f"{sample} or another of {len(names)}"
 
     def unsynced_names(self) -> list[str]:
-        """The clusters that have never been listed."""
+        """Return the clusters that have never been listed."""
         return sorted(name for name, member in self._served.items() if member.freshness is Freshness.UNKNOWN)

@@ -147,7 +147,8 @@ class UnschedulableRequest:
 
 
 def _classes() -> Mapping[str, type[_Message]]:
-    """The message classes, in a separate descriptor pool, so that no other file of that name can conflict."""
+    # Built at run time: generated code would tie podium to one version of protoc.
+    """Return the message classes, in a separate descriptor pool, so that no other file of that name can conflict."""
     file = descriptor_pb2.FileDescriptorProto(name="estimator.proto", package=_PACKAGE, syntax="proto3")
     for name, fields in _MESSAGES.items():
         message = file.message_type.add(name=name)
@@ -163,6 +164,7 @@ def _classes() -> Mapping[str, type[_Message]]:
 def _add_field(message: _Message, owner: str, field: str, number: int, kind: str) -> None:
     repeated = kind[0] in "*<"
     if kind.startswith("<"):
+        # protoc's own name for the entry of a map; on the wire a map is a list of these.
         entry = f"{field[0].upper()}{field[1:]}Entry"
         nested = message.nested_type.add(name=entry)
         nested.options.map_entry = True
@@ -252,6 +254,7 @@ def _part(name: str, content: bytes, field: str) -> _Message:
 
 
 def _request(requirements: _Message) -> ResourceList:
+    # Newer clients send bytes as well as fields, and bytes count.
     if requirements.resourceRequestBytes:
         return {
             name: _part("Quantity", content, f"resource request {name}").string
@@ -277,6 +280,7 @@ def _claim(requirements: _Message) -> NodeClaim | None:
             Toleration(
                 key=toleration.key, operator=toleration.operator, value=toleration.value, effect=toleration.effect
             )
+            # Bytes replace the messages altogether; a client never mixes them.
             for toleration in tolerations or claim.tolerations
         ),
     )

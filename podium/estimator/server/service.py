@@ -68,6 +68,7 @@ class _Remembered(Generic[RequestT]):
             self._known.move_to_end(content)
             return decoded_request
         request = self._read(content)
+        # Large requests are rare and different; remembering them would only take memory.
         if len(content) <= _REMEMBERED_BYTES_MAX:
             self._known[content] = request
             if len(self._known) > _REMEMBERED_MAX:
@@ -86,7 +87,7 @@ class EstimatorService:
         self._in_turns = InTurns(clock)
 
     def handler(self) -> grpc.GenericRpcHandler:
-        """The handler to register with a gRPC server."""
+        """Return the handler to register with a gRPC server."""
         return grpc.method_handlers_generic_handler(
             SERVICE,
             {
@@ -110,6 +111,7 @@ class EstimatorService:
             except (EstimateError, PartError) as error:
                 text = str(error)
             ended_s = self._clock.monotonic()
+            # By the text, since the code is UNKNOWN until it succeeds.
             self._metrics.answered(question, ended_s - started_s, is_error=bool(text))
             if ended_s - started_s >= LONG_S:
                 if not text:
@@ -126,6 +128,7 @@ class EstimatorService:
         request = self._read_replicas(content)
         cluster = self._members.find(request.cluster)
         if cluster is None:
+            # The least of all estimators' answers counts, so the largest number leaves the cluster to the others.
             return replicas_response(MAX_INT32)
         cluster.snapshot()
         steps.append((_SNAPSHOT_DONE, self._clock.monotonic()))
@@ -158,13 +161,15 @@ class EstimatorService:
 
 async def _estimated_sets(cluster: MemberCluster, request: SetsRequest) -> int:
     count = len(request.components) + sum(len(workload.components) for workload in request.assumed_workloads)
+    # Placing sets takes quadratic time, and any client may ask.
     if count > COMPONENTS_MAX:
         raise EstimateError(f"failed to estimate component sets: {count} components are more than {COMPONENTS_MAX}")
     estimate = cluster.prepare_component_sets(request.components, request.namespace, request.assumed_workloads)
+    # Several components can take long, and the event loop also serves watches.
     return estimate() if count <= _COMPONENTS_ON_THE_LOOP else await asyncio.to_thread(estimate)
 
 
 def _object(context: _Context) -> str:
-    """The workload that the caller names in the gRPC metadata."""
+    """Return the workload that the caller names in the gRPC metadata."""
     metadata: Iterable[tuple[str, str | bytes]] = context.invocation_metadata() or ()
     return next((str(value) for key, value in metadata if key == "object"), "")

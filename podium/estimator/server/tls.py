@@ -49,14 +49,14 @@ class ReloadingCertificates:
         self._followed.take()
 
     def credentials(self) -> grpc.ServerCredentials:
-        """The credentials for a gRPC server's port."""
+        """Return the credentials for a gRPC server's port."""
         verify = bool(self._files.client_ca) and not self._files.skip_client_verify
         # gRPC accepts None as the result, but its type stubs do not.
         fetch = cast("Callable[[], grpc.ServerCertificateConfiguration]", self._look_for_change)
         return grpc.dynamic_ssl_server_credentials(self._configuration(), fetch, require_client_authentication=verify)
 
     def _look_for_change(self) -> grpc.ServerCertificateConfiguration | None:
-        """Called at each handshake: the new certificates, or None if they are unchanged."""
+        """Return the new certificates, or None if they are unchanged; gRPC calls it at each handshake."""
         self._followed.take_again()
         if not self._is_new:
             return None

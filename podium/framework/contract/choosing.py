@@ -14,7 +14,7 @@ class ChoosingPlugin(Plugin):
 
     @abstractmethod
     def ways(self, state: CycleState, node_name: str) -> int:
-        """In how many ways the pod can be placed on a node that passed Filter; 1 if there is nothing to choose."""
+        """Return the number of ways to place the pod on a node that passed Filter; 1 without a choice."""
 
     @abstractmethod
     def choose(self, state: CycleState, node_name: str, way: int) -> Hashable:

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @cache
 def cloner(kind: type) -> Callable[[Any], object] | None:
-    """The `clone` method of a state that dry runs change and must copy; None for types without one.
+    """Return the `clone` method of a state that dry runs change and must copy, or None for types without one.
 
     Cost: a look-up after the first call for a type; a dry run calls it for every node.
     """
@@ -43,7 +43,7 @@ class CycleState:
             self._values[type(value)] = value
 
     def read(self, kind: type[T]) -> T:
-        """The value of that type.
+        """Return the value of that type.
 
         Raises:
             KeyError: nothing of that type was written in this attempt.
@@ -53,16 +53,16 @@ class CycleState:
         return value
 
     def find(self, kind: type[T]) -> T | None:
-        """The value of that type, None if there is none."""
+        """Return the value of that type, None if there is none."""
         value = self._values.get(kind)
         return value if isinstance(value, kind) else None
 
     def values(self) -> tuple[object, ...]:
-        """All values written in this attempt."""
+        """Return all values written in this attempt."""
         return tuple(self._values.values())
 
     def clone(self) -> CycleState:
-        """A copy for a dry run.
+        """Return a copy for a dry run.
 
         Raises:
             PluginError: a plugin's value cannot be copied.
@@ -78,7 +78,7 @@ class CycleState:
         return twin
 
     def _not_cloned(self, error: BaseException) -> PluginError:
-        """The error for a failed copy.
+        """Return the error for a failed copy.
 
         It lists the classes of all values, because which plugin owns the value is not known.
         """

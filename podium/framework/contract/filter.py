@@ -60,7 +60,7 @@ class PreFilterPlugin(Plugin):
         """Narrow the nodes down (None: all nodes), reject the pod, or return Skip to skip this plugin's Filter."""
 
     def pre_filter_extensions(self) -> PreFilterExtensions | None:
-        """The AddPod and RemovePod extensions; None if the state does not depend on other pods."""
+        """Return the AddPod and RemovePod extensions, or None if the state does not depend on other pods."""
         return None
 
 
@@ -77,7 +77,7 @@ class TableFilterPlugin(Plugin):
 
     @abstractmethod
     def filter_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """A verdict for each row: 0 if the node passes, otherwise a code of the plugin's own that `explain` translates.
+        """Return a verdict for each row: 0 if the node passes, else a code of the plugin's own for `explain`.
 
         Returns:
             None if every row passes.

@@ -34,7 +34,7 @@ class ApiClient(Protocol):
     def patch(
         self, resource: ResourceType[ObjectT], item: ObjectT, change: Mapping[str, Any], subresource: str = ""
     ) -> Awaitable[ObjectT]:
-        """Merge-patch the object, with the resourceVersion of `item` as precondition, and return its new state.
+        """Patch the object if its resourceVersion is still that of `item` (a merge patch); return its new state.
 
         Args:
             subresource: `status` to change the status.
@@ -44,7 +44,7 @@ class ApiClient(Protocol):
         """Create the object `item` from the manifest, and return it as the API server has it."""
 
     def read(self, resource: ResourceType[ObjectT], item: ObjectT) -> Awaitable[ObjectT]:
-        """The object of that name as the API server has it now."""
+        """Return the object of that name as the API server has it now."""
 
     def delete(self, resource: ResourceType[ObjectT], item: ObjectT) -> Awaitable[None]:
         """Delete this very object. Harmless if it is gone."""
@@ -57,13 +57,13 @@ class Lister(Protocol[ListedT_co]):
     """The objects of one kind, from the informer's cache."""
 
     def get(self, key: str) -> ListedT_co | None:
-        """The object with that key (`<namespace>/<name>`, or the name); None if there is none."""
+        """Return the object with that key (`<namespace>/<name>`, or the name), or None if there is none."""
 
     def list(self) -> Iterable[ListedT_co]:
-        """All objects, as a live view: do not hold it across an await."""
+        """Return all objects, as a live view: do not hold it across an await."""
 
     def in_namespace(self, namespace: str) -> Iterable[ListedT_co]:
-        """The objects of one namespace, as a live view. The cost does not depend on other namespaces."""
+        """Return the objects of one namespace, as a live view. The cost does not depend on other namespaces."""
 
 
 class Preemptions(Protocol):
@@ -76,7 +76,7 @@ class Preemptions(Protocol):
         """Return True while preemption for the pod with this uid is running; the pod must not be tried meanwhile."""
 
     def held_back_from(self, pod: Pod) -> Collection[str]:
-        """The nodes where the pod must not preempt for now, because preemptions there kept failing to help it."""
+        """Return the nodes where the pod must not preempt for now: preemptions there kept failing to help it."""
 
     def is_protected(self, victim: Pod) -> bool:
         """Return True if the pod must not be preempted, whatever its priority."""
@@ -108,23 +108,23 @@ class WaitingPods(Protocol):
     """The pods of all profiles that are waiting at Permit."""
 
     def get(self, uid: str) -> WaitingPod | None:
-        """The waiting pod with that uid; None if it does not wait."""
+        """Return the waiting pod with that uid, or None if it does not wait."""
 
     def __iter__(self) -> Iterator[WaitingPod]:
-        """The pods that wait now. The pod that is passed to a Permit plugin is not among them yet."""
+        """Return the pods that wait now. The pod that is passed to a Permit plugin is not among them yet."""
 
 
 class Nominator(Protocol):
     """The nominated pods by node: pods for which preemption makes room there."""
 
     def node_names(self) -> Sequence[str]:
-        """The nodes that pods are nominated to."""
+        """Return the nodes that pods are nominated to."""
 
     def node_of(self, uid: str) -> str | None:
-        """The node that the pod with that uid is nominated to; None if it is not nominated."""
+        """Return the node that the pod with that uid is nominated to, or None if it is not nominated."""
 
     def pods(self, node_name: str) -> Sequence[Pod]:
-        """The pods that are nominated to the node."""
+        """Return the pods that are nominated to the node."""
 
 
 class Handle(Protocol):
@@ -163,10 +163,10 @@ class Handle(Protocol):
         """The pod groups; None if each pod is scheduled alone, because the feature gate GenericWorkload is off."""
 
     def snapshot(self) -> Snapshot:
-        """The snapshot that the current attempt decides on."""
+        """Return the snapshot that the current attempt decides on."""
 
     def lister(self, resource: ResourceType[ObjectT]) -> Lister[ObjectT]:
-        """The lister of a resource. Call it only in the constructor, so that the resource is watched in time."""
+        """Return the lister of a resource. Call it only in the constructor, so that the resource is watched in time."""
 
     def activate(self, pods: Iterable[Pod], after_s: float = 0.0) -> None:
         """Try these pods again after the delay, whatever they wait for. Pods no longer queued by then are skipped."""

@@ -22,7 +22,7 @@ class PlacementGeneratePlugin(Plugin):
     def generate_placements(
         self, key: str, state: PodGroupState, snapshot: Snapshot
     ) -> tuple[Sequence[Placement], Status | None]:
-        """The placements for the group of that key, or why there are none."""
+        """Return the placements for the group of that key, or why there are none."""
 
 
 class PlacementScorePlugin(Plugin):

@@ -68,7 +68,7 @@ class Plugin(ABC):
         cls.name = name
 
     def events_to_register(self) -> Sequence[EventRegistration]:
-        """The events that may make a pod schedulable that this plugin rejected. By default all events."""
+        """Return the events that may make a pod schedulable that this plugin rejected. By default all events."""
         return ALL_EVENTS
 
     def filter_scope(self, spec: PodSpec) -> Scope:
@@ -92,7 +92,7 @@ class PreEnqueuePlugin(Plugin):
 
     @abstractmethod
     def pre_enqueue(self, pod: Pod) -> Status | None:
-        """Anything but success keeps the pod gated."""
+        """Return success to admit the pod to the queue; any other status keeps it gated."""
 
 
 class QueueSortPlugin(Plugin):

@@ -23,7 +23,7 @@ class PodGroups(Protocol):
         """The rules by which pods are scheduled in groups."""
 
     def state(self, key: str) -> PodGroupState | None:
-        """The pods of the group with that key, as they are now; None if there is none."""
+        """Return the pods of the group with that key, as they are now, or None if there is none."""
 
     def activate(self, pods: Iterable[Pod]) -> None:
         """Move the pods to the active queue at once, whatever they wait for."""

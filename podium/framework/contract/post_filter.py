@@ -63,7 +63,7 @@ class NodeDryRun(Protocol):
         """Put back a pod that was removed."""
 
     def status(self) -> Status | None:
-        """The filters' status for the incoming pod: None if it fits. A filter that fails gives an Error status."""
+        """Return the filters' status for the incoming pod: None if it fits, an Error if a filter fails."""
 
 
 class NodesDryRun(Protocol):
@@ -73,16 +73,16 @@ class NodesDryRun(Protocol):
     """
 
     def name(self, row: int) -> str:
-        """The node's name."""
+        """Return the node's name."""
 
     def bases(self, rows: Sequence[int]) -> Sequence[Basis]:
         """Return what each row's answer depends on besides the pod's spec: identical objects, identical answer."""
 
     def pods(self, row: int) -> Mapping[str, Pod]:
-        """The pods of a node by uid, without the changes of the dry run."""
+        """Return the pods of a node by uid, without the changes of the dry run."""
 
     def usage_of(self, rows: Iterable[int], pods: Iterable[Pod]) -> IntArray:
-        """The usage that each pod adds to its node, by usage column.
+        """Return the usage that each pod adds to its node, by usage column.
 
         Shape: (columns, pods). Units: millicores, bytes and counts, as the columns of the snapshot.
         """
@@ -94,7 +94,7 @@ class NodesDryRun(Protocol):
         """Subtract usage from each of the rows."""
 
     def statuses(self, rows: Rows) -> Mapping[int, Status]:
-        """The rejections of the incoming pod by row. Rows on which it fits are absent."""
+        """Return the rejections of the incoming pod by row. Rows on which it fits are absent."""
 
     def fits(self, rows: Rows) -> BoolArray:
         """Return, for each of the rows, whether the incoming pod still fits after a change.
@@ -113,16 +113,16 @@ class FilteredNodes(Protocol):
     """The filter result of every node, for PostFilter plugins."""
 
     def codes(self) -> IntArray:
-        """The status code by row, also of nodes that were not examined. Shape: one entry per row of the snapshot."""
+        """Return the status code by row, also of nodes that were not examined. Shape: one entry per snapshot row."""
 
     def count(self, code: Code) -> int:
         """Return the number of nodes with this status code."""
 
     def status(self, row: int) -> Status:
-        """The status of one row."""
+        """Return the status of one row."""
 
     def pods(self, row: int) -> Iterable[Pod]:
-        """The pods on one node."""
+        """Return the pods on one node."""
 
     def dry_run(self, row: int) -> AbstractContextManager[NodeDryRun]:
         """Begin a dry run on one node. Leaving the context undoes its changes. Only one may be open at a time."""
@@ -148,12 +148,12 @@ class AskingPostFilterPlugin(PostFilterPlugin):
     def post_filter_asking(
         self, state: CycleState, pod: Pod, snapshot: Snapshot, filtered: FilteredNodes, extenders: Sequence[Extender]
     ) -> Steps[tuple[PostFilterResult | None, Status | None]]:
-        """Like `post_filter`, but calls these extenders."""
+        """Look for nodes as `post_filter` does, and call these extenders."""
 
     def post_filter(
         self, state: CycleState, pod: Pod, snapshot: Snapshot, filtered: FilteredNodes
     ) -> tuple[PostFilterResult | None, Status | None]:
-        """The result without any extender."""
+        """Return the result without any extender."""
         return run_unasked(self.post_filter_asking(state, pod, snapshot, filtered, ()))
 
 

@@ -27,7 +27,7 @@ _CONTRIBUTION_MAX: Final = 1 << 62
 
 
 def name_of(extender: Extender) -> str:
-    """The extender's URL, without the parts that may be secret."""
+    """Return the extender's URL, without the parts that may be secret."""
     try:
         parts = urlsplit(extender.url_prefix)
     except ValueError:
@@ -103,7 +103,7 @@ class AskFilter:
     def accept(
         self, node_names: Iterable[str], failed: Mapping[str, str], unresolvable: Mapping[str, str]
     ) -> Filtered | ExtenderFailed:
-        """The answer; a failure if it accepts nodes that were not in the request."""
+        """Return the answer; a failure if it accepts nodes that were not in the request."""
         node_names_asked = {node.name for node in self.nodes}
         names = tuple(dict.fromkeys(node_names))
         for name in names:
@@ -123,7 +123,7 @@ class AskPrioritize:
 
     @staticmethod
     def accept(extender: Extender, scores: Sequence[tuple[str, int]]) -> Sequence[tuple[str, int]] | ExtenderFailed:
-        """The scores; a failure if one is too big to be added up."""
+        """Return the scores; a failure if one is too big to be added up."""
         for name, score in scores:
             if abs(score * extender.weight * SCALE) > _CONTRIBUTION_MAX:
                 return ExtenderFailed(extender, f'score {score} of node "{name}" is out of range')
@@ -140,7 +140,7 @@ class AskPreempt:
     snapshot: Snapshot
 
     def accept(self, answer: Mapping[str, tuple[Sequence[str], int]]) -> Preemptable | ExtenderFailed:
-        """The answer (by node name the uids of the victims and the number of violations), with uids resolved to pods.
+        """Return the answer, with uids resolved to pods: the victims and the number of violations by node name.
 
         A node without victims is a failure; from an ignorable extender it only removes that node.
         """
@@ -152,8 +152,8 @@ class AskPreempt:
             on_node = self.snapshot.pods[row]
             unknown = next((uid for uid in uids if uid not in on_node), None)
             if unknown is not None:
-                where = f"(UID: {unknown}) on node: {name}, but the pod is not found on that node"
-                return ExtenderFailed(self.extender, f"claims to preempt pod {where}")
+                pod_place = f"(UID: {unknown}) on node: {name}, but the pod is not found on that node"
+                return ExtenderFailed(self.extender, f"claims to preempt pod {pod_place}")
             if uids:
                 victims[name] = Victims(tuple(on_node[uid] for uid in dict.fromkeys(uids)), violations)
             elif not self.extender.ignorable:

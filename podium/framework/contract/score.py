@@ -40,7 +40,7 @@ class Scoring(Plugin):
         return scores
 
     def score_basis(self, spec: PodSpec, snapshot: Snapshot) -> Hashable:
-        """The cluster-wide input of a node-scoped score. Cached scores stay valid while it is unchanged."""
+        """Return the cluster-wide input of a node-scoped score. Cached scores stay valid while it is unchanged."""
         return None
 
 
@@ -57,4 +57,4 @@ class TableScorePlugin(Scoring):
 
     @abstractmethod
     def score_rows(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
-        """An int64 score for each of the rows. Shape: one entry per row of `rows`."""
+        """Return an int64 score for each of the rows. Shape: one entry per row of `rows`."""

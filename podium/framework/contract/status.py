@@ -100,7 +100,7 @@ class Status:
         return ", ".join(self.all_reasons)
 
     def by(self, plugin: str) -> Status:
-        """A copy of this status with the plugin's name."""
+        """Return a copy of this status with the plugin's name."""
         return Status(self.code, self.reasons, plugin, self.error)
 
 
@@ -110,17 +110,17 @@ FAILED = Status(Code.ERROR)
 
 
 def unschedulable(*reasons: str) -> Status:
-    """Rejected; removing other pods may help."""
+    """Return a rejection that removing other pods may lift."""
     return Status(Code.UNSCHEDULABLE, reasons)
 
 
 def unresolvable(*reasons: str) -> Status:
-    """Rejected; removing other pods does not help."""
+    """Return a rejection that removing other pods does not lift."""
     return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons)
 
 
 def error_status(error: BaseException | str) -> Status:
-    """An internal failure."""
+    """Return an internal failure."""
     return Status(Code.ERROR, error=error if isinstance(error, BaseException) else PluginError(error))
 
 
@@ -172,22 +172,22 @@ def demand_nothing(answer: object) -> None:
 
 
 def failure_text(status: Status) -> str:
-    """The message for an Error status, or for a status that its extension point does not allow."""
+    """Return the message for an Error status, or for a status that its extension point does not allow."""
     if status.code is Code.ERROR:
         return status.message
-    why = f" ({status.message})" if status.message else ""
-    return f"answered {status.code.label}{why}, which it may not"
+    reason = f" ({status.message})" if status.message else ""
+    return f"answered {status.code.label}{reason}, which it may not"
 
 
 def _plain_text(reason: object) -> str:
-    """The text without what a subclass of str overrides, which is a stranger's code."""
+    """Return the text without what a subclass of str overrides, which is a stranger's code."""
     if not isinstance(reason, str):
         raise PluginError(f"Status.reasons: {short_repr(reason)} is not a text")
     return str.__str__(reason)
 
 
 def short_repr(value: object) -> str:
-    """A short description of an unexpected value. Never raises, even if the value's repr does."""
+    """Return a short description of an unexpected value. Never raises, even if the value's repr does."""
     if inspect.iscoroutine(value):
         value.close()
         return "a coroutine, as an async def does,"

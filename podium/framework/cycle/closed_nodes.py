@@ -25,8 +25,8 @@ _GENERAL: Final = "what is there cannot be read"
 
 def closed_status(snapshot: Snapshot, row: int) -> Status | None:
     """Return the status that rejects the row's node if it is closed; None if it is open."""
-    why = snapshot.closed.get(row)
-    return None if why is None else _status(why)
+    reason = snapshot.closed.get(row)
+    return None if reason is None else _status(reason)
 
 
 def among_closed(snapshot: Snapshot, rows: Rows) -> tuple[NDArray[np.bool_], Rejection] | None:
@@ -40,7 +40,7 @@ def among_closed(snapshot: Snapshot, rows: Rows) -> tuple[NDArray[np.bool_], Rej
     distinct = list(dict.fromkeys(reasons))
     if len(distinct) > _REASONS_MAX:
         distinct, reasons = [_GENERAL], [_GENERAL] * len(reasons)
-    number = {why: at for at, why in enumerate(distinct, 1)}
+    number = {reason: number_of_reason for number_of_reason, reason in enumerate(distinct, 1)}
     verdicts = np.array([number[why] for why in reasons], np.int64)
     return is_closed, Rejection.of(closed_rows, verdicts, lambda verdict: _status(distinct[verdict - 1]))
 

@@ -22,7 +22,7 @@ _SHOWN_MAX = 10
 
 
 def details_of(cycle: Cycle) -> str:
-    """The details of the diagnosis in one text, the most frequent first; empty if there are none.
+    """Return the details of the diagnosis in one text, the most frequent first; empty if there are none.
 
     Cost: one step for each distinct status, and one gather over the rows of each filter that has details.
     """
@@ -39,12 +39,12 @@ def details_of(cycle: Cycle) -> str:
 
 
 def detail_of_node(framework: Framework, pod: Pod, snapshot: Snapshot, row: int, status: Status) -> str:
-    """The details of one node's status."""
+    """Return the details of one node's status."""
     return ", ".join(details_on(framework, status.plugin, pod, snapshot, np.array([row])))
 
 
 def details_on(framework: Framework, plugin: str, pod: Pod, snapshot: Snapshot, rows: Rows) -> Mapping[str, int]:
-    """The plugin's details on these nodes, and on how many each holds; empty if it has none.
+    """Return the plugin's details on these nodes, and on how many each holds; empty if it has none.
 
     They are empty if the plugin fails, too, because the attempt does not depend on them.
     """
@@ -59,7 +59,7 @@ def details_on(framework: Framework, plugin: str, pod: Pod, snapshot: Snapshot, 
 
 
 def _rejected_by(plugins: Mapping[str, Detailing], diagnosis: Diagnosis) -> Mapping[str, Rows]:
-    """The rows that each of these plugins has rejected."""
+    """Return the rows that each of these plugins has rejected."""
     parts: dict[str, list[Rows]] = {}
     for rejection in diagnosis.rejections:
         for verdict, _ in rejection.counts:

@@ -89,7 +89,7 @@ class Diagnosis:
         return sum(len(rejection.rows) for rejection in self.rejections) + len(self.single)
 
     def statuses(self) -> Mapping[int, Status]:
-        """The status by row of every node that has an entry. Cost: one entry per such node."""
+        """Return the status by row of every node that has an entry. Cost: one entry per such node."""
         result: dict[int, Status] = {}
         for rejection in self.rejections:
             result.update(rejection.by_row())
@@ -97,7 +97,7 @@ class Diagnosis:
         return result
 
     def codes(self) -> IntArray:
-        """The status code by row; rows without an entry have the code of `absent`.
+        """Return the status code by row; rows without an entry have the code of `absent`.
 
         Shape: one entry per row of the snapshot.
         """
@@ -116,7 +116,7 @@ class Diagnosis:
         return count + sum(status.code is code for status in self.single.values())
 
     def status(self, row: int) -> Status:
-        """The status of one row."""
+        """Return the status of one row."""
         if row in self.single:
             return self.single[row]
         for rejection in self.rejections:
@@ -126,7 +126,7 @@ class Diagnosis:
         return self.absent
 
     def reasons(self, node_count: int) -> dict[str, int]:
-        """On how many nodes each reason holds."""
+        """Return on how many nodes each reason holds."""
         reasons: dict[str, int] = defaultdict(int)
         for rejection in self.rejections:
             for status, count in rejection.status_counts():
@@ -165,13 +165,13 @@ class FitError:
 
 
 def none_available(node_count: int, reasons: Mapping[str, int]) -> str:
-    """The text that says on how many of the nodes each reason holds."""
+    """Return the text that says on how many of the nodes each reason holds."""
     lines = sorted(f"{count} {reason}" for reason, count in reasons.items() if count)
     return f"0/{node_count} nodes are available:" + (f" {', '.join(lines)}." if lines else "")
 
 
 def rejected_on(row: int, status: Status) -> FitError:
-    """A rejection after the node was chosen, in the form of a FitError for that node only."""
+    """Return a rejection after the node was chosen, as a FitError for that node only."""
     diagnosis = Diagnosis(table_size=row + 1)
     diagnosis.reject_one(row, status)
     return FitError(1, diagnosis)

@@ -14,22 +14,22 @@ from podium.framework.cycle.scoring import Scores
 class Explainer(Protocol):
     """Observes each step of each attempt. It must not change the attempt; it may be slow."""
 
-    def begun(self, cycle: Cycle) -> None:
-        """An attempt begins."""
+    def on_begun(self, cycle: Cycle) -> None:
+        """Note that an attempt begins."""
         ...
 
     def on_filtered(self, cycle: Cycle) -> None:
-        """Every examined node has been filtered. Nodes that are not in the diagnosis fit."""
+        """Note that every examined node has been filtered. Nodes that are not in the diagnosis fit."""
         ...
 
     def on_scored(self, cycle: Cycle, rows: Rows, scores: Scores) -> None:
-        """The plugins have scored the feasible nodes."""
+        """Note the plugins' scores of the feasible nodes."""
         ...
 
     def on_extended(self, cycle: Cycle, extender: Extender, scores: ExtenderScores) -> None:
-        """An extender has scored nodes by name, or has failed."""
+        """Note an extender's scores by node name, or its failure."""
         ...
 
     def on_totalled(self, cycle: Cycle, rows: Rows, total: IntArray) -> None:
-        """The total scores are known, including those of extenders."""
+        """Note the total scores, including those of extenders."""
         ...

@@ -66,11 +66,11 @@ class Extenders:
         return bool(self._every)
 
     def __iter__(self) -> Iterator[Extender]:
-        """All, in order."""
+        """Yield all extenders, in order."""
         return iter(self._every)
 
     def interested_in(self, pod: Pod) -> Sequence[Extender]:
-        """The extenders that manage a resource which the pod names, and those that manage none in particular."""
+        """Return the extenders that manage a resource which the pod names, and those that manage none in particular."""
         if not self._every:
             return ()
         resources = _resource_names(pod.spec)
@@ -87,13 +87,13 @@ NO_EXTENDERS: Final = Extenders((), Random(0))
 
 @once_per_spec
 def _resource_names(spec: PodSpec) -> frozenset[str]:
-    """The resources in the containers' requests and limits; pod-level resources are not considered."""
+    """Return the resources in the containers' requests and limits; pod-level resources are not considered."""
     resources = (container.resources for container in (*spec.containers, *spec.init_containers))
     return frozenset(name for requirements in resources for name in (*requirements.requests, *requirements.limits))
 
 
 def find_feasible_asking(cycle: Cycle, sampling: Sampling, extenders: Sequence[Extender]) -> Steps[Feasible]:
-    """Like `search.find_feasible`, but calls these extenders.
+    """Find feasible nodes as `search.find_feasible` does, and call these extenders.
 
     Raises:
         ScheduleError: a plugin failed, or an extender that is not ignorable.
@@ -121,7 +121,7 @@ def _accept(extenders: Sequence[Extender], cycle: Cycle, rows: Rows) -> Steps[bo
 
 
 def filter_by_extenders(extenders: Sequence[Extender], cycle: Cycle, rows: Rows) -> Steps[Rows]:
-    """The rows that every extender accepts. Each extender is sent the rows that the ones before it accepted.
+    """Return the rows that every extender accepts. Each extender is sent the rows that the ones before it accepted.
 
     Raises:
         ScheduleError: an extender failed that is not ignorable.
@@ -154,7 +154,7 @@ def _nodes(snapshot: Snapshot, rows: Rows) -> list[Node]:
 def score_by_extenders(
     extenders: Sequence[Extender], cycle: Cycle, rows: Rows, total: IntArray, explainer: Explainer | None = None
 ) -> Steps[tuple[IntArray, BoolArray]]:
-    """The total with the extenders' scores added, and which nodes they have scored. A failing extender adds nothing.
+    """Return the total including extenders' scores, and which nodes these scored. A failing one adds nothing.
 
     Args:
         explainer: receives what each extender has returned, if it is given.
@@ -189,7 +189,7 @@ def score_by_extenders(
 
 
 def choose_among_scored(is_scored: BoolArray, random: Random, total: IntArray) -> int:
-    """The position of the node that wins: among equals a random one of those that extenders have scored."""
+    """Return the position of the node that wins: among equals a random one of those that extenders have scored."""
     best = np.flatnonzero((total == total.max()) & is_scored)
     return int(best[random.randrange(len(best))]) if len(best) else choose(total)
 
@@ -197,7 +197,7 @@ def choose_among_scored(is_scored: BoolArray, random: Random, total: IntArray) -
 def narrow_by_extenders(
     extenders: Sequence[Extender], pod: Pod, snapshot: Snapshot, candidates: Mapping[str, Victims]
 ) -> Steps[Mapping[str, Victims]]:
-    """The candidates, by node name, that every extender accepts, with the victims that the last extender returned.
+    """Return the candidates that every extender accepts, by node name, with the last extender's victims.
 
     Raises:
         ScheduleError: an extender failed that is not ignorable.

@@ -63,7 +63,7 @@ class FilterChain:
         counting_fork: Snapshot | None = None,
         fork: Snapshot | None = None,
     ) -> None:
-        """Whatever is left out is derived when it is first needed, except for `cached`: no answer is cached then.
+        """Create a chain. What is left out is derived when first needed, but without `cached` no answer is cached.
 
         Args:
             filters: without those whose PreFilter skipped them.
@@ -86,23 +86,23 @@ class FilterChain:
 
     @classmethod
     def of(cls, cycle: Cycle) -> FilterChain:
-        """The filters of the attempt itself, with the answers that are cached for the pod's signature."""
+        """Return the filters of the attempt itself, with the answers that are cached for the pod's signature."""
         state, signature = cycle.state, cycle.signature
         bulk = None if signature is None else signature.active_filters(state.skipped_filters)
         return cls(cycle, state, cycle.snapshot, bulk=bulk)
 
     def elsewhere(self, state: CycleState, snapshot: Snapshot) -> FilterChain:
-        """The same filters on a clone of the state and a fork of the snapshot."""
+        """Return the same filters on a clone of the state and a fork of the snapshot."""
         return FilterChain(self._cycle, state, snapshot, filters=self._filters, leading=self._leading, fork=snapshot)
 
     def where_usage_changes(self) -> FilterChain:
-        """The same filters on a fork where `add_usage` works. All of them must depend on usage only."""
+        """Return the same filters on a fork where `add_usage` works. All of them must depend on usage only."""
         assert self.depends_on_usage_only
         counting_fork = self._nominated.counting_fork(self._snapshot) if self._nominated else None
         return self._variant(self._snapshot.fork_usage(), self._filters, counting_fork)
 
     def of_usage(self) -> FilterChain:
-        """Only the filters whose verdicts depend on usage, on the same snapshot."""
+        """Return only the filters whose verdicts depend on usage, on the same snapshot."""
         filters = [plugin_filter for plugin_filter in self._filters if self._scope(plugin_filter) is Scope.USAGE]
         return self._variant(self._snapshot, filters, self._counted)
 
@@ -150,13 +150,13 @@ class FilterChain:
         return self._framework.scope_of(plugin_filter.plugin.filter_scope, plugin_filter.name, self._pod)
 
     def rejection_of_all(self) -> Rejection | None:
-        """The rejection of all nodes by cached filters, if these come first and nothing else counts."""
+        """Return the rejection of all nodes by cached filters, if these come first and nothing else counts."""
         if self._snapshot.closed or self._nominated or not isinstance(first := self._in_bulk[0], CachedFilters):
             return None
         return first.rejection_of_all(self._snapshot.order)
 
     def alone(self, row: int) -> Status | None:
-        """The status of one node, filtered first with its nominated pods added, then without them."""
+        """Return the status of one node, filtered first with its nominated pods added, then without them."""
         if (status_of_closed := closed_status(self._snapshot, row)) is not None:
             return status_of_closed
         nominated_pods = self._nominated.on(row)
@@ -168,7 +168,7 @@ class FilterChain:
         return self._first_rejection(row, self._state, self._snapshot)
 
     def filter(self, rows: Rows) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
-        """Positions of the rows that pass, and of those that each filter rejected. Shape: positions in `rows`."""
+        """Return the positions that pass, and those that each filter rejected. Shape: positions in `rows`."""
         if self._snapshot.closed and (closed_answer := among_closed(self._snapshot, rows)) is not None:
             return self._filter_open(rows, *closed_answer)
         positions: Rows = np.arange(len(rows))
@@ -181,20 +181,22 @@ class FilterChain:
         feasible, rejections_of_others = self._filter(
             self._in_bulk, rows, positions[~is_nominated], self._state, self._snapshot
         )
-        apart, rejections = self._filter_nominated(rows, positions[is_nominated])
-        return np.sort(np.concatenate((feasible, apart))) if len(apart) else feasible, rejections + rejections_of_others
+        nominated_positions, rejections = self._filter_nominated(rows, positions[is_nominated])
+        return np.sort(np.concatenate((feasible, nominated_positions))) if len(
+            nominated_positions
+        ) else feasible, rejections + rejections_of_others
 
     def _filter_open(
         self, rows: Rows, is_closed: NDArray[np.bool_], rejection: Rejection
     ) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
-        """Like `filter`, for rows of which some have closed nodes."""
+        """Filter rows of which some have closed nodes; otherwise like `filter`."""
         positions = np.flatnonzero(~is_closed)
         feasible, rejections = self.filter(rows[positions])
-        open_rejections = [(positions[at], open_rejection) for at, open_rejection in rejections]
+        open_rejections = [(positions[row_positions], open_rejection) for row_positions, open_rejection in rejections]
         return positions[feasible], [(np.flatnonzero(is_closed), rejection), *open_rejections]
 
     def _filter_nominated(self, rows: Rows, positions: Rows) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
-        """Like `filter`, for nodes with nominated pods: filters them with these pods added, then without.
+        """Filter nodes with nominated pods: with these pods added, then without; otherwise like `filter`.
 
         Up to the first filter that depends on the pods themselves, adding their usage is enough.
         """
@@ -216,8 +218,8 @@ class FilterChain:
             if status is None:
                 feasible.append(position)
             else:
-                at = np.array([position])
-                rejections.append((at, _same_for_all(rows[at], status)))
+                index = np.array([position])
+                rejections.append((index, _same_for_all(rows[index], status)))
         return np.array(feasible, np.intp), rejections
 
     def _filter(
@@ -273,13 +275,13 @@ class FilterChain:
             # It has no answer yet, and is called again.
             raise
         except BaseException as error:
-            doing = f'running "{plugin_filter.name}" filter plugin'
-            raise framework.plugin_failure(plugin_filter.name, "Filter", self._pod, doing, error, started_s) from error
+            action = f'running "{plugin_filter.name}" filter plugin'
+            raise framework.plugin_failure(plugin_filter.name, "Filter", self._pod, action, error, started_s) from error
         framework.observe_filter(plugin_filter.name, self._pod, started_s, outcome, nodes)
         return outcome
 
     def _beside(self, row: int, nominated_pods: Sequence[Pod]) -> Status | None:
-        """The status of one node with its nominated pods added; they are removed again afterwards."""
+        """Return the status of one node with its nominated pods added; they are removed again afterwards."""
         if self._fork is None:
             self._fork = self._snapshot.fork()
         snapshot = self._fork

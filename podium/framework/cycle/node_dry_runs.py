@@ -31,7 +31,7 @@ class ForkedNodeDryRun:
     """Implements `podium.framework.contract.post_filter.NodeDryRun`."""
 
     def __init__(self, cycle: Cycle, filters: FilterChain, state: CycleState, snapshot: Snapshot, row: int) -> None:
-        """Args: `state` and `snapshot` are the dry run's own, which `filters` use as well."""
+        """Create a dry run. Args: `state` and `snapshot` are the dry run's own, which `filters` use as well."""
         self._framework = cycle.framework
         self._incoming = cycle.pod
         self._filters = filters
@@ -57,7 +57,7 @@ class ForkedNodeDryRun:
         self._framework.run_add_pod(self._state, self._incoming, pod, self.node)
 
     def status(self) -> Status | None:
-        """The filters' status for the incoming pod; None if it fits."""
+        """Return the filters' status for the incoming pod, or None if it fits."""
         try:
             return self._filters.alone(self._row)
         except ScheduleError as error:
@@ -89,20 +89,20 @@ class ForkedNodesDryRun:
         return self._filters.of_usage()
 
     def bases(self, rows: Sequence[int]) -> Sequence[Basis]:
-        """The node of each row, the pods on it, and the pods nominated to it."""
+        """Return the node of each row, the pods on it, and the pods nominated to it."""
         nodes, pods, nominated_pods = self._snapshot.nodes, self._snapshot.pods, self._outside.nominated_pods
         return [(nodes[row], pods[row], tuple(nominated_pods.get(row, ()))) for row in rows]
 
     def name(self, row: int) -> str:
-        """The node's name."""
+        """Return the node's name."""
         return self._snapshot.name(row)
 
     def pods(self, row: int) -> Mapping[str, Pod]:
-        """The pods of a node by uid, without the changes of the dry run."""
+        """Return the pods of a node by uid, without the changes of the dry run."""
         return self._snapshot.pods[row]
 
     def usage_of(self, rows: Iterable[int], pods: Iterable[Pod]) -> IntArray:
-        """The usage that each pod adds to its node."""
+        """Return the usage that each pod adds to its node."""
         pod_usages = self._snapshot.pod_usages
         return self._snapshot.usage_of([pod_usages(row)[pod.uid] for row, pod in zip(rows, pods, strict=True)])
 
@@ -115,7 +115,7 @@ class ForkedNodesDryRun:
         self._filters.add_usage(rows, -usage)
 
     def statuses(self, rows: Rows) -> Mapping[int, Status]:
-        """The rejections of the incoming pod by row. Rows on which it fits are absent."""
+        """Return the rejections of the incoming pod by row. Rows on which it fits are absent."""
         _, rejections = self._filters.filter(rows)
         return {row: status for _, rejection in rejections for row, status in rejection.by_row()}
 
@@ -137,7 +137,7 @@ class AfterFiltering:
         self._cycle = cycle
 
     def codes(self) -> IntArray:
-        """The status code by row."""
+        """Return the status code by row."""
         return self._cycle.diagnosis.codes()
 
     def count(self, code: Code) -> int:
@@ -145,11 +145,11 @@ class AfterFiltering:
         return self._cycle.diagnosis.count(code, len(self._cycle.snapshot.order))
 
     def status(self, row: int) -> Status:
-        """The status of one row."""
+        """Return the status of one row."""
         return self._cycle.diagnosis.status(row)
 
     def pods(self, row: int) -> Iterable[Pod]:
-        """The pods on one node."""
+        """Return the pods on one node."""
         return self._cycle.snapshot.pods[row].values()
 
     @contextmanager

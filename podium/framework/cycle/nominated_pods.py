@@ -29,7 +29,7 @@ class Nomination(NamedTuple):
 
     @classmethod
     def of(cls, pod: Pod, node_name: str) -> Self:
-        """The nomination of a pod. Its requests count as far as they can be parsed."""
+        """Return the nomination of a pod. Its requests count as far as they can be parsed."""
         return cls(node_name, pod, pod.priority, readable_pod_usage(pod))
 
 
@@ -37,10 +37,10 @@ class NominatedPods(Protocol):
     """The pods that are nominated to nodes."""
 
     def ahead_of(self, pod: Pod) -> Sequence[Nomination]:
-        """All other nominated pods of at least this pod's priority, by node in the order of their nomination."""
+        """Return all other nominated pods of at least this pod's priority, by node in the order of their nomination."""
 
     def ahead_on(self, pod: Pod, node_name: str) -> Sequence[Pod]:
-        """Like `ahead_of`, for one node."""
+        """Return the pods of `ahead_of` that are nominated to one node."""
 
 
 class NominatedAhead:
@@ -56,7 +56,7 @@ class NominatedAhead:
         self._found: list[tuple[int, Nomination]] | None = None
 
     def on(self, row: int) -> Sequence[Pod]:
-        """The pods nominated to one node."""
+        """Return the pods nominated to one node."""
         return self._nominated.ahead_on(self._pod, self._snapshot.name(row))
 
     @property
@@ -97,7 +97,7 @@ class NominatedAhead:
         return self._snapshot.usage_of([nomination.pod_usage for _, nomination in self._all])
 
     def counting_fork(self, snapshot: Snapshot) -> Snapshot:
-        """A fork of that snapshot where the nominated pods count in the nodes' usage."""
+        """Return a fork of that snapshot where the nominated pods count in the nodes' usage."""
         world = snapshot.fork_usage()
         world.add_usage(self._rows, self._usage)
         return world

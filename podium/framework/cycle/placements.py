@@ -22,7 +22,7 @@ from podium.lib.error_text import error_text
 def generate_placements(
     framework: Framework, key: str, state: PodGroupState, snapshot: Snapshot
 ) -> tuple[Sequence[Placement], Status | None]:
-    """The placements in which the group of that key is tried, or why there are none.
+    """Return the placements in which the group of that key is tried, or why there are none.
 
     Without a plugin that generates placements, all nodes are one.
     """
@@ -39,7 +39,7 @@ def generate_placements(
 
 
 def best_placement(framework: Framework, proposed: Sequence[ProposedGroup], snapshot: Snapshot) -> int | Status:
-    """The index of the placement with the highest score, or why scoring failed."""
+    """Return the index of the placement with the highest score, or why scoring failed."""
     totals = [0] * len(proposed)
     for plugin, weight in framework.placement_scorers:
         try:
@@ -51,18 +51,18 @@ def best_placement(framework: Framework, proposed: Sequence[ProposedGroup], snap
 
 
 def _scores(plugin: PlacementScorePlugin, proposed: Sequence[ProposedGroup], snapshot: Snapshot) -> Sequence[int]:
-    """The normalised scores of one plugin.
+    """Return the normalised scores of one plugin.
 
     Raises:
         PluginError: the plugin failed, or a score is out of range.
     """
-    doing, failure = "running PlacementScore plugins", f'plugin "{plugin.name}" failed with'
+    action, failure = "running PlacementScore plugins", f'plugin "{plugin.name}" failed with'
     try:
         raw = [int(plugin.score_placement(placement, snapshot)) for placement in proposed]
-        doing = "running NormalizePlacementScore on PlacementScore plugins"
+        action = "running NormalizePlacementScore on PlacementScore plugins"
         scores = [int(score) for score in plugin.normalize_placement_scores(raw)]
     except BaseException as error:
-        raise PluginError(f"{doing}: {failure}: {error_text(error)}") from error
+        raise PluginError(f"{action}: {failure}: {error_text(error)}") from error
     for score in scores:
         if not 0 <= score <= MAX_NODE_SCORE:
             raise PluginError(

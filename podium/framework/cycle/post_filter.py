@@ -75,7 +75,7 @@ def _at_once(cycle: Cycle, plugin: PostFilterPlugin, nodes: FilteredNodes) -> _O
 def _in_steps(
     cycle: Cycle, plugin: AskingPostFilterPlugin, nodes: FilteredNodes, extenders: Sequence[Extender]
 ) -> Steps[_Outcome]:
-    """Like `_at_once`, in steps. Time spent in extenders and pauses is not counted as the plugin's."""
+    """Run the plugin like `_at_once`, in steps. Time in extenders and pauses is not counted as the plugin's."""
     clock, seconds = cycle.framework.clock, 0.0
     steps: Steps[_Outcome] | None = None
     answer: Answer | None = None
@@ -125,6 +125,6 @@ def _demand_outcome(answer: Any) -> _Outcome:
 
 
 def _failure(cycle: Cycle, plugin: PostFilterPlugin, error: BaseException) -> _Outcome:
-    doing = f'running PostFilter plugin "{plugin.name}"'
-    failure = cycle.framework.plugin_failure(plugin.name, "PostFilter", cycle.pod, doing, error)
+    action = f'running PostFilter plugin "{plugin.name}"'
+    failure = cycle.framework.plugin_failure(plugin.name, "PostFilter", cycle.pod, action, error)
     return None, error_status(failure)

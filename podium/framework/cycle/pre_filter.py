@@ -20,7 +20,7 @@ _MAY_ANSWER: Final = (Code.SKIP, Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRE
 
 
 def run_pre_filter(cycle: Cycle) -> frozenset[str] | Status | None:
-    """The names of the only nodes to filter (None: all), or the status that rejects the pod outright.
+    """Return the names of the only nodes to filter (None: all), or the status that rejects the pod outright.
 
     The statuses of the excluded nodes go into the diagnosis. Answers cached for the pod's signature are used.
 
@@ -42,7 +42,10 @@ def run_pre_filter(cycle: Cycle) -> frozenset[str] | Status | None:
             framework.observer.count_evaluations(plugin.name, "PreFilter", framework.name)
             try:
                 answer, status = plugin.pre_filter(state, pod, snapshot)
-                status, only = demand_status(status, _MAY_ANSWER), names_of(answer) if answer is not None else None
+                status, plugin_names = (
+                    demand_status(status, _MAY_ANSWER),
+                    names_of(answer) if answer is not None else None,
+                )
             except BaseException as error:
                 raise framework.plugin_failure(plugin.name, "PreFilter", pod, _running(plugin), error, at_s) from error
             at_s = framework.lap(plugin.name, "PreFilter", pod, at_s, status)
@@ -56,8 +59,8 @@ def run_pre_filter(cycle: Cycle) -> frozenset[str] | Status | None:
                 rejection = status.by(plugin.name)
             elif status is not None:
                 raise ScheduleError(f"{_running(plugin)}: {status.message}")
-            elif only is not None:
-                names = only if names is None else names & only
+            elif plugin_names is not None:
+                names = plugin_names if names is None else names & plugin_names
                 narrowed_by.append(plugin.name)
                 if not names:
                     rejection = _narrowed_to_nothing(narrowed_by)
@@ -78,7 +81,7 @@ def _running(plugin: Plugin) -> str:
 
 
 def names_of(answer: object) -> frozenset[str]:
-    """The only nodes to filter, from what a PreFilter plugin returned.
+    """Return the only nodes to filter, from what a PreFilter plugin returned.
 
     Raises:
         PluginError: the value is not a PreFilterResult.

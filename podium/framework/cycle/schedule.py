@@ -90,12 +90,12 @@ def attempt(
     """
     framework, snapshot = cycle.framework, cycle.snapshot
     if explainer is not None:
-        explainer.begun(cycle)
+        explainer.on_begun(cycle)
     node_count = len(snapshot.order)
     if not node_count:
         return Failed(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, error=ScheduleError(NO_NODES)))
-    own = framework.percentage_of_nodes_to_score
-    percentage = percentage_of_nodes_to_score if own is None else own
+    profile_percentage = framework.percentage_of_nodes_to_score
+    percentage = percentage_of_nodes_to_score if profile_percentage is None else profile_percentage
     sampling = Sampling(rotation, percentage, is_one_enough=not framework.scorers and not extenders.have_a_say)
     interested = extenders.interested_in(cycle.pod)
     try:

@@ -44,7 +44,7 @@ class Scored(msgspec.Struct, eq=False):
     raw: SmallScores | None = None
 
     def raw_scores(self) -> SmallScores | None:
-        """The scores that were cached, None if none were. Shape: a row for each of `rows`, a column for each weight."""
+        """Return the cached scores, None without any. Shape: a row for each of `rows`, a column for each weight."""
         return self.raw if self.history is None else self.history.at(self.version).take(self.rows, axis=0)
 
     def leave_history(self) -> None:

@@ -76,7 +76,7 @@ def score_nodes(cycle: Cycle, rows: Rows) -> Scores:
 
 
 def total_scores(cycle: Cycle, rows: Rows) -> IntArray:
-    """The total scores only; uses cached scores for a pod whose signature is known.
+    """Return the total scores only; uses cached scores for a pod whose signature is known.
 
     Raises:
         ScheduleError: as `score_nodes`.
@@ -122,7 +122,7 @@ def _current_signature(cycle: Cycle) -> PodSignature | None:
 
 
 def _scores(cycle: Cycle, scorer: Scorer, rows: Rows, raw: IntArray | None = None) -> IntArray:
-    """One plugin's normalised scores; the raw scores may be given."""
+    """Return one plugin's normalised scores; the raw scores may be given."""
     framework = cycle.framework
     started_s = framework.clock.monotonic()
     point = _NORMALIZE
@@ -146,8 +146,8 @@ def _raw(cycle: Cycle, scorer: Scorer, rows: Rows, started_s: float) -> IntArray
     try:
         return one_integer_each(scorer.score(cycle.state, pod, cycle.snapshot, rows), len(rows))
     except BaseException as error:
-        doing = f'running Score plugins: plugin "{scorer.name}" failed with'
-        raise framework.plugin_failure(scorer.name, "Score", pod, doing, error, started_s) from error
+        action = f'running Score plugins: plugin "{scorer.name}" failed with'
+        raise framework.plugin_failure(scorer.name, "Score", pod, action, error, started_s) from error
 
 
 def _normalize(cycle: Cycle, scorer: Scorer, scores: IntArray, started_s: float) -> IntArray:
@@ -155,8 +155,8 @@ def _normalize(cycle: Cycle, scorer: Scorer, scores: IntArray, started_s: float)
     try:
         return one_integer_each(scorer.normalize(cycle.state, pod, scores), len(scores))
     except BaseException as error:
-        doing = f'running Normalize on Score plugins: plugin "{scorer.name}" failed with'
-        raise cycle.framework.plugin_failure(scorer.name, _NORMALIZE, pod, doing, error, started_s) from error
+        action = f'running Normalize on Score plugins: plugin "{scorer.name}" failed with'
+        raise cycle.framework.plugin_failure(scorer.name, _NORMALIZE, pod, action, error, started_s) from error
 
 
 def _run_pre_score(cycle: Cycle, rows: Rows) -> None:
@@ -171,8 +171,8 @@ def _run_pre_score(cycle: Cycle, rows: Rows) -> None:
             try:
                 status = demand_status(plugin.pre_score(state, pod, cycle.snapshot, rows), _PRE_SCORE_MAY)
             except BaseException as error:
-                doing = f'running PreScore plugin "{plugin.name}"'
-                raise framework.plugin_failure(plugin.name, "PreScore", pod, doing, error, at_s) from error
+                action = f'running PreScore plugin "{plugin.name}"'
+                raise framework.plugin_failure(plugin.name, "PreScore", pod, action, error, at_s) from error
             at_s = framework.lap(plugin.name, "PreScore", pod, at_s, status)
             if status is not None and status.code is Code.SKIP:
                 skipped_names.add(plugin.name)
@@ -210,13 +210,13 @@ class NearBest:
         self._margin = margin
 
     def __call__(self, total: IntArray) -> int:
-        """The position of the chosen node."""
-        near = np.flatnonzero(total >= total.max() - self._margin)
-        return int(near[self._random.randrange(len(near))])
+        """Return the position of the chosen node."""
+        best_positions = np.flatnonzero(total >= total.max() - self._margin)
+        return int(best_positions[self._random.randrange(len(best_positions))])
 
 
 def choose(total: IntArray) -> int:
-    """The position of the node that wins.
+    """Return the position of the node that wins.
 
     Upstream makes a binary heap of the list and takes its root, where a parent stays above equal children and the left
     child goes up before an equal right one. So among the best, the one that comes first in a pre-order walk of the
@@ -235,7 +235,7 @@ _pre_order_keys: NDArray[np.int64] = np.zeros(0, np.int64)
 
 
 def _pre_order(count: int) -> NDArray[np.int64]:
-    """For each position of a heap, a number that grows along its pre-order walk.
+    """Return for each position of a heap a number that grows along its pre-order walk.
 
     The path from the root to position i is written in the binary digits of i + 1 behind the leading one: 0 left,
     1 right. Pre-order is the order of these paths as words, a word before its continuations.

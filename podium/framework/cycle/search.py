@@ -75,7 +75,7 @@ class Sampling(NamedTuple):
 
 
 def find_feasible(cycle: Cycle, sampling: Sampling) -> Steps[Feasible]:
-    """The feasible nodes; the rejections of the others go into the diagnosis. Pauses if a filter takes long.
+    """Return the feasible nodes; the rejections of the others go into the diagnosis. Pauses if a filter takes long.
 
     Raises:
         ScheduleError: a plugin failed.
@@ -88,7 +88,7 @@ def find_feasible(cycle: Cycle, sampling: Sampling) -> Steps[Feasible]:
 
 
 def on_nominated_node(cycle: Cycle, filters: FilterChain) -> Feasible | None:
-    """The node that the pod is nominated to, if it fits there: then no other node is examined."""
+    """Return the node that the pod is nominated to, if it fits there: then no other node is examined."""
     row = cycle.snapshot.row_of.get(cycle.pod.status.nominated_node_name)
     if row is None or row not in cycle.snapshot.order:
         return None
@@ -144,7 +144,7 @@ class FilterResult:
 
 
 def filter_all(cycle: Cycle) -> FilterResult:
-    """Like `find_feasible`, but over all nodes: no sampling, no rotation, no short cut for a nominated pod.
+    """Filter all nodes: without sampling, rotation, or a short cut for a nominated pod, unlike `find_feasible`.
 
     Raises:
         ScheduleError: a plugin failed.
@@ -177,11 +177,11 @@ class RotatingSearch:
         self._alike = cycle.framework if cycle.signature is None else cycle.signature
 
     def at_once(self, rows: Rows, start: int, goal: int) -> Rows:
-        """Like `in_turns`, without a pause. Shape: some of `rows`."""
+        """Return the rows of `in_turns` without a pause. Shape: some of `rows`."""
         return run_unasked(self._search(rows, start, goal, None))
 
     def in_turns(self, rows: Rows, start: int, goal: int) -> Steps[Rows]:
-        """Rows that pass, starting at position `start` and wrapping around, until one more than `wanted` is found.
+        """Return rows that pass, from position `start` on and wrapping around, until more than `goal` are found.
 
         Pauses if a filter takes long.
 
@@ -210,7 +210,7 @@ class RotatingSearch:
             return rows[:0]
         size = count if is_scarce else max(goal + goal // 8 + 1, _CHUNK_ROWS_MIN)
         parts: list[Rows] = []
-        enough = False
+        is_goal_reached = False
         offset = 0
         while offset < count:
             # Where hardly any of the first nodes fit, all others are needed.
@@ -223,20 +223,23 @@ class RotatingSearch:
             missing = goal - self.feasible_count
             if len(feasible) > missing:
                 end = feasible[missing]
-                rejections = [(at, rejection.only(slice(at.searchsorted(end)))) for at, rejection in rejections]
-                feasible, enough = feasible[:missing], True
+                rejections = [
+                    (row_positions, rejection.only(slice(row_positions.searchsorted(end))))
+                    for row_positions, rejection in rejections
+                ]
+                feasible, is_goal_reached = feasible[:missing], True
             for _, rejection in rejections:
                 if len(rejection.rows):
                     diagnosis.reject(rejection)
             parts.append(chunk[feasible] if rejections else chunk[: len(feasible)])
             self.feasible_count += len(feasible)
-            if enough:
+            if is_goal_reached:
                 break
-        self._alike.is_scarce = not enough
+        self._alike.is_scarce = not is_goal_reached
         return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else rows[:0]
 
     def _filter_in_turns(self, rows: Rows, turn: Turn) -> Steps[tuple[Rows, list[tuple[Rows, Rejection]]]]:
-        """Like `filter`, with pauses: when a filter is interrupted, all filters run again after the pause."""
+        """Filter with pauses: when a filter is interrupted, all filters run again after the pause."""
         while True:
             turn.open()
             try:
@@ -249,7 +252,7 @@ class RotatingSearch:
 
 
 def _around(rows: Rows, start: int, count: int) -> Rows:
-    """This many rows from that position on, wrapping around at the end."""
+    """Return this many rows from that position on, wrapping around at the end."""
     start %= len(rows)
     end = start + count
     return rows[start:end] if end <= len(rows) else np.concatenate((rows[start:], rows[: end - len(rows)]))

@@ -67,7 +67,7 @@ class Importance:
         self._is_protected = is_protected
 
     def below(self, pod: Pod, pods: Iterable[Pod]) -> list[Pod]:
-        """The pods of lower priority than the pod: its potential victims."""
+        """Return the pods of lower priority than the pod: its potential victims."""
         priority = pod.priority
         return [candidate for candidate in pods if candidate.priority < priority and not self._is_protected(candidate)]
 
@@ -86,7 +86,7 @@ class Importance:
         return self.started_s(pod) > self._now_s
 
     def order(self, pods: Iterable[Pod]) -> list[Pod]:
-        """The pods, the most important first."""
+        """Return the pods, the most important first."""
         # The same as `started_s`, without another call for each of many thousand pods.
         now_s = self._now_s
         return sorted(pods, key=lambda pod: (-pod.priority, now_s if (start_s := started_s(pod)) is None else start_s))
@@ -136,7 +136,7 @@ class Budgets:
         return any(selector.matches(pod.metadata.labels) for selector in selectors)
 
     def split(self, pods: Sequence[Pod]) -> tuple[list[Pod], list[Pod]]:
-        """The pods whose eviction, after those before them, would violate a budget; and the others, in order."""
+        """Return the pods whose eviction, after those before them, would violate a budget; and the others, in order."""
         if not self._budgets:
             return [], list(pods)
         disruptions_allowed: dict[str, int] = {}
@@ -147,7 +147,7 @@ class Budgets:
         return violating, harmless
 
     def split_units(self, units: Iterable[UnitT]) -> tuple[list[UnitT], list[UnitT]]:
-        """Like `split`, for pods that are evicted together. A unit counts up to the first budget that it violates."""
+        """Split units, pods that are evicted together, like `split`: each counts up to the first violated budget."""
         disruptions_allowed: dict[str, int] = {}
         violating: list[UnitT] = []
         harmless: list[UnitT] = []
@@ -176,7 +176,7 @@ class Budgets:
         return disruptions_allowed[budget.key] < 0
 
     def _of(self, pod: Pod) -> Sequence[PodDisruptionBudget]:
-        """The budgets that select the pod; none if it has no labels."""
+        """Return the budgets that select the pod; none if it has no labels."""
         namespace, labels = pod.metadata.namespace, pod.metadata.labels
         if not labels or namespace not in self._budgets:
             return ()
@@ -191,7 +191,7 @@ class Budgets:
 
 
 def _may_select(budget: UnreadableBudget) -> Selector:
-    """A selector that matches every pod that the budget may cover."""
+    """Return a selector that matches every pod that the budget may cover."""
     try:
         return compile_selector(budget.spec.selector) if budget.is_selector_read else EVERYTHING
     except FieldError:
@@ -199,7 +199,7 @@ def _may_select(budget: UnreadableBudget) -> Selector:
 
 
 def _with_selectors(budgets: Iterable[PodDisruptionBudget]) -> Iterator[tuple[PodDisruptionBudget, Selector]]:
-    """The budgets that select anything: an empty selector selects nothing here, an invalid one may select any pod."""
+    """Yield the budgets that may select a pod: empty selectors select nothing here, invalid ones perhaps any."""
     for budget in budgets:
         try:
             selector = compile_selector(budget.spec.selector)
@@ -239,7 +239,7 @@ class Candidate:
 
 
 def choose(candidates: Sequence[Candidate], importance: Importance) -> Candidate:
-    """The candidate that costs least."""
+    """Return the candidate that costs least."""
     costs = [candidate.cost for candidate in candidates]
     least = min(costs)
     cheapest = [candidate for candidate, cost in zip(candidates, costs, strict=True) if cost == least]
@@ -250,6 +250,6 @@ def choose(candidates: Sequence[Candidate], importance: Importance) -> Candidate
 
 
 def errors_of(statuses: Iterable[Status]) -> str:
-    """The errors among the statuses in one line, as upstream joins them; empty if there are none."""
+    """Return the errors among the statuses in one line, as upstream joins them; empty if there are none."""
     distinct = dict.fromkeys(status.message for status in statuses if status.code is Code.ERROR)
     return next(iter(distinct)) if len(distinct) == 1 else f"[{', '.join(distinct)}]" if distinct else ""

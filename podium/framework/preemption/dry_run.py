@@ -15,8 +15,8 @@ from podium.framework.contract.post_filter import FilteredNodes
 from podium.framework.contract.status import Status
 from podium.framework.contract.steps import PAUSE, Steps
 from podium.framework.preemption.candidates import Budgets, Candidate, Importance
-from podium.framework.preemption.victims import NO_VICTIMS, Found, select_victims
-from podium.framework.preemption.victims_known import VictimsKnown
+from podium.framework.preemption.victim_cache import VictimCache
+from podium.framework.preemption.victims import NO_VICTIMS, VictimSelection, select_victims
 from podium.objects.core import Pod
 
 _BATCH_MIN: Final = 32
@@ -37,7 +37,7 @@ def dry_run_preemption(
     pod: Pod,
     budgets: Budgets,
     importance: Importance,
-    victims_known: VictimsKnown,
+    victim_cache: VictimCache,
 ) -> Steps[DryRunResult]:
     """Try the nodes of these rows in order, until there are `goal` candidates, one of which violates no budget."""
     non_violating: list[Candidate] = []
@@ -54,7 +54,7 @@ def dry_run_preemption(
         batch = row_list[start : start + (batch_size if dry_run is not None else 1)]
         start += len(batch)
         if dry_run is not None:
-            answers = yield from victims_known.select_victims(dry_run, batch, pod, budgets, importance)
+            answers = yield from victim_cache.select_victims(dry_run, batch, pod, budgets, importance)
         elif importance.below(pod, nodes.pods(batch[0])):
             answers = [_dry_run_row(nodes, batch[0], pod, budgets, importance)]
             yield PAUSE
@@ -73,6 +73,6 @@ def dry_run_preemption(
     return DryRunResult((*non_violating, *violating), rejections)
 
 
-def _dry_run_row(nodes: FilteredNodes, row: int, pod: Pod, budgets: Budgets, importance: Importance) -> Found:
+def _dry_run_row(nodes: FilteredNodes, row: int, pod: Pod, budgets: Budgets, importance: Importance) -> VictimSelection:
     with nodes.dry_run(row) as dry_run:
         return select_victims(dry_run, pod, budgets, importance)

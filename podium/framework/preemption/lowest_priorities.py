@@ -31,7 +31,7 @@ class LowestPriorities:
         self._lowest: IntArray = np.empty(0, np.int64)
 
     def of(self, snapshot: Snapshot) -> IntArray:
-        """The lowest priority by row. Rows without pods have a higher one than any pod.
+        """Return the lowest priority by row. Rows without pods have a higher one than any pod.
 
         Shape: one entry per row of the snapshot.
         """
@@ -45,7 +45,7 @@ class LowestPriorities:
         return self._lowest[: len(snapshot.pods)]
 
     def _changed_rows(self, snapshot: Snapshot) -> Iterable[int]:
-        """The rows whose pods may have changed."""
+        """Return the rows whose pods may have changed."""
         log = snapshot.pod_counts.changes
         changes = log.since(self._seen) if snapshot is self._snapshot else None
         self._snapshot, self._seen = snapshot, log.end

@@ -65,7 +65,7 @@ class Unit:
 
 
 def units_of(snapshot: Snapshot, find: Callable[[str], PodGroup | None], importance: Importance) -> Iterable[Unit]:
-    """All pods on nodes, each in one unit, in node order.
+    """Return all pods on nodes, each in one unit, in node order.
 
     Args:
         find: the PodGroup with that key; None if there is none.
@@ -96,7 +96,7 @@ def preempt_for_group(
     importance: Importance,
     is_protected: Callable[[Pod], bool],
 ) -> Steps[GroupHelp | Status]:
-    """The pods to evict so that the group fits: as few as possible, and the least important ones.
+    """Return the pods to evict so that the group fits: as few as possible, and the least important ones.
 
     Args:
         fits: tries the group on a fork; None if it can be scheduled there.

@@ -25,13 +25,13 @@ from podium.objects.core import Pod
 
 NO_VICTIMS: Final = unresolvable("No preemption victims found for incoming pod")
 
-Found: TypeAlias = Candidate | Status
+VictimSelection: TypeAlias = Candidate | Status
 """A candidate; or a status: UnschedulableAndUnresolvable if there are no pods of lower priority, the filters'
 rejection if the pod does not fit even without them, or an Error."""
 
 
-def select_victims(dry_run: NodeDryRun, pod: Pod, budgets: Budgets, importance: Importance) -> Found:
-    """The victims on one node: remove all pods of lower priority, then reprieve each one that can stay.
+def select_victims(dry_run: NodeDryRun, pod: Pod, budgets: Budgets, importance: Importance) -> VictimSelection:
+    """Return the victims on one node: remove all pods of lower priority, then reprieve each one that can stay.
 
     Pods whose eviction violates a budget are reprieved first; within both groups the most important pods come first.
     """
@@ -82,8 +82,8 @@ class _Node:
     pods: list[Pod]
     violating_count: int
 
-    def answer(self, stays: Sequence[bool], importance: Importance) -> Found:
-        """The result, given which of the victims can stay."""
+    def answer(self, stays: Sequence[bool], importance: Importance) -> VictimSelection:
+        """Return the result, given which of the victims can stay."""
         victims = [pod for pod, stay in zip(self.pods, stays, strict=True) if not stay]
         if not victims:
             return _none_needed(self.name)
@@ -95,7 +95,7 @@ class _Node:
 
 def select_victims_of_many(
     dry_run: NodesDryRun, rows: Sequence[int], pod: Pod, budgets: Budgets, importance: Importance
-) -> list[Found]:
+) -> list[VictimSelection]:
     """Return the answer of `select_victims` for each of the rows.
 
     Cost: one pass of the usage filters for each turn. There are as many turns as the fullest node has potential
@@ -109,7 +109,7 @@ def select_victims_of_many(
         )
     except ScheduleError as error:
         statuses, stays = dict.fromkeys(rows, error_status(error)), []
-    answers: list[Found] = []
+    answers: list[VictimSelection] = []
     end = 0
     for row, node in zip(rows, nodes, strict=True):
         begin, end = end, end + len(node.pods)
@@ -129,7 +129,7 @@ def _node(dry_run: NodesDryRun, row: int, pod: Pod, budgets: Budgets, importance
 
 
 def _take_turns(dry_run: NodesDryRun, rows: Rows, nodes: Sequence[_Node]) -> tuple[Mapping[int, Status], list[bool]]:
-    """The rejections of rows where the pod does not fit even without them, and which of the nodes' pods can stay."""
+    """Return the rejections of rows where the pod fits in no case, and which pods of the others can stay."""
     counts = np.array([len(node.pods) for node in nodes], np.intp)
     starts = np.cumsum(counts) - counts
     row_of_each = np.repeat(rows, counts)
@@ -139,8 +139,10 @@ def _take_turns(dry_run: NodesDryRun, rows: Rows, nodes: Sequence[_Node]) -> tup
     statuses = dry_run.statuses(rows)
     fitting = np.array([row not in statuses for row in rows.tolist()], np.bool_)
     for turn in range(int(counts[fitting].max(initial=0))):
-        at = np.flatnonzero(fitting & (counts > turn))
-        stays[starts[at] + turn] = _can_stay(dry_run, rows[at], usage[:, starts[at] + turn])
+        positions_left = np.flatnonzero(fitting & (counts > turn))
+        stays[starts[positions_left] + turn] = _can_stay(
+            dry_run, rows[positions_left], usage[:, starts[positions_left] + turn]
+        )
     return statuses, stays.tolist()
 
 

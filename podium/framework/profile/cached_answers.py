@@ -54,7 +54,7 @@ class Meanings:
         self._number_of: dict[Status, int] = {}
 
     def number(self, status: Status) -> int:
-        """The number of a rejection.
+        """Return the number of a rejection.
 
         Raises:
             PluginError: the status is not a rejection.
@@ -148,7 +148,7 @@ class CachedFilters:
         return fails, Rejection(rows[places], numbers[places], self._meanings.of)
 
     def rejection_of_all(self, order: Rows) -> Rejection | None:
-        """The rejection if none of the nodes passes, which is the same one until a node or its pods change."""
+        """Return the rejection if none of the nodes passes, which is the same one until a node or its pods change."""
         if self._of_all is None or self._of_all[0] is not order:
             rejects_all = np.count_nonzero(numbers := self._numbers.take(order)) == len(order)
             self._of_all = order, Rejection(order, numbers, self._meanings.of) if rejects_all else None
@@ -179,7 +179,7 @@ class CachedFilters:
             self._numbers[rows] = first
 
     def update_few(self, asking: Asking, nodes: Sequence[NodeInfo], change_scope: Scope) -> None:
-        """Like `update`, node by node."""
+        """Update the answers node by node; otherwise like `update`."""
         self._of_all = None
         for part in self._parts:
             if part.scope >= change_scope:
@@ -279,7 +279,7 @@ class CachedScores:
             self.weights[score.scorer.name] = score.weight
 
     def total(self, rows: Rows) -> IntArray:
-        """The weighted sum by row, without the relative ones. Shape: one entry per row of `rows`."""
+        """Return the weighted sum by row, without the relative ones. Shape: one entry per row of `rows`."""
         total = self._level.take(rows)
         if self._constant:
             total += self._constant
@@ -312,7 +312,7 @@ class CachedScores:
         self._sort_out()
 
     def update_few(self, asking: Asking, nodes: Sequence[NodeInfo], change_scope: Scope) -> None:
-        """Like `update`, node by node."""
+        """Update the answers node by node; otherwise like `update`."""
         if self.history is not None:
             for node in nodes:
                 if not self.history.note(node.row):
@@ -348,7 +348,7 @@ class CachedScores:
         self.resize(len(self._table))
 
     def find_uniform(self, asking: Asking) -> None:
-        """After all nodes are scored, find the scorers whose scores need no normalising."""
+        """Find the scorers whose scores need no normalising, after all nodes are scored."""
         for score in self.all.values():
             score.find_uniform(asking)
         self._sort_out()

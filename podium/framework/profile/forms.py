@@ -34,13 +34,13 @@ class Filter(Protocol):
         """The plugin behind this interface."""
 
     def filter(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> tuple[IntArray, Explain] | None:
-        """A verdict for each row, 0 if it passes, and the function that translates the others; None if all pass.
+        """Return a verdict for each row, 0 if it passes, and the translation of the others, or None if all pass.
 
         Shape: one entry per row of `rows`.
         """
 
     def filter_one(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
-        """The status of one node; None if it passes."""
+        """Return the status of one node, or None if it passes."""
 
 
 class Scorer(Protocol):
@@ -54,13 +54,13 @@ class Scorer(Protocol):
         """The plugin behind this interface."""
 
     def score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
-        """A raw score for each row. Shape: one entry per row of `rows`."""
+        """Return a raw score for each row. Shape: one entry per row of `rows`."""
 
     def score_one(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
-        """The raw score of one node."""
+        """Return the raw score of one node."""
 
     def normalize(self, state: CycleState, pod: Pod, scores: IntArray) -> IntArray:
-        """The normalised scores, between 0 and MAX_NODE_SCORE. Shape: as `scores`, one entry per feasible node."""
+        """Return the scores normalised to between 0 and MAX_NODE_SCORE. Shape: one entry per feasible node."""
 
 
 class TableFilter:
@@ -72,7 +72,7 @@ class TableFilter:
         self._in_node_form = plugin.filter if isinstance(plugin, FilterPlugin) else None
 
     def filter(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> tuple[IntArray, Explain] | None:
-        """A verdict for each row."""
+        """Return a verdict for each row."""
         verdicts = self.plugin.filter_rows(state, pod, snapshot, rows)
         if verdicts is None:
             return None
@@ -80,7 +80,7 @@ class TableFilter:
         return verdicts, lambda verdict: _explanation(explain(state, pod, verdict), verdict, self.name)
 
     def filter_one(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
-        """The status of one node, by the node form if the plugin has one."""
+        """Return the status of one node, by the node form if the plugin has one."""
         if self._in_node_form is not None:
             answer = self._in_node_form(state, pod, node)
             return None if answer is None else _with_plugin(demand_status(answer), self.name)
@@ -99,7 +99,7 @@ class NodeFilter:
         self.plugin = plugin
 
     def filter(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> tuple[IntArray, Explain] | None:
-        """A verdict for each row: the number of its status among all distinct ones."""
+        """Return a verdict for each row: the number of its status among all distinct ones."""
         statuses: list[Status] = []
         number_of: dict[tuple[int, tuple[str, ...]], int] = {}
         verdicts = np.zeros(len(rows), np.int64)
@@ -114,7 +114,7 @@ class NodeFilter:
         return (verdicts, lambda verdict: statuses[verdict - 1]) if statuses else None
 
     def filter_one(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
-        """The status of one node."""
+        """Return the status of one node."""
         answer = self.plugin.filter(state, pod, node)
         return None if answer is None else _with_plugin(demand_status(answer), self.name)
 
@@ -156,7 +156,7 @@ class NodeScorer:
         self.score_one = plugin.score
 
     def score(self, state: CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
-        """A raw score for each row."""
+        """Return a raw score for each row."""
         score = self.plugin.score
         scores = [score(state, pod, snapshot.node(row)) for row in rows.tolist()]
         if set(map(type, scores)) != {int}:
@@ -170,21 +170,21 @@ def _normalizes(plugin: Scoring) -> bool:
 
 
 def filter_form(plugin: object) -> Filter | None:
-    """The plugin as a filter, in table form if it has both forms; None if it does not filter."""
+    """Return the plugin as a filter, in table form if it has both forms, or None if it does not filter."""
     if isinstance(plugin, TableFilterPlugin):
         return TableFilter(plugin)
     return NodeFilter(plugin) if isinstance(plugin, FilterPlugin) else None
 
 
 def score_form(plugin: object) -> Scorer | None:
-    """The plugin as a scorer, in table form if it has both forms; None if it does not score."""
+    """Return the plugin as a scorer, in table form if it has both forms, or None if it does not score."""
     if isinstance(plugin, TableScorePlugin):
         return TableScorer(plugin)
     return NodeScorer(plugin) if isinstance(plugin, ScorePlugin) else None
 
 
 def active(filters: Sequence[Filter], state: CycleState) -> Sequence[Filter]:
-    """The filters whose PreFilter did not skip them."""
+    """Return the filters whose PreFilter did not skip them."""
     skipped_names = state.skipped_filters
     return (
         [plugin_filter for plugin_filter in filters if plugin_filter.name not in skipped_names]

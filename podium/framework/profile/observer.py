@@ -12,19 +12,19 @@ class Observer:
     """
 
     def observe_extension_point(self, point: str, status: str, profile: str, seconds: float) -> None:
-        """One extension point has run."""
+        """Record that one extension point has run."""
 
     def observe_plugin(self, plugin: str, point: str, status: str, seconds: float) -> None:
-        """One plugin has run; called only for the attempts whose plugins are measured."""
+        """Record that one plugin has run; called only for the attempts whose plugins are measured."""
 
     def count_evaluations(self, plugin: str, point: str, profile: str, times: int = 1) -> None:
-        """A plugin has been called; `times` is the number of nodes if it is called per node."""
+        """Count calls of a plugin; `times` is the number of nodes if it is called per node."""
 
     def plugin_failed(self, plugin: str, point: str, pod: Pod, error: BaseException) -> None:
-        """A plugin raised an exception or returned an invalid value.
+        """Report a plugin that raised an exception or returned an invalid value.
 
         The observer does not decide whether the attempt fails.
         """
 
     def plugin_was_slow(self, plugin: str, point: str, pod: Pod, seconds: float) -> None:
-        """A plugin call took longer than `SLOW_PLUGIN_S` and kept all pods waiting."""
+        """Report a plugin call that took longer than `SLOW_PLUGIN_S` and kept all pods waiting."""

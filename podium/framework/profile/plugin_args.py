@@ -17,7 +17,7 @@ _WITH_FIELDS: Final = (msgspec.inspect.StructType, msgspec.inspect.DataclassType
 
 
 def args_of(plugin: type[Plugin], profile: Profile) -> Any:
-    """The args to construct the plugin with: a typed value for in-tree plugins and for plugins that declare `Args`.
+    """Return the args of the plugin: a typed value for in-tree plugins and those that declare `Args`.
 
     Raises:
         PluginError: the args do not fit the declared type. The message names the field.
@@ -29,7 +29,7 @@ def args_of(plugin: type[Plugin], profile: Profile) -> Any:
 
 
 def typed_args(plugin: type[Plugin], value: Any) -> Any:
-    """The configuration's value, converted to the type that the plugin declares; unchanged if it declares none.
+    """Return the configuration's value as the type that the plugin declares; unchanged if it declares none.
 
     Fields may be given in camel case, as in the rest of the configuration: `poolSize` for `pool_size`.
 
@@ -47,19 +47,19 @@ def typed_args(plugin: type[Plugin], value: Any) -> Any:
         raise PluginError(f"args{field}: {text[:1].lower()}{text[1:]}") from error
 
 
-def _spelt(value: Any, kind: msgspec.inspect.Type, where: str) -> Any:
-    """The value with its field names spelt as in the type.
+def _spelt(value: Any, kind: msgspec.inspect.Type, field_path: str) -> Any:
+    """Return the value with its field names spelt as in the type.
 
     Raises:
         PluginError: the type has no such field, or a field is given in both spellings.
     """
     if isinstance(kind, msgspec.inspect.UnionType):
         fields = [field_type for field_type in kind.types if isinstance(field_type, _WITH_FIELDS)]
-        return _spelt(value, fields[0], where) if len(fields) == 1 else value
+        return _spelt(value, fields[0], field_path) if len(fields) == 1 else value
     if isinstance(kind, msgspec.inspect.CollectionType) and isinstance(value, list):
-        return [_spelt(item, kind.item_type, f"{where}[{index}]") for index, item in enumerate(value)]
+        return [_spelt(item, kind.item_type, f"{field_path}[{index}]") for index, item in enumerate(value)]
     if isinstance(kind, msgspec.inspect.DictType) and isinstance(value, Mapping):
-        return {key: _spelt(item, kind.value_type, f"{where}.{key}") for key, item in value.items()}
+        return {key: _spelt(item, kind.value_type, f"{field_path}.{key}") for key, item in value.items()}
     if not isinstance(kind, _WITH_FIELDS) or not isinstance(value, Mapping):
         return value
     types = {field.encode_name: field.type for field in kind.fields}
@@ -67,10 +67,10 @@ def _spelt(value: Any, kind: msgspec.inspect.Type, where: str) -> Any:
     for spelling, item in value.items():
         name = spelling if spelling in types else _snake_case(str(spelling))
         if name not in types:
-            raise PluginError(f"{where}.{spelling}: unknown field; known: {', '.join(types) or 'none'}")
+            raise PluginError(f"{field_path}.{spelling}: unknown field; known: {', '.join(types) or 'none'}")
         if name in spelt:
-            raise PluginError(f"{where}.{spelling}: given twice, in both spellings")
-        spelt[name] = _spelt(item, types[name], f"{where}.{spelling}")
+            raise PluginError(f"{field_path}.{spelling}: given twice, in both spellings")
+        spelt[name] = _spelt(item, types[name], f"{field_path}.{spelling}")
     return spelt
 
 

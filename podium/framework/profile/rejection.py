@@ -31,7 +31,7 @@ class Rejection:
 
     @classmethod
     def of(cls, rows: Rows, verdicts: IntArray, explain: Explain) -> Rejection:
-        """A rejection from verdicts. `explain` is called once for each distinct verdict."""
+        """Return a rejection from verdicts. `explain` is called once for each distinct verdict."""
         counts = _count_verdicts(verdicts)
         rejection = cls(rows, verdicts, {verdict: explain(verdict) for verdict, _ in counts})
         rejection._counts = counts
@@ -45,25 +45,25 @@ class Rejection:
         return self._counts
 
     def status_counts(self) -> list[tuple[Status, int]]:
-        """Each status with the number of its rows."""
+        """Return each status with the number of its rows."""
         return [(self.meanings[verdict], count) for verdict, count in self.counts]
 
     def by_row(self) -> Iterator[tuple[int, Status]]:
-        """Each row and its status."""
+        """Yield each row and its status."""
         for row, verdict in zip(self.rows.tolist(), self.verdicts.tolist(), strict=True):
             yield row, self.meanings[verdict]
 
     def only(self, selection: NDArray[np.bool_] | slice) -> Rejection:
-        """Only the entries at these positions."""
+        """Return only the entries at these positions."""
         return Rejection(self.rows[selection], self.verdicts[selection], self.meanings)
 
     def without(self, row: int) -> Rejection:
-        """All entries but those of that row."""
+        """Return all entries but those of that row."""
         selection = self.rows != row
         return self if selection.all() else self.only(selection)
 
     def codes(self) -> IntArray | int:
-        """The status code of each row; a single one if all have the same."""
+        """Return the status code of each row; a single one if all have the same."""
         codes = [int(status.code) for status, _ in self.status_counts()]
         if len(set(codes)) == 1:
             return codes[0]
@@ -94,7 +94,7 @@ FilterOutcome: TypeAlias = tuple[NDArray[np.bool_], Rejection] | Status | None
 
 
 def by_status(outcome: FilterOutcome, nodes: int) -> Iterator[tuple[Status | None, int]]:
-    """A status of each code in the outcome, with the number of its nodes; None stands for success."""
+    """Yield a status of each code in the outcome, with the number of its nodes; None stands for success."""
     if not isinstance(outcome, tuple):
         yield outcome, nodes
         return

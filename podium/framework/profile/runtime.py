@@ -81,17 +81,17 @@ _CLASSES: Mapping[ExtensionPoint, tuple[type, ...]] = {
 
 
 def points_of(plugin: type[Plugin]) -> frozenset[ExtensionPoint]:
-    """The extension points that a plugin class extends."""
+    """Return the extension points that a plugin class extends."""
     return frozenset(point for point, classes in _CLASSES.items() if issubclass(plugin, classes))
 
 
 def registry_of(classes: Mapping[str, type[Plugin]]) -> PluginRegistry:
-    """The extension points of each class, for validating the configuration."""
+    """Return the extension points of each class, for validating the configuration."""
     return {**IN_TREE_PLUGINS, **{name: points_of(plugin_class) for name, plugin_class in classes.items()}}
 
 
 def expand(profile: ProfileConfiguration, classes: Mapping[str, type[Plugin]]) -> ExpandedPlugins:
-    """The plugins that the profile runs at each extension point, given the available classes.
+    """Return the plugins that the profile runs at each extension point, given the available classes.
 
     Raises:
         ConfigError: the profile cannot be built.
@@ -100,7 +100,7 @@ def expand(profile: ProfileConfiguration, classes: Mapping[str, type[Plugin]]) -
 
 
 def names_to_construct(profile: ProfileConfiguration, classes: Mapping[str, type[Plugin]]) -> Sequence[str]:
-    """The names of the plugins that a profile constructs: those that it enables anywhere and that are available.
+    """Return the plugins that a profile constructs: those that are available and enabled at any point.
 
     Raises:
         ConfigError: the profile cannot be built.
@@ -297,7 +297,7 @@ class Framework:
         return self.measures_plugins
 
     def lap(self, plugin: str, point: str, pod: Pod, started_s: float, status: Status | None = None) -> float:
-        """The time after a plugin call that began at `started_s` and ended with this status.
+        """Return the time after a plugin call that began at `started_s` and ended with this status.
 
         Reports slow calls to the observer, and every call of an attempt whose plugins are measured.
         """
@@ -313,7 +313,7 @@ class Framework:
         self.observer.observe_plugin(plugin, point, status.code.label if status is not None else _SUCCESS, seconds)
 
     def observe_filter(self, plugin: str, pod: Pod, started_s: float, outcome: FilterOutcome, nodes: int) -> None:
-        """Like `lap`, for one call of a filter over many nodes. Each status gets the share of its nodes."""
+        """Record one call of a filter over many nodes, like `lap`. Each status gets the share of its nodes."""
         seconds = self.clock.monotonic() - started_s
         if self.measures_plugins:
             for status, count in by_status(outcome, nodes):
@@ -322,7 +322,7 @@ class Framework:
             self.observer.plugin_was_slow(plugin, "Filter", pod, seconds)
 
     def plugin_failure(
-        self, plugin: str, point: str, pod: Pod, doing: str, error: BaseException, started_s: float | None = None
+        self, plugin: str, point: str, pod: Pod, action: str, error: BaseException, started_s: float | None = None
     ) -> ScheduleError:
         """Report a plugin that raised an exception or returned an invalid value; return the error for the attempt.
 
@@ -335,7 +335,7 @@ class Framework:
         self.observer.plugin_failed(plugin, point, pod, error)
         if started_s is not None:
             self.lap(plugin, point, pod, started_s, FAILED)
-        return ScheduleError(f"{doing}: {error_text(error)}")
+        return ScheduleError(f"{action}: {error_text(error)}")
 
     def scope_of(self, method: Callable[[PodSpec], Scope], plugin: str, pod: Pod) -> Scope:
         """Return a plugin's `filter_scope` or `score_scope`; CLUSTER if the call fails or does not return a Scope."""
@@ -366,7 +366,7 @@ class Framework:
 
     @staticmethod
     def _failure(plugin: Plugin, point: str, status: Status | None) -> Status | None:
-        """The status of a plugin that did not succeed, with its name on it; None for success."""
+        """Return the status of a plugin that did not succeed, with its name on it, or None for success."""
         if status is None:
             return None
         if status.is_rejected:

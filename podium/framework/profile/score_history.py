@@ -35,7 +35,7 @@ class ScoreHistory:
         self.nbytes = 2 * table.nbytes + self._rows.nbytes
 
     def note(self, row: int) -> bool:
-        """The row is about to change. False if that cannot be noted."""
+        """Note that the row is about to change; return False if that cannot be noted."""
         version = self.version
         if version == self._rows.size:
             return False
@@ -44,7 +44,7 @@ class ScoreHistory:
         return True
 
     def note_all(self, rows: Rows) -> bool:
-        """The rows are about to change. False if that cannot be noted."""
+        """Note that the rows are about to change; return False if that cannot be noted."""
         positions = slice(self.version, self.version + len(rows))
         if positions.stop > self._rows.size:
             return False
@@ -53,7 +53,7 @@ class ScoreHistory:
         return True
 
     def at(self, version: int) -> SmallScores:
-        """The table as it was at that version. Shape: as `table`."""
+        """Return the table as it was at that version. Shape: as `table`."""
         table = self.table.copy()
         # Of a row that has changed more than once the oldest note is written last.
         newest_first = slice(self.version - 1, None if version == 0 else version - 1, -1)

@@ -94,7 +94,7 @@ class Profile(Protocol):
         """The scorers in order, with their weights."""
 
     def scope_of(self, method: Callable[[PodSpec], Scope], plugin: str, pod: Pod) -> Scope:
-        """The scope of a filter or scorer for the pod."""
+        """Return the scope of a filter or scorer for the pod."""
 
 
 class CachedAnswers(Generic[P]):
@@ -137,7 +137,7 @@ class CachedAnswers(Generic[P]):
         values += state_values
 
     def carry_out(self, state: CycleState, skipped_names: set[str]) -> Iterator[P]:
-        """The plugins to call, in order. The cached effects of the others are applied in between."""
+        """Yield the plugins to call, in order. The cached effects of the others are applied in between."""
         for plugin, (skipped_here, values) in zip_longest(self.asked, self._stretches):
             skipped_names |= skipped_here
             state.write(*values)
@@ -222,7 +222,7 @@ class PodSignature:
         return True
 
     def active_filters(self, skipped_names: frozenset[str]) -> Sequence[Filter | CachedFilters]:
-        """The filters of one attempt, without those whose PreFilter skipped them in it."""
+        """Return the filters of one attempt, without those whose PreFilter skipped them in it."""
         return [
             filter_or_run
             for filter_or_run in self.filters
@@ -311,7 +311,7 @@ class PodSignature:
         return log.end
 
     def _pods_since(self, number: int) -> set[int] | None:
-        """The rows whose usage has changed, or where any pod has, if that matters; None if too much has changed."""
+        """Return the rows whose usage, or any of whose pods if these matter, changed; None if too much did."""
         if not self._sees_pods:
             rows = self.snapshot.usage_changes.since(number)
             return None if rows is None else set(rows)
@@ -403,7 +403,7 @@ class SignatureCache:
         """By the identity of a spec: its signature, or the spec itself while only one pod of it has been seen."""
 
     def of(self, pod: Pod, snapshot: Snapshot) -> PodSignature | None:
-        """The pod's signature, refreshed; None if it has none (yet) and the plugins must be called.
+        """Return the pod's signature, refreshed, or None if it has none (yet) and the plugins must be called.
 
         Pods that are rejected for their size have no signature.
         """

@@ -65,6 +65,7 @@ def _node_events(old: Node | None, new: Node | None) -> tuple[ClusterEvent, ...]
 def _pod_events(old: Pod | None, new: Pod | None, rules: EventRules) -> tuple[ClusterEvent, ...]:
     if new is None:
         assert old is not None
+        # As upstream's handler: only a pod that holds a node's resources frees any.
         return (ASSIGNED_POD_DELETE,) if old.node_name or old.status.nominated_node_name else ()
     if old is None:
         return (ASSIGNED_POD_ADD if new.node_name else ClusterEvent(rules.unscheduled_pod, ActionType.ADD),)
@@ -87,6 +88,7 @@ def hints_for(framework: Framework, pod: Pod, event: ClusterEvent, change: Chang
 def _first_to_queue(registrations: Sequence[EventRegistration], pod: Pod, change: Change) -> QueueingHint:
     for registration in registrations:
         if registration.hint is None:
+            # A registration without a hint queues for every such event.
             return QueueingHint.QUEUE
         try:
             hint = registration.hint(pod, change.old, change.new)

@@ -91,10 +91,11 @@ class PodGroupQueue:
             release=config.release,
         )
         self._pod_added = ClusterEvent(config.release.events.unscheduled_pod, ActionType.ADD)
-        self._groups.wait_in(self._queue)
+        self._groups.use_queue(self._queue)
         self._engine = Engine(self._cache, self._nominator, config.percentage_of_nodes_to_score)
         self._fill()
         for pod in pods:
+            # Time decides the order of equal priorities, so each pod enters a little later than the one before.
             self._add(pod, has_gangs=rules.have_gangs)
 
     def answer(self) -> dict[str, Any]:
@@ -118,6 +119,7 @@ class PodGroupQueue:
         self._groups.states.put_waiting(pod)
         self._queue.add(pod)
         if has_gangs:
+            # The gang's earlier members are gated until the last one has come, which this event tells their plugin.
             self._queue.move_all(self._pod_added, None, pod)
         self._clock.advance(_BETWEEN_PODS_S)
 
@@ -179,6 +181,7 @@ class PodGroupQueue:
 
     def _put_back(self, info: QueuedPodInfo, decision: DoesNotFit | Failed | RejectedWithGroup) -> dict[str, Any]:
         pod, nomination, reason = info.pod, "", "Unschedulable"
+        # Else plugins of an earlier attempt would count as those that rejected the pod now.
         info.unschedulable_plugins.clear()
         if isinstance(decision, DoesNotFit):
             message = decision.error.message

@@ -16,7 +16,7 @@ from podium.engine.derivation.pods import asked_pod
 from podium.engine.device_refusals import device_refusals
 from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.evaluation import Evaluation, as_status
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.engine.store import ObjectStore
 from podium.framework.contract.plugin import Plugin
 from podium.framework.contract.status import Status
@@ -77,8 +77,8 @@ class Question:
     @classmethod
     def read(
         cls,
-        cluster: Iterable[Found],
-        pod: Sequence[Found],
+        cluster: Iterable[LocatedManifest],
+        pod: Sequence[LocatedManifest],
         name: str,
         complete_kinds: Collection[ResourceType[Any]] = (),
     ) -> Question:
@@ -101,8 +101,10 @@ class Question:
         store = ObjectStore(read_all(items, admission), complete_kinds)
         if not store.objects(NODES):
             raise ManifestError("no nodes: give the cluster's objects with -f, or the cluster itself with --kubeconfig")
+        # Admission adds these two tolerations to every pod; a file of a workload does not have them.
         manifest = with_node_lost_tolerations(source.manifest)
-        unbound_pod = read_object(Found(manifest, source.where), PODS, admission)
+        unbound_pod = read_object(LocatedManifest(manifest, source.location), PODS, admission)
+        # In the store, so that plugins that count pods see the pod as the scheduler's cache would not: it has no node.
         store.put(PODS, unbound_pod)
         missing = () if PODS in complete_kinds else tuple(admission.missing_kinds(source.manifest))
         return cls(store, unbound_pod, admission, missing)

@@ -88,7 +88,7 @@ class NodeSearch:
         Raises: AllocationError, StepsExceededError, ValueError.
         """
         special = pod_devices.special
-        own: ResourceClaim | None = None
+        special_claim: ResourceClaim | None = None
         mappings: tuple[RequestMapping, ...] = ()
         if special is not None:
             answer = special_claim_on(
@@ -96,8 +96,8 @@ class NodeSearch:
             )
             if isinstance(answer, fwk.Status):
                 return answer
-            own, mappings = answer
-            if own is None and not pod_devices.user_count:
+            special_claim, mappings = answer
+            if special_claim is None and not pod_devices.user_count:
                 return None
         unavailable = [
             index for index in range(len(pod_devices.claims)) if not self._is_available(pod_devices, index, node)
@@ -105,8 +105,8 @@ class NodeSearch:
         ways: Sequence[tuple[AllocationResult, ...]] = ()
         if pod_devices.allocator is not None:
             fresh = pod_devices.fresh
-            if own is not None and fresh and fresh[-1] is special:
-                fresh = [*fresh[:-1], own]
+            if special_claim is not None and fresh and fresh[-1] is special:
+                fresh = [*fresh[:-1], special_claim]
             if pod_devices.ways_max:
                 ways = yield from pod_devices.allocator.allocations(node.name, node.labels, fresh, pod_devices.ways_max)
                 if not ways:
@@ -120,7 +120,9 @@ class NodeSearch:
             pod_devices.unavailable.update(unavailable)
             return _UNAVAILABLE
         if ways:
-            pod_devices.ways[node.name] = [NodeDevices(pod_devices.all_results(way), own, mappings) for way in ways]
+            pod_devices.ways[node.name] = [
+                NodeDevices(pod_devices.all_results(way), special_claim, mappings) for way in ways
+            ]
             pod_devices.by_node[node.name] = pod_devices.ways[node.name][0]
         return None
 

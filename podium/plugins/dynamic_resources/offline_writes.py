@@ -41,9 +41,9 @@ def written_claims(
                 continue
             if not on_node.mappings:
                 raise fwk.PluginError(NO_MAPPINGS.format(pod=pod.key))
-            old_claim, own = None, on_node.special.metadata
-            name = f"{own.generate_name}{own.uid[-_SUFFIX:]}"
-            claim = replace(on_node.special, metadata=replace(own, name=name))
+            old_claim, claim_metadata = None, on_node.special.metadata
+            name = f"{claim_metadata.generate_name}{claim_metadata.uid[-_SUFFIX:]}"
+            claim = replace(on_node.special, metadata=replace(claim_metadata, name=name))
         try:
             allocation = new_allocation or claim.status.allocation
             new_claim = with_reservation(claim, allocation, pod, now_s, is_new=new_allocation is not None)

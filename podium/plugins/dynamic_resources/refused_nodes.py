@@ -75,9 +75,11 @@ def explain_nodes(
                 continue
             claims_to_allocate = [*fresh, *([] if answer[0] is None else [answer[0]])]
         refusal = shortages.on_node(node.name, node.labels, claims_to_allocate) if claims_to_allocate else NodeRefusal()
-        elsewhere = tuple(_holder(claim) for claim in allocated_claims if not _is_there(claim, node, is_usable))
-        if elsewhere:
-            refusal = NodeRefusal(refusal.requests, elsewhere, refusal.broken_pools, refusal.error)
+        unreachable_claims = tuple(
+            _holder(claim) for claim in allocated_claims if not _is_there(claim, node, is_usable)
+        )
+        if unreachable_claims:
+            refusal = NodeRefusal(refusal.requests, unreachable_claims, refusal.broken_pools, refusal.error)
         if refusal.text:
             refusals[row] = refusal
     return refusals

@@ -1,4 +1,4 @@
-"""Trust in plugin files: a file that an distrust_reason user could have changed is not run.
+"""Trust in plugin files: a file that another user could have changed is not run.
 
 Owns the rule. Only root, the user that podium runs as, and the owner of podium's own code may be able to change the
 file, a directory on the path to it, or a link. Files on a read-only mount are trusted: ConfigMaps are mounted that way,

@@ -197,8 +197,8 @@ class HardSpread:
             by_domain = domains.verdicts()
             if np.count_nonzero(by_domain) == 1 and domains.column.ids.take(rows).all():
                 continue  # no domain is too full, and every node is in one
-            own: IntArray = by_domain.take(domains.column.ids.take(rows))
-            verdicts = own if verdicts is None else np.where(verdicts, verdicts, own)
+            row_counts: IntArray = by_domain.take(domains.column.ids.take(rows))
+            verdicts = row_counts if verdicts is None else np.where(verdicts, verdicts, row_counts)
         return verdicts
 
     def verdict(self, row: int) -> int:

@@ -147,10 +147,10 @@ class PodTopologySpread(
         return fwk.Scope.CLUSTER if self._may_have(spec, SOFT) else fwk.Scope.NODE
 
     def _may_have(self, spec: PodSpec, action: str) -> bool:
-        own = spec.topology_spread_constraints
+        pod_constraints = spec.topology_spread_constraints
         return (
-            any(constraint.when_unsatisfiable == action for constraint in own)
-            if own
+            any(constraint.when_unsatisfiable == action for constraint in pod_constraints)
+            if pod_constraints
             else self._defaults.has_any(action)
         )
 

@@ -120,13 +120,13 @@ class StorageCapacity:
 
     def capacity_mask(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
         """Return which of the rows have access to enough capacity. Shape: one entry per row of `rows`."""
-        enough = np.full(len(rows), self._selectors is None, np.bool_)
+        is_sufficient = np.full(len(rows), self._selectors is None, np.bool_)
         for selector in self._selectors or ():
             accessible = np.ones(len(rows), np.bool_)
             for requirement in selector.requirements:
                 accessible &= LabelTest(requirement).matching(snapshot, rows)
-            enough |= accessible
-        return enough
+            is_sufficient |= accessible
+        return is_sufficient
 
 
 def _accessible_from(capacity: CSIStorageCapacity) -> Selector | None:

@@ -58,15 +58,16 @@ class Budget(Struct, frozen=True):
         if self.schedule is None or self.duration is None:
             return True
         moment = moment.astimezone(UTC)
+        # A hit exactly `duration` ago no longer counts: `next_hit` looks after that moment.
         hit = self.schedule.next_hit(moment - self.duration)
+        # A schedule that never hits again counts as active, as upstream: nothing has ended it.
         return hit is None or hit <= moment
 
     def nodes_allowed(self, nodes_counted: int, moment: datetime) -> int:
-        """The number of nodes that may be disrupted. A percentage is rounded up; a budget that is not active is
-        unlimited.
-        """
+        """Return the number of nodes that may be disrupted: percentages rounded up, no limit if not active."""
         if not self.is_active(moment):
             return UNLIMITED
+        # Rounded up in integers: 10% of three nodes lets one go.
         return -(-self.nodes * nodes_counted // 100) if self.is_percentage else self.nodes
 
 
@@ -97,12 +98,13 @@ class DisruptionBudgets(Struct, frozen=True):
         return cls(tuple(budget for budget in budgets if budget is not None), tuple(errors))
 
     def nodes_allowed(self, reason: DisruptionReason, nodes_counted: int, moment: datetime) -> int:
-        """The number of nodes that may be disrupted for this reason at a time: the least that any budget for it allows.
+        """Return the number of nodes that may be disrupted for this reason at a time: the least of any budget.
 
         Args:
             nodes_counted: how many nodes of the NodePool are counted (`PoolNode.is_counted`).
             moment: the time, with a time zone.
         """
+        # Fail closed: a budget that nobody can read may have been meant to protect everything.
         if self.errors:
             return 0
         return min(
@@ -115,9 +117,7 @@ class DisruptionBudgets(Struct, frozen=True):
         )
 
     def remaining(self, reason: DisruptionReason, nodes: Iterable[PoolNode], moment: datetime) -> int:
-        """The number of further nodes that may be disrupted for this reason, beyond those that already consume the
-        budgets.
-        """
+        """Return the number of further nodes that may be disrupted for this reason, beyond those that already are."""
         counted_nodes = [node for node in nodes if node.is_counted]
         used_count = sum(node.consumes(reason) for node in counted_nodes)
         return max(0, self.nodes_allowed(reason, len(counted_nodes), moment) - used_count)
@@ -152,6 +152,7 @@ class PoolNode(Struct, frozen=True, gc=False, kw_only=True):
 
         A node that is not ready is what a repair is for, so it does not take up the budget for Unhealthy.
         """
+        # Repair must not be held up by the nodes that it is there for.
         return self.marked_for_deletion or self.rebooting or (not self.ready and reason != "Unhealthy")
 
 
@@ -179,6 +180,7 @@ def _parse_nodes(raw: object, path: str, errors: list[FieldError]) -> tuple[int,
         )
         return 0, False
     digits = text.removesuffix("%").lstrip("0") or "0"
+    # The length first: int() of a text of a million digits takes seconds.
     if len(digits) > len(str(UNLIMITED)) or int(digits) > UNLIMITED:
         errors.append(FieldError(path, f"must not be more than {UNLIMITED}"))
         return 0, False

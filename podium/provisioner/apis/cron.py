@@ -94,6 +94,7 @@ class CronSchedule(Struct, frozen=True):
         Args:
             moment: a moment in UTC; a hit at this very moment is not meant.
         """
+        # As upstream, which rounds up to a whole second before it looks for a minute.
         second = moment.replace(microsecond=0) + timedelta(seconds=1)
         start = (second + timedelta(seconds=59)).replace(second=0)
         earliest = start.hour * 60 + start.minute
@@ -109,11 +110,12 @@ class CronSchedule(Struct, frozen=True):
         if day.month not in self.months:
             return False
         in_days, in_weekdays = day.day in self.days, day.isoweekday() % 7 in self.weekdays
+        # Vixie cron's rule: with both days restricted either is enough, otherwise both must hold.
         return (in_days and in_weekdays) if self.needs_both_days else (in_days or in_weekdays)
 
 
 def _parse_field(text: str, field: _Field) -> tuple[frozenset[int], bool]:
-    """The values of a field, and whether it is unrestricted: it has a `*` or `?` whose step is 1."""
+    """Return the values of a field, and whether it is unrestricted: it has a `*` or `?` whose step is 1."""
     values: set[int] = set()
     unrestricted = False
     # As upstream, an item that is empty does not count.
@@ -138,6 +140,7 @@ def _parse_item(text: str, field: _Field) -> tuple[range, bool]:
     if slash:
         step = _parse_number(step_text, field, text)
         if not hyphen:
+            # "5/15" means from 5 to the end, while "5-20/15" ends at 20.
             high = field.high
     if low < field.low or high > field.high:
         raise ValueError(f'{field.name} "{text}" is not within {field.low}-{field.high}')

@@ -61,7 +61,7 @@ _CURRENT_NAMES: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def current_name(key: str) -> str:
-    """The label's name today: an old name of a well known label is replaced, any other key stays."""
+    """Return the label's name today: an old name of a well known label is replaced, any other key stays."""
     return _CURRENT_NAMES.get(key, key)
 
 
@@ -76,6 +76,7 @@ def is_restricted_label(key: str, well_known: AbstractSet[str]) -> bool:
     if key in _RESTRICTED:
         return True
     domain, slash, _ = key.partition("/")
+    # Subdomains too: providers write labels of their own below these domains.
     return bool(slash) and any(
         domain == restricted_domain or domain.endswith(f".{restricted_domain}")
         for restricted_domain in RESTRICTED_DOMAINS

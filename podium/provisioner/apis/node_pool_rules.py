@@ -64,12 +64,13 @@ def _check_requirements(requirements: Sequence[LabelRequirement]) -> None:
     if len(requirements) > _REQUIREMENTS_MAX:
         raise FieldError(path, f"has {len(requirements)} requirements, more than {_REQUIREMENTS_MAX}")
     for index, requirement in enumerate(requirements):
-        where = f"{path}[{index}]"
-        _check_label(requirement.key, requirement.values, where)
-        _check_number(requirement.min_values, f"{where}.minValues", 1, 50)
+        item_path = f"{path}[{index}]"
+        _check_label(requirement.key, requirement.values, item_path)
+        _check_number(requirement.min_values, f"{item_path}.minValues", 1, 50)
         if requirement.operator == "In" and len(requirement.values) < max(1, requirement.min_values or 0):
             least = f"as many values as minValues, {requirement.min_values}" if requirement.values else "one value"
-            raise FieldError(f"{where}.values", f"In takes at least {least}")
+            # With minValues, fewer values than that could never be met.
+            raise FieldError(f"{item_path}.values", f"In takes at least {least}")
 
 
 def _check_label(key: str, values: Iterable[str], path: str) -> None:

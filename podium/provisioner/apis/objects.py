@@ -58,7 +58,7 @@ def is_true(conditions: Iterable[Condition], name: str) -> bool:
 
 
 def true_condition(conditions: Iterable[Condition], name: str) -> Condition | None:
-    """The condition if it is there and true."""
+    """Return the condition if it is there and true."""
     return next((condition for condition in conditions if condition.type == name and condition.status == "True"), None)
 
 

@@ -85,7 +85,7 @@ def read_catalogue(document: object, path: str = "instanceTypes", *, is_priced: 
     Raises:
         FieldError: a field is missing or has no usable value.
     """
-    types = tuple(_instance_type(item, where, is_priced=is_priced) for item, where in _items(document, path))
+    types = tuple(_instance_type(item, item_path, is_priced=is_priced) for item, item_path in _items(document, path))
     keys = {
         requirement.key
         for instance_type in types
@@ -97,7 +97,7 @@ def read_catalogue(document: object, path: str = "instanceTypes", *, is_priced: 
 
 @functools.cache
 def generated_catalogue(zones: tuple[str, ...] = GENERATED_ZONES) -> Catalogue:
-    """The catalogue that the kwok provider has without a file: 144 generic instance types, in four zones or others.
+    """Return the kwok provider's catalogue without a file: 144 generic instance types in these zones.
 
     No provider sells them: their prices are ranks by size, in which kwok's order is kept.
     """
@@ -115,7 +115,8 @@ def generated_catalogue(zones: tuple[str, ...] = GENERATED_ZONES) -> Catalogue:
 
 
 def built_in_catalogue(objects: ClusterObjects) -> Catalogue:
-    """The generic instance types, in the zones of the cluster's nodes if these are in other zones."""
+    """Return the generic instance types, in the zones of the cluster's nodes if these are in other zones."""
+    # Nodes of other zones could not get company otherwise: spreads and volumes tie pods to zones that must be on offer.
     zones = {zone for node in objects.nodes if (zone := node.metadata.labels.get(ZONE))}
     return generated_catalogue() if zones <= set(GENERATED_ZONES) else generated_catalogue(tuple(sorted(zones)))
 
@@ -128,7 +129,8 @@ def _instance_type(item: object, path: str, *, is_priced: bool) -> InstanceType:
     name = fields.text("name")
     raw = fields.resources("resources")
     capacity = {PODS: DEFAULT_PODS, **_amounts(raw, f"{path}.resources")}
-    offerings = tuple(_offering(item, where, is_priced=is_priced) for item, where in fields.items("offerings"))
+    offerings = tuple(_offering(item, item_path, is_priced=is_priced) for item, item_path in fields.items("offerings"))
+    # The texts stay as they are written: upstream compares these labels as strings, and "16Gi" is not "17179869184".
     cpu, memory = (canonical_text(raw[resource]) if resource in raw else "" for resource in (CPU, MEMORY))
     values = {
         INSTANCE_TYPE: [name],
@@ -146,19 +148,20 @@ def _instance_type(item: object, path: str, *, is_priced: bool) -> InstanceType:
 
 
 def _offered_values(offerings: tuple[Offering, ...], key: str) -> list[str]:
-    """The values of a label over all offerings, available or not."""
+    """Return the values of a label over all offerings, available or not."""
+    # Availability changes from hour to hour. A type whose zone has run out still counts as one of that zone.
     requirements = (offering.requirements.get(key) for offering in offerings)
     return [value for requirement in requirements if not requirement.complement for value in requirement.values]
 
 
 def _size(name: str, cpu: str) -> str:
-    """The size in a name of AWS's form, such as `m5.large`; else the number of cores."""
+    """Return the size in a name of AWS's form, such as `m5.large`; else the number of cores."""
     match = _AWS_SIZE.fullmatch(name)
     return match[1] if match else cpu
 
 
 def _family(name: str) -> str:
-    """The part before the first `.` or `-`; without either, the first character."""
+    """Return the part before the first `.` or `-`; without either, the first character."""
     end = _FAMILY_END.search(name)
     return name[: end.start()] if end else name[:1]
 
@@ -183,14 +186,15 @@ def _offering(item: object, path: str, *, is_priced: bool) -> Offering:
 
 
 def _offering_requirements(fields: _Fields) -> Requirements:
+    # The older form, in which Karpenter's repository still has its example.
     if "requirements" not in fields and "zone" in fields:
         return Requirements.of_labels({CAPACITY_TYPE: fields.text("capacityType"), ZONE: fields.text("zone")})
-    return Requirements(_requirement(item, where) for item, where in fields.items("requirements"))
+    return Requirements(_requirement(item, item_path) for item, item_path in fields.items("requirements"))
 
 
 def _requirement(item: object, path: str) -> Requirement:
     fields = _Fields(item, path)
-    values = [_text(item, where) for item, where in fields.items("values")] if "values" in fields else []
+    values = [_text(item, item_path) for item, item_path in fields.items("values")] if "values" in fields else []
     return Requirement.of(fields.text("key"), fields.text("operator"), values, path=path)
 
 
@@ -210,6 +214,7 @@ class _Fields:
 
     def __init__(self, item: object, path: str) -> None:
         self.path = path
+        # Go decodes JSON without regard to case, so such files work with Karpenter's own loader.
         self._fields = {name.lower(): value for name, value in _mapping(item, path).items() if value is not None}
 
     def __contains__(self, name: str) -> bool:
@@ -237,6 +242,7 @@ class _Fields:
 
     def price(self, name: str) -> float:
         raw = self.value(name)
+        # bool is an int in Python; infinities and NaN fail the comparison.
         if isinstance(raw, bool) or not isinstance(raw, int | float) or not 0 <= raw <= PRICE_MAX:
             raise FieldError(
                 f"{self.path}.{name}", f"{raw!r} is not a price: a number that is not negative, at most {PRICE_MAX:g}"
@@ -257,7 +263,7 @@ class _Fields:
 
 
 def _items(raw: object, path: str) -> Iterator[tuple[object, str]]:
-    """The items of a list, each with its path."""
+    """Return the items of a list, each with its path."""
     if not isinstance(raw, list):
         raise FieldError(path, "is not a list") if path else FieldError("catalogue", "is not a list of instance types")
     return ((item, f"{path}[{index}]") for index, item in enumerate(raw))
@@ -296,7 +302,7 @@ def _amounts(raw: ResourceList, path: str) -> Requests:
 
 
 def size_rank(capacity: Requests) -> float:
-    """The rank of an on-demand instance type without a price: the smaller, the earlier.
+    """Return the rank of an on-demand instance type without a price: the smaller, the earlier.
 
     A core counts as much as 25 gigabytes of memory, and each kind of device as much as 100 cores, so that pods without
     devices leave those nodes alone. This is no price. It compares with the prices of a catalogue that has only some of
@@ -310,6 +316,7 @@ def size_rank(capacity: Requests) -> float:
 def _generated_type(
     family: str, cpu: int, memory_gib: int, arch: str, system: str, zones: Sequence[str]
 ) -> dict[str, Any]:
+    # kwok's generator prices its types by the same formula, so ranks of types without prices compare with them.
     price = size_rank({CPU: 1000 * cpu, MEMORY: memory_gib * 2**30})
     return {
         "name": f"{family}-{cpu}x-{arch}-{system}",

@@ -41,6 +41,8 @@ class InstanceTypeColumns:
         self._types = tuple(instance_types)
         self._well_known = well_known
         self._indices = {instance_type: index for index, instance_type in enumerate(self._types)}
+        # Integers, not arrays: a set of 1,000 types is 128 bytes, one AND joins two of them, and it is a dictionary's
+        # key.
         self.all: Final = (1 << len(self._types)) - 1
         self._by_value: dict[str, dict[Requirement, int]] = defaultdict(dict)
         for index, instance_type in enumerate(self._types):
@@ -63,14 +65,14 @@ class InstanceTypeColumns:
     # ------------------------------------------------------------ sets
 
     def mask_of(self, instance_types: Iterable[InstanceType]) -> int:
-        """These instance types as bits."""
+        """Return these instance types as bits."""
         mask = 0
         for instance_type in instance_types:
             mask |= 1 << self._indices[instance_type]
         return mask
 
     def types_in(self, mask: int) -> tuple[InstanceType, ...]:
-        """The instance types of these bits, in their order."""
+        """Return the instance types of these bits, in their order."""
         instance_types = self._tuples.get(mask)
         if instance_types is None:
             instance_types = self._tuples[mask] = tuple(
@@ -81,7 +83,7 @@ class InstanceTypeColumns:
     # ------------------------------------------------------------ questions
 
     def meeting(self, requirements: Requirements) -> int:
-        """The instance types whose labels can meet the requirements, offerings aside."""
+        """Return the instance types whose labels can meet the requirements, offerings aside."""
         mask = self.all
         for requirement in requirements:
             # No instance type speaks of the hostname, which is another one for each NodeClaim.
@@ -91,7 +93,9 @@ class InstanceTypeColumns:
         return mask
 
     def offered_rows(self, requirements: Requirements) -> int:
-        """The rows with an available offering that is compatible with the requirements."""
+        """Return the rows with an available offering that is compatible with the requirements."""
+        # Keyed by what the requirements say about offerings' labels only: claims differ in hostnames, their answers do
+        # not.
         answers = self._answers(requirements)
         mask = self._offered.get(answers)
         if mask is None:
@@ -103,18 +107,19 @@ class InstanceTypeColumns:
         return mask
 
     def with_room(self, requests: Requests) -> int:
-        """The rows whose allocatable resources hold the requests."""
+        """Return the rows whose allocatable resources hold the requests."""
         mask = self._usable
         for name, amount in requests.items():
             column = self._allocatable.get(name)
             if column is not None:
+                # A request beyond int64 fits nowhere; numpy would raise instead.
                 mask = mask & (column >= min(amount, INT64_MAX))
             elif amount > 0:
                 return NO_TYPES
         return int.from_bytes(np.packbits(mask, bitorder="little").tobytes(), "little")
 
     def types_of_rows(self, rows: int) -> int:
-        """The instance types that have any of these rows."""
+        """Return the instance types that have any of these rows."""
         mask = rows & self.all
         for bit, owner in self._further_rows:
             if rows & bit:
@@ -122,7 +127,7 @@ class InstanceTypeColumns:
         return mask
 
     def within(self, limits: Requests) -> int:
-        """The instance types whose capacity exceeds none of the limits."""
+        """Return the instance types whose capacity exceeds none of the limits."""
         within = np.ones(len(self._types), dtype=np.bool_)
         for name, limit in limits.items():
             column = self._capacity.get(name)
@@ -130,14 +135,15 @@ class InstanceTypeColumns:
         return int.from_bytes(np.packbits(within, bitorder="little").tobytes(), "little")
 
     def largest_capacity(self, mask: int, names: Iterable[str]) -> Requests:
-        """The largest capacity of any of these instance types, for each of these resources."""
+        """Return the largest capacity of any of these instance types, for each of these resources."""
         selection = _bits(mask, len(self._types))
         columns = {name: self._capacity[name] for name in names if name in self._capacity}
         return {name: int(column[selection].max(initial=0)) for name, column in columns.items()}
 
     def most_room(self, mask: int) -> Requests:
-        """The most that any of these instance types has for pods, resource by resource."""
+        """Return the most that any of these instance types has for pods, resource by resource."""
         amounts = self._most_room.get(mask)
+        # Claims mostly have the options of another one, so the maximum over 1,000 rows is worth remembering.
         if amounts is None:
             rows = mask
             for bit, owner in self._further_rows:
@@ -153,7 +159,7 @@ class InstanceTypeColumns:
     def in_price_order(
         self, instance_types: tuple[InstanceType, ...], requirements: Requirements, *, then_by_name: bool = False
     ) -> tuple[InstanceType, ...]:
-        """The instance types by the price of their cheapest offering under these requirements.
+        """Return the instance types by the price of their cheapest offering under these requirements.
 
         Args:
             then_by_name: whether equal prices are put in order of name; else they stay in the order they were in.
@@ -166,25 +172,29 @@ class InstanceTypeColumns:
                 (self._indices[instance_type] for instance_type in instance_types), np.int64, len(instance_types)
             )
             prices = self._prices_of(requirements, answers)[indices]
+            # lexsort is stable, so equal prices stay in the order in which they were filtered, as a cut by price needs
+            # it.
             by_name = self._name_ranks[indices] if then_by_name else np.arange(len(indices))
-            order = self._orders[key] = tuple(instance_types[at] for at in np.lexsort((by_name, prices)).tolist())
+            order = self._orders[key] = tuple(instance_types[index] for index in np.lexsort((by_name, prices)).tolist())
         return order
 
     def cheapest_price(self, instance_type: InstanceType, requirements: Requirements) -> float:
-        """The price of its cheapest offering that can be launched under these requirements, or `NO_PRICE`."""
+        """Return the price of its cheapest offering that can be launched under these requirements, or `NO_PRICE`."""
         return float(self._prices_of(requirements, self._answers(requirements))[self._indices[instance_type]])
 
     def name_requirement(self, instance_types: tuple[InstanceType, ...]) -> Requirement:
-        """The requirement of any of these instance types, by name."""
+        """Return the requirement of any of these instance types, by name."""
         return self._tell(instance_types)[1]
 
     def launchable_capacity_types(
         self, instance_types: tuple[InstanceType, ...], requirements: Requirements
     ) -> frozenset[str]:
-        """The capacity types in which any of these instance types can be launched under these requirements."""
+        """Return the capacity types in which any of these instance types can be launched under these requirements."""
         mask, _ = self._tell(instance_types)
         return frozenset(
             offering.capacity_type
+            # Offerings with equal requirements are one entry: a zone and a capacity type are on offer for hundreds of
+            # types.
             for offering, launchable, _, _ in self._launchable
             if launchable & mask and requirements.is_compatible(offering.requirements, self._well_known)
         )
@@ -210,10 +220,10 @@ class InstanceTypeColumns:
         return name_parts
 
     def _meeting_one(self, requirement: Requirement) -> int:
-        alone = Requirements((requirement,))
+        requirement_alone = Requirements((requirement,))
         mask = self.all
         for value, owners in self._by_value.get(requirement.key, {}).items():
-            if not Requirements((value,)).intersects(alone):
+            if not Requirements((value,)).intersects(requirement_alone):
                 mask &= ~owners
         self._meeting[requirement] = mask
         return mask

@@ -78,6 +78,7 @@ class _Tally:
         if sentence is not None:
             return sentence
         if self.all_but_requirements:
+            # Upstream's order of the pairs, of which several can hold.
             return (
                 "no instance type which had enough resources and the required offering met the scheduling requirements"
             )
@@ -119,14 +120,14 @@ class InstanceTypeFilter:
         self._groups: dict[DaemonGroup, int] = {}
 
     def mask_of(self, group: DaemonGroup) -> int:
-        """The instance types of a group as bits."""
+        """Return the instance types of a group as bits."""
         mask = self._groups.get(group)
         if mask is None:
             mask = self._groups[group] = self.columns.mask_of(group.instance_types)
         return mask
 
     def in_order(self, mask: int, groups: Iterable[DaemonGroup]) -> tuple[InstanceType, ...]:
-        """The instance types of these bits, in the order of the groups."""
+        """Return the instance types of these bits, in the order of the groups."""
         parts = [mask_of_group for group in groups if (mask_of_group := mask & self.mask_of(group))]
         if len(parts) == 1:
             return self.columns.types_in(parts[0])
@@ -143,7 +144,7 @@ class InstanceTypeFilter:
         ports: Sequence[HostPort] = (),
         lower_min_values: bool = False,
     ) -> Options | Refusal:
-        """The instance types that are left.
+        """Return the instance types that are left.
 
         Args:
             options: the instance types that may be left, as bits.
@@ -153,6 +154,7 @@ class InstanceTypeFilter:
             lower_min_values: whether fewer different values than wanted will do.
         """
         columns = self.columns
+        # The two answers do not depend on the group, so one look serves all groups.
         meeting, in_offer = columns.meeting(requirements), columns.offered_rows(requirements)
         open_groups = [group for group in groups if not any_conflict(ports, group.ports)] if ports else groups
         remainder = 0
@@ -160,6 +162,8 @@ class InstanceTypeFilter:
             considered = self.mask_of(group) & options & meeting
             if considered:
                 demand = total(requests, group.overhead) if group.overhead else requests
+                # Room counts only in an offering that can be had: a group of offerings may leave less to pods than
+                # another.
                 remainder |= considered & columns.types_of_rows(columns.with_room(demand) & in_offer)
         unmet: Mapping[str, int] = {}
         if remainder and any(requirement.min_values is not None for requirement in requirements):
@@ -168,6 +172,7 @@ class InstanceTypeFilter:
             return Options(remainder, unmet)
 
         def text() -> str:
+            # Made again for the text, which few refusals are asked for.
             tally = _Tally()
             for group in open_groups:
                 demand = total(requests, group.overhead) if group.overhead else requests
@@ -180,7 +185,7 @@ class InstanceTypeFilter:
 
 
 def without_hostname(requirements: Requirements) -> Requirements:
-    """The requirements on all other labels."""
+    """Return the requirements on all other labels."""
     return Requirements(requirement for requirement in requirements if requirement.key != HOSTNAME)
 
 
@@ -203,6 +208,7 @@ def _text(
 
 
 def _resources_text(pod_requests: Requests, overheads: Sequence[Requests]) -> str:
+    # What other pods of the claim request is left out, as upstream: the text is about this pod.
     if not overheads:
         return amounts_text(pod_requests)
     least = overheads[0]

@@ -77,6 +77,7 @@ class Offering:
     @cached_property
     def is_launchable(self) -> bool:
         """Return True if a node can be launched now: it is available and, if reserved, the reservation has room."""
+        # "reserved" beside other capacity types counts as reserved, as upstream.
         if CAPACITY_TYPE in self.requirements and self.requirements.get(CAPACITY_TYPE).has(RESERVED):
             return self.is_available and self.reservation_capacity > 0
         return self.is_available
@@ -125,6 +126,7 @@ class InstanceType:
         for offering in self.offerings:
             if not offering.is_available:
                 continue
+            # The plain group is there even if it is empty: upstream's first group is that of the type itself.
             if not offering.capacity_override and offering.overhead_override is None:
                 plain.append(offering)
                 continue
@@ -143,7 +145,7 @@ class InstanceType:
         )
 
     def allocatable_of(self, offering: Offering) -> Requests:
-        """The resources that pods can use on a node of this offering."""
+        """Return the resources that pods can use on a node of this offering."""
         capacity, overhead = self.capacity, self.overhead.total
         if offering.capacity_override:
             capacity = {**capacity, **offering.capacity_override}
@@ -152,7 +154,7 @@ class InstanceType:
         return _allocatable(capacity, overhead)
 
     def cheapest_price(self, requirements: Requirements, well_known: AbstractSet[str]) -> float:
-        """The price of the cheapest offering that can be launched under these requirements, or `NO_PRICE`.
+        """Return the price of the cheapest offering that can be launched under these requirements, or `NO_PRICE`.
 
         Args:
             well_known: the labels that the requirements need not define.
@@ -160,7 +162,7 @@ class InstanceType:
         return min((offering.price for offering in self._launchable(requirements, well_known)), default=NO_PRICE)
 
     def worst_launch_price(self, requirements: Requirements, well_known: AbstractSet[str]) -> float:
-        """The most that a node may cost under these requirements, or `NO_PRICE` if none can be launched.
+        """Return the most that a node may cost under these requirements, or `NO_PRICE` if none can be launched.
 
         That is the price of the most expensive zone, for the capacity type that is launched: the first of
         `CAPACITY_TYPES` that has an offering.
@@ -169,6 +171,8 @@ class InstanceType:
             well_known: the labels that the requirements need not define.
         """
         launchable = list(self._launchable(requirements, well_known))
+        # A provider launches as reserved if it can, then as spot, and any zone may be what is left: so the dearest of
+        # the first.
         for capacity_type in CAPACITY_TYPES:
             prices = [
                 offering.price for offering in launchable if offering.requirements.get(CAPACITY_TYPE).has(capacity_type)
@@ -178,7 +182,7 @@ class InstanceType:
         return NO_PRICE
 
     def price_of(self, zone: str, capacity_type: str) -> float:
-        """The price of a running node: that of the first offering with these labels, available or not.
+        """Return the price of a running node: that of the first offering with these labels, available or not.
 
         Without such an offering the price is 0: the node is never worth replacing, but may still be deleted.
         """
@@ -186,7 +190,7 @@ class InstanceType:
         return 0.0 if offering is None else offering.price
 
     def offering_of(self, zone: str, capacity_type: str) -> Offering | None:
-        """The first offering with these labels, available or not."""
+        """Return the first offering with these labels, available or not."""
         return next(
             (
                 offering
@@ -205,7 +209,7 @@ class InstanceType:
 def in_price_order(
     instance_types: Iterable[InstanceType], requirements: Requirements, well_known: AbstractSet[str]
 ) -> list[InstanceType]:
-    """The instance types by `cheapest_price`; equal prices stay in the order they were in.
+    """Return the instance types by `cheapest_price`; equal prices stay in the order they were in.
 
     This is the order before some are cut off.
     """
@@ -215,7 +219,7 @@ def in_price_order(
 def in_price_and_name_order(
     instance_types: Iterable[InstanceType], requirements: Requirements, well_known: AbstractSet[str]
 ) -> list[InstanceType]:
-    """The instance types by `cheapest_price`, then by name. This is the order of a plan."""
+    """Return the instance types by `cheapest_price`, then by name. This is the order of a plan."""
     return sorted(
         instance_types,
         key=lambda instance_type: (instance_type.cheapest_price(requirements, well_known), instance_type.name),
@@ -224,6 +228,7 @@ def in_price_and_name_order(
 
 def fits(requests: Requests, total: Requests) -> bool:
     """Return True if the requests fit into the total. Nothing fits if any amount of the total is negative."""
+    # A node over its capacity stays out altogether, even for pods that ask nothing of the resource in question.
     if min(total.values(), default=0) < 0:
         return False
     for name, amount in requests.items():  # noqa: SIM110 - a generator would cost twice the time
@@ -233,7 +238,7 @@ def fits(requests: Requests, total: Requests) -> bool:
 
 
 def unmet_min_values(instance_types: Sequence[InstanceType], requirements: Requirements) -> Mapping[str, int]:
-    """The labels of which the instance types offer fewer values than `min_values`, with how many they offer.
+    """Return the labels of which the instance types offer fewer values than `min_values`, with how many they offer.
 
     Only values that the requirement allows are counted. As upstream, no instance types at all leave nothing unmet.
     """
@@ -248,6 +253,7 @@ def unmet_min_values(instance_types: Sequence[InstanceType], requirements: Requi
             for instance_type in instance_types
             for value in instance_type.requirements.get(requirement.key).values
         }
+        # Values that the requirement forbids do not make the claim more flexible.
         count = sum(requirement.has(value) for value in values)
         if count < requirement.min_values:
             unmet[requirement.key] = count
@@ -255,15 +261,15 @@ def unmet_min_values(instance_types: Sequence[InstanceType], requirements: Requi
 
 
 def needed_for_min_values(instance_types: Sequence[InstanceType], requirements: Requirements) -> int:
-    """The number of instance types, from the first on, that offer as many values as `min_values` wants of each label.
+    """Return how many instance types, from the first on, offer the `min_values` of each label.
 
     0 if nothing is wanted, and all of them if all are too few.
     """
     if all(requirement.min_values is None for requirement in requirements):
         return 0
     counts = range(1, len(instance_types) + 1)
-    enough = (count for count in counts if not unmet_min_values(instance_types[:count], requirements))
-    return next(enough, len(instance_types))
+    sufficient_counts = (count for count in counts if not unmet_min_values(instance_types[:count], requirements))
+    return next(sufficient_counts, len(instance_types))
 
 
 def _only_value(requirements: Requirements, key: str) -> str:
@@ -272,9 +278,10 @@ def _only_value(requirements: Requirements, key: str) -> str:
 
 
 def _allocatable(capacity: Requests, overhead: Requests) -> Requests:
-    """The capacity without the overhead. Huge pages are taken from the memory, which they never make negative."""
+    """Return the capacity without the overhead. Huge pages are taken from the memory, down to 0."""
     amounts_left = dict(amounts.less(capacity, overhead))
     for name, amount in capacity.items():
         if is_hugepages(name):
+            # Memory for huge pages is set aside when the node boots; the kubelet counts it in memory as well.
             amounts_left[MEMORY] = max(amounts_left.get(MEMORY, 0) - amount, 0)
     return amounts_left

@@ -35,6 +35,7 @@ class Reservations:
             for offering in instance_type.offerings:
                 if offering.capacity_type == RESERVED:
                     name, count = reservation_of(offering), offering.reservation_capacity
+                    # Instance types may name one reservation with different counts. The smallest is safe.
                     self._free[name] = min(count, self._free.get(name, count))
         for name in self._free:
             self._free[name] += self._credit.get(name, 0)
@@ -51,6 +52,7 @@ class Reservations:
     def hold(self, hostname: str, offerings: Iterable[Offering]) -> None:
         """Let the node hold a place in each of these reservations, and in no other."""
         reservation_ids = {reservation_of(offering) for offering in offerings}
+        # A claim that is narrowed gives back places that it can no longer use, for the claims after it.
         held_ids = self._held.get(hostname, set())
         for name in reservation_ids - held_ids:
             self._free[name] -= 1

@@ -132,6 +132,7 @@ class ProvisionerApp(Process):
         self._prepare("Starting podium's provisioner")
         connection = await connect(self._clock, options.kubeconfig, context=options.context)
         connections_max = _WRITES_MAX + _CONNECTIONS_FOR_READS
+        # Reads have connections of their own, so that a list is not queued behind many writes.
         async with connection.session(connections_max=connections_max, may_write=self._may_write) as session:
             if options.provider == "karpenter":
                 await demand_node_claims(session)
@@ -196,6 +197,7 @@ class _Loops:
         self.recorder = EventRecorder(self.dispatcher, clock, hostname=socket.gethostname(), is_muted=is_muted)
         placing = options.placing
         in_own_words = placing is not None
+        # Karpenter's words are what its users search for; by podium's own rules they would be wrong.
         by_karpenter = Planner(options.catalogue, options.settings, in_own_words=in_own_words)
         planner: Planner | PlacingPlanner = by_karpenter
         if placing is not None:
@@ -218,6 +220,7 @@ class _Loops:
             client, options.namespace, options.name, record, metrics, is_real=is_real, in_own_words=in_own_words
         )
         purchasing = Purchasing(provider, cluster, clock, awaits_machines=is_karpenter)
+        # Upstream's formula: longer than a batch may take, since the pods of the next one count on the node.
         nominations = Nominations(clock, max(2 * options.batch_max_s, options.nominated_s_min))
         window = BatchingWindow(clock, idle_s=options.batch_idle_s, max_s=options.batch_max_s)
         provisioning = ProvisioningLoop(
@@ -244,4 +247,5 @@ class _Loops:
 
 async def _in_thread(compute: Callable[[], T]) -> T:
     """Run a plan in a thread, so that watches and the lease are served meanwhile."""
+    # A plan that is given up ends by itself; waiting for it would hold up the stop of the process by as long.
     return await anyio.to_thread.run_sync(compute, abandon_on_cancel=True)

@@ -34,13 +34,13 @@ class RemovalPlanner(Protocol):
     """Plans which nodes go."""
 
     def removal(self, objects: ClusterObjects, now_s: float, fixed_nodes: AbstractSet[str]) -> Removal | None:
-        """The nodes that may go now."""
+        """Return the nodes that may go now."""
         ...
 
     def validate(
         self, removal: Removal, objects: ClusterObjects, now_s: float, fixed_nodes: AbstractSet[str]
     ) -> Removal | str:
-        """The removal as far as it still holds, or why it does not."""
+        """Return the removal as far as it still holds, or why it does not."""
         ...
 
 
@@ -80,6 +80,7 @@ class DisruptionLoop:
 
     async def step(self) -> float:
         """Remove nodes that may go; returns in how many seconds to look again."""
+        # Removing nodes before waiting pods were planned once would remove what these pods need.
         if not self._nominations.is_known or not self._watched.is_current or await self._purchasing.unseen():
             return NOT_SEEN_PAUSE_S
         objects, now_s, fixed_nodes = self._watched.objects(), self._clock.now(), frozenset(self._nominations.current())
@@ -89,7 +90,9 @@ class DisruptionLoop:
             return self._period_s
         savings = {} if removal.savings is None else {"savings": round(removal.savings, 4)}
         log.info("Nodes may be removed", reason=removal.reason, nodes=removal.nodes, **savings)
+        # Pods of a rollout come and go within seconds; a removal that still holds after that is worth the disruption.
         await anyio.sleep(self._validated_after_s)
+        # One at a time with purchases: both read the cluster, and each would plan with nodes that the other takes away.
         async with self._purchasing.turn:
             valid = await self._validate(removal)
             if valid is None:
@@ -98,6 +101,7 @@ class DisruptionLoop:
             self._nominations.add([*valid.moves, *(replacement.name for replacement in valid.replacements)])
             leaving = [] if bought else await self._delete(valid)
         if bought:
+            # Only now: until the replacement is ready the pods stay where they are.
             leaving = await self._delete(valid) if await self._have_come(valid, bought) else []
         if leaving:
             self._report.record_removal(valid)
@@ -114,6 +118,7 @@ class DisruptionLoop:
         if not self._watched.is_current or await self._purchasing.unseen():
             return None
         objects, now_s, fixed_nodes = self._watched.objects(), self._clock.now(), frozenset(self._nominations.current())
+        # In a thread as well: a validation simulates as much as the search for one command.
         valid = await self._compute(lambda: self._planner.validate(removal, objects, now_s, fixed_nodes))
         if isinstance(valid, str):
             log.info("Nodes are not removed after all", nodes=removal.nodes, why=valid)

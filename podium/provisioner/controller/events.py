@@ -22,30 +22,32 @@ _ACTION: Final = "Provisioning"
 
 
 def nomination(pod: Pod, node: str, *, in_own_words: bool = False) -> Event:
-    """An Event: the pod will fit on this node."""
+    """Return an Event: the pod will fit on this node."""
     note = f"The pod will fit on node {node}" if in_own_words else f"Pod should schedule on: node/{node}"
     return _about_pod(pod, _NORMAL, "Nominated", note)
 
 
-def failed_scheduling(pod: Pod, why: str, *, in_own_words: bool = False) -> Event:
-    """An Event: no node that can be bought would help the pod."""
-    note = f"No node that can be bought helps the pod: {why}" if in_own_words else f"Failed to schedule pod, {why}"
+def failed_scheduling(pod: Pod, reason: str, *, in_own_words: bool = False) -> Event:
+    """Return an Event: no node that can be bought would help the pod."""
+    note = (
+        f"No node that can be bought helps the pod: {reason}" if in_own_words else f"Failed to schedule pod, {reason}"
+    )
     return _about_pod(pod, _WARNING, "FailedScheduling", note)
 
 
 def node_planned(pod: Pod, node: NodePlan) -> Event:
-    """An Event: a node would be bought for the pod, if anything was."""
+    """Return an Event: a node would be bought for the pod, if anything was."""
     return _about_pod(pod, _NORMAL, "NodePlanned", f"A node would be bought for this pod: {node.text}")
 
 
 def removal_planned(node: ProvidedNode, reason: str, *, in_own_words: bool = False) -> Event:
-    """An Event: the node would be removed, if anything was."""
+    """Return an Event: the node would be removed, if anything was."""
     reason = own_wording(removal_reason(reason)) if in_own_words else reason
     return _about_node(node, "RemovalPlanned", f"The node would be removed: {reason}")
 
 
 def removing(node: ProvidedNode, reason: str, *, in_own_words: bool = False) -> Event:
-    """An Event: the node is being removed."""
+    """Return an Event: the node is being removed."""
     own_reason = own_wording(removal_reason(reason))
     note = f"The node is being removed: {own_reason}" if in_own_words else f"Disrupting Node: {reason}"
     return _about_node(node, "DisruptionTerminating", note)

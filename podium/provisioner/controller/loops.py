@@ -30,7 +30,7 @@ class StepCounter(Protocol):
     """Counts steps."""
 
     def record_step(self, loop: str, seconds: float, *, is_error: bool) -> None:
-        """A step has ended."""
+        """Record that a step has ended."""
         ...
 
 
@@ -41,6 +41,8 @@ async def run_again_and_again(name: str, step: Step, backoff: Backoff, clock: Cl
         try:
             pause_s = await step()
         except FAILURES as error:
+            # Only what the world can do to a loop; anything else is a bug that a restart reveals and a backoff would
+            # hide.
             pause_s = backoff.delay_s()
             log.warning("A loop has failed and runs again", loop=name, error=str(error), after_s=round(pause_s, 1))
             counter.record_step(name, clock.monotonic() - started_s, is_error=True)

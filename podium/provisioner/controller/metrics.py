@@ -29,7 +29,7 @@ class ProvisionerMetrics(ProcessMetrics):
         super().__init__(self._steps_s, self._errors, self._bought, self._removed, self._staying, elects=True)
 
     def record_step(self, loop: str, seconds: float, *, is_error: bool) -> None:
-        """A step of a loop has ended."""
+        """Count a step of a loop that has ended."""
         self._steps_s[(loop,)].observe(seconds)
         if is_error:
             self._errors[(loop,)].add()
@@ -41,5 +41,5 @@ class ProvisionerMetrics(ProcessMetrics):
             self._bought[(node.pool,)].add()
 
     def record_removal(self, removal: Removal) -> None:
-        """The removal of nodes has begun."""
+        """Count the nodes whose removal has begun."""
         self._removed[(removal.reason,)].add(len(removal.nodes))

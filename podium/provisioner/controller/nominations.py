@@ -26,16 +26,17 @@ class Nominations:
         self.is_known = False
 
     def add(self, nodes: Iterable[str]) -> None:
-        """Pods were planned onto these nodes now."""
+        """Nominate nodes onto which pods are planned now."""
         until_s = self._clock.monotonic() + self._lasts_s
         self._until_s.update(dict.fromkeys(nodes, until_s))
 
     def know(self) -> None:
-        """The pods that wait have been planned once, or there were none."""
+        """Note that the waiting pods have been planned once, or that there were none."""
         self.is_known = True
 
     def current(self) -> AbstractSet[str]:
-        """The nodes that are to be left alone."""
+        """Return the nodes that are to be left alone."""
+        # Monotonic: a clock that is set must not let a node go while its pods are on their way.
         now_s = self._clock.monotonic()
         self._until_s = {name: until_s for name, until_s in self._until_s.items() if until_s > now_s}
         return self._until_s.keys()

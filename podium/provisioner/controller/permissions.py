@@ -20,7 +20,7 @@ _ROLE: Final = "deploy/provisioner"
 
 
 def _writing(resource: ResourceType[Any], *verbs: str) -> Iterable[Permission]:
-    """With `get`: an object is read again when the answer to a write was lost."""
+    """Return the rights to write, with `get`: an object is read again when the answer to a write was lost."""
     return [Permission(resource.group, resource.plural, verb) for verb in (*verbs, "get")]
 
 
@@ -38,13 +38,14 @@ def needs(
     places_with_podium: bool = False,
     leader_elect: bool = True,
 ) -> Needs:
-    """The rights that a provisioner needs.
+    """Return the rights that a provisioner needs.
 
     Args:
         namespace: of the Lease and of the ConfigMap.
         places_with_podium: whether podium's own plugins judge where pods fit.
     """
     resources: dict[ResourceType[Any], str] = dict.fromkeys(WATCHED.values(), "the provisioner")
+    # By podium's rules, plugins read further kinds, which need rights of their own.
     if places_with_podium:
         resources |= dict.fromkeys(OTHERS, "--rules podium")
     users = {rule: user for resource, user in resources.items() for rule in watching(resource)}

@@ -34,7 +34,7 @@ class Provider(Protocol):
         ...
 
     async def list(self) -> AbstractSet[str]:
-        """The names under which nodes are bought now, as the API server says at this moment.
+        """Return the names under which nodes are bought now, as the API server says at this moment.
 
         Raises:
             ApiError: the API server does not answer.

@@ -38,7 +38,7 @@ class ComputeElsewhere(Protocol):
     """Runs a computation, without holding up the event loop."""
 
     async def __call__(self, compute: Callable[[], T], /) -> T:
-        """The computation's result."""
+        """Return the computation's result."""
         ...
 
 
@@ -50,7 +50,7 @@ class Report(Protocol):
         ...
 
     def record_removal(self, removal: Removal | None) -> None:
-        """Nodes are being removed; None if none can go now."""
+        """Record the nodes that are being removed, or None if none can go now."""
         ...
 
 
@@ -96,8 +96,10 @@ class ProvisioningLoop:
         """Wait for a batch and buy for it; returns in how many seconds to look again."""
         if await self._wait_for_batch():
             return await self._provision()
+        # No trigger within the first wait: whatever waits has been planned, so removals may begin.
         self._nominations.know()
         now_s = self._clock.monotonic()
+        # Events may be missed, and limits, prices and nodes change without one.
         if now_s - self._triggered_s >= TRIGGERED_AGAIN_S and self._is_needed():
             self._trigger(None)
         return 0.0
@@ -130,11 +132,13 @@ class ProvisioningLoop:
 
     async def _provision_in_turn(self) -> float:
         if not self._watched.is_current or await self._purchasing.unseen():
+            # The pods still wait: without a trigger they would be planned only once others come.
             self._trigger(None)
             return NOT_SEEN_PAUSE_S
         try:
             objects, now_s = self._watched.objects(), self._clock.now()
             plan = await self._compute(lambda: self._planner.plan(objects, now_s))
+            # Before the purchase: from now on disruption must leave these nodes to the pods.
             self._nominations.add([*plan.existing, *(node.name for node in plan.nodes)])
             log.info(
                 "Planned nodes",

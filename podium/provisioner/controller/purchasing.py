@@ -54,6 +54,7 @@ class Purchasing:
         """
         waiting, bought, errors = iter(tuple(nodes)), list[NodePlan](), list[ApiError]()
 
+        # All tasks take from one iterator, so that a slow request holds up one of them only.
         async def ask() -> None:
             for node in waiting:
                 # Before the request: however it ends, there may be a node from now on.
@@ -66,6 +67,8 @@ class Purchasing:
                 except ApiError as error:
                     log.warning("Node may not be bought", node=node.name, what=node.text, error=str(error))
                     errors.append(error)
+                    # After a time-out the node may exist: it stays among those that were asked for until the watch or a
+                    # list decides.
                     if error.may_have_happened:
                         continue
                 self._asked_at_s.pop(node.name, None)
@@ -78,7 +81,7 @@ class Purchasing:
         return bought
 
     async def unseen(self) -> set[str]:
-        """The nodes that were asked for and are not seen yet. Those that there are not are forgotten.
+        """Return the nodes that were asked for and are not seen yet. Those that there are not are forgotten.
 
         Raises:
             ApiError: the API server would have to be asked, and does not answer.
@@ -89,6 +92,7 @@ class Purchasing:
         overdue_s = self._clock.monotonic() - LOOKED_UP_AFTER_S
         overdue = {name for name in missing if self._asked_at_s[name] <= overdue_s}
         if overdue:
+            # Listed from the API server, not the watch, which may lag behind by more than this wait.
             for name in overdue - await self._provider.list():
                 log.warning("Node was not bought", node=name)
                 missing.discard(name)

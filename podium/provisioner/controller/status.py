@@ -44,7 +44,7 @@ class ObjectClient(Protocol):
     """Reads and writes objects: `podium.binder.ApiClient`, as far as it is used here."""
 
     async def read(self, resource: ResourceType[ObjectT], item: ObjectT) -> ObjectT:
-        """The object as it is now."""
+        """Return the object as it is now."""
         ...
 
     async def create(self, resource: ResourceType[ObjectT], item: ObjectT, manifest: Mapping[str, Any]) -> ObjectT:
@@ -94,6 +94,7 @@ class Status:
         for node in bought:
             for pod in node.pods:
                 self._record(events.nomination(pod, node.name, in_own_words=self._in_own_words))
+        # A plan that buys nothing places no pod, and must not say that it did.
         if self._is_real:
             for name, pods in plan.existing.items():
                 for pod in pods:
@@ -103,7 +104,7 @@ class Status:
         self._set("purchases", _plan_json(plan))
 
     def record_removal(self, removal: Removal | None) -> None:
-        """Nodes are being removed; None if none can go now."""
+        """Record the nodes that are being removed, or None if none can go now."""
         if removal is not None:
             self._metrics.record_removal(removal)
         self._set("removal", _NO_REMOVAL if removal is None else _removal_json(removal))
@@ -112,6 +113,7 @@ class Status:
         """Write the ConfigMap whenever it has changed, until cancelled."""
         while True:
             await self._wake_up.wait()
+            # Copied: the loops may set another plan while the request is under way.
             data = dict(self._data)
             if data == self._written:
                 continue
@@ -123,6 +125,7 @@ class Status:
                 self._written = data
 
     async def _write(self, data: Mapping[str, str]) -> None:
+        # Read first, since a patch has the resourceVersion as its precondition.
         try:
             config_map = await self._client.read(CONFIG_MAPS, self._item)
         except NotFound:

@@ -64,6 +64,7 @@ class _Usable:
         try:
             check_object(item)
         except FieldError as error:
+            # A broken object is sent again with each of its changes; the log says it once.
             if self.unusable.get(item.key) != str(error):
                 log.error("Object cannot be used", kind=self._kind, object=item.key, error=str(error))
             self.unusable[item.key] = str(error)
@@ -80,16 +81,16 @@ class _PodEvents:
         self._clock = clock
 
     def on_add(self, new: Pod, /) -> None:
-        """A pod is there."""
+        """Count a new pod."""
         self._tell(new, new.node_name)
 
     def on_update(self, old: Pod, new: Pod, /) -> None:
-        """A pod has changed: only its coming to a node, or its end, counts there."""
+        """Update a pod: only its binding to a node and its end change what is counted there."""
         is_event = old.node_name != new.node_name or old.is_terminating != new.is_terminating
         self._tell(new, new.node_name if is_event else "")
 
     def on_delete(self, old: Pod, /) -> None:
-        """A pod is gone."""
+        """Forget a deleted pod."""
         self._tell(old, old.node_name)
 
     def on_broken(self, broken_object: BrokenObject, /) -> None:
@@ -102,6 +103,7 @@ class _PodEvents:
     def _tell(self, pod: Pod, node: str) -> None:
         if node:
             self.last_s[node] = self._clock.now()
+        # Also for pods without a node: the provisioning loop waits for those.
         for listener in self.listeners:
             listener(pod)
 
@@ -141,22 +143,24 @@ class WatchedCluster:
     @property
     def is_current(self) -> bool:
         """Return True if no list is being taken in: until it is, pods or nodes may be missing."""
+        # While a list is taken in, nodes that exist may be missing, and would be bought a second time.
         return self._informers.is_synced and self._informers.consistency.is_consistent
 
     def nodes(self) -> Iterable[ProvidedNode]:
-        """All nodes."""
+        """Return all nodes."""
         return self._by_kind[NODES.kind].list()
 
     def node(self, name: str) -> ProvidedNode | None:
-        """The node of that name."""
+        """Return the node of that name."""
         return self._by_kind[NODES.kind].get(name)
 
     def pods(self) -> Iterable[Pod]:
-        """All pods that have not ended."""
+        """Return all pods that have not ended."""
         return self._by_kind[PODS.kind].list()
 
     def objects(self) -> ClusterObjects:
-        """The objects as they are now, as values that a plan may be made from in another thread."""
+        """Return the objects as they are now, as values that a plan may be made from in another thread."""
+        # Nodes come and go under ever new names, so the times would pile up.
         self._pod_events.forget_gone(self.node)
         lists = {KINDS[kind][0]: self._objects_of(kind) for kind in WATCHED}
         pools = lists["node_pools"] if self._node_pools is None else self._node_pools
@@ -170,12 +174,12 @@ class WatchedCluster:
         )
 
     def missing(self, names: AbstractSet[str]) -> set[str]:
-        """Those of the names under which no node is known, nor a NodeClaim whose machine is."""
+        """Return those of the names under which no node is known, nor a NodeClaim whose machine is."""
         claims = self._by_kind[NODE_CLAIMS.kind]
         return {name for name in names if self.node(name) is None and not _has_machine(claims.get(name))}
 
     def claims_without_machine(self) -> set[str]:
-        """The names of NodeClaims that are not launched yet."""
+        """Return the names of NodeClaims that are not launched yet."""
         claims = self._by_kind[NODE_CLAIMS.kind].list()
         return {
             claim.metadata.name
@@ -189,9 +193,10 @@ class WatchedCluster:
         return tuple(sorted(items, key=lambda item: (item.metadata.namespace, item.metadata.name)))
 
     def _stand_in_claims(self, claims: Iterable[NodeClaim]) -> Iterable[NodeClaim]:
-        """NodeClaims for the nodes of the sandbox provider."""
+        """Yield NodeClaims for the nodes of the sandbox provider."""
         machine_ids = {claim.status.provider_id for claim in claims}
         for node in self.nodes():
+            # A Karpenter may have adopted the machine, and its own NodeClaim knows more.
             if sandbox_nodes.is_bought_here(node) and node.spec.provider_id not in machine_ids:
                 yield sandbox_nodes.claim_of(node, self._pod_events.last_s.get(node.name))
 

@@ -49,9 +49,10 @@ class Balance:
 
     @classmethod
     def of(cls, basis: PlanBasis, candidates: Sequence[Candidate]) -> Balance:
-        """The balance of a cluster with these candidates."""
+        """Return the balance of a cluster with these candidates."""
         prices = _prices(basis)
         costs: dict[str, float] = {}
+        # A candidate's cost is known already; the others' pods still count, since they would be disturbed as well.
         candidate_costs = {candidate.name: candidate.cost for candidate in candidates}
         for state in basis.nodes:
             pool = state.labels.get(NODE_POOL)
@@ -60,14 +61,13 @@ class Balance:
                 costs[pool] = costs.get(pool, 0.0) + cost
         pools = {candidate.pool_name for candidate in candidates}
         return cls(
+            # Without a price of any NodeClaim, upstream falls back to the candidates alone rather than divide by 0.
             {pool: PoolTotals(prices.get(pool) or _sum_of(candidates, pool), costs[pool]) for pool in pools},
             basis.well_known,
         )
 
     def approves(self, command: Command) -> bool:
-        """Return True if every NodePool with the policy agrees. Savings are shared out by the prices of the nodes that
-        go.
-        """
+        """Return True if every NodePool with the policy agrees. Savings are shared by the prices of leaving nodes."""
         savings, price = command.savings(self._well_known), command.price
         pools: dict[str, list[Candidate]] = {}
         for candidate in command.candidates:
@@ -76,6 +76,7 @@ class Balance:
             if not candidates[0].is_balanced:
                 continue
             share = savings
+            # The saving of a command over several NodePools has no owner. Upstream shares it out by what each pays now.
             if len(pools) > 1 and price > 0:
                 share = savings * (_sum_of(candidates, name) / price)
             if self._score(name, share, sum_in_order(candidate.cost for candidate in candidates)) < SCORE_MIN:
@@ -83,6 +84,7 @@ class Balance:
         return True
 
     def may_approve(self, candidate: Candidate) -> bool:
+        # A lower bound that needs no simulation: a replacement only ever makes the saving smaller.
         """Return True if the candidate could be removed if nothing had to take its place."""
         totals = self._totals.get(candidate.pool_name)
         if not candidate.is_balanced or totals is None or totals.price <= 0:
@@ -97,14 +99,15 @@ class Balance:
 
 
 def score(savings: float, cost: float, totals: PoolTotals) -> float:
-    """The share of the costs that is saved, for each share of the disruption."""
+    """Return the share of the costs that is saved, for each share of the disruption."""
     disruption = cost / totals.cost
     return savings / totals.price / disruption if disruption else math.inf
 
 
 def _prices(basis: PlanBasis) -> Mapping[str, float]:
-    """The price of the NodeClaims of each NodePool, as far as their labels say it."""
+    """Return the price of the NodeClaims of each NodePool, as far as their labels say it."""
     prices: dict[str, float] = {}
+    # Of NodeClaims, not nodes: a machine that has not joined yet costs money already.
     for claim in basis.objects.node_claims:
         labels = claim.metadata.labels
         if all(key in labels for key in _PRICED_BY):
@@ -115,7 +118,7 @@ def _prices(basis: PlanBasis) -> Mapping[str, float]:
 
 
 def _other_cost(basis: PlanBasis, state: StateNode) -> float:
-    """The cost of a node that is no candidate: of all its pods but those of DaemonSets."""
+    """Return the cost of a node that is no candidate: of all its pods but those of DaemonSets."""
     pods = (pod for pod in state.pods if not is_owned_by_daemon_set(pod))
     return removal_cost(pods, reads_deletion_cost=basis.settings.reads_deletion_cost)
 

@@ -91,6 +91,8 @@ class Candidate:
     @property
     def is_empty(self) -> bool:
         """Return True if no pod costs anything to evict. There may be pods."""
+        # Not the number of pods: those with a strongly negative cost count as free to move, so such a node is empty for
+        # upstream.
         return self.cost <= NODE_COST
 
     @property
@@ -127,7 +129,8 @@ class Candidate:
         )
 
     def unfitnesses(self) -> Iterator[str]:
-        """Everything that keeps consolidation from ever considering the node, as far as Karpenter tells it."""
+        """Yield everything that keeps consolidation from ever considering the node, as far as Karpenter reports it."""
+        # Static NodePools keep their number of nodes, and Karpenter reports nothing about them.
         if self.pool.spec.replicas is not None:
             return
         labels = self.state.labels
@@ -176,6 +179,7 @@ class CandidateFinder:
         reads_deletion_cost: bool = True,
     ) -> None:
         self._pods_on = pods_on
+        # Upstream indexes NodePools by their instance types, so without any type no NodePool is found.
         self._pools = pools if instance_types else {}
         # Of several with one name, the last counts, as upstream.
         self._types = {instance_type.name: instance_type for instance_type in instance_types}
@@ -184,7 +188,7 @@ class CandidateFinder:
         self._reads_deletion_cost = reads_deletion_cost
 
     def candidate(self, state: StateNode, *, is_eventual: bool = False) -> Candidate | None:
-        """The node as a candidate; None if it is blocked, or if it is not managed.
+        """Return the node as a candidate, or None if it is blocked, or if it is not managed.
 
         Args:
             is_eventual: whether pods do not block a node whose NodeClaim has a `terminationGracePeriod`.
@@ -192,6 +196,7 @@ class CandidateFinder:
         claim = state.claim
         if claim is None:
             return None
+        # With a terminationGracePeriod pods cannot hold the node for ever, so drift does not wait for them.
         ignores_pods = is_eventual and claim.spec.termination_grace_period is not None
         if any(not (ignores_pods and blocker.is_of_pods) for blocker in self.blockers(state)):
             return None
@@ -204,15 +209,18 @@ class CandidateFinder:
             instance_type=instance_type,
             conditions=self._conditions.get(claim.metadata.name, ClaimConditions()),
             pods=pods,
+            # An offering that is gone has the price 0: the node can be deleted, but nothing is cheaper than it.
             price=instance_type.price_of(labels.get(ZONE, ""), labels.get(CAPACITY_TYPE, "")) if instance_type else 0.0,
             cost=removal_cost(pods, reads_deletion_cost=self._reads_deletion_cost),
         )
 
     def blockers(self, state: StateNode) -> Iterator[Blocker]:
-        """Everything that keeps the node from being a candidate; the first is what Karpenter tells."""
+        """Yield everything that keeps the node from being a candidate; Karpenter reports the first."""
         if state.claim is None:
             yield Blocker(Reason("Node isn't managed by karpenter", "It belongs to no NodeClaim"))
             return
+        # The label decides nothing here: a node is managed if it has a NodeClaim. Without a Node there is nothing more
+        # to ask.
         if state.node is None:
             yield Blocker(Reason("Nodeclaim does not have an associated node", "It has not joined the cluster yet"))
             return
@@ -223,6 +231,7 @@ class CandidateFinder:
         if not state.is_initialized:
             karpenters = "Node isn't initialized" if state.is_registered else "Node isn't initialized nor registered"
             yield Blocker(Reason(karpenters, "It has joined and is not ready for pods yet"))
+        # Exactly "true", while on pods a duration counts, too: upstream does not read one on nodes.
         if state.annotations.get(DO_NOT_DISRUPT) == "true":
             karpenters = f'Disruption is blocked through the "{DO_NOT_DISRUPT}" annotation'
             yield Blocker(Reason(karpenters, f"Its annotation {DO_NOT_DISRUPT} keeps it"))
@@ -238,8 +247,9 @@ class CandidateFinder:
         for pod in pods:
             if is_active(pod) and self._evictions.is_protected(pod):
                 karpenters = f'Pod has "{DO_NOT_DISRUPT}" annotation (Pod={pod.key})'
-                own = f"The annotation {DO_NOT_DISRUPT} of pod {pod.key} keeps it"
-                yield Blocker(Reason(karpenters, own), is_of_pods=True)
+                podium_words = f"The annotation {DO_NOT_DISRUPT} of pod {pod.key} keeps it"
+                yield Blocker(Reason(karpenters, podium_words), is_of_pods=True)
+        # Only after all annotations: Karpenter reports the first blocker, and it looks at budgets last.
         for pod in pods:
             text = self._budget_text(pod)
             if text is not None:
@@ -249,6 +259,7 @@ class CandidateFinder:
         if not self._evictions.is_evictable(pod):
             return None
         budgets = self._evictions.budgets_of(pod)
+        # The eviction API answers 500 where several budgets select one pod, so such a pod can never be evicted.
         if len(budgets) > 1:
             keys = [budget.key for budget in budgets]
             return Reason(

@@ -55,7 +55,7 @@ def conditions_of(
     now_s: float,
     node_class: tuple[str, str] | None = NODE_CLASS,
 ) -> Mapping[str, ClaimConditions]:
-    """The conditions of NodeClaims, by name.
+    """Return the conditions of NodeClaims, by name.
 
     Claims that are being deleted, or that have no NodePool, keep what they say.
 
@@ -79,8 +79,8 @@ def is_under_consolidate_after(claim: NodeClaim, pool: NodePool, now_s: float) -
     if not duration_s or initialized is None:
         return False
     # Before the first pod, the time counts from when pods could have come.
-    since = claim.status.last_pod_event_time or initialized.last_transition_time
-    return since is not None and now_s - parse_time(since) < duration_s
+    quiet_since = claim.status.last_pod_event_time or initialized.last_transition_time
+    return quiet_since is not None and now_s - parse_time(quiet_since) < duration_s
 
 
 def _conditions(claim: NodeClaim, pool: NodePool | None, catalogue: Catalogue, now_s: float) -> ClaimConditions:
@@ -90,8 +90,10 @@ def _conditions(claim: NodeClaim, pool: NodePool | None, catalogue: Catalogue, n
         return kept_conditions
     drifted = _drift_reason(claim, pool, catalogue, now_s)
     return ClaimConditions(
+        # The controller leaves the condition of static NodePools alone.
         kept_conditions.is_consolidatable if pool.spec.replicas is not None else _is_consolidatable(claim, pool, now_s),
         drifted,
+        # The transition time stays while the reason changes, and with it the node's turn among those that have drifted.
         kept_conditions.drifted_since_s if kept_conditions.drifted else now_s,
     )
 
@@ -117,6 +119,7 @@ def _is_consolidatable(claim: NodeClaim, pool: NodePool, now_s: float) -> bool:
 
 
 def _drift_reason(claim: NodeClaim, pool: NodePool, catalogue: Catalogue, now_s: float) -> str:
+    # Before the launch the labels are only what was asked for, so they say nothing about drift.
     if true_condition(claim.status.conditions, "Launched") is None:
         return ""
     if _hash_differs(claim, pool):
@@ -126,6 +129,7 @@ def _drift_reason(claim: NodeClaim, pool: NodePool, catalogue: Catalogue, now_s:
         return "RequirementsDrifted"
     creation_time = claim.metadata.creation_timestamp
     age_s = now_s - (parse_time(creation_time) if creation_time else 0.0)
+    # Upstream looks up the type only of NodeClaims that are an hour old: what was just launched was on offer.
     if age_s > INSTANCE_TYPE_CHECKED_AFTER_S and not _is_offered(claim, labels, catalogue):
         return "InstanceTypeNotFound"
     return ""
@@ -133,10 +137,10 @@ def _drift_reason(claim: NodeClaim, pool: NodePool, catalogue: Catalogue, now_s:
 
 def _hash_differs(claim: NodeClaim, pool: NodePool) -> bool:
     """Return True if the NodePool has changed. Hashes of different versions cannot be compared."""
-    own, pool_hashes = claim.metadata.annotations, pool.metadata.annotations
-    if not {HASH, HASH_VERSION} <= own.keys() & pool_hashes.keys():
+    claim_annotations, pool_hashes = claim.metadata.annotations, pool.metadata.annotations
+    if not {HASH, HASH_VERSION} <= claim_annotations.keys() & pool_hashes.keys():
         return False
-    return own[HASH_VERSION] == pool_hashes[HASH_VERSION] and own[HASH] != pool_hashes[HASH]
+    return claim_annotations[HASH_VERSION] == pool_hashes[HASH_VERSION] and claim_annotations[HASH] != pool_hashes[HASH]
 
 
 def _is_offered(claim: NodeClaim, labels: Requirements, catalogue: Catalogue) -> bool:
@@ -154,5 +158,5 @@ def _is_offered(claim: NodeClaim, labels: Requirements, catalogue: Catalogue) ->
 
 
 def first_named(instance_types: Iterable[InstanceType], name: str) -> InstanceType | None:
-    """The first instance type of this name."""
+    """Return the first instance type of this name."""
     return next((instance_type for instance_type in instance_types if instance_type.name == name), None)

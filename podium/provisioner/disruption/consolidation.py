@@ -65,7 +65,7 @@ class Command:
         return sum_in_order(candidate.price for candidate in self.candidates)
 
     def savings(self, well_known: frozenset[str]) -> float:
-        """The savings per hour. A replacement that cannot be launched costs nothing, as upstream."""
+        """Return the savings per hour. A replacement that cannot be launched costs nothing, as upstream."""
         return self.price - sum_in_order(replacement.price(well_known) or 0.0 for replacement in self.replacements)
 
     @property
@@ -76,11 +76,11 @@ class Command:
         )
 
     def shown_savings(self, well_known: frozenset[str]) -> float | None:
-        """The savings per hour; None if they are not known."""
+        """Return the savings per hour, or None if they are not known."""
         return self.savings(well_known) if self.is_priced else None
 
     def launchable(self, well_known: frozenset[str]) -> Command | NoCommand:
-        """The command with only the instance types that can be launched, the cheapest first."""
+        """Return the command with only the instance types that can be launched, the cheapest first."""
         replacements = tuple(replacement.launchable(well_known) for replacement in self.replacements)
         if not all(replacement.instance_types for replacement in replacements):
             return NoCommand("What would replace it cannot be launched", is_too_dear=True)
@@ -123,11 +123,12 @@ class Consolidation:
         return decision
 
     def of_several(self, candidates: Sequence[Candidate], *, to_several: bool = False) -> Command | NoCommand:
-        """Decide as `of` does, but a replacement is never of a type that is removed, nor as dear as the cheapest such
-        node.
+        """Decide as `of` does, but never replace by a type that is removed or as dear as the cheapest such node.
 
         One of these nodes could then have stayed instead.
         """
+        # Without this rule, nodes are replaced by one of their own type, which a smaller command that only deletes
+        # achieves too.
         decision = self.of(candidates, to_several=to_several)
         if isinstance(decision, NoCommand) or len(decision.replacements) != 1:
             return decision
@@ -147,6 +148,7 @@ class Consolidation:
             return Command(tuple(candidates), simulation)
         if len(nodes) > 1 and to_several:
             return self._several_replacements(tuple(candidates), simulation)
+        # Upstream's limit: proving that several launches stay cheaper together is left to the option `to_several`.
         if len(nodes) > 1:
             return NoCommand(
                 Reason(
@@ -162,6 +164,8 @@ class Consolidation:
     def _replacement(self, candidates: Sequence[Candidate], node: NodePlan) -> NodePlan | NoCommand:
         price = sum_in_order(candidate.price for candidate in candidates)
         capacity_types = node.requirements.get(CAPACITY_TYPE)
+        # A spot node can always be "cheaper" elsewhere. Without a rule of their own, spot nodes would be replaced
+        # without end.
         if capacity_types.has(SPOT) and all(candidate.capacity_type == SPOT for candidate in candidates):
             return self._spot_replacement(candidates, node, price)
         cheaper = self._cheaper(node, price)
@@ -180,6 +184,8 @@ class Consolidation:
             )
         )
         cheaper = self._cheaper(dataclasses.replace(node, requirements=requirements, instance_types=types), price)
+        # Several nodes become one, so each step makes the cluster smaller and comes to an end without a minimum of
+        # types.
         if isinstance(cheaper, NoCommand) or len(candidates) > 1:
             return cheaper
         types = cheaper.instance_types
@@ -197,10 +203,11 @@ class Consolidation:
         return dataclasses.replace(cheaper, instance_types=types[:count])
 
     def _several_replacements(self, candidates: tuple[Candidate, ...], simulation: Simulation) -> Command | NoCommand:
-        """The command with replacements that are cheaper together, even if each is launched at its worst."""
+        """Return the command with replacements that are cheaper together, even if each is launched at its worst."""
         nodes = [_only_spot(node) for node in simulation.plan.nodes]
         if (
             not self._basis.settings.replaces_spot_with_spot
+            # The gate stands for several replacements as for one.
             and all(candidate.capacity_type == SPOT for candidate in candidates)
             and any(node.requirements.get(CAPACITY_TYPE).has(SPOT) for node in nodes)
         ):
@@ -225,26 +232,32 @@ class Consolidation:
         ]
 
     def _cheaper(self, node: NodePlan, price: float) -> NodePlan | NoCommand:
-        """The node with the instance types that are cheaper than this even at their worst."""
+        """Return the node with the instance types that are cheaper than this even at their worst."""
         requirements = node.requirements
         types = tuple(
             instance_type
             for instance_type in node.instance_types
+            # At their worst, since the provider chooses the zone: a launch that turned out dearer would be consolidated
+            # again.
             if instance_type.worst_launch_price(requirements, self._basis.well_known) < price
         )
         unmet = unmet_min_values(types, requirements)
         if unmet:
-            own = f"What costs less has too few values of {', '.join(sorted(unmet))} for the minValues of the NodePool"
-            return NoCommand(Reason(f"Filtering by price: {unmet_text(unmet)}", own), is_too_dear=True)
+            podium_words = (
+                f"What costs less has too few values of {', '.join(sorted(unmet))} for the minValues of the NodePool"
+            )
+            return NoCommand(Reason(f"Filtering by price: {unmet_text(unmet)}", podium_words), is_too_dear=True)
         if not types:
             return NoCommand(Reason("Can't replace with a cheaper node", _NOTHING_CHEAPER), is_too_dear=True)
         return dataclasses.replace(node, instance_types=types)
 
     def _price_of_same_type(self, command: Command) -> float:
-        """The price of the cheapest node that goes and whose type could take its place; 0 if one has no price."""
+        """Return the price of the cheapest leaving node whose type could take its place; 0 if one has no price."""
         prices: dict[str, float] = {}
         for candidate in command.candidates:
             assert candidate.instance_type is not None
+            # By the cheapest offering of each removed node's type: replacing by that type must not cost more than
+            # keeping one node.
             name = candidate.instance_type.name
             labels = Requirements.of_labels(candidate.state.labels)
             prices_offered = (
@@ -259,10 +272,11 @@ class Consolidation:
 
 
 def _only_spot(node: NodePlan) -> NodePlan:
-    """The node, as spot if it may be spot or on-demand.
+    """Return the node, as spot if it may be spot or on-demand.
 
     The prices that are compared are those of spot: on-demand in its place might cost more than is saved.
     """
+    # The price was compared as spot, so the launch must not fall back to on-demand, which may cost more than now.
     capacity_types = node.requirements.get(CAPACITY_TYPE)
     if capacity_types.has(SPOT) and capacity_types.has(ON_DEMAND):
         return dataclasses.replace(node, requirements=node.requirements.add(_ONLY_SPOT))

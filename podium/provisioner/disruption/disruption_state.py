@@ -85,7 +85,7 @@ class DisruptionState:
         now_s: float,
         make_simulator: MakeSimulator = Simulator,
     ) -> DisruptionState:
-        """The state of a cluster with the conditions that Karpenter would set now.
+        """Return the state of a cluster with the conditions that Karpenter would set now.
 
         Args:
             now_s: the time, in seconds since the epoch.
@@ -98,15 +98,15 @@ class DisruptionState:
         return cls(PlanBasis(objects, catalogue, settings), conditions, now_s, make_simulator=make_simulator)
 
     def later(self, seconds: float) -> DisruptionState:
-        """The same cluster some time later, with the conditions of now."""
+        """Return the same cluster some time later, with the conditions of now."""
         return self._like(self.basis, self.now_s + seconds, self.fixed_nodes)
 
     def with_objects(self, objects: ClusterObjects, fixed_nodes: AbstractSet[str]) -> DisruptionState:
-        """The same time with other nodes, NodeClaims and pods."""
+        """Return the same time with other nodes, NodeClaims and pods."""
         return self._like(self.basis.with_nodes_of(objects), self.now_s, fixed_nodes)
 
     def without_budgets(self) -> DisruptionState:
-        """The same state, where any number of nodes may be disrupted."""
+        """Return the same state, where any number of nodes may be disrupted."""
         return self._like(self.basis, self.now_s, self.fixed_nodes, ignores_budgets=True)
 
     def _like(
@@ -130,6 +130,7 @@ class DisruptionState:
     @cached_property
     def drift_candidates(self) -> tuple[Candidate, ...]:
         """The nodes that have drifted and that nothing blocks for good, in order of name."""
+        # Not without `fixed_nodes`: a node that a plan has just bought cannot have drifted.
         candidates = (self._finder.candidate(node, is_eventual=True) for node in self.basis.nodes)
         return tuple(candidate for candidate in candidates if candidate is not None and candidate.has_drifted)
 
@@ -154,17 +155,18 @@ class DisruptionState:
         return Balance.of(self.basis, self.candidates)
 
     def blockers(self) -> dict[str, tuple[Blocker, ...]]:
-        """Everything that keeps managed nodes from being candidates, by the name of the node or of its NodeClaim."""
+        """Return what keeps managed nodes from being candidates, by the name of the node or of its NodeClaim."""
         by_name = {_shown_name(node): self.blockers_of(node) for node in self.basis.nodes if node.claim}
         return {name: blockers for name, blockers in by_name.items() if blockers}
 
     def blockers_of(self, state: StateNode) -> tuple[Blocker, ...]:
-        """Everything that keeps the node from being a candidate."""
+        """Return everything that keeps the node from being a candidate."""
         return tuple(self._finder.blockers(state))
 
     def budgets(self, reason: DisruptionReason) -> dict[str, int]:
-        """The number of nodes of each NodePool that may be disrupted for this reason."""
+        """Return the number of nodes of each NodePool that may be disrupted for this reason."""
         if self._ignores_budgets:
+            # Only for a report of what budgets keep from happening.
             return dict.fromkeys(self._pools, UNLIMITED)
         moment = datetime.fromtimestamp(self.now_s, UTC)
         return {
@@ -183,7 +185,8 @@ class DisruptionState:
 
 
 def by_savings(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
-    """The candidates by savings ratio, the best first, then by name."""
+    """Return the candidates by savings ratio, the best first, then by name."""
+    # Upstream's sort is not stable; names decide where ratios are equal.
     return tuple(sorted(candidates, key=lambda candidate: (-candidate.savings_ratio, candidate.name)))
 
 

@@ -58,13 +58,14 @@ KARPENTERS: Final = Rules()
 
 def emptiness(state: DisruptionState, rules: Rules = KARPENTERS) -> Command | None:
     """Remove all nodes that are empty, within the budgets."""
+    # A node without pods needs no simulation: nothing has to be placed elsewhere.
     empty = by_savings(candidate for candidate in state.candidates if candidate.goes_when_empty)
     command = Command(tuple(within_budgets(state, "Empty", empty)))
     return command if command.candidates and _saves_enough(command, rules, command.price) else None
 
 
 def still_empty(state: DisruptionState, command: Command) -> tuple[Candidate, ...] | str:
-    """The nodes of the command that are still empty, or why none of them goes."""
+    """Return the nodes of the command that are still empty, or why none of them goes."""
     names = {candidate.name for candidate in command.candidates}
     candidates = [candidate for candidate in state.candidates if candidate.goes_when_empty and candidate.name in names]
     if not candidates:
@@ -82,7 +83,7 @@ def still_empty(state: DisruptionState, command: Command) -> tuple[Candidate, ..
 def within_budgets(
     state: DisruptionState, reason: DisruptionReason, candidates: Iterable[Candidate]
 ) -> list[Candidate]:
-    """Of the candidates, in their order, as many of each NodePool as its budgets allow."""
+    """Return as many candidates of each NodePool as its budgets allow, in their order."""
     budgets = state.budgets(reason)
     within: list[Candidate] = []
     for candidate in candidates:
@@ -100,6 +101,7 @@ def drift(state: DisruptionState) -> Command | None:
     budgets = state.budgets("Drifted")
     candidates = sorted(
         state.drift_candidates,
+        # Empty ones cost nobody anything, and among the others the one that has drifted for longest goes first.
         key=lambda candidate: (bool(candidate.pods), candidate.conditions.drifted_since_s, candidate.name),
     )
     for candidate in candidates:
@@ -132,6 +134,8 @@ def multi_node(state: DisruptionState, rules: Rules = KARPENTERS) -> Command | N
     """Consolidate the longest series of candidates, from the best on, that a binary search finds."""
     candidates = within_budgets(state, "Underutilized", state.consolidatable)
     last: Command | None = None
+    # At least two nodes: one alone is the next method's. Each step simulates the whole prefix, so only log n prefixes
+    # are tried.
     low, high = 1, min(len(candidates) - 1, TOGETHER_MAX)
     while low <= high:
         middle = (low + high) // 2
@@ -160,6 +164,7 @@ def together(state: DisruptionState, candidates: Sequence[Candidate], rules: Rul
 
 def alone(state: DisruptionState, candidate: Candidate, rules: Rules = KARPENTERS) -> Command | NoCommand:
     """Decide on one candidate, budgets aside."""
+    # A simulation costs far more than this test, which no replacement could make pass.
     if not state.balance.may_approve(candidate):
         return NoCommand()
     return _approve(state, state.consolidation.of([candidate], to_several=rules.to_several), rules)
@@ -184,7 +189,8 @@ def _approve(state: DisruptionState, decision: Command | NoCommand, rules: Rules
 
 
 def in_turn(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The candidates of all NodePools in turn, each NodePool's in the order they were in."""
+    # In turn, so that a large NodePool does not use up upstream's three minutes before the next one is looked at.
+    """Return the candidates of all NodePools in turn, each NodePool's in their order."""
     pools: dict[str, list[Candidate]] = {}
     for candidate in candidates:
         pools.setdefault(candidate.pool_name, []).append(candidate)
@@ -193,7 +199,7 @@ def in_turn(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def consolidation_fault(state: DisruptionState, command: Command) -> str | None:
-    """The reason why the command of a consolidation no longer holds; None if it holds."""
+    """Return the reason why the command of a consolidation no longer holds, or None if it holds."""
     names = {candidate.name for candidate in command.candidates}
     candidates = [
         candidate for candidate in state.candidates if candidate.is_consolidatable and candidate.name in names
@@ -219,9 +225,12 @@ def consolidation_fault(state: DisruptionState, command: Command) -> str | None:
         text = simulation.stranded_text()
         return Reason(f"validating command, {text}", text.own)
     nodes = simulation.plan.nodes
+    # More nodes than the command has would be bought now, or fewer would do: a better command is found in the next
+    # pass.
     if len(nodes) > 1 or len(nodes) != len(command.replacements):
         return _NEW_RESULTS
     for replacement, node in zip(command.replacements, nodes, strict=True):
+        # The command's types must still do. That there are more of them now is no reason to give it up.
         if not {instance_type.name for instance_type in replacement.instance_types} <= {
             instance_type.name for instance_type in node.instance_types
         }:

@@ -40,7 +40,7 @@ _READY: Final = {
 
 
 def manifest_of(node_plan: NodePlan, now_s: float) -> Mapping[str, Any]:
-    """The node as it is created.
+    """Return the node as it is created.
 
     Args:
         now_s: the time, in seconds since the epoch.
@@ -48,8 +48,9 @@ def manifest_of(node_plan: NodePlan, now_s: float) -> Mapping[str, Any]:
     pool, name = node_plan.template.pool, node_plan.name
     node = next(node_plan.node.manifests(name))
     template, time = pool.spec.template, format_time(now_s)
-    own = pool.metadata.annotations
-    hashes = {key: own[key] for key in (HASH, HASH_VERSION) if key in own}
+    pool_annotations = pool.metadata.annotations
+    # Drift compares the hash of the NodePool when the node was made with that of now.
+    hashes = {key: pool_annotations[key] for key in (HASH, HASH_VERSION) if key in pool_annotations}
     ready = {**_READY, "lastTransitionTime": time, "lastHeartbeatTime": time}
     metadata = {
         **node["metadata"],
@@ -75,17 +76,19 @@ def is_being_removed(node: ProvidedNode) -> bool:
 
 
 def removed_since(node: ProvidedNode) -> float:
-    """The time when the removal of the node began, in seconds since the epoch; 0 if that cannot be read."""
+    """Return the time when the removal of the node began, in seconds since the epoch; 0 if that cannot be read."""
     try:
+        # A user may have written the annotation by hand; a removal that seems to be old is finished, not stuck.
         return parse_time(node.metadata.annotations.get(REMOVED_SINCE, ""))
     except ValueError:
         return 0.0
 
 
 def removal_of(node: ProvidedNode, now_s: float) -> Mapping[str, Any]:
-    """The change that begins to remove the node: no pod is placed on it any more."""
+    """Return the change that begins to remove the node: no pod is placed on it any more."""
     taints = [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in node.spec.taints]
     disrupted = {"key": DISRUPTED.key, "effect": DISRUPTED.effect}
+    # A merge patch replaces the whole list, so that the other taints are sent along.
     other_taints = [taint for taint in taints if taint["key"] != DISRUPTED.key]
     return {
         "metadata": {"annotations": {REMOVED_SINCE: format_time(now_s)}},
@@ -94,13 +97,14 @@ def removal_of(node: ProvidedNode, now_s: float) -> Mapping[str, Any]:
 
 
 def claim_of(node: ProvidedNode, last_pod_event_s: float | None) -> NodeClaim:
-    """The NodeClaim that stands for a node of this provider.
+    """Return the NodeClaim that stands for a node of this provider.
 
     Args:
         last_pod_event_s: when a pod last came or went, in seconds since the epoch; None if none ever did.
     """
     creation_time, meta = node.metadata.creation_timestamp, node.metadata
     conditions = tuple(
+        # A node of this provider is ready when it is created, so each condition is as old as the node.
         Condition(type=condition.type, status=condition.status, last_transition_time=creation_time)
         for condition in READY_CLAIM
     )

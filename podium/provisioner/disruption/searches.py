@@ -46,6 +46,7 @@ def greedy(state: DisruptionState, rules: Rules) -> Command | None:
 
     Cost: two simulations for each candidate, and those of `prefix`.
     """
+    # `prefix` is the start of both walks, which is why `greedy` cannot save less.
     first = prefix(state, rules)
     from_first = None if first is None else _walk(state, rules, first.candidates)
     return _best(state, [first, _walk(state, rules, (), keeps_useless=True), from_first])
@@ -79,7 +80,7 @@ COMMAND_OF: Final[Mapping[Search, Callable[[DisruptionState, Rules], Command | N
 def _walk(
     state: DisruptionState, rules: Rules, start: Iterable[Candidate], *, keeps_useless: bool = False
 ) -> Command | None:
-    """The best command on a walk over all candidates that begins with some.
+    """Return the best command on a walk over all candidates that begins with some.
 
     Args:
         keeps_useless: whether to take a candidate as well that saves nothing yet, if its pods find a place. The next
@@ -96,12 +97,14 @@ def _walk(
         if isinstance(command, Command):
             best, best_savings = command, command.savings(state.basis.well_known)
     for candidate in state.consolidatable:
+        # As many as multi-node consolidation looks at: a simulation grows with the pods of all candidates.
         if len(selection) > TOGETHER_MAX:
             break
         if candidate in selection or not budgets[candidate.pool_name]:
             continue
         command = _command(state, [*selection, candidate], rules)
         if isinstance(command, NoCommand):
+            # Too dear with these nodes may be cheap with one more: the replacement is then shared by more of them.
             is_kept = keeps_useless and command.is_too_dear
         else:
             savings = command.savings(state.basis.well_known)
@@ -125,7 +128,7 @@ def _is_within_budgets(state: DisruptionState, candidates: tuple[Candidate, ...]
 
 
 def _best(state: DisruptionState, commands: Iterable[Command | None]) -> Command | None:
-    """The command that saves most; of equal ones the one that moves fewest nodes, then the first."""
+    """Return the command that saves most; of equal ones the one that moves fewest nodes, then the first."""
     candidates = [command for command in commands if command is not None]
     if not candidates:
         return None

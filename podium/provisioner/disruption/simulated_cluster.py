@@ -76,11 +76,12 @@ def after(state: DisruptionState, command: Command) -> SimulatedCluster:
 
 
 def _nodes_launched(state: DisruptionState, command: Command) -> Iterator[NodePlan]:
-    """The nodes that are bought: of the cheapest instance type, where that is cheapest. Their names are for the plan.
+    """Yield the nodes to buy: of the cheapest type, where it is cheapest, with names only for this plan.
 
     Unlike in a plan of purchases, each is chosen by itself: the replacements may share a reservation.
     """
     taken_names = {node.name for node in state.basis.nodes}
+    # A plan of several commands must not name two nodes alike: the next command refers to them.
     names = (name for number in itertools.count(1) if (name := f"new-{number}") not in taken_names)
     for node, name in zip(command.replacements, names, strict=False):
         for launched in with_candidates(state.basis, (node,)):
@@ -91,6 +92,7 @@ def _moves(state: DisruptionState, command: Command, new: Iterable[NodePlan]) ->
     movable = {pod.key for candidate in command.candidates for pod in candidate.pods}
     simulation = command.simulation
     if simulation is not None:
+        # Pending pods were in the simulation, and the new nodes may be what they waited for.
         movable.update(pod.key for pod in state.basis.objects.pods if not pod.node_name)
     elif movable:
         # Empty nodes may have pods that cost nothing to evict, and Karpenter does not look where they go.
@@ -107,13 +109,14 @@ def _moves(state: DisruptionState, command: Command, new: Iterable[NodePlan]) ->
 def _labels(node: NodePlan) -> dict[str, str]:
     parts = (node.requirements, node.node.instance_type.requirements, node.node.offering.requirements)
     requirements = Requirements(requirement for part in parts for requirement in part)
+    # One value of several: which one the provider gives is open, and the plan must go on with one of them.
     labels = {requirement.key: min(requirement.values) for requirement in requirements if requirement.operator == "In"}
     names = {INSTANCE_TYPE: node.node.instance_type.name, HOSTNAME: node.name}
     return {**labels, **dict.fromkeys(SIMULATED, "true"), **names}
 
 
 def _amounts(node: NodePlan) -> tuple[ResourceList, ResourceList]:
-    """Capacity and allocatable."""
+    """Return the node's capacity and its allocatable resources."""
     instance_type, offering = node.node.instance_type, node.node.offering
     capacity = {**instance_type.capacity, **(offering.capacity_override or {})}
     return quantities(capacity), quantities(instance_type.allocatable_of(offering))

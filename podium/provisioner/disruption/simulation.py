@@ -40,13 +40,13 @@ class Simulation:
     stranded: Mapping[str, str]
 
     def stranded_text(self) -> Reason:
-        """The sentence that pods would find no place, with the reasons of the first of them."""
+        """Return the sentence that pods would find no place, with the reasons of the first of them."""
         first_reasons = sorted(self.stranded.items())[:STRANDED_SHOWN_MAX]
         text = "not all pods would schedule, " + "".join(f"{pod} => {reason} " for pod, reason in first_reasons)
-        own = f"{len(self.stranded)} pods would find no other node: {'; '.join(map(': '.join, first_reasons))}"
+        podium_words = f"{len(self.stranded)} pods would find no other node: {'; '.join(map(': '.join, first_reasons))}"
         # As upstream, which also counts none.
         hidden_count = len(self.stranded) - STRANDED_SHOWN_MAX
-        return Reason(f"{text} and {hidden_count} other(s)" if hidden_count >= 0 else text, own)
+        return Reason(f"{text} and {hidden_count} other(s)" if hidden_count >= 0 else text, podium_words)
 
 
 class Simulator:
@@ -74,7 +74,7 @@ class Simulator:
         is_strict: bool = False,
         credit: Mapping[str, int] | None = None,
     ) -> Simulation | None:
-        """Simulate that the candidates go. Returns None if there is no NodePool to buy from, which Karpenter calls a
+        """Simulate that the candidates go. Return None without a NodePool to buy from, which Karpenter calls a
         fault.
 
         Args:
@@ -86,6 +86,7 @@ class Simulator:
         if not basis.pools:
             return None
         names = {candidate.name for candidate in candidates}
+        # A pod that a budget blocks for good is left out, as upstream: the node may go while the pod is placed nowhere.
         moving = [
             pod for candidate in candidates for pod in candidate.pods if self._evictions.is_currently_reschedulable(pod)
         ]
@@ -102,11 +103,13 @@ class Simulator:
         plan = plan_of(results, pods, lower_min_values=basis.settings.lower_min_values)
         unschedulable = dict(plan.unschedulable)
         for node in results.existing:
+            # The node may never join. Only pods of leaving nodes may count on it, since they have nowhere else to go.
             if not node.state.is_initialized:
                 text = uninitialized_text(node.state)
                 unschedulable.update(
                     (pod.key, Unschedulable(pod, text)) for pod in node.pods if pod.key not in self._leaving_keys
                 )
+        # A pod that waited before is no reason to keep a node.
         stranded = {key: stay.reason for key, stay in unschedulable.items() if key not in self._pending_keys}
         return Simulation(dataclasses.replace(plan, unschedulable=unschedulable), stranded)
 
@@ -121,7 +124,7 @@ class Simulator:
 
 
 def uninitialized_text(state: StateNode) -> Reason:
-    """The reason that pods would go to a node that is not initialized yet."""
+    """Return the reason that pods would go to a node that is not initialized yet."""
     parts = [f"nodeclaim/{state.claim.metadata.name}"] if state.claim is not None else []
     if state.node is not None:
         parts.append(f"node/{state.node.metadata.name}")

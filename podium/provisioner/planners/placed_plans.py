@@ -95,7 +95,7 @@ _NO_ROOM_IN_LIMITS: Final = "its limits leave no room for another node"
 
 
 def plan_with_podium(basis: PlanBasis, cluster: Cluster, now_s: float, limit: TimeLimit = UNLIMITED) -> Plan:
-    """The nodes to buy so that podium places as many waiting pods as it can.
+    """Return the nodes to buy so that podium places as many waiting pods as it can.
 
     Args:
         cluster: the same objects, and the profiles that place the pods. It is not changed.
@@ -107,7 +107,7 @@ def plan_with_podium(basis: PlanBasis, cluster: Cluster, now_s: float, limit: Ti
 
 
 def settled_objects(objects: ClusterObjects, cluster: Cluster) -> ClusterObjects:
-    """The objects once podium has placed the waiting pods that fit, which it does before any node comes or goes.
+    """Return the objects once podium has placed the waiting pods that fit, which it does before any node comes or goes.
 
     Args:
         cluster: as `plan_with_podium` takes it.
@@ -202,7 +202,7 @@ class _Search:
     # ------------------------------------------------------------ which nodes
 
     def _propose(self) -> dict[str, CandidateNode]:
-        """Karpenter's plan: of each NodeClaim the node that would be launched."""
+        """Return Karpenter's plan: for each NodeClaim, the node that would be launched."""
         basis = self._basis
         if not basis.templates:
             return {}
@@ -212,11 +212,13 @@ class _Search:
         return {self._name(node.pool): node.node for node in with_candidates(basis, plan.nodes)}
 
     def _add_missing(self, candidates: dict[str, CandidateNode]) -> dict[str, CandidateNode]:
-        """These nodes, and more for pods that podium does not place on them."""
+        """Return these nodes, and more for pods that podium does not place on them."""
         for _ in range(ROUNDS_MAX):
             trial = self._trial(candidates, preempt=False)
             additions: dict[str, CandidateNode] = {}
             for placement in self._limit.take(trial.placements):
+                # Another addition of this round may have made room for the pod, so ask again before a node is bought
+                # for it.
                 if placement.node is None and place(trial.world, placement.pod).node is None:
                     additions |= self._one_more(trial.world, placement.pod, {**candidates, **additions})
             if not additions:
@@ -230,6 +232,8 @@ class _Search:
         """Add the pod to the world, with the cheapest node that takes it. Return that node; empty if no node does."""
         for template, groups in self._basis.templates:
             name = self._next_name(template.name)
+            # A fork for each option: a pod that fits may still be lured to another node by its scores, which only an
+            # attempt shows.
             for candidate in self._options(template, groups, pod, candidates):
                 what_if = world.fork()
                 _add(what_if, name, candidate)
@@ -240,9 +244,11 @@ class _Search:
         return {}
 
     def _drop_needless(self, candidates: dict[str, CandidateNode]) -> dict[str, CandidateNode]:
-        """Those of the nodes that cannot be left out, the most expensive being left out first."""
+        """Return those of the nodes that cannot be left out, the most expensive being left out first."""
         trial = self._trial(candidates, preempt=True)
         bound_pods = self._bound_pods(trial)
+        # Each trial places all waiting pods anew, so the work is quadratic; beyond the limit a sum of amounts rules out
+        # most trials.
         is_large = len(candidates) * len(self._waiting) > PLACEMENTS_MAX
         placements_left = PLACEMENTS_MAX
         untried = deque(sorted(candidates, key=lambda name: (-candidates[name].price, name)))
@@ -252,13 +258,13 @@ class _Search:
             other_candidates = {
                 other_name: candidate for other_name, candidate in candidates.items() if other_name != name
             }
-            without = (
+            other_nodes = (
                 None if is_large and not trial.others_may_hold(name) else self._trial(other_candidates, preempt=True)
             )
-            if without is None or not self._bound_pods(without) >= bound_pods:
+            if other_nodes is None or not self._bound_pods(other_nodes) >= bound_pods:
                 needed.append(name)
                 continue
-            candidates, trial = other_candidates, without
+            candidates, trial = other_candidates, other_nodes
             placements_left -= len(self._waiting) * len(needed)
             if placements_left >= 0:
                 # Fewer nodes may lead the pods elsewhere, so that one which was needed before is not any more.
@@ -267,7 +273,7 @@ class _Search:
         return candidates
 
     def _bound_pods(self, trial: PlacementTrial) -> frozenset[str]:
-        """The pods that have a node, but for those of DaemonSets on new nodes."""
+        """Return the pods that have a node, but for those of DaemonSets on new nodes."""
         return frozenset(pod.key for pod in trial.world.pods if pod.node_name) & self._known
 
     # ------------------------------------------------------------ one trial
@@ -288,8 +294,8 @@ class _Search:
     def _options(
         self, template: Template, groups: Sequence[DaemonGroup], pod: Pod, candidates: Mapping[str, CandidateNode]
     ) -> list[CandidateNode]:
-        """The nodes of a NodePool that may suit the pod, the cheapest first; those of another zone or capacity type
-        before those that differ in size only.
+        """Return the nodes of a NodePool that may suit the pod, the cheapest first; those of another zone or capacity
+        type before those that differ in size only.
         """
         is_ours = pod.spec.scheduler_name in self._world.profiles
         if not is_ours or untolerated_taints(template.taints, pod.spec.tolerations):
@@ -308,10 +314,12 @@ class _Search:
         return [*ahead, *(option for option in options if option not in ahead)][:TRIES_MAX]
 
     def _alternatives(self, template: Template, pod: Pod) -> Iterator[Requirements]:
-        """The requirements on a node of the NodePool for the pod, by the alternatives of its node affinity."""
+        """Yield the requirements on a node of the NodePool for the pod, by the alternatives of its node affinity."""
         spec = pod.spec
         while True:
             requirements = strict_pod_requirements(spec)
+            # Where no label in common is left, a node of this NodePool cannot satisfy the alternative, whatever is
+            # bought.
             if template.requirements.is_compatible(requirements, self._basis.well_known):
                 yield template.requirements.union(requirements)
             less_demanding = without_first_alternative(spec)
@@ -320,10 +328,10 @@ class _Search:
             spec = less_demanding
 
     def _objections(self, trial: PlacementTrial, pod: Pod, candidates: Mapping[str, CandidateNode]) -> dict[str, str]:
-        """By NodePool, why a new node does not help the pod."""
+        """Return by NodePool why a new node does not help the pod."""
         basis = self._basis
         return {
-            **{name: in_own_words(why) for name, why in basis.skipped.items()},
+            **{name: in_own_words(reason) for name, reason in basis.skipped.items()},
             **{
                 template.name: self._objection(trial, template, groups, pod, candidates)
                 for template, groups in basis.templates
@@ -347,6 +355,7 @@ class _Search:
             return trial.last[pod.key].message
         if next(self._alternatives(template, pod), None) is None:
             return "; ".join(unmet_demands(template.requirements, requirements, well_known))
+        # Without the plan's other nodes, so that the limits of the NodePool are no reason yet.
         options = self._options(template, groups, pod, {})
         if not options:
             return self._why_no_options(template, groups, pod, requirements)
@@ -363,7 +372,7 @@ class _Search:
     def _why_no_options(
         self, template: Template, groups: Sequence[DaemonGroup], pod: Pod, pod_requirements: Requirements
     ) -> str:
-        """The reason why the NodePool has no node for the pod though its own requirements allow some."""
+        """Return the reason why the NodePool has no node for the pod though its own requirements allow some."""
         options = [
             candidate
             for requirements in self._alternatives(template, pod)
@@ -382,6 +391,7 @@ class _Search:
     def _name(self, pool: str) -> str:
         name = self._next_name(pool)
         self._pool_names[pool] = self._pool_names.get(pool, 0) + 1
+        # A user may have a node of such a name; the plan must not replace it in the fork.
         while self._world.store.get(NODES, self._next_name(pool)) is not None:
             self._pool_names[pool] += 1
         return name
@@ -401,10 +411,12 @@ class _Search:
 
 
 def _in_queue_order(pods: Iterable[Pod]) -> list[Pod]:
+    # PrioritySort would go on by the time of queueing, which a dump does not have; the key keeps plans reproducible.
     return sorted(pods, key=lambda pod: (-pod.priority, pod.key))
 
 
 def _unbound(pod: Pod) -> Pod:
+    # Status and node name are left out: a pod that leaves its node is as new for the scheduler.
     return Pod(metadata=pod.metadata, spec=pod.spec)
 
 

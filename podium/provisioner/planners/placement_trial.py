@@ -50,6 +50,8 @@ class PlacementTrial:
                     continue
                 placement = self.last[pod.key] = place(self.world, pod)
                 if preempt:
+                    # As the daemon does after PostFilter: without the nomination, the next pods would take the room of
+                    # the victims.
                     self.world.nominate(placement)
                     victims |= {victim.key: victim for victim in placement.victims}
                     self.victims |= dict.fromkeys((victim.key for victim in placement.victims), placement)
@@ -78,6 +80,7 @@ class PlacementTrial:
             self.world.remove("Node", name)
 
     def others_may_hold(self, name: str) -> bool:
+        # A sum is a necessary condition only. It costs no attempt, and rules out most nodes of a large plan.
         """Return True if the other nodes have, in sum, room for the pods that were placed on this one."""
         moving = total(*(requests_of(placement.pod) for placement in self.placements if placement.node == name))
         nodes = (node for node in self.world.nodes if node.name != name)
@@ -97,7 +100,7 @@ def place(world: Cluster, pod: Pod) -> Placement:
 
 
 def verdict(world: Cluster, pod: Pod, name: str) -> str:
-    """The reason why the node refuses the pod; empty if the attempt fails altogether."""
+    """Return the reason why the node refuses the pod; empty if the attempt fails altogether."""
     try:
         evaluation = world.evaluate(pod)
     except ScheduleError:

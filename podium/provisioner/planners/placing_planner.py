@@ -68,13 +68,14 @@ class PlacingPlanner:
         return self.by_karpenter.validate(removal, objects, now_s, fixed_nodes, self._simulators(objects))
 
     def _simulators(self, objects: ClusterObjects) -> MakeSimulator:
-        """The cluster is built only for a simulator: where no node may go, none is needed."""
+        """Return a factory of simulators. The first call builds the cluster: where no node may go, none is needed."""
         return lambda basis, evictions, now_s: PlacingSimulator(self._cluster(objects), basis, evictions, now_s)
 
     def _cluster(self, objects: ClusterObjects) -> Cluster:
         return Cluster(self._config_for(objects.pods), ObjectStore(_objects_in(objects), WITHOUT_GATES), self.classes)
 
     def _config_for(self, pods: Iterable[Pod]) -> KubeSchedulerConfiguration:
+        # `any_scheduler` answers for pods of other schedulers, too: each of their names gets a profile like the first.
         first = self.config.profiles[0]
         names = dict.fromkeys(pod.spec.scheduler_name for pod in pods)
         if not self.any_scheduler or not names:

@@ -56,6 +56,8 @@ class PlacingSimulator(Simulator):
         unschedulable = dict(plan.unschedulable)
         moving = (pod for candidate in candidates for pod in candidate.pods)
         for pod in moving:
+            # The eviction API refuses to evict the pod while its budget is exhausted, and only the eviction would make
+            # the room.
             if pod.key in plan.late and self._evictions.budgets_of(pod):
                 unschedulable[pod.key] = Unschedulable(pod, _LATE)
         for state in self._active:
@@ -70,7 +72,7 @@ class PlacingSimulator(Simulator):
         return Simulation(plan, {key: reason for key, reason in reasons.items() if key not in pending})
 
     def _objects_leaving(self, candidates: Sequence[Candidate]) -> ClusterObjects:
-        """The cluster where these nodes have begun to leave."""
+        """Return the cluster where these nodes have begun to leave."""
         objects, claims = self._basis.objects, {candidate.claim.metadata.name for candidate in candidates}
         return dataclasses.replace(
             objects,
@@ -85,7 +87,7 @@ def _leaving(claim: NodeClaim) -> NodeClaim:
 
 
 def _as_in(cluster: Cluster, objects: ClusterObjects) -> Cluster:
-    """A fork of the cluster with just the nodes and pods of the objects."""
+    """Return a fork of the cluster with just the nodes and pods of the objects."""
     world = cluster.fork()
     nodes = {node.name: node for node in objects.nodes}
     pods = {pod.key: pod for pod in objects.pods}

@@ -66,7 +66,7 @@ class Planner:
     in_own_words: bool = False
 
     def basis(self, objects: ClusterObjects) -> PlanBasis:
-        """The start of all plans over these objects."""
+        """Return the start of all plans over these objects."""
         return PlanBasis(objects, self._catalogue_for(objects), self.settings)
 
     def plan(self, objects: ClusterObjects, now_s: float) -> Plan:
@@ -90,7 +90,7 @@ class Planner:
         fixed_nodes: AbstractSet[str],
         make_simulator: MakeSimulator = Simulator,
     ) -> Removal | None:
-        """The first removal that a method finds.
+        """Return the first removal that a method finds.
 
         Args:
             now_s: the time, in seconds since the epoch.
@@ -101,6 +101,8 @@ class Planner:
             FieldError: an object has a value that has no meaning.
         """
         state = self._state(objects, now_s, fixed_nodes, make_simulator)
+        # Cheapest to decide and least disruptive first. Upstream ends the pass with the first method that has a
+        # command.
         command = methods.emptiness(state)
         if command is not None:
             return _removal(state, EMPTY, command)
@@ -118,7 +120,7 @@ class Planner:
         fixed_nodes: AbstractSet[str],
         make_simulator: MakeSimulator = Simulator,
     ) -> Removal | str:
-        """The removal as far as it still holds, or why it does not.
+        """Return the removal as far as it still holds, or why it does not.
 
         Args:
             objects: the cluster some time after the removal was found.
@@ -130,6 +132,7 @@ class Planner:
         command = removal.command
         if removal.reason == DRIFTED:
             candidates = {candidate.name for candidate in state.drift_candidates}
+            # Upstream validates emptiness and consolidation only: a drifted node goes because of what it is.
             return removal if candidates.issuperset(removal.nodes) else "a node can no longer be replaced"
         if removal.reason == EMPTY:
             candidates_left = methods.still_empty(state, command)

@@ -76,6 +76,8 @@ class BatchingWindow:
         """
         now_s = self._clock.monotonic()
         self._end_if_due(now_s)
+        # A pod triggers every 10 s while it waits. If that reset the idle time, a steady stream of them would only end
+        # at MAX_S.
         if uid is not None:
             if uid in self._uids:
                 return
@@ -85,10 +87,11 @@ class BatchingWindow:
         elif self._state is BatchingState.OPEN:
             self._idle_at_s = now_s + self._idle_duration_s
         else:
+            # Upstream's channel has one slot: further triggers between two windows add nothing to the kept one.
             self._is_trigger_kept = True
 
     def state(self) -> BatchingState:
-        """The state of the window now, or how the last one ended."""
+        """Return the state of the window now, or how the last one ended."""
         self._end_if_due(self._clock.monotonic())
         return self._state
 

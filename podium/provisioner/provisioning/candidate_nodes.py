@@ -60,7 +60,7 @@ class CandidateNode:
         return self.instance_type.allocatable_of(self.offering)
 
     def labels(self, name: str) -> Mapping[str, str]:
-        """The node's labels, by key. Where several values are allowed, it is the first by name."""
+        """Return the node's labels, by key. Where several values are allowed, it is the first by name."""
         type_requirement = Requirement.of(INSTANCE_TYPE, "In", (self.instance_type.name,))
         requirements = (
             self.requirements.union(self.instance_type.requirements)
@@ -71,7 +71,7 @@ class CandidateNode:
         return dict(sorted({**labels, HOSTNAME: name}.items()))
 
     def manifests(self, name: str) -> Iterator[Mapping[str, Any]]:
-        """The node of that name, and pods that stand for those of its DaemonSets."""
+        """Yield the node of that name, and pods that stand for those of its DaemonSets."""
         capacity = quantities(self.instance_type.capacity)
         yield _node(name, self.labels(name), self.template.taints, self.allocatable, capacity)
         yield from daemons(name, self.group.overhead, self.group.ports)
@@ -80,7 +80,7 @@ class CandidateNode:
 def candidate_nodes(
     template: Template, groups: Sequence[DaemonGroup], requirements: Requirements, well_known: AbstractSet[str]
 ) -> list[CandidateNode]:
-    """All nodes that can be bought under these requirements, the cheapest first, then by names.
+    """Return all nodes that can be bought under these requirements, the cheapest first, then by names.
 
     Reserved capacity is left out: whether it is free depends on the whole plan.
     """
@@ -90,6 +90,7 @@ def candidate_nodes(
         for instance_type in group.instance_types
         if instance_type.requirements.intersects(requirements)
         for offering in instance_type.offerings
+        # A reservation has few places, which a search over candidates does not count; `candidate_of` does.
         if offering.capacity_type != RESERVED
         and offering.is_launchable
         and requirements.is_compatible(offering.requirements, well_known)
@@ -105,11 +106,12 @@ def candidate_of(
     well_known: AbstractSet[str],
     places: Mapping[Offering, int],
 ) -> CandidateNode | None:
-    """The node that is bought for a NodeClaim: the cheapest of its instance types, in its cheapest offering.
+    """Return the node that is bought for a NodeClaim: the cheapest of its instance types, in its cheapest offering.
 
     Args:
         places: by reserved offering, how many nodes of this plan have it already.
 
+    # kwok launches the cheapest offering and picks any of equal ones; by name the choice can be repeated.
     Returns: None if no offering is left.
     """
     candidates = [
@@ -132,23 +134,27 @@ def has_room(candidate: CandidateNode, requests: Requests) -> bool:
 
 
 def node_under_way(state: StateNode) -> Mapping[str, Any]:
-    """A node that has not joined yet, as it will be."""
+    """Return a node that has not joined yet, as it will be."""
     name = state.node.metadata.name if state.node is not None else state.name
     return _node(name, {**state.labels, HOSTNAME: state.hostname}, state.taints, state.allocatable, None)
 
 
 def daemons(node: str, requests: Requests, ports: Iterable[HostPort] = ()) -> Iterator[Mapping[str, Any]]:
-    """Pods that stand for those of DaemonSets on a node, which together take this: the first all but their number."""
+    """Yield pods that stand for a node's DaemonSet pods: the first takes all but their number."""
     for index in range(requests.get(PODS, 0)):
+        # The node has one more pod for each, so that its limit of pods is right; where the amounts stand does not
+        # matter.
         amounts = {key: amount for key, amount in requests.items() if key != PODS and index == 0}
         yield _daemon(f"{node}-daemon-{index}", node, amounts, ports if index == 0 else ())
 
 
 def _order(candidate: CandidateNode) -> tuple[float, str, str, str]:
+    # Price alone leaves ties: the rest of the key makes plans byte for byte repeatable.
     return candidate.price, candidate.instance_type.name, candidate.offering.zone, candidate.offering.capacity_type
 
 
 def _label(requirement: Requirement) -> str | None:
+    # As upstream labels a node where several values would do: any value that is allowed.
     if not requirement.complement:
         return min(requirement.values, default=None)
     for limit in (requirement.gte, requirement.lte):

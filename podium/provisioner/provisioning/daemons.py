@@ -69,6 +69,7 @@ class Daemons:
         ]
 
     def _runs_on(self, index: int, template: Template, instance_type: InstanceType) -> bool:
+        # The shared copy is changed even where the daemon does not run in the end; recorded answers depend on it.
         pod = self._replace_spec(index, tolerating_preferences(self._pods[index].spec))
         if untolerated_taints(template.taints, pod.spec.tolerations):
             return False
@@ -112,6 +113,8 @@ def _daemon_pod(daemon_set: DaemonSet, pods: Iterable[Pod]) -> Pod:
     spec = daemon_set.spec.template.spec
     if newest is None:
         newest = Pod(metadata=daemon_set.metadata, spec=_spec_with_default_requests(spec))
+    # Only this part of a running pod is not what the template says: the DaemonSet controller replaced it by the node's
+    # name.
     node_selector = spec.affinity and spec.affinity.node_affinity and spec.affinity.node_affinity.required
     if not node_selector:
         return newest

@@ -29,7 +29,9 @@ class DefaultSpreads:
         self._constraints = tuple(constraints)
 
     def with_defaults(self, pod: Pod) -> Pod:
-        """The pod with the default constraints, if it has none of its own and a selector can be found."""
+        """Return the pod with the default constraints, if it has none of its own and a selector can be found."""
+        # As the plugin PodTopologySpread: constraints of its own switch off the cluster's, even if they are on other
+        # keys.
         if not self._constraints or pod.spec.topology_spread_constraints:
             return pod
         selector = self._selector(pod)
@@ -54,6 +56,7 @@ class DefaultSpreads:
         if owner is not None:
             labels.update(self._controller_labels(owner, meta.namespace))
             expressions = self._controller_expressions(owner, meta.namespace)
+        # An empty selector would match every pod of the namespace.
         if not labels and not expressions:
             return None
         return LabelSelector(match_labels=labels, match_expressions=tuple(expressions))

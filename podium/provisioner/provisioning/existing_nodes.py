@@ -48,12 +48,13 @@ class NodeRoom:
 
     @classmethod
     def of(cls, state: StateNode, daemons: Sequence[Pod], volumes: Volumes, csi_node: CSINode | None) -> NodeRoom:
-        """The room on a node.
+        """Return the room on a node.
 
         Args:
             daemons: the pods of DaemonSets that run on it, or will.
             csi_node: what drivers say about the node.
         """
+        # DaemonSets' pods that run already are in `available`; only what is still to come is kept free.
         running = state.daemon_requests
         coming = {name: max(amount - running.get(name, 0), 0) for name, amount in requests_of_all(daemons).items()}
         hostname = Requirement(HOSTNAME, False, frozenset((state.hostname,)))
@@ -96,14 +97,17 @@ class ExistingNode:
 
         Returns: whether it can.
         """
+        # Cheapest tests first: this runs for each pod on each node that the index leaves.
         if not fits(pod.requests, self._free) or untolerated_taints(self.state.taints, pod.spec.tolerations):
             return False
         volumes = together(self._volumes, pod.attached)
         if exceeds_limits(volumes, self._volume_limits) or any_conflict(host_ports(pod.spec), self._ports):
             return False
+        # Strict, unlike for new nodes: the labels of an existing node are all there, a missing one will not appear.
         if not self.requirements.is_compatible(pod.requirements):
             return False
         base = self.requirements.union(pod.requirements)
+        # The first alternative that fits counts, as upstream; a later one might keep more choices open.
         for alternative in pod.volume_alternatives or (None,):
             narrowing = self._narrow(pod, base, alternative)
             if narrowing is not None:
@@ -119,7 +123,7 @@ class ExistingNode:
         return True
 
     def refusal_of(self, pod: PlannedPod) -> Refusal | None:
-        """The reason why the node cannot take the pod now; None if it can. Plans nothing."""
+        """Return the reason why the node cannot take the pod now, or None if it can. Plans nothing."""
         untaken = untolerated_taints(self.state.taints, pod.spec.tolerations)
         if untaken:
             return Refusal.of(taints_text(untaken))

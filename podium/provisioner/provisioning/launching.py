@@ -26,13 +26,14 @@ _DIGEST_LENGTH: Final = 10
 
 
 def with_candidates(basis: PlanBasis, nodes: Iterable[NodePlan]) -> Iterator[NodePlan]:
-    """The nodes that can be bought, each with the cheapest way to buy it."""
+    """Yield the nodes that can be bought, each with the cheapest way to buy it."""
     groups = {template.name: groups for template, groups in basis.templates}
     places: dict[Offering, int] = {}
     for node in nodes:
         candidate = candidate_of(
             node.template, groups[node.pool], node.requirements, node.instance_types, basis.well_known, places
         )
+        # Counted over the whole plan: two claims must not both get the last place of a reservation.
         if candidate is not None:
             places[candidate.offering] = places.get(candidate.offering, 0) + 1
             yield replace(node, candidate=candidate)
@@ -41,7 +42,7 @@ def with_candidates(basis: PlanBasis, nodes: Iterable[NodePlan]) -> Iterator[Nod
 def with_names(
     objects: ClusterObjects, nodes: Iterable[NodePlan], replaced_nodes: AbstractSet[str] = frozenset()
 ) -> tuple[NodePlan, ...]:
-    """The nodes, each under a name that no node of the cluster or of the plan has.
+    """Return the nodes, each under a name that no node of the cluster or of the plan has.
 
     Args:
         replaced_nodes: the names of the nodes whose place they take.
@@ -57,11 +58,13 @@ def with_names(
 
 
 def within_node_limits(basis: PlanBasis, nodes: Iterable[NodePlan]) -> tuple[NodePlan, ...]:
-    """The nodes that their NodePools may have, by the pools' limits of nodes; the pods of the others go on waiting.
+    """Return the nodes that NodePools' limits of nodes allow; the pods of the others go on waiting.
 
     Source: karpenter pkg/controllers/provisioning/provisioner.go (Create), v1.15.0.
     Differs: a plan does not count its own nodes there either, and those that are being created may exceed the limit.
     """
+    # The solver's own limits lack the number of nodes: instance types have no such capacity. Upstream checks before
+    # each creation.
     remaining = {pool: limits[NODES] for pool, limits in basis.limits.items() if NODES in limits}
     for state in basis.nodes:
         pool = state.labels.get(NODE_POOL, "")
@@ -86,6 +89,7 @@ def _names(node: NodePlan, replaced_nodes: AbstractSet[str]) -> Iterator[str]:
         *sorted(pod.uid for pod in node.pods),
         *sorted(replaced_nodes),
     )
+    # A name of an object has at most 253 characters, a label's value 63; the cut leaves room for the digest.
     pool = node.pool[:_POOL_LENGTH_MAX].rstrip("-.")
     return (f"{pool}-{_digest(*purpose, str(number))}" for number in itertools.count())
 

@@ -91,6 +91,7 @@ class PlannedClaim:
         context: ClaimContext,
     ) -> None:
         self.template = template
+        # Each claim has a hostname of its own until it is bought, so that spreading over hosts can tell them apart.
         self.requirements = template.requirements.add(Requirement(HOSTNAME, False, frozenset((hostname,))))
         self.options = options
         self.pods: list[Pod] = []
@@ -118,6 +119,7 @@ class PlannedClaim:
         self.requirements = narrowing.requirements
         self.options = narrowing.options
         self._requests = total(self._requests, pod.requests)
+        # Only now: a claim that refuses its first pod is thrown away and must leave no host behind.
         self._context.topology.register(self._hostname)
         self._context.topology.record(pod.pod, self.template.taints, narrowing.requirements)
         self._ports += host_ports(pod.spec)
@@ -126,7 +128,7 @@ class PlannedClaim:
         return None
 
     def refusal_of(self, pod: PlannedPod) -> Refusal | None:
-        """The reason why the NodeClaim cannot take the pod now; None if it can. Plans nothing."""
+        """Return the reason why the NodeClaim cannot take the pod now, or None if it can. Plans nothing."""
         narrowing = self._narrow(pod, lower_min_values=False)
         return narrowing if isinstance(narrowing, Refusal) else None
 
@@ -146,15 +148,15 @@ class PlannedClaim:
         return self._hostname
 
     def most_left(self) -> Requests:
-        """The most that its node may have left for pods."""
+        """Return the most that its node may have left for pods."""
         return less(self.columns.most_room(self.options), self._requests)
 
     def largest_capacity(self, names: Iterable[str]) -> Requests:
-        """The most that its node may have of each of these resources."""
+        """Return the most that its node may have of each of these resources."""
         return self.columns.largest_capacity(self.options, names)
 
     def final_requirements(self) -> Requirements:
-        """The requirements once all pods are planned, pinned to the reservations that the NodeClaim holds."""
+        """Return the requirements once all pods are planned, pinned to the reservations that the NodeClaim holds."""
         requirements = without_hostname(self.requirements)
         if not self._reserved:
             return requirements
@@ -165,12 +167,14 @@ class PlannedClaim:
         )
 
     def final_requests(self) -> Requests:
-        """The requests of the pods, and at least those of the DaemonSets beside them.
+        """Return the requests of the pods, and at least those of the DaemonSets beside them.
 
         As upstream, a group without DaemonSets is forgotten when the next group has some.
         """
         least: Requests = {}
         for group in self._groups:
+            # Which types are launched is open, so only what all groups run for certain is added: the least of each
+            # amount.
             if not self.options & self._context.types_filter.mask_of(group):
                 continue
             least = smallest(least, group.overhead) if least else group.overhead
@@ -181,13 +185,19 @@ class PlannedClaim:
     def _narrow(self, pod: PlannedPod, *, lower_min_values: bool) -> _Narrowing | Refusal:
         untaken = untolerated_taints(self.template.taints, pod.spec.tolerations)
         if untaken:
+            # A refusal's text is made on demand: most refusals are followed by a success, and are never read.
             return Refusal(lambda: taints_text(untaken))
-        own, pod_requirements, well_known = self.requirements, pod.requirements, self._context.well_known
-        if not own.is_compatible(pod_requirements, well_known):
+        node_requirements, pod_requirements, well_known = self.requirements, pod.requirements, self._context.well_known
+        if not node_requirements.is_compatible(pod_requirements, well_known):
             return Refusal(
-                lambda: f"incompatible requirements, {_incompatibility_text(own, pod_requirements, well_known)}"
+                lambda: (
+                    "incompatible requirements, "
+                    f"{_incompatibility_text(node_requirements, pod_requirements, well_known)}"
+                )
             )
-        base = own.union(pod_requirements)
+        # Volumes' topology comes before that of pods, which collapses to one domain and would leave no choice of a
+        # zone.
+        base = node_requirements.union(pod_requirements)
         last: _Narrowing | Refusal | None = None
         for alternative in pod.volume_alternatives or (None,):
             last = self._with_volumes(pod, base, alternative, lower_min_values)
@@ -244,6 +254,7 @@ class PlannedClaim:
         has_room = has_full = has_other = False
         reservable: list[Offering] = []
         for instance_type in context.types_filter.in_order(options, self._groups):
+            # All compatible reservations are held, not one: until the launch it is open which of them the node gets.
             for offering in instance_type.offerings:
                 if not offering.is_available or not requirements.is_compatible(
                     offering.requirements, context.well_known
@@ -257,6 +268,8 @@ class PlannedClaim:
                     has_room = True
                     if context.reservations.can_hold(self._hostname, offering):
                         reservable.append(offering)
+        # Strict while buying: it is better to wait for the next pass than to pay for a node beside an unused
+        # reservation.
         if context.is_strict and has_room and not reservable:
             return _UNRESERVABLE
         if has_full and not has_room and not has_other:

@@ -42,12 +42,13 @@ class _Domains:
     """The values of one label that each place may have, as bits."""
 
     def __init__(self, capacity: int) -> None:
+        # Bits of int64, which one vectorised AND compares for all places; the sign bit stays out of it.
         self.column: _Column = np.zeros(capacity, dtype=np.int64)
         self.values: dict[str, int] = {}
         self._known: dict[Requirement, int] = {}
 
     def bits_of(self, requirement: Requirement) -> int:
-        """The values that the requirement allows, among those that have been asked for."""
+        """Return the values that the requirement allows, among those that have been asked for."""
         bits = self._known.get(requirement)
         if bits is None:
             bits = sum(bit for value, bit in self.values.items() if requirement.has(value))
@@ -66,7 +67,7 @@ class _Domains:
 
 
 class NodeIndex:
-    """NodeIndex in the order in which they were added."""
+    """The places in the order in which they were added."""
 
     def __init__(self) -> None:
         self._hostnames: list[str] = []
@@ -77,7 +78,7 @@ class NodeIndex:
         self._capacity = 64
 
     def __len__(self) -> int:
-        """The number of places."""
+        """Return the number of places."""
         return len(self._hostnames)
 
     def add(self, hostname: str, free: Requests, requirements: Requirements) -> None:
@@ -107,6 +108,8 @@ class NodeIndex:
             domains.column[index] = domains.bits_of(requirements.get(key))
         for name in free.keys() - self._left.keys():
             self._left[name] = np.zeros(self._capacity, dtype=np.int64)
+        # Amounts of bytes can exceed int64 where a file says so; cut off, they still compare right against what pods
+        # request.
         for name, column in self._left.items():
             column[index] = max(INT64_MIN, min(free.get(name, 0), INT64_MAX))
 
@@ -119,7 +122,7 @@ class NodeIndex:
                 counts[index] = group.counts.get(hostname, 0)
 
     def open_to(self, requests: Requests, limits: Limits) -> NDArray[np.bool_]:
-        """The places that may have room for a pod.
+        """Return the places that may have room for a pod.
 
         Shape: one value for each place.
         """
@@ -144,6 +147,7 @@ class NodeIndex:
         if domains is None:
             domains = self._domains[key] = _Domains(self._capacity)
         values = list(values)
+        # New values get new bits, so every place's bits are computed again. It happens once per value in a plan.
         if domains.add(values):
             for index, requirements in enumerate(self._requirements):
                 domains.column[index] = domains.bits_of(requirements.get(key))
@@ -159,7 +163,7 @@ class NodeIndex:
 
 
 class OrderedNodeIndex(NodeIndex):
-    """NodeIndex by their number of pods.
+    """The places by their number of pods.
 
     Those with equally many are in the order that a stable sort before each pod would leave: a new place comes last, and
     one that took a pod comes before all that have as many already.
@@ -176,21 +180,26 @@ class OrderedNodeIndex(NodeIndex):
         if index == len(self._order):
             self._order = _grown(self._order)
         super().add(hostname, free, requirements)
+        # Pods above, order of arrival below: one integer per place sorts as upstream's stable sort by number of pods
+        # does.
         self._order[index] = (1 << 32) + index
 
     def move(self, index: int, pods: int) -> None:
         """Note that the place took a pod, and has so many now."""
         self._moves += 1
+        # A moved place goes before those that have as many pods already, since upstream's insertion sort starts from
+        # the old order.
         self._order[index] = (pods << 32) - self._moves
 
     def in_order(self, mask: NDArray[np.bool_]) -> Iterator[int]:
-        """The chosen places in their order."""
+        """Yield the chosen places in their order."""
         indices = np.flatnonzero(mask)
         keys = self._order[indices]
+        # The first few places mostly take the pod, so a sort of all of them would be wasted.
         for _ in range(min(_SORTED_FROM, len(indices))):
-            at = int(keys.argmin())
-            yield int(indices[at])
-            keys[at] = INT64_MAX
+            index = int(keys.argmin())
+            yield int(indices[index])
+            keys[index] = INT64_MAX
         if len(indices) > _SORTED_FROM:
             yield from indices[keys.argsort()][: len(indices) - _SORTED_FROM].tolist()
 

@@ -65,7 +65,7 @@ class NodePlan:
     def of_candidate(
         cls, name: str, candidate: CandidateNode, pods: tuple[Pod, ...], columns: InstanceTypeColumns
     ) -> NodePlan:
-        """The plan of a node that is bought in one way only."""
+        """Return the plan of a node that is bought in one way only."""
         instance_type = candidate.instance_type
         type_requirement = Requirement.of(INSTANCE_TYPE, "In", (instance_type.name,))
         return cls(
@@ -105,14 +105,14 @@ class NodePlan:
         return all(instance_type.is_priced for instance_type in self.instance_types[:1])
 
     def price(self, well_known: frozenset[str]) -> float | None:
-        """The price if the first of the instance types is launched as cheaply as possible; None if it cannot be."""
+        """Return the lowest price of the first instance type that can be launched, or None if none can."""
         price = (
             self.instance_types[0].cheapest_price(self.requirements, well_known) if self.instance_types else NO_PRICE
         )
         return None if price == NO_PRICE else price
 
     def launchable(self, well_known: frozenset[str]) -> NodePlan:
-        """The same node with only the instance types that can be launched, the cheapest first."""
+        """Return the same node with only the instance types that can be launched, the cheapest first."""
         prices = [
             (instance_type.cheapest_price(self.requirements, well_known), instance_type)
             for instance_type in self.instance_types
@@ -121,11 +121,11 @@ class NodePlan:
         return dataclasses.replace(self, instance_types=tuple(instance_type for _, instance_type in launchable))
 
     def pinned_labels(self) -> Iterator[tuple[str, str]]:
-        """The labels that the node is bought with, but for those that no NodeClaim requires."""
+        """Return the labels that the node is bought with, but for those that no NodeClaim requires."""
         return ((key, value) for key, value in self.node.labels(self.name).items() if key not in _NOT_REQUIRED)
 
     def node_claim_requirements(self) -> list[dict[str, Any]]:
-        """The requirements of the NodeClaim that is created."""
+        """Return the requirements of the NodeClaim that is created."""
         if self.is_pinned:
             return [in_label(key, value) for key, value in self.pinned_labels()]
         claim = node_claim_json(self)
@@ -148,7 +148,7 @@ class Unschedulable:
 
     @classmethod
     def of(cls, pod: Pod, refusal: Refusal) -> Unschedulable:
-        """The pod with the solver's refusal."""
+        """Return the pod with the solver's refusal."""
         by_pool = {pool: pool_refusal.text() for pool, pool_refusal in refusal.by_pool.items()}
         return cls(pod, "; ".join(by_pool.values()) if by_pool else refusal.text(), by_pool)
 
@@ -187,7 +187,7 @@ class Plan:
 
 
 def plan_of(results: Results, pods: Iterable[Pod], *, lower_min_values: bool) -> Plan:
-    """The plan that follows from the solver's results: each NodeClaim gets the cheapest of its instance types.
+    """Return the plan that follows from the solver's results: each NodeClaim gets the cheapest of its instance types.
 
     Args:
         pods: the pods that were to be planned.
@@ -200,6 +200,7 @@ def plan_of(results: Results, pods: Iterable[Pod], *, lower_min_values: bool) ->
     nodes: list[NodePlan] = []
     for claim in results.claims:
         requirements, template = claim.final_requirements(), claim.template
+        # Upstream sends a limited number of types to the provider for a launch; then minValues may no longer hold.
         types = claim.columns.in_price_order(claim.instance_types, requirements)[:INSTANCE_TYPES_MAX]
         unmet = {} if lower_min_values else unmet_min_values(types, requirements)
         if unmet:
@@ -217,14 +218,16 @@ def plan_of(results: Results, pods: Iterable[Pod], *, lower_min_values: bool) ->
 
 
 def existing_json(plan: Plan) -> dict[str, list[str]]:
-    """The keys of the pods by node."""
+    """Return the keys of the pods by node."""
     return {name: [pod.key for pod in pods] for name, pods in plan.existing.items()}
 
 
 def node_claim_json(node: NodePlan) -> dict[str, Any]:
-    """The NodeClaim that would be created, and its price."""
+    """Return the NodeClaim that would be created, and its price."""
     types, columns = node.instance_types, node.columns
     requirements = node.requirements.add(columns.name_requirement(types))
+    # The solver may have allowed capacity types in which none of the types can be launched; a claim for them would
+    # hang.
     capacity_types = columns.launchable_capacity_types(types, requirements)
     if capacity_types:
         requirements = requirements.add(Requirement(CAPACITY_TYPE, False, capacity_types))
@@ -245,12 +248,12 @@ def node_claim_json(node: NodePlan) -> dict[str, Any]:
 
 
 def in_label(key: str, value: str) -> dict[str, Any]:
-    """The requirement that a label has this value, in the API's form."""
+    """Return the requirement that a label has this value, in the API's form."""
     return {"key": key, "operator": "In", "values": [value]}
 
 
 def unmet_text(labels: Iterable[str]) -> str:
-    """The sentence that some labels have fewer different values than `minValues` demands."""
+    """Return the sentence that some labels have fewer different values than `minValues` demands."""
     return f"minValues requirement is not met for label(s) (label(s)=[{' '.join(sorted(labels))}])"
 
 
@@ -262,7 +265,7 @@ def _truncation_text(template: Template, labels: Iterable[str]) -> str:
 
 
 def _forms(requirement: Requirement) -> Iterator[dict[str, Any]]:
-    """The requirement in the API's form; one with two bounds takes two, and a bound hides the excluded values."""
+    """Yield the requirement in the API's form; one with two bounds takes two, and a bound hides the excluded values."""
     bounds = [("Gte", requirement.gte), ("Lte", requirement.lte)]
     limits: list[tuple[str, Sequence[str] | None]] = [
         (operator, [str(limit)]) for operator, limit in bounds if limit is not None

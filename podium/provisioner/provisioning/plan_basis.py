@@ -68,6 +68,7 @@ class PlanBasis:
     def __init__(self, objects: ClusterObjects, catalogue: Catalogue, settings: Settings) -> None:
         self.catalogue = catalogue
         self.settings = settings
+        # Reservations of an offering are labels that no NodePool needs to define.
         self.well_known = catalogue.well_known | {RESERVATION_ID}
         self.pools = usable_pools(objects.node_pools, settings.node_class)
         self.types_filter = InstanceTypeFilter(catalogue.instance_types, self.well_known)
@@ -78,6 +79,8 @@ class PlanBasis:
             for pool in self.pools
             if pool.spec.limits
         }
+        # Pods tolerate PreferNoSchedule as a last resort only where some NodePool has such a taint; otherwise it would
+        # be a step in vain.
         self.tolerates_preferences = any(
             taint.effect == PREFER_NO_SCHEDULE for pool in self.pools for taint in pool.spec.template.spec.taints
         )
@@ -90,7 +93,7 @@ class PlanBasis:
         self._read_templates()
 
     def with_nodes_of(self, objects: ClusterObjects) -> PlanBasis:
-        """The basis of the same cluster with other nodes, NodeClaims and pods; it shares everything else."""
+        """Return the basis of the same cluster with other nodes, NodeClaims and pods; it shares everything else."""
         basis = copy.copy(self)
         basis._take(objects)
         return basis
@@ -107,18 +110,18 @@ class PlanBasis:
         self._rooms: dict[StateNode, NodeRoom] = {}
 
     def prepare(self, pod: Pod) -> PreparedPod:
-        """The pod as it is planned."""
+        """Return the pod as it is planned."""
         prepared_pod = self._prepared.get(pod.key)
         if prepared_pod is None:
             prepared_pod = self._prepared[pod.key] = self._prepare(pod)
         return prepared_pod
 
     def pods_on(self, state: StateNode) -> Sequence[Pod]:
-        """All pods on the node, those that have ended too, in order of namespace and name."""
+        """Return all pods on the node, those that have ended too, in order of namespace and name."""
         return self._pods.get(state.node.metadata.name, ()) if state.node is not None else ()
 
     def room(self, state: StateNode) -> NodeRoom:
-        """The resources that the node has left before anything is planned."""
+        """Return the resources that the node has left before anything is planned."""
         room = self._rooms.get(state)
         if room is None:
             csi_node = self._csi_nodes.get(state.node.metadata.name) if state.node is not None else None
@@ -127,6 +130,7 @@ class PlanBasis:
         return room
 
     def _prepare(self, pod: Pod) -> PreparedPod:
+        # Pods of leaving nodes are not validated; one whose volume is gone is planned all the same, as upstream.
         try:
             alternatives = self.volumes.alternatives(pod)
         except VolumeError:

@@ -47,7 +47,8 @@ class PlannedPod:
         *,
         ignore_preferences: bool,
     ) -> PlannedPod:
-        """The pod as it stands."""
+        """Return the pod as it stands."""
+        # Domains are chosen by the strict ones: a preferred zone must not hide the skew towards the other zones.
         strict = strict_pod_requirements(pod.spec)
         requirements = strict if ignore_preferences else pod_requirements(pod.spec)
         return cls(pod, requests_of(pod), requirements, strict, volume_alternatives, attached)

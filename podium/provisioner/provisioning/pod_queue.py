@@ -23,6 +23,7 @@ class PodQueue:
 
     def pop(self) -> Pod | None:
         """Return the next pod; None if no pod waits, or if no waiting pod was planned since this one was pushed."""
+        # A whole round without progress: every waiting pod was tried since this one was, and none was planned.
         if not self._pods or self._length_at_push.get(self._pods[0].uid) == len(self._pods):
             return None
         return self._pods.popleft()
@@ -34,10 +35,11 @@ class PodQueue:
 
 
 def created_s(pod: Pod) -> float:
-    """When the pod was made, in seconds since the epoch; 0 if that is not known."""
+    """Return the time of the pod's creation, in seconds since the epoch; 0 if it is unknown."""
     return parse_time(pod.metadata.creation_timestamp) if pod.metadata.creation_timestamp else 0.0
 
 
 def _order(pod: Pod) -> tuple[int, int, float, str]:
+    # First-fit decreasing: large pods open nodes, small ones fill them.
     requests = requests_of(pod)
     return -requests.get(CPU, 0), -requests.get(MEMORY, 0), created_s(pod), pod.uid

@@ -28,7 +28,7 @@ NO_POOLS: Final = "no dynamic nodepools found"
 def plan_provisioning(
     objects: ClusterObjects, catalogue: Catalogue, settings: Settings, now_s: float
 ) -> dict[str, Any]:
-    """The plan of one pass: `ignored`, `skipped`, `existing`, `claims` and `errors`.
+    """Return the plan of one pass: `ignored`, `skipped`, `existing`, `claims` and `errors`.
 
     Args:
         now_s: the time, in seconds since the epoch.
@@ -60,6 +60,7 @@ def provision(basis: PlanBasis, now_s: float, limit: TimeLimit = UNLIMITED) -> P
     """
     waiting, ignored_pods = pending_pods(basis)
     pods = [*waiting, *pods_of_leaving(basis, Evictions(basis.objects.budgets, now_s))]
+    # Without NodePools upstream does not try existing nodes either: kube-scheduler has tried them already.
     if not pods or not basis.pools:
         return Plan(unschedulable={pod.key: Unschedulable(pod, NO_POOLS) for pod in pods}, ignored=ignored_pods)
     solver = Solver(basis, nodes=[state for state in basis.nodes if not state.is_leaving], pods=pods)
@@ -68,7 +69,7 @@ def provision(basis: PlanBasis, now_s: float, limit: TimeLimit = UNLIMITED) -> P
 
 
 def pods_of_leaving(basis: PlanBasis, evictions: Evictions) -> list[Pod]:
-    """The pods that are placed elsewhere because their nodes are leaving."""
+    """Return the pods that are placed elsewhere because their nodes are leaving."""
     return [
         pod
         for state in leaving(basis.nodes)
@@ -78,7 +79,7 @@ def pods_of_leaving(basis: PlanBasis, evictions: Evictions) -> list[Pod]:
 
 
 def pending_pods(basis: PlanBasis) -> tuple[list[Pod], dict[str, str]]:
-    """The waiting pods that are planned for, and by name why others are ignored."""
+    """Return the waiting pods that are planned for, and by name why others are ignored."""
     planned_pods: list[Pod] = []
     ignored_pods: dict[str, str] = {}
     for pod in basis.objects.pods:

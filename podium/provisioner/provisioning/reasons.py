@@ -17,6 +17,7 @@ from podium.provisioner.scheduling.requirements import Requirement, Requirements
 class Reason(str):
     """Karpenter's sentence, as a text; `own` says the same in podium's words."""
 
+    # A str, so that recorded answers compare with it and every format prints it without knowing of the second wording.
     __slots__ = ("own",)
     own: str
 
@@ -48,7 +49,7 @@ def in_karpenters_words(text: str) -> str:
 
 
 def unmet_demands(offers: Requirements, demands: Requirements, allow_undefined: AbstractSet[str]) -> Iterator[str]:
-    """The reasons why nodes like these do not suit a pod: a sentence for each label, in order of name.
+    """Yield the reasons why nodes like these do not suit a pod: a sentence for each label, in order of name.
 
     Args:
         offers: what the labels of the nodes are.
@@ -66,12 +67,12 @@ def unmet_demands(offers: Requirements, demands: Requirements, allow_undefined: 
 
 
 def demands_text(demands: Requirements) -> str:
-    """All that is demanded, in order of the labels' names."""
+    """Return all that is demanded, in order of the labels' names."""
     return ", ".join(_demand_text(demand) for demand in sorted(demands, key=lambda demand: demand.key))
 
 
 def _demand_text(demand: Requirement) -> str:
-    """The demand as label selectors are written."""
+    """Return the demand as label selectors are written."""
     values = ", ".join(sorted(demand.values))
     parts = [
         f"{demand.key} {sign} {limit}" for sign, limit in ((">=", demand.gte), ("<=", demand.lte)) if limit is not None

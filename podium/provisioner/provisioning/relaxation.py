@@ -22,7 +22,7 @@ _Weighted = TypeVar("_Weighted", PreferredSchedulingTerm, WeightedPodAffinityTer
 
 
 def relax(pod: Pod, *, tolerate_preferences: bool) -> Pod | None:
-    """The pod with one thing less to ask for; None if nothing is left to give up.
+    """Return the pod with one thing less to ask for, or None if nothing is left to give up.
 
     Args:
         tolerate_preferences: whether the last step is to tolerate `PreferNoSchedule` taints.
@@ -42,9 +42,10 @@ def relax(pod: Pod, *, tolerate_preferences: bool) -> Pod | None:
 
 
 def without_first_alternative(spec: PodSpec) -> PodSpec | None:
-    """The spec without the first of several alternatives of its required node affinity; None if one or none is left."""
+    """Return the spec without the first alternative of its required node affinity, or None if no other is left."""
     affinity = spec.affinity
     nodes = affinity and affinity.node_affinity
+    # The last alternative is a requirement, not a preference: it stays.
     if not affinity or not nodes or nodes.required is None or len(nodes.required.node_selector_terms) < 2:
         return None
     terms = NodeSelector(node_selector_terms=nodes.required.node_selector_terms[1:])
@@ -52,7 +53,7 @@ def without_first_alternative(spec: PodSpec) -> PodSpec | None:
 
 
 def tolerating_preferences(spec: PodSpec) -> PodSpec:
-    """The spec with a toleration of all `PreferNoSchedule` taints; itself if it has that one."""
+    """Return the spec with a toleration of all `PreferNoSchedule` taints; itself if it has that one."""
     if any(
         (toleration.key, toleration.operator, toleration.value, toleration.effect)
         == ("", "Exists", "", PREFER_NO_SCHEDULE)
@@ -83,6 +84,7 @@ def _without_preferred_nodes(spec: PodSpec) -> PodSpec | None:
 
 
 def _without_heaviest(terms: tuple[_Weighted, ...]) -> tuple[_Weighted, ...]:
+    # The sort is stable: of equal weights the earlier term goes first, as upstream.
     return tuple(sorted(terms, key=lambda term: -term.weight)[1:])
 
 

@@ -113,6 +113,7 @@ class Solver:
         self._hostnames = 0
         self._existing = [
             ExistingNode(state, basis.room(state), self._topology)
+            # Initialised nodes first: they run a pod at once, the others only if they ever join.
             for state in sorted(nodes, key=lambda state: (not state.is_initialized, state.name))
         ]
         self._awake = np.array([node.state.name not in resting for node in self._existing], dtype=np.bool_)
@@ -121,6 +122,7 @@ class Solver:
             self._node_places.add(node.state.hostname, node.free, node.requirements)
         self._leaving = frozenset(state.name for state in basis.nodes if state.is_leaving) if resting else frozenset()
         for state in nodes:
+            # Nodes that stay use up the limits too, also those that were bought under an earlier spec of the NodePool.
             self._take_from_limits(state.labels.get(NODE_POOL, ""), state.capacity)
 
     def solve(self, limit: TimeLimit = UNLIMITED) -> Results:
@@ -148,7 +150,7 @@ class Solver:
         return _has(self._pods, pod.uid)
 
     def refusals_of_nodes(self, uid: str) -> dict[str, str]:
-        """By node that is there: why it cannot take the pod as things are now, with all its preferences."""
+        """Return by existing node why it cannot take the pod as things are now, with all the pod's preferences."""
         pod = self._pod_of(uid)
         refusals = (
             (node.state.name, pod and node.refusal_of(pod)) for node in self._existing if not _has(node.pods, uid)
@@ -156,13 +158,13 @@ class Solver:
         return {name: refusal.text() for name, refusal in refusals if refusal}
 
     def refusals_of_claims(self, uid: str) -> dict[str, str]:
-        """By the pods that a planned node is for: why it cannot take the pod as things are now."""
+        """Return why each planned node cannot take the pod as things are now, by the pods that the node is for."""
         pod = self._pod_of(uid)
         refusals = ((claim.pods, pod and claim.refusal_of(pod)) for claim in self._claims if not _has(claim.pods, uid))
         return {", ".join(sorted(pod.key for pod in pods)): refusal.text() for pods, refusal in refusals if refusal}
 
     def _pod_of(self, uid: str) -> PlannedPod | None:
-        """The pod that is asked about; None if its volumes are not there, which is why it stays."""
+        """Return the pod that is asked about, or None if its volumes are not there, which is why it stays."""
         try:
             return self._planned_pod(next(pod for pod in self._pods if pod.uid == uid))
         except VolumeError:
@@ -172,6 +174,8 @@ class Solver:
 
     def _try(self, pod: Pod) -> Refusal | None:
         """Plan a pod, with as many of its preferences as possible."""
+        # A pod loses all its preferences at once on first sight, before others get their turn; upstream does not go
+        # back.
         while True:
             refusal = self._add(pod)
             if refusal is None or refusal.is_final:
@@ -197,6 +201,8 @@ class Solver:
     def _add_to_nodes(self, pod: PlannedPod, limits: Limits) -> bool:
         places = self._node_places
         mask = places.open_to(pod.requests, limits)
+        # Nodes under consolidateAfter are no destination for pods that consolidation moves: they would never come to
+        # rest.
         if pod.pod.status.phase != PENDING and pod.pod.node_name not in self._leaving:
             mask &= self._awake
         for index in map(int, mask.nonzero()[0]):
@@ -219,7 +225,7 @@ class Solver:
         return False
 
     def _planned_pod(self, pod: Pod) -> PlannedPod:
-        """The pod with what it asks of a node. Raises: VolumeError."""
+        """Return the pod with what it asks of a node. Raises: VolumeError."""
         return PlannedPod.of(
             pod,
             self._alternatives[pod.uid],
@@ -242,11 +248,13 @@ class Solver:
             if refusal is None:
                 self._claims.append(claim)
                 self._claim_places.add(claim.hostname, claim.most_left(), claim.requirements)
+                # Known only by the NodePool that succeeded: an earlier one may have lowered its minimums in vain.
                 self._lowered[template.name] = claim.lowered_min_values
                 # Any of the types may be launched, so the largest of them counts.
                 self._take_from_limits(template.name, claim.largest_capacity(self._remaining.get(template.name, ())))
                 return None
             refusals[template.name] = refusal
+            # A lighter NodePool must not take the pod while the heavier one waits for a reservation.
             if refusal.is_final:
                 break
         return all_of(refusals)
@@ -254,10 +262,12 @@ class Solver:
     # ------------------------------------------------------------ limits
 
     def _within_limits(self, template: Template) -> int | Refusal:
-        """The template's instance types that the NodePool's limits allow, as bits."""
+        """Return the template's instance types that the NodePool's limits allow, as bits."""
         remaining = self._remaining.get(template.name)
         if not remaining:
             return template.mask
+        # Exactly 0, as upstream: a limit that is exceeded already does not stop this pass, the creation of the nodes
+        # does.
         if remaining.get(NODES) == 0:
             return Refusal.of(f"node limits have been exhausted for nodepool (NodePool={template.name})")
         mask = template.mask & self._context.types_filter.columns.within(remaining)

@@ -54,12 +54,13 @@ class Template:
 def usable_pools(
     node_pools: Iterable[NodePool], node_class: tuple[str, str] | None = NODE_CLASS
 ) -> tuple[NodePool, ...]:
-    """The NodePools that nodes can be bought from: by weight, the heaviest first, then by name, the last first.
+    """Return the NodePools that nodes can be bought from: by weight, the heaviest first, then by name, the last first.
 
     Args:
         node_class: group and kind of the provider's node class; None for any provider's.
     """
     usable = (pool for pool in node_pools if unusable_reason(pool, node_class) is None)
+    # Both descending: upstream sorts by weight and name, and reverses the whole.
     return tuple(sorted(usable, key=lambda pool: (pool.spec.weight or 0, pool.metadata.name), reverse=True))
 
 
@@ -69,7 +70,7 @@ def template_of(
     *,
     lower_min_values: bool,
 ) -> Template | str:
-    """The NodePool's template, or why the NodePool is skipped."""
+    """Return the NodePool's template, or the reason why the NodePool is skipped."""
     requirements, columns = _template_requirements(pool), types_filter.columns
     all_groups = [types_filter.everything]
     options = types_filter.filter_types(
@@ -77,6 +78,7 @@ def template_of(
     )
     if isinstance(options, Options):
         return Template(pool, requirements, columns.types_in(options.mask), options.mask)
+    # Asked again with lower minimums only to know which of two reasons to tell.
     lowered_options = types_filter.filter_types(
         columns.all, all_groups, requirements, {}, pod_requests={}, lower_min_values=True
     )
@@ -90,6 +92,7 @@ def _template_requirements(pool: NodePool) -> Requirements:
     labels = {
         NODE_POOL: pool.metadata.name,
         f"{node_class.group}/{node_class.kind.lower()}": node_class.name,
+        # A node has these labels once it has joined; pods may select them, so the simulation must not refuse such pods.
         **dict.fromkeys(SIMULATED, "true"),
     }
     return pool_requirements(pool).union(Requirement.of(key, "In", (value,)) for key, value in labels.items())
@@ -105,9 +108,10 @@ def is_of_provider(reference: NodeClassReference, node_class: tuple[str, str] | 
 
 
 def unusable_reason(pool: NodePool, node_class: tuple[str, str] | None = NODE_CLASS) -> str | None:
-    """The reason why nothing can be bought from the NodePool, whatever the pods; None if it can."""
+    """Return the reason why nothing can be bought from the NodePool, whatever the pods, or None if it can."""
     reference = pool.spec.template.spec.node_class_ref
     states = {condition.type: condition.status for condition in pool.status.conditions}
+    # An absent condition counts as Unknown: a NodePool whose controller has not looked at it yet is not bought from.
     if states.get("Ready") != "True" or not {"ValidationSucceeded", "NodeClassReady"} <= states.keys():
         return "NodePool is not ready"
     if not is_of_provider(reference, node_class):

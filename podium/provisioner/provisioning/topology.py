@@ -69,7 +69,7 @@ class TopologyBasis:
         self._labels: dict[str, Requirements] = {}
 
     def labels_of(self, node: ProvidedNode) -> Requirements:
-        """The node's labels."""
+        """Return the node's labels."""
         name = node.metadata.name
         labels = self._labels.get(name)
         if labels is None:
@@ -107,6 +107,7 @@ class Topology:
         self._registered: dict[str, int] = {}
         self._selected: _Selected = {}
         self._selected_inverse: _Selected = {}
+        # Pods that are planned are counted where they are planned, not where they still are.
         self._moving = {pod.uid for pod in pods}
         for pod, node in basis.repelling:
             if pod.uid not in self._moving:
@@ -125,6 +126,7 @@ class Topology:
         own_groups: list[TopologyGroup] = []
         for rule in (*self._spreads(pod), *self._affinities(pod)):
             identity = rule.identity
+            # Shared by identity: a thousand pods of a Deployment have one group, with one set of counts.
             group_there = self._groups.get(identity)
             if group_there is None:
                 group_there = self._groups[identity] = self._group(rule, pod, self._all_groups)
@@ -154,12 +156,12 @@ class Topology:
             group.record(requirements.get(group.key).values)
 
     def counting(self, pod: Pod) -> Iterator[TopologyGroup]:
-        """The groups whose counts may change as the pod is placed."""
+        """Yield the groups whose counts may change as the pod is placed."""
         yield from self._selecting(pod)
         yield from self._repelling.get(pod.uid, ())
 
     def limits_of(self, pod: Pod, strict: Requirements) -> Limits:
-        """The demands on the node that takes the pod, by the present counts.
+        """Return the demands on the node that takes the pod, by the present counts.
 
         Args:
             strict: what the pod requires of a node, preferences aside.
@@ -196,6 +198,7 @@ class Topology:
         return node.union(requirements) if requirements else node
 
     def _concerning(self, pod: Pod, taints: Sequence[Taint], node: Requirements) -> Iterator[TopologyGroup]:
+        # Two rules of a pod may have one group, which must narrow only once. The counts stay the same in between.
         group_ids: set[int] = set()
         for group in self._owned.get(pod.uid, ()):
             if id(group) not in group_ids:
@@ -225,6 +228,7 @@ class Topology:
                 if node is None or pod.uid in self._moving or not group.counted.matches(pod.metadata.labels):
                     continue
                 domain = node.metadata.labels.get(group.key)
+                # Kubelets set the label, but a node that was written by hand may lack it; its name is its host.
                 if domain is None and group.key == HOSTNAME:
                     domain = node.metadata.name
                 if domain is not None and (is_open or self._passes(group, node)):
@@ -267,6 +271,7 @@ class Topology:
         for constraint in pod.spec.topology_spread_constraints:
             if self._ignore_preferences and constraint.when_unsatisfiable != "DoNotSchedule":
                 continue
+            # The API's defaults, which a dump of YAML files has not been through.
             taints_policy = IGNORE if constraint.node_taints_policy is None else constraint.node_taints_policy
             affinity_policy = HONOR if constraint.node_affinity_policy is None else constraint.node_affinity_policy
             yield Rule(
@@ -295,6 +300,7 @@ class Topology:
             return ()
         if self._ignore_preferences:
             return rules.required
+        # Preferences count like requirements until the pod is relaxed, so they can buy nodes. Upstream's choice.
         return (*rules.required, *(term.pod_affinity_term for term in rules.preferred))
 
     def _affinity_rule(self, kind: TopologyKind, pod: Pod, term: PodAffinityTerm) -> Rule:
@@ -313,7 +319,8 @@ class Topology:
 
 
 def _selecting_groups(selections: _Selected, groups: Sequence[TopologyGroup], pod: Pod) -> list[TopologyGroup]:
-    """The groups that select the pod; those that have been looked at for pods with its labels are remembered."""
+    """Return the groups that select the pod; those that have been looked at for pods with its labels are remembered."""
+    # Keyed by labels, not by pod: replicas share them, and groups only ever grow, so the scan goes on where it ended.
     key = (pod.metadata.namespace, frozenset(pod.metadata.labels.items()))
     matching, group_count = selections.get(key, ([], 0))
     if group_count < len(groups):
@@ -323,7 +330,7 @@ def _selecting_groups(selections: _Selected, groups: Sequence[TopologyGroup], po
 
 
 def domains_of(node_pools: Iterable[NodePool], instance_types: Sequence[InstanceType]) -> dict[str, Domains]:
-    """The values of each label that nodes of these NodePools may have; offerings do not matter."""
+    """Return the values of each label that nodes of these NodePools may have; offerings do not matter."""
     if not instance_types:
         return {}
     by_label: dict[str, Domains] = defaultdict(Domains)
@@ -341,11 +348,17 @@ def domains_of(node_pools: Iterable[NodePool], instance_types: Sequence[Instance
     for pool in node_pools:
         taints = pool.spec.template.spec.taints
         values: dict[str, AbstractSet[str]] = dict(all_values)
-        for own in pool_requirements(pool):
-            common = {value for offer in requirements.get(own.key, ()) for value in offer.intersection(own).values}
-            if own.operator == "In" or counts[own.key] < len(instance_types):
-                common |= own.values
-            values[own.key] = common
+        for pool_requirement in pool_requirements(pool):
+            common = {
+                value
+                for offer in requirements.get(pool_requirement.key, ())
+                for value in offer.intersection(pool_requirement).values
+            }
+            # A label that types lack can have any value that the NodePool names. For NotIn these are the excluded ones,
+            # as upstream.
+            if pool_requirement.operator == "In" or counts[pool_requirement.key] < len(instance_types):
+                common |= pool_requirement.values
+            values[pool_requirement.key] = common
         for key, domains in values.items():
             for domain in domains:
                 by_label[key].add(domain, taints)
@@ -353,12 +366,12 @@ def domains_of(node_pools: Iterable[NodePool], instance_types: Sequence[Instance
 
 
 def pool_requirements(pool: NodePool) -> Requirements:
-    """The requirements of a NodePool on its nodes' labels: its own, and the labels of its template."""
+    """Return the requirements of a NodePool on its nodes' labels: its own, and the labels of its template."""
     return required_of(pool).union(Requirements.of_labels(pool.spec.template.metadata.labels))
 
 
 def required_of(pool: NodePool) -> Requirements:
-    """The requirements of a NodePool, without the labels of its template."""
+    """Return the requirements of a NodePool, without the labels of its template."""
     return Requirements(
         Requirement.of(requirement.key, requirement.operator, requirement.values, min_values=requirement.min_values)
         for requirement in pool.spec.template.spec.requirements
@@ -366,12 +379,13 @@ def required_of(pool: NodePool) -> Requirements:
 
 
 def _narrowed_selector(constraint: TopologySpreadConstraint, pod: Pod) -> LabelSelector | None:
-    """The selector with the pod's own values of `matchLabelKeys`."""
+    """Return the selector with the pod's own values of `matchLabelKeys`."""
     selector, labels = constraint.label_selector, pod.metadata.labels
     if selector is None or not constraint.match_label_keys:
         return selector
     expressions = tuple(
         LabelSelectorRequirement(key=key, operator="In", values=(labels[key],))
+        # A key that the pod lacks is ignored, as the API's documentation says, and not matched as an empty value.
         for key in constraint.match_label_keys
         if key in labels
     )

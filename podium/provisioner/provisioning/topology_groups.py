@@ -49,7 +49,7 @@ class NodeFilter:
 
     @classmethod
     def of(cls, pod: Pod, affinity_policy: str, taints_policy: str) -> NodeFilter:
-        """The nodes that the pod's node selector and any alternative of its required node affinity allow."""
+        """Return the nodes that the pod's node selector and any alternative of its required node affinity allow."""
         spec = pod.spec
         selector = Requirements.of_labels(spec.node_selector)
         affinity = spec.affinity and spec.affinity.node_affinity
@@ -61,6 +61,7 @@ class NodeFilter:
     @property
     def is_open(self) -> bool:
         """Return True if all nodes' pods count."""
+        # An alternative without requirements allows every node, and so does the whole filter.
         is_strict = self.affinity_policy == HONOR and bool(self.requirements) and all(map(len, self.requirements))
         return not is_strict and self.taints_policy != HONOR
 
@@ -79,6 +80,8 @@ class NodeFilter:
     @property
     def identity(self) -> Hashable:
         """The parts that upstream compares: only the keys of requirements; equal items in pairs cancel out."""
+        # Upstream's hash of a group skips unexported fields and XORs the items of a slice. Rules that differ in nothing
+        # else share counts, as minDomains does, which is not hashed at all.
         return (
             _odd([frozenset(requirement.keys()) for requirement in self.requirements]),
             self.affinity_policy,
@@ -100,7 +103,7 @@ class Domains:
             taint_sets.append(taints)
 
     def open_to(self, tolerations: Sequence[Toleration], taints_policy: str) -> list[str]:
-        """The domains in which a pod tolerates the nodes of some NodePool; all of them if taints are ignored."""
+        """Return the domains in which a pod tolerates the nodes of some NodePool; all of them if taints are ignored."""
         if taints_policy == IGNORE:
             return list(self._taints)
         return [
@@ -167,18 +170,14 @@ class TopologyGroup:
         """Return True if the pod is one of those that the group counts."""
         return pod.metadata.namespace in self.namespaces and self.selector.matches(pod.metadata.labels)
 
-    def counts_on(self, pod: Pod, taints: Iterable[Taint], requirements: Requirements) -> bool:
-        """Return True if the pod counts if it is placed on such a node."""
-        return self.selects(pod) and self.node_filter.matches(taints, requirements)
-
     def most_on_host(self, pod: Pod) -> int | None:
-        """The number of pods of the group that a host may have before this pod; None if that does not decide."""
+        """Return how many pods of the group a host may have before this pod, or None if that does not decide."""
         if self.kind is TopologyKind.SPREAD:
             return self._max_skew - (1 if self.selects(pod) else 0)
         return 0 if self.kind is TopologyKind.ANTI_AFFINITY else None
 
     def open_domains(self, pod: Pod, pod_domains: Requirement) -> Iterable[str] | None:
-        """The domains of which a node must have one to take the pod; None if that is not decided by counts alone.
+        """Return the domains of which a node must have one to take the pod, or None if counts do not decide alone.
 
         Args:
             pod_domains: those that the pod itself allows.
@@ -192,23 +191,23 @@ class TopologyGroup:
         return [domain for domain, count in counts.items() if count > 0 and pod_domains.has(domain)] or None
 
     def next_domains(self, pod: Pod, pod_domains: Requirement, node_domains: Requirement) -> Requirement:
-        """The domains in which the pod may be placed.
+        """Return the domains in which the pod may be placed.
 
         Args:
             pod_domains: those that the pod itself allows.
             node_domains: those that the node can have.
         """
-        own = self._own_domain(node_domains)
+        own_domain = self._own_domain(node_domains)
         if self.kind is TopologyKind.SPREAD:
-            domains = self._next_spread(pod, pod_domains, node_domains, own)
+            domains = self._next_spread(pod, pod_domains, node_domains, own_domain)
         elif self.kind is TopologyKind.AFFINITY:
-            domains = self._next_affinity(pod, pod_domains, node_domains, own)
+            domains = self._next_affinity(pod, pod_domains, node_domains, own_domain)
         else:
-            domains = self._next_anti_affinity(pod_domains, node_domains, own)
+            domains = self._next_anti_affinity(pod_domains, node_domains, own_domain)
         return Requirement(self.key, False, frozenset(domains))
 
     def refusal(self, pod_domains: Requirement, node_domains: Requirement) -> str:
-        """The sentence that no domain is left, with the present counts."""
+        """Return the sentence that no domain is left, with the present counts."""
         domains = sorted(self.counts)
         counts = ", ".join(f"{domain}: {self.counts[domain]}" for domain in domains[:COUNTS_SHOWN_MAX])
         if len(domains) > COUNTS_SHOWN_MAX:
@@ -219,36 +218,41 @@ class TopologyGroup:
         )
 
     def _own_domain(self, node_domains: Requirement) -> str | None:
-        """The node's name, if nodes themselves are the domains: a new one is not registered yet."""
+        """Return the node's name, if nodes themselves are the domains: a new one is not registered yet."""
         if self.key != HOSTNAME or len(node_domains.values) != 1:
             return None
         return next(iter(node_domains.values))
 
-    def _next_spread(self, pod: Pod, pod_domains: Requirement, node_domains: Requirement, own: str | None) -> list[str]:
+    def _next_spread(
+        self, pod: Pod, pod_domains: Requirement, node_domains: Requirement, own_domain: str | None
+    ) -> list[str]:
         own_count = 1 if self.selects(pod) else 0
-        if own is not None:
-            return [own] if self.counts.get(own, 0) + own_count <= self._max_skew else []
+        if own_domain is not None:
+            return [own_domain] if self.counts.get(own_domain, 0) + own_count <= self._max_skew else []
         limit = self._max_skew + self._least(pod_domains) - own_count
         counts = self.counts
         valid = [domain for domain, count in counts.items() if count <= limit and node_domains.has(domain)]
+        # One domain although others may be valid: a second constraint on the same key can then fail. Upstream does not
+        # go back.
         return [min(valid, key=lambda domain: (counts[domain], domain))] if valid else []
 
     def _least(self, pod_domains: Requirement) -> int:
-        """The count that the others are compared with."""
+        """Return the minimum that the skew is measured against."""
         if self.key == HOSTNAME:
             return 0  # a new node can always be bought
         counts = [count for domain, count in self.counts.items() if pod_domains.has(domain)]
+        # KEP-3022: with too few domains the minimum is 0, as if the missing ones were there and empty.
         if self._min_domains is not None and len(counts) < self._min_domains:
             return 0
         return min(counts, default=NO_LIMIT)
 
     def _next_affinity(
-        self, pod: Pod, pod_domains: Requirement, node_domains: Requirement, own: str | None
+        self, pod: Pod, pod_domains: Requirement, node_domains: Requirement, own_domain: str | None
     ) -> list[str]:
-        if own is not None:
-            if not pod_domains.has(own):
+        if own_domain is not None:
+            if not pod_domains.has(own_domain):
                 return []
-            return [own] if self.counts.get(own, 0) > 0 or self._may_start(pod, pod_domains) else []
+            return [own_domain] if self.counts.get(own_domain, 0) > 0 or self._may_start(pod, pod_domains) else []
         domains_taken = [
             domain
             for domain, count in self.counts.items()
@@ -258,6 +262,7 @@ class TopologyGroup:
             return domains_taken
         common_domains = pod_domains.intersection(node_domains)
         first = min((domain for domain in self.counts if common_domains.has(domain)), default=None)
+        # Upstream adds any allowed domain, in the order of a Go map, even one that the node cannot have.
         any_allowed = min((domain for domain in self.counts if pod_domains.has(domain)), default=None)
         return [domain_set for domain_set in (first, any_allowed) if domain_set is not None]
 
@@ -267,9 +272,12 @@ class TopologyGroup:
             return False
         return not any(count > 0 and pod_domains.has(domain) for domain, count in self.counts.items())
 
-    def _next_anti_affinity(self, pod_domains: Requirement, node_domains: Requirement, own: str | None) -> list[str]:
-        if own is not None:
-            return [] if self.counts.get(own, 0) else [own]
+    def _next_anti_affinity(
+        self, pod_domains: Requirement, node_domains: Requirement, own_domain: str | None
+    ) -> list[str]:
+        if own_domain is not None:
+            return [] if self.counts.get(own_domain, 0) else [own_domain]
+        # Most domains of a large cluster are empty, while a node can have few values.
         if not node_domains.complement and len(node_domains.values) < len(self._empty):
             return [domain for domain in node_domains.values if domain in self._empty and pod_domains.has(domain)]
         return [domain for domain in self._empty if node_domains.has(domain) and pod_domains.has(domain)]

@@ -39,12 +39,13 @@ class Cases:
         self._catalogues: dict[str, Catalogue] = {}
 
     def answer(self, row: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The answer to a question, with its id; None if the row defines a catalogue.
+        """Return the answer to a question, with its id, or None if the row defines a catalogue.
 
         Raises:
             FieldError: a field is missing or has no usable value.
         """
         if "id" not in row:
+            # Hundreds of questions share a catalogue of megabytes, so a file states it once.
             self._catalogues[str(row.get("catalogue"))] = read_catalogue(row.get("instanceTypes"))
             return None
         kind = str(row.get("kind"))
@@ -55,7 +56,7 @@ class Cases:
         return {"id": row["id"], **_KINDS[kind](objects, self.catalogue_of(row), settings, now_s)}
 
     def catalogue_of(self, row: Mapping[str, Any]) -> Catalogue:
-        """The catalogue that a question is about.
+        """Return the catalogue that a question is about.
 
         Raises:
             FieldError: it is not defined.

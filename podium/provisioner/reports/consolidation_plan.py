@@ -120,7 +120,7 @@ class ConsolidationPlan:
         return self.savings if all(command.is_priced for command in self.commands) else None
 
     def as_dict(self) -> dict[str, Any]:
-        """The plan in JSON's types; the commands in their order, everything else sorted by name."""
+        """Return the plan in JSON's types; the commands in their order, everything else sorted by name."""
         return {
             "commands": [self._command(command) for command in self.commands],
             "blockers": {name: list(texts) for name, texts in sorted(self.blockers.items())},
@@ -186,6 +186,7 @@ def plan_consolidation(
     """
     options = options or ConsolidationOptions()
     rules = Rules(options.allow_m_to_n, options.min_savings, only_launchable=True)
+    # Simpler searches too: on later commands a better first one may lead to a worse whole.
     searches = SEARCHES[: SEARCHES.index(options.search) + 1]
     if options.ignore_budgets:
         state = state.without_budgets()
@@ -201,6 +202,7 @@ def plan_consolidation(
     worded = _wording(is_own=options.in_own_words)
     blockers = {name: tuple(map(worded, texts)) for name, texts in limit.take(_blockers(last, rules))}
     if limit.is_noticed or limit.is_over():
+        # Reasons of half of the nodes would look as if the others were not blocked.
         limit.is_noticed = True
         blockers = {}
     return ConsolidationPlan(
@@ -219,10 +221,11 @@ def _wording(*, is_own: bool) -> Callable[[str], str]:
 def _commands(
     state: DisruptionState, search: Search, rules: Rules, limit: TimeLimit
 ) -> tuple[tuple[PlannedCommand, ...], DisruptionState]:
-    """The commands in their order, and the cluster after the last of them."""
+    """Return the commands in their order, and the cluster after the last of them."""
     commands: list[PlannedCommand] = []
     while True:
         if limit.is_over():
+            # What was found so far is a plan as well, and is marked as partial.
             limit.is_noticed = True
             return tuple(commands), state
         reason = EMPTY
@@ -258,7 +261,7 @@ def _planned_command(
 
 
 def _blockers(state: DisruptionState, rules: Rules) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Every node, with everything that keeps it."""
+    """Yield every node, with everything that keeps it."""
     candidates = {candidate.name: candidate for candidate in state.candidates}
     budgets = {reason: state.budgets(reason) for reason in (EMPTY, UNDERUTILIZED)}
     for node in state.basis.nodes:
@@ -270,6 +273,7 @@ def _blockers(state: DisruptionState, rules: Rules) -> Iterator[tuple[str, tuple
             reason = EMPTY if candidate.is_empty else UNDERUTILIZED
             texts += _unfitness(candidate)
             is_fit = not texts
+            # Beside other reasons as well: a budget that is raised would not help then.
             if not budgets[reason][candidate.pool_name]:
                 budgets_text = f'The budgets of NodePool "{candidate.pool_name}" allow no more nodes to go'
                 texts.append(
@@ -281,7 +285,7 @@ def _blockers(state: DisruptionState, rules: Rules) -> Iterator[tuple[str, tuple
 
 
 def _unfitness(candidate: Candidate) -> Iterator[str]:
-    """Everything that keeps the candidate from being considered now."""
+    """Yield everything that keeps the candidate from being considered now."""
     disruption = candidate.pool.spec.disruption
     if candidate.pool.spec.replicas is not None:
         yield f'NodePool "{candidate.pool_name}" has a fixed number of nodes'

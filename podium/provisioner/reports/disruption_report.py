@@ -49,6 +49,7 @@ def plan_disruption(objects: ClusterObjects, catalogue: Catalogue, settings: Set
         "candidates": [
             {"node": candidate.name, "price": candidate.price, "cost": candidate.cost} for candidate in candidates
         ],
+        # Without budgets: the recorded answers ask each candidate by itself.
         "nodes": {candidate.name: _node(state, methods.alone(state, candidate)) for candidate in candidates},
         "methods": _methods(state, state.later(methods.VALIDATED_AFTER_S)),
     }

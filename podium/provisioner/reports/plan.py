@@ -64,12 +64,13 @@ class PlanReport:
         return cls(basis, replace(plan, devices=(devices, devices)), limit.is_noticed)
 
     def as_dict(self) -> dict[str, Any]:
-        """The whole plan, sorted by names where nothing else orders it.
+        """Return the whole plan, sorted by names where nothing else orders it.
 
         By podium's own rules each new node has its `name` in addition, and `preempted` are the pods that are evicted.
         """
         nodes = [self._node(node) for node in self.plan.nodes]
         if not self._is_podiums:
+            # By Karpenter's rules nodes have no names yet, and their order depends on that of the pods.
             nodes.sort(key=lambda node: (node["pool"], -len(node["pods"]), node["pods"]))
         existing = {name: sorted(pod.key for pod in pods) for name, pods in sorted(self.plan.existing.items())}
         return {
@@ -81,6 +82,7 @@ class PlanReport:
             ],
             "ignored": dict(sorted(self.plan.ignored.items())),
             "skipped": self._skip_reasons(),
+            # podium's own plugins try every pod that waits; Karpenter only those that kube-scheduler has given up.
             "not_tried": [] if self._is_podiums else sorted(map(_key, filter(_is_not_tried, self.basis.objects.pods))),
             **({"preempted": list(self.plan.preempted)} if self._is_podiums else {}),
             "hourly_cost": sum_if_known(node["price"] for node in nodes),
@@ -152,7 +154,7 @@ class PlanReport:
         return reasons
 
     def _utilisation(self) -> dict[str, Any]:
-        """The requests of the pods, and the amounts of the nodes, now and after the plan."""
+        """Return the requests of the pods, and the amounts of the nodes, now and after the plan."""
         plan, nodes = self.plan, self.basis.nodes
         staying = [state for state in nodes if not state.is_leaving]
         well_known = self.basis.well_known
@@ -187,11 +189,12 @@ class PlanReport:
             return f"stays: {plan.unschedulable[pod.key].reason}"
         if pod.node_name:
             return f"is on node {pod.node_name}"
+        # The pod preempts others in this plan and gets their room, so no node is bought for it.
         return "waits until the pods that it preempts are gone" if self._is_podiums else _why_not_tried(pod)
 
 
 def unmet_part(pool: NodePool, instance_types: Sequence[InstanceType]) -> str:
-    """The requirements of a NodePool that no instance type meets, for a NodePool that has none left."""
+    """Return the requirements of a NodePool that no instance type meets, for a NodePool that has none left."""
     if not instance_types:
         return "the catalogue is empty"
     requirements = pool_requirements(pool)
@@ -217,6 +220,7 @@ def unmet_part(pool: NodePool, instance_types: Sequence[InstanceType]) -> str:
 
 
 def _pod_named(pods: Sequence[Pod], name: str) -> Pod:
+    # A name without a namespace will do where it is unambiguous.
     matches = [pod for pod in pods if name in (pod.key, pod.metadata.name)]
     if len(matches) != 1:
         raise FieldError(name, f"there are {len(matches)} pods of this name" if matches else "there is no such pod")
@@ -224,7 +228,7 @@ def _pod_named(pods: Sequence[Pod], name: str) -> Pod:
 
 
 def node_json(node: NodePlan, well_known: frozenset[str]) -> dict[str, Any]:
-    """A node to buy, as any of its instance types."""
+    """Return a node to buy, as any of its instance types."""
     claim, cheapest = node_claim_json(node), _cheapest(node, well_known)
     price: float | None = None
     at_worst: float | None = None
@@ -264,18 +268,19 @@ def _key(pod: Pod) -> str:
 
 
 def monthly(hourly: float | None) -> float | None:
-    """The amount of a month for an amount per hour; None if that is not known."""
+    """Return the amount of a month for an amount per hour, or None if that is not known."""
     return None if hourly is None else hourly * HOURS_PER_MONTH
 
 
 def sum_if_known(amounts: Iterable[float | None]) -> float | None:
-    """The sum; None if one of the amounts is not known."""
+    """Return the sum, or None if one of the amounts is not known."""
     amounts_list = list(amounts)
+    # A sum without one of its parts would look complete.
     return None if None in amounts_list else sum(amount for amount in amounts_list if amount is not None)
 
 
 def _device_shares(devices: DeviceUse) -> dict[str, Any]:
-    """The devices that claims hold of those there are, by driver."""
+    """Return the devices that claims hold of those there are, by driver."""
     return {
         name: {"requested": str(devices.allocated.get(name, 0)), "allocatable": str(devices.published.get(name, 0))}
         for name in sorted({*devices.published, *devices.allocated})

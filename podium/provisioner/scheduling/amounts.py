@@ -18,18 +18,18 @@ from podium.objects.resource_names import CPU, PODS
 
 
 def requests_of(pod: Pod) -> Requests:
-    """The requests of a pod, itself included as one of a node's pods."""
+    """Return the requests of a pod, itself included as one of a node's pods."""
     return {**pod_requests_with_status(pod), PODS: 1}
 
 
 def requests_of_all(pods: Iterable[Pod]) -> Requests:
-    """The requests of pods together."""
+    """Return the requests of pods together."""
     pods = tuple(pods)
     return {**total(*(pod_requests_with_status(pod) for pod in pods)), PODS: len(pods)}
 
 
 def total(*amounts: Requests) -> Requests:
-    """The sum, resource by resource."""
+    """Return the sum, resource by resource."""
     result: dict[str, int] = {}
     for part in amounts:
         for name, amount in part.items():
@@ -38,12 +38,13 @@ def total(*amounts: Requests) -> Requests:
 
 
 def less(amounts: Requests, amounts_taken: Requests) -> Requests:
-    """The amounts without others; resources that are only in the others do not count."""
+    # A resource that a node does not have is no negative amount there: `fits` refuses everything where one is negative.
+    """Return the amounts without others; resources that are only in the others do not count."""
     return {name: amount - amounts_taken.get(name, 0) for name, amount in amounts.items()}
 
 
 def largest(amounts: Iterable[Requests]) -> Requests:
-    """The largest amount of each resource."""
+    """Return the largest amount of each resource."""
     result: dict[str, int] = {}
     for part in amounts:
         for name, amount in part.items():
@@ -53,15 +54,15 @@ def largest(amounts: Iterable[Requests]) -> Requests:
 
 
 def smallest(first: Requests, second: Requests) -> Requests:
-    """The smaller amount of each resource that both have."""
+    """Return the smaller amount of each resource that both have."""
     return {name: min(amount, second[name]) for name, amount in first.items() if name in second}
 
 
 def quantities(amounts: Requests) -> ResourceList:
-    """The amounts as the API's quantities, sorted by resource."""
+    """Return the amounts as the API's quantities, sorted by resource."""
     return {name: f"{amount}m" if name == CPU else str(amount) for name, amount in sorted(amounts.items())}
 
 
 def amounts_text(amounts: Requests) -> str:
-    """The amounts as JSON with quantities, sorted by resource."""
+    """Return the amounts as JSON with quantities, sorted by resource."""
     return json.dumps(quantities(amounts), separators=(",", ":"))

@@ -38,6 +38,7 @@ class DeviceUse:
                 resource_slice.spec.pool.generation,
             )
             latest_generation, count = newest.get(pool, (generation, 0))
+            # A driver publishes a pool anew under a higher generation; slices of the older one are void.
             if generation >= latest_generation:
                 previous = count if generation == latest_generation else 0
                 newest[pool] = generation, previous + len(resource_slice.spec.devices)
@@ -48,6 +49,7 @@ class DeviceUse:
         results = (
             result for allocation in allocations if allocation is not None for result in allocation.devices.results
         )
+        # Admin access shares a device that others hold (KEP-5018).
         allocated_counts = Counter(result.driver for result in results if not result.admin_access)
         return cls({name: count for name, count in device_counts.items() if count}, allocated_counts)
 

@@ -31,7 +31,7 @@ class HostPort(Struct, frozen=True):
 
 @once_per_spec
 def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
-    """The node's ports that the containers ask for; init containers do not count."""
+    """Return the node's ports that the containers ask for; init containers do not count."""
     return tuple(
         HostPort(_canonical(port.host_ip or "0.0.0.0"), port.host_port, port.protocol)
         for container in spec.containers
@@ -43,6 +43,7 @@ def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
 def any_conflict(ports: Iterable[HostPort], ports_in_use: Iterable[HostPort]) -> bool:
     """Return True if any of the wanted ports is taken."""
     ports = tuple(ports)
+    # Most pods have no host ports: the tuple is tested before the pods of the node are gone through.
     return bool(ports) and any(port.conflicts(port_in_use) for port_in_use in ports_in_use for port in ports)
 
 
@@ -51,6 +52,7 @@ def _canonical(address: str) -> str:
         ip_address = ipaddress.ip_address(address)
     except ValueError:
         return address
+    # "::ffff:1.2.3.4" is the socket of 1.2.3.4.
     if isinstance(ip_address, ipaddress.IPv6Address) and ip_address.ipv4_mapped is not None:
         return str(ip_address.ipv4_mapped)
     return str(ip_address)

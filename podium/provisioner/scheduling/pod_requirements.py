@@ -18,7 +18,7 @@ from podium.provisioner.scheduling.requirements import Requirement, Requirements
 
 @once_per_spec
 def pod_requirements(spec: PodSpec) -> Requirements:
-    """The requirements while preferences are respected: `strict_pod_requirements`, and the heaviest preferred term.
+    """Return the requirements with preferences: `strict_pod_requirements` and the heaviest preferred term.
 
     A preference counts like a requirement until it is dropped.
 
@@ -28,6 +28,7 @@ def pod_requirements(spec: PodSpec) -> Requirements:
     affinity = spec.affinity and spec.affinity.node_affinity
     if not affinity or not affinity.preferred:
         return strict_pod_requirements(spec)
+    # max takes the first of equal weights, as the sort of upstream leaves it in front.
     index, heaviest = max(enumerate(affinity.preferred), key=lambda item: item[1].weight)
     path = f"preferredDuringSchedulingIgnoredDuringExecution[{index}].preference"
     return strict_pod_requirements(spec).union(_expressions(heaviest.preference, path))
@@ -35,7 +36,7 @@ def pod_requirements(spec: PodSpec) -> Requirements:
 
 @once_per_spec
 def strict_pod_requirements(spec: PodSpec) -> Requirements:
-    """The node selector, and the first term of the required node affinity.
+    """Return the node selector, and the first term of the required node affinity.
 
     Raises:
         FieldError: a requirement has no usable meaning.
@@ -49,7 +50,7 @@ def strict_pod_requirements(spec: PodSpec) -> Requirements:
 
 
 def _expressions(term: NodeSelectorTerm, path: str) -> Iterator[Requirement]:
-    """The requirements of a term on labels; those on fields do not count."""
+    """Yield the requirements of a term on labels; those on fields do not count."""
     for index, expression in enumerate(term.match_expressions):
-        where = f"spec.affinity.nodeAffinity.{path}.matchExpressions[{index}]"
-        yield Requirement.of(expression.key, expression.operator, expression.values, path=where)
+        expression_path = f"spec.affinity.nodeAffinity.{path}.matchExpressions[{index}]"
+        yield Requirement.of(expression.key, expression.operator, expression.values, path=expression_path)

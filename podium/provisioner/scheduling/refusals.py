@@ -26,12 +26,12 @@ class Refusal:
 
     @classmethod
     def of(cls, text: str, *, is_final: bool = False) -> Refusal:
-        """A reason whose sentence is known."""
+        """Return a reason whose sentence is known."""
         return cls(lambda: text, is_final)
 
 
 def all_of(by_pool: Mapping[str, Refusal]) -> Refusal:
-    """The reasons of several NodePools as one."""
+    """Return the reasons of several NodePools as one."""
     return Refusal(
         lambda: "; ".join(refusal.text() for refusal in by_pool.values()),
         is_final=any(refusal.is_final for refusal in by_pool.values()),

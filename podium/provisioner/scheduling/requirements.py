@@ -33,6 +33,7 @@ VALUES_SHOWN_MAX: Final = 5
 
 _NO_VALUES: Final[frozenset[str]] = frozenset()
 _BOUNDS: Final = frozenset({"Gt", "Lt", "Gte", "Lte"})
+# Every value of a label is parsed for each bound it meets; instance types have few different ones.
 _integer = functools.lru_cache(maxsize=65536)(parse_int64)
 
 
@@ -118,6 +119,7 @@ class Requirement(Struct, frozen=True, gc=False):
         gte, lte = _largest(self.gte, requirement.gte), _smallest(self.lte, requirement.lte)
         if gte is not None and lte is not None and gte > lte:
             return False
+        # As upstream: whether any integer between the bounds is not excluded is not looked for.
         if self.complement and requirement.complement:
             return True
         concrete, exclusions = (
@@ -128,7 +130,7 @@ class Requirement(Struct, frozen=True, gc=False):
         return any(value not in exclusions and _is_within(value, gte, lte) for value in concrete)
 
     def intersection(self, requirement: Requirement) -> Requirement:
-        """The requirement that allows what both allow."""
+        """Return the requirement that allows what both allow."""
         gte, lte = _largest(self.gte, requirement.gte), _smallest(self.lte, requirement.lte)
         min_values = _largest(self.min_values, requirement.min_values)
         if gte is not None and lte is not None and gte > lte:
@@ -145,12 +147,14 @@ class Requirement(Struct, frozen=True, gc=False):
             values = self.values & requirement.values
         if gte is not None or lte is not None:
             values = frozenset(value for value in values if _is_within(value, gte, lte))
+            # The bounds have done their work on a concrete set. Upstream drops them, too, and texts and hashes would
+            # differ.
             if not complement:
                 gte = lte = None
         return Requirement(self.key, complement, values, gte, lte, min_values)
 
     def __str__(self) -> str:
-        """The text that upstream's messages show: `zone In [a b]`, `cpu Exists >=4 minValues 2`."""
+        """Return the text that upstream's messages show: `zone In [a b]`, `cpu Exists >=4 minValues 2`."""
         text = f"{self.key} {self.operator}"
         if self.values:
             values = sorted(self.values)
@@ -172,21 +176,22 @@ class Requirements:
     __slots__ = ("_by_key",)
 
     def __init__(self, requirements: Iterable[Requirement] = ()) -> None:
-        """Several requirements on one key become their intersection."""
+        """Intersect requirements on one key into one."""
         self._by_key: dict[str, Requirement] = {}
         self._take(requirements)
 
     @classmethod
     def of_labels(cls, labels: Mapping[str, str]) -> Requirements:
-        """The requirement of exactly these labels."""
+        """Return the requirement of exactly these labels."""
         return cls(Requirement.of(key, "In", (value,)) for key, value in labels.items())
 
     def add(self, *requirements: Requirement) -> Requirements:
-        """These requirements and more."""
+        """Return these requirements and more."""
         return self.union(requirements)
 
     def union(self, requirements: Iterable[Requirement]) -> Requirements:
-        """These requirements and others; those on one key become their intersection."""
+        """Return these requirements and others; those on one key become their intersection."""
+        # Most pods require nothing of labels, so most unions need no copy.
         if isinstance(requirements, Requirements) and not requirements._by_key:
             return self
         result = Requirements.__new__(Requirements)
@@ -200,7 +205,7 @@ class Requirements:
         return Requirement(key, True) if requirement is None else requirement
 
     def keys(self) -> KeysView[str]:
-        """The keys that have a requirement."""
+        """Return the keys that have a requirement."""
         return self._by_key.keys()
 
     def intersects(self, incoming: Requirements) -> bool:
@@ -208,7 +213,7 @@ class Requirements:
         return next(self._conflicting(incoming), None) is None
 
     def conflicts(self, incoming: Requirements) -> tuple[str, ...]:
-        """The reasons why `intersects` says no: a sentence for each label, sorted."""
+        """Return the reasons why `intersects` says no: a sentence for each label, sorted."""
         return tuple(
             sorted(
                 f"key {existing.key}, {incoming_requirement} not in {existing}"
@@ -232,7 +237,8 @@ class Requirements:
     def incompatibilities(
         self, incoming: Requirements, allow_undefined: AbstractSet[str] = _NO_VALUES
     ) -> tuple[str, ...]:
-        """The reasons why `is_compatible` says no: the first label by name that is unknown here, else all conflicts."""
+        """Return why `is_compatible` says no: the first label by name that is unknown here, else all conflicts."""
+        # Upstream looks at unknown keys first and reports one of them, in the order of a Go map.
         unknown = min(self._undefined_keys(incoming, allow_undefined), default=None)
         if unknown is None:
             return self.conflicts(incoming)
@@ -243,11 +249,11 @@ class Requirements:
         return key in self._by_key
 
     def __iter__(self) -> Iterator[Requirement]:
-        """The requirements, one for each key."""
+        """Return the requirements, one for each key."""
         return iter(self._by_key.values())
 
     def __len__(self) -> int:
-        """The number of keys that have a requirement."""
+        """Return the number of keys that have a requirement."""
         return len(self._by_key)
 
     def __eq__(self, value: object) -> bool:
@@ -258,7 +264,7 @@ class Requirements:
         return hash(frozenset(self._by_key.values()))
 
     def __str__(self) -> str:
-        """The text that upstream's messages show: sorted, without the hostname."""
+        """Return the text that upstream's messages show: sorted, without the hostname."""
         return ", ".join(sorted(str(requirement) for key, requirement in self._by_key.items() if key != HOSTNAME))
 
     def __repr__(self) -> str:
@@ -271,29 +277,32 @@ class Requirements:
             by_key[requirement.key] = requirement if existing is None else requirement.intersection(existing)
 
     def _conflicting(self, incoming: Requirements) -> Iterator[tuple[Requirement, Requirement]]:
-        """The pairs of requirements on one key that no value meets, of which one does not admit absence."""
-        mine, theirs = self._by_key, incoming._by_key
-        for key in mine if len(mine) <= len(theirs) else theirs:
-            existing, requirement = mine.get(key), theirs.get(key)
+        """Yield the pairs of requirements on one key that no value meets, of which one does not admit absence."""
+        requirements, incoming_requirements = self._by_key, incoming._by_key
+        # The smaller set is gone through: pods name few labels, nodes dozens.
+        for key in requirements if len(requirements) <= len(incoming_requirements) else incoming_requirements:
+            existing, requirement = requirements.get(key), incoming_requirements.get(key)
             if (
                 existing is None
                 or requirement is None
+                # Interned: nodes and instance types share most requirements, and one meets itself.
                 or existing is requirement
                 or existing.has_intersection(requirement)
             ):
                 continue
+            # Two rules that a label's absence meets do not conflict: the node need not have it.
             if not (requirement.admits_absence and existing.admits_absence):
                 yield existing, requirement
 
     def _undefined_keys(self, incoming: Requirements, allow_undefined: AbstractSet[str]) -> Iterator[str]:
-        """The keys of the incoming set that must be defined here and are not."""
-        mine = self._by_key
+        """Yield the keys of the incoming set that must be defined here and are not."""
+        requirements = self._by_key
         for key, requirement in incoming._by_key.items():
-            if key not in mine and key not in allow_undefined and not requirement.admits_absence:
+            if key not in requirements and key not in allow_undefined and not requirement.admits_absence:
                 yield key
 
     def _hint(self, key: str, allow_undefined: AbstractSet[str]) -> str:
-        """The label that the key may have been meant to be."""
+        """Return the label that the key may have been meant to be."""
         domain, slash, name = key.partition("/")
         ending = name if slash else domain
         for label in (*sorted(allow_undefined), *sorted(self._by_key)):
@@ -318,6 +327,7 @@ def _joined_texts(path: str, field: str) -> str:
 def _is_within(value: str, gte: int | None, lte: int | None) -> bool:
     if gte is None and lte is None:
         return True
+    # A bound on a value that is no integer is never met, as upstream.
     number = _integer(value)
     return number is not None and (gte is None or number >= gte) and (lte is None or number <= lte)
 

@@ -38,16 +38,18 @@ def is_ephemeral(taint: Taint) -> bool:
 
 
 def untolerated_taints(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> list[Taint]:
-    """The taints that none of the tolerations covers, whatever their effect."""
+    """Return the taints that none of the tolerations covers, whatever their effect."""
+    # PreferNoSchedule counts like the other effects until relaxation adds a toleration; kube-scheduler only scores it.
     return [taint for taint in taints if not any(_tolerates(toleration, taint) for toleration in tolerations)]
 
 
 def taints_text(taints: Iterable[Taint]) -> str:
-    """The reason why a pod that does not tolerate these taints cannot be placed."""
+    """Return the reason why a pod that does not tolerate these taints cannot be placed."""
     return "; ".join(f"did not tolerate taint (taint={taint_text(taint)})" for taint in taints)
 
 
 def _tolerates(toleration: Toleration, taint: Taint) -> bool:
+    # KEP-5471's numeric operators: Karpenter reads them whatever the cluster's feature gates say.
     if toleration.operator not in ("Gt", "Lt"):
         return tolerates(toleration, taint)
     if toleration.effect and toleration.effect != taint.effect:

@@ -44,7 +44,7 @@ class Volumes:
         self._classes = {storage_class.metadata.name: storage_class for storage_class in objects.storage_classes}
 
     def alternatives(self, pod: Pod) -> tuple[Requirements, ...]:
-        """The requirements of the pod's volumes on a node: any one of these; empty if there are none.
+        """Return the requirements of the pod's volumes on a node: any one of these; empty if there are none.
 
         Raises:
             VolumeError: a claim, volume or storage class is missing.
@@ -58,7 +58,7 @@ class Volumes:
         return product or ()
 
     def attached_volumes(self, pod: Pod) -> AttachedVolumes:
-        """The claims that the pod attaches to its node, by driver; claims that are missing do not count.
+        """Return the claims that the pod attaches to its node, by driver; claims that are missing do not count.
 
         Raises:
             VolumeError: a claim's volume is missing.
@@ -75,7 +75,7 @@ class Volumes:
         return attached_volumes
 
     def fault(self, pod: Pod) -> str | None:
-        """The reason why the pod's claims cannot be used yet; None if they can."""
+        """Return the reason why the pod's claims cannot be used yet, or None if they can."""
         for volume in pod.spec.volumes:
             try:
                 claim = self._claim(pod, volume)
@@ -110,8 +110,9 @@ class Volumes:
         return self._classes[name]
 
     def _driver(self, claim: PersistentVolumeClaim) -> str:
-        """The CSI driver that attaches the claim; empty if none is known."""
+        """Return the CSI driver that attaches the claim; empty if none is known."""
         if claim.spec.volume_name:
+            # A bound claim is attached by its volume's driver, an unbound one by that of its class.
             spec = self._volume(claim.spec.volume_name).spec
             if spec.csi is not None:
                 return spec.csi.driver
@@ -129,36 +130,40 @@ class Volumes:
     def _fault_of(self, claim: PersistentVolumeClaim) -> str | None:
         name = claim.key
         volume, storage_class = claim.spec.volume_name, claim.spec.storage_class_name or ""
+        # Upstream's order, so that of several faults the same one is reported.
         if claim.metadata.deletion_timestamp is not None:
             return f"persistentvolumeclaim is being deleted (PersistentVolumeClaim={name})"
         if claim.status.phase == "Lost":
-            where = f"PersistentVolume={volume}, PersistentVolumeClaim={name}"
-            return f"persistentvolumeclaim bound to non-existent persistentvolume ({where})"
+            volume_text = f"PersistentVolume={volume}, PersistentVolumeClaim={name}"
+            return f"persistentvolumeclaim bound to non-existent persistentvolume ({volume_text})"
         if volume:
             return self._bound_fault(claim, name, volume, storage_class)
-        where = f"(PersistentVolumeClaim={name}, StorageClass={storage_class})"
+        volume_text = f"(PersistentVolumeClaim={name}, StorageClass={storage_class})"
         if not storage_class:
-            return f"unbound pvc must define a storage class {where}"
+            return f"unbound pvc must define a storage class {volume_text}"
         try:
             class_there = self._class(storage_class)
         except VolumeError as error:
-            return f"failed to validate pvc, failed to get storage class, {error} {where}"
+            return f"failed to validate pvc, failed to get storage class, {error} {volume_text}"
+        # The volume controller binds such a claim without asking a scheduler, so a node bought now might be in the
+        # wrong zone.
         if class_there.volume_binding_mode == "Immediate":
-            return f"failed to validate pvc, pvc with immediate volume binding mode must be bound {where}"
+            return f"failed to validate pvc, pvc with immediate volume binding mode must be bound {volume_text}"
         return None
 
     def _bound_fault(self, claim: PersistentVolumeClaim, name: str, volume: str, storage_class: str) -> str | None:
-        where = f"(PersistentVolume={volume}, PersistentVolumeClaim={name}, StorageClass={storage_class})"
+        volume_text = f"(PersistentVolume={volume}, PersistentVolumeClaim={name}, StorageClass={storage_class})"
         try:
             volume_there = self._volume(volume)
         except VolumeError as error:
-            return f"failed to validate pvc, {error} {where}"
+            return f"failed to validate pvc, {error} {volume_text}"
         if volume_there.metadata.deletion_timestamp is not None:
-            return f"failed to validate pvc, persistentvolume is being deleted {where}"
+            return f"failed to validate pvc, persistentvolume is being deleted {volume_text}"
+        # Without it the volume controller has not finished, and may still bind the claim elsewhere.
         if BIND_COMPLETED not in claim.metadata.annotations:
-            where = f"PersistentVolume={volume}, PersistentVolumeClaim={claim.metadata.name}"
+            volume_text = f"PersistentVolume={volume}, PersistentVolumeClaim={claim.metadata.name}"
             text = "pvc is considered unbound because it does not contain annotation"
-            return f"{text} ({where}, annotation={BIND_COMPLETED})"
+            return f"{text} ({volume_text}, annotation={BIND_COMPLETED})"
         return None
 
 
@@ -168,15 +173,18 @@ def exceeds_limits(volumes: AttachedVolumes, limits: Mapping[str, int]) -> bool:
 
 
 def together(first: AttachedVolumes, second: AttachedVolumes) -> AttachedVolumes:
-    """The claims of both, by driver."""
+    """Return the claims of both, by driver."""
     if not second:
         return first
     return {driver: first.get(driver, frozenset()) | second.get(driver, frozenset()) for driver in {**first, **second}}
 
 
-def _combinations(mine: tuple[Requirements, ...], theirs: tuple[Requirements, ...]) -> tuple[Requirements, ...]:
-    """All combinations that do not contradict themselves; all of them if every left does."""
-    pairs = tuple(product(mine, theirs))
+def _combinations(
+    first_alternatives: tuple[Requirements, ...], second_alternatives: tuple[Requirements, ...]
+) -> tuple[Requirements, ...]:
+    """Return all combinations that do not contradict themselves; all of them if every left does."""
+    pairs = tuple(product(first_alternatives, second_alternatives))
+    # Where all contradict, the product stays, so that the refusal names the labels in question.
     compatible = tuple(pair for pair in pairs if pair[0].intersects(pair[1])) or pairs
     return tuple(first.union(second) for first, second in compatible)
 
@@ -187,6 +195,7 @@ def _volume_alternatives(volume: PersistentVolume) -> Iterator[Requirements]:
         return
     for term in affinity.required.node_selector_terms:
         expressions = term.match_expressions
+        # A term without expressions matches no node for kube-scheduler; Karpenter skips it.
         if not expressions:
             continue
         if volume.spec.is_on_one_node:

@@ -96,7 +96,7 @@ class Adopted:
 
 
 def adopt_nodes(nodes: Sequence[ProvidedNode], prices: Catalogue) -> Adopted:
-    """A NodePool for each group of nodes, with the instance types of its nodes in the zones that they are in.
+    """Return a NodePool for each group of nodes, with the instance types of its nodes in the zones that they are in.
 
     Args:
         prices: where the price of an instance type is looked up by name. One that is not there has none, only a rank.
@@ -110,6 +110,8 @@ def adopt_nodes(nodes: Sequence[ProvidedNode], prices: Catalogue) -> Adopted:
             _common_labels(members),
             _common_taints(members),
             {
+                # By type and zone only: a further node of the group is what its autoscaler would add, one of the kinds
+                # that are there.
                 INSTANCE_TYPE: sorted({_type_name(member) for member in members}),
                 ZONE: sorted({_place_of(member)[0] for member in members}),
             },
@@ -118,6 +120,7 @@ def adopt_nodes(nodes: Sequence[ProvidedNode], prices: Catalogue) -> Adopted:
     ]
     types = _types_of(nodes, {instance_type.name: instance_type for instance_type in prices.instance_types})
     managed = tuple(_managed_node(node, name) for name, members in groups.items() for node in members)
+    # In the order of `state_nodes`, so that reports and names do not depend on the order of a dump.
     by_name = tuple(sorted(managed, key=lambda instance_type: instance_type.name))
     catalogue = Catalogue(tuple(types), WELL_KNOWN | KWOK_WELL_KNOWN)
     return Adopted(tuple(pools), catalogue, by_name, tuple(_claim_of(instance_type) for instance_type in by_name))
@@ -125,8 +128,9 @@ def adopt_nodes(nodes: Sequence[ProvidedNode], prices: Catalogue) -> Adopted:
 
 def _managed_node(node: ProvidedNode, pool: str) -> ProvidedNode:
     zone, kind = _place_of(node)
-    own = {NODE_POOL: pool, INSTANCE_TYPE: _type_name(node), ZONE: zone, CAPACITY_TYPE: kind}
-    labels = {**node.metadata.labels, **own, **dict.fromkeys(SIMULATED, "true")}
+    managed_labels = {NODE_POOL: pool, INSTANCE_TYPE: _type_name(node), ZONE: zone, CAPACITY_TYPE: kind}
+    labels = {**node.metadata.labels, **managed_labels, **dict.fromkeys(SIMULATED, "true")}
+    # Nodes and NodeClaims are joined by the machine's id, which clusters on bare metal do not have.
     machine = node.spec.provider_id or f"node://{node.name}"
     return _replace(
         node,
@@ -136,7 +140,7 @@ def _managed_node(node: ProvidedNode, pool: str) -> ProvidedNode:
 
 
 def _claim_of(node: ProvidedNode) -> NodeClaim:
-    """A NodeClaim that is as old as the node, and was never in use."""
+    """Return a NodeClaim that is as old as the node, and was never in use."""
     status = NodeClaimStatus(
         provider_id=node.spec.provider_id,
         capacity=node.status.capacity,
@@ -155,12 +159,13 @@ def _group_of(node: ProvidedNode) -> str:
 
 
 def _common_labels(nodes: Sequence[ProvidedNode]) -> dict[str, str]:
-    """The labels of all these nodes that are not of their instance types."""
+    """Return the labels of all these nodes that are not of their instance types."""
     first, *other_nodes = nodes
     well_known = WELL_KNOWN | KWOK_WELL_KNOWN
     return {
         key: value
         for key, value in sorted(first.metadata.labels.items())
+        # A new node gets its own hostname, zone and type; Karpenter's API refuses restricted labels in a NodePool.
         if current_name(key) not in _OF_THE_TYPE
         and not is_restricted_label(key, well_known)
         and all(other_node.metadata.labels.get(key) == value for other_node in other_nodes)
@@ -168,9 +173,11 @@ def _common_labels(nodes: Sequence[ProvidedNode]) -> dict[str, str]:
 
 
 def _common_taints(nodes: Sequence[ProvidedNode]) -> list[Taint]:
-    """The taints of all these nodes that a new one would have, too."""
+    """Return the taints of all these nodes that a new one would have, too."""
     first, *other_nodes = nodes
     return [
+        # A taint that passes, such as that of a node which is not ready, would keep pods off nodes that are yet to
+        # come.
         taint
         for taint in first.spec.taints
         if not is_ephemeral(taint)
@@ -217,6 +224,7 @@ def _types_of(nodes: Sequence[ProvidedNode], types_by_name: Mapping[str, Instanc
 
 def _type_name(node: ProvidedNode) -> str:
     labels = node.metadata.labels
+    # Bare metal has no instance type. Nodes of the same size are the same type, then.
     name = labels.get(INSTANCE_TYPE) or labels.get("beta.kubernetes.io/instance-type")
     if name:
         return name
@@ -229,7 +237,7 @@ def _allocatable(node: ProvidedNode) -> Requests:
 
 
 def _place_of(node: ProvidedNode) -> tuple[str, str]:
-    """Zone and capacity type."""
+    """Return the node's zone and capacity type."""
     labels = {current_name(key): value for key, value in node.metadata.labels.items()}
     is_spot = any(labels.get(key) == value for key, value in _SPOT_LABELS)
     return labels.get(ZONE) or "default", SPOT if is_spot else ON_DEMAND
@@ -239,6 +247,8 @@ def _offering(priced: InstanceType | None, allocatable: Requests, zone: str, kin
     price = _price(priced, zone, kind)
     return Offering(
         requirements=Requirements.of_labels({CAPACITY_TYPE: kind, ZONE: zone}),
+        # Without a price a smaller node must still count as cheaper, or consolidation could not compare; it is not
+        # shown.
         price=price or size_rank(allocatable),
         is_priced=price > 0 and priced is not None and priced.is_priced,
     )

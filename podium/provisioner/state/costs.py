@@ -23,7 +23,7 @@ _COST_MAX: Final = 10.0
 
 
 def eviction_cost(pod: Pod, *, reads_deletion_cost: bool = True) -> float:
-    """The cost of evicting the pod: 1, more or less by its annotation and its priority, from -10 to 10.
+    """Return the cost of evicting the pod: 1, more or less by its annotation and its priority, from -10 to 10.
 
     Args:
         reads_deletion_cost: whether `pod-deletion-cost` counts where `disruption-cost` is absent.
@@ -32,16 +32,18 @@ def eviction_cost(pod: Pod, *, reads_deletion_cost: bool = True) -> float:
     text = annotations.get(_DISRUPTION_COST)
     if text is None and reads_deletion_cost:
         text = annotations.get(_DELETION_COST)
+    # As Go's ParseInt of 32 bits: what it refuses counts as no annotation.
     number = None if text is None else parse_int64(text)
     cost = 1.0
     if number is not None and number in _INT32:
         cost += number / _ANNOTATION_UNIT
+    # System pods have priority 2e9, which makes them about 60 times as dear as others before the cut.
     cost += pod.priority / _PRIORITY_UNIT
     return min(max(cost, -_COST_MAX), _COST_MAX)
 
 
 def removal_cost(pods: Iterable[Pod], *, reads_deletion_cost: bool = True) -> float:
-    """The cost of removing a node with these pods. Pods whose cost is negative do not make it cheaper."""
+    """Return the cost of removing a node with these pods. Pods whose cost is negative do not make it cheaper."""
     cost = NODE_COST
     for pod in pods:
         cost += max(0.0, eviction_cost(pod, reads_deletion_cost=reads_deletion_cost))
@@ -49,7 +51,7 @@ def removal_cost(pods: Iterable[Pod], *, reads_deletion_cost: bool = True) -> fl
 
 
 def sum_in_order(amounts: Iterable[float]) -> float:
-    """The amounts, added one after another as upstream does: rounding decides where prices are equal."""
+    """Return the amounts, added one after another as upstream does: rounding decides where prices are equal."""
     total = 0.0
     for amount in amounts:
         total += amount

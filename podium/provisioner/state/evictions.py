@@ -52,22 +52,25 @@ class Evictions:
         try:
             duration = parse_duration(text)
         except ValueError:
+            # Not protected, as upstream: a text that nobody understands must not keep a node for ever.
             return False
         if duration <= 0:
             return False
+        # A pod that has not started is protected: its time has not begun to run.
         return pod.status.start_time is None or self._now - parse_time(pod.status.start_time) < duration
 
     def is_evictable(self, pod: Pod) -> bool:
         """Return True if the pod is evicted when its node goes."""
         return (
             is_active(pod)
+            # What tolerates the taint of a leaving node stays there until the machine is gone; nothing has to evict it.
             and bool(untolerated_taints([DISRUPTED], pod.spec.tolerations))
             and not is_mirror(pod)
             and not self.is_protected(pod)
         )
 
     def budgets_of(self, pod: Pod) -> list[Budget]:
-        """The budgets that select the pod."""
+        """Return the budgets that select the pod."""
         meta = pod.metadata
         return [
             budget
@@ -78,6 +81,7 @@ class Evictions:
     def _is_fully_blocked(self, pod: Pod) -> bool:
         if not self.is_evictable(pod):
             return False
+        # See `CandidateFinder`: the API refuses to evict a pod of several budgets.
         budgets = self.budgets_of(pod)
         if len(budgets) > 1:
             return True
@@ -91,6 +95,7 @@ def is_active(pod: Pod) -> bool:
 
 def is_reschedulable(pod: Pod) -> bool:
     """Return True if the pod would be placed elsewhere when its node goes."""
+    # A StatefulSet creates the pod of the same name only after the old one is gone, so its place is needed already.
     stays = is_active(pod) or (pod.is_terminating and is_owned_by(pod, "apps/v1", "StatefulSet"))
     return stays and not is_owned_by_daemon_set(pod) and not is_mirror(pod)
 
@@ -104,4 +109,5 @@ def lets_unready_go(budget: Budget, pod: Pod) -> bool:
 
 def _allows_none(budget: Budget) -> bool:
     spec = budget.spec
+    # By the spec, whatever `disruptionsAllowed` says now: such a budget will never let a pod go.
     return spec.max_unavailable in (0, "0%") or spec.min_available == "100%"

@@ -18,7 +18,7 @@ from podium.engine.derivation.control_objects import ControlObjects, count_at, g
 from podium.engine.derivation.controllers import SyncContext, sync_job
 from podium.engine.derivation.pods import named_pod, sample_pod, stateful_set_pod
 from podium.engine.derivation.workload_kinds import PodTemplate, replicas_of, templates_in
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.engine.manifests import DEFAULT_NAMESPACE, Manifest, is_namespaced, resource_of
 from podium.objects.core import Taint
 from podium.objects.errors import FieldError
@@ -64,8 +64,8 @@ _UNSCHEDULABLE: Final = {"type": "PodScheduled", "status": "False", "reason": "U
 _PLANNED: Final = {"phase": "Pending", "conditions": [_UNSCHEDULABLE]}
 
 
-def read_cluster(objects_found: Sequence[Found], *, assume_unschedulable: bool = False) -> ClusterObjects:
-    """The objects of a cluster that planning reads.
+def read_cluster(objects_found: Sequence[LocatedManifest], *, assume_unschedulable: bool = False) -> ClusterObjects:
+    """Return the objects of a cluster that planning reads.
 
     Args:
         assume_unschedulable: whether pods that kube-scheduler has not tried yet count as fitting nowhere.
@@ -86,12 +86,14 @@ def read_cluster(objects_found: Sequence[Found], *, assume_unschedulable: bool =
         if (resource := resource_of(manifest)) is not None:
             # Before it has a uid, by which an object is known to be admitted already.
             manifest_read = dict(admission.admit(manifest_read, resource))
-        document = {**manifest_read, "metadata": _metadata(Found(manifest_read, item.where), kind)}
+        document = {**manifest_read, "metadata": _metadata(LocatedManifest(manifest_read, item.location), kind)}
         if kind == PODS.kind and assume_unschedulable:
             document = _unschedulable(document)
-        first, where = first_seen.setdefault(identity, (document, item.where))
+        first, source = first_seen.setdefault(identity, (document, item.location))
+        # Two files may hold the same object; two different ones of a name would make the plan depend on the order of
+        # files.
         if first != document:
-            raise FieldError(f"{item.where}: {_key(identity)}", f"is there with other contents in {where}")
+            raise FieldError(f"{item.location}: {_key(identity)}", f"is there with other contents in {source}")
     objects = read_named_objects(
         ((manifest, f"{where}: {_key(identity)}", ": ") for identity, (manifest, where) in first_seen.items()),
         check_pool=check_node_pool,
@@ -99,8 +101,10 @@ def read_cluster(objects_found: Sequence[Found], *, assume_unschedulable: bool =
     return dataclasses.replace(objects, node_pools=tuple(map(completed_pool, objects.node_pools)))
 
 
-def pods_of_workloads(objects_found: Sequence[Found], name: str, cluster: Iterable[Found] = ()) -> Iterator[Found]:
-    """The objects of a file of workloads, and as many unscheduled pods of each workload as it asks for, with claims.
+def pods_of_workloads(
+    objects_found: Sequence[LocatedManifest], name: str, cluster: Iterable[LocatedManifest] = ()
+) -> Iterator[LocatedManifest]:
+    """Yield a workload file's objects, and as many unscheduled pods as each workload asks for, with claims.
 
     DaemonSets stay without pods, since their pods come with each node.
 
@@ -111,6 +115,7 @@ def pods_of_workloads(objects_found: Sequence[Found], name: str, cluster: Iterab
     Raises:
         FieldError: there is nothing to plan, or a workload asks for a number of pods that is not usable.
     """
+    # An empty plan would look as if nothing were needed.
     if not any(templates_in(item.manifest) or _is_read(item.manifest) for item in objects_found):
         kinds = ", ".join(dict.fromkeys(str(item.manifest["kind"]) for item in objects_found)) or "nothing"
         raise FieldError(name, f"expected pods or workloads, found {kinds}")
@@ -121,21 +126,22 @@ def pods_of_workloads(objects_found: Sequence[Found], name: str, cluster: Iterab
         templates = templates_in(item.manifest)
         if not templates or item.manifest.get("kind") != PODS.kind:
             yield item
+        # Its pods come with each node, as `Daemons` plans them.
         if item.manifest.get("kind") == DAEMON_SETS.kind:
             continue
         for template in templates:
             for pod in _workload_pods(item, template, is_only=len(templates) == 1):
                 pod_with_claims, own_claims = with_claims(pod, objects, lambda kind, key: (kind, key) in claims)
-                yield Found(
-                    {**pod_with_claims, "status": {**mapping_at(pod_with_claims, "status"), **_PLANNED}}, item.where
+                yield LocatedManifest(
+                    {**pod_with_claims, "status": {**mapping_at(pod_with_claims, "status"), **_PLANNED}}, item.location
                 )
                 for claim in own_claims:
                     claims.add((str(claim["kind"]), key_of(claim)))
-                    yield Found(claim, item.where)
+                    yield LocatedManifest(claim, item.location)
 
 
-def _workload_pods(workload: Found, template: PodTemplate, *, is_only: bool) -> Iterator[Manifest]:
-    """The unbound pods that a workload asks for with a template."""
+def _workload_pods(workload: LocatedManifest, template: PodTemplate, *, is_only: bool) -> Iterator[Manifest]:
+    """Yield the unbound pods that a workload asks for with a template."""
     if template.content is workload.manifest:
         yield _unbound(named_pod(workload.manifest))
         return
@@ -146,6 +152,7 @@ def _workload_pods(workload: Found, template: PodTemplate, *, is_only: bool) -> 
     first = count_at(workload.manifest, "spec", "ordinals", "start", default=0) if kind == "StatefulSet" else 0
     count = replicas_of(workload, template, default=1)
     if kind == "Job" and group_of(workload.manifest) == "batch":
+        # A Job creates as many pods as its parallelism and completions say, and gives them indexes.
         context = SyncContext(now_s=0.0, restarts=ControlObjects().restarts_of, serial=0)
         for ordinal, pod in enumerate(sync_job(workload.manifest, (), context).create):
             yield _unbound({**pod, "metadata": {**mapping_at(pod, "metadata"), "name": f"{prefix}-{ordinal}"}})
@@ -160,7 +167,7 @@ def _workload_pods(workload: Found, template: PodTemplate, *, is_only: bool) -> 
 def ready_pool(
     name: str, labels: Mapping[str, str], taints: Iterable[Taint], label_values: Mapping[str, Sequence[str]]
 ) -> NodePool:
-    """A NodePool that is ready, whose nodes have these labels and taints, and one of the allowed values of others."""
+    """Return a ready NodePool whose nodes have these labels and taints, and an allowed value of other labels."""
     requirements = tuple(
         LabelRequirement(key=key, operator="In", values=tuple(values)) for key, values in label_values.items()
     )
@@ -175,7 +182,8 @@ def ready_pool(
 
 
 def completed_pool(pool: NodePool) -> NodePool:
-    """The NodePool with a node class; one that no Karpenter has looked at counts as ready."""
+    """Return the NodePool with a node class; one that no Karpenter has looked at counts as ready."""
+    # A file that a person wrote has no status, and is meant to be bought from.
     if not pool.status.conditions:
         conditions = tuple(Condition(type=condition, status="True") for condition in _READY)
         pool = _replace(pool, status=NodePoolStatus(conditions=conditions))
@@ -193,12 +201,13 @@ def _is_read(manifest: Manifest) -> bool:
     return _GROUPS.get(str(manifest["kind"])) == str(manifest.get("apiVersion", "")).rpartition("/")[0]
 
 
-def _metadata(item: Found, kind: str) -> dict[str, Any]:
-    """The metadata with a namespace and a uid."""
+def _metadata(item: LocatedManifest, kind: str) -> dict[str, Any]:
+    """Return the metadata with a namespace and a uid."""
     metadata = item.manifest.get("metadata")
     if not isinstance(metadata, Mapping) or not isinstance(metadata.get("name"), str) or not metadata["name"]:
-        raise FieldError(f"{item.where}: {kind}: metadata.name", "is missing")
+        raise FieldError(f"{item.location}: {kind}: metadata.name", "is missing")
     namespace = (metadata.get("namespace") or DEFAULT_NAMESPACE) if kind in _NAMESPACED else ""
+    # Files mostly have no uid; a made-up one must be the same each time the plan is made.
     uid = metadata.get("uid") or f"{kind}/{namespace}/{metadata['name']}"
     return {**metadata, "namespace": namespace, "uid": uid}
 
@@ -213,6 +222,7 @@ def _unschedulable(pod: dict[str, Any]) -> dict[str, Any]:
     spec, status = pod.get("spec"), pod.get("status") or {}
     if not isinstance(spec, dict) or not isinstance(status, dict):
         return pod
+    # A gated pod is not tried by any scheduler, so a node would not help it.
     if spec.get("nodeName") or spec.get("schedulingGates") or status.get("phase") in ("Succeeded", "Failed"):
         return pod
     conditions = [
@@ -222,7 +232,7 @@ def _unschedulable(pod: dict[str, Any]) -> dict[str, Any]:
 
 
 def _unbound(pod: Manifest) -> dict[str, Any]:
-    """The pod of a workload that is only planned."""
+    """Return the pod of a workload that is only planned."""
     spec = pod.get("spec")
     pending_spec = (
         {name: value for name, value in spec.items() if name != "nodeName"} if isinstance(spec, dict) else spec

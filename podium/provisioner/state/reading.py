@@ -100,6 +100,7 @@ def read_named_objects(
         lists[name].append(item)
     return ClusterObjects(
         **{
+            # The order of files, or of an API server's answer, must not decide where a plan is indifferent.
             name: tuple(sorted(items, key=lambda item: (item.metadata.namespace, item.metadata.name)))
             for name, items in lists.items()
         }
@@ -107,7 +108,7 @@ def read_named_objects(
 
 
 def time_of(text: object, path: str) -> float:
-    """A timestamp in seconds since the epoch.
+    """Return a timestamp in seconds since the epoch.
 
     Raises:
         FieldError: it is not a timestamp.
@@ -135,6 +136,7 @@ def check_object(item: Any) -> None:
     _check_time(metadata.deletion_timestamp, "metadata.deletionTimestamp")
     if isinstance(item, Pod):
         _check_time(item.status.start_time, "status.startTime")
+        # Called for its error: requests that cannot be read are found before the plan.
         pod_requests_with_status(item)
         # What is wrong with the node affinity that a waiting pod requires is part of the plan.
         _check_affinity(item.spec, "spec", is_waiting=not item.node_name)
@@ -207,8 +209,8 @@ def _check_affinity(spec: PodSpec, spec_path: str, *, is_waiting: bool) -> None:
             for index, pod_term in enumerate(pods.required):
                 _check_selector(pod_term.namespace_selector, f"{path}.{_REQUIRED}[{index}].namespaceSelector")
             for index, weighted_term in enumerate(pods.preferred):
-                where = f"{path}.{_PREFERRED}[{index}].podAffinityTerm.namespaceSelector"
-                _check_selector(weighted_term.pod_affinity_term.namespace_selector, where)
+                selector_path = f"{path}.{_PREFERRED}[{index}].podAffinityTerm.namespaceSelector"
+                _check_selector(weighted_term.pod_affinity_term.namespace_selector, selector_path)
 
 
 def _check_expressions(expressions: Sequence[NodeSelectorRequirement], path: str) -> None:

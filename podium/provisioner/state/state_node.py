@@ -75,6 +75,7 @@ class StateNode:
         """Return True if the node is being deleted: then it takes no pods, and those on it are placed elsewhere."""
         if self.claim is not None:
             terminating = is_true(self.claim.status.conditions, "InstanceTerminating")
+            # The NodeClaim speaks first: Karpenter taints and drains the node only after its NodeClaim is deleted.
             return self.claim.metadata.deletion_timestamp is not None or terminating
         assert self.node is not None
         return self.node.metadata.deletion_timestamp is not None
@@ -95,6 +96,7 @@ class StateNode:
         if self.is_initialized and not self.is_rebooting:
             return taints
         startup = {(taint.key, taint.effect) for taint in self.claim.spec.startup_taints}
+        # They are taken away once the node is ready, so that pods can be planned for it now.
         return tuple(taint for taint in taints if not is_ephemeral(taint) and (taint.key, taint.effect) not in startup)
 
     @cached_property
@@ -134,21 +136,24 @@ class StateNode:
         return self.node
 
     def _has_joined(self, label: str) -> bool:
+        # Without a NodeClaim nothing would ever set the labels: a foreign node counts as ready.
         if self.claim is None:
             return True
         return self.node is not None and self.node.metadata.labels.get(label) == "true"
 
     def _amounts(self, node: ResourceList, claim: ResourceList, path: str) -> Requests:
-        """The node's amounts; until it is initialised, the NodeClaim's where the node has none or 0."""
+        """Return the node's amounts; until it is initialised, the NodeClaim's where the node has none or 0."""
         amounts = dict(whole_amounts(node, path))
         if not self.is_initialized:
             for name, amount in whole_amounts(claim, path).items():
+                # Device plugins report later than the kubelet: until then a node says 0 where the NodeClaim knows
+                # better.
                 amounts[name] = amounts.get(name) or amount
         return amounts
 
 
 def state_nodes(objects: ClusterObjects) -> tuple[StateNode, ...]:
-    """The nodes of a cluster, in order of name.
+    """Return the nodes of a cluster, in order of name.
 
     A NodeClaim without a machine is not there yet, and neither is a managed Node without a machine's name, or without
     an instance type before it is initialised.
@@ -168,7 +173,7 @@ def state_nodes(objects: ClusterObjects) -> tuple[StateNode, ...]:
 
 
 def leaving(nodes: Iterable[StateNode]) -> tuple[StateNode, ...]:
-    """The nodes that are being deleted."""
+    """Return the nodes that are being deleted."""
     return tuple(node for node in nodes if node.is_leaving)
 
 
@@ -176,4 +181,5 @@ def _is_known(node: ProvidedNode) -> bool:
     labels = node.metadata.labels
     if not labels.get(NODE_POOL):
         return True
+    # Karpenter's state ignores its own nodes until it can price them.
     return bool(node.spec.provider_id) and bool(labels.get(INSTANCE_TYPE) or labels.get(INITIALIZED))

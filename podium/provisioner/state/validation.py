@@ -48,10 +48,12 @@ def is_provisionable(pod: Pod) -> bool:
     """Return True if kube-scheduler found no node for the pod, so that one may be bought for it."""
     return (
         any(
+            # Upstream does not look at the condition's status. A gated pod has another reason and is no trigger.
             condition.type == "PodScheduled" and condition.reason == "Unschedulable"
             for condition in pod.status.conditions
         )
         and not pod.node_name
+        # Preemption makes room for a nominated pod; a node bought for it would stay empty.
         and not pod.status.nominated_node_name
         and not is_owned_by_daemon_set(pod)
         and not is_mirror(pod)
@@ -59,7 +61,7 @@ def is_provisionable(pod: Pod) -> bool:
 
 
 def fault_of(pod: Pod, volumes: Volumes, well_known: AbstractSet[str]) -> str | None:
-    """The reason why a provisionable pod is ignored; None if it is not.
+    """Return the reason why a provisionable pod is ignored, or None if it is not.
 
     Args:
         well_known: all well known labels, those of the provider included.
@@ -74,8 +76,9 @@ def _faults(pod: Pod, volumes: Volumes, well_known: AbstractSet[str]) -> Iterato
     if affinity and affinity.required is not None:
         terms = affinity.required.node_selector_terms
     if _avoids_node_pools(pod):
-        where = f"requirement={NODE_POOL} DoesNotExist"
-        yield f"configured to not run on a Karpenter provisioned node ({where})"
+        requirement_text = f"requirement={NODE_POOL} DoesNotExist"
+        # Preferred terms are not checked: relaxation drops those that cannot be met.
+        yield f"configured to not run on a Karpenter provisioned node ({requirement_text})"
     for key, value in spec.node_selector.items():
         yield from _requirement_faults(NodeSelectorRequirement(key=key, operator="In", values=(value,)), well_known)
     for term in terms:
@@ -104,6 +107,7 @@ def _requirement_faults(requirement: NodeSelectorRequirement, well_known: Abstra
         known_labels, domains = " ".join(sorted(well_known)), " ".join(sorted(RESTRICTED_DOMAINS))
         yield (
             f"using label {key} is not allowed as it might interfere with the internal provisioning logic; "
+            # Upstream's own words, with its map in Go's format: recorded answers hold podium to them.
             f"specify a well known label: [{known_labels}], or a custom label that does not use a restricted domain: "
             f"[{domains}]"
         )

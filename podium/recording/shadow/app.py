@@ -95,6 +95,7 @@ class ShadowApp(Process):
         self._prepare("Starting podium's shadow")
         connection = await connect(self._clock, options.kubeconfig, context=options.context)
         async with AsyncExitStack() as stack:
+            # Read-only, so that a shadow can be tried beside any scheduler.
             session = await stack.enter_async_context(connection.session(may_write=lambda: False))
             listeners: list[Listener] = [self.metrics, _Log()]
             if options.scenarios is not None:
@@ -132,6 +133,7 @@ class ShadowApp(Process):
 async def _settle(shadow: Shadow) -> None:
     while True:
         for _ in shadow.settle():
+            # One comparison can take long; watches are served in between.
             await anyio.lowlevel.checkpoint()
         await anyio.sleep(_LOOK_S)
 
@@ -212,6 +214,7 @@ class _ScenarioFile(Listener):
         try:
             for name, state in states.items():
                 line = orjson.dumps(scenario_of(disagreement, pod, name, state, self._config)) + b"\n"
+                # Unbuffered: a full disk shows here, and not when the file is closed.
                 if self._file.write(line) < len(line):
                     raise OSError(ENOSPC, "not all of a line could be written")
         except OSError as error:

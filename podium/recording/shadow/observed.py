@@ -81,6 +81,7 @@ class ObservedCluster:
         try:
             self.cluster.put(resource, item)
         except ManifestError:
+            # The object was replaced by one that cannot be read, so the old state is void.
             if old is not None:
                 self.drop(resource, old, at_s)
             raise
@@ -136,6 +137,7 @@ def _set(cluster: Cluster, resource: ResourceType[Any], key: str, item: Any) -> 
 def _differ(old: Any, new: Any) -> bool:
     if isinstance(new, Pod):
         return _decisive_fields(old) != _decisive_fields(new)
+    # The version alone is no change, and heartbeats change nothing else.
     version = new.metadata.resource_version
     return bool(replace(old, metadata=replace(old.metadata, resource_version=version)) != new)
 

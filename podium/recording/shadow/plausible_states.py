@@ -75,6 +75,8 @@ class BoundPod:
 
 
 def own_writes(bound_pod: BoundPod, history: ObservedCluster) -> Sequence[Change]:
+    # A scheduler writes claims and volumes before it binds, so its own writes are part of the decision and not its
+    # basis.
     """Return the scheduler's own changes of the pod's claims and volumes to bind it, oldest first."""
     pod, namespace = bound_pod.pod, bound_pod.pod.metadata.namespace
     volume_claims = {f"{namespace}/{name}" for volume in pod.spec.volumes if (name := _claim_of_volume(pod, volume))}
@@ -144,16 +146,18 @@ def plausible_states(
             redo(cluster, with_writes(change))
         if assumptions or unseen:
             yield PlausibleState(cluster, tuple(assumptions), tuple(unseen), is_in_order)
-        without = list(unseen)
+        unseen_rest = list(unseen)
+        # Newest first: a scheduler's snapshot lags by its last few events, if at all.
         for change in reversed(candidates[-STEPS_MAX:]):
             undo(cluster, with_writes(change))
-            without.append(change)
-            yield PlausibleState(cluster, tuple(assumptions), tuple(without), is_in_order)
+            unseen_rest.append(change)
+            yield PlausibleState(cluster, tuple(assumptions), tuple(unseen_rest), is_in_order)
 
     turn = bound_pod.turn
     ahead = [change for change in later if (pod := find(change)) is not None and pod.turn < turn]
     behind = [change for change in earlier if (pod := find(change)) is not None and pod.turn > turn]
     undone_pods = {change.key for change in behind}
+    # Changes by others, and by nothing that the queue's order already undoes.
     foreign = [change for change in earlier if find(change) is None and change.key not in undone_pods]
     yield from in_steps(ahead, behind, foreign, is_in_order=True)
     yield from in_steps((), (), earlier)

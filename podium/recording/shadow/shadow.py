@@ -38,13 +38,13 @@ class Listener:
     """Receives the results of a shadow. Methods do nothing by default."""
 
     def on_comparison(self, comparison: Comparison, *, evaluation_s: float, binding_s: float) -> None:
-        """A binding was compared."""
+        """Record a compared binding."""
 
     def on_skip(self, reason: str) -> None:
-        """A binding was seen and not compared."""
+        """Record a binding that was not compared."""
 
     def on_disagreement(self, disagreement: Disagreement, pod: Pod, states: Mapping[str, Cluster]) -> None:
-        """A disagreement was examined again.
+        """Record a disagreement that was examined again.
 
         Args:
             pod: its last pending state.
@@ -129,6 +129,7 @@ class Shadow:
             self._observed.put(resource, item, self.clock.monotonic())
             return
         old = self._observed.cluster.store.get(resource, item.key)
+        # A pod created again under its name has no past.
         if old is not None and old.uid != item.uid:
             self.drop(resource, old)
             old = None
@@ -160,6 +161,7 @@ class Shadow:
         if not pod.node_name or not self._is_own(pod) or pod.uid in self._seen_bound:
             return False
         self._seen_bound.add(pod.uid)
+        # Before all objects are listed, a bound pod may have been bound long ago, unless it was seen pending.
         return self._is_synced or pod.uid in self._pending
 
     def _skip(self, reason: str) -> None:
@@ -199,6 +201,7 @@ class Shadow:
         (binding,) = self._observed.changes(number)
         pod = BoundPod(old, was_pending.turn, was_pending.since, binding)
         self._bound_pods[old.uid] = pod
+        # The oldest first, since a dict keeps insertion order.
         if len(self._bound_pods) > _BOUND_KEPT:
             del self._bound_pods[next(iter(self._bound_pods))]
         state = state_at_binding(pod, self._observed)
@@ -208,6 +211,7 @@ class Shadow:
         ended_s = self.clock.monotonic()
         durations = {"evaluation_s": ended_s - started_s, "binding_s": binding.at_s - was_pending.seen_s}
         self.report.verdicts[comparison.verdict] += 1
+        # Kept for quantiles of the report; a number each, for hours of bindings.
         self.report.evaluation_s.append(durations["evaluation_s"])
         self.report.binding_s.append(durations["binding_s"])
         for listener in self.listeners:
@@ -225,6 +229,7 @@ class Shadow:
     def _explain(self, bound_pod: BoundPod, comparison: Comparison) -> Iterator[None]:
         state = state_at_binding(bound_pod, self._observed)
         states: dict[str, Cluster] = {}
+        # Stays if no state can be rebuilt: too many changes have come since.
         reason, view, count = Reason.TOO_LATE, "", 0
         if state is not None:
             states["as seen"] = state

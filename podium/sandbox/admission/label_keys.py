@@ -27,7 +27,7 @@ def merge_label_keys(spec: Json, labels: Json) -> None:
 
 
 def affinity_terms(spec: Json) -> Iterator[tuple[str, Json]]:
-    """The terms of pod affinity and anti-affinity, each with its path within the spec."""
+    """Yield the terms of pod affinity and anti-affinity, each with its path within the spec."""
     for kind in ("podAffinity", "podAntiAffinity"):
         affinity = mapping_at(spec, "affinity", kind)
         preferred_field = "preferredDuringSchedulingIgnoredDuringExecution"

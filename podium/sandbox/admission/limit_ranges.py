@@ -90,16 +90,16 @@ def _fill(container: Json, title: str, defaults: dict[str, Json]) -> Iterator[st
     """Set what the container lacks. Yields what was set."""
     resources = dict(mapping_at(container, "resources"))
     for field, noun in (("requests", "request"), ("limits", "limit")):
-        own = mapping_at(resources, field)
-        missing = {name: amount for name, amount in defaults[field].items() if name not in own}
+        container_amounts = mapping_at(resources, field)
+        missing = {name: amount for name, amount in defaults[field].items() if name not in container_amounts}
         if missing:
-            resources[field] = own | missing
+            resources[field] = container_amounts | missing
             yield f"{', '.join(sorted(missing))} {noun} for {title} {container.get('name', '')}"
     container["resources"] = resources
 
 
 def _constrained_resources(spec: Json, kind: str) -> Iterable[tuple[Json, Json]]:
-    """The requests and limits to which items of that type apply."""
+    """Return the requests and limits to which items of that type apply."""
     if kind == "Pod":
         return [(pod_amounts(spec, "requests"), pod_amounts(spec, "limits"))]
     if kind != "Container":

@@ -11,7 +11,7 @@ class Lookup(Protocol):
     """Reads stored objects. They are shared and must not be changed."""
 
     def named(self, plural: str, name: str) -> Json | None:
-        """The cluster-wide object of that name; None if it does not exist."""
+        """Return the cluster-wide object of that name, or None if it does not exist."""
 
     def all_of(self, plural: str, namespace: str = "") -> list[Json]:
-        """The objects of a type in a namespace, or the cluster-wide ones, by name."""
+        """Return the objects of a type in a namespace, or the cluster-wide ones, by name."""

@@ -78,7 +78,7 @@ def _speaks_about(toleration: Json, key: str) -> bool:
 
 
 def qos_class(spec: Json) -> str:
-    """Guaranteed, Burstable or BestEffort, from the cpu and memory of the pod as a whole, or of its containers."""
+    """Return Guaranteed, Burstable or BestEffort, from the pod's own cpu and memory or its containers'."""
     containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
     pod_resources = mapping_at(spec, "resources")
     if mapping_at(pod_resources, "requests") or mapping_at(pod_resources, "limits"):

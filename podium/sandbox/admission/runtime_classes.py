@@ -29,21 +29,21 @@ def apply_runtime_class(pod: Json, lookup: Lookup) -> None:
         return
     spec = pod["spec"]
     if overhead := mapping_at(runtime_class, "overhead", "podFixed"):
-        own = mapping_at(spec, "overhead")
-        if own and not _is_same(own, overhead):
+        pod_overhead = mapping_at(spec, "overhead")
+        if pod_overhead and not _is_same(pod_overhead, overhead):
             raise _other_overhead(pod)
         spec["overhead"] = dict(overhead)
     if selector := mapping_at(runtime_class, "scheduling", "nodeSelector"):
-        own = mapping_at(spec, "nodeSelector")
+        pod_overhead = mapping_at(spec, "nodeSelector")
         for key, value in selector.items():
-            if own.get(key, value) != value:
+            if pod_overhead.get(key, value) != value:
                 raise forbidden(
                     _PODS,
                     pod,
                     f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; "
-                    f"pod.spec.nodeSelector[{key}] = {own[key]}",
+                    f"pod.spec.nodeSelector[{key}] = {pod_overhead[key]}",
                 )
-        spec["nodeSelector"] = own | selector
+        spec["nodeSelector"] = pod_overhead | selector
     if "scheduling" in runtime_class:
         tolerations = [*items_at(spec, "tolerations"), *items_at(runtime_class, "scheduling", "tolerations")]
         spec["tolerations"] = _merge(tolerations)
@@ -55,14 +55,14 @@ def demand_overhead_of_class(pod: Json, lookup: Lookup) -> None:
     Raises:
         ApiError: 403.
     """
-    own = mapping_at(pod, "spec", "overhead")
-    if not own:
+    pod_overhead = mapping_at(pod, "spec", "overhead")
+    if not pod_overhead:
         return
     defined = mapping_at(_class_of(pod, lookup), "overhead", "podFixed")
     if not defined:
-        why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
-        raise forbidden(_PODS, pod, why)
-    if not _is_same(own, defined):
+        reason = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
+        raise forbidden(_PODS, pod, reason)
+    if not _is_same(pod_overhead, defined):
         raise _other_overhead(pod)
 
 
@@ -92,7 +92,7 @@ def _is_same(amounts: Json, other_amounts: Json) -> bool:
 
 
 def _merge(tolerations: list[Json]) -> list[Json]:
-    """The tolerations without those that another one covers; of equal ones the first stays."""
+    """Return the tolerations without those that another one covers; of equal ones the first stays."""
     result: list[Json] = []
     for index, toleration in enumerate(tolerations):
         is_covered = any(_covers(candidate, toleration) for candidate in result) or any(

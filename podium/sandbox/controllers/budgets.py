@@ -32,12 +32,14 @@ def reconcile(store: Store, record: Record) -> None:
         pod.obj
         for key, pod in store.collection(_PODS).records.items()
         if key[0] == namespace
+        # A nil selector selects nothing, an empty one everything (policy/v1).
         and selector is not None
         and phase_of(pod.obj) not in FINISHED
         and match_label_selector(selector, pod.obj["metadata"].get("labels") or {})
     ]
     expected_count, desired_count = _expected_and_desired(store, spec, pods)
     healthy = sum(is_active(pod) and is_ready(pod) for pod in pods)
+    # Unknown expectations allow nothing, as upstream fails closed.
     disruptions_allowed = max(0, healthy - desired_count) if expected_count else 0
     condition = {
         "type": "DisruptionAllowed",
@@ -65,11 +67,12 @@ def _expected_and_desired(store: Store, spec: Json, pods: list[Json]) -> tuple[i
     if isinstance(at_least, str):
         expected_count = _scale(store, pods)
         return expected_count, share(at_least, expected_count, up=True)
+    # An absolute minAvailable needs no workload: it counts the pods themselves.
     return (0, 0) if at_least is None else (len(pods), at_least)
 
 
 def _scale(store: Store, pods: Iterable[Json]) -> int:
-    """The sum of the replicas of these pods' workloads. If a pod has none, it is 0, which allows no disruption."""
+    """Return the sum of the pods' workloads' replicas, or 0, which allows no disruption, if a pod has none."""
     replicas: dict[str, int] = {}
     for pod in pods:
         owner = _workload_of(store, pod)
@@ -80,7 +83,7 @@ def _scale(store: Store, pods: Iterable[Json]) -> int:
 
 
 def _workload_of(store: Store, obj: Json) -> Json | None:
-    """The topmost existing controller of an object."""
+    """Return the topmost existing controller of an object."""
     reference = controller_of(obj)
     resource = BY_KIND.get((reference.get("apiVersion", ""), reference.get("kind", ""))) if reference else None
     if reference is None or resource is None:

@@ -50,6 +50,7 @@ class Claims:
             self._claims_due[key] = None
             owner = controller_of(change.record.obj)
             if owner is not None and owner.get("kind") == "Pod":
+                # Its pod may have to get another one.
                 self._pods_due[key[0], owner.get("name", "")] = None
 
     def work(self) -> None:
@@ -101,8 +102,9 @@ class Claims:
         return claim is None or not _is_owned(claim, pod)
 
     def _claim_for(self, pod: Record, entry: Json) -> Record | None:
-        """The claim that was created for an entry of the pod's spec, or a new one; None without a template."""
+        """Return the claim for an entry of the pod's spec, created if need be, or None without a template."""
         namespace, metadata = pod.key[0], pod.obj["metadata"]
+        # A claim may have been created before the pod's status was written, as when a controller restarts.
         for resource, claim in self._dependents.of(metadata["uid"]):
             annotations = claim.obj["metadata"].get("annotations") or {}
             if resource is CLAIMS and annotations.get(_POD_CLAIM_NAME) == entry["name"] and _is_owned(claim, pod):
@@ -110,6 +112,7 @@ class Claims:
         template_key = (namespace, entry["resourceClaimTemplateName"])
         template = self._store.collection(TEMPLATES).records.get(template_key)
         if template is None:
+            # Tried again when the template comes.
             self._waiting.setdefault(template_key, {})[pod.key] = None
             return None
         template_metadata = template.obj["spec"].get("metadata") or {}
@@ -140,6 +143,7 @@ class Claims:
             status = claim.obj.get("status") or {}
             users = status.get("reservedFor") or []
             is_listed = any(consumer.get("uid") == user["uid"] for consumer in users)
+            # Only an allocated claim can be reserved, and upstream bounds the list of users.
             if status.get("allocation") and not is_listed and len(users) < _USERS_MAX:
                 self._put(claim, status | {"reservedFor": [*users, user]})
 
@@ -155,6 +159,7 @@ class Claims:
         users_left = [user for user in users if self._may_use(key[0], user)]
         is_protected = _FINALIZER in (record.obj["metadata"].get("finalizers") or ())
         is_being_deleted = "deletionTimestamp" in record.obj["metadata"]
+        # The allocation is given back with the last user, so that the devices are free.
         if len(users_left) < len(users) or (is_protected and is_being_deleted and not users_left):
             status = status | {"reservedFor": users_left}
             if not users_left:
@@ -193,7 +198,7 @@ class Claims:
 
 
 def _claim_names(pod: Json) -> Iterator[str]:
-    """The claims of a pod that exist, by name."""
+    """Yield the claims of a pod that exist, by name."""
     statuses = (pod.get("status") or {}).get("resourceClaimStatuses") or ()
     generated = {entry.get("name"): entry.get("resourceClaimName") for entry in statuses}
     for entry in pod["spec"].get("resourceClaims") or ():
@@ -205,13 +210,14 @@ def _claim_names(pod: Json) -> Iterator[str]:
 
 
 def _special_claim_of(pod: Json) -> str:
-    """The name of the claim that the scheduler has created for the pod's extended resources."""
+    """Return the name of the claim that the scheduler has created for the pod's extended resources."""
     status = (pod.get("status") or {}).get("extendedResourceClaimStatus") or {}
     return str(status.get("resourceClaimName") or "")
 
 
 def _is_done(pod: Json) -> bool:
     """Return whether a pod has ended, or will never start."""
+    # Without a node no kubelet holds the pod back, so it will never run.
     is_dropped = "deletionTimestamp" in pod["metadata"] and not pod["spec"].get("nodeName")
     return phase_of(pod) in FINISHED or is_dropped
 
@@ -222,7 +228,7 @@ def _is_owned(claim: Record, pod: Record) -> bool:
 
 
 def _base_name(pod_name: str, claim_name: str) -> str:
-    """The beginning of a generated name, with both names cut alike if they are too long together."""
+    """Return the beginning of a generated name, with both names cut alike if they are too long together."""
     base = f"{pod_name}-{claim_name}-"
     if len(base) <= _NAME_LENGTH_MAX:
         return base

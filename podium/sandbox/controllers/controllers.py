@@ -74,7 +74,7 @@ class Controllers:
                 await self._wake.wait()
 
     def work(self) -> None:
-        """One round: read the changes, then reconcile every object that they affect."""
+        """Run one round: read the changes, then reconcile every object that they affect."""
         for resource, feed in self._feeds:
             for change in feed.read():
                 self._note(resource, change)

@@ -27,15 +27,15 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def daemon_spec(spec: Json) -> Json:
-    """The spec of a DaemonSet's template with the tolerations of daemons."""
+    """Return the spec of a DaemonSet's template with the tolerations of daemons."""
     keys = [*_TOLERATIONS, *((_HOST_NETWORK_TOLERATION,) if spec.get("hostNetwork") else ())]
     tolerations = [{"key": key, "operator": "Exists", "effect": effect} for key, effect in keys]
-    own = [toleration for toleration in items_at(spec, "tolerations") if toleration not in tolerations]
-    return spec | {"tolerations": [*own, *tolerations]}
+    template_tolerations = [toleration for toleration in items_at(spec, "tolerations") if toleration not in tolerations]
+    return spec | {"tolerations": [*template_tolerations, *tolerations]}
 
 
 def for_node(spec: Json, node: str) -> Json:
-    """The spec with the affinity to just this node, in place of the required one of the template."""
+    """Return the spec with the affinity to just this node, in place of the required one of the template."""
     affinity = mapping_at(spec, "affinity")
     term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
     node_affinity = {_REQUIRED: {"nodeSelectorTerms": [term]}}
@@ -43,7 +43,7 @@ def for_node(spec: Json, node: str) -> Json:
 
 
 def target_node(pod: Json) -> str:
-    """The node that a daemon is on, or is meant for."""
+    """Return the node that a daemon is on, or is meant for."""
     if name := mapping_at(pod, "spec").get("nodeName"):
         return str(name)
     terms = items_at(pod, "spec", "affinity", "nodeAffinity", _REQUIRED, "nodeSelectorTerms")

@@ -68,7 +68,7 @@ def reconcile(store: Store, record: Record, pods: list[Record]) -> bool:
 
 
 def _pods_to_keep(store: Store, pods: list[Record], node_names: set[str]) -> dict[str, Record]:
-    """The pods that stay, by node. Deletes ended ones, those that may not stay, and all but the oldest of a node."""
+    """Delete pods that ended, may not stay, or are not the oldest of a node; return the others by node."""
     pods_by_node: dict[str, Record] = {}
     for pod in sorted(pods, key=lambda candidate: (not candidate.obj["spec"].get("nodeName"), candidate.revision)):
         node = target_node(pod.obj)

@@ -56,15 +56,15 @@ def _step(store: Store, spec: Json, new: Record, old: list[Record]) -> tuple[Rec
     replicas = spec.get("replicas", 1)
     if (spec.get("strategy") or {}).get("type") == "Recreate":
         is_clear = not any(_count(replica_set, "replicas") for replica_set in old)
-        to, old_replicas = replicas if is_clear else _replicas_wanted(new), [0] * len(old)
+        new_replicas, old_replicas = replicas if is_clear else _replicas_wanted(new), [0] * len(old)
     elif not all(_is_observed(replica_set) for replica_set in (new, *old)):
         return new, old
     else:
         replicas_max, least = bounds(spec)
-        to, old_replicas = next_step(
+        new_replicas, old_replicas = next_step(
             replicas, replicas_max, least, _replicas(new), [_replicas(replica_set) for replica_set in old]
         )
-    return _scale(store, new, to), [
+    return _scale(store, new, new_replicas), [
         _scale(store, replica_set, count) for replica_set, count in zip(old, old_replicas, strict=True)
     ]
 

@@ -37,6 +37,7 @@ def reconcile(store: Store, record: Record, pods: list[Record]) -> bool:
     if not is_over(status):
         _conclude(store, spec, status, is_idle=not active)
     active_wanted = _active_wanted(spec, status, len(active))
+    # The status was brought up to date first, since how many are wanted depends on it.
     victims = surplus(spec, active, active_wanted)
     for pod in victims:
         store.delete_record(PODS, pod, {})
@@ -72,6 +73,7 @@ def release(store: Store, pod: Record) -> Record:
 def _count(store: Store, pod: Record, spec: Json, status: Json, *, is_halted: bool) -> None:
     """Count a pod in the status, once: one that has ended, or that a client deleted before its end."""
     metadata = pod.obj["metadata"]
+    # The finalizer marks pods that are not counted yet, so that none is counted twice.
     if TRACKING not in (metadata.get("finalizers") or ()):
         return
     has_ended = phase_of(pod.obj) in FINISHED
@@ -82,6 +84,7 @@ def _count(store: Store, pod: Record, spec: Json, status: Json, *, is_halted: bo
         if index is not None and index < spec.get("completions", 0):
             completed_indexes = indexes_in(status.get("completedIndexes", "")) | {index}
             status |= {"completedIndexes": indexes_text(completed_indexes), "succeeded": len(completed_indexes)}
+    # A pod that a halted Job deleted itself is no failure.
     elif has_ended or not is_halted:
         field = "succeeded" if phase_of(pod.obj) == "Succeeded" else "failed"
         status[field] = status.get(field, 0) + 1
@@ -93,6 +96,7 @@ def _conclude(store: Store, spec: Json, status: Json, *, is_idle: bool) -> None:
     time = timestamp(store.now())
     if status.get("failed", 0) > spec.get("backoffLimit", 6):
         condition_types = [("FailureTarget", "BackoffLimitExceeded"), ("Failed", "BackoffLimitExceeded")]
+    # Without completions the first success ends the Job once no pod runs any more.
     elif successes >= completions if completions is not None else bool(successes and is_idle):
         condition_types = [("SuccessCriteriaMet", "CompletionsReached"), ("Complete", "CompletionsReached")]
         status["completionTime"] = time
@@ -107,6 +111,7 @@ def _active_wanted(spec: Json, status: Json, active: int) -> int:
     if is_over(status) or spec.get("suspend"):
         return 0
     parallelism: int = spec.get("parallelism", 1)
+    # The pods that still run may finish, but no new ones are started.
     if spec.get("completions") is None:
         return min(active, parallelism) if status.get("succeeded") else parallelism
     missing: int = spec["completions"] - status.get("succeeded", 0)
@@ -114,7 +119,7 @@ def _active_wanted(spec: Json, status: Json, active: int) -> int:
 
 
 def surplus(spec: Json, active: list[Record], active_max: int) -> list[Record]:
-    """The pods that a Job deletes: of an Indexed one first those beyond its completions or with another's index."""
+    """Return the pods that a Job deletes: an Indexed one's superfluous or duplicate indexes first."""
     misplaced: list[Record] = []
     if _is_indexed(spec):
         indexes: set[int] = set()
@@ -129,7 +134,7 @@ def surplus(spec: Json, active: list[Record], active_max: int) -> list[Record]:
 
 
 def _missing_indexes(spec: Json, status: Json, active: list[Record], count: int) -> Iterable[int | None]:
-    """The indexes of the pods to create; None is a pod without an index."""
+    """Return the indexes of the pods to create; None is a pod without an index."""
     if not _is_indexed(spec):
         return [None] * count
     used_indexes = {index_of(pod.obj) for pod in active} | indexes_in(status.get("completedIndexes", ""))
@@ -147,7 +152,7 @@ def _create(store: Store, job: Json, index: int | None) -> None:
     spec = {"hostname": f"{name}-{index}"} | template["spec"]
     for group in ("containers", "initContainers"):
         if spec.get(group):
-            spec[group] = [_told_its_index(container) for container in spec[group]]
+            spec[group] = [_with_index_variable(container) for container in spec[group]]
     create_pod(
         store,
         job,
@@ -159,7 +164,7 @@ def _create(store: Store, job: Json, index: int | None) -> None:
     )
 
 
-def _told_its_index(container: Json) -> Json:
+def _with_index_variable(container: Json) -> Json:
     variables = container.get("env") or []
     if any(variable.get("name") == _INDEX_VARIABLE for variable in variables):
         return container
@@ -172,13 +177,13 @@ def _is_indexed(spec: Json) -> bool:
 
 
 def index_of(pod: Json) -> int | None:
-    """The completion index of a pod; None if it has none."""
+    """Return the completion index of a pod, or None if it has none."""
     text = str((pod["metadata"].get("annotations") or {}).get(_INDEX, ""))
     return int(text) if text.isascii() and text.isdecimal() else None
 
 
 def indexes_in(text: str) -> set[int]:
-    """The indexes in a text such as `1,3-5,7`."""
+    """Return the indexes in a text such as `1,3-5,7`."""
     indexes: set[int] = set()
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
@@ -187,7 +192,7 @@ def indexes_in(text: str) -> set[int]:
 
 
 def indexes_text(indexes: Iterable[int]) -> str:
-    """Indexes as text: the reverse of `indexes_in`. Runs of three or more are written as ranges."""
+    """Write indexes as text, the reverse of `indexes_in`. Runs of three or more are written as ranges."""
     runs: list[list[int]] = []
     for index in sorted(indexes):
         if runs and runs[-1][-1] == index - 1:
@@ -200,4 +205,5 @@ def indexes_text(indexes: Iterable[int]) -> str:
 def _labels(metadata: Json) -> Json:
     name, uid = metadata["name"], metadata["uid"]
     modern = {"batch.kubernetes.io/job-name": name, "batch.kubernetes.io/controller-uid": uid}
+    # The old labels, too: selectors of users still name them.
     return modern | {"job-name": name, "controller-uid": uid}

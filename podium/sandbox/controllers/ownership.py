@@ -22,13 +22,13 @@ _DEPENDENTS = {
 
 
 def controller_of(obj: Json) -> Json | None:
-    """The owner reference of an object's controller; None if it has none."""
+    """Return the owner reference of an object's controller, or None if it has none."""
     references = obj["metadata"].get("ownerReferences") or ()
     return next((reference for reference in references if reference.get("controller")), None)
 
 
 def owner_reference(owner: Json) -> Json:
-    """An owner reference to this object as the controller."""
+    """Return an owner reference to this object as the controller."""
     metadata = owner["metadata"]
     identity = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": metadata["name"]}
     return identity | {"uid": metadata["uid"], "controller": True, "blockOwnerDeletion": True}
@@ -55,7 +55,7 @@ class Dependents:
                 self._by_owner.setdefault(owner, {})[entry] = None
 
     def of(self, uid: str) -> Iterator[tuple[ResourceType, Record]]:
-        """The existing objects of an owner."""
+        """Yield the existing objects of an owner."""
         for storage, key in list(self._by_owner.get(uid, ())):
             resource = resource_named(storage)
             record = self._store.collection(resource).records.get(key)

@@ -51,7 +51,7 @@ def create_pod(
 
 
 def phase_of(pod: Json) -> str:
-    """The phase of a pod, from its status."""
+    """Return the phase of a pod, from its status."""
     return str((pod.get("status") or {}).get("phase", "Pending"))
 
 

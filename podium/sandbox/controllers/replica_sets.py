@@ -43,7 +43,7 @@ def reconcile(store: Store, record: Record, pods: list[Record]) -> bool:
 
 
 def _related_pods(store: Store, record: Record) -> list[Record]:
-    """The pods of all ReplicaSets of the same Deployment; none without a Deployment."""
+    """Return the pods of all ReplicaSets of the same Deployment; none without a Deployment."""
     owner = controller_of(record.obj)
     if owner is None:
         return []

@@ -25,12 +25,12 @@ HASH_LABEL = "controller-revision-hash"
 
 
 def template_hash(template: Json) -> str:
-    """A short text that tells pod templates apart."""
+    """Return a short text that tells pod templates apart."""
     return hashlib.sha256(orjson.dumps(template, option=orjson.OPT_SORT_KEYS)).hexdigest()[:10]
 
 
 def newest_revision(store: Store, workload: Json) -> Json:
-    """The revision of the workload's template, which is its newest; created if it does not exist yet.
+    """Return the revision of the workload's template, which is its newest; created if it does not exist yet.
 
     Raises:
         ApiError: the store refuses the revision.
@@ -61,12 +61,12 @@ def newest_revision(store: Store, workload: Json) -> Json:
 
 
 def revision_named(store: Store, workload: Json, name: str) -> Json | None:
-    """The workload's revision of that name; None if it does not exist."""
+    """Return the workload's revision of that name, or None if it does not exist."""
     return next((revision.obj for revision in _history(store, workload) if revision.key[1] == name), None)
 
 
 def template_of(revision: Json) -> Json:
-    """The pod template that a revision keeps."""
+    """Return the pod template that a revision keeps."""
     template = mapping_at(revision, "data", "spec", "template")
     return {name: value for name, value in template.items() if name != "$patch"}
 

@@ -21,16 +21,16 @@ class Replicas:
     available: int
 
 
-def share(amount: Any, of: int, *, up: bool) -> int:
+def share(amount: Any, total: int, *, up: bool) -> int:
     """Resolve a number, or a percentage of `of`, rounded up or down."""
     if isinstance(amount, str) and amount.endswith("%") and amount[:-1].isdecimal():
-        exact = of * int(amount[:-1]) / 100
+        exact = total * int(amount[:-1]) / 100
         return math.ceil(exact) if up else math.floor(exact)
     return int(amount) if str(amount).isdecimal() else 0
 
 
 def bounds(spec: Json) -> tuple[int, int]:
-    """The maximum total number of pods during a rolling update, and the minimum number of available ones."""
+    """Return the maximum total number of pods during a rolling update, and the minimum number of available ones."""
     replicas = spec.get("replicas", 1)
     limits = (spec.get("strategy") or {}).get("rollingUpdate") or {}
     surge = share(limits.get("maxSurge", "25%"), replicas, up=True)
@@ -43,7 +43,7 @@ def bounds(spec: Json) -> tuple[int, int]:
 def next_step(
     replicas: int, replicas_max: int, least: int, new: Replicas, old: Sequence[Replicas]
 ) -> tuple[int, list[int]]:
-    """The next step of a rolling update: the replicas of the new ReplicaSet and of each old one, oldest first."""
+    """Return the next step of a rolling update: replicas of the new ReplicaSet and each old one, oldest first."""
     total = new.wanted + sum(replica_set.wanted for replica_set in old)
     if new.wanted != replicas:
         grown = min(replicas, max(new.wanted, new.wanted + replicas_max - total))

@@ -28,7 +28,7 @@ _NANO_PER_S = 1e9
 def replica_set_victims(
     pods: Sequence[Record], related_pods: Iterable[Record], count: int, time: datetime
 ) -> list[Record]:
-    """The pods that a ReplicaSet deletes.
+    """Return the pods that a ReplicaSet deletes.
 
     Args:
         related: the pods of all ReplicaSets of its Deployment; none if it has no Deployment. A node with several of
@@ -39,7 +39,7 @@ def replica_set_victims(
 
 
 def job_victims(pods: Sequence[Record], count: int) -> list[Record]:
-    """The pods that a Job deletes: it ignores nodes and deletion costs, and compares ages exactly."""
+    """Return the pods that a Job deletes: it ignores nodes and deletion costs, and compares ages exactly."""
     return _Ranking(None, Counter()).first(pods, count)
 
 
@@ -55,7 +55,7 @@ class _Ranking:
         return sorted(newest_first, key=functools.cmp_to_key(self._compare))[:count]
 
     def _compare(self, pod: Record, other_pod: Record) -> int:
-        """Negative if the first pod is deleted before the second."""
+        """Return a negative number if the first pod is deleted before the second."""
         for rank, other_rank in zip(self._static_rank(pod), self._static_rank(other_pod), strict=True):
             if rank != other_rank:
                 return -1 if rank < other_rank else 1
@@ -75,22 +75,22 @@ class _Ranking:
             return bool(node), phase, is_ready(pod), 0, 0
         return bool(node), phase, is_ready(pod), _deletion_cost(pod), -self._on_node[node]
 
-    def _by_age(self, pod: Record, other_pod: Record, since: Any, other_since: Any) -> int:
-        if since == other_since:
+    def _by_age(self, pod: Record, other_pod: Record, start_time: Any, other_since: Any) -> int:
+        if start_time == other_since:
             return 0
-        if not since or not other_since:
-            return -1 if not since else 1
+        if not start_time or not other_since:
+            return -1 if not start_time else 1
         if self._now is None:
-            return -1 if since > other_since else 1
-        age, other_age = self._log_age(since), self._log_age(other_since)
+            return -1 if start_time > other_since else 1
+        age, other_age = self._log_age(start_time), self._log_age(other_since)
         if age != other_age:
             return -1 if age < other_age else 1
         return -1 if pod.obj["metadata"]["uid"] < other_pod.obj["metadata"]["uid"] else 1
 
-    def _log_age(self, since: str) -> int:
+    def _log_age(self, start_time: str) -> int:
         assert self._now is not None
         try:
-            age_s = (self._now - datetime.fromisoformat(since)).total_seconds()
+            age_s = (self._now - datetime.fromisoformat(start_time)).total_seconds()
         except (TypeError, ValueError):
             return -1
         return int(math.log2(age_s * _NANO_PER_S)) if age_s > 0 else -1
@@ -108,7 +108,7 @@ def _ready_since(record: Record) -> str | None:
 
 
 def _restarts(record: Record) -> tuple[int, int]:
-    """The most restarts of a container, and of a sidecar."""
+    """Return the most restarts of a container, and of a sidecar."""
     sidecars = {
         container.get("name")
         for container in items_at(record.obj, "spec", "initContainers")

@@ -65,9 +65,11 @@ def reconcile(store: Store, record: Record, pods: list[Record]) -> bool:
     except ApiError:
         return True
     name = mapping_at(stateful_set, "status").get("currentRevision")
+    # Without a known current revision every pod is of the newest one.
     sync = _Sync(store, stateful_set, revision_named(store, stateful_set, str(name)) or update, update)
     by_ordinal = {ordinal: pod for pod in pods if (ordinal := _ordinal(pod)) is not None}
     try:
+        # One kind of change per sync, in upstream's order: create, scale down, roll.
         if not _complete(sync, by_ordinal) and not _condemn(sync, by_ordinal):
             _replace_outdated(sync, by_ordinal)
     except ApiError:
@@ -91,6 +93,7 @@ def _complete(sync: _Sync, by_ordinal: dict[int, Record]) -> bool:
         elif phase_of(pod.obj) in FINISHED:
             if "deletionTimestamp" not in pod.obj["metadata"]:
                 sync.store.delete_record(PODS, pod, {})
+        # Claims may have been deleted, or refused by a quota, while the pod waits.
         elif phase_of(pod.obj) == "Pending":
             _create_claims(sync, pod.key[1])
         if sync.is_ordered and (pod is None or not _is_healthy(pod)):
@@ -113,6 +116,7 @@ def _condemn(sync: _Sync, by_ordinal: dict[int, Record]) -> bool:
         ordinals = [*(ordinal for ordinal in sync.wanted if ordinal in by_ordinal), *reversed(condemned)]
         first_unhealthy = next((ordinal for ordinal in ordinals if not _is_healthy(by_ordinal[ordinal])), None)
         highest = by_ordinal[condemned[0]]
+        # Upstream scales down only past healthy pods, unless the highest is the first that is not.
         is_blocked = not _is_healthy(highest) and condemned[0] != first_unhealthy
         if "deletionTimestamp" not in highest.obj["metadata"] and not is_blocked:
             sync.store.delete_record(PODS, highest, {})
@@ -134,6 +138,7 @@ def _replace_outdated(sync: _Sync, by_ordinal: dict[int, Record]) -> None:
         if is_old and "deletionTimestamp" not in pod.obj["metadata"]:
             sync.store.delete_record(PODS, pod, {})
             return
+        # One pod at a time: the next goes only once this one is back.
         if not _is_healthy(pod):
             return
 
@@ -143,6 +148,7 @@ def _create(sync: _Sync, ordinal: int) -> None:
     stateful_set = sync.stateful_set
     spec = stateful_set["spec"]
     partition = mapping_at(spec, "updateStrategy", "rollingUpdate").get("partition", 0)
+    # Below the partition pods keep the current revision, also if they are created anew.
     revision = sync.current if ordinal < sync.wanted.start + partition else sync.update
     name = f"{stateful_set['metadata']['name']}-{ordinal}"
     _create_claims(sync, name)
@@ -150,9 +156,11 @@ def _create(sync: _Sync, ordinal: int) -> None:
     pod_spec = mapping_at(template, "spec") | {"hostname": name, "subdomain": spec.get("serviceName", "")}
     claims = {template["metadata"]["name"]: _claim_name(template, name) for template in _claim_templates(stateful_set)}
     if claims:
-        own = [{"name": volume, "persistentVolumeClaim": {"claimName": claim}} for volume, claim in claims.items()]
+        claim_volumes = [
+            {"name": volume, "persistentVolumeClaim": {"claimName": claim}} for volume, claim in claims.items()
+        ]
         volumes = [volume for volume in items_at(pod_spec, "volumes") if volume.get("name") not in claims]
-        pod_spec["volumes"] = [*own, *volumes]
+        pod_spec["volumes"] = [*claim_volumes, *volumes]
     labels = {_POD_NAME: name, _POD_INDEX: str(ordinal), HASH_LABEL: _label_of(revision)}
     create_pod(sync.store, stateful_set, template=template | {"spec": pod_spec}, name=name, labels=labels)
 
@@ -206,6 +214,7 @@ def _write_status(sync: _Sync, record: Record) -> None:
         "updateRevision": _label_of(sync.update),
     }
     replicas = len(sync.wanted)
+    # The rollout is complete, so the update becomes the current revision.
     if all(status[field] == replicas for field in ("updatedReplicas", "readyReplicas", "replicas")):
         status |= {"currentReplicas": status["updatedReplicas"], "currentRevision": status["updateRevision"]}
     updated_set = stateful_set | {"metadata": dict(stateful_set["metadata"]), "status": status}

@@ -47,7 +47,7 @@ class ElectionMetrics(Protocol):
         ...
 
     def count_election_slowpath(self, name: str) -> None:
-        """A leader had to read the Lease before it could renew it."""
+        """Count a renewal for which the leader had to read the Lease first."""
         ...
 
 
@@ -142,7 +142,7 @@ class Elector:
             self._tell(f"{self._term.identity} stopped leading")
 
     def _pause_s(self) -> float:
-        """The time until the next try: the jittered period, but no longer than the observed Lease is valid."""
+        """Return the time until the next try: the jittered period, but no longer than the observed Lease is valid."""
         pause_s = self._term.timings.retry_period_s * (1.0 + self._random.random() * _JITTER)
         held_s = self._term.held_for_s()
         return min(pause_s, held_s + _PAST_EXPIRY_S) if held_s > 0.0 else pause_s
@@ -191,9 +191,9 @@ class Elector:
         await self._write("replace")
         return True
 
-    async def _write(self, how: Literal["create", "replace"]) -> None:
+    async def _write(self, method: Literal["create", "replace"]) -> None:
         record, started_s = self._term.claim(), self._clock.monotonic()
-        await (self._lock.create if how == "create" else self._lock.replace)(record)
+        await (self._lock.create if method == "create" else self._lock.replace)(record)
         self._term.wrote(record, started_s)
 
     def _report_holder(self) -> None:
@@ -212,7 +212,7 @@ def _failure_to(error: ApiError) -> str:
 
 @contextmanager
 def ending_if_stopped_for_too_long(term: Term) -> Iterator[None]:
-    """Within the block, end the process when it continues after a SIGSTOP during which its lease has run out.
+    """End the process within the block when it continues after a SIGSTOP during which its lease has run out.
 
     At once: data that was handed to the transport is not sent yet, and no check before a write can stop it.
     """

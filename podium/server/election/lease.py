@@ -44,7 +44,7 @@ class LeaseRecord:
     transitions: int = 0
 
     def spec(self) -> Json:
-        """The election's fields of a Lease's spec, as JSON."""
+        """Return the election's fields of a Lease's spec, as JSON."""
         return {
             "holderIdentity": self.holder,
             "leaseDurationSeconds": math.ceil(self.duration_s),
@@ -141,7 +141,7 @@ class LeaseLock:
         return await self._session.request(method, path, content, deadline_s=self._deadline_s)
 
     def _keep(self, answer: bytes, *, record_sent: LeaseRecord | None = None) -> LeaseRecord:
-        """Raises: `Malformed` if the response is not this Lease, or not the one that was just written."""
+        """Keep a response's Lease. Raises: `Malformed` if it is another Lease, or not the one just written."""
         check_object(answer, _API_VERSION, _KIND, ObjectMeta(name=self.name, namespace=self.namespace))
         try:
             lease = orjson.loads(answer)

@@ -139,7 +139,7 @@ class Term:
         return True
 
     def claim(self) -> LeaseRecord:
-        """The record to write: a renewal if this process holds the Lease, else a change of holder."""
+        """Return the record to write: a renewal if this process holds the Lease, else a change of holder."""
         time, record = format_micro_time(self._clock.now()), self._observed
         if record is None:
             return LeaseRecord(self.identity, self.timings.duration_s, time, time)
@@ -148,13 +148,13 @@ class Term:
         return LeaseRecord(self.identity, self.timings.duration_s, time, time, record.transitions + 1)
 
     def released_record(self) -> LeaseRecord:
-        """The record that lets another replica take over at once."""
+        """Return the record that lets another replica take over at once."""
         assert self._observed is not None, "the holder of a Lease has observed it"
         time = format_micro_time(self._clock.now())
         return LeaseRecord("", 1.0, time, time, self._observed.transitions)
 
     def wrote(self, record: LeaseRecord, started_s: float) -> None:
-        """The server has accepted the record.
+        """Keep the record, which the server has accepted.
 
         Args:
             started_s: when the write began, on the clock's monotonic reading.
@@ -164,7 +164,7 @@ class Term:
         self._on(LeaseEvent.WRITTEN)
 
     def failed(self) -> None:
-        """A read or write has failed, or its outcome is unknown."""
+        """Note a read or write that failed or whose outcome is unknown."""
         self._on(LeaseEvent.FAILED)
 
     def expire(self) -> bool:
@@ -178,7 +178,7 @@ class Term:
         self._on(LeaseEvent.GIVEN_UP)
 
     def health(self) -> str | None:
-        """The problem, if any: this process holds the Lease but has not renewed it for far too long, and still runs."""
+        """Return the problem, if any: the process holds a Lease that it has not renewed for far too long."""
         if self.is_holding and self._clock.monotonic() - self._renewed_at_s > self.timings.duration_s + _STALE_AFTER_S:
             return "failed election to renew leadership"
         return None

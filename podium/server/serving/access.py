@@ -47,7 +47,9 @@ class Access:
 
 
 @asynccontextmanager
-async def open_access(options: AccessOptions, own: Credentials, tls: ServingTls, clock: Clock) -> AsyncIterator[Access]:
+async def open_access(
+    options: AccessOptions, own_credentials: Credentials, tls: ServingTls, clock: Clock
+) -> AsyncIterator[Access]:
     """Set up access control for a server with these TLS settings.
 
     Args:
@@ -58,8 +60,8 @@ async def open_access(options: AccessOptions, own: Credentials, tls: ServingTls,
         CertificateError: the file of client CAs cannot be used.
         ServingError: the lookup of the published CA failed, and the options do not tolerate that.
     """
-    identities = await _credentials(options.authentication_kubeconfig, own, clock)
-    rights = await _credentials(options.authorization_kubeconfig, own, clock)
+    identities = await _credentials(options.authentication_kubeconfig, own_credentials, clock)
+    rights = await _credentials(options.authorization_kubeconfig, own_credentials, clock)
     async with (
         ApiSession(identities, connections_max=_CONNECTIONS_MAX) as authentication,
         ApiSession(rights, connections_max=_CONNECTIONS_MAX) as authorization,
@@ -86,5 +88,5 @@ async def open_access(options: AccessOptions, own: Credentials, tls: ServingTls,
         yield Access(door, tls, authentication if looks_up else None)
 
 
-async def _credentials(kubeconfig: str, own: Credentials, clock: Clock) -> Credentials:
-    return await load(kubeconfig, clock) if kubeconfig else own
+async def _credentials(kubeconfig: str, own_credentials: Credentials, clock: Clock) -> Credentials:
+    return await load(kubeconfig, clock) if kubeconfig else own_credentials

@@ -101,7 +101,7 @@ class Authenticator:
         self._hash_key = os.urandom(32)
 
     async def user_of(self, request: web.BaseRequest) -> User:
-        """The user of the request; anonymous without credentials. Raises: `NotAuthenticated`."""
+        """Return the user of the request; anonymous without credentials. Raises: `NotAuthenticated`."""
         user = self._certificate_user(request)
         if user is not None:
             return user
@@ -134,7 +134,7 @@ class Authenticator:
         return User(user.username, user.uid, _with_authenticated(user.groups), user.extra)
 
     def _certificate_user(self, request: web.BaseRequest) -> User | None:
-        """The user that a client certificate names; None without a client certificate.
+        """Return the user that a client certificate names, or None without a client certificate.
 
         It was verified in this connection's handshake, or in that of the resumed session, perhaps long ago.
 

@@ -41,7 +41,7 @@ class KeyPair:
     key: bytes = field(repr=False)
 
     def context(self, limits: TlsLimits = SAFE) -> ssl.SSLContext:
-        """A server's side of TLS with this certificate.
+        """Return a server's side of TLS with this certificate.
 
         Raises: CertificateError if key and certificate do not belong together, or OpenSSL refuses them as too weak.
         """
@@ -78,7 +78,7 @@ def load(cert_file: str, key_file: str) -> KeyPair:
 
 
 def self_signed(bind_address: str = "", *, host_name: str | None = None) -> KeyPair:
-    """A new self-signed certificate for this host, valid for a year.
+    """Return a new self-signed certificate for this host, valid for a year.
 
     Args:
         host_name: the machine's own name by default.
@@ -106,7 +106,7 @@ def self_signed(bind_address: str = "", *, host_name: str | None = None) -> KeyP
 def _extensions(
     key: ec.EllipticCurvePublicKey, bind_address: str, host_name: str
 ) -> Iterable[tuple[x509.ExtensionType, bool]]:
-    """The extensions that strict clients require of a trusted self-signed certificate, each with its critical flag."""
+    """Return the extensions that strict clients require of a self-signed certificate, each with its critical flag."""
     usage = dict.fromkeys(
         ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement", "crl_sign"), False
     )
@@ -136,7 +136,7 @@ def _alternative_names(bind_address: str, host_name: str) -> list[x509.GeneralNa
 
 
 def content_of(path: str) -> bytes:
-    """The content of a file. Raises: CertificateError."""
+    """Return the content of a file. Raises: CertificateError."""
     try:
         return Path(path).read_bytes()
     except OSError as error:

@@ -30,7 +30,7 @@ _REASONS = {
 
 
 def guard(authenticator: Authenticator, authorizer: Authorizer, clock: Clock) -> Middleware:
-    """The guard, as a middleware."""
+    """Return the guard, as a middleware."""
     refusals = _Refusals(clock)
 
     @web.middleware
@@ -81,7 +81,7 @@ def _refusal(code: HTTPStatus, message: str) -> web.Response:
 
 
 def failure(code: HTTPStatus, message: str) -> bytes:
-    """The `Status` that tells an API client why it gets this code."""
+    """Return the `Status` that tells an API client why it gets this code."""
     status = {
         "kind": "Status",
         "apiVersion": "v1",

@@ -40,7 +40,7 @@ class FollowedFiles:
             self._read()()
 
     async def take_again_in_thread(self) -> None:
-        """As `take_again`, but read the files in a thread, since a disk may hang."""
+        """Take the files again as `take_again` does, but read them in a thread, since a disk may hang."""
         with self._reporting():
             apply = await anyio.to_thread.run_sync(self._read)
             apply()

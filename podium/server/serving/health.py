@@ -30,7 +30,7 @@ class CheckError(Exception):
 
 
 def ping() -> str | None:
-    """The check that only shows that the process responds."""
+    """Return the check that only shows that the process responds."""
     return None
 
 
@@ -46,7 +46,7 @@ class Health:
     readyz: Mapping[str, Check] = field(default_factory=lambda: PING)
 
     def endpoints(self) -> Mapping[str, Mapping[str, Check]]:
-        """The checks of each endpoint, by endpoint name."""
+        """Return the checks of each endpoint, by endpoint name."""
         return {"healthz": self.healthz, "livez": self.livez, "readyz": self.readyz}
 
 

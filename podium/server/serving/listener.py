@@ -16,7 +16,7 @@ class ServingError(UserFacingError):
 
 
 def listen(host: str, port: int, *, may_be_name: bool = False) -> socket.socket:
-    """A listening socket.
+    """Return a listening socket.
 
     Args:
         host: an IP address; "" listens on all addresses, and `::` accepts IPv4 too.

@@ -72,7 +72,7 @@ def health_page(check: Callable[[], str | None] = lambda: None) -> Handler:
     """Return a handler that responds `ok`, or status 500 and the reason if `check` returns one."""
 
     async def show(_: web.Request) -> web.Response:
-        """`ok`, or status 500 with the reason why not."""
+        """Return `ok`, or status 500 with the reason why not."""
         reason = check()
         return web.Response(status=500 if reason else 200, text=reason or "ok")
 

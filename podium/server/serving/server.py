@@ -105,7 +105,7 @@ def application(
     flags: Mapping[str, str] = MappingProxyType({}),
     middlewares: Sequence[Middleware] = (),
 ) -> web.Application:
-    """The endpoints as an aiohttp application, for callers with a server of their own."""
+    """Return the endpoints as an aiohttp application, for callers with a server of their own."""
     app = web.Application(middlewares=middlewares, client_max_size=_BODY_BYTES_MAX)
     app.on_response_prepare.append(_set_headers)
     paths = ["/metrics", "/configz", *pages, *(f"/{endpoint}" for endpoint in health.endpoints())]
@@ -114,17 +114,17 @@ def application(
 
 
 def metrics_page(render: Callable[[], bytes]) -> Handler:
-    """Answers with the metrics in the Prometheus text format."""
+    """Return a handler of the metrics in the Prometheus text format."""
 
     async def show(_: web.Request) -> web.Response:
-        """The metrics, in the Prometheus text format."""
+        """Return the metrics, in the Prometheus text format."""
         return web.Response(body=render(), headers={"Content-Type": CONTENT_TYPE})
 
     return show
 
 
 def _metrics_handler(metrics: Metrics) -> Handler:
-    """Answers with the metrics in the preferred format."""
+    """Return the metrics in the preferred format."""
 
     async def show(request: web.Request) -> web.Response:
         """Return the metrics in the Prometheus text format; as OpenMetrics, with exemplars, if the client prefers."""
@@ -136,15 +136,15 @@ def _metrics_handler(metrics: Metrics) -> Handler:
 
 
 def _routes(health: Health, metrics: Metrics, configz: Configz, pages: Pages) -> list[web.RouteDef]:
-    """The handlers of all paths."""
+    """Return the handlers of all paths."""
 
     async def reset_metrics(_: web.Request) -> web.Response:
-        """Sets the metrics back."""
+        """Reset the metrics."""
         metrics.reset()
         return web.Response(text="metrics reset\n")
 
     async def show_configz(_: web.Request) -> web.Response:
-        """The configuration in effect under `componentconfig`, and why a changed one was refused, if so, as JSON."""
+        """Return the configuration in effect under `componentconfig`, and why a changed one was refused, as JSON."""
         return web.Response(body=orjson.dumps(configz()), content_type="application/json")
 
     routes = [
@@ -161,7 +161,7 @@ def _routes(health: Health, metrics: Metrics, configz: Configz, pages: Pages) ->
 
 def _summary_handler(endpoint: Endpoint) -> Handler:
     async def handle(request: web.Request) -> web.Response:
-        """`ok`, or status 500 if a check fails. `?verbose` lists the checks, `?exclude=CHECK` leaves one out."""
+        """Return `ok`, or status 500 if a check fails. `?verbose` lists the checks, `?exclude=CHECK` omits one."""
         query = request.query
         return _response(await endpoint.report(verbose="verbose" in query, exclude=query.getall("exclude", [])))
 
@@ -170,7 +170,7 @@ def _summary_handler(endpoint: Endpoint) -> Handler:
 
 def _check_handler(checks: Mapping[str, Check]) -> Handler:
     async def handle(request: web.Request) -> web.Response:
-        """`ok`, or status 500 with the reason why this check fails."""
+        """Return `ok`, or status 500 with the reason why this check fails."""
         check = checks.get(request.match_info["check"])
         if check is None:
             raise web.HTTPNotFound

@@ -63,7 +63,7 @@ class ProbeStandIn:
 
 
 def _head(connection: socket.socket) -> bytes:
-    """The head of a request, or as much of it as was received."""
+    """Return the head of a request, or as much of it as was received."""
     head = b""
     while b"\r\n\r\n" not in head and len(head) < _HEAD_BYTES_MAX:
         received = connection.recv(4096)
@@ -74,7 +74,7 @@ def _head(connection: socket.socket) -> bytes:
 
 
 def _response(head: bytes) -> bytes:
-    """The response to a request with that head."""
+    """Return the response to a request with that head."""
     line = head.split(b"\r\n", 1)[0].split(b" ")
     path = line[1].split(b"?")[0].decode("latin-1") if len(line) > 1 else ""
     probe = path.split("/")[1] if path.startswith("/") else ""

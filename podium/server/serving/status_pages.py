@@ -34,7 +34,7 @@ _WARNING: Final = (
 
 
 def status_pages(paths: Sequence[str], flags: Mapping[str, str]) -> dict[str, Handler]:
-    """The handlers by path.
+    """Return the handlers by path.
 
     Args:
         paths: what else is served.
@@ -45,7 +45,7 @@ def status_pages(paths: Sequence[str], flags: Mapping[str, str]) -> dict[str, Ha
     links = sorted({*paths, "/statusz", "/flagz"})
 
     async def show_index(_: web.Request) -> web.Response:
-        """All paths, as JSON."""
+        """Return all paths, as JSON."""
         return web.Response(body=orjson.dumps({"paths": links}), content_type="application/json")
 
     async def show_status(request: web.Request) -> web.Response:
@@ -69,7 +69,7 @@ def status_pages(paths: Sequence[str], flags: Mapping[str, str]) -> dict[str, Ha
         return _answer(request, "Statusz", status, lines)
 
     async def show_flags(request: web.Request) -> web.Response:
-        """The value of each flag; an object for `Accept: application/json;v=v1beta1;g=config.k8s.io;as=Flagz`."""
+        """Return the flags' values; an object for `Accept: application/json;v=v1beta1;g=config.k8s.io;as=Flagz`."""
         return _answer(request, "Flagz", {"flags": dict(sorted(flags.items()))}, dict(sorted(flags.items())))
 
     return {"/": show_index, "/statusz": show_status, "/flagz": show_flags}
@@ -90,7 +90,7 @@ def _answer(request: web.Request, kind: str, fields: Mapping[str, Any], lines: M
 
 
 def _version_wanted(accept: str, kind: str) -> str | None:
-    """The version of the object that the first acceptable clause asks for; None if it accepts text.
+    """Return the version of the object that the first acceptable clause asks for, or None if it accepts text.
 
     Raises: HTTPNotAcceptable if no clause can be met.
     """

@@ -34,7 +34,7 @@ class ServingTls:
     """
 
     def __init__(self, pair: KeyPair, limits: TlsLimits = SAFE) -> None:
-        """Raises: CertificateError."""
+        """Read the certificate. Raises: CertificateError."""
         self._limits = limits
         self._pair = pair
         self._authorities = ""
@@ -104,7 +104,7 @@ class ServingTls:
 def serving_tls(
     cert_file: str = "", key_file: str = "", *, bind_address: str = "", limits: TlsLimits = SAFE
 ) -> ServingTls:
-    """The server's TLS settings: with the certificate in the files, or a new self-signed one if no files are given.
+    """Return the server's TLS settings: with the files' certificate, or a new self-signed one without files.
 
     Args:
         bind_address: a new certificate is also valid for this address.

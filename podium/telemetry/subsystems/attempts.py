@@ -22,7 +22,7 @@ _ATTEMPT_LABELS = (*((str(n),) for n in range(_ATTEMPTS_SHOWN_MAX + 1)), (f"{_AT
 
 
 def pod_exemplar(pod: Pod) -> Exemplar:
-    """The labels that lead to a pod: by its name, or if that is too long, by its uid alone."""
+    """Return the labels that lead to a pod: by its name, or if that is too long, by its uid alone."""
     labels = (("namespace", pod.metadata.namespace), ("pod", pod.metadata.name), ("uid", pod.uid))
     is_short = sum(len(name) + len(value) for name, value in labels) <= EXEMPLAR_LENGTH_MAX
     return labels if is_short else labels[-1:]
@@ -82,25 +82,25 @@ class AttemptMetrics:
         super().__init__()
 
     def count_attempt(self, result: AttemptResult, profile: str, seconds: float) -> None:
-        """An attempt has ended: its pod was bound, or its failure was handled."""
+        """Count an attempt that has ended: its pod was bound, or its failure was handled."""
         self._attempts[result, profile].add()
         self._attempt_s[result, profile].observe(seconds)
 
     def observe_algorithm(self, seconds: float) -> None:
-        """A scheduling cycle has ended, with or without a feasible node."""
+        """Record a scheduling cycle that has ended, with or without a feasible node."""
         self._algorithm_s[()].observe(seconds)
 
     def count_group_attempt(self, result: GroupResult, profile: str, seconds: float) -> None:
-        """An attempt at a pod group has ended."""
+        """Count an attempt at a pod group that has ended."""
         self._group_attempts[result, profile].add()
         self._group_attempt_s[result, profile].observe(seconds)
 
     def observe_group_algorithm(self, seconds: float) -> None:
-        """The nodes of a pod group were chosen, or there are none."""
+        """Record the time of choosing a pod group's nodes, whether or not there are any."""
         self._group_algorithm_s[()].observe(seconds)
 
     def count_bound(self, attempts: int, seconds: float, *, after_flush: bool = False) -> None:
-        """A pod was bound.
+        """Count a bound pod.
 
         Args:
             attempts: how many attempts it took, from 1.
@@ -113,5 +113,5 @@ class AttemptMetrics:
             self._after_flush[()].add()
 
     def observe_latency(self, seconds: float, pod: Pod) -> None:
-        """A pod was bound that many seconds after it had become schedulable: the objective of docs/monitoring.md."""
+        """Record how many seconds after becoming schedulable a pod was bound: the objective of docs/monitoring.md."""
         self._latency_s[()].observe_of(seconds, pod)

@@ -60,25 +60,25 @@ class PluginMetrics:
         super().__init__()
 
     def observe_extension_point(self, point: str, status: str, profile: str, seconds: float) -> None:
-        """All plugins of an extension point ran; the status is the extension point's."""
+        """Record a run of all plugins of an extension point; the status is the extension point's."""
         self._extension_point_s[point, status, profile].observe(seconds)
 
     def observe_plugin(self, plugin: str, point: str, status: str, seconds: float) -> None:
-        """One plugin ran, in a sampled cycle."""
+        """Record the run of one plugin in a sampled cycle."""
         self._plugin_s[plugin, point, status].observe(seconds)
 
     def count_evaluations(self, plugin: str, point: str, profile: str, times: int = 1) -> None:
-        """A plugin was called; for Filter, `times` is the number of nodes."""
+        """Count a plugin's calls; for Filter, `times` is the number of nodes."""
         self._evaluations[plugin, point, profile].add(times)
 
     def observe_permit_wait(self, status: str, seconds: float) -> None:
-        """A pod waited at Permit; `status` is the code that ended the wait."""
+        """Record a pod's wait at Permit; `status` is the code that ended the wait."""
         self._permit_wait_s[(status,)].observe(seconds)
 
     def count_slow_plugin(self, plugin: str, point: str) -> None:
-        """A plugin blocked scheduling for too long."""
+        """Count a plugin call that blocked scheduling for too long."""
         self._slow[plugin, point].add()
 
     def count_stuck_loop(self, plugin: str, point: str) -> None:
-        """A call blocked the event loop until the watchdog noticed; empty names mean that it is not a plugin."""
+        """Count a call that blocked the event loop until the watchdog noticed; empty names mean no plugin."""
         self._stuck[plugin, point].add()

@@ -50,30 +50,30 @@ class PreemptionMetrics:
         super().__init__()
 
     def count_preemption_attempt(self) -> None:
-        """A pod has looked for victims."""
+        """Count a pod that looked for victims."""
         self._preemption_attempts[()].add()
 
     def observe_victims(self, victims: int) -> None:
-        """A preemption chose that many victims."""
+        """Record the number of victims that a preemption chose."""
         self._victims[()].observe(victims)
 
     def observe_preemption(self, result: Literal["success", "error"], seconds: float) -> None:
-        """A preemption was carried out, or has failed."""
+        """Record a preemption that was carried out, or has failed."""
         self._preemption_s[(result,)].observe(seconds)
         self._preemptions[(result,)].add()
 
     def count_created_claim(self, status: Literal["success", "failure"]) -> None:
-        """A claim for extended resources was created, or could not be."""
+        """Count a claim for extended resources that was created, or could not be."""
         self._claims_created[(status,)].add()
 
     def count_allocated_device(self, profile: str, driver: str, status: str) -> None:
-        """The wait for the binding conditions of a device has ended."""
+        """Count a device for whose binding conditions the wait has ended."""
         self._devices_allocated[profile, driver, status].add()
 
     def observe_device_wait(self, profile: str, driver: str, status: str, seconds: float) -> None:
-        """A pod has waited for the binding conditions of its devices; once for each of them."""
+        """Record a pod's wait for the binding conditions of its devices, once for each of them."""
         self._devices_s[profile, driver, status].observe(seconds)
 
     def count_preemption_loop(self) -> None:
-        """Victims of a preemption have come back too many times."""
+        """Count a preemption whose victims have come back too many times."""
         self._loops[()].add()

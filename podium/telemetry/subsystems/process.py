@@ -23,7 +23,7 @@ _STALL_S = Bounds(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 
 
 
 def log_lines_lost() -> ReadFamily:
-    """The counter that exposes `logging.lines_lost`."""
+    """Return the counter that exposes `logging.lines_lost`."""
     family = read_counter(
         "podium_log_lines_lost_total", "Log lines lost because the log was not read or could not be written."
     )
@@ -77,11 +77,11 @@ class RuntimeMetrics:
         super().__init__()
 
     def count_unexpected_error(self, where: Literal["plugin", "handler", "task"], name: str) -> None:
-        """An unexpected exception was caught, at one of the three places that catch every exception."""
+        """Count an unexpected exception, at one of the three places that catch every exception."""
         self._unexpected[where, name].add()
 
     def count_reload(self, result: str) -> None:
-        """A changed configuration was `applied` or `refused`."""
+        """Count a changed configuration that was `applied` or `refused`."""
         self._reloads[(result,)].add()
 
     def read_last_reload(self, is_successful: ReadValue) -> None:
@@ -93,24 +93,24 @@ class RuntimeMetrics:
         self._spans.read_from(results)
 
     def observe_loop_stall(self, seconds: float) -> None:
-        """The lateness of the event loop was measured."""
+        """Record the measured lateness of the event loop."""
         self._stall_s[()].observe(seconds)
         longest = self._stall_s_max[()]
         if seconds > longest.value:
             longest.set(seconds)
 
     def count_malformed_request(self) -> None:
-        """A client sent something to the endpoints that is not HTTP."""
+        """Count input to the endpoints that is not HTTP."""
         self._malformed[()].add()
 
     def count_dropped_connection(self, reason: str) -> None:
-        """A connection to the endpoints was closed: it was idle for too long, or there were too many."""
+        """Count a closed connection to the endpoints: it was idle for too long, or there were too many."""
         self._dropped[(reason,)].add()
 
     def count_broken_object(self, kind: str) -> None:
-        """An object with a field that cannot be read was found."""
+        """Count an object with a field that cannot be read."""
         self._broken[(kind,)].add()
 
     def count_conflict(self, kind: str, by: str) -> None:
-        """A pod was bound to a node that no longer had free capacity for it."""
+        """Count a pod that was bound to a node without free capacity for it."""
         self._conflicts[kind, by].add()

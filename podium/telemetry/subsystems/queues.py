@@ -54,23 +54,23 @@ class QueueMetrics:
         super().__init__()
 
     def add_goroutines(self, operation: str, change: int) -> None:
-        """A task of that operation started (1) or ended (-1)."""
+        """Count a task of that operation that started (1) or ended (-1)."""
         self._goroutines[(operation,)].add(change)
 
     def add_unschedulable(self, plugin: str, profile: str, change: int) -> None:
-        """A pod that the plugin rejected became unschedulable (1), or was requeued or deleted (-1)."""
+        """Count a pod that the plugin rejected: it became unschedulable (1), or was requeued or deleted (-1)."""
         self._unschedulable[plugin, profile].add(change)
 
     def count_incoming(self, queue: QueueName, event: str) -> None:
-        """A pod entered a queue because of an event."""
+        """Count a pod that entered a queue because of an event."""
         self._incoming[queue, event].add(1)
 
     def observe_event(self, event: str, seconds: float) -> None:
-        """A cluster event was handled."""
+        """Record a handled cluster event."""
         self._event_s[(event,)].observe(seconds)
 
     def observe_hint(self, plugin: str, event: str, hint: str, seconds: float) -> None:
-        """A queueing hint ran; `hint` is Queue, QueueSkip or Error."""
+        """Record a run of a queueing hint; `hint` is Queue, QueueSkip or Error."""
         self._hint_s[plugin, event, hint].observe(seconds)
 
     def read_pending_pods(self, read: ReadValues) -> None:

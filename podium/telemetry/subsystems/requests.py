@@ -44,13 +44,13 @@ class RequestMetrics:
         super().__init__()
 
     def count_request(self, method: str, host: str, code: str) -> None:
-        """A request was answered; `code` is the HTTP status, or `<error>` if there was no answer."""
+        """Count a request; `code` is the HTTP status, or `<error>` if there was no answer."""
         self._requests[code, method, host].add()
 
     def observe_request(
         self, method: str, host: str, seconds: float, request_bytes: int, response_bytes: int | None
     ) -> None:
-        """A request other than a watch ended; sizes are those of the bodies, None if there was no response."""
+        """Record a request other than a watch; sizes are those of the bodies, None if there was no response."""
         key = (method, host)
         self._request_s[key].observe(seconds)
         self._request_bytes[key].observe(request_bytes)
@@ -58,11 +58,11 @@ class RequestMetrics:
             self._response_bytes[key].observe(response_bytes)
 
     def count_request_retry(self, method: str, host: str, code: str) -> None:
-        """A request is about to be retried after a response with that code."""
+        """Count a request that is about to be retried after a response with that code."""
         self._request_retries[code, method, host].add()
 
     def observe_rate_limit(self, method: str, host: str, seconds: float) -> None:
-        """A request waited for the client's rate limit."""
+        """Record a request's wait for the client's rate limit."""
         self._rate_limit_s[method, host].observe(seconds)
 
     def set_leader(self, name: str, *, leads: bool) -> None:
@@ -70,5 +70,5 @@ class RequestMetrics:
         self._leader[(name,)].set(int(leads))
 
     def count_election_slowpath(self, name: str) -> None:
-        """A leader had to read the lease of that name before it could renew it."""
+        """Count a renewal for which the leader had to read the lease of that name first."""
         self._slowpath[(name,)].add()

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from podium.sandbox import Sandbox
 from tests.device_manifests import device_class, devices, exactly, resource_slice
 from tests.manifests import node, pod
-from tests.unit.cli.commands import run, written
+from tests.unit.cli.commands import run, write_objects
 from tests.workload_manifests import claims_from, device_claim_template, limit_range, priority_class, workload
 
 DEVICES = 2
@@ -45,7 +45,7 @@ def kubeconfig(tmp_path: Path) -> Iterator[Path]:
 def _asked(kubeconfig: Path, manifest: dict[str, object], tmp_path: Path, *question: str) -> dict[str, object]:
     option = "--apply" if question[0] == "what-if" else "--pod"
     result = run(
-        *question, option, written(tmp_path / "asked.yaml", manifest), "--kubeconfig", kubeconfig, "-o", "json"
+        *question, option, write_objects(tmp_path / "asked.yaml", manifest), "--kubeconfig", kubeconfig, "-o", "json"
     )
     assert result.exit_code == 0, result.output
     answer: dict[str, object] = json.loads(result.stdout)

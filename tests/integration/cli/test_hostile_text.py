@@ -16,8 +16,8 @@ from click.testing import CliRunner, Result
 
 from podium.cli.main import main
 from podium.recording.entries import DECIDED, Decision
-from tests.unit.cli.commands import written
-from tests.unit.cli.test_replay import complete, described
+from tests.unit.cli.commands import write_objects
+from tests.unit.cli.test_replay import complete, write_recording
 from tests.unit.recording.contents import content_of
 
 FORGED = "FORGED:addtherule"
@@ -161,8 +161,8 @@ def assert_harmless(result: Result) -> None:
 @pytest.fixture(autouse=True)
 def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    written(tmp_path / "cluster.yaml", *_OBJECTS)
-    written(tmp_path / "pod.yaml", _POD)
+    write_objects(tmp_path / "cluster.yaml", *_OBJECTS)
+    write_objects(tmp_path / "pod.yaml", _POD)
 
 
 @pytest.mark.parametrize("output", ["text", "json", "yaml"])
@@ -171,8 +171,8 @@ def test_a_hostile_dump_moves_no_cursor_and_forges_no_line(command: str, output:
     step = BATCH if output == "text" else 4 * BATCH
     for begin in range(0, len(HOSTILE_OBJECTS), step):
         some = HOSTILE_OBJECTS[begin : begin + step]
-        written(tmp_path / "hostile.yaml", *_OBJECTS, _POD, *some)
-        written(tmp_path / "one.yaml", some[0])
+        write_objects(tmp_path / "hostile.yaml", *_OBJECTS, _POD, *some)
+        write_objects(tmp_path / "one.yaml", some[0])
         result = invoke(*command.format(f="hostile.yaml", f1="one.yaml").split(), "-o", output)
         assert_harmless(result)
         if result.exit_code == 0 and output == "json":
@@ -231,7 +231,7 @@ def _decided(node: str, pod: str = f"default/web{HOSTILE}") -> bytes:
 )
 def test_a_hostile_recording_moves_no_cursor_and_forges_no_line(command: str, output: str, tmp_path: Path) -> None:
     for name, node in (("one", f"n1{HOSTILE}"), ("two", f"n2{HOSTILE}")):
-        described(tmp_path / name, complete() | {"commit": HOSTILE}, _decided(node))
+        write_recording(tmp_path / name, complete() | {"commit": HOSTILE}, _decided(node))
     assert_harmless(invoke(*command.split(), "-o", output))
 
 
@@ -253,14 +253,14 @@ def test_a_hostile_recording_moves_no_cursor_and_forges_no_line(command: str, ou
 def test_a_hostile_description_moves_no_cursor_and_forges_no_line(
     command: str, change: dict[str, Any], tmp_path: Path
 ) -> None:
-    described(tmp_path / "one", complete() | change, _decided("n1"))
-    described(tmp_path / "two", complete(), _decided("n2"))
+    write_recording(tmp_path / "one", complete() | change, _decided("n1"))
+    write_recording(tmp_path / "two", complete(), _decided("n2"))
     assert_harmless(invoke(*command.split()))
 
 
 def test_a_page_holds_nothing_unprintable(tmp_path: Path) -> None:
     for name, node in (("one", f"n1{HOSTILE}"), ("two", f"n2{HOSTILE}")):
-        described(tmp_path / name, complete(), _decided(node))
+        write_recording(tmp_path / name, complete(), _decided(node))
     assert invoke("diff", "one", "two", "--html", "page.html").exit_code == 1
     page = (tmp_path / "page.html").read_text()
     assert FORGED in page

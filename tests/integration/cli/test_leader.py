@@ -25,7 +25,7 @@ from tests.integration.cli.served import TOKEN, podium_with
 from tests.manifests import node, pod
 from tests.port_forward import forward
 from tests.unit.cli.commands import run
-from tests.unit.daemon.recorded_attempts import recorded, recorder_pages
+from tests.unit.daemon.recorded_attempts import flight_recorder, recorder_pages
 from tests.unit.queues.builders import QueueBench, Rejecter
 
 SPREADING = """
@@ -118,7 +118,7 @@ async def served(pages: Pages, directory: Path) -> AsyncIterator[Cluster]:
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
     bench = QueueBench(Rejecter("NodeResourcesFit"))
-    pages = recorder_pages(recorded(), bench, profiles=("podium", "podium-batch")).pages
+    pages = recorder_pages(flight_recorder(), bench, profiles=("podium", "podium-batch")).pages
     with capture_logs(), start_blocking_portal() as portal, contextlib.ExitStack() as stack:
         yield stack.enter_context(portal.wrap_async_context_manager(served(pages, tmp_path)))
 

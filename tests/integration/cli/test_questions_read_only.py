@@ -20,7 +20,7 @@ from podium.sandbox import Sandbox
 from podium.sandbox.server import ApiServer
 from tests.gang_manifests import COSCHEDULING, UPSTREAM, group, member
 from tests.manifests import node, pod
-from tests.unit.cli.commands import run, written
+from tests.unit.cli.commands import run, write_objects
 
 GANGS = (COSCHEDULING, "train"), (UPSTREAM, "tune")
 REQUESTS: list[tuple[str, str]] = []
@@ -78,7 +78,7 @@ def test_a_question_reads_what_it_needs_and_writes_nothing(
     kubeconfig: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, question: list[str], said: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    written(tmp_path / "pod.yaml", pod("new", "1"))
+    write_objects(tmp_path / "pod.yaml", pod("new", "1"))
     result = run(*question, "--kubeconfig", kubeconfig)
     assert said in result.stdout + result.stderr
     assert ("GET", "/api/v1/nodes") in REQUESTS

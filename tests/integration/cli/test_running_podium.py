@@ -28,7 +28,7 @@ from tests.builders import pod
 from tests.integration.cli.served import PAIR, TOKEN, podium_with
 from tests.patience import PATIENCE_S
 from tests.unit.cli.commands import run
-from tests.unit.daemon.recorded_attempts import recorded, recorder_pages
+from tests.unit.daemon.recorded_attempts import flight_recorder, recorder_pages
 from tests.unit.queues.builders import QueueBench, Rejecter
 
 
@@ -49,7 +49,7 @@ class Asking:
 
     def __call__(self, *arguments: str, pages: RecorderPages | Pages | None = None) -> Result:
         if pages is not None or not self.port:
-            pages = pages or recorder_pages(recorded(), QueueBench())
+            pages = pages or recorder_pages(flight_recorder(), QueueBench())
             self.port = self.serve(pages.pages if isinstance(pages, RecorderPages) else pages)
         trusted = ["--token-file", self.token, "--certificate-authority", self.authority]
         return run("why", *arguments, "--url", f"https://127.0.0.1:{self.port}", *trusted)
@@ -91,7 +91,7 @@ def test_a_bound_pods_node_is_explained_against_the_others(ask: Asking) -> None:
 def test_a_pending_pods_rejections_and_next_try_are_shown(ask: Asking) -> None:
     bench = QueueBench(Rejecter("NodeResourcesFit"))
     bench.rejected(pod("big", namespace="shop"), "NodeResourcesFit")
-    output_lines = lines(ask("big", "-n", "shop", pages=recorder_pages(recorded(), bench)))
+    output_lines = lines(ask("big", "-n", "shop", pages=recorder_pages(flight_recorder(), bench)))
     assert output_lines[0] == "shop/big is pending"
     assert output_lines[1].startswith(
         "It waits in the queue: unschedulable; next try: when an event of NodeResourcesFit"
@@ -105,7 +105,7 @@ def test_a_pending_pods_rejections_and_next_try_are_shown(ask: Asking) -> None:
 def test_a_pending_pod_is_told_what_rejects_it_in_amounts_and_names(ask: Asking) -> None:
     bench = QueueBench(Rejecter("NodeResourcesFit"))
     details = {"NodeResourcesFit": "asks for 64, 2.5 free at most (n0)"}
-    pages = recorder_pages(recorded(), bench, detail_of=lambda _, group: details.get(group.plugin, ""))
+    pages = recorder_pages(flight_recorder(), bench, detail_of=lambda _, group: details.get(group.plugin, ""))
     shown = lines(ask("shop/big", "--node", "n0", pages=pages))
     assert "2 NodeResourcesFit Insufficient cpu: asks for 64, 2.5 free at most (n0) n0, n2" in shown
     assert shown[-1] == "NodeResourcesFit: Insufficient cpu; asks for 64, 2.5 free at most (n0)"
@@ -120,7 +120,7 @@ def test_a_pod_without_attempts_and_one_on_a_standby_are_reported(ask: Asking) -
         "It is not in podium's queue: another scheduler may be meant to place it",
         "No attempt at it is kept",
     ]
-    pages = recorder_pages(recorded(), QueueBench(), leader="podium-1")
+    pages = recorder_pages(flight_recorder(), QueueBench(), leader="podium-1")
     assert lines(ask("new", pages=pages))[1] == "This replica stands by; podium-1 leads: ask it"
 
 

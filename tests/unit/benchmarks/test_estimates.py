@@ -24,9 +24,9 @@ OTHER = replace(PODIUM, server="karmada", cpu_ms=6.0, p99_ms=900.0, rss_mib=600.
 
 def test_each_figure_is_the_median_of_its_own_by_server_and_claim() -> None:
     rows = [PODIUM, OTHER, replace(PODIUM, claim="tainted"), replace(PODIUM, cpu_ms=0.7), replace(PODIUM, p99_ms=5.0)]
-    plain, other, tainted = medians(rows)
+    plain, karmada, tainted = medians(rows)
     assert (plain.cpu_ms, plain.p99_ms) == (0.5, 4.0)
-    assert (other, tainted.claim) == (OTHER, "tainted")
+    assert (karmada, tainted.claim) == (OTHER, "tainted")
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_each_figure_is_the_median_of_its_own_by_server_and_claim() -> None:
     ],
 )
 def test_podium_is_to_be_ten_times_as_cheap_prompt_and_no_larger(podium: Estimates, met: list[bool]) -> None:
-    assert [each.is_met for each in checks([podium, OTHER])] == met
+    assert [check.is_met for check in checks([podium, OTHER])] == met
 
 
 def test_nothing_is_judged_without_the_other_server() -> None:
@@ -47,9 +47,9 @@ def test_nothing_is_judged_without_the_other_server() -> None:
 
 
 def test_no_two_questions_of_a_kind_are_the_same() -> None:
-    asked = [str(each["requirements"]) for each in questions("tainted")]
-    assert len(set(asked)) == len(asked)
-    assert "Exists" in asked[0]
+    requirements = [str(question["requirements"]) for question in questions("tainted")]
+    assert len(set(requirements)) == len(requirements)
+    assert "Exists" in requirements[0]
 
 
 def test_the_table_has_a_row_for_each_server_and_kind() -> None:
@@ -62,5 +62,5 @@ def test_the_table_has_a_row_for_each_server_and_kind() -> None:
 
 def test_a_kind_of_question_is_summed_up_in_a_line() -> None:
     assert summary(PODIUM) == "podium, plain: 0.50 ms of CPU, p99 4.0 ms at 200/s, 300 MiB"
-    nobody = replace(OTHER, p99_ms=0.0, failed=1000)
-    assert summary(nobody) == "karmada, plain: 6.00 ms of CPU, p99 - ms at 200/s, 600 MiB"
+    unanswered_load = replace(OTHER, p99_ms=0.0, failed=1000)
+    assert summary(unanswered_load) == "karmada, plain: 6.00 ms of CPU, p99 - ms at 200/s, 600 MiB"

@@ -6,15 +6,15 @@ from benchmarks.etcd import key, managed_fields, puts, single_put, stored
 from benchmarks.pods import pod
 
 
-def decoded(requests: list[bytes]) -> list[list[tuple[str, dict[str, Any]]]]:
+def decode(requests: list[bytes]) -> list[list[tuple[str, dict[str, Any]]]]:
     """Key and object of each operation, by request."""
     return [
         [
             (
-                base64.b64decode(each["requestPut"]["key"]).decode(),
-                json.loads(base64.b64decode(each["requestPut"]["value"])),
+                base64.b64decode(operation["requestPut"]["key"]).decode(),
+                json.loads(base64.b64decode(operation["requestPut"]["value"])),
             )
-            for each in json.loads(request)["success"]
+            for operation in json.loads(request)["success"]
         ]
         for request in requests
     ]
@@ -39,12 +39,12 @@ def test_managed_fields_name_every_field_and_list_entries_by_name() -> None:
 
 
 def test_requests_hold_all_objects_once_and_are_bounded_in_number_and_size() -> None:
-    many = decoded(list(puts(pod(f"web-{number}", "web") for number in range(250))))
-    assert [len(each) for each in many] == [100, 100, 50]
-    assert len({name for request in many for name, _ in request}) == 250
+    batches = decode(list(puts(pod(f"web-{number}", "web") for number in range(250))))
+    assert [len(batch) for batch in batches] == [100, 100, 50]
+    assert len({name for request in batches for name, _ in request}) == 250
     note = {"note": "x" * 300_000}
-    big = decoded(list(puts({**pod(f"web-{number}", "web"), "status": note} for number in range(5))))
-    assert [len(each) for each in big] == [2, 2, 1]
+    big = decode(list(puts({**pod(f"web-{number}", "web"), "status": note} for number in range(5))))
+    assert [len(batch) for batch in big] == [2, 2, 1]
 
 
 def test_nothing_is_asked_for_nothing() -> None:

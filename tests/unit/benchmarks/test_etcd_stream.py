@@ -56,7 +56,9 @@ def test_puts_arrive_whole_and_are_answered_however_little_room_the_server_gives
     with EtcdStream(address) as stream:
         stream.put(messages)
         stream.put(messages[:1])
-    assert sorted(service.put) == sorted(each[_GRPC_HEAD_BYTES:] for each in [*messages, messages[0]])
+    assert sorted(service.put) == sorted(
+        stream_message[_GRPC_HEAD_BYTES:] for stream_message in [*messages, messages[0]]
+    )
 
 
 def test_a_refused_put_is_an_error(serving: Serving) -> None:

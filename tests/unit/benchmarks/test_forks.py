@@ -22,7 +22,7 @@ def test_a_small_cluster_is_forked_and_written_to() -> None:
 def test_forks_and_preemptions_are_held_against_what_is_promised() -> None:
     costs = replace(measure(nodes=2, pods=3, forks=3), fork_ms=1.9, fork_kb=199.0)
     victims = replace(measure_victims(nodes=2, victims=1), plain_ms=1.0, apart_ms=999.0)
-    assert [each.is_met for each in checks(costs, victims)] == [True, True, True]
-    assert [each.is_met for each in checks(replace(costs, fork_ms=2.1), victims)] == [False, True, True]
-    assert [each.is_met for each in checks(replace(costs, fork_kb=201.0), victims)] == [True, False, True]
-    assert [each.is_met for each in checks(costs, replace(victims, apart_ms=1001.0))] == [True, True, False]
+    assert [check.is_met for check in checks(costs, victims)] == [True, True, True]
+    assert [check.is_met for check in checks(replace(costs, fork_ms=2.1), victims)] == [False, True, True]
+    assert [check.is_met for check in checks(replace(costs, fork_kb=201.0), victims)] == [True, False, True]
+    assert [check.is_met for check in checks(costs, replace(victims, apart_ms=1001.0))] == [True, True, False]

@@ -12,11 +12,11 @@ def rates(*, many_pods_us: float = 120, many_nodes_us: float = 200) -> list[Rate
     def rate(nodes: int, running: int, us: float) -> Rate:
         return Rate("plain", nodes, running, attempts=1, cpu_s=us / 1e6)
 
-    few, *_, most = RUNNING[1:]
+    few_pods, *_, many_pods = RUNNING[1:]
     return [
-        *(rate(NODES, running, many_pods_us if running == most else 100) for running in RUNNING),
-        rate(MORE_NODES[0], few, 100),
-        rate(MORE_NODES[-1], few, many_nodes_us),
+        *(rate(NODES, running, many_pods_us if running == many_pods else 100) for running in RUNNING),
+        rate(MORE_NODES[0], few_pods, 100),
+        rate(MORE_NODES[-1], few_pods, many_nodes_us),
     ]
 
 
@@ -26,9 +26,9 @@ def test_the_cost_is_told_by_pods_and_by_nodes() -> None:
 
 
 def test_growth_is_held_against_its_limits() -> None:
-    assert [each.is_met for each in checks([rates()])] == [True, True]
-    assert [each.is_met for each in checks([rates(many_pods_us=131)])] == [False, True]
-    assert [each.is_met for each in checks([rates(many_nodes_us=251)])] == [True, False]
+    assert [check.is_met for check in checks([rates()])] == [True, True]
+    assert [check.is_met for check in checks([rates(many_pods_us=131)])] == [False, True]
+    assert [check.is_met for check in checks([rates(many_nodes_us=251)])] == [True, False]
 
 
 def test_the_table_has_a_row_for_each_workload() -> None:

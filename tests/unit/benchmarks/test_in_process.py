@@ -19,9 +19,9 @@ def test_the_engine_places_every_pod_of_a_workload(name: str) -> None:
 def test_there_is_room_for_the_measured_pods_beside_many_that_run(name: str) -> None:
     cases = [(WORKLOADS[name], size) for size in (Size(60, running=180), Size(50))]
     rates = measure_in_turn(cases, attempts=2, rounds=3)
-    assert [(each.nodes, each.attempts) for each in rates] == [(60, 2), (50, 2)]
+    assert [(rate.nodes, rate.attempts) for rate in rates] == [(60, 2), (50, 2)]
     assert (rates[0].running, rates[1].running) == (180, WORKLOADS[name].running_count(50))
-    assert all(each.cpu_s > 0 for each in rates)
+    assert all(rate.cpu_s > 0 for rate in rates)
 
 
 def test_a_rate_is_attempts_per_second_of_cpu() -> None:
@@ -32,4 +32,4 @@ def test_a_rate_is_attempts_per_second_of_cpu() -> None:
 
 def test_rates_are_held_against_their_targets() -> None:
     fast, slow = Rate("plain", 5000, 0, 6000, cpu_s=1.0), Rate("plain", 5000, 0, 4000, cpu_s=1.0)
-    assert [each.is_met for each in checks([fast, slow, Rate("plain", 1000, 0, 1, cpu_s=1.0)])] == [True, False]
+    assert [check.is_met for check in checks([fast, slow, Rate("plain", 1000, 0, 1, cpu_s=1.0)])] == [True, False]

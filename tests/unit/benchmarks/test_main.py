@@ -11,7 +11,9 @@ from benchmarks.workloads import Place
 def test_without_arguments_everything_that_has_a_target_is_measured_with_both_schedulers() -> None:
     options = parser().parse_args([])
     assert (options.what, options.scheduler, options.repeat, options.json) == ("api-server", "both", 3, None)
-    assert [(each.workload, each.nodes) for each in sizes(options)] == [(each.workload, each.nodes) for each in TARGETS]
+    assert [(size.workload, size.nodes) for size in sizes(options)] == [
+        (target.workload, target.nodes) for target in TARGETS
+    ]
 
 
 def test_sizes_are_every_workload_in_every_cluster() -> None:

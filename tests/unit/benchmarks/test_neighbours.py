@@ -31,32 +31,32 @@ def cpus(item: dict[str, Any]) -> int:
     return int(item["spec"]["containers"][0]["resources"]["requests"]["cpu"])
 
 
-def bound(version: int, scheduler: str, cpu: int, node: str | None = "n1") -> dict[str, Any]:
-    made = pod(f"pod-{version}", "app", cpu=str(cpu), schedulerName=scheduler)
-    made["metadata"]["resourceVersion"] = str(version)
+def bound_pod(version: int, scheduler: str, cpu: int, node: str | None = "n1") -> dict[str, Any]:
+    bound_pod = pod(f"pod-{version}", "app", cpu=str(cpu), schedulerName=scheduler)
+    bound_pod["metadata"]["resourceVersion"] = str(version)
     if node is not None:
-        made["spec"]["nodeName"] = node
-    return made
+        bound_pod["spec"]["nodeName"] = node
+    return bound_pod
 
 
 def test_the_pods_ask_for_so_much_of_the_nodes_in_turn_for_either_scheduler() -> None:
     pods = waiting_pods(10, Random(1))
     assert sum(map(cpus, pods)) == int(10 * CPUS * 0.95)
-    assert [each["spec"]["schedulerName"] for each in pods[:4]] == [SCHEDULER_NAME, NEIGHBOUR] * 2
+    assert [pod["spec"]["schedulerName"] for pod in pods[:4]] == [SCHEDULER_NAME, NEIGHBOUR] * 2
     assert pods == waiting_pods(10, Random(1))
 
 
 def test_who_comes_last_is_to_blame_and_takes_no_room() -> None:
-    seen, away = who_bound(
+    shares, away = who_bound(
         [
-            bound(12, SCHEDULER_NAME, CPUS),
-            bound(9, NEIGHBOUR, 1),
-            bound(13, NEIGHBOUR, CPUS - 1),
-            bound(14, NEIGHBOUR, 2),
-            bound(15, SCHEDULER_NAME, 3, node=None),
+            bound_pod(12, SCHEDULER_NAME, CPUS),
+            bound_pod(9, NEIGHBOUR, 1),
+            bound_pod(13, NEIGHBOUR, CPUS - 1),
+            bound_pod(14, NEIGHBOUR, 2),
+            bound_pod(15, SCHEDULER_NAME, 3, node=None),
         ]
     )
-    assert seen == {SCHEDULER_NAME: 1, NEIGHBOUR: 3}
+    assert shares == {SCHEDULER_NAME: 1, NEIGHBOUR: 3}
     assert away == {SCHEDULER_NAME: [CPUS], NEIGHBOUR: [2]}
 
 

@@ -14,9 +14,9 @@ def test_nodes_take_turns_in_the_zones() -> None:
 
 def test_no_two_nodes_share_name_or_addresses() -> None:
     nodes = [node(number) for number in (*range(600), *range(14_400, 15_000))]
-    assert len({each["metadata"]["name"] for each in nodes}) == 1_200
-    assert len({each["spec"]["podCIDR"] for each in nodes}) == 1_200
-    assert len({each["status"]["addresses"][0]["address"] for each in nodes}) == 1_200
+    assert len({node["metadata"]["name"] for node in nodes}) == 1_200
+    assert len({node["spec"]["podCIDR"] for node in nodes}) == 1_200
+    assert len({node["status"]["addresses"][0]["address"] for node in nodes}) == 1_200
 
 
 def test_a_node_has_room_for_three_hundred_pods_by_cpu_and_takes_110() -> None:

@@ -34,15 +34,15 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("results")
     for name, content in {
         "api-server": as_json(runs, MACHINE),
-        "in-process": {"machine": MACHINE, "rates": [asdict(each) for each in rates]},
-        "growth": {"machine": MACHINE, "rates": [asdict(replace(each, workload="gated")) for each in rates]},
-        "start-up": {"machine": MACHINE, "starts": [asdict(each) for each in starts]},
+        "in-process": {"machine": MACHINE, "rates": [asdict(rate) for rate in rates]},
+        "growth": {"machine": MACHINE, "rates": [asdict(replace(rate, workload="gated")) for rate in rates]},
+        "start-up": {"machine": MACHINE, "starts": [asdict(start) for start in starts]},
         "estimator": {"machine": MACHINE, "estimates": [asdict(test_estimates.PODIUM), asdict(test_estimates.OTHER)]},
         "provisioning": {
             "machine": MACHINE,
             "plans": [asdict(test_provisioning.PODIUM), asdict(test_provisioning.OTHER)],
         },
-        "storm": {"machine": MACHINE, "phases": [asdict(each) for each in test_storm.PHASES]},
+        "storm": {"machine": MACHINE, "phases": [asdict(phase) for phase in test_storm.PHASES]},
     }.items():
         write_results(directory / f"{name}.json", {"command": f"python -m benchmarks {name}", **content})
     return directory
@@ -76,9 +76,11 @@ def test_every_plot_of_the_page_is_drawn_and_shows_what_it_is_about(page: Path) 
 
 
 def test_the_same_results_give_the_same_files(results: Path, page: Path, tmp_path: Path) -> None:
-    again = write(results, tmp_path)
-    one, other = ({path.name: path.read_bytes() for path in each.parent.rglob("*.*")} for each in (page, again))
-    assert one == other
+    second_page = write(results, tmp_path)
+    first, second = (
+        {path.name: path.read_bytes() for path in directory.parent.rglob("*.*")} for directory in (page, second_page)
+    )
+    assert first == second
 
 
 def test_what_was_not_measured_has_no_section(results: Path, tmp_path: Path) -> None:

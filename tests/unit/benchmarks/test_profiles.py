@@ -4,7 +4,7 @@ from benchmarks.profiles import place
 
 
 @pytest.mark.parametrize(
-    ("code", "shown"),
+    ("code", "text"),
     [
         (("~", 0, "<built-in method len>"), "<built-in method len>"),
         (("/home/me/podium/podium/framework/cycle/search.py", 12, "search"), "framework/cycle/search.py:12 search"),
@@ -13,5 +13,5 @@ from benchmarks.profiles import place
         (("/elsewhere/script.py", 1, "main"), "script.py:1 main"),
     ],
 )
-def test_functions_are_named_by_where_they_are(code: tuple[str, int, str], shown: str) -> None:
-    assert place(code) == shown
+def test_functions_are_named_by_where_they_are(code: tuple[str, int, str], text: str) -> None:
+    assert place(code) == text

@@ -20,7 +20,7 @@ def test_each_mode_runs_as_often() -> None:
 
 
 def test_recorders_may_take_one_percent_of_the_cpu_per_pod() -> None:
-    assert [each.is_met for each in checks(medians(RUNS))] == [True, False]
+    assert [check.is_met for check in checks(medians(RUNS))] == [True, False]
     assert list(checks(medians(RUNS[1:]))) == []
 
 

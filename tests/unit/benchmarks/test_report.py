@@ -60,7 +60,7 @@ def test_no_stall_of_any_run_is_passed_over() -> None:
 
 def test_runs_are_kept_apart_by_workload_size_and_scheduler() -> None:
     runs = [RUN, run(nodes=5000), run(scheduler="kube-scheduler"), run(workload="node-affinity"), RUN]
-    keys = [(each.workload, each.nodes, each.scheduler, each.runs) for each in medians(runs)]
+    keys = [(median.workload, median.nodes, median.scheduler, median.runs) for median in medians(runs)]
     assert keys == [
         ("plain", 1000, "podium", 2),
         ("plain", 5000, "podium", 1),
@@ -70,8 +70,8 @@ def test_runs_are_kept_apart_by_workload_size_and_scheduler() -> None:
 
 
 def test_a_ratio_is_podium_over_kube_scheduler_whoever_ran_first() -> None:
-    other = run(scheduler="kube-scheduler", interval_s=8.0, cpu_interval_s=4.0, peak_rss_bytes=200 * MIB)
-    for order in ([RUN, other], [other, RUN]):
+    kube_scheduler = run(scheduler="kube-scheduler", interval_s=8.0, cpu_interval_s=4.0, peak_rss_bytes=200 * MIB)
+    for order in ([RUN, kube_scheduler], [kube_scheduler, RUN]):
         (ratio,) = ratios(medians(order))
         assert ratio.pods_per_s == 2.0
         assert ratio.cpu_ms_per_pod == 0.25
@@ -96,14 +96,14 @@ def test_nothing_is_noted_about_a_quiet_run_with_all_its_events() -> None:
 
 
 def test_missing_events_and_a_busy_machine_are_noted() -> None:
-    shown = "\n".join(notes(medians([run(events=1000, machine_cores=2.01)])))
-    assert "wrote 0.50 Events per pod" in shown
-    assert "0.50 cores" in shown
+    text = "\n".join(notes(medians([run(events=1000, machine_cores=2.01)])))
+    assert "wrote 0.50 Events per pod" in text
+    assert "0.50 cores" in text
 
 
 def test_json_holds_runs_medians_ratios_and_the_machine() -> None:
     content = as_json([RUN, run(scheduler="kube-scheduler")], {"cores": 2})
     assert content["machine"] == {"cores": 2}
-    assert [each["scheduler"] for each in content["runs"]] == ["podium", "kube-scheduler"]
+    assert [run["scheduler"] for run in content["runs"]] == ["podium", "kube-scheduler"]
     assert content["ratios"][0]["pods_per_s"] == 1.0
     assert content["medians"][0]["pods_per_s"] == 500

@@ -6,10 +6,10 @@ from podium.config import load
 
 
 def test_the_configuration_is_valid_and_elects_no_leader() -> None:
-    loaded = load(json.dumps(configuration()), "bench").config
-    assert [each.scheduler_name for each in loaded.profiles] == [SCHEDULER_NAME]
-    assert not loaded.leader_election.leader_elect
-    assert (loaded.client_connection.qps, loaded.client_connection.burst) == (5000, 5000)
+    config = load(json.dumps(configuration()), "bench").config
+    assert [profile.scheduler_name for profile in config.profiles] == [SCHEDULER_NAME]
+    assert not config.leader_election.leader_elect
+    assert (config.client_connection.qps, config.client_connection.burst) == (5000, 5000)
 
 
 def test_a_configuration_that_was_changed_is_not_handed_out_again() -> None:

@@ -14,27 +14,27 @@ def _wait(is_so: Callable[[], object]) -> None:
 
 
 def test_messages_are_put_in_turn_over_and_over_and_no_more_than_are_due() -> None:
-    put: list[bytes] = []
+    puts_sent: list[bytes] = []
     started_s = time.monotonic()
-    with SteadyPuts(put.extend, [b"one", b"two"], 1000.0) as puts:
-        _wait(lambda: len(put) >= 3)
-    assert put[:3] == [b"one", b"two", b"one"]
-    assert puts.made == len(put) <= (time.monotonic() - started_s) * 1000.0
+    with SteadyPuts(puts_sent.extend, [b"one", b"two"], 1000.0) as puts:
+        _wait(lambda: len(puts_sent) >= 3)
+    assert puts_sent[:3] == [b"one", b"two", b"one"]
+    assert puts.made == len(puts_sent) <= (time.monotonic() - started_s) * 1000.0
 
 
 def test_a_refusal_is_raised_when_the_block_ends() -> None:
-    refused: list[bytes] = []
+    refusals: list[bytes] = []
 
     def refuse(messages: Sequence[bytes]) -> None:
-        refused.extend(messages)
+        refusals.extend(messages)
         raise EtcdError("refused")
 
     with pytest.raises(EtcdError, match="refused"), SteadyPuts(refuse, [b"one"], 1000.0):
-        _wait(lambda: refused)
+        _wait(lambda: refusals)
 
 
 def test_nothing_is_put_of_nothing() -> None:
-    put: list[bytes] = []
-    with SteadyPuts(put.extend, [], 1000.0) as puts:
+    puts_sent: list[bytes] = []
+    with SteadyPuts(puts_sent.extend, [], 1000.0) as puts:
         pass
-    assert (puts.made, put) == (0, [])
+    assert (puts.made, puts_sent) == (0, [])

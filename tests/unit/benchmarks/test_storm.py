@@ -30,9 +30,9 @@ PHASES = [CALM_PODIUM, ELSEWHERE_PODIUM, PODIUM, OTHER]
 
 
 def test_each_figure_is_the_median_of_its_own_by_scheduler_and_load() -> None:
-    again = [replace(PODIUM, scheduler_cores=0.9), replace(PODIUM, hint_cpu_s=0.3)]
-    calm, elsewhere, storm, other = medians([*PHASES, *again])
-    assert (calm, elsewhere, other) == (CALM_PODIUM, ELSEWHERE_PODIUM, OTHER)
+    more_phases = [replace(PODIUM, scheduler_cores=0.9), replace(PODIUM, hint_cpu_s=0.3)]
+    calm, elsewhere, storm, kube_scheduler = medians([*PHASES, *more_phases])
+    assert (calm, elsewhere, kube_scheduler) == (CALM_PODIUM, ELSEWHERE_PODIUM, OTHER)
     assert (storm.load, storm.scheduler_cores, storm.hint_cpu_s) == (STORM, 0.4, 0.2)
 
 
@@ -47,7 +47,7 @@ def test_podium_is_to_keep_seven_tenths_of_its_rate_and_of_what_the_servers_leav
     pods_per_s: float, are_met: list[bool]
 ) -> None:
     figures = [CALM_PODIUM, ELSEWHERE_PODIUM, replace(PODIUM, pods_per_s=pods_per_s), OTHER]
-    assert [each.is_met for each in checks(figures)] == are_met
+    assert [check.is_met for check in checks(figures)] == are_met
 
 
 def test_without_calm_there_is_nothing_to_check() -> None:

@@ -16,7 +16,7 @@ PODIUM, OTHER = medians(
 
 
 def verdicts(podium: Figures) -> dict[str, bool]:
-    return {each.about.partition(": ")[2]: each.is_met for each in on_api_server([podium, OTHER], cores=2)}
+    return {check.about.partition(": ")[2]: check.is_met for check in on_api_server([podium, OTHER], cores=2)}
 
 
 def test_a_target_is_met_up_to_its_bound() -> None:
@@ -36,8 +36,8 @@ def test_ratios_are_held_against_their_targets() -> None:
 
 def test_a_slow_attempt_is_shown_beside_what_the_api_server_took_of_it() -> None:
     slow = replace(PODIUM, attempt_p99_ms=30.0, binding_p99_ms=12.0)
-    (shown,) = [each.measured for each in on_api_server([slow, OTHER], cores=2) if "binding" in each.about]
-    assert shown == "30 ms, API server's own part 12 ms"
+    (text,) = [check.measured for check in on_api_server([slow, OTHER], cores=2) if "binding" in check.about]
+    assert text == "30 ms, API server's own part 12 ms"
 
 
 def test_pods_per_second_do_not_count_where_the_servers_have_all_the_cpu_that_podium_leaves() -> None:

@@ -8,8 +8,8 @@ from podium.provisioner.reports.cases import Cases
 
 
 def test_the_pods_are_of_five_kinds_in_equal_parts() -> None:
-    specs = [each["spec"] for each in diverse_pods(50)]
-    kinds = Counter("".join(sorted(each.keys() - {"containers"})) for each in specs)
+    specs = [diverse_pod["spec"] for diverse_pod in diverse_pods(50)]
+    kinds = Counter("".join(sorted(spec.keys() - {"containers"})) for spec in specs)
     assert kinds == {"": 10, "topologySpreadConstraints": 20, "affinity": 20}
 
 

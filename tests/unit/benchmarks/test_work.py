@@ -75,10 +75,10 @@ def calls_of(engine: FullCluster, pods: Sequence[Pod]) -> int:
         for pod in pods:
             engine.attempt(pod)
 
-    return counted(attempt_all)
+    return count_calls(attempt_all)
 
 
-def counted(do: Callable[[], None]) -> int:
+def count_calls(do: Callable[[], None]) -> int:
     """The calls of functions that this makes."""
     calls = 0
 
@@ -86,12 +86,12 @@ def counted(do: Callable[[], None]) -> int:
         nonlocal calls
         calls += event in ("call", "c_call")
 
-    before = sys.getprofile()
+    profiler = sys.getprofile()
     sys.setprofile(count_call)
     try:
         do()
     finally:
-        sys.setprofile(before)
+        sys.setprofile(profiler)
     # Not those of the function itself, and of what ends the counting.
     return calls - 2
 
@@ -99,12 +99,12 @@ def counted(do: Callable[[], None]) -> int:
 @pytest.mark.parametrize("name", CALLS_MAX)
 def test_attempt_does_no_more_than_it_did_whatever_the_number_of_running_pods(name):
     workload = WORKLOADS[name]
-    few, many = work_of(workload, NODES // 2), work_of(workload, NODES * 8)
-    assert few.calls <= CALLS_MAX[name]
-    assert many.calls <= few.calls * 1.03
+    few_pods, many_pods = work_of(workload, NODES // 2), work_of(workload, NODES * 8)
+    assert few_pods.calls <= CALLS_MAX[name]
+    assert many_pods.calls <= few_pods.calls * 1.03
     # Of what is kept, only the row that the last pod of each kind went to is looked at again.
-    looked_at = {(plugin, "Filter"): few.evaluations[plugin, "Filter"] for plugin in KEPT}
-    looked_at |= {(plugin, "Score"): few.evaluations[plugin, "Score"] for plugin in KEPT_SCORES}
+    looked_at = {(plugin, "Filter"): few_pods.evaluations[plugin, "Filter"] for plugin in KEPT}
+    looked_at |= {(plugin, "Score"): few_pods.evaluations[plugin, "Score"] for plugin in KEPT_SCORES}
     assert max(looked_at.values()) <= ATTEMPTS * KINDS.get(name, 1), looked_at
     assert looked_at["NodeResourcesFit", "Filter"] >= ATTEMPTS
 
@@ -134,35 +134,35 @@ def calls_of_reports(make: MakeFace) -> int:
     """The calls that each report makes which tracing hears, in a scheduler with that face."""
     scheduler: Any = SimpleNamespace(options=Options(), metrics=Metrics())
     observers = Observers(scheduler.metrics, "")
-    for each in make(scheduler).observers:
-        observers.add(each)
+    for observer in make(scheduler).observers:
+        observers.add(observer)
     plugins, attempts = observers.plugins.observer, observers.attempts.observer
-    tried: Any = builders.pod("web-1")
+    subject: Any = builders.pod("web-1")
 
     def report() -> None:
         plugins.observe_extension_point("Filter", "Success", "podium", 0.01)
         plugins.observe_plugin("DefaultBinder", "Bind", "Success", 0.01)
         plugins.observe_permit_wait("Success", 0.01)
-        attempts.on_decision(tried, tried, tried, 0.0, 0.01)
-        attempts.on_bound(tried, 0.01)
-        attempts.on_failure(tried, "error", "", 0.01)
+        attempts.on_decision(subject, subject, subject, 0.0, 0.01)
+        attempts.on_bound(subject, 0.01)
+        attempts.on_failure(subject, "error", "", 0.01)
 
     report()
-    return counted(report)
+    return count_calls(report)
 
 
 def test_the_latency_of_a_pod_is_measured_with_one_hundredth_of_an_attempts_calls():
     """What is called for that alone; the queue notes the time while it moves the pod, for which it reads no clock."""
-    metrics, bound = Metrics(), builders.pod("web-1")
-    assert 0 < counted(lambda: metrics.observe_latency(0.01, bound)) <= 0.01 * CALLS_MAX["plain"]
+    metrics, bound_pod = Metrics(), builders.pod("web-1")
+    assert 0 < count_calls(lambda: metrics.observe_latency(0.01, bound_pod)) <= 0.01 * CALLS_MAX["plain"]
     bench = QueueBench()
 
     def schedule() -> None:
-        bench.queue.add(bound)
+        bench.queue.add(bound_pod)
         bench.queue.seconds_waited(bench.pop())
-        bench.queue.done(bound.uid)
+        bench.queue.done(bound_pod.uid)
 
-    assert counted(schedule) <= QUEUE_CALLS_MAX
+    assert count_calls(schedule) <= QUEUE_CALLS_MAX
 
 
 def test_rows_that_nobody_changed_are_not_looked_at_again():
@@ -172,7 +172,7 @@ def test_rows_that_nobody_changed_are_not_looked_at_again():
         engine.attempt(pod)
     recorder = engine._framework.observer = Recorder()
     engine.attempt(fourth)
-    assert {each: times for each, times in recorder.evaluations.items() if each[1] in ("Filter", "Score")} == {
+    assert {key: times for key, times in recorder.evaluations.items() if key[1] in ("Filter", "Score")} == {
         ("NodeResourcesFit", "Filter"): 1,
         ("NodeResourcesFit", "Score"): 1,
         ("NodeResourcesBalancedAllocation", "Score"): 1,

@@ -24,8 +24,8 @@ def regular_answer(request: Request) -> Any:
     if name == "binding":
         return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
     if "events" in (plural, name):
-        named = name if request.method == "PATCH" else request.body["metadata"]["name"]
-        metadata = {"name": named, "namespace": namespace}
+        name_sent = name if request.method == "PATCH" else request.body["metadata"]["name"]
+        metadata = {"name": name_sent, "namespace": namespace}
         return {"kind": "Event", "apiVersion": "events.k8s.io/v1", "metadata": metadata}
     uid = (request.body or {}).get("metadata", {}).get("uid") or (request.body or {}).get("preconditions", {})["uid"]
     metadata = {"name": plural if name == "status" else name, "namespace": namespace, "uid": uid}
@@ -47,14 +47,14 @@ class Wire:
         self.latency_of: Callable[[Request], float] = lambda request: self.latency_s
 
     async def request(self, method: str, path: str, body: bytes | None = None, **options: Any) -> bytes:
-        made = Request(method, path, body)
-        self.requests.append(made)
-        if latency_s := self.latency_of(made):
+        request = Request(method, path, body)
+        self.requests.append(request)
+        if latency_s := self.latency_of(request):
             await asyncio.sleep(latency_s)
-        answer = self.answer(made)
+        answer = self.answer(request)
         if isinstance(answer, bytes):
             return answer
-        return json.dumps(regular_answer(made) if answer == {} and method != "GET" else answer).encode()
+        return json.dumps(regular_answer(request) if answer == {} and method != "GET" else answer).encode()
 
     @property
     def calls(self) -> list[str]:

@@ -45,13 +45,13 @@ def pod_answer(node: str | None = None, *, uid: str = "uid-web-1") -> dict[str, 
 
 def script(*answers: Any) -> Callable[[Request], Any]:
     """Give the answers one after the other; raise those that are errors."""
-    rest: Iterator[Any] = iter(answers)
+    script_steps: Iterator[Any] = iter(answers)
 
     def answer(request: Request) -> Any:
-        given = next(rest)
-        if isinstance(given, Exception):
-            raise given
-        return given
+        step = next(script_steps)
+        if isinstance(step, Exception):
+            raise step
+        return step
 
     return answer
 
@@ -80,7 +80,7 @@ async def test_a_binding_that_certainly_did_not_happen_is_not_tried_again(error:
 async def test_a_binding_that_has_come_too_late_is_not_sent() -> None:
     wire = Wire()
     binding = client(wire)
-    binding.refuse_bindings_if(lambda each: each.metadata.name == "web-1")
+    binding.refuse_bindings_if(lambda candidate: candidate.metadata.name == "web-1")
     with pytest.raises(NodeFilled, match='node "n1" has been filled by another scheduler'):
         await binding.bind(pod(), "n1")
     assert wire.calls == []
@@ -177,8 +177,8 @@ async def test_a_conflict_with_ones_own_late_binding_is_a_success() -> None:
 
 
 async def test_a_conflict_of_another_kind_stays_one() -> None:
-    deleted = Conflict("pod web-1 is being deleted", code=409, reason="Conflict")
-    wire = Wire(script(OutcomeUnknown("lost"), pod_answer(), deleted, pod_answer()))
+    conflict = Conflict("pod web-1 is being deleted", code=409, reason="Conflict")
+    wire = Wire(script(OutcomeUnknown("lost"), pod_answer(), conflict, pod_answer()))
     with pytest.raises(Conflict, match="being deleted"):
         await client(wire).bind(pod(), "n1")
 
@@ -228,9 +228,9 @@ async def test_an_error_without_doubt_ends_the_retries() -> None:
 
 async def test_a_status_patch_carries_condition_and_nomination() -> None:
     wire = Wire()
-    failed = pod(nominated="n1")
-    told = not_scheduled(failed, unschedulable("no room"))
-    assert await client(wire).patch_status(failed, condition=told, nominated_node_name="")
+    failed_pod = pod(nominated="n1")
+    pod_condition = not_scheduled(failed_pod, unschedulable("no room"))
+    assert await client(wire).patch_status(failed_pod, condition=pod_condition, nominated_node_name="")
     assert wire.calls == [PATCH]
     status = wire.requests[0].body["status"]
     assert status["nominatedNodeName"] is None

@@ -354,14 +354,14 @@ async def test_neighbours_that_allow_it_run_together_and_others_alone_in_order()
 
 
 @pytest.mark.parametrize(
-    ("answer", "expected"),
+    ("answer", "error"),
     [
         (error_status("no disk"), 'running PreBind plugin "B": no disk'),
         (OSError("no disk"), 'running PreBind plugin "B": OSError: no disk'),
         (SKIP, 'running PreBind plugin "B": '),
     ],
 )
-async def test_a_failing_pre_bind_stops_its_neighbours_and_what_comes_after(answer: Answer, expected: str) -> None:
+async def test_a_failing_pre_bind_stops_its_neighbours_and_what_comes_after(answer: Answer, error: str) -> None:
     bench = BinderBench()
     started_s = bench.clock.monotonic()
     plugins = [
@@ -370,7 +370,7 @@ async def test_a_failing_pre_bind_stops_its_neighbours_and_what_comes_after(answ
         PreBinds("C", bench),
     ]
     outcome = await bench.run(Plugins([Binds("Z", bench)], plugins))
-    assert error_of(outcome) == expected
+    assert error_of(outcome) == error
     assert outcome.stage is BindingStage.PRE_BINDING
     assert outcome.ended_at_s - started_s == pytest.approx(1.0)
     assert bench.story == ["nominate n1", "permitted", "A begins", "B begins", "B ends"]
@@ -393,10 +393,10 @@ async def test_preemption_stops_a_pod_in_pre_bind_with_its_cause() -> None:
     async with anyio.create_task_group() as group:
         group.start_soon(run)
         await anyio.sleep(1.0)
-        tracked = bench.pods_in_pre_bind.get("uid-web-1")
-        assert tracked is not None
-        assert tracked.cancel("preempted by DefaultPreemption")
-        assert tracked.cancel("preempted once more")
+        pre_bind = bench.pods_in_pre_bind.get("uid-web-1")
+        assert pre_bind is not None
+        assert pre_bind.cancel("preempted by DefaultPreemption")
+        assert pre_bind.cancel("preempted once more")
     assert error_of(outcomes[0]) == "preempted by DefaultPreemption"
     assert outcomes[0].stage is BindingStage.PRE_BINDING
     assert bench.pods_in_pre_bind.get("uid-web-1") is None
@@ -408,17 +408,17 @@ async def test_a_pod_past_pre_bind_can_no_longer_be_stopped() -> None:
 
     class Late(Binds):
         async def bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
-            assert not tracked[0].cancel("too late")
+            assert not pods_tracked[0].cancel("too late")
             return await super().bind(state, pod, node_name)
 
     class Peeking(PreBinds):
         async def pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
-            found = bench.pods_in_pre_bind.get(pod.uid)
-            assert found is not None
-            tracked.append(found)
+            pre_bind = bench.pods_in_pre_bind.get(pod.uid)
+            assert pre_bind is not None
+            pods_tracked.append(pre_bind)
             return None
 
-    tracked: list[Any] = []
+    pods_tracked: list[Any] = []
     outcome = await bench.run(Plugins([Late("Z", bench)], [Peeking("A", bench)]))
     assert outcome.is_bound
 

@@ -12,8 +12,8 @@ def test_every_live_stage_can_fail_and_no_other() -> None:
 
 
 def test_stages_only_move_on() -> None:
-    for (stage, _), after in BINDING_CYCLE.transitions.items():
-        assert after > stage
+    for (stage, _), next_stage in BINDING_CYCLE.transitions.items():
+        assert next_stage > stage
 
 
 @pytest.mark.parametrize("event", BindingEvent)

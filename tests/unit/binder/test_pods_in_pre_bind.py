@@ -9,24 +9,24 @@ pytestmark = pytest.mark.anyio
 
 async def test_a_pod_is_found_while_it_is_in_pre_bind() -> None:
     pods = PodsInPreBind()
-    tracked = pods.add("u1")
-    assert pods.get("u1") is tracked
+    pod_in_pre_bind = pods.add("u1")
+    assert pods.get("u1") is pod_in_pre_bind
     pods.remove("u1")
     assert pods.get("u1") is None
     pods.remove("u1")
 
 
 async def test_the_first_cause_is_kept_and_ends_in_no_binding() -> None:
-    tracked = PodsInPreBind().add("u1")
-    assert tracked.cancel("preempted by DefaultPreemption")
-    assert tracked.cancel("again")
-    assert tracked.cause == "preempted by DefaultPreemption"
-    assert tracked.scope.cancel_called
-    assert not tracked.mark_pre_bound()
+    pod_in_pre_bind = PodsInPreBind().add("u1")
+    assert pod_in_pre_bind.cancel("preempted by DefaultPreemption")
+    assert pod_in_pre_bind.cancel("again")
+    assert pod_in_pre_bind.cause == "preempted by DefaultPreemption"
+    assert pod_in_pre_bind.scope.cancel_called
+    assert not pod_in_pre_bind.mark_pre_bound()
 
 
 async def test_a_pod_that_is_pre_bound_cannot_be_stopped() -> None:
-    tracked = PodsInPreBind().add("u1")
-    assert tracked.mark_pre_bound()
-    assert not tracked.cancel("too late")
-    assert not tracked.scope.cancel_called
+    pod_in_pre_bind = PodsInPreBind().add("u1")
+    assert pod_in_pre_bind.mark_pre_bound()
+    assert not pod_in_pre_bind.cancel("too late")
+    assert not pod_in_pre_bind.scope.cancel_called

@@ -43,7 +43,7 @@ class PreemptionBench(PreemptionObserver):
         errors: by what is written, such as `delete a`.
     """
 
-    def __init__(self, *, errors: dict[str, ApiError] | None = None, nominated: Iterable[Pod] = ()) -> None:
+    def __init__(self, *, errors: dict[str, ApiError] | None = None, nominated_pods: Iterable[Pod] = ()) -> None:
         self.errors = errors or {}
         self.latency_s: dict[str, float] = {}
         self.pods: dict[str, Pod] = {}
@@ -63,9 +63,11 @@ class PreemptionBench(PreemptionObserver):
             plugin="DefaultPreemption",
             waiting_pods=self.waiting,
             pods_in_pre_bind=self.in_pre_bind,
-            nominated_to=lambda name: [each for each in nominated if each.status.nominated_node_name == name],
-            activate=lambda each: self.activated.append(f"{each.metadata.name} {self.is_held_back}"),
-            is_gated=lambda each: each.uid in self.gated,
+            nominated_to=lambda name: [
+                nominee for nominee in nominated_pods if nominee.status.nominated_node_name == name
+            ],
+            activate=lambda candidate: self.activated.append(f"{candidate.metadata.name} {self.is_held_back}"),
+            is_gated=lambda candidate: candidate.uid in self.gated,
             takes_room=lambda uid: any(pod.uid == uid for pod in self.pods.values()),
         )
 
@@ -77,23 +79,23 @@ class PreemptionBench(PreemptionObserver):
         preemption = self.executor.begin(URGENT, "n1", victims)
         assert preemption is not None
         assert self.is_held_back
-        succeeded = await self.executor.carry_out(preemption)
+        outcome = await self.executor.carry_out(preemption)
         assert not self.is_held_back
-        return succeeded
+        return outcome
 
-    async def _write(self, what: str) -> None:
-        await anyio.sleep(self.latency_s.get(what, 0.0))
-        if what in self.errors:
-            raise self.errors[what]
-        self.story.append(what)
+    async def _write(self, operation: str) -> None:
+        await anyio.sleep(self.latency_s.get(operation, 0.0))
+        if operation in self.errors:
+            raise self.errors[operation]
+        self.story.append(operation)
 
     async def patch_status(
         self, pod: Pod, *, condition: PodCondition | None = None, nominated_node_name: str | None = None
     ) -> bool:
         if condition is not None:
             self.conditions.append(condition)
-        what = "clear" if nominated_node_name == "" else f"announce{condition.status if condition else ''}"
-        await self._write(f"{what} {pod.metadata.name}")
+        operation = "clear" if nominated_node_name == "" else f"announce{condition.status if condition else ''}"
+        await self._write(f"{operation} {pod.metadata.name}")
         return True
 
     async def remove_condition(self, pod: Pod, kind: str) -> None:
@@ -143,9 +145,9 @@ async def test_a_victim_gets_a_condition_then_its_delete_then_an_event() -> None
         "Preempted",
         "Preempting",
     )
-    related = bench.events[0].related
-    assert related is not None
-    assert related.uid == URGENT.uid
+    reference = bench.events[0].related
+    assert reference is not None
+    assert reference.uid == URGENT.uid
     assert (bench.victims, bench.activated) == ([1], [])
 
 
@@ -225,18 +227,18 @@ async def test_a_victim_past_pre_bind_is_deleted() -> None:
 
 
 async def test_pods_of_lower_priority_lose_their_nomination_to_the_node() -> None:
-    nominated = [
+    nominees = [
         pod("lower", priority=99, nominated="n1"),
         pod("equal", priority=100, nominated="n1"),
         pod("elsewhere", priority=1, nominated="n2"),
     ]
-    bench = PreemptionBench(nominated=nominated)
+    bench = PreemptionBench(nominated_pods=nominees)
     assert await bench.preempt(A)
     assert bench.story == ["clear lower", "announceTrue a", "delete a"]
 
 
 async def test_a_nomination_that_cannot_be_cleared_is_a_failure_but_victims_go() -> None:
-    bench = PreemptionBench(nominated=[pod("lower", priority=1, nominated="n1")], errors={"clear lower": NO})
+    bench = PreemptionBench(nominated_pods=[pod("lower", priority=1, nominated="n1")], errors={"clear lower": NO})
     assert not await bench.preempt(A)
     assert bench.story == ["announceTrue a", "delete a"]
     assert bench.activated == ["urgent False"]
@@ -244,7 +246,7 @@ async def test_a_nomination_that_cannot_be_cleared_is_a_failure_but_victims_go()
 
 async def test_a_nominated_pod_that_is_gone_is_no_failure() -> None:
     bench = PreemptionBench(
-        nominated=[pod("lower", priority=1, nominated="n1")], errors={"clear lower": NotFound("gone")}
+        nominated_pods=[pod("lower", priority=1, nominated="n1")], errors={"clear lower": NotFound("gone")}
     )
     assert await bench.preempt(A)
 
@@ -263,9 +265,9 @@ async def test_a_failed_delete_is_taken_back_and_the_pod_tried_again_later() -> 
 
 
 async def test_a_condition_that_was_there_before_is_put_back() -> None:
-    before = {"type": "DisruptionTarget", "status": "False", "reason": "Other"}
+    condition = {"type": "DisruptionTarget", "status": "False", "reason": "Other"}
     bench = PreemptionBench(errors={"delete a": NO})
-    assert not await bench.preempt(victim("a", status={"conditions": [before]}))
+    assert not await bench.preempt(victim("a", status={"conditions": [condition]}))
     assert bench.story == ["announceTrue a", "announceFalse a"]
 
 
@@ -321,7 +323,7 @@ def test_nobody_else_is_held_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("now", "is_held_back"),
+    ("live_pod", "is_held_back"),
     [
         (A, True),
         (victim("a", terminating=True), False),
@@ -330,11 +332,11 @@ def test_nobody_else_is_held_back() -> None:
     ],
 )
 def test_with_only_the_last_victim_left_the_cluster_says_when_the_pod_may_go_on(
-    now: Pod | None, is_held_back: bool
+    live_pod: Pod | None, is_held_back: bool
 ) -> None:
     bench = PreemptionBench()
-    if now is not None:
-        bench.pods[now.key] = now
+    if live_pod is not None:
+        bench.pods[live_pod.key] = live_pod
     preemption = bench.executor.begin(URGENT, "n1", [B, A])
     assert preemption is not None
     preemption.is_last_victim = True
@@ -416,14 +418,16 @@ def test_nobody_is_spared_or_held_back_unless_that_is_asked_for() -> None:
 
 
 def test_a_preemption_that_begins_is_looked_at_for_a_loop() -> None:
-    told: list[Event] = []
-    loops = PreemptionLoops(ManualClock(), lambda _: (), told.append, PreemptionObserver())
-    under_way = RunningPreemptions({}.get, PreemptionBench(), is_protected=lambda each: each is URGENT, loops=loops)
+    events: list[Event] = []
+    loops = PreemptionLoops(ManualClock(), lambda _: (), events.append, PreemptionObserver())
+    under_way = RunningPreemptions(
+        {}.get, PreemptionBench(), is_protected=lambda candidate: candidate is URGENT, loops=loops
+    )
     for number in range(LOOP_AT + 1):
         under_way.begin(Preemption(URGENT, "n1", [pod("back", uid=f"uid-{number}")]), 1)
     assert set(under_way.held_back_from(URGENT)) == {"n1"}
     assert under_way.is_protected(URGENT)
-    assert [each.reason for each in told] == ["PreemptionLoop"]
+    assert [event.reason for event in events] == ["PreemptionLoop"]
 
 
 async def test_a_pod_that_was_held_back_in_a_loop_is_tried_again_when_that_is_over() -> None:

@@ -18,9 +18,11 @@ URGENT = pod("urgent", priority=10)
 
 
 def owned_pod(name: str, owner: str) -> Pod:
-    made = pod(name)
+    plain_pod = pod(name)
     references = (OwnerReference(kind="ReplicaSet", name=owner, uid=f"uid-{owner}", controller=True),)
-    return msgspec.structs.replace(made, metadata=msgspec.structs.replace(made.metadata, owner_references=references))
+    return msgspec.structs.replace(
+        plain_pod, metadata=msgspec.structs.replace(plain_pod.metadata, owner_references=references)
+    )
 
 
 class PreemptionLoopsBench:

@@ -27,8 +27,8 @@ def condition(
 
 
 def test_the_first_failure_sets_the_whole_condition() -> None:
-    failed = pod(metadata={"generation": 3})
-    patch = status_patch(failed, NOW_S, condition=not_scheduled(failed, unschedulable(MESSAGE)))
+    failed_pod = pod(metadata={"generation": 3})
+    patch = status_patch(failed_pod, NOW_S, condition=not_scheduled(failed_pod, unschedulable(MESSAGE)))
     assert patch is not None
     assert json.loads(patch) == {
         "metadata": {"uid": "uid-web-1"},
@@ -49,27 +49,27 @@ def test_the_first_failure_sets_the_whole_condition() -> None:
 
 
 def test_a_new_message_keeps_the_transition_time() -> None:
-    failed = pod(status={"conditions": [condition(message="0/1 nodes are available.")]})
-    patch = status_patch(failed, NOW_S, condition=not_scheduled(failed, unschedulable(MESSAGE)))
+    failed_pod = pod(status={"conditions": [condition(message="0/1 nodes are available.")]})
+    patch = status_patch(failed_pod, NOW_S, condition=not_scheduled(failed_pod, unschedulable(MESSAGE)))
     assert patch is not None
-    [changed] = json.loads(patch)["status"]["conditions"]
-    assert changed["lastTransitionTime"] == "2020-01-01T00:00:00Z"
-    assert changed["message"] == MESSAGE
+    [written_condition] = json.loads(patch)["status"]["conditions"]
+    assert written_condition["lastTransitionTime"] == "2020-01-01T00:00:00Z"
+    assert written_condition["message"] == MESSAGE
 
 
 def test_a_new_status_value_moves_the_transition_time() -> None:
-    failed = pod(status={"conditions": [condition(status="True")]})
-    patch = status_patch(failed, NOW_S, condition=not_scheduled(failed, unschedulable(MESSAGE)))
+    failed_pod = pod(status={"conditions": [condition(status="True")]})
+    patch = status_patch(failed_pod, NOW_S, condition=not_scheduled(failed_pod, unschedulable(MESSAGE)))
     assert patch is not None
     assert json.loads(patch)["status"]["conditions"][0]["lastTransitionTime"] == NOW
 
 
 def test_nothing_is_sent_when_nothing_changes_but_the_generation() -> None:
-    failed = pod(nominated="n1", status={"conditions": [condition()]}, metadata={"generation": 9})
-    told = not_scheduled(failed, unschedulable(MESSAGE))
-    assert status_patch(failed, NOW_S, condition=told) is None
-    assert status_patch(failed, NOW_S, condition=told, nominated_node_name="n1") is None
-    assert status_patch(failed, NOW_S) is None
+    failed_pod = pod(nominated="n1", status={"conditions": [condition()]}, metadata={"generation": 9})
+    pod_condition = not_scheduled(failed_pod, unschedulable(MESSAGE))
+    assert status_patch(failed_pod, NOW_S, condition=pod_condition) is None
+    assert status_patch(failed_pod, NOW_S, condition=pod_condition, nominated_node_name="n1") is None
+    assert status_patch(failed_pod, NOW_S) is None
 
 
 def test_a_nomination_alone_leaves_the_conditions_alone() -> None:
@@ -83,54 +83,64 @@ def test_a_nomination_is_cleared_with_null() -> None:
 
 
 def test_the_nomination_goes_along_even_if_the_condition_stays() -> None:
-    failed = pod(nominated="n1", status={"conditions": [condition()]})
-    told = not_scheduled(failed, unschedulable(MESSAGE))
-    patch = status_patch(failed, NOW_S, condition=told, nominated_node_name="")
+    failed_pod = pod(nominated="n1", status={"conditions": [condition()]})
+    pod_condition = not_scheduled(failed_pod, unschedulable(MESSAGE))
+    patch = status_patch(failed_pod, NOW_S, condition=pod_condition, nominated_node_name="")
     assert patch is not None
     assert json.loads(patch)["status"] == {"nominatedNodeName": None}
 
 
 def test_rejections_are_unschedulable_and_all_else_is_the_schedulers_error() -> None:
-    expected: list[tuple[Status, str]] = [
+    reason_by_status: list[tuple[Status, str]] = [
         (unschedulable("x"), "Unschedulable"),
         (unresolvable("x"), "Unschedulable"),
         (error_status("x"), "SchedulerError"),
     ]
-    for status, reason in expected:
-        told = not_scheduled(pod(), status)
-        assert (told.type, told.status, told.reason, told.message) == ("PodScheduled", "False", reason, "x")
+    for status, reason in reason_by_status:
+        pod_condition = not_scheduled(pod(), status)
+        assert (pod_condition.type, pod_condition.status, pod_condition.reason, pod_condition.message) == (
+            "PodScheduled",
+            "False",
+            reason,
+            "x",
+        )
 
 
 def test_a_message_that_utf8_cannot_say_is_still_sent() -> None:
-    told = not_scheduled(pod(), error_status("no such file: \udcff"))
-    patch = status_patch(pod(), NOW_S, condition=told)
+    pod_condition = not_scheduled(pod(), error_status("no such file: \udcff"))
+    patch = status_patch(pod(), NOW_S, condition=pod_condition)
     assert patch is not None
     assert json.loads(patch)["status"]["conditions"][0]["message"] == "no such file: ?"
 
 
 def test_a_message_without_end_is_cut() -> None:
-    told = not_scheduled(pod(), unschedulable("ä" * 10_000_000))
-    assert len(told.message.encode()) <= MESSAGE_BYTES_MAX
-    assert told.message.endswith("ä ...")
+    pod_condition = not_scheduled(pod(), unschedulable("ä" * 10_000_000))
+    assert len(pod_condition.message.encode()) <= MESSAGE_BYTES_MAX
+    assert pod_condition.message.endswith("ä ...")
 
 
 def test_the_condition_of_a_pod_group_is_written_once() -> None:
-    told = condition()
-    patch = pod_group_status_patch(pod_group("gang"), NOW_S, told)
+    pod_condition = condition()
+    patch = pod_group_status_patch(pod_group("gang"), NOW_S, pod_condition)
     assert patch is not None
-    written = json.loads(patch)
-    assert written["metadata"] == {"uid": "uid-gang"}
-    (found,) = written["status"]["conditions"]
-    assert found["lastTransitionTime"] == NOW
-    assert "lastProbeTime" not in found
-    known = pod_group("gang", status={"conditions": [found]})
-    assert pod_group_status_patch(known, NOW_S, told) is None
+    document = json.loads(patch)
+    assert document["metadata"] == {"uid": "uid-gang"}
+    (stored_condition,) = document["status"]["conditions"]
+    assert stored_condition["lastTransitionTime"] == NOW
+    assert "lastProbeTime" not in stored_condition
+    pod_group_object = pod_group("gang", status={"conditions": [stored_condition]})
+    assert pod_group_status_patch(pod_group_object, NOW_S, pod_condition) is None
 
 
 def test_a_pod_groups_condition_of_another_generation_keeps_its_transition_time() -> None:
-    before = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": MESSAGE}
-    known = pod_group("gang", status={"conditions": [{**before, "lastTransitionTime": "2020-01-01T00:00:00Z"}]})
-    patch = pod_group_status_patch(known, NOW_S, condition())
+    old_condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": MESSAGE}
+    pod_group_object = pod_group(
+        "gang", status={"conditions": [{**old_condition, "lastTransitionTime": "2020-01-01T00:00:00Z"}]}
+    )
+    patch = pod_group_status_patch(pod_group_object, NOW_S, condition())
     assert patch is not None
-    (found,) = json.loads(patch)["status"]["conditions"]
-    assert (found["observedGeneration"], found["lastTransitionTime"]) == (1, "2020-01-01T00:00:00Z")
+    (written_condition,) = json.loads(patch)["status"]["conditions"]
+    assert (written_condition["observedGeneration"], written_condition["lastTransitionTime"]) == (
+        1,
+        "2020-01-01T00:00:00Z",
+    )

@@ -33,12 +33,12 @@ async def test_a_pod_goes_once_every_plugin_has_allowed_it() -> None:
 
 async def test_waits_that_end_without_consent_are_counted() -> None:
     waiting_pods = WaitingPods(LoopClock())
-    allowed, rejected, late = (waiting_pods.add(pod(name), "n1", {"Gang": 1.0}) for name in ("a", "b", "c"))
-    allowed.allow("Gang")
-    assert not allowed.reject("Gang", "no")
+    first, second, late = (waiting_pods.add(pod(name), "n1", {"Gang": 1.0}) for name in ("a", "b", "c"))
+    first.allow("Gang")
+    assert not first.reject("Gang", "no")
     assert waiting_pods.rejections == 0
-    assert rejected.reject("Gang", "no")
-    assert not rejected.reject("Gang", "no")
+    assert second.reject("Gang", "no")
+    assert not second.reject("Gang", "no")
     assert waiting_pods.rejections == 1
     await late.wait()
     assert waiting_pods.rejections == 2

@@ -20,14 +20,14 @@ ATTRIBUTES = 'device.attributes["gpu.example.com"]'
 CAPACITY = 'device.capacity["gpu.example.com"]'
 
 
-def bound(driver="gpu.example.com", **changes):
+def device_values(driver="gpu.example.com", **changes):
     return bind_device(driver, msgspec.convert({**GPU, **changes}, Device))
 
 
 def holds(expression, **changes):
     """Whether the expression chooses the device, the same with costs and without."""
     selector = compile_selector(expression)
-    device = bound(**changes)
+    device = device_values(**changes)
     answer = selector.matches(device)
     assert selector.evaluate(device)[0] is answer
     return answer

@@ -2,7 +2,7 @@ import pytest
 
 from podium.cel import EvaluationError
 from podium.devices.selectors import compile_selector
-from tests.unit.cel.devices import ATTRIBUTES, CAPACITY, bound, holds
+from tests.unit.cel.devices import ATTRIBUTES, CAPACITY, device_values, holds
 
 
 @pytest.mark.parametrize(
@@ -64,4 +64,4 @@ def test_bound_value_that_fails_is_computed_once():
     for _ in range(25):
         nested = f"cel.bind(x, {nested}, (x == 1 || x == 2) ? 1 : 2)"
     with pytest.raises(EvaluationError, match="division by zero"):
-        compile_selector(f"{nested} == 1").matches(bound())
+        compile_selector(f"{nested} == 1").matches(device_values())

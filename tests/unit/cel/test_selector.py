@@ -5,7 +5,7 @@ import pytest
 
 from podium.cel import COST_LIMIT, CompileError, EvaluationError
 from podium.devices.selectors import compile_selector
-from tests.unit.cel.devices import ATTRIBUTES, CAPACITY, bound, holds
+from tests.unit.cel.devices import ATTRIBUTES, CAPACITY, device_values, holds
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from tests.unit.cel.devices import ATTRIBUTES, CAPACITY, bound, holds
     ],
 )
 def test_costs_are_upstreams(expression, cost):
-    assert compile_selector(expression).evaluate(bound())[1] == cost
+    assert compile_selector(expression).evaluate(device_values())[1] == cost
 
 
 DEAR = "lists.range(1000).all(x, lists.range(1000).all(y, x + y >= 0))"
@@ -37,10 +37,10 @@ DEAR = "lists.range(1000).all(x, lists.range(1000).all(y, x + y >= 0))"
 def test_selector_that_costs_too_much_is_an_error_that_nothing_absorbs():
     for expression in (DEAR, f"{DEAR} || true", f"true && {DEAR}", f"[1].exists(x, {DEAR})"):
         with pytest.raises(EvaluationError, match="cost limit exceeded"):
-            compile_selector(expression).evaluate(bound(), cost_limit=10_000)
+            compile_selector(expression).evaluate(device_values(), cost_limit=10_000)
     with pytest.raises(EvaluationError, match="cost limit exceeded"):
-        compile_selector("[1, 2, 3].all(x, x > 0)").evaluate(bound(), cost_limit=15)
-    assert compile_selector("[1, 2, 3].all(x, x > 0)").evaluate(bound(), cost_limit=16) == (True, 16)
+        compile_selector("[1, 2, 3].all(x, x > 0)").evaluate(device_values(), cost_limit=15)
+    assert compile_selector("[1, 2, 3].all(x, x > 0)").evaluate(device_values(), cost_limit=16) == (True, 16)
     assert COST_LIMIT == 1_000_000
 
 
@@ -101,7 +101,7 @@ def test_value_that_contains_another_many_times_over_is_not_looked_at_to_the_end
     selector = compile_selector(f"cel.bind(x0, ['{'a' * 300}'], {expression})")
     for _ in range(2):
         with pytest.raises(EvaluationError, match="nested values have more than 30000 elements"):
-            selector.matches(bound())
+            selector.matches(device_values())
 
 
 def test_expression_is_compiled_once():
@@ -136,8 +136,8 @@ def test_selector_knows_the_only_driver_that_it_selects(expression, driver):
     ],
 )
 def test_selector_knows_what_it_reads_of_a_device(expression, fields):
-    found = compile_selector(expression).reads()
-    assert found == tuple((kind, f"gpu.example.com/{name}") for kind, name in fields)
+    reads = compile_selector(expression).reads()
+    assert reads == tuple((kind, f"gpu.example.com/{name}") for kind, name in fields)
     assert compile_selector("device.driver == 'a' && true").reads() == (("driver", ""),)
 
 
@@ -150,14 +150,16 @@ def test_value_of_another_type_than_was_inferred_does_no_harm():
 def test_deeply_nested_macros_are_a_compile_error():
     with pytest.raises(CompileError, match="nests too deeply"):
         compile_selector("[1].all(x, " * 240 + "true" + ")" * 240)
-    assert compile_selector("[1].all(x, " * 40 + "true" + ")" * 40).matches(bound())
+    assert compile_selector("[1].all(x, " * 40 + "true" + ")" * 40).matches(device_values())
 
 
 def test_threads_share_a_selector():
     selector = compile_selector(
         f"{ATTRIBUTES}.model.matches('^[a-h]+[0-9]*$') && [1, 2, 3].exists(x, x == {ATTRIBUTES}.index)"
     )
-    devices = [bound(attributes={"model": {"string": f"{'a' * i}1"}, "index": {"int": i % 5}}) for i in range(1, 40)]
+    devices = [
+        device_values(attributes={"model": {"string": f"{'a' * i}1"}, "index": {"int": i % 5}}) for i in range(1, 40)
+    ]
     matches = [selector.matches(device) for device in devices]
     answers = []
     threads = [

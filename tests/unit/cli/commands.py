@@ -16,7 +16,7 @@ def run(*arguments: Any, stdin: str | None = None) -> Result:
     return CliRunner().invoke(main, [str(argument) for argument in arguments], input=stdin, catch_exceptions=False)
 
 
-def written(path: Path, *objects: Any) -> Path:
+def write_objects(path: Path, *objects: Any) -> Path:
     """The path of a file with these objects, as documents of YAML."""
     path.write_text("\n---\n".join(json.dumps(item) for item in objects))
     return path

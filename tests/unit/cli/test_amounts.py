@@ -43,6 +43,6 @@ def test_amounts_are_read_by_resource(text, amounts):
     ],
 )
 def test_what_is_no_amount_of_a_resource_is_refused_by_name(text, error):
-    with pytest.raises(FieldError) as refused:
+    with pytest.raises(FieldError) as failure:
         amounts_of(text)
-    assert str(refused.value).startswith(error)
+    assert str(failure.value).startswith(error)

@@ -5,7 +5,7 @@ import pytest
 
 from tests.gang_manifests import COSCHEDULING, group, member
 from tests.manifests import ZONE, node, pod
-from tests.unit.cli.commands import run, written
+from tests.unit.cli.commands import run, write_objects
 
 NODES = node("n1", "4", labels={ZONE: "a"}), node("n2", "2", labels={ZONE: "b"}), node("n3", unschedulable=True)
 
@@ -24,12 +24,12 @@ _run = partial(run, "capacity")
 
 @pytest.fixture
 def cluster(tmp_path):
-    return written(tmp_path / "cluster.yaml", *NODES)
+    return write_objects(tmp_path / "cluster.yaml", *NODES)
 
 
 @pytest.fixture
 def web(tmp_path):
-    return written(tmp_path / "pod.yaml", pod("web", "1"))
+    return write_objects(tmp_path / "pod.yaml", pod("web", "1"))
 
 
 def lines(result):
@@ -54,7 +54,7 @@ def test_each_node_is_explained(cluster, web):
 
 
 @pytest.mark.parametrize(
-    ("asking", "nodes", "said"),
+    ("asking", "nodes", "line"),
     [
         (
             {"cpu": "3"},
@@ -76,13 +76,13 @@ def test_each_node_is_explained(cluster, web):
     ids=["one resource", "two resources", "pods", "a taint"],
 )
 @pytest.mark.parametrize("apart", [False, True], ids=["counted", "placed"])
-def test_limits_have_their_amounts_and_names_once(tmp_path, asking, nodes, said, apart):
+def test_limits_have_their_amounts_and_names_once(tmp_path, asking, nodes, line, apart):
     rules = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [_APART]}} if apart else None
-    asked = written(tmp_path / "pod.yaml", pod("web", labels={"app": "web"}, affinity=rules, **asking))
-    cluster = written(tmp_path / "cluster.yaml", *nodes)
-    assert said in lines(_run("-f", cluster, "--pod", asked))
-    assert said.partition(": ")[2] in " ".join(_run("-f", cluster, "--pod", asked, "--explain").stdout.split())
-    limits = json.loads(_run("-f", cluster, "--pod", asked, "-o", "json").stdout)["limits"]
+    pod_file = write_objects(tmp_path / "pod.yaml", pod("web", labels={"app": "web"}, affinity=rules, **asking))
+    cluster = write_objects(tmp_path / "cluster.yaml", *nodes)
+    assert line in lines(_run("-f", cluster, "--pod", pod_file))
+    assert line.partition(": ")[2] in " ".join(_run("-f", cluster, "--pod", pod_file, "--explain").stdout.split())
+    limits = json.loads(_run("-f", cluster, "--pod", pod_file, "-o", "json").stdout)["limits"]
     assert not any("asks for" in limit or "at most" in limit for limit in limits)
 
 
@@ -93,7 +93,7 @@ def test_last_line_of_json_has_the_number(cluster, web):
 
 
 def test_pods_are_counted_alone_or_in_turn(cluster, web, tmp_path):
-    large = written(tmp_path / "large.yaml", pod("large", "2"))
+    large = write_objects(tmp_path / "large.yaml", pod("large", "2"))
     arguments = ("-f", cluster, "--pod", web, "--pod", large, "-o", "json")
     assert [json.loads(line)["fits"] for line in _run(*arguments).stdout.splitlines()] == [6, 3]
     (line,) = _run(*arguments, "--together").stdout.splitlines()
@@ -125,7 +125,7 @@ def test_profile_of_the_configuration_decides(cluster, web, tmp_path):
 
 
 def test_broken_objects_are_named_and_the_rest_is_answered(web, tmp_path):
-    dump = written(tmp_path / "dump.yaml", *NODES, pod("bad", node="n1", priority="high"), {"kind": "Pod"})
+    dump = write_objects(tmp_path / "dump.yaml", *NODES, pod("bad", node="n1", priority="high"), {"kind": "Pod"})
     result = _run("-f", dump, "--pod", web, "-o", "json")
     assert "warning: 2 object(s) cannot be read in full, and the answer may be off:" in result.stderr
     answer = json.loads(result.stdout)
@@ -134,47 +134,49 @@ def test_broken_objects_are_named_and_the_rest_is_answered(web, tmp_path):
 
 
 def test_exit_status_shows_that_nothing_fits(cluster, tmp_path):
-    huge = written(tmp_path / "huge.yaml", pod("huge", "99"))
+    huge = write_objects(tmp_path / "huge.yaml", pod("huge", "99"))
     assert _run("-f", cluster, "--pod", huge).exit_code == 0
     assert _run("-f", cluster, "--pod", huge, "--exit-code").exit_code == 3
 
 
 def test_gated_pod_is_named_as_gated(cluster, tmp_path):
-    gated = written(tmp_path / "gated.yaml", pod("web", schedulingGates=[{"name": "hold"}]))
-    assert "It would not be tried: waiting for scheduling gates: [hold]" in _run("-f", cluster, "--pod", gated).stdout
+    gated_file = write_objects(tmp_path / "gated.yaml", pod("web", schedulingGates=[{"name": "hold"}]))
+    assert (
+        "It would not be tried: waiting for scheduling gates: [hold]" in _run("-f", cluster, "--pod", gated_file).stdout
+    )
 
 
 @pytest.mark.parametrize(
-    ("options", "status", "said"),
+    ("options", "status", "message"),
     [
         (["--headroom", "2", "--together"], 2, "--headroom asks about each pod alone"),
         (["--kubeconfig", "x"], 2, "give either files with -f, or a running cluster"),
         (["--headroom", "0"], 2, "0 is not in the range"),
     ],
 )
-def test_bad_command_lines_are_refused(cluster, web, options, status, said):
+def test_bad_command_lines_are_refused(cluster, web, options, status, message):
     result = _run("-f", cluster, "--pod", web, *options)
-    assert (result.exit_code, said in result.stderr) == (status, True)
+    assert (result.exit_code, message in result.stderr) == (status, True)
 
 
 def test_whole_gangs_are_counted_whose_group_may_be_in_the_pods_file(tmp_path):
-    cluster = written(tmp_path / "cluster.yaml", *(node(f"n{index}", "4") for index in range(7)))
-    pod_file = written(tmp_path / "gang.yaml", group(COSCHEDULING, 3), member(COSCHEDULING, "train"))
+    cluster = write_objects(tmp_path / "cluster.yaml", *(node(f"n{index}", "4") for index in range(7)))
+    pod_file = write_objects(tmp_path / "gang.yaml", group(COSCHEDULING, 3), member(COSCHEDULING, "train"))
     output = run("capacity", "-f", cluster, "--pod", pod_file).stdout
     assert "2 more whole gangs of 3 pods like default/train fit; pod by pod:" in output
     assert "7 more of default/train fit" in output
     answer = json.loads(run("capacity", "-f", cluster, "--pod", pod_file, "-o", "json").stdout)
     assert (answer["fits"], answer["gangs"]) == (7, {"gang": "default/train", "size": 3, "fits": 2})
-    large = written(tmp_path / "large.yaml", group(COSCHEDULING, 8), member(COSCHEDULING, "train"))
+    large = write_objects(tmp_path / "large.yaml", group(COSCHEDULING, 8), member(COSCHEDULING, "train"))
     assert run("capacity", "-f", cluster, "--pod", large, "--exit-code").exit_code == 3
 
 
 def test_whole_gangs_are_counted_among_pods_that_are_placed_together(tmp_path, web):
-    cluster = written(tmp_path / "c.yaml", *NODES, group(COSCHEDULING, 2))
-    train = written(tmp_path / "train.yaml", member(COSCHEDULING, "train", cpu="1"))
-    shown = lines(_run("-f", cluster, "--pod", train, "--pod", web, "--together"))
-    assert shown[0] == "1 more whole gang of 2 pods like default/train fits; pod by pod:"
-    assert shown[-1] == "6 pods fit together"
+    cluster = write_objects(tmp_path / "c.yaml", *NODES, group(COSCHEDULING, 2))
+    train = write_objects(tmp_path / "train.yaml", member(COSCHEDULING, "train", cpu="1"))
+    output_lines = lines(_run("-f", cluster, "--pod", train, "--pod", web, "--together"))
+    assert output_lines[0] == "1 more whole gang of 2 pods like default/train fits; pod by pod:"
+    assert output_lines[-1] == "6 pods fit together"
 
 
 @pytest.mark.parametrize(
@@ -192,7 +194,7 @@ def test_a_plugin_that_needs_a_feature_gate_is_left_to_the_running_podium(
     monkeypatch.chdir(tmp_path)
     profile = {"plugins": {"multiPoint": {"enabled": [{"name": plugin}]}}}
     head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-    config = written(tmp_path / "config.yaml", {**head, "profiles": [profile]})
+    config = write_objects(tmp_path / "config.yaml", {**head, "profiles": [profile]})
     result = run(*question, "-f", cluster, "--config", config)
     assert result.exit_code == 1
     assert f"{plugin} needs the feature gate GenericWorkload, and questions are answered without" in result.stderr

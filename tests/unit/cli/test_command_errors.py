@@ -25,9 +25,9 @@ class _Full(io.StringIO):
     ],
 )
 def test_what_any_command_may_meet_is_one_line_and_1(error, line, capsys):
-    with pytest.raises(SystemExit) as ended, report_fatal_errors():
+    with pytest.raises(SystemExit) as exit_error, report_fatal_errors():
         raise error
-    assert ended.value.code == 1
+    assert exit_error.value.code == 1
     assert capsys.readouterr().err == line
 
 

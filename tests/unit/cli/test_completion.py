@@ -15,8 +15,8 @@ NAMES_A_FILE = re.compile(r"(kubeconfig|-file|-authority|--config|--plugin)$")
 def options(command: click.Command = main, path: str = "podium") -> Iterator[tuple[str, click.Option]]:
     """Every option of every command, each after the words before it."""
     for name in command.list_commands(CONTEXT) if isinstance(command, click.Group) else ():
-        found = command.get_command(CONTEXT, name)  # type: ignore[attr-defined]
-        yield from options(found, f"{path} {name}")
+        subcommand = command.get_command(CONTEXT, name)  # type: ignore[attr-defined]
+        yield from options(subcommand, f"{path} {name}")
     for param in command.params:
         if isinstance(param, click.Option):
             yield f"{path} {param.opts[-1]}", param
@@ -42,11 +42,11 @@ def test_the_help_shows_a_line_for_each_shell() -> None:
 
 
 def test_shells_offer_files_after_every_option_that_takes_one() -> None:
-    offered = {
+    items_by_path = {
         path: [item.type for item in option.shell_complete(CONTEXT, "")]
         for path, option in options()
         if NAMES_A_FILE.search(path) or option.make_metavar(CONTEXT) in ("FILE", "DIR")
     }
-    assert {"podium why --cluster", "podium what-if --apply", "podium run --tls-cert-file"} <= set(offered)
-    assert {path: types for path, types in offered.items() if types not in (["file"], ["dir"])} == {}
-    assert offered["podium estimator serve --kubeconfig-dir"] == ["dir"]
+    assert {"podium why --cluster", "podium what-if --apply", "podium run --tls-cert-file"} <= set(items_by_path)
+    assert {path: types for path, types in items_by_path.items() if types not in (["file"], ["dir"])} == {}
+    assert items_by_path["podium estimator serve --kubeconfig-dir"] == ["dir"]

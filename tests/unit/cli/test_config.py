@@ -114,25 +114,25 @@ profiles:
 """
 
 
-def checked(tmp_path: Path, args: str, *names: str, command: Sequence[str] = ("config", "check")) -> Result:
+def check(tmp_path: Path, args: str, *names: str, command: Sequence[str] = ("config", "check")) -> Result:
     plugins, file = tmp_path / "plugins.py", tmp_path / "config.yaml"
     plugins.write_text(PLUGINS)
     file.write_text(WITH_PLUGINS % (", ".join(f"{{name: {name}}}" for name in names), args))
-    given = [each for name in names for each in ("--plugin", f"{plugins}:{name}")]
+    plugin_options = [option for name in names for option in ("--plugin", f"{plugins}:{name}")]
     where = [str(file)] if command[0] == "config" else ["--config", str(file), "--kubeconfig", str(tmp_path / "none")]
-    return CliRunner().invoke(main, [*command, *where, *given])
+    return CliRunner().invoke(main, [*command, *where, *plugin_options])
 
 
 def test_a_configuration_is_good_if_its_plugins_can_be_constructed_with_their_args(tmp_path: Path) -> None:
     for args in ("", "pool_size: 3", "poolSize: 3"):
-        result = checked(tmp_path, args, "Pooled")
+        result = check(tmp_path, args, "Pooled")
         assert result.exit_code == 0, result.output
         assert "good, profiles: podium" in result.output
 
 
 def test_every_plugin_that_cannot_be_constructed_is_named_and_nothing_is_called_good(tmp_path: Path) -> None:
     for command in (("config", "check"), ("doctor",)):
-        result = checked(tmp_path, "poolSiz: 3", "Pooled", "Failing", "Leaving", "Odd", command=command)
+        result = check(tmp_path, "poolSiz: 3", "Pooled", "Failing", "Leaving", "Odd", command=command)
         assert result.exit_code == 1
         text = " ".join(result.output.split())
         assert "good" not in text
@@ -145,15 +145,15 @@ def test_every_plugin_that_cannot_be_constructed_is_named_and_nothing_is_called_
 def test_the_verdict_is_there_for_programs_in_every_format(tmp_path):
     good, bad = _files(tmp_path)
 
-    def checked(file, output):
+    def check(file, output):
         return CliRunner().invoke(main, ["config", "check", str(file), "-o", output], catch_exceptions=False)
 
-    result = checked(good, "json")
+    result = check(good, "json")
     assert (result.exit_code, result.stderr) == (0, "")
     verdict = json.loads(result.stdout)
     assert (verdict["ok"], verdict["errors"], verdict["profiles"]) == (True, [], ["default-scheduler"])
-    assert yaml.safe_load(checked(good, "yaml").stdout) == verdict
-    result = checked(bad, "json")
+    assert yaml.safe_load(check(good, "yaml").stdout) == verdict
+    result = check(bad, "json")
     assert result.exit_code == 1
     verdict = json.loads(result.stdout)
     assert not verdict["ok"]

@@ -3,8 +3,8 @@ from functools import partial
 
 import pytest
 
-from tests.unit.cli.commands import run, written
-from tests.unit.provisioner.clusters import ZONE, instance_type, node, node_pool, pod, required
+from tests.unit.cli.commands import run, write_objects
+from tests.unit.provisioner.clusters import ZONE, instance_type, node, node_pool, pod, requirement
 
 _run = partial(run, "consolidate")
 _KEEP = {"karpenter.sh/do-not-disrupt": "true"}
@@ -16,15 +16,15 @@ def _cluster(path, *objects):
         if item["kind"] == "Node":
             item["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
     versions = {"NodePool": "karpenter.sh/v1"}
-    return written(path, *({"apiVersion": versions.get(item["kind"], "v1"), **item} for item in objects))
+    return write_objects(path, *({"apiVersion": versions.get(item["kind"], "v1"), **item} for item in objects))
 
 
 @pytest.fixture
 def half_empty(tmp_path):
     """Of four nodes one is empty, one holds what has room on another, and one has a pod that must not be disturbed."""
-    kept = pod("kept", node="d", cpu="3500m", metadata={**_OWNED, "annotations": _KEEP})
+    protected_pod = pod("kept", node="d", cpu="3500m", metadata={**_OWNED, "annotations": _KEEP})
     pods = [pod(name, node=name, cpu="1500m", metadata=_OWNED) for name in ("b", "c")]
-    return _cluster(tmp_path / "cluster.yaml", *(node(name, zone="zone-1") for name in "abcd"), *pods, kept)
+    return _cluster(tmp_path / "cluster.yaml", *(node(name, zone="zone-1") for name in "abcd"), *pods, protected_pod)
 
 
 def _json(*arguments):
@@ -54,15 +54,15 @@ def test_the_commands_come_in_their_order_with_what_they_save(half_empty, types)
 
 
 def test_without_prices_the_same_nodes_go_and_nothing_is_said_of_money(half_empty, types):
-    plan, priced = (_json("-f", half_empty, "--adopt-nodes", *more) for more in ((), ("--catalogue", types)))
+    plan, priced = (_json("-f", half_empty, "--adopt-nodes", *options) for options in ((), ("--catalogue", types)))
     assert (plan["hourly_savings"], plan["monthly_savings"]) == (None, None)
     assert [command["nodes"] for command in plan["commands"]] == [command["nodes"] for command in priced["commands"]]
     assert {command[key] for command in plan["commands"] for key in ("hourly_savings", "monthly_savings")} == {None}
     output = " ".join(_run("-f", half_empty, "--adopt-nodes").stdout.split())
     assert "PER HOUR" not in output
     assert output.endswith("0 to buy in their place; what that saves is not known without prices (--catalogue)")
-    gone = _json("-f", half_empty, "--adopt-nodes", "--why", "b")
-    assert gone["outcome"] == "goes with command 2"
+    answer = _json("-f", half_empty, "--adopt-nodes", "--why", "b")
+    assert answer["outcome"] == "goes with command 2"
 
 
 def test_without_prices_no_command_is_known_to_save_enough(half_empty):
@@ -88,18 +88,18 @@ def test_a_replacement_has_no_price_either(tmp_path):
 
 
 def test_a_node_that_goes_and_one_that_stays_are_explained(half_empty, types):
-    gone = _json("-f", half_empty, "--adopt-nodes", "--why", "b", "--catalogue", types)
-    assert gone["outcome"].startswith("goes with command 2, which saves ")
-    assert list(gone["moves"]) == ["default/b"]
+    answer = _json("-f", half_empty, "--adopt-nodes", "--why", "b", "--catalogue", types)
+    assert answer["outcome"].startswith("goes with command 2, which saves ")
+    assert list(answer["moves"]) == ["default/b"]
     stays = _run("-f", half_empty, "--adopt-nodes", "--why", "d").stdout
     assert "do-not-disrupt" in stays
     assert stays.endswith("d stays\n")
 
 
-@pytest.mark.parametrize(("name", "meant"), [("e", ""), ("bb", "; did you mean b?"), ("d2", "; did you mean d?")])
-def test_a_node_that_is_not_there_is_named_with_those_that_are_nearest(half_empty, name, meant):
+@pytest.mark.parametrize(("name", "suggestion"), [("e", ""), ("bb", "; did you mean b?"), ("d2", "; did you mean d?")])
+def test_a_node_that_is_not_there_is_named_with_those_that_are_nearest(half_empty, name, suggestion):
     result = _run("-f", half_empty, "--adopt-nodes", "--why", name)
-    assert (result.exit_code, result.stderr) == (1, f"Error: {name}: there is no such node{meant}\n")
+    assert (result.exit_code, result.stderr) == (1, f"Error: {name}: there is no such node{suggestion}\n")
 
 
 def test_savings_that_are_too_small_are_left(half_empty, types):
@@ -109,10 +109,10 @@ def test_savings_that_are_too_small_are_left(half_empty, types):
 
 
 def test_the_same_bytes_come_of_objects_in_any_order(tmp_path):
-    objects = [*(node(name) for name in "abc"), *(pod(f"p{each}", node=each, metadata=_OWNED) for each in "ab")]
-    one = _run("-f", _cluster(tmp_path / "one", *objects), "--adopt-nodes", "-o", "json")
-    other = _run("-f", _cluster(tmp_path / "other", *reversed(objects)), "--adopt-nodes", "-o", "json")
-    assert one.stdout == other.stdout != ""
+    objects = [*(node(name) for name in "abc"), *(pod(f"p{name}", node=name, metadata=_OWNED) for name in "ab")]
+    first = _run("-f", _cluster(tmp_path / "one", *objects), "--adopt-nodes", "-o", "json")
+    second = _run("-f", _cluster(tmp_path / "other", *reversed(objects)), "--adopt-nodes", "-o", "json")
+    assert first.stdout == second.stdout != ""
 
 
 def test_without_node_pools_and_adoption_it_says_what_to_do(half_empty):
@@ -130,7 +130,7 @@ def test_a_cluster_whose_nodes_are_all_needed_says_so(tmp_path):
 # ---------------------------------------------------------------- bad input
 
 
-def _priced(**change):
+def _types_with_offering(**change):
     offering = {**instance_type("default", 4, "8Gi")["offerings"][0], **change}
     return [{**instance_type("default", 4, "8Gi"), "offerings": [offering]}]
 
@@ -138,10 +138,10 @@ def _priced(**change):
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        (_priced(price=-1), "[0].offerings[0].price: -1 is not a price"),
-        (_priced(price="dear"), "[0].offerings[0].price: "),
+        (_types_with_offering(price=-1), "[0].offerings[0].price: -1 is not a price"),
+        (_types_with_offering(price="dear"), "[0].offerings[0].price: "),
         (
-            _priced(requirements=[required(ZONE, "Near")]),
+            _types_with_offering(requirements=[requirement(ZONE, "Near")]),
             '[0].offerings[0].requirements[0].operator: "Near" is not one',
         ),
         ({"items": []}, "catalogue: is not a list of instance types"),
@@ -159,7 +159,7 @@ def test_a_fault_of_the_catalogue_is_named_by_file_and_field(half_empty, tmp_pat
     ("item", "text"),
     [
         (
-            node_pool(requirements=[required(ZONE, "Near", "z")]),
+            node_pool(requirements=[requirement(ZONE, "Near", "z")]),
             'NodePool pool: spec.template.spec.requirements[0].operator: "Near" is not one of In, NotIn,',
         ),
         (pod("web", cpu="lots", node="a"), "Pod default/web: spec.containers[0].resources.requests[cpu]: "),
@@ -177,9 +177,9 @@ def test_a_fault_of_an_object_is_named_by_file_and_field(tmp_path, item, text):
 @pytest.mark.parametrize(
     "requirements",
     [
-        [required(ZONE, "In", "nowhere")],
-        [required("team", "Exists"), required("team", "DoesNotExist")],
-        [required(ZONE, "In", "zone-1"), required(ZONE, "NotIn", "zone-1")],
+        [requirement(ZONE, "In", "nowhere")],
+        [requirement("team", "Exists"), requirement("team", "DoesNotExist")],
+        [requirement(ZONE, "In", "zone-1"), requirement(ZONE, "NotIn", "zone-1")],
     ],
     ids=["a zone that no type has", "contradictory", "nothing left"],
 )

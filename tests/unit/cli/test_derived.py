@@ -6,7 +6,7 @@ import pytest
 
 from tests.device_manifests import device_class, devices, exactly, held_claim, resource_slice
 from tests.manifests import node, nodes, pod
-from tests.unit.cli.commands import run, written
+from tests.unit.cli.commands import run, write_objects
 from tests.workload_manifests import (
     SCHEDULER,
     claim,
@@ -29,8 +29,11 @@ VOLUME = {"name": "data", "persistentVolumeClaim": {"claimName": "any"}}
 def ask(tmp_path):
     """Ask a question about a workload beside the objects of a cluster; the answer in JSON."""
 
-    def asked(face, manifest, *objects):
-        cluster, asked_file = written(tmp_path / "cluster.yaml", *objects), written(tmp_path / "asked.yaml", manifest)
+    def ask_about(face, manifest, *objects):
+        cluster, asked_file = (
+            write_objects(tmp_path / "cluster.yaml", *objects),
+            write_objects(tmp_path / "asked.yaml", manifest),
+        )
         options = {
             "evaluate": ("evaluate", "-f", cluster, "--pod", asked_file),
             "capacity": ("capacity", "-f", cluster, "--pod", asked_file),
@@ -41,7 +44,7 @@ def ask(tmp_path):
         assert result.exit_code == 0, result.output
         return json.loads(result.stdout), result.stderr
 
-    return asked
+    return ask_about
 
 
 def _fits(face, answer):
@@ -77,8 +80,8 @@ def test_a_volume_of_the_template_is_replaced_by_the_claim_of_its_name(ask, face
 @FACES
 def test_a_claim_without_a_class_is_one_of_the_default_class(ask, face):
     database = workload("StatefulSet", "db", volumeClaimTemplates=[claim_template(storage_class=None, size="5Gi")])
-    marked, plain = storage("10Gi", is_default=True), storage("10Gi")
-    assert _fits(face, ask(face, database, *nodes(2), *marked)[0])
+    default_storage, plain = storage("10Gi", is_default=True), storage("10Gi")
+    assert _fits(face, ask(face, database, *nodes(2), *default_storage)[0])
     assert not _fits(face, ask(face, database, *nodes(2), *plain)[0])
 
 
@@ -134,14 +137,14 @@ def test_defaults_of_a_limit_range_count(ask, face):
 
 @FACES
 def test_requests_of_a_whole_pod_come_from_its_containers_and_limits(ask, face):
-    whole = workload("Deployment", cpu="3", pod_spec={"resources": {"limits": {"cpu": "8"}}})
-    assert not _fits(face, ask(face, whole, node("n1", "2"))[0])
-    assert _fits(face, ask(face, whole, node("n1", "3"))[0])
+    deployment = workload("Deployment", cpu="3", pod_spec={"resources": {"limits": {"cpu": "8"}}})
+    assert not _fits(face, ask(face, deployment, node("n1", "2"))[0])
+    assert _fits(face, ask(face, deployment, node("n1", "3"))[0])
 
 
 @pytest.mark.parametrize("face", ["evaluate", "capacity", "estimate"])
 @pytest.mark.parametrize(
-    ("objects", "spec", "said"),
+    ("objects", "spec", "message"),
     [
         ([runtime_class("other")], {"runtimeClassName": "kata"}, 'RuntimeClass "kata" not found'),
         ([priority_class("other", 1)], {"priorityClassName": "urgent"}, "no PriorityClass with name urgent was found"),
@@ -152,19 +155,19 @@ def test_requests_of_a_whole_pod_come_from_its_containers_and_limits(ask, face):
         ),
     ],
 )
-def test_a_pod_that_the_api_server_refuses_is_no_question(tmp_path, face, objects, spec, said):
-    cluster = written(tmp_path / "cluster.yaml", *nodes(1), *objects)
-    web = written(tmp_path / "web.yaml", workload("Deployment", pod_spec=spec))
+def test_a_pod_that_the_api_server_refuses_is_no_question(tmp_path, face, objects, spec, message):
+    cluster = write_objects(tmp_path / "cluster.yaml", *nodes(1), *objects)
+    web = write_objects(tmp_path / "web.yaml", workload("Deployment", pod_spec=spec))
     options = ("--workload", web, "--mode", "accurate") if face == "estimate" else ("--pod", web)
     result = run(face, "-f", cluster, *options)
     assert result.exit_code == 1
-    assert said in result.stderr
+    assert message in result.stderr
 
 
 @pytest.mark.parametrize("face", ["evaluate", "capacity", "estimate"])
 def test_a_kind_that_decides_and_is_not_there_is_warned_about(ask, face):
-    named = {"runtimeClassName": "kata", "priorityClassName": "urgent", "resourceClaims": claims_from("gpu")}
-    answer, warnings = ask(face, workload("Deployment", pod_spec=named), *nodes(1))
+    spec_fields = {"runtimeClassName": "kata", "priorityClassName": "urgent", "resourceClaims": claims_from("gpu")}
+    answer, warnings = ask(face, workload("Deployment", pod_spec=spec_fields), *nodes(1))
     kinds = {"runtimeclasses", "priorityclasses", "resourceclaimtemplates"}
     assert face == "estimate" or kinds <= {*answer["missing"]}
     assert all(kind in warnings for kind in kinds)
@@ -172,9 +175,9 @@ def test_a_kind_that_decides_and_is_not_there_is_warned_about(ask, face):
 
 @pytest.mark.parametrize("face", ["evaluate", "capacity", "estimate"])
 def test_no_warning_names_a_kind_that_is_there(ask, face):
-    named = {"runtimeClassName": "kata", "priorityClassName": "urgent"}
+    spec_fields = {"runtimeClassName": "kata", "priorityClassName": "urgent"}
     objects = [*nodes(1), runtime_class(), priority_class("urgent", 5)]
-    answer, warnings = ask(face, workload("Deployment", pod_spec=named), *objects)
+    answer, warnings = ask(face, workload("Deployment", pod_spec=spec_fields), *objects)
     assert not {"runtimeclasses", "priorityclasses"} & {*answer.get("missing", [])}
     assert "runtimeclasses" not in warnings
     assert "priorityclasses" not in warnings
@@ -232,7 +235,7 @@ def test_they_have_as_many_pods_as_they_ask_for(ask, manifest, count):
 @FACES
 @pytest.mark.parametrize("manifest", [SEALED, NODE_POOL, MACHINES, FARM], ids=lambda manifest: manifest["kind"])
 def test_other_kinds_have_no_pods(tmp_path, face, manifest):
-    cluster, pod_file = written(tmp_path / "c.yaml", *nodes(1)), written(tmp_path / "a.yaml", manifest)
+    cluster, pod_file = write_objects(tmp_path / "c.yaml", *nodes(1)), write_objects(tmp_path / "a.yaml", manifest)
     options = {
         "what-if": ("--apply", pod_file),
         "estimate": ("--workload", pod_file, "--mode", "accurate"),
@@ -245,29 +248,29 @@ def test_other_kinds_have_no_pods(tmp_path, face, manifest):
 
 
 @FACES
-@pytest.mark.parametrize("others", [[FARM], [FARM, {**FARM, "kind": "Grove"}]], ids=["one", "two kinds"])
-def test_unknown_workloads_beside_others_are_named_with_what_to_extract(tmp_path, face, others):
+@pytest.mark.parametrize("foreign_objects", [[FARM], [FARM, {**FARM, "kind": "Grove"}]], ids=["one", "two kinds"])
+def test_unknown_workloads_beside_others_are_named_with_what_to_extract(tmp_path, face, foreign_objects):
     options = {"what-if": ["--apply"], "estimate": ["--mode", "accurate", "--workload"]}.get(face, ["--pod"])
-    cluster = written(tmp_path / "c.yaml", *nodes(1))
-    pod_file = written(tmp_path / "a.yaml", workload("Deployment", replicas=2), *others)
+    cluster = write_objects(tmp_path / "c.yaml", *nodes(1))
+    pod_file = write_objects(tmp_path / "a.yaml", workload("Deployment", replicas=2), *foreign_objects)
     result = run(face, "-f", cluster, *options, pod_file)
     assert result.exit_code == 0, result.stderr
-    (said,) = [line for line in result.stderr.splitlines() if "left out" in line]
-    for other in others:
-        assert f"{other['kind']} {other['metadata']['name']}" in said
-    assert "keeps its pod template: save the template's metadata and spec as a Pod" in said
+    (warning,) = [line for line in result.stderr.splitlines() if "left out" in line]
+    for item in foreign_objects:
+        assert f"{item['kind']} {item['metadata']['name']}" in warning
+    assert "keeps its pod template: save the template's metadata and spec as a Pod" in warning
 
 
 def test_objects_without_pods_beside_a_workload_need_no_warning(tmp_path):
-    cluster = written(tmp_path / "c.yaml", *nodes(1))
-    pod_file = written(tmp_path / "a.yaml", workload("Deployment", replicas=2), SEALED, NODE_POOL, MACHINES)
+    cluster = write_objects(tmp_path / "c.yaml", *nodes(1))
+    pod_file = write_objects(tmp_path / "a.yaml", workload("Deployment", replicas=2), SEALED, NODE_POOL, MACHINES)
     assert "left out" not in run("what-if", "-f", cluster, "--apply", pod_file).stderr
 
 
 @pytest.mark.parametrize("manifest", [SEALED, NODE_POOL, MACHINES], ids=lambda manifest: manifest["kind"])
 def test_other_kinds_beside_a_workload_add_no_pods(tmp_path, manifest):
-    cluster = written(tmp_path / "c.yaml", *nodes(1), manifest)
-    pod_file = written(tmp_path / "a.yaml", workload("Deployment", replicas=2), manifest)
+    cluster = write_objects(tmp_path / "c.yaml", *nodes(1), manifest)
+    pod_file = write_objects(tmp_path / "a.yaml", workload("Deployment", replicas=2), manifest)
     answer = json.loads(run("what-if", "-f", cluster, "--apply", pod_file, "-o", "json").stdout)
     assert len(answer["placed"]) == 2
 
@@ -275,37 +278,37 @@ def test_other_kinds_beside_a_workload_add_no_pods(tmp_path, manifest):
 # ---------------------------------------------------------------- pods of the cluster
 
 
-def _why(tmp_path, name, *objects, more=()):
-    cluster = written(tmp_path / "cluster.yaml", *objects)
-    result = run("why", name, "-f", cluster, *more, "-o", "json")
+def _why(tmp_path, name, *objects, options=()):
+    cluster = write_objects(tmp_path / "cluster.yaml", *objects)
+    result = run("why", name, "-f", cluster, *options, "-o", "json")
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)
 
 
 def _training(name, number=None, node_name=""):
-    held = [] if number is None else [held_claim(f"{name}-gpu", {"node-0": [f"gpu-{number}"]}, [name])]
-    for each in held:
+    claims = [] if number is None else [held_claim(f"{name}-gpu", {"node-0": [f"gpu-{number}"]}, [name])]
+    for document in claims:
         owner = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": f"uid-{name}", "controller": True}
-        each["metadata"]["ownerReferences"] = [owner]
-    statuses = [{"name": "gpu", "resourceClaimName": f"{name}-gpu"}] if held else []
+        document["metadata"]["ownerReferences"] = [owner]
+    statuses = [{"name": "gpu", "resourceClaimName": f"{name}-gpu"}] if claims else []
     status = {"phase": "Running", "resourceClaimStatuses": statuses}
-    made = pod(name, scheduler=SCHEDULER, node=node_name, resourceClaims=claims_from("gpu"), status=status)
-    made["metadata"]["uid"] = f"uid-{name}"
-    return [made, *held]
+    training_pod = pod(name, scheduler=SCHEDULER, node=node_name, resourceClaims=claims_from("gpu"), status=status)
+    training_pod["metadata"]["uid"] = f"uid-{name}"
+    return [training_pod, *claims]
 
 
 def test_why_creates_the_claims_of_a_pending_pod(tmp_path):
     assert _why(tmp_path, "new", node("node-0"), *_gpus(1), *_training("new"))["node"] == "node-0"
-    taken = _training("old", 0, "node-0")
-    answer = _why(tmp_path, "new", node("node-0"), *_gpus(1), *_training("new"), *taken)
+    running_training = _training("old", 0, "node-0")
+    answer = _why(tmp_path, "new", node("node-0"), *_gpus(1), *_training("new"), *running_training)
     assert answer["node"] is None
 
 
 def test_the_devices_of_a_running_pod_count_as_free_when_it_is_asked_about(tmp_path):
     answer = _why(tmp_path, "old", node("node-0"), *_gpus(1), *_training("old", 0, "node-0"))
     assert answer["node"] == "node-0"
-    both = [*_training("old", 0, "node-0"), *_training("other", 1, "node-0")]
-    assert _why(tmp_path, "old", node("node-0"), *_gpus(2), *both)["node"] == "node-0"
+    trainings = [*_training("old", 0, "node-0"), *_training("other", 1, "node-0")]
+    assert _why(tmp_path, "old", node("node-0"), *_gpus(2), *trainings)["node"] == "node-0"
 
 
 def test_a_pod_of_a_stateful_set_that_waits_for_its_claim_is_explained(tmp_path):
@@ -315,8 +318,8 @@ def test_a_pod_of_a_stateful_set_that_waits_for_its_claim_is_explained(tmp_path)
     assert answer["node"] == "node-0"
     answer = _why(tmp_path, "db-0", *nodes(1), *storage("10Gi"), waiting, _database("20Gi"))
     assert answer["node"] is None
-    claimed = claim("data-db-0", "20Gi")
-    assert _why(tmp_path, "db-0", *nodes(1), *storage("10Gi"), waiting, _database("5Gi"), claimed)["node"] is None
+    bound_claim = claim("data-db-0", "20Gi")
+    assert _why(tmp_path, "db-0", *nodes(1), *storage("10Gi"), waiting, _database("5Gi"), bound_claim)["node"] is None
 
 
 def test_a_node_that_is_added_as_a_fix_runs_daemons(tmp_path):
@@ -329,5 +332,5 @@ def test_a_node_that_is_added_as_a_fix_runs_daemons(tmp_path):
 
 
 def _fixes(tmp_path, *objects):
-    answer = _why(tmp_path, "big", *objects, more=["--fix"])
+    answer = _why(tmp_path, "big", *objects, options=["--fix"])
     return [[edit["kind"] for edit in fix["edits"]] for fix in answer["fixes"]]

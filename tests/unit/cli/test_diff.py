@@ -11,39 +11,39 @@ from tests.unit.cli.commands import run
 from tests.unit.recording.contents import content_of
 
 
-def recorded(directory: Path, *nodes: str) -> Path:
+def write_recording(directory: Path, *nodes: str) -> Path:
     """A recording by a podium of long ago, with a pod on each of these nodes."""
     writer = SegmentWriter(directory, {"podium": "0.0.1"})
     decisions = [
         Decision(str(at), f"default/web-{at}", "Suggested", node, 3, 3, 100, None, ()) for at, node in enumerate(nodes)
     ]
-    writer.write(content_of(*((DECIDED, each) for each in decisions)), 0.0)
+    writer.write(content_of(*((DECIDED, decision) for decision in decisions)), 0.0)
     writer.close()
     return directory
 
 
 def test_same_decisions_are_reported(tmp_path: Path) -> None:
-    done = run("diff", recorded(tmp_path / "a", "n1", "n2"), recorded(tmp_path / "b", "n1", "n2"))
-    assert (done.exit_code, done.output) == (0, "The decisions are the same.\n")
+    result = run("diff", write_recording(tmp_path / "a", "n1", "n2"), write_recording(tmp_path / "b", "n1", "n2"))
+    assert (result.exit_code, result.output) == (0, "The decisions are the same.\n")
 
 
 def test_first_decision_that_differs_is_named(tmp_path: Path) -> None:
-    one, other = recorded(tmp_path / "a", "n1", "n2", "n3"), recorded(tmp_path / "b", "n1", "n3", "n3")
-    done = run("diff", one, other)
-    assert done.exit_code == 1
-    assert "The first difference is at attempt 2." in done.output
-    assert f"{one}: pod default/web-1 to node n2, of 3 feasible nodes" in done.output
-    assert f"{other}: pod default/web-1 to node n3, of 3 feasible nodes" in done.output
-    assert '"attempt":2' in run("diff", one, other, "-o", "json").output
+    first, second = write_recording(tmp_path / "a", "n1", "n2", "n3"), write_recording(tmp_path / "b", "n1", "n3", "n3")
+    result = run("diff", first, second)
+    assert result.exit_code == 1
+    assert "The first difference is at attempt 2." in result.output
+    assert f"{first}: pod default/web-1 to node n2, of 3 feasible nodes" in result.output
+    assert f"{second}: pod default/web-1 to node n3, of 3 feasible nodes" in result.output
+    assert '"attempt":2' in run("diff", first, second, "-o", "json").output
 
 
 def test_directory_without_a_recording_is_named(tmp_path: Path) -> None:
-    done = run("diff", recorded(tmp_path / "a", "n1"), tmp_path)
-    assert done.exit_code == 1
-    assert f"{tmp_path} holds no recording" in done.output
+    result = run("diff", write_recording(tmp_path / "a", "n1"), tmp_path)
+    assert result.exit_code == 1
+    assert f"{tmp_path} holds no recording" in result.output
 
 
 def test_pipe_in_the_place_of_a_recording_is_named(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "000001.podium")
-    told = run("diff", str(tmp_path), str(tmp_path))
-    assert (told.exit_code, told.stderr) == (1, f"Error: {tmp_path}/000001.podium: Not a regular file\n")
+    result = run("diff", str(tmp_path), str(tmp_path))
+    assert (result.exit_code, result.stderr) == (1, f"Error: {tmp_path}/000001.podium: Not a regular file\n")

@@ -4,7 +4,7 @@ from functools import partial
 import pytest
 
 from tests.manifests import node
-from tests.unit.cli.commands import run, written
+from tests.unit.cli.commands import run, write_objects
 
 NODE = node("n1", "4", memory="8Gi")
 CORDONED = node("n2", "4", memory="8Gi", unschedulable=True)
@@ -34,11 +34,11 @@ _run = partial(run, "estimate")
 
 @pytest.fixture
 def cluster(tmp_path):
-    return written(tmp_path / "cluster.yaml", NODE, CORDONED, QUOTA)
+    return write_objects(tmp_path / "cluster.yaml", NODE, CORDONED, QUOTA)
 
 
 def test_table_says_for_each_node_how_many_fit_and_what_limits_them(cluster, tmp_path):
-    result = _run("-f", cluster, "--workload", written(tmp_path / "web.yaml", DEPLOYMENT), "--explain")
+    result = _run("-f", cluster, "--workload", write_objects(tmp_path / "web.yaml", DEPLOYMENT), "--explain")
     assert result.exit_code == 0
     lines = [" ".join(line.split()) for line in result.output.splitlines() if line.strip()]
     assert lines[0] == "NODE REPLICAS LIMITED BY"
@@ -58,7 +58,7 @@ def test_without_a_request_a_replica_takes_a_pods_place(cluster):
 
 
 def test_quota_bounds_a_workload_of_its_namespace_with_the_gate(cluster, tmp_path):
-    workload = written(tmp_path / "web.yaml", DEPLOYMENT)
+    workload = write_objects(tmp_path / "web.yaml", DEPLOYMENT)
     result = _run("-f", cluster, "--workload", workload, "--feature-gates", "ResourceQuotaEstimate=true")
     assert result.output == "2 replicas fit\n"
 
@@ -68,8 +68,8 @@ def test_accurate_mode_knows_of_ports_and_of_pods_that_wait(tmp_path):
     web = {**DEPLOYMENT, "spec": {"template": {"spec": {"containers": [port]}}}}
     waiting = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "w"}, "spec": {"containers": [port]}}
     nodes = [{**NODE, "metadata": {"name": f"n{index}"}} for index in range(3)]
-    files = ("-f", written(tmp_path / "cluster.yaml", *nodes, waiting))
-    arguments = (*files, "--workload", written(tmp_path / "web.yaml", web))
+    files = ("-f", write_objects(tmp_path / "cluster.yaml", *nodes, waiting))
+    arguments = (*files, "--workload", write_objects(tmp_path / "web.yaml", web))
     assert _run(*arguments).output == "12 replicas fit\n"
     assert _run(*arguments, "--mode", "accurate").stdout == "2 replicas fit\n"
     result = _run(*files, "--mode", "accurate", "--requests", "memory=4Gi")
@@ -78,7 +78,7 @@ def test_accurate_mode_knows_of_ports_and_of_pods_that_wait(tmp_path):
 
 
 def test_karmadas_cluster_object_gives_the_general_estimate_too(cluster, tmp_path):
-    result = _run("-f", cluster, "--requests", "cpu=1", "--cluster-object", written(tmp_path / "m.yaml", CLUSTER))
+    result = _run("-f", cluster, "--requests", "cpu=1", "--cluster-object", write_objects(tmp_path / "m.yaml", CLUSTER))
     assert result.output.splitlines() == [
         "4 replicas fit",
         "3 fit by the Cluster's summary and models",
@@ -87,24 +87,24 @@ def test_karmadas_cluster_object_gives_the_general_estimate_too(cluster, tmp_pat
     ]
 
 
-def _modelled(*bounds):
+def _member_with_models(*bounds):
     ranges = [[{"name": "cpu", "min": low, "max": high}] for low, high in bounds]
-    models = [{"grade": grade, "ranges": each} for grade, each in enumerate(ranges)]
+    models = [{"grade": grade, "ranges": model_ranges} for grade, model_ranges in enumerate(ranges)]
     return {**CLUSTER, "spec": {"resourceModels": models}}
 
 
 def test_nodes_are_graded_by_the_clusters_models(cluster, tmp_path):
-    modelled = _modelled(("0", "2"), ("2", "9223372036854775807"))
-    arguments = ("-f", cluster, "--requests", "cpu=1", "--cluster-object", written(tmp_path / "m.yaml", modelled))
+    modelled = _member_with_models(("0", "2"), ("2", "9223372036854775807"))
+    arguments = ("-f", cluster, "--requests", "cpu=1", "--cluster-object", write_objects(tmp_path / "m.yaml", modelled))
     assert "Nodes by what they have left: 2 of grade 1\n" in _run(*arguments).output
     answer = json.loads(_run(*arguments, "--output", "json").output)
     assert answer["allocatable_modelings"] == [{"grade": 0, "count": 0}, {"grade": 1, "count": 2}]
 
 
 def test_models_are_put_in_order_as_by_karmadas_webhook(cluster, tmp_path):
-    modelled = _modelled(("1", "2"), ("2", "4"))
+    modelled = _member_with_models(("1", "2"), ("2", "4"))
     modelled["spec"]["resourceModels"].reverse()
-    arguments = ("-f", cluster, "--cluster-object", written(tmp_path / "m.yaml", modelled), "--output", "json")
+    arguments = ("-f", cluster, "--cluster-object", write_objects(tmp_path / "m.yaml", modelled), "--output", "json")
     assert json.loads(_run(*arguments).output)["allocatable_modelings"] == [
         {"grade": 0, "count": 0},
         {"grade": 1, "count": 2},
@@ -112,21 +112,21 @@ def test_models_are_put_in_order_as_by_karmadas_webhook(cluster, tmp_path):
 
 
 def test_nodes_are_graded_by_karmadas_own_models_where_the_cluster_has_none(cluster, tmp_path):
-    arguments = ("-f", cluster, "--cluster-object", written(tmp_path / "m.yaml", CLUSTER), "--output", "json")
+    arguments = ("-f", cluster, "--cluster-object", write_objects(tmp_path / "m.yaml", CLUSTER), "--output", "json")
     graded = json.loads(_run(*arguments).output)["allocatable_modelings"]
     # 8Gi put them there, though 4 cores alone would be of grade 3.
-    assert [each["count"] for each in graded] == [0, 2, 0, 0, 0, 0, 0, 0, 0]
+    assert [grade["count"] for grade in graded] == [0, 2, 0, 0, 0, 0, 0, 0, 0]
 
 
 def test_fault_of_models_is_reported_in_upstreams_words(cluster, tmp_path):
-    path = written(tmp_path / "m.yaml", _modelled(("0", "2"), ("3", "9223372036854775807")))
+    path = write_objects(tmp_path / "m.yaml", _member_with_models(("0", "2"), ("3", "9223372036854775807")))
     result = _run("-f", cluster, "--cluster-object", path)
     assert result.exit_code == 1
     assert "Model intervals for resources must be contiguous and non-overlapping" in " ".join(result.output.split())
 
 
 def test_models_without_ranges_are_named(cluster, tmp_path):
-    path = written(tmp_path / "m.yaml", {**CLUSTER, "spec": {"resourceModels": [{"grade": 0}]}})
+    path = write_objects(tmp_path / "m.yaml", {**CLUSTER, "spec": {"resourceModels": [{"grade": 0}]}})
     result = _run("-f", cluster, "--cluster-object", path)
     assert result.exit_code == 1
     assert f"{path}: spec.resourceModels[0].ranges: Required value" in " ".join(result.output.split())
@@ -159,7 +159,7 @@ def test_the_exit_status_shows_whether_any_fits_with_exit_code(cluster):
 
 
 def test_quotas_that_the_files_lack_are_named(tmp_path):
-    arguments = ("-f", written(tmp_path / "nodes.yaml", NODE), "--requests", "cpu=1")
+    arguments = ("-f", write_objects(tmp_path / "nodes.yaml", NODE), "--requests", "cpu=1")
     assert "resourcequotas" in _run(*arguments, "--feature-gates", "ResourceQuotaEstimate=true").stderr
     assert _run(*arguments).stderr == ""
 
@@ -169,7 +169,7 @@ def test_files_without_what_is_needed_are_named(cluster, tmp_path):
         "cluster.yaml: expected one pod or workload with a pod template, found 0"
         in _run("-f", cluster, "--workload", cluster).output
     )
-    assert "no nodes" in _run("-f", written(tmp_path / "web.yaml", DEPLOYMENT)).output
+    assert "no nodes" in _run("-f", write_objects(tmp_path / "web.yaml", DEPLOYMENT)).output
 
 
 def test_case_that_cannot_be_read_is_an_answer_too(tmp_path):
@@ -197,10 +197,10 @@ def test_file_without_any_case_is_an_error(tmp_path):
     assert f"{path}: no line of it is a case" in result.stderr
 
 
-@pytest.mark.parametrize(("field", "said"), [("metadata", "metadata: expected"), ("spec", "spec: expected object")])
-def test_a_workload_with_a_field_that_is_no_object_is_refused(tmp_path, field, said):
+@pytest.mark.parametrize(("field", "message"), [("metadata", "metadata: expected"), ("spec", "spec: expected object")])
+def test_a_workload_with_a_field_that_is_no_object_is_refused(tmp_path, field, message):
     workload = tmp_path / "pod.json"
     workload.write_text(json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}} | {field: 5}))
-    result = _run("-f", written(tmp_path / "cluster.yaml", node("n1", "4")), "--workload", workload)
-    assert (result.exit_code, said in result.stderr) == (1, True), result.stderr
+    result = _run("-f", write_objects(tmp_path / "cluster.yaml", node("n1", "4")), "--workload", workload)
+    assert (result.exit_code, message in result.stderr) == (1, True), result.stderr
     assert str(workload) in result.stderr

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from podium.cli.main import main
 from tests.manifests import node, pod
-from tests.unit.cli.commands import run, written
+from tests.unit.cli.commands import run, write_objects
 
 NODE = node("n1", "4", memory="8Gi")
 CORDONED = node("n2", "4", memory="8Gi", unschedulable=True)
@@ -22,11 +22,11 @@ _run = partial(run, "evaluate")
 
 @pytest.fixture
 def cluster(tmp_path):
-    return written(tmp_path / "cluster.yaml", NODE, CORDONED)
+    return write_objects(tmp_path / "cluster.yaml", NODE, CORDONED)
 
 
 def test_table_shows_the_winner_the_scores_and_why_others_do_not_fit(cluster, tmp_path):
-    result = _run("-f", cluster, "--pod", written(tmp_path / "pod.yaml", POD))
+    result = _run("-f", cluster, "--pod", write_objects(tmp_path / "pod.yaml", POD))
     assert result.exit_code == 0
     lines = [" ".join(line.split()) for line in result.output.splitlines()]
     assert any(line.startswith("NODE TOTAL") for line in lines)
@@ -37,27 +37,27 @@ def test_table_shows_the_winner_the_scores_and_why_others_do_not_fit(cluster, tm
 
 def test_table_names_the_taints(tmp_path):
     tainted = {**NODE, "spec": {"taints": [{"key": "team", "value": "a", "effect": "NoSchedule"}]}}
-    result = _run("-f", written(tmp_path / "c.yaml", tainted), "--pod", written(tmp_path / "p.yaml", POD))
+    result = _run("-f", write_objects(tmp_path / "c.yaml", tainted), "--pod", write_objects(tmp_path / "p.yaml", POD))
     lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
     assert "n1 TaintToleration node(s) had untolerated taint(s) (team=a:NoSchedule)" in lines
 
 
 @pytest.mark.parametrize(
-    ("requests", "said"),
+    ("requests", "row"),
     [
         ({"cpu": "5"}, "Insufficient cpu: asks for 5, 4 free at most (n1)"),
         ({"memory": "9Gi"}, "Insufficient memory: asks for 9Gi, 8Gi free at most (n1)"),
     ],
 )
-def test_table_names_the_amounts(tmp_path, requests, said):
+def test_table_names_the_amounts(tmp_path, requests, row):
     big = {**POD, "spec": {"containers": [{"name": "c", "resources": {"requests": requests}}]}}
-    result = _run("-f", written(tmp_path / "c.yaml", NODE), "--pod", written(tmp_path / "p.yaml", big))
+    result = _run("-f", write_objects(tmp_path / "c.yaml", NODE), "--pod", write_objects(tmp_path / "p.yaml", big))
     lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
-    assert f"n1 NodeResourcesFit {said}" in lines
+    assert f"n1 NodeResourcesFit {row}" in lines
 
 
 def test_table_of_a_pod_that_fits_nowhere_ends_with_the_reason(cluster, tmp_path):
-    result = _run("-f", cluster, "--pod", written(tmp_path / "pod.yaml", BIG))
+    result = _run("-f", cluster, "--pod", write_objects(tmp_path / "pod.yaml", BIG))
     assert result.exit_code == 0
     text = " ".join(result.output.split())
     assert "default/web fits on no node: 0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were" in text
@@ -69,7 +69,7 @@ def _large(tmp_path):
     for number in range(1, 7):
         small[number] = node(f"t{number}", "8", taints=[{"key": f"k{number}", "effect": "NoSchedule"}])
     large = [node(f"b{number}", "4", memory="8Gi") for number in range(5)]
-    return written(tmp_path / "large.yaml", *large, *small)
+    return write_objects(tmp_path / "large.yaml", *large, *small)
 
 
 def _rows(result):
@@ -77,7 +77,7 @@ def _rows(result):
 
 
 def test_nodes_with_equal_verdicts_share_a_row_in_a_large_cluster(tmp_path):
-    arguments = ("-f", _large(tmp_path), "--pod", written(tmp_path / "p.yaml", pod("web", "3")))
+    arguments = ("-f", _large(tmp_path), "--pod", write_objects(tmp_path / "p.yaml", pod("web", "3")))
     rows = _rows(_run(*arguments))
     assert len(rows) < 30
     assert [row.split()[0] for row in rows if row.startswith("b")] == ["b0", "b1", "b2", "b3", "b4"]
@@ -88,15 +88,15 @@ def test_nodes_with_equal_verdicts_share_a_row_in_a_large_cluster(tmp_path):
     assert any(
         row.startswith("t1, t2, t3 and 3 more TaintToleration") and "k3:NoSchedule; and 3" in row for row in rows
     ), rows
-    whole = _rows(_run(*arguments, "--all"))
-    assert len(whole) > 1000
-    assert "s0999 NodeResourcesFit Insufficient cpu: asks for 3, 2 free at most (s0999)" in whole
+    all_rows = _rows(_run(*arguments, "--all"))
+    assert len(all_rows) > 1000
+    assert "s0999 NodeResourcesFit Insufficient cpu: asks for 3, 2 free at most (s0999)" in all_rows
     as_json = json.loads(_run(*arguments, "-o", "json").stdout)
     assert len(as_json["filter"]) == 1000
 
 
 def test_nodes_with_equal_scores_share_a_row_below_the_winner(tmp_path):
-    arguments = ("-f", _large(tmp_path), "--pod", written(tmp_path / "p.yaml", pod("web", "1")))
+    arguments = ("-f", _large(tmp_path), "--pod", write_objects(tmp_path / "p.yaml", pod("web", "1")))
     rows = _rows(_run(*arguments))
     fitting = [row for row in rows[1:] if row[:2] in ("b0", "b1", "s0")]
     assert fitting[0].startswith("b0 ")
@@ -108,8 +108,8 @@ def test_nodes_with_equal_scores_share_a_row_below_the_winner(tmp_path):
 
 
 def test_few_nodes_have_a_row_each_and_a_limit_groups_them(cluster, tmp_path):
-    more = written(tmp_path / "more.yaml", *(node(f"m{number}", "4", memory="8Gi") for number in range(4)))
-    arguments = ("-f", cluster, "-f", more, "--pod", written(tmp_path / "p.yaml", POD))
+    more_nodes = write_objects(tmp_path / "more.yaml", *(node(f"m{number}", "4", memory="8Gi") for number in range(4)))
+    arguments = ("-f", cluster, "-f", more_nodes, "--pod", write_objects(tmp_path / "p.yaml", POD))
     assert sum(row.startswith("m") for row in _rows(_run(*arguments))) == 4
     assert any(
         row.startswith(("m1, m2, m3 and 1 more ", "m0, m1, m2 and 1 more "))
@@ -121,24 +121,28 @@ def test_preemption_is_described_in_words(tmp_path):
     running = {**BIG, "metadata": {"name": "low"}, "spec": {**BIG["spec"], "nodeName": "n1"}}
     running["spec"]["containers"] = [{"name": "c", "resources": {"requests": {"cpu": "4"}}}]
     urgent = {**POD, "spec": {**POD["spec"], "priority": 5}}
-    result = _run("-f", written(tmp_path / "c.yaml", NODE, running), "--pod", written(tmp_path / "p.yaml", urgent))
+    result = _run(
+        "-f", write_objects(tmp_path / "c.yaml", NODE, running), "--pod", write_objects(tmp_path / "p.yaml", urgent)
+    )
     assert "It would be nominated to n1 after default/low left" in result.output
 
 
 def test_held_back_pod_is_named_as_held_back(cluster, tmp_path):
-    gated = {**POD, "spec": {**POD["spec"], "schedulingGates": [{"name": "hold"}]}}
-    result = _run("-f", cluster, "--pod", written(tmp_path / "pod.yaml", gated))
+    gated_pod = {**POD, "spec": {**POD["spec"], "schedulingGates": [{"name": "hold"}]}}
+    result = _run("-f", cluster, "--pod", write_objects(tmp_path / "pod.yaml", gated_pod))
     assert "But it would not be tried yet: waiting for scheduling gates: [hold] (SchedulingGates)" in result.output
 
 
 def test_json_holds_everything_in_one_line(cluster, tmp_path):
-    result = _run("-f", cluster, "--pod", written(tmp_path / "pod.yaml", POD), "--output", "json")
+    result = _run("-f", cluster, "--pod", write_objects(tmp_path / "pod.yaml", POD), "--output", "json")
     answer = json.loads(result.stdout)
     assert (answer["pod"], answer["node"], answer["feasible"]) == ("default/web", "n1", ["n1"])
 
 
 def test_cluster_may_come_from_standard_input(tmp_path):
-    result = _run("-f", "-", "--pod", written(tmp_path / "pod.yaml", POD), "--output", "json", stdin=json.dumps(NODE))
+    result = _run(
+        "-f", "-", "--pod", write_objects(tmp_path / "pod.yaml", POD), "--output", "json", stdin=json.dumps(NODE)
+    )
     assert json.loads(result.stdout)["node"] == "n1"
 
 
@@ -149,7 +153,7 @@ def test_configuration_decides_and_its_leader_election_does_not_matter(cluster, 
         "leaderElection: {leaderElect: true}\n"
         "profiles: [{schedulerName: podium, plugins: {filter: {disabled: [{name: NodeUnschedulable}]}}}]\n"
     )
-    pod = written(tmp_path / "pod.yaml", POD)
+    pod = write_objects(tmp_path / "pod.yaml", POD)
     result = _run("-f", cluster, "--pod", pod, "--config", config, "--output", "json")
     assert json.loads(result.stdout)["feasible"] == ["n1", "n2"]
 
@@ -208,16 +212,16 @@ def test_a_pod_in_the_place_of_scenarios_is_refused_with_advice(form, tmp_path):
 )
 def test_a_file_in_the_wrong_place_is_refused_with_its_right_option(arguments, head, flag, cluster, tmp_path):
     paths = {"mistaken": tmp_path / "m", "pod": tmp_path / "p", "cluster": cluster}
-    written(paths["mistaken"], head)
-    written(paths["pod"], POD)
-    result = _run(*(paths.get(each, each) for each in arguments.split()))
+    write_objects(paths["mistaken"], head)
+    write_objects(paths["pod"], POD)
+    result = _run(*(paths.get(argument, argument) for argument in arguments.split()))
     assert result.exit_code == 1
     assert f"{paths['mistaken']}: document 1: this is a" in result.stderr
     assert flag in result.stderr
 
 
 def test_the_exit_status_shows_whether_the_pod_fits_with_exit_code(cluster, tmp_path):
-    fits, big = written(tmp_path / "pod.yaml", POD), written(tmp_path / "big.yaml", BIG)
+    fits, big = write_objects(tmp_path / "pod.yaml", POD), write_objects(tmp_path / "big.yaml", BIG)
     assert _run("-f", cluster, "--pod", fits, "--exit-code").exit_code == 0
     assert _run("-f", cluster, "--pod", big, "--exit-code").exit_code == 3
     assert _run("-f", cluster, "--pod", big).exit_code == 0
@@ -225,17 +229,17 @@ def test_the_exit_status_shows_whether_the_pod_fits_with_exit_code(cluster, tmp_
 
 
 def test_what_the_dump_lacks_is_named_on_standard_error(cluster, tmp_path):
-    arguments = ("-f", cluster, "--pod", written(tmp_path / "pod.yaml", POD))
+    arguments = ("-f", cluster, "--pod", write_objects(tmp_path / "pod.yaml", POD))
     result = _run(*arguments)
     (warning,) = result.stderr.splitlines()
     assert warning.startswith("warning: the answer depends on services, and the files hold none")
     assert "kubectl get services -A -o yaml" in warning
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
-    assert _run(*arguments, "-f", written(tmp_path / "s.yaml", service)).stderr == ""
+    assert _run(*arguments, "-f", write_objects(tmp_path / "s.yaml", service)).stderr == ""
 
 
 def test_every_format_says_the_same(cluster, tmp_path):
-    arguments = ("-f", cluster, "--pod", written(tmp_path / "pod.yaml", POD))
+    arguments = ("-f", cluster, "--pod", write_objects(tmp_path / "pod.yaml", POD))
     as_json = json.loads(_run(*arguments, "-o", "json").stdout)
     assert yaml.safe_load(_run(*arguments, "-o", "yaml").stdout) == as_json
     assert (
@@ -261,7 +265,7 @@ def test_scenarios_may_come_from_standard_input():
         (("--pod", "p", "-f", "c", "--top", "0"), "0 is not in the range x>=1"),
         (("--pod", "-", "-f", "-"), "standard input (-) can be read only once"),
     ],
-    ids=lambda each: " ".join(each)[:20],
+    ids=lambda arguments: " ".join(arguments)[:20],
 )
 def test_half_a_question_is_a_usage_error(arguments, text):
     result = _run(*arguments)
@@ -273,7 +277,7 @@ def test_without_any_cluster_both_ways_to_give_one_are_named(tmp_path, monkeypat
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("KUBECONFIG", raising=False)
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    result = _run("--pod", written(tmp_path / "pod.yaml", POD))
+    result = _run("--pod", write_objects(tmp_path / "pod.yaml", POD))
     assert result.exit_code == 1
     assert "no kubeconfig was given" in result.stderr
     assert result.stderr.endswith("; give one with --kubeconfig, or the cluster's objects with -f\n")
@@ -286,7 +290,7 @@ def test_a_file_that_is_no_kubeconfig_is_refused_in_plain_words(content, text, t
         path.mkdir()
     else:
         path.write_text(content)
-    result = _run("--kubeconfig", path, "--pod", written(tmp_path / "pod.yaml", POD))
+    result = _run("--kubeconfig", path, "--pod", write_objects(tmp_path / "pod.yaml", POD))
     assert (result.exit_code, result.stdout) == (1, "")
     (line,) = result.stderr.splitlines()
     assert line.startswith(f"Error: kubeconfig {path}: ")
@@ -309,7 +313,7 @@ def test_packed_file_that_is_cut_short_is_named(tmp_path):
 
 
 def test_broken_object_is_named_by_file_document_and_field(cluster, tmp_path):
-    result = _run("-f", cluster, "--pod", written(tmp_path / "pod.yaml", {**POD, "spec": {"priority": "x"}}))
+    result = _run("-f", cluster, "--pod", write_objects(tmp_path / "pod.yaml", {**POD, "spec": {"priority": "x"}}))
     assert result.exit_code == 1
     assert f"{tmp_path / 'pod.yaml'}: document 1: Pod default/web: spec.priority: expected int" in result.output
 
@@ -317,11 +321,11 @@ def test_broken_object_is_named_by_file_document_and_field(cluster, tmp_path):
 def test_text_from_outside_is_neither_markup_nor_a_command_to_the_terminal(tmp_path):
     taint = {"key": "[/red]", "value": "\x1b[2J", "effect": "NoSchedule"}
     tainted = {**NODE, "spec": {"taints": [taint]}}
-    files = written(tmp_path / "cluster.yaml", tainted), written(tmp_path / "pod.yaml", POD)
+    files = write_objects(tmp_path / "cluster.yaml", tainted), write_objects(tmp_path / "pod.yaml", POD)
     result = _run("-f", files[0], "--pod", files[1])
     assert "\x1b" not in result.output
     assert "fits on no node" in " ".join(result.output.split())
-    named = ["estimate", "-f", str(files[0]), "--requests", "cpu=1", "--explain"]
-    result = CliRunner().invoke(main, named, catch_exceptions=False)
+    command_line = ["estimate", "-f", str(files[0]), "--requests", "cpu=1", "--explain"]
+    result = CliRunner().invoke(main, command_line, catch_exceptions=False)
     assert "\x1b" not in result.output
     assert "[/red]=\\x1b[2J:NoSchedule" in "".join(result.output.split())

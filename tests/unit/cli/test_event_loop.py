@@ -38,8 +38,8 @@ def test_a_task_or_callback_of_a_plugin_that_exits_ends_nothing(
 
     with capture_logs() as logs:
         assert run(main) == "done"
-    told = [entry["error"] for entry in logs if entry["event"] == "A task of a plugin has tried to end podium"]
-    assert told == ["SystemExit: 0", "SystemExit: 3", "KeyboardInterrupt"]
+    errors = [entry["error"] for entry in logs if entry["event"] == "A task of a plugin has tried to end podium"]
+    assert errors == ["SystemExit: 0", "SystemExit: 3", "KeyboardInterrupt"]
 
 
 def test_an_interrupt_ends_a_command_that_does_not_handle_it() -> None:
@@ -65,12 +65,12 @@ def test_an_interrupt_ends_a_command_that_has_ceased_to_handle_it(at_start: sign
         loop.call_soon(signal.raise_signal, signal.SIGINT)
         await asyncio.sleep(10)
 
-    before = signal.signal(signal.SIGINT, at_start)
+    handler = signal.signal(signal.SIGINT, at_start)
     try:
         with pytest.raises(KeyboardInterrupt):
             run(main)
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, handler)
 
 
 def test_an_exit_by_the_command_itself_ends_it() -> None:

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from tests.manifests import node, pod
-from tests.unit.cli.commands import run, written
+from tests.unit.cli.commands import run, write_objects
 
 POOL = {
     "apiVersion": "karpenter.sh/v1",
@@ -55,21 +55,21 @@ def _lists(folder):
     nodes = {"apiVersion": "v1", "kind": "NodeList", "items": without_kind}
     pods = {"apiVersion": "v1", "kind": "PodList", "items": OBJECTS[3:]}
     inner = {"apiVersion": "v1", "kind": "List", "items": [nodes, POOL]}
-    return ["-f", written(folder / "cluster.yaml", {"apiVersion": "v1", "kind": "List", "items": [inner, pods]})]
+    return ["-f", write_objects(folder / "cluster.yaml", {"apiVersion": "v1", "kind": "List", "items": [inner, pods]})]
 
 
 def _several(folder):
-    paths = [written(folder / f"{number}.yaml", each) for number, each in enumerate(OBJECTS)]
+    paths = [write_objects(folder / f"{number}.yaml", item) for number, item in enumerate(OBJECTS)]
     return [part for path in paths for part in ("-f", path)]
 
 
 def _directory(folder):
-    whole = folder / "dump"
-    (whole / "more" / "still").mkdir(parents=True)
-    written(whole / "nodes.yml", *OBJECTS[:2])
-    written(whole / "more" / "pools.json", POOL)
-    (whole / "more" / "still" / "pods.yaml.gz").write_bytes(gzip.compress(json.dumps(OBJECTS[3:]).encode()))
-    return ["-f", whole]
+    dump = folder / "dump"
+    (dump / "more" / "still").mkdir(parents=True)
+    write_objects(dump / "nodes.yml", *OBJECTS[:2])
+    write_objects(dump / "more" / "pools.json", POOL)
+    (dump / "more" / "still" / "pods.yaml.gz").write_bytes(gzip.compress(json.dumps(OBJECTS[3:]).encode()))
+    return ["-f", dump]
 
 
 @pytest.mark.parametrize("form", [_lines, _one_after_the_other, _documents, _lists, _several, _directory])
@@ -77,7 +77,7 @@ def _directory(folder):
 def test_every_question_reads_every_form(question, form, tmp_path):
     arguments, is_right = QUESTIONS[question]
     if arguments[-1] == "--pod":
-        arguments = (*arguments, written(tmp_path / "asked", ASKED))
+        arguments = (*arguments, write_objects(tmp_path / "asked", ASKED))
     result = run(*arguments, *form(tmp_path), "-o", "json")
     assert result.exit_code == 0, result.output
     assert is_right(json.loads(result.stdout))
@@ -87,7 +87,7 @@ def test_every_question_reads_every_form(question, form, tmp_path):
 def test_every_question_reads_standard_input(question, tmp_path):
     arguments, is_right = QUESTIONS[question]
     if arguments[-1] == "--pod":
-        arguments = (*arguments, written(tmp_path / "asked", ASKED))
+        arguments = (*arguments, write_objects(tmp_path / "asked", ASKED))
     result = run(*arguments, "-f", "-", "-o", "json", stdin="".join(f"{json.dumps(item)}\n" for item in OBJECTS))
     assert is_right(json.loads(result.stdout))
 
@@ -111,46 +111,46 @@ def test_capacity_is_shown_for_every_workload_of_a_file_or_directory(tmp_path):
     folder = tmp_path / "app"
     folder.mkdir()
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}
-    written(folder / "one.yaml", pod("one", "1"), service)
-    written(folder / "two.yaml", pod("two", "2"))
+    write_objects(folder / "one.yaml", pod("one", "1"), service)
+    write_objects(folder / "two.yaml", pod("two", "2"))
     result = run("capacity", "--pod", folder, *_several(tmp_path), "-o", "json")
     answers = [json.loads(line) for line in result.stdout.splitlines()]
     assert [(answer["pod"], answer["fits"]) for answer in answers] == [("default/one", 31), ("default/two", 15)]
-    result = run("capacity", "--pod", written(tmp_path / "s.yaml", service), *_several(tmp_path))
+    result = run("capacity", "--pod", write_objects(tmp_path / "s.yaml", service), *_several(tmp_path))
     assert "expected one pod or workload with a pod template, found 0: the file holds Service" in result.stderr
 
 
 def test_several_files_and_directories_are_applied(tmp_path):
     folder = tmp_path / "app"
     folder.mkdir()
-    written(folder / "one.yaml", pod("one"))
-    written(folder / "two.yaml", pod("two"))
-    other = written(tmp_path / "three.yaml", pod("three"))
-    result = run("what-if", *_several(tmp_path), "--apply", folder, "--apply", other, "-o", "json")
-    placed = {each["pod"] for each in json.loads(result.stdout)["placed"]}
-    assert {"default/one", "default/two", "default/three"} <= placed
+    write_objects(folder / "one.yaml", pod("one"))
+    write_objects(folder / "two.yaml", pod("two"))
+    third_file = write_objects(tmp_path / "three.yaml", pod("three"))
+    result = run("what-if", *_several(tmp_path), "--apply", folder, "--apply", third_file, "-o", "json")
+    pods = {placement["pod"] for placement in json.loads(result.stdout)["placed"]}
+    assert {"default/one", "default/two", "default/three"} <= pods
 
 
 def test_a_step_in_a_file_applies_several_files(tmp_path):
-    one, two = (str(written(tmp_path / f"{name}.yaml", pod(name))) for name in ("one", "two"))
+    pod_files, two = (str(write_objects(tmp_path / f"{name}.yaml", pod(name))) for name in ("one", "two"))
     steps = tmp_path / "steps.yaml"
-    steps.write_text(yaml.safe_dump({"steps": [{"apply": [one, two]}]}))
+    steps.write_text(yaml.safe_dump({"steps": [{"apply": [pod_files, two]}]}))
     result = run("what-if", *_several(tmp_path), "--steps", steps, "-o", "json")
-    placed = {each["pod"] for each in json.loads(result.stdout)["placed"]}
-    assert {"default/one", "default/two"} <= placed
+    pods = {placement["pod"] for placement in json.loads(result.stdout)["placed"]}
+    assert {"default/one", "default/two"} <= pods
     for wrong in ([], [3], 3, {"a": 1}):
         steps.write_text(yaml.safe_dump({"steps": [{"apply": wrong}]}))
         result = run("what-if", *_several(tmp_path), "--steps", steps)
         assert (result.exit_code, result.stdout) == (1, "")
         assert "steps[0].apply: expected a string or a list of them" in result.stderr
-    steps.write_text(yaml.safe_dump({"steps": [{"profile": [one]}]}))
+    steps.write_text(yaml.safe_dump({"steps": [{"profile": [pod_files]}]}))
     assert "steps[0].profile: expected a string\n" in run("what-if", *_several(tmp_path), "--steps", steps).stderr
 
 
 def test_pods_that_have_only_a_prefix_count_each(tmp_path):
     nameless = {**pod("", "6", node="n1"), "metadata": {"generateName": "web-"}}
-    cluster = written(tmp_path / "c.yaml", node("n1", "16"), nameless, nameless)
-    result = run("evaluate", "-f", cluster, "--pod", written(tmp_path / "p.yaml", pod("big", "5")))
+    cluster = write_objects(tmp_path / "c.yaml", node("n1", "16"), nameless, nameless)
+    result = run("evaluate", "-f", cluster, "--pod", write_objects(tmp_path / "p.yaml", pod("big", "5")))
     assert "Insufficient cpu" in result.stdout
     assert "default/big fits on no node" in result.stdout
 
@@ -158,11 +158,11 @@ def test_pods_that_have_only_a_prefix_count_each(tmp_path):
 def test_what_is_given_twice_and_what_is_left_out_is_named_on_standard_error(tmp_path):
     folder = tmp_path / "dump"
     folder.mkdir()
-    written(folder / "a.yaml", node("n1", "1"))
-    written(folder / "b.yaml", node("n1", "8"))
+    write_objects(folder / "a.yaml", node("n1", "1"))
+    write_objects(folder / "b.yaml", node("n1", "8"))
     (folder / "values.yaml").write_text("replicas: 3\n")
-    written(folder / ".c.yaml", node("n9"))
-    result = run("evaluate", "-f", folder, "--pod", written(tmp_path / "p.yaml", pod("web", "4")), "-o", "json")
+    write_objects(folder / ".c.yaml", node("n9"))
+    result = run("evaluate", "-f", folder, "--pod", write_objects(tmp_path / "p.yaml", pod("web", "4")), "-o", "json")
     assert json.loads(result.stdout)["feasible"] == ["n1"]
     warnings = [line for line in result.stderr.splitlines() if "depends on" not in line]
     assert [line.split(": ")[0] for line in warnings] == ["warning"] * 3
@@ -174,7 +174,7 @@ def test_what_is_given_twice_and_what_is_left_out_is_named_on_standard_error(tmp
 def test_many_notes_are_counted(tmp_path):
     folder = tmp_path / "dump"
     folder.mkdir()
-    written(folder / "a.yaml", *OBJECTS)
+    write_objects(folder / "a.yaml", *OBJECTS)
     for number in range(15):
         (folder / f"values-{number:02}.yaml").write_text("replicas: 3\n")
     result = run("why", "web", "-f", folder)
@@ -185,9 +185,9 @@ def test_many_notes_are_counted(tmp_path):
 def test_a_template_within_a_directory_is_named_and_the_rest_is_answered_only_where_dumps_may_be_broken(tmp_path):
     folder = tmp_path / "dump"
     folder.mkdir()
-    written(folder / "a.yaml", *OBJECTS)
+    write_objects(folder / "a.yaml", *OBJECTS)
     (folder / "web.yaml").write_text("kind: Pod\nmetadata:\n  name: {{ .Values.name }}\n")
-    pod_file = written(tmp_path / "p.yaml", ASKED)
+    pod_file = write_objects(tmp_path / "p.yaml", ASKED)
     result = run("evaluate", "-f", folder, "--pod", pod_file)
     assert result.exit_code == 1
     assert "looks like a template, such as those of Helm" in result.stderr
@@ -216,29 +216,29 @@ profiles: [{schedulerName: podium, plugins: {filter: {disabled: [{name: NodeUnsc
 @pytest.mark.parametrize("is_config_map", [True, False])
 @pytest.mark.parametrize("question", ["evaluate", "capacity", "why", "what-if"])
 def test_the_configuration_may_be_in_a_config_map_and_on_standard_input(question, is_config_map, tmp_path):
-    cluster = written(tmp_path / "c.yaml", node("n1", unschedulable=True), pod("web"))
-    arguments = {"why": ("web",), "what-if": ("--apply", written(tmp_path / "p.yaml", ASKED))}.get(
-        question, ("--pod", written(tmp_path / "p.yaml", ASKED))
+    cluster = write_objects(tmp_path / "c.yaml", node("n1", unschedulable=True), pod("web"))
+    arguments = {"why": ("web",), "what-if": ("--apply", write_objects(tmp_path / "p.yaml", ASKED))}.get(
+        question, ("--pod", write_objects(tmp_path / "p.yaml", ASKED))
     )
     document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"c.yaml": CONFIGURATION}}
     text = json.dumps(document) if is_config_map else CONFIGURATION
-    asked = (question, *arguments, "-f", cluster, "-o", "json")
-    answers = [run(*asked), run(*asked, "--config", "-", stdin=text)]
+    command_line = (question, *arguments, "-f", cluster, "-o", "json")
+    answers = [run(*command_line), run(*command_line, "--config", "-", stdin=text)]
     assert [answer.exit_code for answer in answers] == [0, 0]
     assert answers[0].stdout != answers[1].stdout
     assert '"n1"' in answers[1].stdout
     path = tmp_path / "config"
     path.write_text(text)
     # Where the configuration is from is part of an answer.
-    assert run(*asked, "--config", path).stdout.replace(str(path), "-") == answers[1].stdout
-    result = run(*asked, "-f", "-", "--config", "-")
+    assert run(*command_line, "--config", path).stdout.replace(str(path), "-") == answers[1].stdout
+    result = run(*command_line, "-f", "-", "--config", "-")
     assert (result.exit_code, result.stdout) == (2, "")
 
 
 def test_a_config_map_with_several_configurations_is_refused_with_its_keys(tmp_path):
     data = {"a.yaml": CONFIGURATION, "b.yaml": CONFIGURATION}
     document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": data}
-    path = written(tmp_path / "config.yaml", document)
+    path = write_objects(tmp_path / "config.yaml", document)
     result = run("config", "check", path)
     assert result.exit_code == 1
     assert f"{path}: expected one KubeSchedulerConfiguration, found 2: ConfigMap c: data[a.yaml], " in result.stderr

@@ -36,7 +36,7 @@ def test_what_is_no_command_is_a_usage_error_even_if_it_is_a_module(name: str) -
 
 
 @pytest.mark.parametrize(
-    ("names", "said"),
+    ("names", "message"),
     [
         (["evaluat"], "No such command 'evaluat'; did you mean evaluate"),
         (["config", "chek"], "No such command 'chek'; did you mean check?"),
@@ -44,10 +44,10 @@ def test_what_is_no_command_is_a_usage_error_even_if_it_is_a_module(name: str) -
         (["zzz"], "No such command 'zzz'."),
     ],
 )
-def test_a_command_that_is_misspelt_is_suggested(names: list[str], said: str) -> None:
+def test_a_command_that_is_misspelt_is_suggested(names: list[str], message: str) -> None:
     result = CliRunner().invoke(main, names)
     assert result.exit_code == 2
-    assert f"Error: {said}" in result.output
+    assert f"Error: {message}" in result.output
 
 
 def test_checking_a_configuration_loads_no_http_stack() -> None:

@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from tests.unit.cli.commands import run, written
+from tests.unit.cli.commands import run, write_objects
 from tests.unit.provisioner.clusters import (
     CAPACITY_TYPE,
     TYPES,
     ZONE,
-    managed,
+    managed_node,
     node,
     node_affinity,
     node_claim,
     node_pool,
     pod,
-    required,
+    requirement,
 )
 
 KARPENTERS = (
@@ -62,10 +62,10 @@ VERSIONS = {"NodePool": "karpenter.sh/v1", "NodeClaim": "karpenter.sh/v1", "PodD
 
 
 def _cluster(path: Path, *objects: dict[str, Any]) -> Path:
-    return written(path, *({"apiVersion": VERSIONS.get(item["kind"], "v1"), **item} for item in objects))
+    return write_objects(path, *({"apiVersion": VERSIONS.get(item["kind"], "v1"), **item} for item in objects))
 
 
-def _said(*arguments: object) -> Iterator[str]:
+def _answers(*arguments: object) -> Iterator[str]:
     """What each form of the answer says."""
     for output in ("json", "yaml", "text"):
         result = run(*arguments, "-o", output)
@@ -86,10 +86,10 @@ STAYING = {
     "a label that nodes have otherwise": (node_pool(), pod("web", nodeSelector={ZONE: "zone-9"})),
     "a label of the pool": (node_pool(labels={"team": "a"}), pod("web", nodeSelector={"team": "b"})),
     "an unknown label": (node_pool(), pod("web", nodeSelector={"zone": "zone-1"})),
-    "an affinity": (node_pool(), pod("web", affinity=node_affinity(required("disk", "Exists")))),
+    "an affinity": (node_pool(), pod("web", affinity=node_affinity(requirement("disk", "Exists")))),
     "limits": (node_pool(limits={"cpu": "1"}), pod("web")),
-    "a pool without types": (node_pool(requirements=[required(ZONE, "In", "nowhere")]), pod("web")),
-    "a pool of too few": (node_pool(requirements=[required(CAPACITY_TYPE, "Exists", minValues=9)]), pod("web")),
+    "a pool without types": (node_pool(requirements=[requirement(ZONE, "In", "nowhere")]), pod("web")),
+    "a pool of too few": (node_pool(requirements=[requirement(CAPACITY_TYPE, "Exists", minValues=9)]), pod("web")),
     "a pool that is not ready": (node_pool(ready=False), pod("web")),
     "a claim": (node_pool(), pod("web", resourceClaims=[{"name": "c", "resourceClaimName": "c"}])),
 }
@@ -98,10 +98,10 @@ STAYING = {
 @pytest.mark.parametrize("objects", STAYING.values(), ids=STAYING.keys())
 def test_why_a_pod_stays_is_said_in_podiums_words(tmp_path: Path, types: Path, objects: tuple[Any, ...]) -> None:
     arguments = ("plan", "-f", _cluster(tmp_path / "c", *objects), "--catalogue", types, "--rules", "podium")
-    for more in ((), ("--why", "web")):
-        for said in _said(*arguments, *more):
-            assert "default/web" in said
-            assert [karpenter for karpenter in KARPENTERS if karpenter in said] == []
+    for options in ((), ("--why", "web")):
+        for text in _answers(*arguments, *options):
+            assert "default/web" in text
+            assert [karpenter for karpenter in KARPENTERS if karpenter in text] == []
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_why_a_pod_stays_is_said_in_podiums_words(tmp_path: Path, types: Path, o
 )
 def test_what_is_missing_is_what_is_named(tmp_path: Path, types: Path, name: str, own: str) -> None:
     arguments = ("plan", "-f", _cluster(tmp_path / "c", *STAYING[name]), "--catalogue", types, "--rules", "podium")
-    (stays,) = json.loads(next(_said(*arguments)))["unschedulable"]
+    (stays,) = json.loads(next(_answers(*arguments)))["unschedulable"]
     assert stays["pools"] == {"pool": own}
 
 
@@ -127,7 +127,7 @@ def test_karpenters_rules_keep_karpenters_words(tmp_path: Path, types: Path) -> 
         ("a pool of too few", "due to minValues incompatibility"),
     ):
         arguments = ("plan", "-f", _cluster(tmp_path / "c", *STAYING[name]), "--catalogue", types)
-        assert all(words in said for said in _said(*arguments))
+        assert all(words in text for text in _answers(*arguments))
 
 
 def budget(name: str) -> dict[str, Any]:
@@ -137,15 +137,15 @@ def budget(name: str) -> dict[str, Any]:
     return {"kind": "PodDisruptionBudget", "metadata": metadata, "spec": spec, "status": {"disruptionsAllowed": 0}}
 
 
-def claimed(name: str, **fields: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def node_and_claim(name: str, **fields: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """A node of the pool, and its NodeClaim."""
-    found = managed(name, machine=f"machine-{name}", **{"zone": "zone-1", CAPACITY_TYPE: "on-demand"}, **fields)
-    found["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    node = managed_node(name, machine=f"machine-{name}", **{"zone": "zone-1", CAPACITY_TYPE: "on-demand"}, **fields)
+    node["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
     claim = node_claim(f"claim-{name}", machine=f"machine-{name}")
-    claim["metadata"]["labels"] = {**found["metadata"]["labels"]}
+    claim["metadata"]["labels"] = {**node["metadata"]["labels"]}
     states = ("Launched", "Registered", "Initialized", "Consolidatable")
     claim["status"]["conditions"] = [{"type": state, "status": "True"} for state in states]
-    return found, claim
+    return node, claim
 
 
 def running(name: str, on: str, **fields: Any) -> dict[str, Any]:
@@ -155,14 +155,17 @@ def running(name: str, on: str, **fields: Any) -> dict[str, Any]:
 
 def fleet() -> list[dict[str, Any]]:
     """Nodes that stay, each for another reason."""
-    kept, unmanaged = claimed("kept"), node("unmanaged")
-    kept[0]["metadata"]["annotations"] = {DO_NOT_DISRUPT: "true"}
-    unready = claimed("unready", initialized=False)
+    protected, unmanaged = node_and_claim("kept"), node("unmanaged")
+    protected[0]["metadata"]["annotations"] = {DO_NOT_DISRUPT: "true"}
+    unready = node_and_claim("unready", initialized=False)
     unready[1]["status"]["conditions"] = [{"type": "Launched", "status": "True"}]
-    unknown = claimed("unknown")
-    unlabelled = claimed("unlabelled")
-    for each, key, value in ((unknown, "node.kubernetes.io/instance-type", "odd"), (unlabelled, CAPACITY_TYPE, None)):
-        for item in each:
+    unknown = node_and_claim("unknown")
+    unlabelled = node_and_claim("unlabelled")
+    for documents, key, value in (
+        (unknown, "node.kubernetes.io/instance-type", "odd"),
+        (unlabelled, CAPACITY_TYPE, None),
+    ):
+        for item in documents:
             item["metadata"]["labels"].pop(key, None)
             if value is not None:
                 item["metadata"]["labels"][key] = value
@@ -173,15 +176,15 @@ def fleet() -> list[dict[str, Any]]:
         running("three", "unknown", cpu="3500m"),
         running("four", "unlabelled", cpu="3500m"),
     ]
-    claims = [part for name in ("busy", "budgeted", "dear") for part in claimed(name)]
+    claims = [part for name in ("busy", "budgeted", "dear") for part in node_and_claim(name)]
     pool = node_pool(disruption={"consolidationPolicy": "WhenEmptyOrUnderutilized", "consolidateAfter": "0s"})
-    return [pool, *kept, unmanaged, *unready, *unknown, *unlabelled, *claims, *pods, budget("calm")]
+    return [pool, *protected, unmanaged, *unready, *unknown, *unlabelled, *claims, *pods, budget("calm")]
 
 
 def test_why_nodes_stay_is_said_in_podiums_words(tmp_path: Path, types: Path) -> None:
     cluster = _cluster(tmp_path / "c", *fleet())
     arguments = ("consolidate", "-f", cluster, "--catalogue", types, "--rules", "podium")
-    for said in _said(*arguments):
+    for text in _answers(*arguments):
         for part in (
             "It belongs to no NodeClaim",
             f"Its annotation {DO_NOT_DISRUPT} keeps it",
@@ -190,11 +193,11 @@ def test_why_nodes_stay_is_said_in_podiums_words(tmp_path: Path, types: Path) ->
             "The catalogue does not have its instance type odd",
             f"It lacks the label {CAPACITY_TYPE}",
         ):
-            assert part in said
-        assert [karpenter for karpenter in KARPENTERS if karpenter in said] == []
-    told = " ".join(_said(*arguments[:-1], "karpenter"))
+            assert part in text
+        assert [karpenter for karpenter in KARPENTERS if karpenter in text] == []
+    karpenters_text = " ".join(_answers(*arguments[:-1], "karpenter"))
     for part in ("Node isn't managed by karpenter", "Pdb prevents pod evictions", 'Instance Type \\"odd\\" not found'):
-        assert part in told
+        assert part in karpenters_text
 
 
 @pytest.mark.parametrize(
@@ -207,16 +210,16 @@ def test_why_nodes_stay_is_said_in_podiums_words(tmp_path: Path, types: Path) ->
 def test_what_its_pool_forbids_is_said_in_podiums_words(
     tmp_path: Path, types: Path, disruption: dict[str, str], own: str
 ) -> None:
-    objects = [node_pool(disruption=disruption), *claimed("n1"), running("one", "n1")]
+    objects = [node_pool(disruption=disruption), *node_and_claim("n1"), running("one", "n1")]
     arguments = ("consolidate", "-f", _cluster(tmp_path / "c", *objects), "--catalogue", types, "--rules", "podium")
-    for said in _said(*arguments):
-        assert own in said
-        assert [karpenter for karpenter in KARPENTERS if karpenter in said] == []
+    for text in _answers(*arguments):
+        assert own in text
+        assert [karpenter for karpenter in KARPENTERS if karpenter in text] == []
 
 
 def removable() -> list[dict[str, Any]]:
     """An empty node, one whose pod fits on another, and one that a cheaper node can replace."""
-    claims = [part for name in ("empty", "moved", "replaced") for part in claimed(name)]
+    claims = [part for name in ("empty", "moved", "replaced") for part in node_and_claim(name)]
     pods = [running("one", "moved"), running("two", "replaced", cpu="2")]
     disruption = {"consolidationPolicy": "WhenEmptyOrUnderutilized", "consolidateAfter": "0s"}
     return [node_pool(disruption=disruption), *claims, *pods]
@@ -224,44 +227,44 @@ def removable() -> list[dict[str, Any]]:
 
 def test_why_nodes_go_is_said_in_podiums_words(tmp_path: Path, types: Path) -> None:
     arguments = ("consolidate", "-f", _cluster(tmp_path / "c", *removable()), "--catalogue", types, "--rules")
-    for said in (*_said(*arguments, "podium"), *_said(*arguments, "podium", "--why", "moved")):
-        assert [karpenter for karpenter in KARPENTERS if karpenter in said] == []
-    own, karpenters = (json.loads(next(_said(*arguments, rules)))["commands"] for rules in ("podium", "karpenter"))
+    for text in (*_answers(*arguments, "podium"), *_answers(*arguments, "podium", "--why", "moved")):
+        assert [karpenter for karpenter in KARPENTERS if karpenter in text] == []
+    own, karpenters = (json.loads(next(_answers(*arguments, rules)))["commands"] for rules in ("podium", "karpenter"))
     assert [command["reason"] for command in own] == ["Empty", "Pods fit elsewhere", "Pods fit elsewhere"]
     assert [command["reason"] for command in karpenters] == ["Empty", "Underutilized", "Underutilized"]
     assert "karpenter.kwok.sh/kwoknodeclass" in json.dumps(karpenters)
 
 
 def test_what_a_budget_keeps_is_said_in_podiums_words(tmp_path: Path, types: Path) -> None:
-    pool, *others = removable()
+    pool, *other_objects = removable()
     pool["spec"]["disruption"]["budgets"] = [{"nodes": "0"}]
-    arguments = ("consolidate", "-f", _cluster(tmp_path / "c", pool, *others), "--catalogue", types, "--rules")
-    for said in _said(*arguments, "podium"):
-        assert "allow no more nodes to go: Pods fit elsewhere" in said
-        assert [karpenter for karpenter in KARPENTERS if karpenter in said] == []
-    assert all("allow no more nodes to go: Underutilized" in said for said in _said(*arguments, "karpenter"))
+    arguments = ("consolidate", "-f", _cluster(tmp_path / "c", pool, *other_objects), "--catalogue", types, "--rules")
+    for text in _answers(*arguments, "podium"):
+        assert "allow no more nodes to go: Pods fit elsewhere" in text
+        assert [karpenter for karpenter in KARPENTERS if karpenter in text] == []
+    assert all("allow no more nodes to go: Underutilized" in text for text in _answers(*arguments, "karpenter"))
 
 
 FAMILY = "karpenter.kwok.sh/instance-family"
 
 
 @pytest.mark.parametrize(
-    ("pool", "asking", "shown"),
+    ("pool", "asking", "keys_shown"),
     [
         (node_pool(), {}, []),
         (node_pool(), {"nodeSelector": {FAMILY: "d"}}, [FAMILY]),
-        (node_pool(requirements=[required(FAMILY, "In", "d")]), {}, [FAMILY]),
+        (node_pool(requirements=[requirement(FAMILY, "In", "d")]), {}, [FAMILY]),
     ],
     ids=["unasked", "a pod's", "a NodePool's"],
 )
 def test_labels_of_karpenters_simulated_provider_are_shown_only_if_asked_for(
-    tmp_path: Path, types: Path, pool: dict[str, Any], asking: dict[str, Any], shown: list[str]
+    tmp_path: Path, types: Path, pool: dict[str, Any], asking: dict[str, Any], keys_shown: list[str]
 ) -> None:
     cluster = _cluster(tmp_path / "c", pool, pod("web", cpu="3", **asking))
     arguments = ("plan", "-f", cluster, "--catalogue", types, "--rules")
-    (bought,) = json.loads(next(_said(*arguments, "podium")))["new_nodes"]
+    (bought,) = json.loads(next(_answers(*arguments, "podium")))["new_nodes"]
     keys = [form["key"] for form in bought["requirements"]]
-    assert [key for key in keys if key.startswith("karpenter.kwok.sh/")] == shown
+    assert [key for key in keys if key.startswith("karpenter.kwok.sh/")] == keys_shown
     assert {"karpenter.sh/nodepool", CAPACITY_TYPE} <= set(keys)
-    (bought,) = json.loads(next(_said(*arguments, "karpenter")))["new_nodes"]
+    (bought,) = json.loads(next(_answers(*arguments, "karpenter")))["new_nodes"]
     assert "karpenter.kwok.sh/kwoknodeclass" in [form["key"] for form in bought["requirements"]]

@@ -6,8 +6,8 @@ from functools import partial
 import pytest
 
 from podium.objects.quantity import milli_value
-from tests.unit.cli.commands import run, written
-from tests.unit.provisioner.clusters import TYPES, ZONE, daemon_set, node, node_pool, pod, required, spread
+from tests.unit.cli.commands import run, write_objects
+from tests.unit.provisioner.clusters import TYPES, ZONE, daemon_set, node, node_pool, pod, requirement, spread
 
 _run = partial(run, "plan")
 
@@ -15,11 +15,11 @@ CATALOGUE = {"catalogue": "few", "instanceTypes": list(TYPES)}
 
 
 def _case(name, *objects):
-    now = "2026-06-01T12:00:00Z"
-    return {"id": name, "kind": "solve", "now": now, "catalogue": "few", "objects": [node_pool(), *objects]}
+    time = "2026-06-01T12:00:00Z"
+    return {"id": name, "kind": "solve", "now": time, "catalogue": "few", "objects": [node_pool(), *objects]}
 
 
-def _written(path, *lines):
+def _write_lines(path, *lines):
     texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
     path.write_text("\n".join(texts) + "\n")
     return path
@@ -30,7 +30,7 @@ def _answers(result):
 
 
 def test_cases_are_answered_in_the_order_of_the_file(tmp_path):
-    path = _written(tmp_path / "cases.jsonl", CATALOGUE, _case("b", pod("web")), "", _case("a"))
+    path = _write_lines(tmp_path / "cases.jsonl", CATALOGUE, _case("b", pod("web")), "", _case("a"))
     result = _run("--cases", path)
     assert (result.exit_code, result.stderr) == (0, "")
     first, second = _answers(result)
@@ -40,7 +40,7 @@ def test_cases_are_answered_in_the_order_of_the_file(tmp_path):
 
 
 def test_compressed_cases_and_cases_from_standard_input_are_read(tmp_path):
-    lines = _written(tmp_path / "cases.jsonl", CATALOGUE, _case("a", pod("web"))).read_bytes()
+    lines = _write_lines(tmp_path / "cases.jsonl", CATALOGUE, _case("a", pod("web"))).read_bytes()
     packed = tmp_path / "cases.jsonl.gz"
     packed.write_bytes(gzip.compress(lines))
     assert _run("--cases", packed).stdout == _run("--cases", "-", stdin=lines.decode()).stdout != ""
@@ -48,9 +48,9 @@ def test_compressed_cases_and_cases_from_standard_input_are_read(tmp_path):
 
 def test_a_case_of_many_pods_is_answered_alike_in_whatever_order_its_objects_come(tmp_path):
     pods = [pod(f"p{index}", cpu=str(1 + index % 3)) for index in range(9)]
-    one = _run("--cases", _written(tmp_path / "one", CATALOGUE, _case("a", *pods)))
-    other = _run("--cases", _written(tmp_path / "other", CATALOGUE, _case("a", *reversed(pods))))
-    assert one.stdout == other.stdout
+    first = _run("--cases", _write_lines(tmp_path / "one", CATALOGUE, _case("a", *pods)))
+    second = _run("--cases", _write_lines(tmp_path / "other", CATALOGUE, _case("a", *reversed(pods))))
+    assert first.stdout == second.stdout
 
 
 @pytest.mark.parametrize(
@@ -68,24 +68,24 @@ def test_a_case_of_many_pods_is_answered_alike_in_whatever_order_its_objects_com
     ],
 )
 def test_a_broken_line_is_named_and_does_not_stop_the_others(tmp_path, line, text):
-    path = _written(tmp_path / "cases.jsonl", CATALOGUE, _case("a", pod("web")), line, _case("b"))
+    path = _write_lines(tmp_path / "cases.jsonl", CATALOGUE, _case("a", pod("web")), line, _case("b"))
     result = _run("--cases", path)
     assert result.exit_code == 1
     assert [answer["id"] for answer in _answers(result)] == ["a", "b"]
-    (said,) = result.stderr.splitlines()
-    assert said.startswith(f"Error: {path}:3: {text}")
+    (error_line,) = result.stderr.splitlines()
+    assert error_line.startswith(f"Error: {path}:3: {text}")
 
 
 def test_a_wrong_file_is_refused_at_its_first_line(tmp_path):
-    path = _written(tmp_path / "dump.yaml", "apiVersion: v1", "kind: List", "items: []")
+    path = _write_lines(tmp_path / "dump.yaml", "apiVersion: v1", "kind: List", "items: []")
     result = _run("--cases", path)
     assert result.exit_code == 1
-    (said,) = result.stderr.splitlines()
-    assert said.startswith(f"Error: {path}:1: not a case: ")
+    (error_line,) = result.stderr.splitlines()
+    assert error_line.startswith(f"Error: {path}:1: not a case: ")
 
 
 def test_a_file_without_cases_is_an_error(tmp_path):
-    path = _written(tmp_path / "cases.jsonl", CATALOGUE)
+    path = _write_lines(tmp_path / "cases.jsonl", CATALOGUE)
     result = _run("--cases", path)
     assert result.exit_code == 1
     assert f"{path}: no line of it is a case" in result.stderr
@@ -108,7 +108,7 @@ CORES = "karpenter.kwok.sh/instance-cpu"
 
 
 def _cluster(path, *objects):
-    return written(path, *({"apiVersion": _VERSIONS.get(item["kind"], "v1"), **item} for item in objects))
+    return write_objects(path, *({"apiVersion": _VERSIONS.get(item["kind"], "v1"), **item} for item in objects))
 
 
 def _lines(result):
@@ -134,8 +134,8 @@ def types(tmp_path):
 
 
 def test_text_shows_nodes_to_buy_pods_that_go_and_stay_and_utilisation(tmp_path, types):
-    few, many = (pod(name, cpu=cpu) for name, cpu in (("few", "1"), ("many", "99")))
-    cluster = _cluster(tmp_path / "c", node_pool(), node("n1", cpu="1"), few, many, pod("more", cpu="3"))
+    small, large = (pod(name, cpu=cpu) for name, cpu in (("few", "1"), ("many", "99")))
+    cluster = _cluster(tmp_path / "c", node_pool(), node("n1", cpu="1"), small, large, pod("more", cpu="3"))
     lines = _lines(_run("-f", cluster, "--catalogue", types))
     assert "pool 1 default 2 0.2800 0.2800 1 204.40" in lines
     assert "n1 1 default/few" in lines
@@ -149,8 +149,8 @@ def test_text_shows_nodes_to_buy_pods_that_go_and_stay_and_utilisation(tmp_path,
 
 
 def test_pods_that_stay_for_the_same_reasons_are_shown_together(tmp_path, types):
-    added = _cluster(tmp_path / "a", _deployment("web", 9, cpu="99"))
-    lines = _lines(_run("-f", _cluster(tmp_path / "c", node_pool()), "--catalogue", types, "--add", added))
+    added_file = _cluster(tmp_path / "a", _deployment("web", 9, cpu="99"))
+    lines = _lines(_run("-f", _cluster(tmp_path / "c", node_pool()), "--catalogue", types, "--add", added_file))
     (row,) = [line for line in lines if "no instance type has enough resources" in line]
     assert row.startswith("default/web-0, default/web-1, default/web-2 and 6 more pool no instance type")
     assert lines[-1] == "No node to buy; 9 pods left"
@@ -209,14 +209,14 @@ def test_an_older_form_of_the_catalogue_is_read(tmp_path):
 
 def test_workloads_can_be_added(tmp_path, types):
     cluster = _cluster(tmp_path / "c", node_pool())
-    added = _cluster(tmp_path / "a", _deployment("web", 3, cpu="1500m"), pod("one", cpu="100m", node="n9"))
+    added_file = _cluster(tmp_path / "a", _deployment("web", 3, cpu="1500m"), pod("one", cpu="100m", node="n9"))
     agent = _cluster(tmp_path / "d", daemon_set(cpu="200m"))
-    answer = _json("-f", cluster, "--catalogue", types, "--add", added, "--add", agent)
+    answer = _json("-f", cluster, "--catalogue", types, "--add", added_file, "--add", agent)
     pods = [name for new_node in answer["new_nodes"] for name in new_node["pods"]]
     assert sorted(pods) == ["default/one", "default/web-0", "default/web-1", "default/web-2"]
     # The DaemonSet's pod takes its part of every node.
-    asked = sum(milli_value(new_node["requests"]["cpu"]) for new_node in answer["new_nodes"])
-    assert asked == 4600 + 200 * len(answer["new_nodes"])
+    requested_milli = sum(milli_value(new_node["requests"]["cpu"]) for new_node in answer["new_nodes"])
+    assert requested_milli == 4600 + 200 * len(answer["new_nodes"])
 
 
 def test_node_pools_can_come_from_a_file_of_their_own_and_need_no_state(tmp_path, types):
@@ -281,9 +281,9 @@ def test_the_exit_status_says_whether_a_pod_stays_if_asked_for(tmp_path, types):
 
 
 def _offer(**change):
-    whole = json.loads(json.dumps(TYPES[0]))
-    whole["offerings"][0].update(change)
-    return [TYPES[1], {**whole, "offerings": [{k: v for k, v in whole["offerings"][0].items() if v != "gone"}]}]
+    instance = json.loads(json.dumps(TYPES[0]))
+    instance["offerings"][0].update(change)
+    return [TYPES[1], {**instance, "offerings": [{k: v for k, v in instance["offerings"][0].items() if v != "gone"}]}]
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,10 @@ def _offer(**change):
         (_offer(price=-1), "[1].offerings[0].price: -1 is not a price"),
         (_offer(price=1e308), "[1].offerings[0].price: 1e+308 is not a price"),
         (_offer(price="gone"), "[1].offerings[0].price: is missing"),
-        (_offer(requirements=[required(ZONE, "Near")]), '[1].offerings[0].requirements[0].operator: "Near" is not one'),
+        (
+            _offer(requirements=[requirement(ZONE, "Near")]),
+            '[1].offerings[0].requirements[0].operator: "Near" is not one',
+        ),
         ({"items": []}, "catalogue: is not a list of instance types"),
         ([3], "[0]: is not an object"),
         ([{"name": "a"}], "[0].resources: is missing"),
@@ -316,7 +319,7 @@ def test_a_catalogue_that_is_no_json_is_refused(tmp_path):
     ("item", "text"),
     [
         (
-            node_pool(requirements=[required(ZONE, "Near", "z")]),
+            node_pool(requirements=[requirement(ZONE, "Near", "z")]),
             'NodePool pool: spec.template.spec.requirements[0].operator: "Near" is not one of In, NotIn,',
         ),
         (
@@ -336,21 +339,21 @@ def test_a_fault_of_an_object_is_named_by_file_and_field(tmp_path, item, text):
 
 
 def test_of_an_object_that_is_there_twice_the_last_one_counts(tmp_path):
-    one = _cluster(tmp_path / "one", node_pool(), node("n1"), pod("web"))
-    other = _cluster(tmp_path / "other", node("n1"))
-    assert _run("-f", one, "-f", other).exit_code == 0
-    other = _cluster(tmp_path / "other", node("n1", cpu="8"))
-    result = _run("-f", one, "-f", other)
+    first = _cluster(tmp_path / "one", node_pool(), node("n1"), pod("web"))
+    second = _cluster(tmp_path / "other", node("n1"))
+    assert _run("-f", first, "-f", second).exit_code == 0
+    second = _cluster(tmp_path / "other", node("n1", cpu="8"))
+    result = _run("-f", first, "-f", second)
     assert result.exit_code == 0
-    assert f"{other}: document 1: Node n1: is there with other contents in {one}: document 2" in result.stderr
+    assert f"{second}: document 1: Node n1: is there with other contents in {first}: document 2" in result.stderr
 
 
 @pytest.mark.parametrize("count", [-1, "many", 10**9])
 def test_an_unusable_number_of_replicas_is_named(tmp_path, count):
-    added = _cluster(tmp_path / "a", _deployment("web", count))
-    result = _run("-f", _cluster(tmp_path / "c", node_pool()), "--add", added)
+    added_file = _cluster(tmp_path / "a", _deployment("web", count))
+    result = _run("-f", _cluster(tmp_path / "c", node_pool()), "--add", added_file)
     assert result.exit_code == 1
-    assert f"{added}: document 1: spec.replicas: {count!r} is not a number of pods" in result.stderr
+    assert f"{added_file}: document 1: spec.replicas: {count!r} is not a number of pods" in result.stderr
 
 
 def test_the_error_for_a_cluster_without_node_pools_names_the_remedy(tmp_path):
@@ -369,12 +372,12 @@ def test_without_nodes_there_is_nothing_to_adopt(tmp_path):
     ("requirements", "text"),
     [
         (
-            [required(CORES, "Gt", "8"), required(CORES, "Lt", "4")],
+            [requirement(CORES, "Gt", "8"), requirement(CORES, "Lt", "4")],
             f"the requirements on {CORES} contradict each other",
         ),
-        ([required(ZONE, "In", "mars")], f"no instance type of the catalogue has {ZONE} In [mars]"),
+        ([requirement(ZONE, "In", "mars")], f"no instance type of the catalogue has {ZONE} In [mars]"),
         (
-            [required("kubernetes.io/arch", "In", "arm64"), required(CORES, "In", "2")],
+            [requirement("kubernetes.io/arch", "In", "arm64"), requirement(CORES, "In", "2")],
             "no instance type of the catalogue has all that it requires together",
         ),
     ],
@@ -383,7 +386,7 @@ def test_a_pool_that_nothing_can_be_bought_from_is_explained(tmp_path, types, re
     cluster = _cluster(tmp_path / "c", node_pool(requirements=requirements), pod("web"))
     answer = _json("-f", cluster, "--catalogue", types)
     assert answer["skipped"]["pool"].endswith(text)
-    assert [each["pod"] for each in answer["unschedulable"]] == ["default/web"]
+    assert [refusal["pod"] for refusal in answer["unschedulable"]] == ["default/web"]
 
 
 @pytest.mark.parametrize(
@@ -424,8 +427,8 @@ def test_an_empty_catalogue_is_explained(tmp_path):
 
 @pytest.mark.parametrize("name", ["nobody", "web"])
 def test_a_pod_to_explain_has_to_be_there_once(tmp_path, name):
-    other = pod("web", metadata={"namespace": "other"})
-    result = _run("-f", _cluster(tmp_path / "c", node_pool(), pod("web"), other), "--why", name)
+    namesake = pod("web", metadata={"namespace": "other"})
+    result = _run("-f", _cluster(tmp_path / "c", node_pool(), pod("web"), namesake), "--why", name)
     assert result.exit_code == 1
     assert f"{name}: there " in result.stderr
 
@@ -448,10 +451,10 @@ def test_mistake_is_named(tmp_path, arguments, text):
 
 def test_podiums_rules_need_no_node_and_give_the_same_bytes_in_any_order(tmp_path):
     objects = [node_pool(), *(pod(f"web-{index}") for index in range(5))]
-    one = _run("-f", _cluster(tmp_path / "one.json", *objects), "--rules", "podium", "-o", "json")
-    other = _run("-f", _cluster(tmp_path / "other.json", *reversed(objects)), "--rules", "podium", "-o", "json")
-    assert (one.exit_code, one.stdout) == (0, other.stdout)
-    assert json.loads(one.stdout)["new_nodes"][0]["name"] == "pool-new-0001"
+    first = _run("-f", _cluster(tmp_path / "one.json", *objects), "--rules", "podium", "-o", "json")
+    second = _run("-f", _cluster(tmp_path / "other.json", *reversed(objects)), "--rules", "podium", "-o", "json")
+    assert (first.exit_code, first.stdout) == (0, second.stdout)
+    assert json.loads(first.stdout)["new_nodes"][0]["name"] == "pool-new-0001"
     assert "to buy for 5 pods" in _run("-f", tmp_path / "one.json", "--rules", "podium").stdout
 
 
@@ -478,7 +481,9 @@ def test_options_of_podiums_rules_are_refused_with_karpenters(tmp_path):
 def test_an_added_workload_of_an_unknown_kind_is_named(tmp_path):
     farm = {"apiVersion": "example.com/v1", "kind": "Farm", "metadata": {"name": "f"}}
     farm["spec"] = {"parts": [{"spec": {"containers": [{"name": "app"}]}}]}
-    added = written(tmp_path / "added.yaml", {"apiVersion": "v1", **pod("web")}, farm)
+    added_file = write_objects(tmp_path / "added.yaml", {"apiVersion": "v1", **pod("web")}, farm)
     cluster = _cluster(tmp_path / "cluster.json", node_pool())
-    stderr = _run("-f", cluster, "--add", added).stderr
-    assert f"warning: {added}: Farm f is left out: podium does not know where a Farm keeps its pod template" in stderr
+    stderr = _run("-f", cluster, "--add", added_file).stderr
+    assert (
+        f"warning: {added_file}: Farm f is left out: podium does not know where a Farm keeps its pod template" in stderr
+    )

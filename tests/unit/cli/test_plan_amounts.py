@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.cli.commands import run, written
+from tests.unit.cli.commands import run, write_objects
 from tests.unit.provisioner.clusters import TYPES, instance_type, node, node_pool, pod
 
 GPU = "nvidia.com/gpu"
@@ -19,7 +19,7 @@ _run = partial(run, "plan")
 
 def _cluster(path: Path, *objects: dict[str, Any]) -> Path:
     versions = {"NodePool": "karpenter.sh/v1"}
-    return written(path, *({"apiVersion": versions.get(item["kind"], "v1"), **item} for item in objects))
+    return write_objects(path, *({"apiVersion": versions.get(item["kind"], "v1"), **item} for item in objects))
 
 
 def _json(*arguments: object) -> Any:
@@ -65,11 +65,11 @@ def test_without_a_catalogue_there_is_no_price(gpus: Path, rules: str) -> None:
     assert (bought["cheapest_type"], bought["pods"]) == ("p5.48xlarge", ["default/train"])
     assert [bought[key] for key in ("price", "price_at_worst", "monthly_cost")] == [None, None, None]
     assert (answer["hourly_cost"], answer["monthly_cost"]) == (None, None)
-    shown = _text(*arguments)
-    assert not any(each in shown for each in ("PER HOUR", "PER MONTH", "per hour", "per month", "CHEAPEST"))
-    assert "1 node to buy for 1 pod " in shown
-    assert "No prices: " in shown
-    assert "--catalogue" in shown
+    text = _text(*arguments)
+    assert not any(heading in text for heading in ("PER HOUR", "PER MONTH", "per hour", "per month", "CHEAPEST"))
+    assert "1 node to buy for 1 pod " in text
+    assert "No prices: " in text
+    assert "--catalogue" in text
 
 
 @pytest.mark.parametrize("rules", ["karpenter", "podium"])
@@ -87,8 +87,8 @@ def test_of_types_that_only_partly_are_in_the_catalogue_only_those_have_prices(
 ) -> None:
     types = tmp_path / "types.json"
     types.write_text(json.dumps([instance_type("m5.large", 2, "8Gi")]))
-    more = (pod(f"web-{index}", cpu="1500m", nodeSelector={INSTANCE_TYPE: "m5.large"}) for index in range(2))
-    cluster = ("-f", gpus, "-f", _cluster(tmp_path / "more", *more))
+    pods = (pod(f"web-{index}", cpu="1500m", nodeSelector={INSTANCE_TYPE: "m5.large"}) for index in range(2))
+    cluster = ("-f", gpus, "-f", _cluster(tmp_path / "more", *pods))
     arguments = (*cluster, "--adopt-nodes", "--catalogue", types, "--rules", rules)
     answer = _json(*arguments)
     prices = {new_node["cheapest_type"]: new_node["price"] for new_node in answer["new_nodes"]}
@@ -122,9 +122,9 @@ def test_devices_stand_in_the_table_and_in_the_utilisation(gpus: Path, rules: st
     assert answer["utilisation"]["after"][GPU] == {"requested": "12", "allocatable": "16"}
     (bought,) = answer["new_nodes"]
     assert (bought["requests"][GPU], bought["allocatable"][GPU]) == ("4", "8")
-    shown = _text(*arguments)
-    assert f"8 {GPU}" in shown
-    assert f"{GPU} ████████████████████ 100% of 8 ███████████████░░░░░ 75% of 16" in shown
+    text = _text(*arguments)
+    assert f"8 {GPU}" in text
+    assert f"{GPU} ████████████████████ 100% of 8 ███████████████░░░░░ 75% of 16" in text
 
 
 def test_devices_of_new_nodes_only_are_compared_with_none(tmp_path: Path) -> None:
@@ -133,10 +133,10 @@ def test_devices_of_new_nodes_only_are_compared_with_none(tmp_path: Path) -> Non
     kind["resources"]["example.com/fpga"] = "2"
     types.write_text(json.dumps([*TYPES, kind]))
     cluster = _cluster(tmp_path / "c", node_pool(), with_devices(pod("web"), "example.com/fpga", 1))
-    shown = _text("-f", cluster, "--catalogue", types)
-    assert "DEVICES" in shown
-    assert "2 example.com/fpga" in shown
-    assert "example.com/fpga ░░░░░░░░░░░░░░░░░░░░ 0% of 0" in shown
+    text = _text("-f", cluster, "--catalogue", types)
+    assert "DEVICES" in text
+    assert "2 example.com/fpga" in text
+    assert "example.com/fpga ░░░░░░░░░░░░░░░░░░░░ 0% of 0" in text
     assert "DEVICES" not in _text("-f", _cluster(tmp_path / "d", node_pool(), pod("web")), "--catalogue", types)
 
 
@@ -156,8 +156,8 @@ def test_amounts_are_quantities(tmp_path: Path, rules: str) -> None:
     assert answer["utilisation"]["before"]["memory"] == {"requested": "0", "allocatable": "8Gi"}
 
 
-@pytest.mark.parametrize(("rules", "after"), [("karpenter", "0"), ("podium", "1")])
-def test_devices_for_claims_stand_there_by_driver(tmp_path: Path, rules: str, after: str) -> None:
+@pytest.mark.parametrize(("rules", "requested_after"), [("karpenter", "0"), ("podium", "1")])
+def test_devices_for_claims_stand_there_by_driver(tmp_path: Path, rules: str, requested_after: str) -> None:
     """Karpenter plans no pod that has claims."""
     api = {"apiVersion": "resource.k8s.io/v1"}
     request = {"name": "r", "exactly": {"deviceClassName": "gpu"}}
@@ -187,5 +187,5 @@ def test_devices_for_claims_stand_there_by_driver(tmp_path: Path, rules: str, af
     cluster = _cluster(tmp_path / "c", *objects)
     shares = _json("-f", cluster, "--rules", rules)["utilisation"]
     assert shares["before"]["gpu.example.com"] == {"requested": "0", "allocatable": "2"}
-    assert shares["after"]["gpu.example.com"] == {"requested": after, "allocatable": "2"}
+    assert shares["after"]["gpu.example.com"] == {"requested": requested_after, "allocatable": "2"}
     assert "gpu.example.com ░" in _text("-f", cluster, "--rules", rules)

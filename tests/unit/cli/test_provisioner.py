@@ -39,32 +39,32 @@ def pool(*requirements: Any) -> dict[str, Any]:
     ],
 )
 def test_options_that_cannot_be_used_are_refused(options: tuple[str, ...], message: str) -> None:
-    done = _run(*options)
-    assert done.exit_code == 2
-    assert message in done.output
+    result = _run(*options)
+    assert result.exit_code == 2
+    assert message in result.output
 
 
 def test_a_file_without_node_pools_is_named(tmp_path: Path) -> None:
-    file = commands.written(tmp_path / "pools.yaml", pod("web"))
-    done = _run("--node-pools", file)
-    assert done.exit_code == 1
-    assert f"{file}: has no NodePools" in done.output
+    file = commands.write_objects(tmp_path / "pools.yaml", pod("web"))
+    result = _run("--node-pools", file)
+    assert result.exit_code == 1
+    assert f"{file}: has no NodePools" in result.output
 
 
 def test_a_node_pool_that_cannot_be_read_is_named_with_its_field(tmp_path: Path) -> None:
-    file = commands.written(tmp_path / "pools.yaml", pool({"key": "zone", "operator": "Near"}))
-    done = _run("--node-pools", file)
-    assert done.exit_code == 1
-    assert str(file) in done.output
-    assert "NodePool a: spec.template.spec.requirements[0]" in done.output
+    file = commands.write_objects(tmp_path / "pools.yaml", pool({"key": "zone", "operator": "Near"}))
+    result = _run("--node-pools", file)
+    assert result.exit_code == 1
+    assert str(file) in result.output
+    assert "NodePool a: spec.template.spec.requirements[0]" in result.output
 
 
 def test_a_catalogue_of_the_wrong_shape_is_named(tmp_path: Path) -> None:
     file = tmp_path / "types.json"
     file.write_text('[{"name": "a"}]')
-    done = _run("--catalogue", file)
-    assert done.exit_code == 1
-    assert f"{file}: [0]" in done.output
+    result = _run("--catalogue", file)
+    assert result.exit_code == 1
+    assert f"{file}: [0]" in result.output
 
 
 def test_the_providers_are_those_that_there_are() -> None:

@@ -13,7 +13,7 @@ import podium
 from podium.config import default_configuration, effective
 from podium.recording.entries import DECIDED
 from tests.unit.cli.commands import run
-from tests.unit.cli.test_replay import complete, described
+from tests.unit.cli.test_replay import complete, write_recording
 from tests.unit.recording.contents import content_of
 
 CODE = """
@@ -64,18 +64,18 @@ def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_plugin_that_only_the_recording_names_never_runs(
     command: str, reference: str, kind: str, ran: Path, tmp_path: Path
 ) -> None:
-    named = {"plugins": [reference.format(here=tmp_path)], **({"kind": kind} if kind else {})}
+    description = {"plugins": [reference.format(here=tmp_path)], **({"kind": kind} if kind else {})}
     for name, node in (("one", "n1"), ("two", "n2")):
-        described(tmp_path / name, complete() | named, _decision(node))
-    result = run(*(each.format(one=tmp_path / "one", two=tmp_path / "two") for each in _COMMANDS[command]))
+        write_recording(tmp_path / name, complete() | description, _decision(node))
+    result = run(*(argument.format(one=tmp_path / "one", two=tmp_path / "two") for argument in _COMMANDS[command]))
     assert not ran.exists()
     if "other.yaml" not in _COMMANDS[command] and not (kind and command != "replay"):
         assert result.exit_code == 1
-        assert f"--plugin {named['plugins'][0]}" in result.stderr
+        assert f"--plugin {description['plugins'][0]}" in result.stderr
 
 
 def test_plugin_of_the_recording_runs_once_the_command_line_names_it(ran: Path, tmp_path: Path) -> None:
-    recording = described(tmp_path / "one", complete() | {"plugins": ["planted:Planted"]})
+    recording = write_recording(tmp_path / "one", complete() | {"plugins": ["planted:Planted"]})
     assert run("replay", recording, "--plugin", "planted.py:Planted", "--expect").exit_code == 0
     assert ran.exists()
 
@@ -83,14 +83,14 @@ def test_plugin_of_the_recording_runs_once_the_command_line_names_it(ran: Path, 
 def test_configuration_that_needs_another_plugin_says_which_ones_the_recording_names(ran: Path, tmp_path: Path) -> None:
     description = complete() | {"plugins": ["planted:Planted", "other:Other"]}
     description["config"]["profiles"] = [{"plugins": {"score": {"enabled": [{"name": "Other"}]}}}]
-    result = run("replay", described(tmp_path / "one", description), "--plugin", "planted.py:Planted")
+    result = run("replay", write_recording(tmp_path / "one", description), "--plugin", "planted.py:Planted")
     assert result.exit_code == 1
     assert "give them with --plugin planted:Planted --plugin other:Other" in result.stderr
     assert ran.exists()
 
 
 def test_command_to_pass_is_quoted_for_a_shell(tmp_path: Path) -> None:
-    result = run("replay", described(tmp_path / "one", complete() | {"plugins": ["a; touch b #:C"]}))
+    result = run("replay", write_recording(tmp_path / "one", complete() | {"plugins": ["a; touch b #:C"]}))
     assert "--plugin 'a; touch b #:C'" in result.stderr
 
 
@@ -108,7 +108,7 @@ def test_command_to_pass_is_quoted_for_a_shell(tmp_path: Path) -> None:
 def test_options_that_podium_does_not_record_are_refused(options: dict[str, object], tmp_path: Path) -> None:
     description = complete()
     description["options"] |= options
-    result = run("replay", described(tmp_path / "one", description))
+    result = run("replay", write_recording(tmp_path / "one", description))
     assert result.exit_code == 1
     assert "does not say with which options it was made" in result.stderr
 
@@ -117,7 +117,7 @@ def test_extenders_of_a_recorded_configuration_are_not_asked(tmp_path: Path) -> 
     description = complete()
     description["config"] = effective(default_configuration())
     description["config"]["extenders"] = [{"urlPrefix": "http://127.0.0.1:1", "filterVerb": "filter"}]
-    result = run("replay", described(tmp_path / "one", description))
+    result = run("replay", write_recording(tmp_path / "one", description))
     assert result.exit_code == 1
     assert "extenders are not asked" in result.stderr
 
@@ -136,12 +136,12 @@ def test_modules_that_lie_beside_the_recording_are_not_imported(
 ) -> None:
     scripts = tmp_path_factory.mktemp("scripts")
     (scripts / "podium").write_text("from podium.cli.main import main\n\nif __name__ == '__main__':\n    main()\n")
-    described(tmp_path / "one", complete())
+    write_recording(tmp_path / "one", complete())
     for name in ("rich", "yaml", "numpy", "multiprocessing", "msgspec", "structlog"):
         (tmp_path / f"{name}.py").write_text(f"open({str(ran)!r}, 'w')")
     environment = os.environ | {"PYTHONPATH": str(Path(podium.__file__).parents[1])}
-    asked = [sys.executable, *(part.format(scripts=scripts) for part in start), *command]
-    result = subprocess.run(asked, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    command_line = [sys.executable, *(part.format(scripts=scripts) for part in start), *command]
+    result = subprocess.run(command_line, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     assert not ran.exists()
 
@@ -151,7 +151,7 @@ def test_package_that_lies_beside_the_recording_is_not_installed(ran: Path, tmp_
     package.mkdir()
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: planted\nVersion: 1\n")
     (package / "entry_points.txt").write_text("[podium.plugins]\nPlanted = planted:Planted\n")
-    described(tmp_path / "one", complete())
+    write_recording(tmp_path / "one", complete())
     environment = os.environ | {"PYTHONPATH": str(Path(podium.__file__).parents[1])}
     command = [sys.executable, "-m", "podium", "replay", "one", "--expect"]
     result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)

@@ -14,7 +14,7 @@ from tests.unit.cli.commands import run
 from tests.unit.recording.contents import content_of
 
 
-def described(directory: Path, description: dict[str, Any], content: bytes = content_of()) -> Path:
+def write_recording(directory: Path, description: dict[str, Any], content: bytes = content_of()) -> Path:
     """A recording with that description."""
     writer = SegmentWriter(directory, description)
     writer.write(content, 0.0)
@@ -52,7 +52,7 @@ def test_directory_that_is_no_recording_is_named(tmp_path: Path) -> None:
 
 
 def test_recording_of_another_version_says_which_one_it_needs(tmp_path: Path) -> None:
-    result = run("replay", described(tmp_path, {**complete(), "podium": "0.1.2"}))
+    result = run("replay", write_recording(tmp_path, {**complete(), "podium": "0.1.2"}))
     assert result.exit_code == 1
     assert "replay it with podium 0.1.2" in result.output
 
@@ -61,26 +61,26 @@ def test_incomplete_description_is_refused(tmp_path: Path) -> None:
     for number, missing in enumerate(("config", "options", "feature_gates")):
         description = complete()
         del description[missing]
-        result = run("replay", described(tmp_path / str(number), description))
+        result = run("replay", write_recording(tmp_path / str(number), description))
         assert result.exit_code == 1
         assert f"KeyError('{missing}')" in result.output
 
 
 def test_recording_without_entries_is_no_error(tmp_path: Path) -> None:
-    result = run("replay", described(tmp_path, complete()), "--expect", "-o", "json")
+    result = run("replay", write_recording(tmp_path, complete()), "--expect", "-o", "json")
     assert result.exit_code == 0, result.output
     assert '"attempts":0' in result.output
 
 
 def test_content_that_is_no_entries_is_refused(tmp_path: Path) -> None:
-    result = run("replay", described(tmp_path, complete(), b"what?"))
+    result = run("replay", write_recording(tmp_path, complete(), b"what?"))
     assert result.exit_code == 1
     assert "cannot be understood" in result.output
     assert "the 0 attempts before it were replayed" in result.output
 
 
 def test_until_is_a_number_a_duration_or_a_time(tmp_path: Path) -> None:
-    directory = described(tmp_path, complete())
+    directory = write_recording(tmp_path, complete())
     for until in ("5", "10m", "2026-05-04T03:00:00Z", "2026-05-04T03:00:00+02:00"):
         assert run("replay", directory, "--until", until, "--speed", "2.5").exit_code == 0
     for wrong in ("0", "-5", "soon", "2026-05-04T03:00:00", "-10m"):
@@ -91,35 +91,35 @@ def test_until_is_a_number_a_duration_or_a_time(tmp_path: Path) -> None:
 
 def test_recording_of_another_commit_that_differs_says_which_one_made_it(tmp_path: Path) -> None:
     content = content_of((DECIDED, ("u", "default/web", "Suggested", "n1", 1, 1, 0, None, ())))
-    told = run("replay", str(described(tmp_path, complete() | {"commit": "f00d"}, content)), "-o", "json")
-    assert told.exit_code == 0
-    assert "a decision was recorded, and a reading of the wall clock is wanted" in told.stdout
-    assert f"recorded by podium {podium.__version__} of commit f00d, and this is podium" in told.stderr
-    told = run("replay", str(described(tmp_path / "ours", complete() | {"commit": build.commit()}, content)))
-    assert "The replay cannot go on: a decision was recorded" in told.stdout
-    assert told.stderr == ""
+    result = run("replay", str(write_recording(tmp_path, complete() | {"commit": "f00d"}, content)), "-o", "json")
+    assert result.exit_code == 0
+    assert "a decision was recorded, and a reading of the wall clock is wanted" in result.stdout
+    assert f"recorded by podium {podium.__version__} of commit f00d, and this is podium" in result.stderr
+    result = run("replay", str(write_recording(tmp_path / "ours", complete() | {"commit": build.commit()}, content)))
+    assert "The replay cannot go on: a decision was recorded" in result.stdout
+    assert result.stderr == ""
 
 
 def test_content_of_another_commit_that_is_not_understood_says_which_one_made_it(tmp_path: Path) -> None:
     content = content_of((SIGNAL, "noon"))
-    told = run("replay", str(described(tmp_path, complete() | {"commit": "f00d"}, content)))
-    assert told.exit_code == 1
-    assert "a signal in it is not as podium writes it" in told.stderr
-    assert "of commit f00d" in told.stderr
+    result = run("replay", str(write_recording(tmp_path, complete() | {"commit": "f00d"}, content)))
+    assert result.exit_code == 1
+    assert "a signal in it is not as podium writes it" in result.stderr
+    assert "of commit f00d" in result.stderr
 
 
 def test_unusable_configuration_is_named_as_the_recorded_one(tmp_path: Path) -> None:
     description = complete()
     description["config"]["percentageOfNodesToScore"] = 101
-    told = run("replay", str(described(tmp_path, description)))
-    assert told.stderr.startswith("the recorded configuration: percentageOfNodesToScore: ")
+    result = run("replay", str(write_recording(tmp_path, description)))
+    assert result.stderr.startswith("the recorded configuration: percentageOfNodesToScore: ")
 
 
 def test_a_replay_that_lacks_an_object_says_that_it_may_end_there(tmp_path: Path) -> None:
     labels = {f"label-{number}": "x" * 60 for number in range(60_000)}
     # A decision follows, which nothing can make without the node.
     content = content_of((PUT, ("/api/v1/nodes", node("evil", labels=labels))), (READ, 1))
-    result = run("replay", described(tmp_path / "a", complete(), content))
+    result = run("replay", write_recording(tmp_path / "a", complete(), content))
     assert "1 change(s) of objects are left out: Node evil: " in result.stderr
     assert "the replay may end there" in result.stderr
-    assert "the replay may end there" not in run("replay", described(tmp_path / "b", complete())).stderr
+    assert "the replay may end there" not in run("replay", write_recording(tmp_path / "b", complete())).stderr

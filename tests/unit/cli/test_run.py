@@ -26,7 +26,7 @@ from podium.server.tls_limits import TlsLimits
 from podium.telemetry import configure_logging
 
 
-class Started:
+class FakeDaemon:
     """Takes the place of the daemon; remembers what it was made with."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,12 +36,12 @@ class Started:
         self.logging: dict[str, Any] = {}
         self.release = NEWEST
         self.connection: tuple[str | None, ...] = ()
-        monkeypatch.setattr(App, "__init__", self._made)
+        monkeypatch.setattr(App, "__init__", self._constructor)
         monkeypatch.setattr(App, "run", self._run)
-        monkeypatch.setattr(logs, "configure_logging", self._configured)
+        monkeypatch.setattr(logs, "configure_logging", self._configure)
         monkeypatch.setattr(run, "release_to_run", self._release)
 
-    def _configured(self, **values: Any) -> str:
+    def _configure(self, **values: Any) -> str:
         self.logging.update(values)
         return configure_logging(**values)
 
@@ -50,12 +50,12 @@ class Started:
         return self.release, ReleaseOrigin.SERVERS
 
     @property
-    def _made(self) -> Callable[..., None]:
-        def made(_: App, config: Any, options: Options, *, is_watched: bool) -> None:
+    def _constructor(self) -> Callable[..., None]:
+        def initialize(_: App, config: Any, options: Options, *, is_watched: bool) -> None:
             assert is_watched
             self.config, self.options = config, options
 
-        return made
+        return initialize
 
     @property
     def _run(self) -> Callable[..., Any]:
@@ -67,38 +67,38 @@ class Started:
 
 
 @pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> Started:
-    return Started(monkeypatch)
+def daemon(monkeypatch: pytest.MonkeyPatch) -> FakeDaemon:
+    return FakeDaemon(monkeypatch)
 
 
 def invoke(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["run", *arguments])
 
 
-def test_without_options_the_defaults_are_run(started: Started) -> None:
+def test_without_options_the_defaults_are_run(daemon: FakeDaemon) -> None:
     assert invoke().exit_code == 0
-    options = started.options
+    options = daemon.options
     assert (options.bind_address, options.secure_port, options.pod_max_in_unschedulable_s) == ("0.0.0.0", 10259, 300.0)
     assert (options.kubeconfig, options.master, options.tls_cert_file) == (None, None, "")
-    assert names(started) == (["podium"], "podium")
+    assert names(daemon) == (["podium"], "podium")
     assert "DefaultPreemption" in options.plugins
-    assert started.logging == {"form": None, "verbosity": 2}
+    assert daemon.logging == {"form": None, "verbosity": 2}
 
 
-def test_the_minor_of_the_api_server_decides_and_a_reload_keeps_it(started: Started, tmp_path: Path) -> None:
-    started.release = RELEASES["1.36"]
+def test_the_minor_of_the_api_server_decides_and_a_reload_keeps_it(daemon: FakeDaemon, tmp_path: Path) -> None:
+    daemon.release = RELEASES["1.36"]
     config = file_of(tmp_path, clientConnection={"kubeconfig": "/here"}, profiles=[{"schedulerName": "podium"}])
     assert invoke("--config", config, "--reload").exit_code == 0
-    assert started.connection == ("/here", None)
-    assert started.config.release is started.config.profiles[0].release is RELEASES["1.36"]
-    assert started.options.release_is is ReleaseOrigin.SERVERS
-    assert started.options.source is not None
-    assert started.options.source.read().config.release is RELEASES["1.36"]
+    assert daemon.connection == ("/here", None)
+    assert daemon.config.release is daemon.config.profiles[0].release is RELEASES["1.36"]
+    assert daemon.options.release_is is ReleaseOrigin.SERVERS
+    assert daemon.options.source is not None
+    assert daemon.options.source.read().config.release is RELEASES["1.36"]
 
 
-def names(started: Started) -> tuple[list[str], str]:
+def names(daemon: FakeDaemon) -> tuple[list[str], str]:
     """The scheduler names of the profiles, and the name of the lease."""
-    config = started.config
+    config = daemon.config
     return [profile.scheduler_name for profile in config.profiles], config.leader_election.resource_name
 
 
@@ -110,26 +110,26 @@ def file_of(tmp_path: Path, **fields: Any) -> str:
     return str(path)
 
 
-def test_kube_schedulers_names_are_taken_where_a_flag_says_so(started: Started, tmp_path: Path) -> None:
+def test_kube_schedulers_names_are_taken_where_a_flag_says_so(daemon: FakeDaemon, tmp_path: Path) -> None:
     flag = "--as-default-scheduler"
     assert invoke(flag).exit_code == 0
-    assert names(started) == (["default-scheduler"], "kube-scheduler")
-    assert started.options.is_default_scheduler
-    assert started.options.flags["as-default-scheduler"] == "true"
+    assert names(daemon) == (["default-scheduler"], "kube-scheduler")
+    assert daemon.options.is_default_scheduler
+    assert daemon.options.flags["as-default-scheduler"] == "true"
     assert invoke(flag, "--leader-elect-resource-name=podium").exit_code == 0
-    assert names(started) == (["default-scheduler"], "podium")
+    assert names(daemon) == (["default-scheduler"], "podium")
     assert invoke(flag, "--config", file_of(tmp_path)).exit_code == 0
-    assert names(started) == (["default-scheduler"], "kube-scheduler")
+    assert names(daemon) == (["default-scheduler"], "kube-scheduler")
 
 
-def test_a_file_that_names_no_lease_gets_podiums(started: Started, tmp_path: Path) -> None:
+def test_a_file_that_names_no_lease_gets_podiums(daemon: FakeDaemon, tmp_path: Path) -> None:
     profiles = [{"schedulerName": "podium"}, {"schedulerName": "batch"}]
     assert invoke("--config", file_of(tmp_path, profiles=profiles)).exit_code == 0
-    assert names(started) == (["podium", "batch"], "podium")
+    assert names(daemon) == (["podium", "batch"], "podium")
     election = {"resourceName": "mine", "leaseDuration": "20s"}
     assert invoke("--config", file_of(tmp_path, profiles=profiles, leaderElection=election)).exit_code == 0
-    assert names(started) == (["podium", "batch"], "mine")
-    assert not started.options.is_default_scheduler
+    assert names(daemon) == (["podium", "batch"], "mine")
+    assert not daemon.options.is_default_scheduler
 
 
 PODIUM = [{"schedulerName": "podium"}]
@@ -137,7 +137,7 @@ DEFAULT = {"schedulerName": "default-scheduler"}
 
 
 @pytest.mark.parametrize(
-    ("fields", "options", "refused"),
+    ("fields", "options", "messages"),
     [
         ({}, (), ["profiles[0].schedulerName: Forbidden: it is not set, which means default-scheduler"]),
         ({"profiles": [{"percentageOfNodesToScore": 50}]}, (), ["profiles[0].schedulerName: Forbidden"]),
@@ -171,37 +171,37 @@ DEFAULT = {"schedulerName": "default-scheduler"}
     ids=str,
 )
 def test_kube_schedulers_names_are_refused_without_the_flag(
-    started: Started, tmp_path: Path, fields: dict[str, Any], options: tuple[str, ...], refused: list[str]
+    daemon: FakeDaemon, tmp_path: Path, fields: dict[str, Any], options: tuple[str, ...], messages: list[str]
 ) -> None:
     path = file_of(tmp_path, **fields)
     assert invoke("--config", path, *options, "--as-default-scheduler").exit_code == 0
-    started.error = AssertionError("must not be started")
+    daemon.error = AssertionError("must not be started")
     result = invoke("--config", path, *options, "--logging-format", "text")
     assert result.exit_code == 1
     lines = result.stderr.splitlines()
-    assert len(lines) == len(refused)
-    for line, start in zip(lines, refused, strict=True):
+    assert len(lines) == len(messages)
+    for line, start in zip(lines, messages, strict=True):
         assert line.startswith(path)
         assert f": {start}" in line
         assert line.endswith("choose another name, such as podium, or pass --as-default-scheduler")
 
 
-def test_without_an_election_no_lease_is_shared(started: Started, tmp_path: Path) -> None:
+def test_without_an_election_no_lease_is_shared(daemon: FakeDaemon, tmp_path: Path) -> None:
     election = {"leaderElect": False, "resourceName": "kube-scheduler"}
     assert invoke("--config", file_of(tmp_path, profiles=PODIUM, leaderElection=election)).exit_code == 0
     assert invoke("--leader-elect-resource-name", "kube-scheduler").exit_code == 1
     assert invoke("--leader-elect-resource-name", "kube-scheduler", "--leader-elect=false").exit_code == 0
 
 
-def test_a_reload_does_not_bring_a_name_of_kube_schedulers(started: Started, tmp_path: Path) -> None:
+def test_a_reload_does_not_bring_a_name_of_kube_schedulers(daemon: FakeDaemon, tmp_path: Path) -> None:
     assert invoke("--reload", "--config", file_of(tmp_path, profiles=PODIUM)).exit_code == 0
-    assert started.options.source is not None
+    assert daemon.options.source is not None
     file_of(tmp_path, profiles=[*PODIUM, DEFAULT])
     with pytest.raises(BadConfiguration, match=r"profiles\[1\].schedulerName: .* --as-default-scheduler"):
-        started.options.source.read()
+        daemon.options.source.read()
 
 
-def test_what_the_options_say_reaches_the_daemon(started: Started) -> None:
+def test_what_the_options_say_reaches_the_daemon(daemon: FakeDaemon) -> None:
     result = invoke(
         *(
             "--kubeconfig",
@@ -219,10 +219,10 @@ def test_what_the_options_say_reaches_the_daemon(started: Started) -> None:
         "--avoid-conflicts",
     )
     assert result.exit_code == 0
-    flags = started.options.flags
+    flags = daemon.options.flags
     assert (flags["secure-port"], flags["avoid-conflicts"], flags["v"]) == ("0", "true", "4")
     assert (flags["master"], flags["config"]) == ("http://there", "")
-    assert replace(started.options, flags={}, release_is=ReleaseOrigin.ASKED_FOR) == Options(
+    assert replace(daemon.options, flags={}, release_is=ReleaseOrigin.ASKED_FOR) == Options(
         kubeconfig="here",
         master="http://ann:s3cr3t@there",
         bind_address="127.0.0.1",
@@ -233,22 +233,22 @@ def test_what_the_options_say_reaches_the_daemon(started: Started) -> None:
         pod_max_in_unschedulable_s=60.0,
         preempts_pods_of_others=True,
         avoids_conflicts=True,
-        plugins=started.options.plugins,
+        plugins=daemon.options.plugins,
     )
-    assert started.logging == {"form": "console", "verbosity": 4}
+    assert daemon.logging == {"form": "console", "verbosity": 4}
 
 
 @pytest.mark.parametrize(
     ("flag", "value"), [("--tls-min-version", "VersionTLS10"), ("--tls-cipher-suites", "TLS_RSA_WITH_RC4_128_SHA")]
 )
-def test_weak_tls_is_refused_by_the_name_of_its_flag(started: Started, flag: str, value: str) -> None:
+def test_weak_tls_is_refused_by_the_name_of_its_flag(daemon: FakeDaemon, flag: str, value: str) -> None:
     result = invoke(flag, value)
     assert result.exit_code == 2
     assert flag in result.output
     assert value in result.output
 
 
-def test_the_doors_are_as_kube_schedulers_flags_say(started: Started) -> None:
+def test_the_doors_are_as_kube_schedulers_flags_say(daemon: FakeDaemon) -> None:
     result = invoke(
         *("--authentication-kubeconfig", "a", "--authentication-skip-lookup", "--client-ca-file", "ca"),
         *("--authentication-tolerate-lookup-failure=false", "--authentication-token-webhook-cache-ttl", "1m"),
@@ -256,7 +256,7 @@ def test_the_doors_are_as_kube_schedulers_flags_say(started: Started) -> None:
         *("--authorization-webhook-cache-authorized-ttl", "5s", "--authorization-webhook-cache-unauthorized-ttl=1s"),
     )
     assert result.exit_code == 0
-    assert started.options.access == AccessOptions(
+    assert daemon.options.access == AccessOptions(
         authentication_kubeconfig="a",
         authentication_skip_lookup=True,
         authentication_tolerate_lookup_failure=False,
@@ -269,7 +269,7 @@ def test_the_doors_are_as_kube_schedulers_flags_say(started: Started) -> None:
     )
 
 
-def test_the_election_is_as_the_flags_say_whatever_the_file_does(started: Started, tmp_path: Path) -> None:
+def test_the_election_is_as_the_flags_say_whatever_the_file_does(daemon: FakeDaemon, tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -277,7 +277,7 @@ def test_the_election_is_as_the_flags_say_whatever_the_file_does(started: Starte
         "profiles: [{schedulerName: podium}]\n"
     )
     assert invoke("--config", str(path), "--leader-elect=false", "--leader-elect-retry-period", "3s").exit_code == 0
-    election = started.config.leader_election
+    election = daemon.config.leader_election
     assert (election.leader_elect, election.lease_duration_s, election.retry_period_s) == (False, 30.0, 3.0)
     result = invoke("--config", str(path), "--leader-elect-lease-duration", "5s")
     assert result.exit_code == 1
@@ -296,11 +296,11 @@ def test_the_election_is_as_the_flags_say_whatever_the_file_does(started: Starte
         LeaseTakenError("kube-system/other is held by another program"),
     ],
 )
-@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize("is_wrapped", [False, True])
 def test_an_error_that_stops_the_daemon_is_one_line_and_exit_status_1(
-    started: Started, error: Exception, wrapped: bool
+    daemon: FakeDaemon, error: Exception, is_wrapped: bool
 ) -> None:
-    started.error = ExceptionGroup("outer", [ExceptionGroup("inner", [error])]) if wrapped else error
+    daemon.error = ExceptionGroup("outer", [ExceptionGroup("inner", [error])]) if is_wrapped else error
     result = invoke()
     assert result.exit_code == 1
     entry = json.loads(result.stderr)
@@ -309,8 +309,8 @@ def test_an_error_that_stops_the_daemon_is_one_line_and_exit_status_1(
     assert (result.exit_code, result.stderr) == (1, f"Error: {error}\n")
 
 
-def test_an_exit_by_a_task_of_a_plugin_is_no_orderly_end(started: Started) -> None:
-    started.error = SystemExit(0)
+def test_an_exit_by_a_task_of_a_plugin_is_no_orderly_end(daemon: FakeDaemon) -> None:
+    daemon.error = SystemExit(0)
     result = invoke("--logging-format", "text")
     assert (result.exit_code, result.stderr) == (
         1,
@@ -318,15 +318,15 @@ def test_an_exit_by_a_task_of_a_plugin_is_no_orderly_end(started: Started) -> No
     )
 
 
-def test_any_other_error_is_not_swallowed(started: Started) -> None:
-    started.error = KeyError("mistake")
+def test_any_other_error_is_not_swallowed(daemon: FakeDaemon) -> None:
+    daemon.error = KeyError("mistake")
     result = invoke()
     assert result.exit_code == 1
     assert "KeyError: 'mistake'" in result.output
 
 
-def test_a_configuration_that_cannot_be_used_starts_nothing(started: Started, tmp_path: Path) -> None:
-    started.error = AssertionError("must not be started")
+def test_a_configuration_that_cannot_be_used_starts_nothing(daemon: FakeDaemon, tmp_path: Path) -> None:
+    daemon.error = AssertionError("must not be started")
     path = tmp_path / "config.yaml"
     path.write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nparallelism: 0\n")
     result = invoke("--config", str(path))
@@ -352,14 +352,14 @@ def test_a_configuration_that_cannot_be_used_starts_nothing(started: Started, tm
         ("--hash-names",),
     ],
 )
-def test_options_that_make_no_sense_are_usage_errors(started: Started, arguments: tuple[str, ...]) -> None:
-    started.error = AssertionError("must not be started")
+def test_options_that_make_no_sense_are_usage_errors(daemon: FakeDaemon, arguments: tuple[str, ...]) -> None:
+    daemon.error = AssertionError("must not be started")
     assert invoke(*arguments).exit_code == 2
 
 
-def test_a_reload_needs_a_file_to_follow(started: Started) -> None:
+def test_a_reload_needs_a_file_to_follow(daemon: FakeDaemon) -> None:
     result = invoke("--reload")
     assert result.exit_code == 2
     assert "--reload needs a file to follow: --config, --kubeconfig, or --plugin with a file" in result.output
     assert invoke("--reload", "--kubeconfig", "here").exit_code == 0
-    assert started.options.source is not None
+    assert daemon.options.source is not None

@@ -30,11 +30,11 @@ def test_the_report_has_totals_and_then_the_disagreements(report, capsys):
     printed = [line.strip() for line in capsys.readouterr().out.splitlines()]
     assert printed[0] == "4 pod(s) compared, podium agrees on 1 (25.00 %)"
     assert {"same node        1", "lower score      2", "refused          1"} <= set(printed)
-    unexplained, overtaken, refused = printed[-3:]
+    unexplained, overtaken, refusal_line = printed[-3:]
     assert unexplained.startswith("default/d on small: scored ")
     assert unexplained.endswith("Unexplained.")
     assert overtaken.endswith("Stale view (Pod default/a bound to big, seen later).")
-    assert refused.startswith("default/c on big: refused by TaintToleration: ")
+    assert refusal_line.startswith("default/c on big: refused by TaintToleration: ")
 
 
 def test_a_report_without_pods_is_short(capsys):

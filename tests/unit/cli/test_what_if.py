@@ -4,7 +4,7 @@ from functools import partial
 import pytest
 
 from tests.manifests import ZONE, node, pod
-from tests.unit.cli.commands import run, written
+from tests.unit.cli.commands import run, write_objects
 from tests.workload_manifests import workload
 
 _run = partial(run, "what-if")
@@ -13,11 +13,11 @@ _run = partial(run, "what-if")
 @pytest.fixture
 def cluster(tmp_path):
     nodes = node("n1", "4", labels={ZONE: "a"}), node("n2", "2", labels={ZONE: "b"})
-    pods = owned("web", pod("web-0", "1", node="n1")), owned("big", pod("big-0", "3", node="n1"))
-    return written(tmp_path / "cluster.yaml", *nodes, *pods)
+    pods = with_owner("web", pod("web-0", "1", node="n1")), with_owner("big", pod("big-0", "3", node="n1"))
+    return write_objects(tmp_path / "cluster.yaml", *nodes, *pods)
 
 
-def owned(name, manifest):
+def with_owner(name, manifest):
     """The pod as one of a StatefulSet, which keeps its name when it comes back."""
     owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": name, "uid": name, "controller": True}
     manifest["metadata"]["ownerReferences"] = [owner]
@@ -42,10 +42,10 @@ def test_drain_is_described_in_words(cluster):
 )
 def test_pods_that_lack_the_same_share_a_line(tmp_path, step, count):
     nodes = node("n1", "1"), node("n2", "2")
-    pods = [owned("many", pod(f"many-{number}", "1", node="n2")) for number in range(2)]
-    many = {**workload("StatefulSet", "many", replicas=2, podManagementPolicy="Parallel"), "apiVersion": "apps/v1"}
+    pods = [with_owner("many", pod(f"many-{number}", "1", node="n2")) for number in range(2)]
+    large_set = {**workload("StatefulSet", "many", replicas=2, podManagementPolicy="Parallel"), "apiVersion": "apps/v1"}
     full = pod("full", "1", node="n1")
-    cluster = written(tmp_path / "c.yaml", *nodes, *pods, full, many)
+    cluster = write_objects(tmp_path / "c.yaml", *nodes, *pods, full, large_set)
     (heading, line, *_) = lines(_run("-f", cluster, *step))[1:]
     assert heading == f"{count} pod(s) are pending:"
     names, _, reason = line.partition(": ")
@@ -60,21 +60,24 @@ def test_steps_are_carried_out_in_the_order_given(cluster):
     assert not first["pending"]
     second = json.loads(_run("-f", cluster, *drained_last[4:], *drained_last[:4], "-o", "json").stdout)
     assert second["steps"] == ["drain n1", "add 1 node(s) like n1"]
-    assert {each["pod"]: each["to"] for each in second["moved"]}["default/big-0"] == "n1-like-1"
+    assert {move["pod"]: move["to"] for move in second["moved"]}["default/big-0"] == "n1-like-1"
     assert second["utilisation"]["after"]["a"]["cpu"]["allocatable"] == 8000
 
 
 def test_steps_of_a_file_and_objects_of_another(cluster, tmp_path):
-    more = written(tmp_path / "more.yaml", pod("new", "1"))
+    more_objects = write_objects(tmp_path / "more.yaml", pod("new", "1"))
     steps = tmp_path / "steps.yaml"
-    steps.write_text(f"steps:\n- apply: {more}\n- remove: StatefulSet/default/big\n")
+    steps.write_text(f"steps:\n- apply: {more_objects}\n- remove: StatefulSet/default/big\n")
     answer = json.loads(_run("-f", cluster, "--steps", steps, "-o", "json").stdout)
-    assert answer["steps"] == [f"apply {more}", "remove StatefulSet/default/big"]
-    assert ([each["pod"] for each in answer["placed"]], answer["gone"]) == (["default/new"], ["default/big-0"])
+    assert answer["steps"] == [f"apply {more_objects}", "remove StatefulSet/default/big"]
+    assert ([placement["pod"] for placement in answer["placed"]], answer["gone"]) == (
+        ["default/new"],
+        ["default/big-0"],
+    )
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"metadata": 5}, "metadata.name: required"),
         ({"metadata": {"name": 5}}, "metadata.name: expected str, got int"),
@@ -86,27 +89,29 @@ def test_steps_of_a_file_and_objects_of_another(cluster, tmp_path):
         ({"kind": "Status"}, "the file holds nothing that a scheduler reads: it holds Status"),
     ],
 )
-def test_objects_that_cannot_be_applied_are_refused(cluster, tmp_path, change, said):
-    whole = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {}}
+def test_objects_that_cannot_be_applied_are_refused(cluster, tmp_path, change, message):
+    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {}}
     spec = {} if change.get("kind") == "Status" else {"template": {"spec": {"containers": []}}} | change.get("spec", {})
-    more = written(tmp_path / "more.yaml", whole | change | {"spec": spec})
-    result = _run("-f", cluster, "--apply", more)
-    assert (result.exit_code, said in result.stderr) == (1, True), result.stderr
-    assert str(more) in result.stderr
+    changed_file = write_objects(tmp_path / "more.yaml", deployment | change | {"spec": spec})
+    result = _run("-f", cluster, "--apply", changed_file)
+    assert (result.exit_code, message in result.stderr) == (1, True), result.stderr
+    assert str(changed_file) in result.stderr
 
 
 def test_the_first_profile_decides_for_the_scheduler_of_an_applied_pod(cluster, tmp_path):
     new = pod("new", "1", schedulerName="other")
-    answer = json.loads(_run("-f", cluster, "--apply", written(tmp_path / "new.yaml", new), "-o", "json").stdout)
-    assert [each["pod"] for each in answer["placed"]] == ["default/new"]
+    answer = json.loads(_run("-f", cluster, "--apply", write_objects(tmp_path / "new.yaml", new), "-o", "json").stdout)
+    assert [placement["pod"] for placement in answer["placed"]] == ["default/new"]
 
 
 def test_a_workload_that_does_not_say_how_many_gets_as_many_pods_as_it_has(cluster, tmp_path):
     template = {"spec": {"containers": [{"name": "a"}]}}
     spec = {"replicas": None, "template": template}
-    more = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": spec}
-    answer = json.loads(_run("-f", cluster, "--apply", written(tmp_path / "d.yaml", more), "-o", "json").stdout)
-    assert [each["pod"].startswith("default/d-") for each in answer["placed"]] == [True]
+    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": spec}
+    answer = json.loads(
+        _run("-f", cluster, "--apply", write_objects(tmp_path / "d.yaml", deployment), "-o", "json").stdout
+    )
+    assert [placement["pod"].startswith("default/d-") for placement in answer["placed"]] == [True]
 
 
 def test_no_steps_are_no_question(cluster, tmp_path):
@@ -122,7 +127,7 @@ def test_one_profile_decides_for_the_schedulers_of_templates_without_pods(tmp_pa
     idle = workload("Deployment", "idle", replicas=0, pod_spec={"schedulerName": scheduler} if scheduler else None)
     if scheduler is None:
         del idle["spec"]["template"]["spec"]["schedulerName"]
-    cluster = written(tmp_path / "c.yaml", node("n1", "4"), pod("old", "1", node="n1", scheduler="theirs"), idle)
+    cluster = write_objects(tmp_path / "c.yaml", node("n1", "4"), pod("old", "1", node="n1", scheduler="theirs"), idle)
     config = tmp_path / "config.yaml"
     config.write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n")
     steps = ("--profile", config) if profile else ()
@@ -132,7 +137,7 @@ def test_one_profile_decides_for_the_schedulers_of_templates_without_pods(tmp_pa
 
 @pytest.mark.parametrize("scheduler", ["podium", "other"])
 def test_one_profile_decides_for_the_scheduler_of_an_applied_workload(cluster, tmp_path, scheduler):
-    new = written(tmp_path / "new.yaml", workload("Deployment", "new", pod_spec={"schedulerName": scheduler}))
+    new = write_objects(tmp_path / "new.yaml", workload("Deployment", "new", pod_spec={"schedulerName": scheduler}))
     answer = json.loads(_run("-f", cluster, "--apply", new, "-o", "json").stdout)
     assert len(answer["placed"]) == 1
 
@@ -144,18 +149,18 @@ def test_another_profile_decides(cluster, tmp_path):
         "profiles: [{plugins: {filter: {disabled: [{name: NodeResourcesFit}]}}}]\n"
     )
     answer = json.loads(_run("-f", cluster, "--profile", config, "--drain", "n1", "-o", "json").stdout)
-    assert {each["to"] for each in answer["moved"]} == {"n2"}
+    assert {move["to"] for move in answer["moved"]} == {"n2"}
     assert not answer["pending"]
 
 
 def test_cluster_is_not_written(cluster):
-    before = cluster.read_bytes()
+    content = cluster.read_bytes()
     assert _run("-f", cluster, "--remove", "Node/n1", "--scale", "a/b/c=1").exit_code == 1
-    assert cluster.read_bytes() == before
+    assert cluster.read_bytes() == content
 
 
 @pytest.mark.parametrize(
-    ("options", "status", "said"),
+    ("options", "status", "message"),
     [
         ([], 2, "give steps"),
         (["--add-nodes", "2"], 2, "give --add-nodes N and --like NODE"),
@@ -170,7 +175,7 @@ def test_cluster_is_not_written(cluster):
         (["--steps", "absent.yaml"], 1, "absent.yaml: No such file"),
     ],
 )
-def test_steps_that_are_not_possible_are_refused(cluster, options, status, said):
+def test_steps_that_are_not_possible_are_refused(cluster, options, status, message):
     result = _run("-f", cluster, *options)
-    assert (result.exit_code, said in result.stderr) == (status, True), result.stderr
+    assert (result.exit_code, message in result.stderr) == (status, True), result.stderr
     assert result.stdout == ""

@@ -22,16 +22,16 @@ def test_nothing_is_amiss_at_first(consistency: Consistency) -> None:
 
 
 def test_a_store_that_changes_is_waited_for_however_long_it_takes(consistency: Consistency, clock: ManualClock) -> None:
-    told: list[bool] = []
-    consistency.on_consistent(lambda: told.append(consistency.is_consistent))
+    answers: list[bool] = []
+    consistency.on_consistent(lambda: answers.append(consistency.is_consistent))
     with consistency.changing():
         with consistency.changing():
             assert not consistency.is_consistent
         clock.advance(10 * PATIENCE_S)
         assert not consistency.is_consistent
-        assert not told
+        assert not answers
     assert consistency.is_consistent
-    assert (told, consistency.changes) == ([True], 2)
+    assert (answers, consistency.changes) == ([True], 2)
 
 
 def test_a_change_that_fails_holds_nobody(consistency: Consistency) -> None:
@@ -53,12 +53,12 @@ def test_a_new_list_is_waited_for_but_not_forever(consistency: Consistency, cloc
 
 
 def test_decisions_go_on_when_every_list_is_there(consistency: Consistency) -> None:
-    told: list[str] = []
-    consistency.on_consistent(lambda: told.append("good"))
+    messages: list[str] = []
+    consistency.on_consistent(lambda: messages.append("good"))
     consistency.note_outdated("pods")
     consistency.note_outdated("nodes")
     consistency.current("nodes")
     consistency.current("services")
-    assert (consistency.is_consistent, told) == (False, [])
+    assert (consistency.is_consistent, messages) == (False, [])
     consistency.current("pods")
-    assert (consistency.is_consistent, told) == (True, ["good"])
+    assert (consistency.is_consistent, messages) == (True, ["good"])

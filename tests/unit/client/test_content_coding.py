@@ -11,7 +11,7 @@ from podium.client.content_coding import Decompressor, decompressor
 from podium.objects.api_errors import Malformed
 
 
-def given(decompressing: Decompressor, data: bytes, size: int) -> list[bytes]:
+def pieces(decompressing: Decompressor, data: bytes, size: int) -> list[bytes]:
     return [piece for start in range(0, len(data), size) for piece in decompressing.feed(data[start : start + size])]
 
 
@@ -19,7 +19,7 @@ def given(decompressing: Decompressor, data: bytes, size: int) -> list[bytes]:
 def test_members_of_gzip_of_any_number_are_one_body_however_they_were_cut(size: int) -> None:
     members = [b"", b"one", b"two" * 9999, b""] * 5
     data = b"".join(map(gzip.compress, members)) + b"\0" * 20
-    assert b"".join(given(Decompressor("gzip"), data, size)) == b"".join(members)
+    assert b"".join(pieces(Decompressor("gzip"), data, size)) == b"".join(members)
 
 
 def test_no_step_is_large_and_growth_has_a_limit() -> None:

@@ -48,35 +48,35 @@ def user(**fields: Any) -> list[dict[str, Any]]:
 
 
 async def test_a_kubeconfig_gives_server_and_token(tmp_path: Path) -> None:
-    found = await load(kubeconfig(tmp_path / "config"), ManualClock(), environ={})
-    assert found.base_url == "http://one.test:80"
-    assert await found.authorization() == "Bearer secret"
-    assert found.ssl is None
-    assert not await found.renew("Bearer secret")
-    assert await found.renew("Bearer of somebody else")
+    credentials = await load(kubeconfig(tmp_path / "config"), ManualClock(), environ={})
+    assert credentials.base_url == "http://one.test:80"
+    assert await credentials.authorization() == "Bearer secret"
+    assert credentials.ssl is None
+    assert not await credentials.renew("Bearer secret")
+    assert await credentials.renew("Bearer of somebody else")
 
 
 async def test_the_context_can_be_chosen_and_may_have_no_user(tmp_path: Path) -> None:
-    found = await load(kubeconfig(tmp_path / "config"), ManualClock(), context="nobody", environ={})
-    assert await found.authorization() is None
+    credentials = await load(kubeconfig(tmp_path / "config"), ManualClock(), context="nobody", environ={})
+    assert await credentials.authorization() is None
 
 
 async def test_an_https_server_without_a_user_needs_none(tmp_path: Path) -> None:
     path = kubeconfig(tmp_path / "config", clusters=cluster(server="https://one.test"), users=[])
-    found = await load(path, ManualClock(), environ={})
-    assert found.ssl is not None
-    assert await found.authorization() is None
+    credentials = await load(path, ManualClock(), environ={})
+    assert credentials.ssl is not None
+    assert await credentials.authorization() is None
 
 
 async def test_name_and_password_become_basic_authorization(tmp_path: Path) -> None:
     path = kubeconfig(tmp_path / "config", users=user(username="me", password="pw"))
-    found = await load(path, ManualClock(), environ={})
-    assert await found.authorization() == "Basic bWU6cHc="
+    credentials = await load(path, ManualClock(), environ={})
+    assert await credentials.authorization() == "Basic bWU6cHc="
 
 
 async def test_a_name_without_a_password_is_enough_for_basic_authorization(tmp_path: Path) -> None:
-    found = await load(kubeconfig(tmp_path / "config", users=user(username="me")), ManualClock(), environ={})
-    assert await found.authorization() == "Basic bWU6"
+    credentials = await load(kubeconfig(tmp_path / "config", users=user(username="me")), ManualClock(), environ={})
+    assert await credentials.authorization() == "Basic bWU6"
 
 
 @pytest.mark.parametrize("way", ["exec", "auth-provider", "tokenFile"])
@@ -87,15 +87,15 @@ async def test_a_way_to_a_token_that_is_null_is_none(tmp_path: Path, way: str) -
 
 async def test_master_wins_over_the_server_of_the_kubeconfig(tmp_path: Path) -> None:
     path = kubeconfig(tmp_path / "config")
-    found = await load(path, ManualClock(), master="http://two.test/", environ={})
-    assert found.base_url == "http://two.test"
-    assert await found.authorization() == "Bearer secret"
+    credentials = await load(path, ManualClock(), master="http://two.test/", environ={})
+    assert credentials.base_url == "http://two.test"
+    assert await credentials.authorization() == "Bearer secret"
 
 
 async def test_master_alone_means_no_credentials() -> None:
-    found = await load(None, ManualClock(), master="http://two.test", environ={"KUBECONFIG": "/does/not/exist"})
-    assert found.base_url == "http://two.test"
-    assert await found.authorization() is None
+    credentials = await load(None, ManualClock(), master="http://two.test", environ={"KUBECONFIG": "/does/not/exist"})
+    assert credentials.base_url == "http://two.test"
+    assert await credentials.authorization() is None
 
 
 @pytest.mark.parametrize(
@@ -109,49 +109,49 @@ async def test_an_address_that_is_none_is_named(tmp_path: Path, url: str) -> Non
     path = kubeconfig(tmp_path / "config", clusters=cluster(server=url))
     with pytest.raises(ConnectionConfigError, match="server is not an http or https URL"):
         await load(path, ManualClock(), environ={})
-    for given in (path, None) if url else ():
+    for kubeconfig_path in (path, None) if url else ():
         with pytest.raises(ConnectionConfigError, match="--master is not an http or https URL"):
-            await load(given, ManualClock(), master=url, environ={})
+            await load(kubeconfig_path, ManualClock(), master=url, environ={})
 
 
 async def test_a_scheme_in_capitals_means_no_less_tls() -> None:
-    found = await load(None, ManualClock(), master="HTTPS://two.test", environ={})
-    assert found.base_url == "https://two.test"
-    assert found.ssl is not None
+    credentials = await load(None, ManualClock(), master="HTTPS://two.test", environ={})
+    assert credentials.base_url == "https://two.test"
+    assert credentials.ssl is not None
 
 
 async def test_the_environment_names_files_that_are_merged(tmp_path: Path) -> None:
     first = kubeconfig(tmp_path / "first", users=[])
     second = kubeconfig(tmp_path / "second", clusters=[], contexts=[])
     environ = {"KUBECONFIG": f"{first}:{tmp_path}/missing:{second}"}
-    found = await load(None, ManualClock(), environ=environ)
-    assert await found.authorization() == "Bearer secret"
+    credentials = await load(None, ManualClock(), environ=environ)
+    assert await credentials.authorization() == "Bearer secret"
 
 
 async def test_of_what_several_files_say_the_first_counts(tmp_path: Path) -> None:
     first = kubeconfig(tmp_path / "first", users=user(token="mine"))
     second = kubeconfig(tmp_path / "second", **{"current-context": "nobody"})
-    found = await load(f"{first}:{second}", ManualClock(), environ={})
-    assert await found.authorization() == "Bearer mine"
+    credentials = await load(f"{first}:{second}", ManualClock(), environ={})
+    assert await credentials.authorization() == "Bearer mine"
 
 
 async def test_a_relative_path_starts_from_the_file_that_holds_it(tmp_path: Path) -> None:
     cluster_file = kubeconfig(tmp_path / "a" / "config", users=[])
     user_file = kubeconfig(tmp_path / "b" / "config", users=user(tokenFile="token"), clusters=[], contexts=[])
     (tmp_path / "b" / "token").write_text("in b")
-    found = await load(f"{cluster_file}:{user_file}", ManualClock(), environ={})
-    assert await found.authorization() == "Bearer in b"
+    credentials = await load(f"{cluster_file}:{user_file}", ManualClock(), environ={})
+    assert await credentials.authorization() == "Bearer in b"
 
 
 async def test_in_a_pod_the_service_account_is_found(tmp_path: Path) -> None:
     write_key_files(tmp_path)
     (tmp_path / "token").write_text("of the pod")
     environ = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443"}
-    found = in_cluster(ManualClock(), environ=environ, directory=tmp_path)
-    assert found.base_url == "https://[fd00::1]:443"
-    assert await found.authorization() == "Bearer of the pod"
-    assert found.ssl is not None
-    assert len(found.ssl.get_ca_certs()) == 1
+    credentials = in_cluster(ManualClock(), environ=environ, directory=tmp_path)
+    assert credentials.base_url == "https://[fd00::1]:443"
+    assert await credentials.authorization() == "Bearer of the pod"
+    assert credentials.ssl is not None
+    assert len(credentials.ssl.get_ca_certs()) == 1
 
 
 async def test_certificates_may_stand_in_the_kubeconfig_itself(tmp_path: Path) -> None:
@@ -164,15 +164,15 @@ async def test_certificates_may_stand_in_the_kubeconfig_itself(tmp_path: Path) -
         clusters=cluster(server="https://one.test", **{"certificate-authority-data": authority}),
         users=user(**{"client-certificate-data": certificate, "client-key-data": key}),
     )
-    found = await load(path, ManualClock(), environ={})
-    assert found.ssl is not None
-    assert len(found.ssl.get_ca_certs()) == 1
+    credentials = await load(path, ManualClock(), environ={})
+    assert credentials.ssl is not None
+    assert len(credentials.ssl.get_ca_certs()) == 1
 
 
 async def test_the_kubeconfig_at_home_is_the_last_before_the_cluster(tmp_path: Path) -> None:
     kubeconfig(tmp_path / ".kube" / "config")
-    found = await load(None, ManualClock(), environ={"HOME": str(tmp_path)})
-    assert found.base_url == "http://one.test:80"
+    credentials = await load(None, ManualClock(), environ={"HOME": str(tmp_path)})
+    assert credentials.base_url == "http://one.test:80"
 
 
 async def test_with_nothing_configured_the_error_says_where_was_looked(tmp_path: Path) -> None:
@@ -266,8 +266,10 @@ async def test_the_environment_names_the_proxy_as_for_go(
 
 
 async def test_master_alone_is_reached_by_the_proxy_of_the_environment_too() -> None:
-    found = await load(None, ManualClock(), master="https://two.test", environ={"https_proxy": "http://proxy.test"})
-    assert found.proxy == "http://proxy.test"
+    credentials = await load(
+        None, ManualClock(), master="https://two.test", environ={"https_proxy": "http://proxy.test"}
+    )
+    assert credentials.proxy == "http://proxy.test"
 
 
 async def test_a_proxy_of_another_kind_is_named_without_its_password(tmp_path: Path) -> None:
@@ -305,21 +307,21 @@ async def test_what_is_wrong_with_a_provider_is_told_without_its_secrets(tmp_pat
 async def test_the_proxy_and_tls_name_of_the_kubeconfig_are_kept(tmp_path: Path) -> None:
     fields = {"proxy-url": "http://proxy.test", "tls-server-name": "inner.test", "insecure-skip-tls-verify": True}
     path = kubeconfig(tmp_path / "config", clusters=cluster(server="https://one.test", **fields))
-    found = await load(path, ManualClock(), environ={"HTTPS_PROXY": "http://other.test"})
-    assert (found.proxy, found.server_name) == ("http://proxy.test", "inner.test")
-    assert found.ssl is not None
-    assert not found.ssl.check_hostname
+    credentials = await load(path, ManualClock(), environ={"HTTPS_PROXY": "http://other.test"})
+    assert (credentials.proxy, credentials.server_name) == ("http://proxy.test", "inner.test")
+    assert credentials.ssl is not None
+    assert not credentials.ssl.check_hostname
 
 
 async def test_what_is_taken_from_others_is_all_that_matters(tmp_path: Path) -> None:
     credentials = await load(kubeconfig(tmp_path / "config"), ManualClock(), environ={})
-    changed = {"server": "https://two.test", "tls-server-name": "api.test", "proxy-url": "http://ann:pw@proxy.test"}
-    path = kubeconfig(tmp_path / "other", clusters=cluster(**changed), users=user(token="newer"))
-    other = await load(path, ManualClock(), environ={})
-    credentials.take(other)
+    fields = {"server": "https://two.test", "tls-server-name": "api.test", "proxy-url": "http://ann:pw@proxy.test"}
+    path = kubeconfig(tmp_path / "other", clusters=cluster(**fields), users=user(token="newer"))
+    fresh = await load(path, ManualClock(), environ={})
+    credentials.take(fresh)
     assert (credentials.base_url, credentials.server_name) == ("https://two.test", "api.test")
-    assert (credentials.proxy, credentials.proxy_authorization) == ("http://proxy.test", other.proxy_authorization)
-    assert credentials.ssl is other.ssl is not None
+    assert (credentials.proxy, credentials.proxy_authorization) == ("http://proxy.test", fresh.proxy_authorization)
+    assert credentials.ssl is fresh.ssl is not None
     assert await credentials.authorization() == "Bearer newer"
     assert credentials.generation == 1
     assert await credentials.renew("Bearer secret")
@@ -350,9 +352,9 @@ def test_a_token_file_that_cannot_be_used_is_named(tmp_path: Path, content: byte
 
 @pytest.mark.parametrize(("option", "called"), [("token_file", "token file"), ("authorities", "certificate authority")])
 def test_a_file_without_an_end_is_refused_before_it_fills_the_memory(option: str, called: str) -> None:
-    given: Any = {option: "/dev/zero"}
+    options: Any = {option: "/dev/zero"}
     with pytest.raises(ConnectionConfigError, match=f"{called} /dev/zero: File too large"):
-        for_endpoint("https://one.test", ManualClock(), **given)
+        for_endpoint("https://one.test", ManualClock(), **options)
 
 
 def test_the_own_namespace_is_that_of_the_context_or_of_the_pod(tmp_path: Path) -> None:

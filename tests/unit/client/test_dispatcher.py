@@ -59,7 +59,7 @@ class Wire:
         return path.encode()
 
     def started_at(self, path: str) -> list[float]:
-        return [when_s for when_s, each in self.started if each == path]
+        return [when_s for when_s, path_sent in self.started if path_sent == path]
 
 
 async def hand_over(group: anyio.abc.TaskGroup, dispatcher: Dispatcher, namespace: str, count: int) -> None:
@@ -240,7 +240,7 @@ async def test_what_the_whole_server_refuses_is_waited_out_by_all_that_is_no_mor
         await checkpoint()
         for priority in Priority:
             group.start_soon(partial(dispatcher.send, namespace="b"), priority, "POST", f"/{priority.name}")
-    assert sorted(wire.started) == [(0.0, "/BINDING"), (0.0, "/refused"), *((5.0, each) for each in LATER)]
+    assert sorted(wire.started) == [(0.0, "/BINDING"), (0.0, "/refused"), *((5.0, path) for path in LATER)]
     assert dispatcher.statistics().throttled_total == 1
 
 
@@ -405,12 +405,12 @@ async def test_a_cancelled_waiter_gives_its_turn_to_the_next() -> None:
 async def test_a_waiter_cancelled_just_as_its_turn_comes_gives_the_turn_on(is_cancelled_first: bool) -> None:
     wire = Wire()
     dispatcher = Dispatcher(wire, LoopClock(), in_flight_max=1)
-    held = asyncio.ensure_future(dispatcher.send(BINDING, "POST", "/held"))
+    waiting_task = asyncio.ensure_future(dispatcher.send(BINDING, "POST", "/held"))
     first = asyncio.ensure_future(dispatcher.send(BINDING, "POST", "/first"))
     second = asyncio.ensure_future(dispatcher.send(BINDING, "POST", "/second", namespace="b"))
     await asyncio.sleep(0.5)
     # The slot is free before either task runs again.
-    for task in (first, held) if is_cancelled_first else (held, first):
+    for task in (first, waiting_task) if is_cancelled_first else (waiting_task, first):
         task.cancel()
     await second
     assert first.cancelled()
@@ -431,23 +431,23 @@ async def test_nobody_takes_a_token_from_those_who_wait_with_the_same_or_a_highe
 
 
 async def test_waits_and_retries_are_reported() -> None:
-    told: list[tuple[str, str, float]] = []
+    reports: list[tuple[str, str, float]] = []
 
     class Observer(RequestObserver):
         def throttled(self, method: str, seconds: float) -> None:
-            told.append(("throttled", method, seconds))
+            reports.append(("throttled", method, seconds))
 
         def retried(self, method: str, status: int) -> None:
-            told.append(("retried", method, status))
+            reports.append(("retried", method, status))
 
     wire, clock = Wire(), LoopClock()
     wire.refusals = [3.0]
     dispatcher = Dispatcher(wire, clock, limiter=TokenBucket(1.0, 2, clock), observer=Observer())
     await dispatcher.send(BINDING, "POST", "/a")
-    assert told == [("throttled", "POST", 0.0), ("retried", "POST", 429), ("throttled", "POST", 0.0)]
+    assert reports == [("throttled", "POST", 0.0), ("retried", "POST", 429), ("throttled", "POST", 0.0)]
     await dispatcher.send(BINDING, "POST", "/b")
     await dispatcher.send(BINDING, "POST", "/c")
-    assert told[3:] == [("throttled", "POST", 0.0), ("throttled", "POST", 0.0)]
+    assert reports[3:] == [("throttled", "POST", 0.0), ("throttled", "POST", 0.0)]
 
 
 async def test_a_body_may_be_composed_when_the_turn_has_come_and_be_nothing_any_more() -> None:

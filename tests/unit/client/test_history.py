@@ -55,12 +55,12 @@ class HistoryBench:
         if path.endswith("?limit=1"):
             content: Any = {"kind": "PodList", "apiVersion": "v1", "items": []}
             return json.dumps({**content, "metadata": {"resourceVersion": self.current}}).encode()
-        found = self.served.get(path.rpartition("/")[2], GONE)
-        if isinstance(found, ApiError):
-            raise found
-        if isinstance(found, bytes):
-            return found
-        meta = found.metadata
+        answer = self.served.get(path.rpartition("/")[2], GONE)
+        if isinstance(answer, ApiError):
+            raise answer
+        if isinstance(answer, bytes):
+            return answer
+        meta = answer.metadata
         metadata = {"name": meta.name, "namespace": "ns", "uid": meta.uid, "resourceVersion": meta.resource_version}
         return json.dumps({"kind": "Pod", "apiVersion": "v1", "metadata": metadata}).encode()
 
@@ -124,7 +124,7 @@ async def test_a_watch_that_goes_back_is_listed_for_at_once_and_ever_more_rarely
         for _ in range(int(HOUR_S)):
             bench.history.version_went_back("says so")
             await anyio.sleep(1.0)
-    pauses_s = [after - before for before, after in pairwise(bench.started_over_s)]
+    pauses_s = [later_s - earlier_s for earlier_s, later_s in pairwise(bench.started_over_s)]
     assert bench.started_over_s[0] < 0.1
     assert pauses_s[:4] == pytest.approx([10.0, 20.0, 40.0, 80.0], abs=2.0)
     assert min(pauses_s[4:]) >= 119.0
@@ -190,7 +190,7 @@ async def test_what_is_lost_of_one_kind_is_found_though_another_is_as_it_was() -
     pods, nodes = HistoryBench(pod_at("a", 50)), HistoryBench(pod_at("node", 60))
     del nodes.served["node"]
     pods.history = History(
-        pods.clock, [HistoryCheck(each, PODS, each, each) for each in (pods, nodes)], pods._start_over
+        pods.clock, [HistoryCheck(informer, PODS, informer, informer) for informer in (pods, nodes)], pods._start_over
     )
     async with pods.running():
         pods.history.older_version_seen()
@@ -237,11 +237,11 @@ async def test_a_pod_that_is_gone_unseen_refutes_though_an_older_one_is_as_it_wa
 
 
 @pytest.mark.parametrize(
-    "now", [pod_at("a", 60), None, pod_at("a", 60, "another")], ids=["changed", "gone", "made anew"]
+    "pod", [pod_at("a", 60), None, pod_at("a", 60, "another")], ids=["changed", "gone", "made anew"]
 )
-async def test_a_change_that_the_watch_does_not_tell_of_refutes(now: Pod | None) -> None:
+async def test_a_change_that_the_watch_does_not_tell_of_refutes(pod: Pod | None) -> None:
     bench = HistoryBench(pod_at("a", 50))
-    bench.served["a"] = GONE if now is None else now
+    bench.served["a"] = GONE if pod is None else pod
     async with bench.running():
         bench.history.older_version_seen()
         await anyio.sleep(2.0)
@@ -251,15 +251,15 @@ async def test_a_change_that_the_watch_does_not_tell_of_refutes(now: Pod | None)
 
 
 @pytest.mark.parametrize(
-    "now", [pod_at("a", 60), None, pod_at("a", 60, "another")], ids=["changed", "gone", "made anew"]
+    "pod", [pod_at("a", 60), None, pod_at("a", 60, "another")], ids=["changed", "gone", "made anew"]
 )
-async def test_a_change_that_the_watch_tells_of_a_little_later_is_none_to_worry_about(now: Pod | None) -> None:
+async def test_a_change_that_the_watch_tells_of_a_little_later_is_none_to_worry_about(pod: Pod | None) -> None:
     bench = HistoryBench(pod_at("a", 50))
-    bench.served["a"] = GONE if now is None else now
+    bench.served["a"] = GONE if pod is None else pod
     async with bench.running():
         bench.history.older_version_seen()
         await anyio.sleep(2.0)
-        bench.items = {} if now is None else {"ns/a": now}
+        bench.items = {} if pod is None else {"ns/a": pod}
         await anyio.sleep(5.0)
         assert not bench.started_over_s
 

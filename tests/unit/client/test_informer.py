@@ -33,15 +33,15 @@ class Story:
     def on_delete(self, old: Pod) -> None:
         self.events.append(("delete", version(old)))
 
-    def on_broken(self, broken: BrokenObject) -> None:
-        self.events.append(("broken", broken.detail))
+    def on_broken(self, broken_object: BrokenObject) -> None:
+        self.events.append(("broken", broken_object.detail))
 
 
 def version(item: Pod) -> str:
     return f"{item.metadata.name}@{item.metadata.resource_version}"
 
 
-def broken(name: str, detail: str = "bad", uid: str = "u") -> BrokenObject:
+def broken_object(name: str, detail: str = "bad", uid: str = "u") -> BrokenObject:
     return BrokenObject("Pod", "ns", name, uid, "99", detail)
 
 
@@ -52,9 +52,9 @@ def story() -> Story:
 
 @pytest.fixture
 def informer(story: Story) -> Informer[Pod]:
-    made = Informer(PODS, lambda _resource, error: pytest.fail(str(error)))
-    made.add_handler(story)
-    return made
+    informer = Informer(PODS, lambda _resource, error: pytest.fail(str(error)))
+    informer.add_handler(story)
+    return informer
 
 
 def test_an_older_or_equal_state_is_never_delivered(informer: Informer[Pod], story: Story) -> None:
@@ -69,14 +69,14 @@ def test_a_namespace_is_a_live_view_of_its_objects(informer: Informer[Pod]) -> N
         return Pod(metadata=meta)
 
     informer.put(pod_at("a", 1))
-    assert [version(each) for each in informer.in_namespace("ns")] == ["a@1"]
+    assert [version(item) for item in informer.in_namespace("ns")] == ["a@1"]
     assert list(informer.in_namespace("other")) == []
     for item in (pod_at("a", 2), pod_at("b", 3), elsewhere(4)):
         informer.put(item)
-    assert [version(each) for each in informer.in_namespace("ns")] == ["a@2", "b@3"]
+    assert [version(item) for item in informer.in_namespace("ns")] == ["a@2", "b@3"]
     informer.drop(pod_at("a", 5))
-    assert [version(each) for each in informer.in_namespace("ns")] == ["b@3"]
-    assert [version(each) for each in informer.in_namespace("other")] == ["x@4"]
+    assert [version(item) for item in informer.in_namespace("ns")] == ["b@3"]
+    assert [version(item) for item in informer.in_namespace("other")] == ["x@4"]
 
 
 async def test_a_list_is_right_even_when_versions_went_back(informer: Informer[Pod], story: Story) -> None:
@@ -90,10 +90,10 @@ async def test_a_list_changes_an_object_that_has_another_content_at_the_version_
     informer: Informer[Pod], story: Story
 ) -> None:
     """After a restore, versions are given again: a bound pod may get the one that it had while it was pending."""
-    known = pod_at("a", 7)
-    informer.put(known)
-    await informer.replace([known.on_node("n1")], [])
-    assert informer.get("ns/a") == known.on_node("n1")
+    stored_pod = pod_at("a", 7)
+    informer.put(stored_pod)
+    await informer.replace([stored_pod.on_node("n1")], [])
+    assert informer.get("ns/a") == stored_pod.on_node("n1")
     assert story.events[1:] == [("update", "a@7", "a@7")]
 
 
@@ -107,7 +107,7 @@ async def test_the_first_list_is_taken_while_it_arrives(informer: Informer[Pod],
 
 async def test_what_a_torn_first_list_said_is_corrected_by_the_next(informer: Informer[Pod], story: Story) -> None:
     informer.take_early([pod_at("gone", 1), pod_at("changed", 2), pod_at("made-anew", 3, "first"), pod_at("broken", 4)])
-    await informer.replace([pod_at("changed", 9), pod_at("made-anew", 8, "second")], [broken("broken")])
+    await informer.replace([pod_at("changed", 9), pod_at("made-anew", 8, "second")], [broken_object("broken")])
     assert story.events[4:] == [
         ("delete", "gone@1"),
         ("broken", "bad"),
@@ -115,7 +115,7 @@ async def test_what_a_torn_first_list_said_is_corrected_by_the_next(informer: In
         ("delete", "made-anew@3"),
         ("add", "made-anew@8"),
     ]
-    assert {version(each) for each in informer.list()} == {"broken@4", "changed@9", "made-anew@8"}
+    assert {version(item) for item in informer.list()} == {"broken@4", "changed@9", "made-anew@8"}
 
 
 async def test_nothing_is_missing_from_a_list_with_an_object_that_cannot_be_identified(
@@ -123,7 +123,7 @@ async def test_nothing_is_missing_from_a_list_with_an_object_that_cannot_be_iden
 ) -> None:
     informer.put(pod_at("a", 1))
     informer.put(pod_at("b", 2))
-    await informer.replace([pod_at("b", 3)], [broken("")])
+    await informer.replace([pod_at("b", 3)], [broken_object("")])
     assert story.events[2:] == [("broken", "bad"), ("update", "b@2", "b@3")]
     await informer.replace([pod_at("b", 3)], [])
     assert story.events[4:] == [("delete", "a@1")]
@@ -186,15 +186,15 @@ async def test_a_broken_object_keeps_what_was_known_until_it_is_deleted_or_repla
     informer: Informer[Pod], story: Story
 ) -> None:
     informer.put(pod_at("a", 5))
-    informer.mark_broken(broken("a"), deleted=False)
-    informer.mark_broken(broken("a"), deleted=False)
-    await informer.replace([], [broken("a")])
-    informer.mark_broken(broken("a", "worse"), deleted=False)
+    informer.mark_broken(broken_object("a"), deleted=False)
+    informer.mark_broken(broken_object("a"), deleted=False)
+    await informer.replace([], [broken_object("a")])
+    informer.mark_broken(broken_object("a", "worse"), deleted=False)
     assert story.events[1:] == [("broken", "bad"), ("broken", "worse")]
-    informer.mark_broken(broken("a", "worse", uid="other"), deleted=False)
+    informer.mark_broken(broken_object("a", "worse", uid="other"), deleted=False)
     assert story.events[3:] == [("delete", "a@5"), ("broken", "worse")]
-    informer.mark_broken(broken("a", uid="other"), deleted=True)
-    informer.mark_broken(broken("a", uid="other"), deleted=False)
+    informer.mark_broken(broken_object("a", uid="other"), deleted=True)
+    informer.mark_broken(broken_object("a", uid="other"), deleted=False)
     assert story.events[5:] == [("broken", "bad")]
 
 
@@ -212,13 +212,13 @@ async def test_whatever_lists_follow_each_other_handlers_can_follow_them(
         items = [pod_at(name, number, uid) for name, (number, uid) in state.items()]
         await informer.replace(items, [])
         assert sorted(informer.list(), key=version) == sorted(items, key=version)
-    followed: set[str] = set()
+    versions_heard: set[str] = set()
     for kind, *versions in story.events:
         if kind != "add":
-            followed.remove(versions[0])
+            versions_heard.remove(versions[0])
         if kind != "delete":
-            followed.add(versions[-1])
-    assert followed == {version(item) for item in informer.list()}
+            versions_heard.add(versions[-1])
+    assert versions_heard == {version(item) for item in informer.list()}
 
 
 def test_the_change_log_has_each_state_that_came_or_went(informer: Informer[Pod]) -> None:
@@ -229,4 +229,4 @@ def test_the_change_log_has_each_state_that_came_or_went(informer: Informer[Pod]
     informer.put(pod_at("a", 3))
     informer.put(pod_at("a", 3))
     informer.drop(pod_at("a", 4))
-    assert [version(each) for each in log.since(0) or ()] == ["a@2", "a@2", "a@3", "a@3"]
+    assert [version(item) for item in log.since(0) or ()] == ["a@2", "a@2", "a@3", "a@3"]

@@ -25,7 +25,7 @@ def pod_item(name: str, **parts: Any) -> dict[str, Any]:
     return {"metadata": {"name": name, "namespace": "ns", "uid": "u"}, **parts}
 
 
-def encoded(content: object) -> bytes:
+def encode(content: object) -> bytes:
     return json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode()
 
 
@@ -33,10 +33,10 @@ HEAD: dict[str, Any] = {"kind": "PodList", "apiVersion": "v1", "metadata": {"res
 
 
 def body(*items: object, **metadata: str) -> bytes:
-    return encoded({**HEAD, "metadata": {**HEAD["metadata"], **metadata}, "items": items})
+    return encode({**HEAD, "metadata": {**HEAD["metadata"], **metadata}, "items": items})
 
 
-def cut(content: bytes, *places: int) -> list[bytes]:
+def split(content: bytes, *places: int) -> list[bytes]:
     edges = sorted({0, len(content), *(place % (len(content) + 1) for place in places)})
     return [content[start:end] for start, end in itertools.pairwise(edges)]
 
@@ -58,7 +58,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_items_come_while_the_list_still_arrives(small_pieces: None) -> None:
-    first, second = cut(body(pod_item("a"), pod_item("b"), pod_item("c")), 160)
+    first, second = split(body(pod_item("a"), pod_item("b"), pod_item("c")), 160)
     assert b'"b"' in first
     assert b'"c"' not in first
     reading = ListBody(DECODER)
@@ -70,22 +70,22 @@ def test_items_come_while_the_list_still_arrives(small_pieces: None) -> None:
 
 
 def test_a_list_that_comes_byte_by_byte_is_cut_like_any_other(small_pieces: None) -> None:
-    whole = body(pod_item("a"), {"apiVersion": "v1", **pod_item("b")}, pod_item("c"))
-    assert read(cut(whole, *range(len(whole)))) == read([whole])
+    list_body = body(pod_item("a"), {"apiVersion": "v1", **pod_item("b")}, pod_item("c"))
+    assert read(split(list_body, *range(len(list_body)))) == read([list_body])
 
 
 def test_many_small_items_are_one_piece() -> None:
-    everything = [pod_item(f"pod-{number}") for number in range(5_000)]
-    pieces, last = read(cut(body(*everything), *range(0, 300_000, 10_000)))
+    items = [pod_item(f"pod-{number}") for number in range(5_000)]
+    pieces, last = read(split(body(*items), *range(0, 300_000, 10_000)))
     assert names([*pieces, last]) == [f"pod-{number}" for number in range(5_000)]
-    assert len(pieces) == len(body(*everything)) // (64 * 1024)
+    assert len(pieces) == len(body(*items)) // (64 * 1024)
 
 
 def test_what_looks_like_the_end_of_an_item_inside_one_is_none(small_pieces: None) -> None:
     nested = pod_item(
         "a", spec={"x": [pod_item("c"), pod_item("d"), pod_item("e")]}, status={"message": '},{"metadata":{'}
     )
-    pieces, last = read(cut(body(nested, pod_item("b"), nested), 100, 150))
+    pieces, last = read(split(body(nested, pod_item("b"), nested), 100, 150))
     assert names([*pieces, last]) == ["a", "b", "a"]
 
 
@@ -107,14 +107,14 @@ def test_items_that_begin_otherwise_come_with_their_neighbours(small_pieces: Non
 def test_metadata_may_come_after_the_items(small_pieces: None) -> None:
     meta = {"resourceVersion": "9", "continue": "x"}
     content = {"items": [pod_item("a"), pod_item("b")], "kind": "PodList", "apiVersion": "v1", "metadata": meta}
-    pieces, last = read(cut(encoded(content), 70, 90))
+    pieces, last = read(split(encode(content), 70, 90))
     assert names([*pieces, last]) == ["a", "b"]
     assert (last.resource_version, last.continue_token) == ("9", "x")
 
 
 def test_another_array_after_the_items_is_not_taken_for_more_of_them(small_pieces: None) -> None:
     content = {"items": [pod_item("a"), pod_item("b")], "more": [pod_item("c"), pod_item("d")]}
-    pieces, last = read([encoded({**HEAD, **content})])
+    pieces, last = read([encode({**HEAD, **content})])
     assert names([*pieces, last]) == ["a", "b"]
 
 
@@ -132,21 +132,21 @@ _A_AND_B = body(pod_item("a"), pod_item("b"))[1:]
     ids=["with spaces", "after other items", "after a name that ends in quoted items", "after deep nesting"],
 )
 def test_a_list_that_is_written_otherwise_comes_in_one_piece(small_pieces: None, content: bytes) -> None:
-    pieces, last = read(cut(content, 40, 90))
+    pieces, last = read(split(content, 40, 90))
     assert not pieces
     assert names([last]) == ["a", "b"]
 
 
 @pytest.mark.parametrize("items", [[], None])
 def test_an_empty_list_is_one(items: object) -> None:
-    pieces, last = read([encoded({**HEAD, "items": items})])
+    pieces, last = read([encode({**HEAD, "items": items})])
     assert (pieces, last) == ([], Page([], [], "9", ""))
 
 
 def test_a_broken_object_leaves_its_neighbours_alone(small_pieces: None) -> None:
     pieces, last = read([body(pod_item("a"), pod_item("bad", status=3), pod_item("nulls", spec=None), pod_item("z"))])
     assert names([*pieces, last]) == ["a", "nulls", "z"]
-    assert [broken.name for piece in pieces for broken in piece.broken] == ["bad"]
+    assert [broken_object.name for piece in pieces for broken_object in piece.broken] == ["bad"]
 
 
 def test_a_list_without_the_end_of_an_item_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,13 +176,13 @@ def test_an_object_full_of_false_ends_costs_in_proportion_to_its_size(
     given_bytes: list[int] = []
     decode = ObjectDecoder.items
 
-    def counted(decoder: ObjectDecoder[Any], array: bytes) -> Page[Any]:
+    def count_and_decode(decoder: ObjectDecoder[Any], array: bytes) -> Page[Any]:
         given_bytes.append(len(array))
         return decode(decoder, array)
 
-    monkeypatch.setattr(ObjectDecoder, "items", counted)
+    monkeypatch.setattr(ObjectDecoder, "items", count_and_decode)
     content = body(pod_item("a", spec={"x": [pod_item("c")] * 10_000}), pod_item("b"))
-    pieces, last = read(cut(content, *range(0, len(content), 5_000)))
+    pieces, last = read(split(content, *range(0, len(content), 5_000)))
     assert names([*pieces, last]) == ["a", "b"]
     assert sum(given_bytes) < 3 * len(content)
 
@@ -207,28 +207,28 @@ CUTS = st.lists(st.integers(0, 5_000), max_size=12)
 def test_any_list_cut_anywhere_gives_its_items(items: list[Any], cuts: list[int], piece_bytes: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(list_body, "_PIECE_BYTES", piece_bytes)
-        pieces, last = read(cut(body(*items), *cuts), KEEPER)
+        pieces, last = read(split(body(*items), *cuts), KEEPER)
     assert [item for piece in [*pieces, last] for item in piece.items] == items
     assert last.resource_version == "9"
 
 
 @given(ITEMS, CUTS, st.integers(1, 5_000))
 def test_a_list_torn_anywhere_is_malformed(items: list[Any], cuts: list[int], torn: int) -> None:
-    whole = body(*items)
-    content = whole[: -(1 + torn % len(whole))]
+    array = body(*items)
+    content = array[: -(1 + torn % len(array))]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(list_body, "_PIECE_BYTES", 1)
         with pytest.raises(Malformed):
-            read(cut(content, *cuts), KEEPER)
+            read(split(content, *cuts), KEEPER)
 
 
 @given(ITEMS, CUTS)
 def test_where_a_list_is_cut_makes_no_difference_to_what_is_broken(items: list[Any], cuts: list[int]) -> None:
-    whole = body(*items, pod_item("bad", spec={"priority": "high"}), pod_item("z"))
+    array = body(*items, pod_item("bad", spec={"priority": "high"}), pod_item("z"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(list_body, "_PIECE_BYTES", 1)
-        pieces, last = read(cut(whole, *cuts))
-    at_once = DECODER.page(whole)
+        pieces, last = read(split(array, *cuts))
+    at_once = DECODER.page(array)
     pages = [*pieces, last]
     assert [item for page in pages for item in page.items] == at_once.items
-    assert [broken for page in pages for broken in page.broken] == at_once.broken
+    assert [broken_object for page in pages for broken_object in page.broken] == at_once.broken

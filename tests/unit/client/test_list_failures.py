@@ -19,7 +19,7 @@ def failures(clock):
 
 
 def _warnings(logs):
-    return [each for each in logs if each["log_level"] == "warning"]
+    return [entry for entry in logs if entry["log_level"] == "warning"]
 
 
 @pytest.mark.parametrize("error", [ConnectionLost("Server disconnected"), Unavailable("nope", code=503)])
@@ -29,12 +29,12 @@ def test_sixteen_kinds_that_fail_alike_are_one_line_now_and_then(failures, clock
             for kind in KINDS:
                 failures.log(kind, error, "streaming list", 1.0)
             clock.advance(1.0)
-    told = _warnings(logs)
-    assert len(told) == 3
-    assert told[0]["resource"] == "kind-0"
-    assert "others" not in told[0]
-    assert told[1]["others"] == sorted(KINDS[1:])
-    assert [each["failures"] for each in told] == [1, 161, 481]
+    warnings = _warnings(logs)
+    assert len(warnings) == 3
+    assert warnings[0]["resource"] == "kind-0"
+    assert "others" not in warnings[0]
+    assert warnings[1]["others"] == sorted(KINDS[1:])
+    assert [warning["failures"] for warning in warnings] == [1, 161, 481]
 
 
 def test_rights_that_are_missing_are_told_of_each_kind(failures, clock):
@@ -43,7 +43,7 @@ def test_rights_that_are_missing_are_told_of_each_kind(failures, clock):
             for kind in KINDS[:2]:
                 failures.log(kind, Forbidden("no", code=403), "streaming list", 15.0)
             clock.advance(4.0)
-    assert [each["resource"] for each in _warnings(logs)] == ["kind-0", "kind-1"]
+    assert [warning["resource"] for warning in _warnings(logs)] == ["kind-0", "kind-1"]
     assert "the role needs both verbs" in logs[0]["event"]
 
 
@@ -52,7 +52,7 @@ def test_what_has_gone_well_for_a_while_is_told_at_once_when_it_fails_again(fail
         for _ in range(5):
             failures.log("pods", ConnectionLost("reset"), "watching", 1.0)
             clock.advance(61.0)
-    assert [each["failures"] for each in _warnings(logs)] == [1] * 5
+    assert [warning["failures"] for warning in _warnings(logs)] == [1] * 5
 
 
 @pytest.mark.parametrize("error", [Unreachable("refused"), Unauthorized("no", code=401)])

@@ -33,8 +33,8 @@ def page(*names: str, proceed: str = "") -> dict[str, Any]:
 
 async def test_all_pages_are_read_and_each_object_says_what_it_is() -> None:
     session: Any = Pages(page("n1", "n2", proceed="a=b"), page("n3"))
-    found = await all_objects(session, NODES)
-    assert [(each["apiVersion"], each["kind"], each["metadata"]["name"]) for each in found] == [
+    objects = await all_objects(session, NODES)
+    assert [(item["apiVersion"], item["kind"], item["metadata"]["name"]) for item in objects] == [
         ("v1", "Node", name) for name in ("n1", "n2", "n3")
     ]
     assert [path.partition("&")[2] for path in session.paths] == ["", "continue=a%3Db"]

@@ -53,11 +53,11 @@ def test_negative_qps_means_no_limit_and_zero_the_defaults_of_client_go() -> Non
 def test_never_more_goes_through_than_burst_and_rate_allow(qps: float, burst: int, pauses_s: list[float]) -> None:
     clock = ManualClock(0.0)
     bucket = TokenBucket(qps, burst, clock)
-    taken = 0
+    count = 0
     for pause_s in pauses_s:
         clock.advance(pause_s)
-        taken += bucket.try_take() == 0.0
-        assert taken <= burst + clock.monotonic() * qps + 1e-6
+        count += bucket.try_take() == 0.0
+        assert count <= burst + clock.monotonic() * qps + 1e-6
 
 
 @given(st.floats(0.1, 1000.0), st.integers(1, 50))

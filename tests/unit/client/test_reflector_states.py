@@ -14,7 +14,7 @@ def test_every_state_can_be_reached() -> None:
 
 def test_every_way_to_watching_leads_over_a_list() -> None:
     into_watching = {
-        pair for pair, after in TRANSITIONS.transitions.items() if after is ReflectorState.WATCHING is not pair[0]
+        pair for pair, target in TRANSITIONS.transitions.items() if target is ReflectorState.WATCHING is not pair[0]
     }
     assert {event for _, event in into_watching} == {ReflectorEvent.LISTED}
 

@@ -62,5 +62,5 @@ def test_a_label_of_64_characters_is_no_host() -> None:
 def test_the_environment_names_the_proxy_unless_the_server_is_near(
     server: str, environ: dict[str, str], proxy: str | None
 ) -> None:
-    found = proxy_from_environment(server, environ)
-    assert (found and found.url) == proxy
+    proxy_address = proxy_from_environment(server, environ)
+    assert (proxy_address and proxy_address.url) == proxy

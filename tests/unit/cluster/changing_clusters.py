@@ -43,9 +43,9 @@ terms = st.fixed_dictionaries(
     {"topologyKey": st.sampled_from(("zone", "host")), "labelSelector": selectors},
     optional={"namespaces": st.lists(namespaces, max_size=2, unique=True), "namespaceSelector": selectors},
 )
-weighted = st.fixed_dictionaries({"weight": st.integers(1, 3), "podAffinityTerm": terms})
+weighted_terms = st.fixed_dictionaries({"weight": st.integers(1, 3), "podAffinityTerm": terms})
 rules = st.fixed_dictionaries(
-    {}, optional={REQUIRED: st.lists(terms, max_size=2), PREFERRED: st.lists(weighted, max_size=2)}
+    {}, optional={REQUIRED: st.lists(terms, max_size=2), PREFERRED: st.lists(weighted_terms, max_size=2)}
 )
 affinities = st.one_of(st.none(), st.fixed_dictionaries({}, optional={"podAffinity": rules, "podAntiAffinity": rules}))
 
@@ -82,23 +82,23 @@ class ChangingCluster:
 
     def take(self, kind: str, index: int, pod: Pod) -> None:
         """Let something happen that can happen."""
-        known = self.on_row.get(pod.uid)
-        if kind == "come" and known is None:
+        row_of_pod = self.on_row.get(pod.uid)
+        if kind == "come" and row_of_pod is None:
             row = self.snapshot.row_of[f"n{index}"]
             self.snapshot.add_pod(row, pod, NOTHING)
             self.on_row[pod.uid] = row
-        elif kind == "go" and known is not None:
-            self.snapshot.remove_pod(known, pod.uid)
+        elif kind == "go" and row_of_pod is not None:
+            self.snapshot.remove_pod(row_of_pod, pod.uid)
             del self.on_row[pod.uid]
-        elif kind == "change" and known is not None:
-            before = self.snapshot.pods[known][pod.uid]
-            self.snapshot.replace_pod(known, same_namespace(pod, before), NOTHING)
+        elif kind == "change" and row_of_pod is not None:
+            former = self.snapshot.pods[row_of_pod][pod.uid]
+            self.snapshot.replace_pod(row_of_pod, same_namespace(pod, former), NOTHING)
         elif kind == "move node":
             self.put_node(index, f"z{len(pod.metadata.labels)}")
         elif kind == "lose node":
-            gone = self.snapshot.row_of[f"n{index}"]
+            row_removed = self.snapshot.row_of[f"n{index}"]
             self.snapshot.drop_node(f"n{index}")
-            self.on_row = {uid: row for uid, row in self.on_row.items() if row != gone}
+            self.on_row = {uid: row for uid, row in self.on_row.items() if row != row_removed}
             self.put_node(index)
             self.put_node(NODES + len(self.snapshot))  # rows grow, too
 
@@ -121,20 +121,20 @@ class ChangingCluster:
         return sums
 
     def pods(self) -> list[tuple[int, Pod]]:
-        return [(row, each) for row, pods in enumerate(self.snapshot.pods) for each in pods.values()]
+        return [(row, pod) for row, pods in enumerate(self.snapshot.pods) for pod in pods.values()]
 
 
-def same_namespace(pod: Pod, before: Pod) -> Pod:
+def same_namespace(pod: Pod, former: Pod) -> Pod:
     """The pod as a later state of the other: pods do not change namespace."""
     meta: Any = pod.metadata
-    moved = ObjectMeta(
+    metadata = ObjectMeta(
         name=meta.name,
-        namespace=before.metadata.namespace,
+        namespace=former.metadata.namespace,
         uid=meta.uid,
         labels=meta.labels,
         deletion_timestamp=meta.deletion_timestamp,
     )
-    return Pod(metadata=moved, spec=pod.spec, status=pod.status)
+    return Pod(metadata=metadata, spec=pod.spec, status=pod.status)
 
 
 steps = st.tuples(

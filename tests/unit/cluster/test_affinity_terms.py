@@ -21,34 +21,34 @@ def near(*terms: dict[str, Any], **kwargs: Any) -> PodTerms:
 
 def test_a_term_without_namespaces_means_its_pods_own() -> None:
     (default,) = near(term()).required_affinity
-    (other,) = near(term(), namespace="other").required_affinity
-    assert (default.namespaces, other.namespaces) == ({"default"}, {"other"})
+    (foreign_term,) = near(term(), namespace="other").required_affinity
+    assert (default.namespaces, foreign_term.namespaces) == ({"default"}, {"other"})
 
 
 def test_named_and_selected_namespaces_take_the_place_of_the_own() -> None:
-    (named,) = near(term(namespaces=["a", "b"])).required_affinity
-    (selected,) = near(term(namespaceSelector={})).required_affinity
-    assert (named.namespaces, named.namespace_selector) == ({"a", "b"}, NOTHING)
-    assert (selected.namespaces, selected.namespace_selector) == (frozenset(), EVERYTHING)
+    (named_term,) = near(term(namespaces=["a", "b"])).required_affinity
+    (selected_term,) = near(term(namespaceSelector={})).required_affinity
+    assert (named_term.namespaces, named_term.namespace_selector) == ({"a", "b"}, NOTHING)
+    assert (selected_term.namespaces, selected_term.namespace_selector) == (frozenset(), EVERYTHING)
 
 
 def test_a_term_matches_by_namespace_or_its_labels_and_by_the_pods_labels() -> None:
-    (each,) = near(term(namespaces=["a"], namespaceSelector={"matchLabels": {"team": "x"}})).required_affinity
-    assert each.matches("a", {"app": "web"}, {})
-    assert each.matches("b", {"app": "web"}, {"team": "x"})
-    assert not each.matches("b", {"app": "web"}, {"team": "y"})
-    assert not each.matches("a", {"app": "db"}, {"team": "x"})
+    (affinity_term,) = near(term(namespaces=["a"], namespaceSelector={"matchLabels": {"team": "x"}})).required_affinity
+    assert affinity_term.matches("a", {"app": "web"}, {})
+    assert affinity_term.matches("b", {"app": "web"}, {"team": "x"})
+    assert not affinity_term.matches("b", {"app": "web"}, {"team": "y"})
+    assert not affinity_term.matches("a", {"app": "db"}, {"team": "x"})
 
 
 def test_a_term_without_label_selector_means_nobody() -> None:
-    (each,) = near({"topologyKey": "zone"}).required_affinity
-    assert not each.matches("default", {}, {})
+    (affinity_term,) = near({"topologyKey": "zone"}).required_affinity
+    assert not affinity_term.matches("default", {}, {})
 
 
 def test_preferred_anti_affinity_weighs_against() -> None:
-    weighted = {PREFERRED: [{"weight": 5, "podAffinityTerm": term()}]}
-    terms = pod_terms(pod(affinity={"podAffinity": weighted, "podAntiAffinity": weighted}))
-    assert [(each.kind, each.weight) for each in terms.preferred] == [
+    preferences = {PREFERRED: [{"weight": 5, "podAffinityTerm": term()}]}
+    terms = pod_terms(pod(affinity={"podAffinity": preferences, "podAntiAffinity": preferences}))
+    assert [(weighted_term.kind, weighted_term.weight) for weighted_term in terms.preferred] == [
         (TermKind.PREFERRED_AFFINITY, 5),
         (TermKind.PREFERRED_ANTI_AFFINITY, -5),
     ]

@@ -16,7 +16,7 @@ from tests.builders import node, pod
 PORT = HostPort("0.0.0.0", "TCP", 80)
 
 
-class Broken:
+class FaultRecorder:
     """Notes which objects were reported, and for which field."""
 
     def __init__(self) -> None:
@@ -27,13 +27,13 @@ class Broken:
 
 
 @pytest.fixture
-def broken() -> Broken:
-    return Broken()
+def recorder() -> FaultRecorder:
+    return FaultRecorder()
 
 
 @pytest.fixture
-def cache(broken: Broken) -> Cache:
-    return Cache(broken)
+def cache(recorder: FaultRecorder) -> Cache:
+    return Cache(recorder)
 
 
 def names(cache: Cache) -> list[str]:
@@ -43,10 +43,10 @@ def names(cache: Cache) -> list[str]:
 
 def pods_on(cache: Cache, name: str) -> set[str]:
     snapshot = cache.snapshot()
-    return {each.metadata.name for each in snapshot.node(snapshot.row_of[name]).pods}
+    return {pod.metadata.name for pod in snapshot.node(snapshot.row_of[name]).pods}
 
 
-def requested(cache: Cache, name: str, resource: str = "cpu") -> int:
+def requests_on(cache: Cache, name: str, resource: str = "cpu") -> int:
     snapshot = cache.snapshot()
     return snapshot.node(snapshot.row_of[name]).requested(resource)
 
@@ -94,25 +94,25 @@ AFTER = {
 def test_every_event_in_every_state(cache, state, event):
     cache.put_node(node("n1"))
     item = in_state(cache, state)
-    after = AFTER[state, event]
-    if isinstance(after, str):
+    next_state = AFTER[state, event]
+    if isinstance(next_state, str):
         with pytest.raises(CacheError) as refusal:
             APPLY[event](cache, item)
-        assert str(refusal.value) == after
+        assert str(refusal.value) == next_state
         with pytest.raises(InvalidTransition):
             POD_STATES.next(state, event)
-        after = state
+        next_state = state
     else:
         APPLY[event](cache, item)
-        assert POD_STATES.next(state, event) is after
-    assert cache.state_of(item.uid) is after
-    assert cache.is_assumed(item.uid) == (after is ASSUMED)
-    assert (cache.pod(item.uid) is None) == (after is UNKNOWN)
-    assert requested(cache, "n1") == (0 if after is UNKNOWN else 1000)
+        assert POD_STATES.next(state, event) is next_state
+    assert cache.state_of(item.uid) is next_state
+    assert cache.is_assumed(item.uid) == (next_state is ASSUMED)
+    assert (cache.pod(item.uid) is None) == (next_state is UNKNOWN)
+    assert requests_on(cache, "n1") == (0 if next_state is UNKNOWN else 1000)
     assert cache.statistics() == {
         "nodes": 1,
-        "pods": int(after is not UNKNOWN),
-        "assumed_pods": int(after is ASSUMED),
+        "pods": int(next_state is not UNKNOWN),
+        "assumed_pods": int(next_state is ASSUMED),
     }
 
 
@@ -120,7 +120,7 @@ def test_assumed_pod_counts_with_the_node_it_was_assumed_on(cache):
     cache.put_node(node("n1"))
     cache.assume_pod(pod("web", cpu="250m"), "n1")
     assert cache.pod("uid-web").node_name == "n1"
-    assert requested(cache, "n1") == 250
+    assert requests_on(cache, "n1") == 250
 
 
 def test_forgetting_says_whether_the_pod_was_assumed(cache):
@@ -139,7 +139,7 @@ def test_confirmed_pod_replaces_the_assumed_one(cache):
     assert cache.pod("uid-web") is confirmed
     snapshot = cache.snapshot()
     assert list(snapshot.node(snapshot.row_of["n1"]).pods) == [confirmed]
-    assert requested(cache, "n1") == 1000
+    assert requests_on(cache, "n1") == 1000
 
 
 @pytest.mark.parametrize("is_seen_between", [False, True])
@@ -150,7 +150,7 @@ def test_pod_confirmed_on_another_node_moves_there(cache, is_seen_between):
     if is_seen_between:
         cache.snapshot()
     cache.add_pod(pod("web", cpu="1", host_ports=[80], node="n2"))
-    assert (requested(cache, "n1"), requested(cache, "n2")) == (0, 1000)
+    assert (requests_on(cache, "n1"), requests_on(cache, "n2")) == (0, 1000)
     assert cache.state_of("uid-web") is ADDED
     assert not cache.is_assumed("uid-web")
 
@@ -170,7 +170,7 @@ def test_updated_pod_counts_with_its_new_requests(cache):
     cache.add_pod(pod("web", cpu="1", node="n1", host_ports=[80]))
     cache.snapshot()
     cache.update_pod(pod("web", cpu="2", node="n1"))
-    assert requested(cache, "n1") == 2000
+    assert requests_on(cache, "n1") == 2000
     assert cache.snapshot().host_ports.conflicting_rows(PORT) == []
 
 
@@ -180,7 +180,7 @@ def test_a_heartbeat_of_a_node_changes_nothing(cache):
     metadata = replace(first.metadata, resource_version="2")
     cache.put_node(replace(node("n1", images={"app": 1}), metadata=metadata))
     assert cache.snapshot().nodes[0] is first
-    for changed in (
+    for changed_node in (
         node("n1", images={"app": 2}),
         node("n1", labels={"disk": "ssd"}),
         node("n1", unschedulable=True),
@@ -189,8 +189,8 @@ def test_a_heartbeat_of_a_node_changes_nothing(cache):
         replace(first, metadata=replace(metadata, deletion_timestamp="2026-01-01T00:00:00Z")),
         replace(first, metadata=replace(metadata, owner_references=(OwnerReference(kind="Machine", name="m"),))),
     ):
-        cache.put_node(changed)
-        assert cache.snapshot().nodes[0] is changed
+        cache.put_node(changed_node)
+        assert cache.snapshot().nodes[0] is changed_node
 
 
 def test_pods_of_a_node_that_comes_later_count_from_then_on(cache):
@@ -199,7 +199,7 @@ def test_pods_of_a_node_that_comes_later_count_from_then_on(cache):
     assert len(cache.snapshot()) == 0
     cache.put_node(node("n1"))
     assert pods_on(cache, "n1") == {"early", "bold"}
-    assert requested(cache, "n1") == 3000
+    assert requests_on(cache, "n1") == 3000
 
 
 def test_pods_outlive_their_node_and_count_again_when_it_returns(cache):
@@ -214,7 +214,7 @@ def test_pods_outlive_their_node_and_count_again_when_it_returns(cache):
     cache.update_pod(pod("stays", cpu="3", node="n1"))
     cache.put_node(node("n1"))
     assert pods_on(cache, "n1") == {"stays"}
-    assert requested(cache, "n1") == 3000
+    assert requests_on(cache, "n1") == 3000
 
 
 def test_node_that_goes_and_returns_between_two_snapshots_keeps_its_pods(cache):
@@ -224,7 +224,7 @@ def test_node_that_goes_and_returns_between_two_snapshots_keeps_its_pods(cache):
     cache.remove_node("n1")
     cache.put_node(node("n1", cpu="8"))
     assert pods_on(cache, "n1") == {"web"}
-    assert requested(cache, "n1") == 1000
+    assert requests_on(cache, "n1") == 1000
 
 
 def test_removing_an_unknown_node_changes_nothing(cache):
@@ -267,47 +267,47 @@ def test_held_snapshot_stays_as_it_is_whatever_happens_and_whoever_asks(cache):
     assert len(cache.snapshot()) == 0
 
 
-def closed(cache: Cache) -> dict[str, str]:
+def closed_nodes(cache: Cache) -> dict[str, str]:
     snapshot = cache.snapshot()
     return {snapshot.name(row): why for row, why in snapshot.closed.items()}
 
 
-def test_node_with_a_broken_quantity_is_reported_once_and_closed(cache, broken):
+def test_node_with_a_broken_quantity_is_reported_once_and_closed(cache, recorder):
     bad = node("n1", allocatable={"memory": "much"})
     assert cache.put_node(bad) is False
     assert cache.put_node(bad) is False
-    assert broken.reports == [("n1", "status.allocatable[memory]")]
+    assert recorder.reports == [("n1", "status.allocatable[memory]")]
     assert names(cache) == ["n1"]
-    [why] = closed(cache).values()
+    [why] = closed_nodes(cache).values()
     assert why.startswith("the node has a field that cannot be read, status.allocatable[memory]: ")
     assert (cache.snapshot().allocatable("cpu")[0], cache.snapshot().allowed_pods[0]) == (0, 0)
 
 
-def test_node_that_breaks_is_closed_until_it_is_mended_and_its_pods_count_all_the_time(cache, broken):
+def test_node_that_breaks_is_closed_until_it_is_mended_and_its_pods_count_all_the_time(cache, recorder):
     assert cache.put_node(node("n1")) is True
     cache.add_pod(pod("web", cpu="1", node="n1"))
     cache.snapshot()
     cache.put_node(node("n1", cpu="four"))
-    assert list(closed(cache)) == ["n1"]
-    assert requested(cache, "n1") == 1000
+    assert list(closed_nodes(cache)) == ["n1"]
+    assert requests_on(cache, "n1") == 1000
     assert cache.put_node(node("n1")) is True
-    assert closed(cache) == {}
-    assert requested(cache, "n1") == 1000
-    assert broken.reports == [("n1", "status.allocatable[cpu]")]
+    assert closed_nodes(cache) == {}
+    assert requests_on(cache, "n1") == 1000
+    assert recorder.reports == [("n1", "status.allocatable[cpu]")]
 
 
 def test_a_pod_with_unreadable_requests_closes_its_node_as_long_as_it_is_there(cache):
     cache.put_node(node("n1"))
     cache.put_node(node("n2"))
     cache.add_pod(pod("odd", cpu="lots", node="n1"))
-    [(name, why)] = closed(cache).items()
+    [(name, why)] = closed_nodes(cache).items()
     assert name == "n1"
     assert why.startswith("a pod there has a field that cannot be read, spec.containers[0].resources.requests[cpu]: ")
     assert "odd" not in why
     assert cache.take_opened() == ()
     cache.remove_pod(pod("odd", node="n1"))
-    assert closed(cache) == {}
-    assert [each.name for each in cache.take_opened()] == ["n1"]
+    assert closed_nodes(cache) == {}
+    assert [node.name for node in cache.take_opened()] == ["n1"]
     assert cache.take_opened() == ()
 
 
@@ -316,10 +316,10 @@ def test_a_pod_that_becomes_readable_or_moves_opens_its_node(cache):
     cache.put_node(node("n2"))
     cache.add_pod(pod("odd", cpu="lots", node="n1"))
     cache.update_pod(pod("odd", cpu="1", node="n1"))
-    assert closed(cache) == {}
+    assert closed_nodes(cache) == {}
     cache.update_pod(pod("odd", cpu="lots", node="n1"))
     cache.update_pod(pod("odd", cpu="lots", node="n2"))
-    assert list(closed(cache)) == ["n2"]
+    assert list(closed_nodes(cache)) == ["n2"]
 
 
 def test_a_node_is_closed_until_the_last_reason_is_gone(cache):
@@ -331,74 +331,74 @@ def test_a_node_is_closed_until_the_last_reason_is_gone(cache):
         lambda: cache.remove_pod(pod("odd", node="n1")),
     ):
         mend()
-        assert list(closed(cache)) == ["n1"]
+        assert list(closed_nodes(cache)) == ["n1"]
     cache.remove_pod(pod("even", node="n1"))
-    assert closed(cache) == {}
+    assert closed_nodes(cache) == {}
 
 
 def test_a_node_that_comes_after_its_unreadable_pod_or_anew_is_closed(cache):
     cache.add_pod(pod("odd", cpu="lots", node="n1"))
     for _ in range(2):
         cache.put_node(node("n1"))
-        assert list(closed(cache)) == ["n1"]
+        assert list(closed_nodes(cache)) == ["n1"]
         cache.remove_node("n1")
-        assert closed(cache) == {}
+        assert closed_nodes(cache) == {}
     cache.put_node(node("n2"))
-    assert closed(cache) == {}
+    assert closed_nodes(cache) == {}
 
 
 def test_a_pod_with_more_containers_than_are_counted_closes_its_node(cache):
     cache.put_node(node("n1"))
     spec = PodSpec(containers=tuple(Container(name=f"c{number}") for number in range(CONTAINERS_MAX + 1)))
     cache.add_pod(replace(pod("many", node="n1"), spec=spec))
-    [why] = closed(cache).values()
+    [why] = closed_nodes(cache).values()
     assert why.endswith("spec.containers: 3001 containers, at most 3000 are counted")
 
 
 def test_a_pod_with_very_many_labels_counts_like_any_other(cache):
     cache.put_node(node("n1"))
     cache.add_pod(pod("many", cpu="3", labels={f"k{number}": "v" for number in range(50_000)}, node="n1"))
-    assert requested(cache, "n1") == 3000
-    assert closed(cache) == {}
+    assert requests_on(cache, "n1") == 3000
+    assert closed_nodes(cache) == {}
 
 
-def test_a_broken_node_that_was_gone_is_reported_anew(cache, broken):
+def test_a_broken_node_that_was_gone_is_reported_anew(cache, recorder):
     for _ in range(2):
         cache.put_node(node("n1", memory="much"))
         cache.remove_node("n1")
-    assert broken.reports == [("n1", "status.allocatable[memory]")] * 2
+    assert recorder.reports == [("n1", "status.allocatable[memory]")] * 2
 
 
-def test_a_broken_pod_that_was_forgotten_is_reported_anew(cache, broken):
+def test_a_broken_pod_that_was_forgotten_is_reported_anew(cache, recorder):
     bad = pod("odd", cpu="abc")
     for _ in range(2):
         cache.assume_pod(bad, "n1")
         cache.forget_pod(bad)
-    assert len(broken.reports) == 2
+    assert len(recorder.reports) == 2
 
 
-def test_node_with_another_fault_is_reported_again(cache, broken):
+def test_node_with_another_fault_is_reported_again(cache, recorder):
     cache.put_node(node("n1", cpu="four"))
     cache.put_node(node("n1", memory="much"))
-    assert [path for _, path in broken.reports] == ["status.allocatable[cpu]", "status.allocatable[memory]"]
+    assert [path for _, path in recorder.reports] == ["status.allocatable[cpu]", "status.allocatable[memory]"]
 
 
-def test_pod_with_a_broken_quantity_is_reported_once_and_counts_as_far_as_it_can_be_read(cache, broken):
+def test_pod_with_a_broken_quantity_is_reported_once_and_counts_as_far_as_it_can_be_read(cache, recorder):
     cache.put_node(node("n1"))
     cache.add_pod(pod("odd", cpu="lots", host_ports=[80], node="n1"))
     cache.update_pod(pod("odd", cpu="lots", host_ports=[80], node="n1", labels={"a": "b"}))
-    assert broken.reports == [("default/odd", "spec.containers[0].resources.requests[cpu]")]
+    assert recorder.reports == [("default/odd", "spec.containers[0].resources.requests[cpu]")]
     snapshot = cache.snapshot()
-    assert requested(cache, "n1") == 0
+    assert requests_on(cache, "n1") == 0
     assert snapshot.pod_count[0] == 1
     assert snapshot.host_ports.conflicting_rows(PORT) == [0]
 
 
-def test_pod_of_the_same_uid_is_reported_again_after_it_was_removed(cache, broken):
+def test_pod_of_the_same_uid_is_reported_again_after_it_was_removed(cache, recorder):
     for _ in range(2):
         cache.add_pod(pod("odd", cpu="lots", node="n1"))
         cache.remove_pod(pod("odd", node="n1"))
-    assert len(broken.reports) == 2
+    assert len(recorder.reports) == 2
 
 
 @pytest.mark.parametrize("amount", ["1e30", "9E", "-1", "9223372036854775807"])
@@ -407,4 +407,4 @@ def test_absurd_amounts_do_not_break_the_snapshot(cache, amount):
     cache.add_pod(pod("greedy", memory=amount, node="n1"))
     assert pods_on(cache, "n1") == {"greedy"}
     cache.remove_pod(pod("greedy", node="n1"))
-    assert requested(cache, "n1", "memory") == 0
+    assert requests_on(cache, "n1", "memory") == 0

@@ -23,7 +23,7 @@ RESOURCES = ("cpu", "memory", "ephemeral-storage", "example.com/gpu", "example.c
 
 def picture(snapshot: Snapshot) -> dict[str, object]:
     """Everything a snapshot says, by node name."""
-    taken = {port: snapshot.host_ports.conflicting_rows(HostPort("0.0.0.0", "TCP", port)) for port in PORTS}
+    rows_by_port = {port: snapshot.host_ports.conflicting_rows(HostPort("0.0.0.0", "TCP", port)) for port in PORTS}
     images = {image: snapshot.images.get(image) for image in IMAGES}
     return {
         name: (
@@ -35,7 +35,7 @@ def picture(snapshot: Snapshot) -> dict[str, object]:
             snapshot.taint_sets[snapshot.taint_set[row]],
             dict(snapshot.pods[row]),
             [snapshot.label_column(key).values[snapshot.label_column(key).ids[row]] for key in LABELS],
-            [row in rows for rows in taken.values()],
+            [row in rows for rows in rows_by_port.values()],
             [state is not None and bool(state.presence(len(snapshot.nodes))[row]) for state in images.values()],
             row in snapshot.closed,
         )
@@ -52,10 +52,10 @@ class Order:
         self.is_stale = False
 
     def put(self, name: str, zone: str | None) -> None:
-        if any(name in names and zone == known for known, names in self.zones):
+        if any(name in names and zone == zone_name for zone_name, names in self.zones):
             return
         self.is_stale |= not self._take_out(name)
-        home = next((names for known, names in self.zones if known == zone), None)
+        home = next((names for zone_name, names in self.zones if zone_name == zone), None)
         if home is None:
             self.zones.append((zone, [name]))
         else:
@@ -66,16 +66,16 @@ class Order:
 
     def _take_out(self, name: str) -> bool:
         was_there = any(name in names for _, names in self.zones)
-        kept = [(zone, [each for each in names if each != name]) for zone, names in self.zones]
-        self.zones = [(zone, names) for zone, names in kept if names]
+        names_by_zone = [(zone, [node_name for node_name in names if node_name != name]) for zone, names in self.zones]
+        self.zones = [(zone, names) for zone, names in names_by_zone if names]
         return was_there
 
     def look(self) -> list[str]:
         if self.is_stale:
             self.shown, self.is_stale = [], False
-            left = [list(names) for _, names in self.zones]
-            while any(left):
-                self.shown += [names.pop(0) for names in left if names]
+            name_queues = [list(names) for _, names in self.zones]
+            while any(name_queues):
+                self.shown += [names.pop(0) for names in name_queues if names]
         return self.shown
 
 
@@ -85,12 +85,12 @@ class History:
     def __init__(self, random: Random, odd_pods: float = 0.0) -> None:
         self.random = random
         self.odd_pods = odd_pods
-        self.cache = Cache(self._broken)
+        self.cache = Cache(self._check_fault)
         self.nodes: dict[str, object] = {}
         self.pods: dict[str, object] = {}
         self.order = Order()
 
-    def _broken(self, item, error) -> None:
+    def _check_fault(self, item, error) -> None:
         assert self.odd_pods or item.name in NODES, "only nodes are broken here"
 
     def step(self) -> None:
@@ -148,7 +148,7 @@ class History:
 
     def rebuilt(self) -> Snapshot:
         """A snapshot of the same cluster without a past."""
-        cache = Cache(self._broken)
+        cache = Cache(self._check_fault)
         for item in self.nodes.values():
             cache.put_node(item)
         for item in self.pods.values():
@@ -178,12 +178,12 @@ def test_fork_equals_a_cluster_with_its_changes_and_leaves_no_trace(seed, steps)
     for _ in range(20 + steps):
         history.step()
     snapshot = history.cache.snapshot()
-    before = picture(snapshot)
+    original = picture(snapshot)
     fork = snapshot.fork()
     for _ in range(steps):
         _change_a_pod(fork, random, history)
     assert picture(fork) == picture(history.rebuilt())
-    assert picture(snapshot) == before
+    assert picture(snapshot) == original
 
 
 @given(seed=st.integers(0, 2**32), steps=st.integers(0, 80))
@@ -193,14 +193,14 @@ def test_fork_whose_nodes_change_equals_a_cluster_with_its_changes_and_leaves_no
     for _ in range(20 + steps):
         history.step()
     snapshot = history.cache.snapshot()
-    before, twin = picture(snapshot), snapshot.fork()
+    original, twin = picture(snapshot), snapshot.fork()
     fork = twin.fork()
     for _ in range(steps):
         (_change_a_node if random.random() < 0.3 else _change_a_pod)(fork, random, history)
     fork.settle()
     assert picture(fork) == picture(history.rebuilt())
     assert sorted(fork.name(row) for row in fork.order.tolist()) == sorted(history.nodes)
-    assert picture(snapshot) == picture(twin) == before
+    assert picture(snapshot) == picture(twin) == original
 
 
 def _change_a_node(fork: Snapshot, random: Random, history: History) -> None:
@@ -214,17 +214,17 @@ def _change_a_node(fork: Snapshot, random: Random, history: History) -> None:
     fork.put_node(item, *node_allocatable(item))
     fork.close_node(name, "")  # this one can be read
     history.nodes[name] = item
-    there = [each for each in history.pods.values() if each.node_name == name] if is_new else []
-    for each in there:
-        fork.add_pod(fork.row_of[name], each, pod_usage(each))
+    pods_on_node = [pod for pod in history.pods.values() if pod.node_name == name] if is_new else []
+    for existing_pod in pods_on_node:
+        fork.add_pod(fork.row_of[name], existing_pod, pod_usage(existing_pod))
 
 
 def _change_a_pod(fork: Snapshot, random: Random, history: History) -> None:
     name = random.choice(PODS)
-    known = history.pods.pop(name, None)
-    if known is not None:
-        if known.node_name in fork.row_of:
-            fork.remove_pod(fork.row_of[known.node_name], known.uid)
+    former = history.pods.pop(name, None)
+    if former is not None:
+        if former.node_name in fork.row_of:
+            fork.remove_pod(fork.row_of[former.node_name], former.uid)
         return
     if not fork.row_of:
         return

@@ -22,22 +22,22 @@ def term(**fields: Any) -> PodAffinityTerm:
     )
 
 
-def running(count: int, *more: dict[str, Any]) -> Pod:
+def running(count: int, *extra_terms: dict[str, Any]) -> Pod:
     """A pod with so many anti-affinity terms, and these."""
     terms = [{"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": f"a{n}"}}} for n in range(count)]
-    spec = {"nodeName": "n1", "affinity": {"podAntiAffinity": {REQUIRED: [*terms, *more]}}}
+    spec = {"nodeName": "n1", "affinity": {"podAntiAffinity": {REQUIRED: [*terms, *extra_terms]}}}
     return msgspec.convert({"metadata": {"name": "x", "namespace": "ns"}, "spec": spec}, Pod)
 
 
 def means(terms: tuple[AffinityTerm, ...], labels: dict[str, str], namespace: str = "ns") -> set[str]:
-    return {each.topology_key for each in terms if each.matches(namespace, labels, {"team": namespace})}
+    return {term.topology_key for term in terms if term.matches(namespace, labels, {"team": namespace})}
 
 
 @pytest.mark.parametrize("count", [1_001, 12_000])
 def test_each_of_very_many_terms_is_heeded(count: int) -> None:
     terms = pod_terms(running(count))
     assert terms.not_enforced is None
-    assert [each.term for each in terms.for_other_pods] == list(terms.required_anti_affinity)
+    assert [pod_term.term for pod_term in terms.for_other_pods] == list(terms.required_anti_affinity)
     for number in (0, 999, count - 1):
         assert means(terms.required_anti_affinity, {"app": f"a{number}", "more": "labels"}) == {"zone"}
     assert means(terms.required_anti_affinity, {"app": f"a{count}"}) == set()
@@ -78,16 +78,16 @@ def test_a_group_means_what_any_of_its_terms_means() -> None:
         for tier in ("", "1", "2")
     ]
     for _ in range(300):
-        some = [
+        documents = [
             term(labelSelector=random.choice(SELECTORS), **random.choice(NAMESPACES))
             for _ in range(random.randrange(1, 4))
         ]
-        (group,), not_enforced = grouped_terms(some, "ns")
+        (group,), not_enforced = grouped_terms(documents, "ns")
         assert not_enforced is None
-        apart = [compile_term(each, "ns") for each in some]
+        apart = [compile_term(document, "ns") for document in documents]
         for namespace, labels in pods:
-            expected = any(each.matches(namespace, labels, {"team": namespace}) for each in apart)
-            assert group.matches(namespace, labels, {"team": namespace}) is expected, (some, namespace, labels)
+            is_match = any(affinity_term.matches(namespace, labels, {"team": namespace}) for affinity_term in apart)
+            assert group.matches(namespace, labels, {"team": namespace}) is is_match, (documents, namespace, labels)
 
 
 def test_an_invalid_term_is_named_and_leaves_the_others() -> None:
@@ -100,8 +100,8 @@ def test_an_invalid_term_is_named_and_leaves_the_others() -> None:
         assert (
             terms.not_enforced.path == f"spec.affinity.podAntiAffinity.{REQUIRED}[{count}].matchExpressions[0].operator"
         )
-        compiled = tuple(each.term for each in terms.for_other_pods)
-        assert means(compiled, {"b": "c"}) == means(compiled, {"app": "a0"}) == {"zone"}
+        affinity_terms = tuple(pod_term.term for pod_term in terms.for_other_pods)
+        assert means(affinity_terms, {"b": "c"}) == means(affinity_terms, {"app": "a0"}) == {"zone"}
 
 
 def test_a_pod_with_more_topology_keys_than_any_node_has_is_not_heeded_in_full() -> None:
@@ -111,8 +111,8 @@ def test_a_pod_with_more_topology_keys_than_any_node_has_is_not_heeded_in_full()
 
 
 def test_a_group_equals_only_itself() -> None:
-    (one,), _ = grouped_terms([term()], "ns")
-    (other,), _ = grouped_terms([term()], "ns")
-    assert one != other
-    assert {one: 1, other: 2}[one] == 1
-    assert one != AffinityTerm("zone", EVERYTHING, frozenset(), EVERYTHING)
+    (first,), _ = grouped_terms([term()], "ns")
+    (second,), _ = grouped_terms([term()], "ns")
+    assert first != second
+    assert {first: 1, second: 2}[first] == 1
+    assert first != AffinityTerm("zone", EVERYTHING, frozenset(), EVERYTHING)

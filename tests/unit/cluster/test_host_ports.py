@@ -13,7 +13,7 @@ def port(ip: str = ANY, protocol: str = "TCP", number: int = 80) -> HostPort:
 
 
 @pytest.mark.parametrize(
-    ("taken", "wanted", "conflicts"),
+    ("used_port", "wanted_port", "conflicts"),
     [
         (port(), port(), True),
         (port(ONE), port(ONE), True),
@@ -24,10 +24,10 @@ def port(ip: str = ANY, protocol: str = "TCP", number: int = 80) -> HostPort:
         (port(), port(number=81), False),
     ],
 )
-def test_ports_conflict_on_the_same_address_or_on_all(taken, wanted, conflicts):
+def test_ports_conflict_on_the_same_address_or_on_all(used_port, wanted_port, conflicts):
     index = HostPortIndex()
-    index.add(3, [taken])
-    assert index.conflicting_rows(wanted) == ([3] if conflicts else [])
+    index.add(3, [used_port])
+    assert index.conflicting_rows(wanted_port) == ([3] if conflicts else [])
 
 
 def test_port_taken_twice_is_free_after_it_was_given_back_twice():

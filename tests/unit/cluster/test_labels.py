@@ -6,7 +6,7 @@ from podium.cluster.labels import ABSENT, VALUES_KEPT, LabelColumns
 from podium.cluster.value_sums import ValueSums
 
 
-def shown(column) -> list[str | None]:
+def values_by_row(column) -> list[str | None]:
     return [column.values[index] for index in column.ids]
 
 
@@ -14,7 +14,7 @@ def test_column_is_built_from_the_rows_when_it_is_first_asked_for():
     columns = LabelColumns(4)
     assert columns.get("app") is None
     column = columns.build("app", [{"app": "web"}, None, {"app": "db"}, {"tier": "x"}])
-    assert shown(column) == ["web", None, "db", None]
+    assert values_by_row(column) == ["web", None, "db", None]
     assert columns.get("app") is column
 
 
@@ -38,8 +38,8 @@ def test_every_built_column_follows_changes_and_growth():
     columns.resize(3)
     columns.set(2, {"app": "db", "tier": "back"})
     columns.set(0, {"tier": "front"})
-    assert shown(app) == [None, None, "db"]
-    assert shown(tier) == ["front", None, "back"]
+    assert values_by_row(app) == [None, None, "db"]
+    assert values_by_row(tier) == ["front", None, "back"]
     assert len(columns.build("zone", [None, None, None]).ids) == 3
 
 
@@ -57,7 +57,7 @@ def test_values_that_no_node_has_any_more_are_forgotten():
     column = columns.get("host")
     assert column is not first
     assert len(column.values) <= VALUES_KEPT + 1
-    assert shown(column) == ["stays", f"n{10 * VALUES_KEPT - 1}", None]
+    assert values_by_row(column) == ["stays", f"n{10 * VALUES_KEPT - 1}", None]
     assert (column.id_of("stays"), column.id_of("n1")) == (column.ids[0], None)
     assert column.labelled_count() == 2
 

@@ -7,10 +7,10 @@ from tests.builders import node
 
 
 def tree(*places: tuple[str, str]) -> NodeTree:
-    made = NodeTree()
+    node_tree = NodeTree()
     for name, zone in places:
-        made.put(node(name, zone=zone))
-    return made
+        node_tree.put(node(name, zone=zone))
+    return node_tree
 
 
 @pytest.mark.parametrize(
@@ -30,15 +30,15 @@ def test_zone_is_region_and_zone_the_older_labels_first(labels, zone):
 
 
 def test_order_takes_one_of_each_zone_in_turn():
-    made = tree(("a1", "a"), ("a2", "a"), ("a3", "a"), ("b1", "b"), ("c1", "c"), ("c2", "c"))
-    assert made.order() == ["a1", "b1", "c1", "a2", "c2", "a3"]
+    node_tree = tree(("a1", "a"), ("a2", "a"), ("a3", "a"), ("b1", "b"), ("c1", "c"), ("c2", "c"))
+    assert node_tree.order() == ["a1", "b1", "c1", "a2", "c2", "a3"]
 
 
 def test_same_zone_name_in_two_regions_is_two_zones():
-    made = NodeTree()
+    node_tree = NodeTree()
     for name, region in (("n1", "r1"), ("n2", "r1"), ("n3", "r2")):
-        made.put(node(name, zone="a", region=region))
-    assert made.order() == ["n1", "n3", "n2"]
+        node_tree.put(node(name, zone="a", region=region))
+    assert node_tree.order() == ["n1", "n3", "n2"]
 
 
 def test_empty_tree_has_no_order():
@@ -46,18 +46,18 @@ def test_empty_tree_has_no_order():
 
 
 def test_node_put_again_keeps_its_place():
-    made = tree(("a1", "a"), ("a2", "a"), ("a1", "a"))
-    assert made.order() == ["a1", "a2"]
+    node_tree = tree(("a1", "a"), ("a2", "a"), ("a1", "a"))
+    assert node_tree.order() == ["a1", "a2"]
 
 
 def test_node_that_changes_zone_goes_to_the_end_of_the_new_one():
-    made = tree(("a1", "a"), ("a2", "a"), ("b1", "b"), ("a1", "b"))
-    assert made.order() == ["a2", "b1", "a1"]
+    node_tree = tree(("a1", "a"), ("a2", "a"), ("b1", "b"), ("a1", "b"))
+    assert node_tree.order() == ["a2", "b1", "a1"]
 
 
 def test_zone_that_loses_its_last_node_returns_as_the_last_zone():
-    made = tree(("a1", "a"), ("b1", "b"), ("b2", "b"))
-    made.remove("a1")
-    assert made.order() == ["b1", "b2"]
-    made.put(node("a1", zone="a"))
-    assert made.order() == ["b1", "a1", "b2"]
+    node_tree = tree(("a1", "a"), ("b1", "b"), ("b2", "b"))
+    node_tree.remove("a1")
+    assert node_tree.order() == ["b1", "b2"]
+    node_tree.put(node("a1", zone="a"))
+    assert node_tree.order() == ["b1", "a1", "b2"]

@@ -9,4 +9,4 @@ def change(number: int) -> PodChange:
 
 
 def test_undone_takes_back_the_latest_first() -> None:
-    assert [(each.row, each.sign) for each in undone([change(0), change(1)])] == [(1, -1), (0, -1)]
+    assert [(pod_change.row, pod_change.sign) for pod_change in undone([change(0), change(1)])] == [(1, -1), (0, -1)]

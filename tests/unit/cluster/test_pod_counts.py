@@ -18,7 +18,7 @@ WEB = PodQuery(None, selector_of_labels({"app": "web"}))
 queries = st.builds(
     PodQuery,
     st.one_of(st.none(), st.frozensets(namespaces)),
-    selectors.map(lambda each: compile_selector(None if each is None else _selector(each))),
+    selectors.map(lambda selector: compile_selector(None if selector is None else _selector(selector))),
     st.booleans(),
 )
 
@@ -33,25 +33,25 @@ def web(name: str, **kwargs) -> Pod:
 
 def cluster_of(*pods: tuple[int, Pod]) -> ChangingCluster:
     cluster = ChangingCluster.empty()
-    for index, each in pods:
-        cluster.take("come", index, each)
+    for index, item in pods:
+        cluster.take("come", index, item)
     return cluster
 
 
-def counted(snapshot: Snapshot, query: PodQuery) -> list[int]:
+def counts_of(snapshot: Snapshot, query: PodQuery) -> list[int]:
     return snapshot.pod_counts.matching(query).tolist()[:3]
 
 
-def recounted(cluster: ChangingCluster, query: PodQuery) -> list[int]:
+def recount(cluster: ChangingCluster, query: PodQuery) -> list[int]:
     counts = [0] * len(cluster.snapshot.nodes)
-    for row, each in cluster.pods():
-        counts[row] += query.takes(each.metadata.namespace, each.metadata.labels, each.is_terminating)
+    for row, item in cluster.pods():
+        counts[row] += query.takes(item.metadata.namespace, item.metadata.labels, item.is_terminating)
     return counts
 
 
-def assert_true(cluster: ChangingCluster, asked: list[PodQuery]) -> None:
-    for query in asked:
-        by_row = recounted(cluster, query)
+def assert_true(cluster: ChangingCluster, queries: list[PodQuery]) -> None:
+    for query in queries:
+        by_row = recount(cluster, query)
         assert cluster.snapshot.pod_counts.matching(query).tolist() == by_row, query
         column = cluster.snapshot.label_column("zone")
         by_value = cluster.snapshot.pod_counts.matching_by_value(query, column)
@@ -59,61 +59,63 @@ def assert_true(cluster: ChangingCluster, asked: list[PodQuery]) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(history=histories, asked=st.lists(queries, min_size=1, max_size=3))
-def test_counters_are_what_a_recount_gives_whatever_has_happened(history, asked) -> None:
+@given(history=histories, pod_queries=st.lists(queries, min_size=1, max_size=3))
+def test_counters_are_what_a_recount_gives_whatever_has_happened(history, pod_queries) -> None:
     cluster = ChangingCluster.empty()
-    for kind, index, each in history:
+    for kind, index, item in history:
         if kind == "ask":
-            assert_true(cluster, asked[:1])
+            assert_true(cluster, pod_queries[:1])
         else:
-            cluster.take(kind, index, each)
-    assert_true(cluster, asked)
+            cluster.take(kind, index, item)
+    assert_true(cluster, pod_queries)
 
 
 @settings(max_examples=60, deadline=None)
 @given(
-    before=histories,
-    after=st.lists(st.tuples(st.sampled_from(("base", "fork", "twin")), steps), max_size=10),
-    asked=st.lists(queries, min_size=1, max_size=2),
-    kept=st.sampled_from((0, 1, 4096)),
+    earlier_changes=histories,
+    later_changes=st.lists(st.tuples(st.sampled_from(("base", "fork", "twin")), steps), max_size=10),
+    pod_queries=st.lists(queries, min_size=1, max_size=2),
+    counters_max=st.sampled_from((0, 1, 4096)),
     line=st.sampled_from((1, 32)),
 )
-def test_a_fork_sees_its_own_changes_and_no_others(before, after, asked, kept, line) -> None:
+def test_a_fork_sees_its_own_changes_and_no_others(
+    earlier_changes, later_changes, pod_queries, counters_max, line
+) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pod_counts, "CHANGES_KEPT", kept)
+        patch.setattr(pod_counts, "CHANGES_KEPT", counters_max)
         patch.setattr(pod_counts, "LINE_MAX", line)
         base = ChangingCluster.empty()
-        clusters = base.with_forks(before)
-    for name, (kind, index, each) in after:
+        clusters = base.with_forks(earlier_changes)
+    for name, (kind, index, item) in later_changes:
         if kind == "ask":
-            assert_true(clusters[name], asked[:1])
+            assert_true(clusters[name], pod_queries[:1])
         elif name == "twin" or not kind.endswith("node"):  # a fork is good until a node of its original changes
-            clusters[name].take(kind, index, each)
+            clusters[name].take(kind, index, item)
     for cluster in clusters.values():
-        assert_true(cluster, asked)
+        assert_true(cluster, pod_queries)
 
 
 def test_pods_going_away_count_only_where_asked_for() -> None:
     cluster = cluster_of((0, web("a")), (0, web("b", terminating=True)))
-    assert counted(cluster.snapshot, WEB) == [2, 0, 0]
-    assert counted(cluster.snapshot, WEB._replace(include_terminating=False)) == [1, 0, 0]
+    assert counts_of(cluster.snapshot, WEB) == [2, 0, 0]
+    assert counts_of(cluster.snapshot, WEB._replace(include_terminating=False)) == [1, 0, 0]
 
 
 def test_a_pod_that_starts_to_go_away_or_changes_labels_counts_as_it_is_now() -> None:
     cluster = cluster_of((1, web("a")))
     staying = WEB._replace(include_terminating=False)
-    assert counted(cluster.snapshot, staying) == [0, 1, 0]
+    assert counts_of(cluster.snapshot, staying) == [0, 1, 0]
     cluster.take("change", 1, web("a", terminating=True))
-    assert counted(cluster.snapshot, staying) == [0, 0, 0]
+    assert counts_of(cluster.snapshot, staying) == [0, 0, 0]
     cluster.take("change", 1, pod("a", labels={"app": "db"}))
-    assert counted(cluster.snapshot, WEB) == [0, 0, 0]
+    assert counts_of(cluster.snapshot, WEB) == [0, 0, 0]
 
 
 def test_namespaces_are_told_apart() -> None:
     cluster = cluster_of((0, web("a")), (1, web("b", namespace="other")))
-    assert counted(cluster.snapshot, WEB._replace(namespaces=frozenset({"other"}))) == [0, 1, 0]
-    assert counted(cluster.snapshot, WEB._replace(namespaces=frozenset())) == [0, 0, 0]
-    assert counted(cluster.snapshot, PodQuery(None, EVERYTHING)) == [1, 1, 0]
+    assert counts_of(cluster.snapshot, WEB._replace(namespaces=frozenset({"other"}))) == [0, 1, 0]
+    assert counts_of(cluster.snapshot, WEB._replace(namespaces=frozenset())) == [0, 0, 0]
+    assert counts_of(cluster.snapshot, PodQuery(None, EVERYTHING)) == [1, 1, 0]
 
 
 def test_a_question_asked_again_is_not_counted_again() -> None:
@@ -127,27 +129,27 @@ def test_a_question_asked_again_is_not_counted_again() -> None:
 def test_the_first_question_looks_at_sets_of_labels_and_at_no_pod(monkeypatch) -> None:
     cluster = cluster_of(*((0, web(f"web-{number}")) for number in range(5)))
     monkeypatch.setattr(cluster.snapshot.pod_counts, "_pods", [None])
-    assert counted(cluster.snapshot, WEB) == [5]
+    assert counts_of(cluster.snapshot, WEB) == [5]
 
 
 def test_the_question_not_asked_for_the_longest_is_forgotten(monkeypatch) -> None:
     monkeypatch.setattr(pod_counts, "COUNTERS_MAX", 2)
     counts = PodCounts([{"a": web("a")}])
-    old, kept, new = (PodQuery(frozenset({name}), WEB.selector) for name in ("default", "other", "third"))
+    old, recent, new = (PodQuery(frozenset({name}), WEB.selector) for name in ("default", "other", "third"))
     first = counts.matching(old)
-    counts.matching(kept)
+    counts.matching(recent)
     assert counts.matching(old) is first
     counts.matching(new)
     assert counts.statistics() == {"counters": 2, "groups": 1}
     assert counts.matching(old) is first
     counts.add(0, web("b"))
     assert counts.matching(old).tolist() == [2]
-    assert counts.matching(kept).tolist() == [0]
+    assert counts.matching(recent).tolist() == [0]
 
 
 def test_labels_that_no_pod_has_any_more_are_forgotten() -> None:
     cluster = cluster_of((0, web("a")))
-    assert counted(cluster.snapshot, WEB) == [1, 0, 0]
+    assert counts_of(cluster.snapshot, WEB) == [1, 0, 0]
     cluster.take("go", 0, web("a"))
     assert isinstance(cluster.snapshot.pod_counts, PodCounts)
     assert cluster.snapshot.pod_counts.statistics() == {"counters": 1, "groups": 0}
@@ -159,5 +161,5 @@ def test_a_fork_costs_nothing_until_it_is_asked() -> None:
     fork.take("come", 1, web("b"))
     assert isinstance(fork.snapshot.pod_counts, ForkedPodCounts)
     assert fork.snapshot.pod_counts._counts == {}
-    assert counted(fork.snapshot, WEB) == [1, 1, 0]
-    assert counted(cluster.snapshot, WEB) == [1, 0, 0]
+    assert counts_of(fork.snapshot, WEB) == [1, 1, 0]
+    assert counts_of(cluster.snapshot, WEB) == [1, 0, 0]

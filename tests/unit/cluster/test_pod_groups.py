@@ -50,7 +50,7 @@ def test_a_pod_is_assumed_forgotten_assumed_again_and_bound() -> None:
     states.put_waiting(member())
     cache.assume_pod(member(), "n1")
     assert counts(states) == (0, 1, 0)
-    assert [each.node_name for each in state_of(states).scheduled()] == ["n1"]
+    assert [pod_state.node_name for pod_state in state_of(states).scheduled()] == ["n1"]
     cache.forget_pod(member())
     assert counts(states) == (1, 0, 0)
     cache.assume_pod(member(), "n1")
@@ -72,8 +72,8 @@ def test_pods_that_others_have_bound_count_too() -> None:
 
 def test_a_pod_deleted_while_it_is_assumed_does_not_come_back() -> None:
     cache, states = cache_of_groups()
-    for each in (member("a"), member("b")):
-        states.put_waiting(each)
+    for state in (member("a"), member("b")):
+        states.put_waiting(state)
     cache.assume_pod(member("a"), "n1")
     states.remove(member("a"))
     cache.forget_pod(member("a"))

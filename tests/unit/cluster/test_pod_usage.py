@@ -14,10 +14,10 @@ from tests.builders import pod
 
 
 def test_pod_usage_holds_requests_defaults_and_ports():
-    taken = pod_usage(pod(cpu="250m", requests={"example.com/gpu": 2}, host_ports=[80]))
-    assert taken.requests == {"cpu": 250, "example.com/gpu": 2}
-    assert (taken.nonzero_cpu_milli, taken.nonzero_memory_bytes) == (250, 200 * 1024**2)
-    assert taken.host_ports == (HostPort("0.0.0.0", "TCP", 80),)
+    usage = pod_usage(pod(cpu="250m", requests={"example.com/gpu": 2}, host_ports=[80]))
+    assert usage.requests == {"cpu": 250, "example.com/gpu": 2}
+    assert (usage.nonzero_cpu_milli, usage.nonzero_memory_bytes) == (250, 200 * 1024**2)
+    assert usage.host_ports == (HostPort("0.0.0.0", "TCP", 80),)
 
 
 def test_replicas_share_one_pod_usage():
@@ -45,10 +45,10 @@ def test_only_ports_of_app_containers_and_sidecars_with_a_host_port_count():
 
 def test_broken_quantity_names_its_field_and_leaves_the_ports():
     item = pod(cpu="lots", host_ports=[80])
-    with pytest.raises(FieldError) as broken:
+    with pytest.raises(FieldError) as error:
         pod_usage(item)
-    assert broken.value.path == "spec.containers[0].resources.requests[cpu]"
-    known = pod_usage_without_requests(item)
-    assert readable_pod_usage(item) == known
-    assert known.requests == {}
-    assert known.host_ports == (HostPort("0.0.0.0", "TCP", 80),)
+    assert error.value.path == "spec.containers[0].resources.requests[cpu]"
+    readable_usage = pod_usage_without_requests(item)
+    assert readable_pod_usage(item) == readable_usage
+    assert readable_usage.requests == {}
+    assert readable_usage.host_ports == (HostPort("0.0.0.0", "TCP", 80),)

@@ -50,10 +50,10 @@ def test_columns_hold_what_nodes_offer_and_pods_request(cache):
 def test_a_snapshot_goes_through_all_nodes_in_their_order_and_no_empty_row(cache):
     for name in ("n1", "n2", "n3"):
         cache.put_node(node(name))
-    assert [each.name for each in cache.snapshot()] == ["n1", "n2", "n3"]
+    assert [node.name for node in cache.snapshot()] == ["n1", "n2", "n3"]
     cache.remove_node("n1")
     snapshot = cache.snapshot()
-    assert [each.name for each in snapshot] == names(snapshot) == ["n2", "n3"]
+    assert [node.name for node in snapshot] == names(snapshot) == ["n2", "n3"]
     with pytest.raises(AssertionError, match="row 0 has no node"):
         [snapshot.node(row).name for row in range(len(snapshot))]
 
@@ -66,7 +66,7 @@ def test_view_of_one_node_reads_the_columns(cache):
     assert (info.name, info.labels, info.allowed_pods) == ("n1", {"app": "x"}, 10)
     assert (info.allocatable("cpu"), info.requested("cpu"), info.nonzero_requested("cpu")) == (4000, 1000, 1000)
     assert (info.allocatable("example.com/gpu"), info.nonzero_requested("example.com/gpu")) == (8, 2)
-    assert [each.metadata.name for each in info.pods] == ["a"]
+    assert [pod_on_node.metadata.name for pod_on_node in info.pods] == ["a"]
     assert repr(info) == "NodeInfo('n1')"
 
 
@@ -228,7 +228,7 @@ def test_fork_of_a_fork_is_a_cluster_of_its_own(original):
     fork.remove_pod(0, "uid-a")
     inner = fork.fork()
     inner.add_pod(0, pod("c", cpu="3"), pod_usage(pod("c", cpu="3")))
-    assert [each.requested("cpu")[0] for each in (original, fork, inner)] == [1000, 0, 3000]
+    assert [snapshot.requested("cpu")[0] for snapshot in (original, fork, inner)] == [1000, 0, 3000]
 
 
 def test_label_column_built_on_a_fork_serves_the_original(original):
@@ -264,24 +264,24 @@ def test_replacing_a_pod_by_one_with_other_requests_recounts(original):
 
 
 def test_replacing_a_pod_by_one_with_the_same_requests_keeps_the_counts(original):
-    same = pod("a", cpu="1", host_ports=[80], labels={"new": "label"})
-    taken = pod_usage(same)
-    original.replace_pod(0, same, PodUsage(dict(taken.requests), 1000, taken.nonzero_memory_bytes, taken.host_ports))
-    assert list(original.node(0).pods) == [same]
+    twin = pod("a", cpu="1", host_ports=[80], labels={"new": "label"})
+    usage = pod_usage(twin)
+    original.replace_pod(0, twin, PodUsage(dict(usage.requests), 1000, usage.nonzero_memory_bytes, usage.host_ports))
+    assert list(original.node(0).pods) == [twin]
     assert original.requested("cpu")[0] == 1000
 
 
 # ---------------------------------------------------------------- without a cache
 
 
-def labelled(name: str, **labels: str) -> Node:
+def node_with_labels(name: str, **labels: str) -> Node:
     return Node(metadata=ObjectMeta(name=name, labels=labels))
 
 
 def test_a_resource_seen_for_the_first_time_gets_a_column_of_its_own() -> None:
     snapshot = Snapshot()
-    snapshot.put_node(labelled("n1"), {"cpu": 1000, "example.com/gpu": 2}, 10)
-    snapshot.put_node(labelled("n2"), {"example.com/fpga": 1}, 10)
+    snapshot.put_node(node_with_labels("n1"), {"cpu": 1000, "example.com/gpu": 2}, 10)
+    snapshot.put_node(node_with_labels("n2"), {"example.com/fpga": 1}, 10)
     rows = [snapshot.row_of["n1"], snapshot.row_of["n2"]]
     assert snapshot.allocatable("example.com/gpu")[rows].tolist() == [2, 0]
     assert snapshot.allocatable("example.com/fpga")[rows].tolist() == [0, 1]
@@ -291,10 +291,10 @@ def test_a_resource_seen_for_the_first_time_gets_a_column_of_its_own() -> None:
 
 def test_a_label_column_is_made_once_and_follows_the_nodes() -> None:
     snapshot = Snapshot()
-    snapshot.put_node(labelled("n1", zone="a"), {}, 10)
+    snapshot.put_node(node_with_labels("n1", zone="a"), {}, 10)
     column = snapshot.label_column("zone")
-    snapshot.put_node(labelled("n2", zone="b"), {}, 10)
-    snapshot.put_node(labelled("n1"), {}, 10)
+    snapshot.put_node(node_with_labels("n2", zone="b"), {}, 10)
+    snapshot.put_node(node_with_labels("n1"), {}, 10)
     assert snapshot.label_column("zone") is column
     values = {name: column.values[column.ids[row]] for name, row in snapshot.row_of.items()}
     assert values == {"n1": None, "n2": "b"}
@@ -316,10 +316,10 @@ def test_usage_can_be_added_to_a_fork_without_pods_and_without_a_trace(cache):
     cache.add_pod(pod("a", cpu="1", node="n1"))
     original = cache.snapshot()
     rows = np.array([original.row_of[name] for name in ("n1", "n2", "n1")])
-    more = [
+    usages = [
         pod_usage(pod(cpu=cpu, requests=also)) for cpu, also in (("1", {}), ("2", {"example.com/gpu": 2}), ("3", {}))
     ]
-    usage = original.usage_of(more)
+    usage = original.usage_of(usages)
     fork = original.fork_usage()
     fork.add_usage(rows, usage)
     assert fork.requested("cpu")[rows[:2]].tolist() == [5000, 2000]
@@ -343,6 +343,6 @@ def test_taint_sets_that_no_node_has_any_more_are_forgotten(cache):
     for number in range(4 * TAINT_SETS_KEPT):
         cache.put_node(node("n3", taints=[f"leaves={number}:NoSchedule"]))
         snapshot = cache.snapshot()
-        rejected = untolerated.over(snapshot.taint_sets).take(snapshot.taint_set)
-        assert [bool(rejected[snapshot.row_of[name]]) for name in ("n1", "n2", "n3")] == [True, False, False]
+        mask = untolerated.over(snapshot.taint_sets).take(snapshot.taint_set)
+        assert [bool(mask[snapshot.row_of[name]]) for name in ("n1", "n2", "n3")] == [True, False, False]
     assert len(snapshot.taint_sets) <= TAINT_SETS_KEPT + 1

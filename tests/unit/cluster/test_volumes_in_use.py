@@ -13,8 +13,8 @@ from tests.builders import cache_of, node, pod
 
 
 def user_of(*volumes: dict[str, Any], name: str = "web-1", on: str = "", namespace: str = "default") -> Pod:
-    named = [{"name": f"v{index}", **volume} for index, volume in enumerate(volumes)]
-    return pod(name, namespace=namespace, node=on, spec={"volumes": named})
+    named_volumes = [{"name": f"v{index}", **volume} for index, volume in enumerate(volumes)]
+    return pod(name, namespace=namespace, node=on, spec={"volumes": named_volumes})
 
 
 def claim(name: str) -> dict[str, Any]:

@@ -58,20 +58,20 @@ def test_a_build_leaves_every_binary_under_its_name_and_nothing_else(tmp_path: P
 
 
 def test_a_cached_build_is_not_made_again(tmp_path: Path) -> None:
-    go = FakeGo(tmp_path)
+    fake_go = FakeGo(tmp_path)
     build(tmp_path / "cache", _progress())
     build(tmp_path / "cache", _progress())
-    assert go.calls() == ["env", "list", "build"]
+    assert fake_go.calls() == ["env", "list", "build"]
 
 
 def test_builders_that_start_together_build_once(tmp_path: Path) -> None:
-    go = FakeGo(tmp_path)
+    fake_go = FakeGo(tmp_path)
     threads = [threading.Thread(target=build, args=(tmp_path / "cache", _progress())) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert go.calls().count("build") == 1
+    assert fake_go.calls().count("build") == 1
 
 
 def test_a_failed_build_is_one_line_and_leaves_no_cache_entry(tmp_path: Path) -> None:

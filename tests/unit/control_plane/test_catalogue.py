@@ -43,16 +43,16 @@ def test_only_the_same_minor_release_is_acceptable(version: str | None, acceptab
 def test_the_cache_key_names_the_version_and_follows_the_go_module(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = catalogue.cache_key()
+    first_key = catalogue.cache_key()
     for name in ("go.mod", "go.sum"):
         (tmp_path / name).write_bytes((catalogue.GO_MODULE_DIR / name).read_bytes())
     monkeypatch.setattr(catalogue, "GO_MODULE_DIR", tmp_path)
-    assert catalogue.cache_key() == before
-    assert before.startswith("v1.36.2-")
+    assert catalogue.cache_key() == first_key
+    assert first_key.startswith("v1.36.2-")
 
     with (tmp_path / "go.sum").open("a") as sums:
         sums.write("example.invalid/more v1.0.0 h1:0=\n")
-    assert catalogue.cache_key() != before
+    assert catalogue.cache_key() != first_key
 
 
 def test_the_version_is_stamped_into_servers_and_kubectl() -> None:

@@ -25,8 +25,8 @@ def environ(tmp_path: Path) -> dict[str, str]:
     }
 
 
-def _origins(found: FullEvaluation) -> dict[str, str]:
-    return {name: location.origin for name, location in found.found.items()}
+def _origins(evaluation: FullEvaluation) -> dict[str, str]:
+    return {name: location.origin for name, location in evaluation.locations.items()}
 
 
 def test_assets_come_before_path_and_path_before_the_cache(tmp_path: Path, environ: dict[str, str]) -> None:
@@ -34,10 +34,10 @@ def test_assets_come_before_path_and_path_before_the_cache(tmp_path: Path, envir
     _install(tmp_path / "bin", "etcd", "kubectl")
     _install(cache_root(environ) / catalogue.cache_key(), "etcd", "kubectl", "kube-scheduler")
 
-    seen = evaluate_all(environ)
+    evaluation = evaluate_all(environ)
 
-    assert _origins(seen) == {"etcd": "KUBEBUILDER_ASSETS", "kubectl": "PATH", "kube-scheduler": "cache"}
-    assert seen.passed_over == ()
+    assert _origins(evaluation) == {"etcd": "KUBEBUILDER_ASSETS", "kubectl": "PATH", "kube-scheduler": "cache"}
+    assert evaluation.passed_over == ()
 
 
 def test_nothing_is_found_on_a_bare_machine(environ: dict[str, str]) -> None:
@@ -48,21 +48,21 @@ def test_a_binary_of_another_minor_release_is_passed_over_by_name(tmp_path: Path
     _install(tmp_path / "bin", "kubectl", says="Client Version: v1.32.4-dispatcher")
     _install(cache_root(environ) / catalogue.cache_key(), "kubectl")
 
-    seen = evaluate_all(environ)
+    evaluation = evaluate_all(environ)
 
-    assert _origins(seen) == {"kubectl": "cache"}
+    assert _origins(evaluation) == {"kubectl": "cache"}
     passed_over = f"passed over {tmp_path}/bin/kubectl: it is version 1.32.4-dispatcher, 1.36 is needed"
-    assert seen.passed_over == (passed_over,)
+    assert evaluation.passed_over == (passed_over,)
 
 
 def test_a_binary_that_cannot_run_is_passed_over(tmp_path: Path, environ: dict[str, str]) -> None:
     _install(tmp_path / "bin", "etcd")
     (tmp_path / "bin" / "etcd").write_text("#!/bin/sh\necho 'etcd Version: 3.6.8'\nexit 3\n")
 
-    seen = evaluate_all(environ)
+    evaluation = evaluate_all(environ)
 
-    assert seen.found == {}
-    assert seen.passed_over == (f"passed over {tmp_path}/bin/etcd: it does not tell its version, 3.6 is needed",)
+    assert evaluation.locations == {}
+    assert evaluation.passed_over == (f"passed over {tmp_path}/bin/etcd: it does not tell its version, 3.6 is needed",)
 
 
 def test_another_patch_release_is_as_good(tmp_path: Path, environ: dict[str, str]) -> None:

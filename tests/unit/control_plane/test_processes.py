@@ -70,5 +70,5 @@ def test_processes_of_one_test_run_get_different_free_ports(monkeypatch: pytest.
     for worker in ("gw0", "gw1", "gw2"):
         monkeypatch.setenv("PYTEST_XDIST_WORKER", worker)
         places.append({port % 3 for port in free_ports(5)})
-    assert [len(each) for each in places] == [1, 1, 1]
+    assert [len(port_place) for port_place in places] == [1, 1, 1]
     assert len(set.union(*places)) == 3

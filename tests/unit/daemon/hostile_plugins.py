@@ -166,11 +166,11 @@ MISPLACED: Mapping[str, Misbehaves] = {
 STATUSES = {**EXCEPTIONS, **ODD_VALUES, **ODD_STATUSES}
 
 
-def paired(table: Mapping[str, Misbehaves], front: bool, other: Any) -> dict[str, Misbehaves]:
+def in_pairs(table: Mapping[str, Misbehaves], front: bool, neighbour: Any) -> dict[str, Misbehaves]:
     """The same answers in a pair, in front or behind."""
 
     def pair(misbehave: Misbehaves) -> Misbehaves:
-        return lambda: (misbehave(), other) if front else (other, misbehave())
+        return lambda: (misbehave(), neighbour) if front else (neighbour, misbehave())
 
     return {f"{name} in a pair": pair(misbehave) for name, misbehave in table.items()}
 

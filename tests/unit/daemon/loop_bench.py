@@ -145,7 +145,7 @@ class Recorder:
         self._story.append(event.reason)
 
     @property
-    def told(self) -> list[tuple[str, str]]:
+    def notes(self) -> list[tuple[str, str]]:
         return [(event.reason, event.note) for event in self.events]
 
 
@@ -196,7 +196,7 @@ class LoopBench:
         self.consistency.on_consistent(self.wake_up.set)
         self.queue = self._queue()
         if self.groups is not None:
-            self.groups.wait_in(self.queue)
+            self.groups.use_queue(self.queue)
         self.unbound: list[Pod] = []
         recorder: Any = self.recorder
         if avoids_conflicts:
@@ -255,9 +255,11 @@ class LoopBench:
         )
 
     def _framework(self, name: str, every: tuple[type[Any], ...]) -> Framework:
-        profile = Profile(name, None, Plugins(multi_point=PluginSet(tuple(Enabled(each.name, 0) for each in every))))
+        profile = Profile(
+            name, None, Plugins(multi_point=PluginSet(tuple(Enabled(plugin.name, 0) for plugin in every)))
+        )
         handle: Any = Handle(self.clock, self.client, self.preemptions, self)
-        return Framework(profile, {each.name: each for each in every}, handle, self.observers.plugins.observer)
+        return Framework(profile, {plugin.name: plugin for plugin in every}, handle, self.observers.plugins.observer)
 
     def _queue(self) -> SchedulingQueue:
         return SchedulingQueue(
@@ -338,23 +340,23 @@ class LoopBench:
                 self._put(self.known, item, *self.listed_pods.handlers, self.pods)
 
     @staticmethod
-    def _put(known: dict[str, Any], item: Any, *handlers: Any) -> None:
-        before = known.get(item.key)
-        known[item.key] = item
+    def _put(objects: dict[str, Any], item: Any, *handlers: Any) -> None:
+        former = objects.get(item.key)
+        objects[item.key] = item
         for handler in handlers:
-            if before is None:
+            if former is None:
                 handler.on_add(item)
-            elif before.metadata.uid == item.metadata.uid:
-                handler.on_update(before, item)
+            elif former.metadata.uid == item.metadata.uid:
+                handler.on_update(former, item)
             else:
-                handler.on_delete(before)
+                handler.on_delete(former)
                 handler.on_add(item)
 
     def delete(self, pod: Pod) -> None:
         """The pod is gone."""
-        gone = self.known.pop(pod.key)
+        stored_pod = self.known.pop(pod.key)
         for handler in (*self.listed_pods.handlers, self.pods):
-            handler.on_delete(gone)
+            handler.on_delete(stored_pod)
 
     # ------------------------------------------------------------ running
 
@@ -363,7 +365,7 @@ class LoopBench:
         """Schedule, until the block ends."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self.loop.run)
-            await settled()
+            await settle()
             yield
             self.loop.stop()
             await self.loop.wait_ended()
@@ -376,37 +378,40 @@ class LoopBench:
     def attempts(self, result: str) -> float:
         return self.metrics.value("scheduler_schedule_attempts_total", result=result, profile="podium")
 
-    def sent(self, method: str, ending: str = "") -> list[Request]:
+    def requests_sent(self, method: str, ending: str = "") -> list[Request]:
         """The requests of that method to paths with that ending."""
-        return [each for each in self.wire.requests if each.method == method and each.path.endswith(ending)]
+        return [request for request in self.wire.requests if request.method == method and request.path.endswith(ending)]
 
     @property
     def bindings(self) -> list[tuple[str, str]]:
         """Pod and node of each binding that was asked for."""
-        return [(each.path.split("/")[-2], each.body["target"]["name"]) for each in self.sent("POST", "/binding")]
+        return [
+            (request.path.split("/")[-2], request.body["target"]["name"])
+            for request in self.requests_sent("POST", "/binding")
+        ]
 
     @property
     def conditions(self) -> list[tuple[str, str]]:
         """Reason and message of each condition that was written, in order."""
         return [
             (condition["reason"], condition["message"])
-            for each in self.sent("PATCH", "/status")
-            for condition in each.body["status"].get("conditions", ())
+            for request in self.requests_sent("PATCH", "/status")
+            for condition in request.body["status"].get("conditions", ())
         ]
 
 
-async def settled() -> None:
+async def settle() -> None:
     """Let everything happen that needs no time to pass."""
     await anyio.sleep(0.001)
 
 
-def changed(pod: Pod, *, terminating: bool = False, nominated: str | None = None, **metadata: Any) -> Pod:
+def with_changes(pod: Pod, *, terminating: bool = False, nominated_node: str | None = None, **metadata: Any) -> Pod:
     """The pod with other metadata or another nomination."""
     if terminating:
         metadata["deletion_timestamp"] = "2026-01-01T00:00:00Z"
     status = pod.status
-    if nominated is not None:
-        status = msgspec.structs.replace(status, nominated_node_name=nominated)
+    if nominated_node is not None:
+        status = msgspec.structs.replace(status, nominated_node_name=nominated_node)
     return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, **metadata), status=status)
 
 

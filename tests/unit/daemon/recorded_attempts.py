@@ -17,11 +17,11 @@ from tests.unit.queues.builders import QueueBench
 ObjectT = TypeVar("ObjectT", Node, Pod)
 
 
-class Known(Generic[ObjectT]):
+class KnownObjects(Generic[ObjectT]):
     """What an informer knows."""
 
     def __init__(self, *objects: ObjectT) -> None:
-        self._objects = {each.key: each for each in objects}
+        self._objects = {item.key: item for item in objects}
 
     def get(self, key: str) -> ObjectT | None:
         return self._objects.get(key)
@@ -30,11 +30,11 @@ class Known(Generic[ObjectT]):
         return list(self._objects.values())
 
 
-def recorded() -> FlightRecorder:
+def flight_recorder() -> FlightRecorder:
     """A scheduled pod, and one that fits nowhere."""
     recorder, cluster = FlightRecorder(2 << 20), Cluster("n0", "n1", "n2")
-    found = scores([1, 2], Fit=[70, 50], Spread=[100, 90])
-    place(recorder, cluster, pod("web"), 1, rejection([0], TAINTED), scored=found)
+    decision_scores = scores([1, 2], Fit=[70, 50], Spread=[100, 90])
+    place(recorder, cluster, pod("web"), 1, rejection([0], TAINTED), scores=decision_scores)
     recorder.on_bound(pod("web"), 0.25)
     reject(recorder, cluster, pod("big", namespace="shop"), rejection([0, 2], FULL), rejection([1], TAINTED))
     return recorder
@@ -48,8 +48,8 @@ def recorder_pages(
     detail_of: Callable[[Pod, Group], str] = lambda *_: "",
 ) -> RecorderPages:
     """The pages of a podium with three nodes and three pods: default/web, shop/big and default/new."""
-    pods = Known(pod("web", node="n1"), pod("big", namespace="shop"), pod("new"))
-    nodes = Known(*(node(name) for name in ("n0", "n1", "n2")))
+    pods = KnownObjects(pod("web", node="n1"), pod("big", namespace="shop"), pod("new"))
+    nodes = KnownObjects(*(node(name) for name in ("n0", "n1", "n2")))
     clock = ManualClock(0.0)
     return RecorderPages(
         recorder,

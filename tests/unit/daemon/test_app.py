@@ -66,44 +66,44 @@ async def test_it_starts_when_everything_is_in_sync_and_ends_when_told_to(app: A
         create(sandbox, "Node", metadata={"name": f"n{index}"}, status={"allocatable": {"cpu": "4", "pods": "10"}})
     assert app.check_synced() == "handlers are not fully synchronized"
 
-    def started() -> None:
+    def check_and_stop() -> None:
         assert app.check_synced() is app.check_shutdown() is None
-        shown = app.metrics.render().decode()
-        assert 'scheduler_cache_size{type="nodes"} 3' in shown
-        assert 'podium_reflector_lists_total{resource="nodes"} 1' in shown
-        assert 'podium_events_total{result="given_up"} 0' in shown
-        assert "podium_writes_in_flight " in shown
+        text = app.metrics.render().decode()
+        assert 'scheduler_cache_size{type="nodes"} 3' in text
+        assert 'podium_reflector_lists_total{resource="nodes"} 1' in text
+        assert 'podium_events_total{result="given_up"} 0' in text
+        assert "podium_writes_in_flight " in text
         app.stop()
 
     with anyio.fail_after(PATIENCE_S):
-        await app.run(started)
+        await app.run(check_and_stop)
     assert app.check_shutdown() == "process is shutting down"
 
 
 async def test_told_to_stop_before_it_is_in_sync_it_never_starts(app: App, sandbox: Sandbox) -> None:
     sandbox.faults.refuse_connections(60.0)
-    started: list[bool] = []
+    starts: list[bool] = []
     with anyio.fail_after(PATIENCE_S):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(app.run, lambda: started.append(True))
+            tasks.start_soon(app.run, lambda: starts.append(True))
             await anyio.sleep(0.1)
             app.stop()
-    assert started == []
+    assert starts == []
 
 
 async def test_told_to_stop_before_it_runs_it_ends_at_once(app: App) -> None:
-    started: list[bool] = []
+    starts: list[bool] = []
     app.stop()
     with anyio.fail_after(PATIENCE_S):
-        await app.run(lambda: started.append(True))
-    assert started == []
+        await app.run(lambda: starts.append(True))
+    assert starts == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_a_signal_stops_it(app: App, number: signal.Signals) -> None:
     with anyio.fail_after(PATIENCE_S), capture_logs() as logs:
         await app.run(lambda: os.kill(os.getpid(), number))
-    messages = [(each["event"], each.get("signal")) for each in logs]
+    messages = [(entry["event"], entry.get("signal")) for entry in logs]
     assert ("Requested to terminate, exiting", number.name) in messages
     assert messages[-1] == ("Stopped", None)
 
@@ -128,7 +128,7 @@ async def test_a_face_that_fails_is_logged_and_ends_it(sandbox: Sandbox, face: F
 async def run_until_failed(app: App, part: str) -> None:
     with anyio.fail_after(PATIENCE_S), capture_logs() as logs, pytest.RaisesGroup(ComponentFailedError):
         await app.run()
-    ((level, error),) = [(each["log_level"], each["exc_info"]) for each in logs if each.get("part") == part]
+    ((level, error),) = [(entry["log_level"], entry["exc_info"]) for entry in logs if entry.get("part") == part]
     assert level == "critical"
     assert "mistake" in repr(error)
     assert f'podium_unexpected_errors_total{{where="task",name="{part}"}} 1' in app.metrics.render().decode()
@@ -179,7 +179,7 @@ class Joins(QueueObserver, RequestObserver):
 
     def on_delete(self, old: Node) -> None: ...
 
-    def on_broken(self, broken: Any) -> None: ...
+    def on_broken(self, broken_object: Any) -> None: ...
 
 
 async def test_a_face_runs_from_the_start_hears_of_changes_and_learns_when_scheduling_begins(sandbox: Sandbox) -> None:

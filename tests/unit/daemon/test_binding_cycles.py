@@ -14,14 +14,14 @@ from podium.objects.api_errors import ApiError, Conflict, Forbidden, NotFound, O
 def failed_binding(*errors: ApiError, stage: BindingStage = BindingStage.BINDING) -> BindOutcome:
     """The outcome of requests to bind that failed one after the other, each while the error before it was handled."""
     failure = PluginError("not bound")
-    for before, error in zip((None, *errors), errors, strict=False):
-        error.__context__ = before
+    for cause, error in zip((None, *errors), errors, strict=False):
+        error.__context__ = cause
     failure.__cause__ = errors[-1]
     return BindOutcome(error_status(failure), stage, 0.0)
 
 
 @pytest.mark.parametrize(
-    ("errors", "expected"),
+    ("errors", "is_possible"),
     [
         ([OutcomeUnknown("no answer")], True),
         ([OutcomeUnknown("no answer"), Forbidden("no")], True),
@@ -30,8 +30,8 @@ def failed_binding(*errors: ApiError, stage: BindingStage = BindingStage.BINDING
         ([Forbidden("no")], False),
     ],
 )
-def test_a_request_to_bind_without_a_definite_answer_may_come_late(errors: list[ApiError], expected: bool) -> None:
-    assert _may_be_bound_yet(failed_binding(*errors)) is expected
+def test_a_request_to_bind_without_a_definite_answer_may_come_late(errors: list[ApiError], is_possible: bool) -> None:
+    assert _may_be_bound_yet(failed_binding(*errors)) is is_possible
     assert not _may_be_bound_yet(failed_binding(*errors, stage=BindingStage.PRE_BINDING))
 
 

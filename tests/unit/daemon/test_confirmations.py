@@ -12,7 +12,7 @@ from podium.objects.core import Pod
 from podium.queues import QueueState
 from tests.builders import node, pod
 from tests.unit.binder.builders import Request
-from tests.unit.daemon.loop_bench import LoopBench, settled
+from tests.unit.daemon.loop_bench import LoopBench, settle
 from tests.virtual_time import VIRTUAL_TIME
 
 pytestmark = pytest.mark.anyio
@@ -23,7 +23,7 @@ def anyio_backend() -> object:
     return VIRTUAL_TIME
 
 
-def seen(item: Pod, node_name: str | None) -> dict[str, Any]:
+def pod_document(item: Pod, node_name: str | None) -> dict[str, Any]:
     metadata = {"name": item.metadata.name, "namespace": "default", "uid": item.uid}
     return {"kind": "Pod", "metadata": metadata, "spec": {"nodeName": node_name}}
 
@@ -39,7 +39,7 @@ async def confirming(bench: LoopBench) -> AsyncIterator[None]:
 
 async def test_a_pod_that_was_answered_as_bound_and_is_not_is_scheduled_again_and_its_room_is_free() -> None:
     bench, web = LoopBench(), pod("web", cpu="1")
-    bench.wire.answer = lambda request: seen(web, None) if request.method == "GET" else {}
+    bench.wire.answer = lambda request: pod_document(web, None) if request.method == "GET" else {}
     bench.put(node("n1", cpu="1"), web)
     async with confirming(bench):
         assert bench.bindings == [("web", "n1")]
@@ -56,7 +56,7 @@ async def test_a_pod_that_was_answered_as_bound_and_is_not_is_scheduled_again_an
 
 async def test_room_that_was_taken_for_nothing_lets_another_pod_in() -> None:
     bench, web = LoopBench(), pod("web", cpu="1")
-    bench.wire.answer = lambda request: seen(web, None) if request.method == "GET" else {}
+    bench.wire.answer = lambda request: pod_document(web, None) if request.method == "GET" else {}
     bench.put(node("n1", cpu="1"), web)
     async with confirming(bench):
         bench.known[web.key] = pod("web", uid="another")
@@ -71,12 +71,12 @@ async def test_a_pod_that_is_seen_bound_is_not_looked_up() -> None:
     async with confirming(bench):
         bench.put(web.on_node("n1"))
         await anyio.sleep(100.0)
-    assert bench.sent("GET") == []
+    assert bench.requests_sent("GET") == []
 
 
 async def test_a_pod_that_a_restore_has_made_pending_again_is_left_to_its_new_binding_cycle() -> None:
     bench, web = LoopBench(), pod("web", cpu="1")
-    bench.wire.answer = lambda request: seen(web, None) if request.method == "GET" else {}
+    bench.wire.answer = lambda request: pod_document(web, None) if request.method == "GET" else {}
     bench.put(node("n1", cpu="1"), web)
     async with confirming(bench):
         bench.put(web.on_node("n1"))
@@ -84,7 +84,7 @@ async def test_a_pod_that_a_restore_has_made_pending_again_is_left_to_its_new_bi
         bench.put(web)
         await anyio.sleep(50.0)
         assert bench.bindings == [("web", "n1")] * 2
-        assert bench.sent("GET") == []
+        assert bench.requests_sent("GET") == []
         bench.put(web.on_node("n1"))
         await anyio.sleep(50.0)
     assert len(bench.bindings) == 2
@@ -99,7 +99,7 @@ async def test_a_pod_that_is_bound_gone_or_not_readable_stays_where_it_is_and_is
             return {}
         if isinstance(answer, Exception):
             raise answer
-        return seen(web, answer)
+        return pod_document(web, answer)
 
     bench.wire.answer = answers
     bench.put(node("n1"), web)
@@ -107,20 +107,20 @@ async def test_a_pod_that_is_bound_gone_or_not_readable_stays_where_it_is_and_is
         await anyio.sleep(100.0)
         assert bench.cache.is_assumed(web.uid)
     assert len(bench.bindings) == 1
-    assert len(bench.sent("GET")) > 1
+    assert len(bench.requests_sent("GET")) > 1
 
 
 async def test_few_are_looked_up_where_the_watch_is_far_behind() -> None:
     bench = LoopBench()
     pods = {f"web-{index}": pod(f"web-{index}") for index in range(500)}
     bench.wire.answer = lambda request: (
-        seen(pods[request.path.rpartition("/")[2]], "n1") if request.method == "GET" else {}
+        pod_document(pods[request.path.rpartition("/")[2]], "n1") if request.method == "GET" else {}
     )
     bench.put(node("n1", pods=1000, cpu="1000"), *pods.values())
     async with confirming(bench):
         await anyio.sleep(31.0)
         assert len(bench.bindings) == 500
-        assert len(bench.sent("GET")) == 16
+        assert len(bench.requests_sent("GET")) == 16
 
 
 async def test_pods_that_are_seen_bound_are_not_kept() -> None:
@@ -130,6 +130,6 @@ async def test_pods_that_are_seen_bound_are_not_kept() -> None:
         for index in range(3000):
             item = pod(f"web-{index}")
             bench.put(item)
-            await settled()
+            await settle()
             bench.put(item.on_node("n1"))
         assert len(bench.binding_cycles.confirmations._recent) <= 1001

@@ -8,7 +8,7 @@ import pytest
 
 from podium.objects.api_errors import InternalError
 from tests.builders import node, pod
-from tests.unit.daemon.loop_bench import LoopBench, changed, settled
+from tests.unit.daemon.loop_bench import LoopBench, settle, with_changes
 from tests.virtual_time import VIRTUAL_TIME
 
 pytestmark = pytest.mark.anyio
@@ -22,12 +22,12 @@ def anyio_backend() -> object:
 @pytest.fixture
 async def bench() -> AsyncIterator[LoopBench]:
     """One node with room for one of the pods, conflicts being counted."""
-    made = LoopBench()
-    made.put(node("n1", cpu="4"))
+    loop_bench = LoopBench()
+    loop_bench.put(node("n1", cpu="4"))
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(made.conflicts.run)
-        await settled()
-        yield made
+        tasks.start_soon(loop_bench.conflicts.run)
+        await settle()
+        yield loop_bench
         tasks.cancel_scope.cancel()
 
 
@@ -37,20 +37,20 @@ def bind(bench: LoopBench, name: str, *, scheduler: str = "podium", cpu: str = "
     bench.put(waiting.on_node("n1"))
 
 
-def counted(bench: LoopBench) -> dict[tuple[str, ...], float]:
+def conflict_counts(bench: LoopBench) -> dict[tuple[str, ...], float]:
     return bench.metrics.values("podium_conflicts_total")
 
 
 async def test_a_node_that_we_overfill_after_another_has_bound_there_counts_as_ours(bench: LoopBench) -> None:
     bind(bench, "theirs", scheduler="somebody-else")
     bind(bench, "ours")
-    assert counted(bench) == {("overfull", "podium"): 1}
+    assert conflict_counts(bench) == {("overfull", "podium"): 1}
 
 
 async def test_a_node_that_another_overfills_after_us_counts_as_theirs(bench: LoopBench) -> None:
     bind(bench, "ours")
     bind(bench, "theirs", scheduler="somebody-else")
-    assert counted(bench) == {("overfull", "others"): 1}
+    assert conflict_counts(bench) == {("overfull", "others"): 1}
 
 
 async def test_our_pod_that_is_not_confirmed_yet_is_no_burden_to_those_bound_before_it(bench: LoopBench) -> None:
@@ -58,24 +58,24 @@ async def test_our_pod_that_is_not_confirmed_yet_is_no_burden_to_those_bound_bef
     bench.put(ours)
     bench.cache.assume_pod(ours, "n1")
     bind(bench, "theirs", scheduler="somebody-else")
-    assert counted(bench) == {}
+    assert conflict_counts(bench) == {}
     bench.put(ours.on_node("n1"))
-    assert counted(bench) == {("overfull", "podium"): 1}
+    assert conflict_counts(bench) == {("overfull", "podium"): 1}
 
 
 async def test_pods_that_fit_together_are_no_conflict(bench: LoopBench) -> None:
     bind(bench, "ours", cpu="2")
     bind(bench, "theirs", scheduler="somebody-else", cpu="2")
-    assert counted(bench) == {}
+    assert conflict_counts(bench) == {}
 
 
 async def test_a_pod_that_asks_for_nothing_scarce_is_no_conflict_but_one_too_many_pods_are(bench: LoopBench) -> None:
     bench.put(node("n1", cpu="4", pods=2))
     bind(bench, "ours", cpu="5")
     bind(bench, "theirs", scheduler="somebody-else", cpu="0")
-    assert counted(bench) == {}
+    assert conflict_counts(bench) == {}
     bind(bench, "theirs-2", scheduler="somebody-else", cpu="0")
-    assert counted(bench) == {("overfull", "others"): 1}
+    assert conflict_counts(bench) == {("overfull", "others"): 1}
 
 
 async def test_devices_that_a_class_provides_and_the_node_does_not_offer_are_no_conflict(bench: LoopBench) -> None:
@@ -85,21 +85,21 @@ async def test_devices_that_a_class_provides_and_the_node_does_not_offer_are_no_
         bench.put(waiting)
         bench.put(waiting.on_node("n1"))
         assert not bench.conflicts.is_too_late(waiting)
-    assert counted(bench) == {}
+    assert conflict_counts(bench) == {}
 
 
 async def test_bindings_that_are_far_apart_are_not_concurrent(bench: LoopBench) -> None:
     bind(bench, "theirs", scheduler="somebody-else")
     await anyio.sleep(10.0)
     bind(bench, "ours")
-    assert counted(bench) == {}
+    assert conflict_counts(bench) == {}
 
 
 async def test_a_node_that_is_not_there_is_never_overfull(bench: LoopBench) -> None:
     for name, scheduler in (("ours", "podium"), ("theirs", "somebody-else")):
         waiting = pod(name, cpu="300", scheduler=scheduler)
         bench.put(waiting, waiting.on_node("elsewhere"))
-    assert counted(bench) == {}
+    assert conflict_counts(bench) == {}
 
 
 async def test_nothing_is_counted_by_a_process_that_does_not_schedule() -> None:
@@ -107,11 +107,11 @@ async def test_nothing_is_counted_by_a_process_that_does_not_schedule() -> None:
     bench.put(node("n1", cpu="4"))
     bind(bench, "theirs", scheduler="somebody-else")
     bind(bench, "ours")
-    assert counted(bench) == {}
+    assert conflict_counts(bench) == {}
 
 
 @pytest.mark.parametrize(
-    ("status", "expected"),
+    ("status", "counts"),
     [
         ({"phase": "Failed", "reason": "OutOfcpu"}, {("OutOfcpu", "podium"): 1}),
         ({"phase": "Failed", "reason": "NodeAffinity"}, {("NodeAffinity", "podium"): 1}),
@@ -120,16 +120,16 @@ async def test_nothing_is_counted_by_a_process_that_does_not_schedule() -> None:
     ],
 )
 async def test_a_pod_of_ours_that_ends_before_it_starts_is_asked_for_the_reason(
-    bench: LoopBench, status: dict[str, str], expected: dict[Any, float]
+    bench: LoopBench, status: dict[str, str], counts: dict[Any, float]
 ) -> None:
     metadata = {"name": "ours", "namespace": "default", "uid": "uid-ours"}
     answer = {"kind": "Pod", "metadata": metadata, "spec": {"nodeName": "n1"}, "status": status}
     bench.wire.answer = lambda _: answer
     bind(bench, "ours")
     bench.delete(pod("ours"))
-    await settled()
-    assert [str(each) for each in bench.wire.requests] == ["GET /api/v1/namespaces/default/pods/ours"]
-    assert counted(bench) == expected
+    await settle()
+    assert [str(request) for request in bench.wire.requests] == ["GET /api/v1/namespaces/default/pods/ours"]
+    assert conflict_counts(bench) == counts
 
 
 async def test_another_pod_of_the_same_name_says_nothing_about_ours(bench: LoopBench) -> None:
@@ -140,18 +140,18 @@ async def test_another_pod_of_the_same_name_says_nothing_about_ours(bench: LoopB
     }
     bind(bench, "ours")
     bench.delete(pod("ours"))
-    await settled()
-    assert counted(bench) == {}
+    await settle()
+    assert conflict_counts(bench) == {}
 
 
 async def test_pods_of_others_that_ran_or_were_deleted_are_not_asked_for(bench: LoopBench) -> None:
     bind(bench, "theirs", scheduler="somebody-else")
-    running, deleted = pod("ran", node="n1", status={"phase": "Running"}), pod("deleted", node="n1")
-    bench.put(running, deleted)
-    bench.put(changed(deleted, terminating=True))
-    for each in ("theirs", "ran", "deleted"):
-        bench.delete(pod(each))
-    await settled()
+    running, deleted_pod = pod("ran", node="n1", status={"phase": "Running"}), pod("deleted", node="n1")
+    bench.put(running, deleted_pod)
+    bench.put(with_changes(deleted_pod, terminating=True))
+    for name in ("theirs", "ran", "deleted"):
+        bench.delete(pod(name))
+    await settle()
     assert bench.wire.requests == []
 
 
@@ -165,9 +165,9 @@ async def test_a_reason_that_cannot_be_read_is_let_be(bench: LoopBench, answer: 
     bench.wire.answer = reply
     bind(bench, "ours")
     bench.delete(pod("ours"))
-    await settled()
+    await settle()
     bind(bench, "ours-2")
-    assert counted(bench) == {}
+    assert conflict_counts(bench) == {}
 
 
 # ---------------------------------------------------------------- avoiding them
@@ -188,7 +188,7 @@ async def test_a_binding_is_too_late_where_another_has_filled_the_node_since(ben
     assert not bench.conflicts.is_too_late(ours)
     bind(bench, "theirs", scheduler="somebody-else")
     assert bench.conflicts.is_too_late(ours)
-    assert counted(bench) == {("averted", "others"): 1}
+    assert conflict_counts(bench) == {("averted", "others"): 1}
 
 
 async def test_bindings_that_nobody_has_seen_yet_count_while_others_bind_pods(bench: LoopBench) -> None:

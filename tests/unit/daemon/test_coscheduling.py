@@ -17,7 +17,7 @@ from podium.plugins.contrib.coscheduling.plugin import Coscheduling, Coschedulin
 from podium.queues import QueueState
 from podium.testing.handle import RecordingClient
 from tests.builders import node, pod
-from tests.unit.daemon.loop_bench import LoopBench, settled
+from tests.unit.daemon.loop_bench import LoopBench, settle
 from tests.unit.daemon.test_pod_groups import Fit
 from tests.unit.plugins.contrib.coscheduling.test_plugin import group, member
 from tests.virtual_time import VIRTUAL_TIME
@@ -55,7 +55,7 @@ async def running(bench: LoopBench) -> AsyncIterator[None]:
         tasks.cancel_scope.cancel()
 
 
-def bound(bench: LoopBench) -> set[str]:
+def bound_names(bench: LoopBench) -> set[str]:
     return {name for name, _ in bench.bindings}
 
 
@@ -64,7 +64,7 @@ def members(name: str, count: int) -> list[Pod]:
 
 
 def names(pods: list[Pod]) -> set[str]:
-    return {each.metadata.name for each in pods}
+    return {pod.metadata.name for pod in pods}
 
 
 async def test_a_gang_is_bound_once_all_of_it_fits() -> None:
@@ -73,11 +73,11 @@ async def test_a_gang_is_bound_once_all_of_it_fits() -> None:
     async with running(bench):
         bench.put(*pods)
         await anyio.sleep(5)
-        assert bound(bench) == set()
+        assert bound_names(bench) == set()
         assert bench.cache.statistics()["assumed_pods"] == 0
         bench.put(node("n2", cpu="1"))
         await anyio.sleep(15)
-        assert bound(bench) == names(pods)
+        assert bound_names(bench) == names(pods)
 
 
 async def test_a_member_that_fits_nowhere_does_not_keep_the_others_if_they_are_enough() -> None:
@@ -88,7 +88,7 @@ async def test_a_member_that_fits_nowhere_does_not_keep_the_others_if_they_are_e
     async with running(bench):
         bench.put(*pods)
         await anyio.sleep(60)
-        assert bound(bench) == names(pods[1:])
+        assert bound_names(bench) == names(pods[1:])
 
 
 async def test_a_pod_that_comes_last_completes_its_gang() -> None:
@@ -96,11 +96,11 @@ async def test_a_pod_that_comes_last_completes_its_gang() -> None:
     bench.put(node("n1", cpu="8"), group())
     async with running(bench):
         bench.put(*pods[:2])
-        await settled()
+        await settle()
         assert bench.place(pods[0]) is QueueState.UNSCHEDULABLE
         bench.put(pods[2])
-        await settled()
-        assert bound(bench) == names(pods)
+        await settle()
+        assert bound_names(bench) == names(pods)
 
 
 @pytest.mark.parametrize("percentage", [10, 90])
@@ -111,23 +111,23 @@ async def test_two_gangs_that_each_hold_half_do_not_block_each_other(percentage:
     bench.put(node("n1", cpu="4"), group("ours", minMember=4), group("theirs", minMember=4))
     # Two of each have a node before the others come: no queue could have told them apart.
     halves = (*ours[:2], *theirs[:2])
-    for each in (*ours[2:], *theirs[2:]):
-        bench.known[each.key] = each
+    for item in (*ours[2:], *theirs[2:]):
+        bench.known[item.key] = item
         for handler in bench.listed_pods.handlers:
-            handler.on_add(each)
+            handler.on_add(item)
     async with running(bench):
         bench.put(*halves)
-        await settled()
+        await settle()
         assert bench.cache.statistics()["assumed_pods"] == 4
-        for each in (*ours[2:], *theirs[2:]):
-            bench.pods.on_add(each)
+        for item in (*ours[2:], *theirs[2:]):
+            bench.pods.on_add(item)
         await anyio.sleep(300)
-        first = bound(bench)
+        first = bound_names(bench)
         assert first in (names(ours), names(theirs))
-        for each in ours if first == names(ours) else theirs:
-            bench.delete(bench.known[each.key])
+        for item in ours if first == names(ours) else theirs:
+            bench.delete(bench.known[item.key])
         await anyio.sleep(300)
-        assert bound(bench) == names(ours) | names(theirs)
+        assert bound_names(bench) == names(ours) | names(theirs)
 
 
 async def test_what_a_gang_gives_up_is_free_for_the_gang_that_begins_right_after() -> None:
@@ -135,8 +135,8 @@ async def test_what_a_gang_gives_up_is_free_for_the_gang_that_begins_right_after
     first = member("first-0", "first", cpu="1"), member("first-1", "first", cpu="9")
     bench.put(node("n1", cpu="2"), group("first", minMember=2), group("second", minMember=2), *first, *second)
     async with running(bench):
-        await settled()
-        assert bound(bench) == names(second)
+        await settle()
+        assert bound_names(bench) == names(second)
 
 
 async def test_a_group_that_is_deleted_while_its_pods_wait_lets_them_go_in_time() -> None:
@@ -152,10 +152,10 @@ async def test_a_group_that_is_deleted_while_its_pods_wait_lets_them_go_in_time(
         del bench.coscheduled["default/train"]
         await anyio.sleep(40)
         assert bench.cache.statistics()["assumed_pods"] <= 1
-        assert bound(bench) == {"other"}
+        assert bound_names(bench) == {"other"}
         bench.put(group(minMember=2))
         await anyio.sleep(20)
-        assert bound(bench) == {"other", "train-0", "train-1"}
+        assert bound_names(bench) == {"other", "train-0", "train-1"}
 
 
 async def test_a_group_that_backs_off_is_tried_again_afterwards() -> None:
@@ -166,9 +166,9 @@ async def test_a_group_that_backs_off_is_tried_again_afterwards() -> None:
         await anyio.sleep(3)
         bench.put(node("n2", cpu="1"))
         await anyio.sleep(3)
-        assert bound(bench) == set()
+        assert bound_names(bench) == set()
         await anyio.sleep(20)
-        assert bound(bench) == names(pods)
+        assert bound_names(bench) == names(pods)
 
 
 class Informers:
@@ -182,20 +182,20 @@ class Informers:
 
 
 def gang(*pods: Pod) -> Gang:
-    made = Gang()
-    for each in pods:
-        made.set_member(each)
-    return made
+    gang = Gang()
+    for item in pods:
+        gang.set_member(item)
+    return gang
 
 
 def test_the_status_says_how_far_a_group_is() -> None:
     phases = {"Running": {"phase": "Running"}, "": {}}
-    one, two = member("a", metadata={"ownerReferences": [{"name": "job"}]}), member("b")
+    first, two = member("a", metadata={"ownerReferences": [{"name": "job"}]}), member("b")
     runs = [member(name, node="n1", status=phases["Running"]) for name in "ab"]
     wants = group(minMember=2)
     assert status_of(wants, gang(), 0.0) == {"phase": "Pending", "running": 0, "scheduled": 0}
-    assert status_of(wants, gang(one), 0.0) == {"phase": "Pending", "running": 0, "scheduled": 0}
-    assert status_of(wants, gang(one, two), 0.0) == {
+    assert status_of(wants, gang(first), 0.0) == {"phase": "Pending", "running": 0, "scheduled": 0}
+    assert status_of(wants, gang(first, two), 0.0) == {
         "phase": "Scheduling",
         "running": 0,
         "scheduled": 0,
@@ -209,35 +209,35 @@ def test_the_status_says_how_far_a_group_is() -> None:
 
 async def test_a_status_is_written_once_for_each_change() -> None:
     bench, client = bench_with(), RecordingClient()
-    keeper, wanted = keeper_of(bench, client), group(minMember=1)
-    bench.put(wanted, member("a"))
-    keeper.on_add(wanted)
+    keeper, pod_group = keeper_of(bench, client), group(minMember=1)
+    bench.put(pod_group, member("a"))
+    keeper.on_add(pod_group)
     keeper.on_add(member("a"))
     await keeper.write()
     await keeper.write()
-    keeper.on_update(wanted, wanted)
+    keeper.on_update(pod_group, pod_group)
     keeper.on_delete(member("other", "other"))
     await keeper.write()
     assert [(key, change["status"]["phase"]) for key, change in client.patches] == [("default/train", "Scheduling")]
 
 
 async def test_a_status_that_could_not_be_written_is_written_later() -> None:
-    bench, wanted = bench_with(), group(minMember=1)
+    bench, pod_group = bench_with(), group(minMember=1)
     answers: list[Exception] = [NotFound("gone"), Forbidden("no")]
-    tried: list[str] = []
+    attempts: list[str] = []
 
     class Client:
         async def patch(self, resource: Any, item: Any, change: Any, subresource: str) -> None:
-            tried.append(f"{resource.plural}/{subresource} {item.key}")
+            attempts.append(f"{resource.plural}/{subresource} {item.key}")
             if answers:
                 raise answers.pop()
 
     keeper = keeper_of(bench, Client())
-    bench.put(wanted)
-    keeper.on_add(wanted)
+    bench.put(pod_group)
+    keeper.on_add(pod_group)
     for _ in range(4):
         await keeper.write()
-    assert tried == ["podgroups/status default/train"] * 2
-    keeper.on_delete(wanted)
+    assert attempts == ["podgroups/status default/train"] * 2
+    keeper.on_delete(pod_group)
     await keeper.write()
-    assert len(tried) == 3
+    assert len(attempts) == 3

@@ -12,7 +12,7 @@ NODES_TOO = {NODES.path: node_with_json, **PENDING}
 
 
 @pytest.mark.parametrize(
-    ("extenders", "kept"),
+    ("extenders", "is_kept"),
     [
         ([], {}),
         ([Extender("http://x", bind_verb="bind")], {}),
@@ -27,14 +27,14 @@ NODES_TOO = {NODES.path: node_with_json, **PENDING}
         ),
     ],
 )
-def test_objects_are_kept_whole_as_far_as_extenders_are_sent_them(extenders, kept):
-    assert json_to_keep(extenders) == kept
+def test_objects_are_kept_whole_as_far_as_extenders_are_sent_them(extenders, is_kept):
+    assert json_to_keep(extenders) == is_kept
 
 
 def test_keys_and_passwords_are_not_shown():
     tls = ExtenderTLSConfig(cert_data="public", key_data="c2VjcmV0")
     extender = Extender("https://ann:hidden@host/path", tls_config=tls)
-    shown = effective(without_secrets(KubeSchedulerConfiguration(extenders=(extender, Extender("http://y")))))
-    first, second = shown["extenders"]
+    settings = effective(without_secrets(KubeSchedulerConfiguration(extenders=(extender, Extender("http://y")))))
+    first, second = settings["extenders"]
     assert (first["urlPrefix"], second["urlPrefix"]) == ("https://host/path", "http://y")
     assert (first["tlsConfig"]["certData"], first["tlsConfig"]["keyData"]) == ("public", "(not shown)")

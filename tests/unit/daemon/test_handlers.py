@@ -29,7 +29,7 @@ from podium.objects.unreadable import UnreadableClaim, UnreadablePod, Unreadable
 from podium.objects.wire import BrokenObject
 from podium.queues import QueueState
 from tests.builders import node, pod
-from tests.unit.daemon.loop_bench import LoopBench, changed
+from tests.unit.daemon.loop_bench import LoopBench, with_changes
 from tests.unit.devices.test_taint_rules import a_rule
 
 OURS = pod("web-1")
@@ -46,13 +46,13 @@ BAD_SELECTOR = {
 
 
 @dataclass
-class Told:
+class QueueRecord:
     """What the queue was told, in order, and what the cache said at that moment."""
 
     calls: list[str] = field(default_factory=list)
     checks: list[Any] = field(default_factory=list)
     objects: list[tuple[Any, Any]] = field(default_factory=list)
-    cached: list[bool] = field(default_factory=list)
+    cache_checks: list[bool] = field(default_factory=list)
 
 
 class Watched(LoopBench):
@@ -60,29 +60,29 @@ class Watched(LoopBench):
 
     def __init__(self) -> None:
         super().__init__(clock=ManualClock())
-        self.told = Told()
+        self.record = QueueRecord()
         for name in ("add", "update", "delete", "move_all"):
             self._listen(name)
 
     def _listen(self, name: str) -> None:
         call = getattr(self.queue, name)
 
-        def listened(*args: Any) -> None:
-            told = self.told
+        def listen(*args: Any) -> None:
+            record = self.record
             if name == "move_all":
-                told.calls.append(args[0].label)
-                told.objects.append((args[1], args[2]))
-                told.checks.append(args[3] if len(args) > 3 else None)
-                told.cached.append("n1" in self.cache.node_names())
+                record.calls.append(args[0].label)
+                record.objects.append((args[1], args[2]))
+                record.checks.append(args[3] if len(args) > 3 else None)
+                record.cache_checks.append("n1" in self.cache.node_names())
             else:
-                told.calls.append(name)
+                record.calls.append(name)
             call(*args)
 
-        setattr(self.queue, name, listened)
+        setattr(self.queue, name, listen)
 
     def calls(self) -> list[str]:
         """What was told since the last time."""
-        calls, self.told = self.told.calls, Told()
+        calls, self.record = self.record.calls, QueueRecord()
         return calls
 
 
@@ -101,8 +101,8 @@ def state(bench: LoopBench, pod: Pod = OURS) -> PodState:
 def test_a_new_node_is_in_the_cache_before_the_pods_are_told(bench: Watched) -> None:
     new = node("n1")
     bench.put(new)
-    assert bench.told.objects == [(None, new)]
-    assert bench.told.cached == [True]
+    assert bench.record.objects == [(None, new)]
+    assert bench.record.cache_checks == [True]
     assert bench.calls() == [NODE_ADD.label]
 
 
@@ -111,7 +111,7 @@ def test_a_changed_node_tells_of_each_kind_of_change(bench: Watched) -> None:
     bench.calls()
     old, new = node("n1"), node("n1", cpu="8", labels={"disk": "ssd"}, taints=["a=b:NoSchedule"])
     bench.put(new)
-    assert bench.told.objects == [(old, new)] * 3
+    assert bench.record.objects == [(old, new)] * 3
     assert bench.calls() == ["NodeUpdateNodeAllocatable", "NodeUpdateNodeLabel", "NodeUpdateNodeTaint"]
 
 
@@ -123,12 +123,12 @@ def test_a_node_that_changes_in_nothing_that_matters_tells_of_nothing(bench: Wat
 
 
 def test_a_node_that_goes_is_told_of_before_it_leaves_the_cache(bench: Watched) -> None:
-    gone = node("n1")
-    bench.put(gone)
+    deleted_node = node("n1")
+    bench.put(deleted_node)
     bench.calls()
-    bench.node_handler.on_delete(gone)
-    assert bench.told.objects == [(gone, None)]
-    assert bench.told.cached == [True]
+    bench.node_handler.on_delete(deleted_node)
+    assert bench.record.objects == [(deleted_node, None)]
+    assert bench.record.cache_checks == [True]
     assert bench.calls() == [NODE_DELETE.label]
     assert list(bench.cache.node_names()) == []
 
@@ -137,7 +137,7 @@ def test_a_node_that_cannot_be_read_is_reported_once_and_used_when_it_is_mended(
     with capture_logs() as logs:
         bench.put(node("n1", cpu="much"))
         bench.put(node("n1", cpu="much", labels={"a": "b"}))
-    assert [each["log_level"] for each in logs] == ["error"]
+    assert [entry["log_level"] for entry in logs] == ["error"]
     assert bench.metrics.value("podium_broken_objects_total", kind="Node") == 1
     assert bench.calls() == []
     bench.put(node("n1", cpu="4", labels={"a": "b"}))
@@ -146,18 +146,18 @@ def test_a_node_that_cannot_be_read_is_reported_once_and_used_when_it_is_mended(
 
 
 def test_a_node_that_breaks_goes_as_far_as_waiting_pods_are_concerned(bench: Watched) -> None:
-    bench.put(whole := node("n1"), broken := node("n1", cpu="much"))
-    assert bench.told.objects[-1] == (whole, None)
+    bench.put(readable_node := node("n1"), unreadable_node := node("n1", cpu="much"))
+    assert bench.record.objects[-1] == (readable_node, None)
     assert bench.calls() == [NODE_ADD.label, NODE_DELETE.label]
     bench.put(node("n1", cpu="more"))
-    bench.node_handler.on_delete(broken)
+    bench.node_handler.on_delete(unreadable_node)
     assert bench.calls() == []
 
 
 def test_a_node_that_was_broken_when_it_went_comes_back_as_any_other(bench: Watched) -> None:
-    broken = node("n1", cpu="much")
-    bench.put(broken)
-    bench.node_handler.on_delete(broken)
+    unreadable_node = node("n1", cpu="much")
+    bench.put(unreadable_node)
+    bench.node_handler.on_delete(unreadable_node)
     bench.nodes.clear()
     bench.put(node("n1"))
     bench.calls()
@@ -171,7 +171,7 @@ def test_a_node_that_was_broken_when_it_went_comes_back_as_any_other(bench: Watc
 @pytest.mark.parametrize("pod_seen", [BOUND, OTHERS.on_node("n1")])
 def test_a_pod_seen_bound_counts_whoever_bound_it(bench: Watched, pod_seen: Pod) -> None:
     bench.put(pod_seen)
-    assert bench.told.objects == [(None, pod_seen)]
+    assert bench.record.objects == [(None, pod_seen)]
     assert bench.calls() == [ASSIGNED_POD_ADD.label]
     assert state(bench, pod_seen) is PodState.ADDED
 
@@ -179,9 +179,9 @@ def test_a_pod_seen_bound_counts_whoever_bound_it(bench: Watched, pod_seen: Pod)
 def test_a_bound_pod_that_changes_is_brought_up_to_date(bench: Watched) -> None:
     bench.put(BOUND)
     bench.calls()
-    newer = changed(BOUND, labels={"a": "b"})
+    newer = with_changes(BOUND, labels={"a": "b"})
     bench.put(newer)
-    assert bench.told.objects == [(BOUND, newer)]
+    assert bench.record.objects == [(BOUND, newer)]
     assert bench.calls() == ["AssignedPodUpdatePodLabel"]
     assert bench.cache.pod(BOUND.uid) is newer
 
@@ -191,7 +191,7 @@ def test_a_binding_confirms_what_was_assumed_and_ends_the_wait(bench: Watched) -
     bench.cache.assume_pod(OURS, "n1")
     bench.calls()
     bench.put(BOUND)
-    assert bench.told.objects == [(None, BOUND)]
+    assert bench.record.objects == [(None, BOUND)]
     assert bench.calls() == [ASSIGNED_POD_ADD.label, "delete"]
     assert state(bench) is PodState.ADDED
     assert bench.place(OURS) is QueueState.GONE
@@ -200,9 +200,9 @@ def test_a_binding_confirms_what_was_assumed_and_ends_the_wait(bench: Watched) -
 def test_a_binding_of_a_pod_that_was_relabelled_on_its_way_tells_of_that_too(bench: Watched) -> None:
     bench.put(OURS)
     bench.cache.assume_pod(OURS, "n1")
-    bench.put(changed(OURS, labels={"a": "b"}))
+    bench.put(with_changes(OURS, labels={"a": "b"}))
     bench.calls()
-    bench.put(changed(BOUND, labels={"a": "b"}))
+    bench.put(with_changes(BOUND, labels={"a": "b"}))
     assert bench.calls() == [ASSIGNED_POD_ADD.label, "AssignedPodUpdatePodLabel", "delete"]
 
 
@@ -210,7 +210,7 @@ def test_topology_labels_that_the_api_server_adds_with_the_binding_are_no_event(
     bench.put(OURS)
     bench.cache.assume_pod(OURS, "n1")
     bench.calls()
-    bench.put(changed(BOUND, labels={"topology.kubernetes.io/zone": "a", "topology.kubernetes.io/region": "r"}))
+    bench.put(with_changes(BOUND, labels={"topology.kubernetes.io/zone": "a", "topology.kubernetes.io/region": "r"}))
     assert bench.calls() == [ASSIGNED_POD_ADD.label, "delete"]
 
 
@@ -226,7 +226,7 @@ def test_a_bound_pod_that_goes_gives_its_room_back(bench: Watched) -> None:
     bench.put(BOUND)
     bench.calls()
     bench.delete(BOUND)
-    assert bench.told.objects == [(BOUND, None)]
+    assert bench.record.objects == [(BOUND, None)]
     assert bench.calls() == [ASSIGNED_POD_DELETE.label]
     assert state(bench) is PodState.UNKNOWN
 
@@ -234,7 +234,7 @@ def test_a_bound_pod_that_goes_gives_its_room_back(bench: Watched) -> None:
 def test_what_the_cache_refuses_is_logged_and_the_pods_are_told_all_the_same(bench: Watched) -> None:
     with capture_logs() as logs:
         bench.pods.on_delete(BOUND)
-    assert [(each["event"], each["pod"]) for each in logs] == [("The cache refused a change", "default/web-1")]
+    assert [(entry["event"], entry["pod"]) for entry in logs] == [("The cache refused a change", "default/web-1")]
     assert bench.calls() == [ASSIGNED_POD_DELETE.label]
 
 
@@ -245,14 +245,14 @@ def test_a_new_pod_of_ours_waits_and_one_of_others_does_not(bench: Watched) -> N
     bench.put(OURS, OTHERS)
     assert bench.calls() == ["add"]
     assert (bench.place(OURS), bench.place(OTHERS)) == (QueueState.ACTIVE, QueueState.GONE)
-    bench.put(changed(OTHERS, labels={"a": "b"}))
+    bench.put(with_changes(OTHERS, labels={"a": "b"}))
     bench.delete(OTHERS)
     assert bench.calls() == []
 
 
 def test_a_pod_that_changes_while_it_waits_is_looked_at_anew(bench: Watched) -> None:
     bench.put(OURS)
-    newer = changed(OURS, labels={"a": "b"})
+    newer = with_changes(OURS, labels={"a": "b"})
     bench.put(newer)
     assert bench.calls() == ["add", "update"]
     info = bench.queue.get(OURS)
@@ -271,7 +271,7 @@ def test_an_assumed_pod_that_changes_is_left_alone(bench: Watched) -> None:
     bench.put(OURS)
     bench.cache.assume_pod(OURS, "n1")
     bench.calls()
-    bench.put(changed(OURS, labels={"a": "b"}, nominated="n1"))
+    bench.put(with_changes(OURS, labels={"a": "b"}, nominated_node="n1"))
     assert bench.calls() == []
     assert state(bench) is PodState.ASSUMED
 
@@ -282,10 +282,10 @@ def test_an_assumed_pod_that_goes_gives_its_room_back_at_once(bench: Watched, ho
     bench.cache.assume_pod(OURS, "n1")
     bench.calls()
     if how == "deletion":
-        bench.put(changed(OURS, terminating=True))
+        bench.put(with_changes(OURS, terminating=True))
     else:
         bench.delete(OURS)
-    ((old, new),) = bench.told.objects
+    ((old, new),) = bench.record.objects
     assert (old.node_name, new) == ("n1", None)
     assert bench.calls() == [*(["delete"] if how == "end" else []), ASSIGNED_POD_DELETE.label]
     assert state(bench) is PodState.UNKNOWN
@@ -298,32 +298,32 @@ def test_an_assumed_pod_that_waits_at_permit_when_it_goes_is_rejected_and_undone
     bench.cache.assume_pod(OURS, "n1")
     bench.waiting_pods.add(OURS, "n1", {"Gang": 60.0})
     bench.calls()
-    bench.put(changed(OURS, terminating=True))
+    bench.put(with_changes(OURS, terminating=True))
     assert bench.calls() == [ASSIGNED_POD_DELETE.label]
     assert state(bench) is PodState.ASSUMED
     assert not bench.waiting_pods.reject(OURS.uid)
 
 
 def test_an_assumed_pod_whose_deletion_was_known_before_is_left_alone(bench: Watched) -> None:
-    old = changed(OURS, terminating=True)
+    old = with_changes(OURS, terminating=True)
     bench.put(old)
     bench.cache.assume_pod(OURS, "n1")
     bench.calls()
-    bench.put(changed(old, labels={"a": "b"}))
+    bench.put(with_changes(old, labels={"a": "b"}))
     assert bench.calls() == []
 
 
 def nomination_checks(bench: Watched) -> Iterator[bool]:
-    (check,) = bench.told.checks
+    (check,) = bench.record.checks
     return (check(pod("other", priority=priority)) for priority in (4, 5, 6))
 
 
 def test_a_nomination_that_ends_is_told_to_pods_of_no_higher_priority(bench: Watched) -> None:
-    nominated = pod("web-1", priority=5, nominated="n1")
-    bench.put(nominated)
+    nominee = pod("web-1", priority=5, nominated="n1")
+    bench.put(nominee)
     bench.calls()
-    bench.put(changed(nominated, nominated="n2"))
-    assert bench.told.objects == [(nominated, None)]
+    bench.put(with_changes(nominee, nominated_node="n2"))
+    assert bench.record.objects == [(nominee, None)]
     assert list(nomination_checks(bench)) == [True, True, False]
     assert bench.calls() == ["update", ASSIGNED_POD_DELETE.label]
 
@@ -336,28 +336,28 @@ def test_a_nomination_that_stays_or_begins_frees_nothing(bench: Watched) -> None
 
 
 def test_a_nominated_pod_that_goes_frees_what_was_kept_for_it(bench: Watched) -> None:
-    nominated = pod("web-1", priority=5, nominated="n1")
-    bench.put(nominated)
+    nominee = pod("web-1", priority=5, nominated="n1")
+    bench.put(nominee)
     bench.calls()
-    bench.delete(nominated)
+    bench.delete(nominee)
     assert list(nomination_checks(bench)) == [True, True, False]
     assert bench.calls() == ["delete", ASSIGNED_POD_DELETE.label]
-    assert bench.queue.nominator.node_of(nominated.uid) is None
+    assert bench.queue.nominator.node_of(nominee.uid) is None
 
 
 # ---------------------------------------------------------------- broken objects
 
 
 def test_a_pod_with_an_amount_that_cannot_be_read_is_reported_once_and_queued_when_it_is_mended(bench: Watched) -> None:
-    broken = pod("web-1", spec=BAD_AMOUNT)
+    unreadable_pod = pod("web-1", spec=BAD_AMOUNT)
     with capture_logs() as logs:
-        bench.put(broken)
-        bench.put(changed(broken, labels={"a": "b"}))
+        bench.put(unreadable_pod)
+        bench.put(with_changes(unreadable_pod, labels={"a": "b"}))
     (line,) = logs
     assert (line["log_level"], line["object"], line["kind"]) == ("error", "default/web-1", "Pod")
     assert bench.metrics.value("podium_broken_objects_total", kind="Pod") == 1
-    assert bench.recorder.events == [failed_scheduling(broken, line["error"])]
-    assert bench.place(broken) is QueueState.GONE
+    assert bench.recorder.events == [failed_scheduling(unreadable_pod, line["error"])]
+    assert bench.place(unreadable_pod) is QueueState.GONE
     bench.put(OURS)
     assert bench.place(OURS) is QueueState.ACTIVE
 
@@ -378,8 +378,8 @@ def test_an_invalid_selector_is_reported_once_and_the_pod_is_tried_all_the_same(
     odd = pod("web-1", affinity=BAD_SELECTOR)
     with capture_logs() as logs:
         bench.put(odd)
-        bench.put(changed(odd, labels={"a": "b"}))
-    assert [each["field"].partition("[")[0] for each in logs] == [
+        bench.put(with_changes(odd, labels={"a": "b"}))
+    assert [entry["field"].partition("[")[0] for entry in logs] == [
         "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
     ]
     assert bench.place(odd) is QueueState.ACTIVE
@@ -390,20 +390,20 @@ def test_an_invalid_selector_is_reported_once_and_the_pod_is_tried_all_the_same(
 @pytest.mark.parametrize("how", ["deleted", "bound"])
 def test_nothing_is_remembered_of_broken_pods_that_are_gone(bench: Watched, spec: Any, how: str) -> None:
     for index in range(3):
-        broken = pod(f"web-{index}", spec=spec)
-        bench.put(broken)
+        unreadable_pod = pod(f"web-{index}", spec=spec)
+        bench.put(unreadable_pod)
         if how == "bound":
-            bench.put(broken.on_node("n1"))
+            bench.put(unreadable_pod.on_node("n1"))
         else:
-            bench.delete(broken)
+            bench.delete(unreadable_pod)
     assert bench.pods._reported == {}
 
 
 def test_an_object_that_does_not_decode_is_reported(bench: Watched) -> None:
-    broken = BrokenObject("Pod", "default", "web-1", "u1", "7", "Expected `str`, got `int`")
+    broken_object = BrokenObject("Pod", "default", "web-1", "u1", "7", "Expected `str`, got `int`")
     with capture_logs() as logs:
-        bench.pods.on_broken(broken)
-    assert [(each["object"], each["detail"]) for each in logs] == [("default/web-1", "Expected `str`, got `int`")]
+        bench.pods.on_broken(broken_object)
+    assert [(entry["object"], entry["detail"]) for entry in logs] == [("default/web-1", "Expected `str`, got `int`")]
     assert bench.metrics.value("podium_broken_objects_total", kind="Pod") == 1
 
 
@@ -416,7 +416,7 @@ def test_changes_of_other_kinds_are_events_of_their_resource(bench: Watched, res
     handler.on_add("new")  # type: ignore[arg-type]
     handler.on_update("old", "new")  # type: ignore[arg-type]
     handler.on_delete("old")  # type: ignore[arg-type]
-    assert bench.told.objects == [(None, "new"), ("old", "new"), ("old", None)]
+    assert bench.record.objects == [(None, "new"), ("old", "new"), ("old", None)]
     actions = (ActionType.ADD, ActionType.UPDATE, ActionType.DELETE)
     labels = [ClusterEvent(resource, action).label for action in actions]
     assert bench.calls() == labels
@@ -429,32 +429,32 @@ def test_an_allocated_claim_that_is_gone_has_lost_its_allocation_first(bench: Wa
     events = EventResource.RESOURCE_CLAIM
     handler = ResourceClaimHandler(events, bench.queue, bench.clock, bench.metrics)
     free = msgspec.convert({"metadata": {"name": "free", "namespace": "default", "uid": "1"}}, ResourceClaim)
-    held = replace(free, status=ResourceClaimStatus(AllocationResult()))
-    for each in (free, held):
-        handler.on_delete(each)
-    assert bench.told.objects == [(free, None), (held, free), (held, None)]
+    allocated_claim = replace(free, status=ResourceClaimStatus(AllocationResult()))
+    for claim in (free, allocated_claim):
+        handler.on_delete(claim)
+    assert bench.record.objects == [(free, None), (allocated_claim, free), (allocated_claim, None)]
     actions = (ActionType.DELETE, ActionType.UPDATE, ActionType.DELETE)
     assert bench.calls() == [ClusterEvent(events, action).label for action in actions]
 
 
 def test_an_unreadable_field_of_a_claim_is_reported_once(bench: Watched) -> None:
     handler = ResourceClaimHandler(EventResource.RESOURCE_CLAIM, bench.queue, bench.clock, bench.metrics)
-    whole = ResourceClaim(metadata=ResourceClaimMeta(name="c", namespace="default", uid="1"))
-    broken = UnreadableClaim(metadata=whole.metadata, field="spec", detail="Expected `object`")
-    handler.on_add(broken)
-    handler.on_update(broken, replace(broken))
+    readable_claim = ResourceClaim(metadata=ResourceClaimMeta(name="c", namespace="default", uid="1"))
+    unreadable_claim = UnreadableClaim(metadata=readable_claim.metadata, field="spec", detail="Expected `object`")
+    handler.on_add(unreadable_claim)
+    handler.on_update(unreadable_claim, replace(unreadable_claim))
     assert bench.metrics.value("podium_broken_objects_total", kind="ResourceClaim") == 1
-    handler.on_update(broken, whole)
-    handler.on_update(whole, broken)
+    handler.on_update(unreadable_claim, readable_claim)
+    handler.on_update(readable_claim, unreadable_claim)
     assert bench.metrics.value("podium_broken_objects_total", kind="ResourceClaim") == 2
 
 
 def test_an_unreadable_field_of_an_object_that_only_waiting_pods_mind_is_reported_once(bench: Watched) -> None:
     handler = ResourceHandler(EventResource.PERSISTENT_VOLUME_CLAIM, bench.queue, bench.clock, bench.metrics)
     meta = ObjectMeta(name="c", namespace="default", uid="1")
-    broken = UnreadableVolumeClaim(metadata=meta, field="spec", detail="Expected `object`")
-    handler.on_add(broken)
-    handler.on_update(broken, replace(broken))
+    unreadable_claim = UnreadableVolumeClaim(metadata=meta, field="spec", detail="Expected `object`")
+    handler.on_add(unreadable_claim)
+    handler.on_update(unreadable_claim, replace(unreadable_claim))
     assert bench.metrics.value("podium_broken_objects_total", kind="PersistentVolumeClaim") == 1
 
 
@@ -474,7 +474,7 @@ def test_pods_and_nodes_have_handlers_of_their_own() -> None:
 
 
 def test_the_time_each_kind_of_event_takes_is_observed(bench: Watched) -> None:
-    bench.put(node("n1"), OURS, changed(OURS, labels={"a": "b"}), BOUND, changed(BOUND, labels={"a": "c"}))
+    bench.put(node("n1"), OURS, with_changes(OURS, labels={"a": "b"}), BOUND, with_changes(BOUND, labels={"a": "c"}))
     bench.delete(BOUND)
     bench.put(pod("web-2"))
     bench.delete(pod("web-2"))
@@ -500,7 +500,7 @@ def test_a_node_with_a_pod_that_cannot_be_read_is_closed_and_its_opening_wakes_p
     bench.put(node("n1"))
     with capture_logs() as logs:
         bench.put(odd)
-    assert [(each["object"], each["node_closed"]) for each in logs] == [("default/odd", "n1")]
+    assert [(entry["object"], entry["node_closed"]) for entry in logs] == [("default/odd", "n1")]
     assert len(bench.cache.snapshot().closed) == 1
     bench.calls()
     bench.delete(odd)
@@ -528,7 +528,7 @@ def test_a_bound_pod_that_is_pending_again_waits_again_and_its_room_is_free(benc
     assert state(bench, pod("web-1")) is PodState.UNKNOWN
     assert bench.place(pod("web-1")) is QueueState.ACTIVE
     assert bench.calls() == [ASSIGNED_POD_DELETE.label, "add"]
-    assert [each.key for each in bench.unbound] == ["default/web-1"]
+    assert [item.key for item in bench.unbound] == ["default/web-1"]
 
 
 def test_a_bound_pod_of_another_scheduler_that_is_pending_again_counts_nowhere(bench: Watched) -> None:
@@ -541,7 +541,7 @@ def test_a_bound_pod_that_is_bound_elsewhere_counts_there(bench: Watched) -> Non
     bench.put(node("n1"), node("n2"), pod("web-1", node="n1"))
     bench.calls()
     bench.put(pod("web-1", node="n2"))
-    assert [each.key for each in bench.cache.pods_on("n2")] == ["default/web-1"]
+    assert [item.key for item in bench.cache.pods_on("n2")] == ["default/web-1"]
     assert not bench.cache.pods_on("n1")
     assert bench.calls() == [ASSIGNED_POD_DELETE.label, ASSIGNED_POD_ADD.label]
     assert len(bench.unbound) == 1

@@ -38,7 +38,7 @@ from tests.unit.daemon.hostile_plugins import (
     STATUSES,
     VERDICTS,
     Misbehaves,
-    paired,
+    in_pairs,
 )
 from tests.unit.daemon.loop_bench import LoopBench, fits
 from tests.unit.framework.profiles import Built, node_scorer
@@ -87,11 +87,11 @@ def ones(state: Any, pod: Any, snapshot: Any, rows: Any) -> Any:
 PRE_FILTER = (
     STATUSES
     | PRE_FILTER_RESULTS
-    | paired(STATUSES | {"Wait": MISPLACED["Wait"]}, False, None)
-    | paired(NO_STATUS, True, None)
+    | in_pairs(STATUSES | {"Wait": MISPLACED["Wait"]}, False, None)
+    | in_pairs(NO_STATUS, True, None)
 )
-PERMIT = STATUSES | SECONDS | paired(STATUSES | {"Skip": MISPLACED["Skip"]}, True, 0.0)
-PRE_FLIGHT = STATUSES | paired(STATUSES | {"Wait": MISPLACED["Wait"]}, False, None) | paired(NO_STATUS, True, None)
+PERMIT = STATUSES | SECONDS | in_pairs(STATUSES | {"Skip": MISPLACED["Skip"]}, True, 0.0)
+PRE_FLIGHT = STATUSES | in_pairs(STATUSES | {"Wait": MISPLACED["Wait"]}, False, None) | in_pairs(NO_STATUS, True, None)
 
 FAIL_THE_ATTEMPT: list[
     tuple[str, tuple[type, ...], str, Callable[..., Any], Mapping[str, Misbehaves], dict[str, Any]]
@@ -140,13 +140,15 @@ async def asynchronously(*_: Any) -> None:
     return None
 
 
-def made(bases: tuple[type, ...], method: str, call: Callable[..., Any], more: Mapping[str, Any]) -> type[Any]:
+def hostile_plugin(
+    bases: tuple[type, ...], method: str, call: Callable[..., Any], methods: Mapping[str, Any]
+) -> type[Any]:
     if method == "pre_bind_pre_flight":
-        more = {**more, "pre_bind": asynchronously}
-    return type("Hostile", (Built, *bases), {**more, method: call})
+        methods = {**methods, "pre_bind": asynchronously}
+    return type("Hostile", (Built, *bases), {**methods, method: call})
 
 
-async def bound(bench: LoopBench, names: set[str], within_s: float) -> set[str]:
+async def wait_bound(bench: LoopBench, names: set[str], within_s: float) -> set[str]:
     """Which of the pods are bound by then."""
     for _ in range(round(within_s / 0.5)):
         if names <= {name for name, _ in bench.bindings}:
@@ -160,16 +162,16 @@ def failures(logs: list[Any], point: str) -> set[str]:
     # A score need not be in range before it is normalised.
     points = (point, "ScoreExtensionNormalize") if point == "Score" else (point,)
     return {
-        each["pod"].removeprefix("default/")
-        for each in logs
-        if (each["event"], each.get("plugin")) == ("Plugin failed", "Hostile") and each["extension_point"] in points
+        entry["pod"].removeprefix("default/")
+        for entry in logs
+        if (entry["event"], entry.get("plugin")) == ("Plugin failed", "Hostile") and entry["extension_point"] in points
     }
 
 
 @pytest.mark.parametrize(
-    ("point", "bases", "method", "good", "ways", "more"),
+    ("point", "bases", "method", "good", "ways", "methods"),
     FAIL_THE_ATTEMPT,
-    ids=[f"{each[0]}-{each[2]}" for each in FAIL_THE_ATTEMPT],
+    ids=[f"{case[0]}-{case[2]}" for case in FAIL_THE_ATTEMPT],
 )
 async def test_it_fails_the_attempt_by_name_and_the_pod_is_tried_again(
     point: str,
@@ -177,11 +179,11 @@ async def test_it_fails_the_attempt_by_name_and_the_pod_is_tried_again(
     method: str,
     good: Callable[..., Any],
     ways: Mapping[str, Misbehaves],
-    more: Mapping[str, Any],
+    methods: Mapping[str, Any],
 ) -> None:
     culprit = Culprit(ways)
     call = culprit.method(good, is_async=method in ASYNC)
-    bench = LoopBench(made(bases, method, call, more))
+    bench = LoopBench(hostile_plugin(bases, method, call, methods))
     with capture_logs() as logs:
         bench.put(node("n1", pods=1000), node("n2", pods=1000), pod("other-1"), *map(pod, culprit.ways), pod("other-2"))
         async with bench.running():
@@ -192,17 +194,21 @@ async def test_it_fails_the_attempt_by_name_and_the_pod_is_tried_again(
             assert not missing, "not told of"
             assert bench.metrics.value("podium_unexpected_errors_total", where="plugin", name="Hostile") >= len(ways)
             culprit.is_healed = True
-            there = await bound(bench, set(culprit.ways), 60.0)
-            assert not [culprit.names[name] for name in sorted(culprit.ways.keys() - there)], "not bound after all"
+            bound_names = await wait_bound(bench, set(culprit.ways), 60.0)
+            assert not [culprit.names[name] for name in sorted(culprit.ways.keys() - bound_names)], (
+                "not bound after all"
+            )
 
 
 async def test_a_post_filter_leaves_the_pod_unschedulable_until_something_happens() -> None:
-    ways = STATUSES | POST_FILTER_RESULTS | paired(STATUSES | MISPLACED, False, None) | paired(NO_STATUS, True, None)
+    ways = (
+        STATUSES | POST_FILTER_RESULTS | in_pairs(STATUSES | MISPLACED, False, None) | in_pairs(NO_STATUS, True, None)
+    )
     culprit = Culprit(ways)
     post_filter = culprit.method(lambda *_: (None, unschedulable("no help")))
     bench = LoopBench(
         fits(lambda name: None if name == "late" else unschedulable("not here")),
-        made((PostFilterPlugin,), "post_filter", post_filter, {}),
+        hostile_plugin((PostFilterPlugin,), "post_filter", post_filter, {}),
     )
     with capture_logs() as logs:
         bench.put(node("n1"), *map(pod, culprit.ways))
@@ -211,12 +217,12 @@ async def test_a_post_filter_leaves_the_pod_unschedulable_until_something_happen
             missing = [culprit.names[name] for name in sorted(culprit.ways.keys() - failures(logs, "PostFilter"))]
             assert not missing
             bench.put(node("late", pods=1000))
-            there = await bound(bench, set(culprit.ways), 60.0)
-            assert not [culprit.names[name] for name in sorted(culprit.ways.keys() - there)]
+            bound_names = await wait_bound(bench, set(culprit.ways), 60.0)
+            assert not [culprit.names[name] for name in sorted(culprit.ways.keys() - bound_names)]
 
 
 async def test_a_post_bind_or_unreserve_changes_nothing() -> None:
-    told = Culprit(NOT_NONE)
+    post_bind_culprit = Culprit(NOT_NONE)
     undo = Culprit(NOT_NONE)
     once: set[str] = set()
 
@@ -229,18 +235,24 @@ async def test_a_post_bind_or_unreserve_changes_nothing() -> None:
         type(
             "Hostile",
             (Built, PostBindPlugin, ReservePlugin),
-            {"reserve": reserve, "unreserve": undo.method(nothing), "post_bind": told.method(nothing, is_async=True)},
+            {
+                "reserve": reserve,
+                "unreserve": undo.method(nothing),
+                "post_bind": post_bind_culprit.method(nothing, is_async=True),
+            },
         )
     )
     with capture_logs() as logs:
-        bench.put(node("n1", pods=1000), *map(pod, told.ways))
+        bench.put(node("n1", pods=1000), *map(pod, post_bind_culprit.ways))
         async with bench.running():
             await anyio.sleep(1.0)
             bench.put(node("n2", pods=1000))
-            assert await bound(bench, set(told.ways), 60.0) == set(told.ways)
+            assert await wait_bound(bench, set(post_bind_culprit.ways), 60.0) == set(post_bind_culprit.ways)
             await anyio.sleep(1.0)
     for point in ("Unreserve", "PostBind"):
-        assert not [told.names[name] for name in sorted(told.ways.keys() - failures(logs, point))], point
+        assert not [
+            post_bind_culprit.names[name] for name in sorted(post_bind_culprit.ways.keys() - failures(logs, point))
+        ], point
 
 
 async def test_hints_queue_the_pod() -> None:
@@ -255,8 +267,8 @@ async def test_hints_queue_the_pod() -> None:
         async with bench.running():
             await anyio.sleep(1.0)
             bench.put(node("late", pods=1000))
-            there = await bound(bench, set(culprit.ways), 60.0)
-            assert not [culprit.names[name] for name in sorted(culprit.ways.keys() - there)]
+            bound_names = await wait_bound(bench, set(culprit.ways), 60.0)
+            assert not [culprit.names[name] for name in sorted(culprit.ways.keys() - bound_names)]
     assert failures(logs, "QueueingHint") == set(culprit.ways)
 
 
@@ -275,4 +287,4 @@ async def test_a_plugin_that_meddles_with_what_it_is_lent_harms_its_own_attempt_
         assert [name for name, _ in bench.bindings] == ["other-1"]
         assert bench.metrics.value("podium_unexpected_errors_total", where="task", name="scheduling attempt") == 1
         healed.append(True)
-        assert await bound(bench, {"victim-0"}, 60.0)
+        assert await wait_bound(bench, {"victim-0"}, 60.0)

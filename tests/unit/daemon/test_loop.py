@@ -17,7 +17,7 @@ from podium.objects.core import Pod
 from podium.queues import QueueState
 from tests.builders import node, pod
 from tests.unit.binder.builders import Request
-from tests.unit.daemon.loop_bench import LoopBench, changed, fits, settled
+from tests.unit.daemon.loop_bench import LoopBench, fits, settle, with_changes
 from tests.unit.framework.profiles import Built, permit, post_filter, raising, reserve
 from tests.virtual_time import VIRTUAL_TIME, LoopClock
 
@@ -56,10 +56,10 @@ async def test_a_pod_that_fits_is_assumed_and_bound_and_told_of() -> None:
             assert bench.bindings == [("web-1", "n1")]
             assert bench.cache.is_assumed("uid-web-1")
             assert bench.place(pod("web-1")) is QueueState.GONE
-    assert bench.recorder.told == [("Scheduled", "Successfully assigned default/web-1 to n1")]
+    assert bench.recorder.notes == [("Scheduled", "Successfully assigned default/web-1 to n1")]
     assert bench.attempts("scheduled") == 1
     assert bench.metrics.value("scheduler_pod_scheduling_attempts") == 1
-    (line,) = [each for each in logs if each["event"] == "Successfully bound pod to node"]
+    (line,) = [entry for entry in logs if entry["event"] == "Successfully bound pod to node"]
     assert (line["pod"], line["node"], line["attempt"], line["feasible_nodes"]) == ("default/web-1", "n1", 1, 1)
 
 
@@ -78,7 +78,7 @@ async def test_pods_that_come_later_wake_the_loop() -> None:
     async with bench.running():
         await anyio.sleep(100.0)
         bench.put(pod("late"))
-        await settled()
+        await settle()
         assert bench.bindings == [("late", "n1")]
 
 
@@ -89,7 +89,7 @@ async def test_a_pod_that_is_being_deleted_is_skipped_with_an_event() -> None:
     bench = LoopBench()
     bench.put(node("n1"), pod("web-1", terminating=True))
     async with bench.running():
-        assert bench.recorder.told == [("FailedScheduling", "skip schedule deleting pod: default/web-1")]
+        assert bench.recorder.notes == [("FailedScheduling", "skip schedule deleting pod: default/web-1")]
         assert bench.wire.calls == []
         assert bench.place(pod("web-1")) is QueueState.GONE
     assert bench.queue.statistics().in_flight == 0
@@ -102,7 +102,7 @@ async def test_a_pod_that_is_assumed_already_is_dropped() -> None:
     bench.cache.assume_pod(pod("web-1"), "n1")
     async with bench.running():
         assert bench.place(pod("web-1")) is QueueState.GONE
-        assert (bench.wire.calls, bench.recorder.told) == ([], [])
+        assert (bench.wire.calls, bench.recorder.notes) == ([], [])
 
 
 async def test_a_pod_of_a_profile_that_is_not_there_is_dropped_and_logged() -> None:
@@ -113,8 +113,8 @@ async def test_a_pod_of_a_profile_that_is_not_there_is_dropped_and_logged() -> N
     with capture_logs() as logs:
         async with bench.running():
             assert bench.place(stranger) is QueueState.GONE
-            assert (bench.wire.calls, bench.recorder.told) == ([], [])
-    assert [(each["log_level"], each["profile"]) for each in logs if each.get("pod") == stranger.key] == [
+            assert (bench.wire.calls, bench.recorder.notes) == ([], [])
+    assert [(entry["log_level"], entry["profile"]) for entry in logs if entry.get("pod") == stranger.key] == [
         ("error", "nobody")
     ]
 
@@ -129,10 +129,10 @@ async def test_a_pod_that_does_not_fit_waits_and_everybody_is_told_why() -> None
     with capture_logs() as logs:
         async with bench.running():
             assert bench.place(pod("web-1")) is QueueState.UNSCHEDULABLE
-            assert bench.recorder.told == [("FailedScheduling", message)]
+            assert bench.recorder.notes == [("FailedScheduling", message)]
             assert bench.conditions == [("Unschedulable", message)]
     assert bench.attempts("unschedulable") == 1
-    (line,) = [each for each in logs if each["event"].startswith("Unable to schedule pod")]
+    (line,) = [entry for entry in logs if entry["event"].startswith("Unable to schedule pod")]
     assert (line["log_level"], line["pod"], line["reason"]) == ("info", "default/web-1", message)
 
 
@@ -146,13 +146,13 @@ async def test_what_a_filter_adds_to_its_reason_is_for_the_log_and_the_queue_pag
     bench.put(node("n1"), node("n2"), pod("web-1"))
     with capture_logs() as logs:
         async with bench.running():
-            assert bench.recorder.told == [("FailedScheduling", "0/2 nodes are available: 2 too small.")]
+            assert bench.recorder.notes == [("FailedScheduling", "0/2 nodes are available: 2 too small.")]
             (info,) = bench.queue.listing.infos()
-            listed = bench.queue.listing.describe(info)
-    told = "untolerated taint team=a:NoSchedule on 2 node(s)"
-    assert (listed.reason, listed.details) == ("0/2 nodes are available: 2 too small.", told)
-    (line,) = [each for each in logs if each["event"].startswith("Unable to schedule pod")]
-    assert line["details"] == told
+            description = bench.queue.listing.describe(info)
+    details_text = "untolerated taint team=a:NoSchedule on 2 node(s)"
+    assert (description.reason, description.details) == ("0/2 nodes are available: 2 too small.", details_text)
+    (line,) = [entry for entry in logs if entry["event"].startswith("Unable to schedule pod")]
+    assert line["details"] == details_text
 
 
 async def test_a_filter_that_cannot_add_anything_is_left_out() -> None:
@@ -200,7 +200,7 @@ async def test_a_filter_that_fails_is_an_error_and_the_pod_is_tried_again() -> N
             await anyio.sleep(3.0)
             assert bench.bindings == [("web-1", "n1")]
     assert (bench.attempts("error"), bench.attempts("scheduled")) == (1, 1)
-    assert [each["log_level"] for each in logs if each["event"] == "Error scheduling pod; retrying"] == ["error"]
+    assert [entry["log_level"] for entry in logs if entry["event"] == "Error scheduling pod; retrying"] == ["error"]
 
 
 async def test_a_status_that_cannot_be_written_is_logged_and_the_loop_goes_on() -> None:
@@ -211,7 +211,7 @@ async def test_a_status_that_cannot_be_written_is_logged_and_the_loop_goes_on() 
         async with bench.running():
             await anyio.sleep(1.0)
             assert bench.place(pod("web-1")) is QueueState.UNSCHEDULABLE
-    assert [each["log_level"] for each in logs if each["event"] == "Pod status could not be written"] == ["warning"]
+    assert [entry["log_level"] for entry in logs if entry["event"] == "Pod status could not be written"] == ["warning"]
 
 
 async def test_that_a_pod_is_gone_when_its_status_is_written_alarms_nobody() -> None:
@@ -222,18 +222,18 @@ async def test_that_a_pod_is_gone_when_its_status_is_written_alarms_nobody() -> 
         async with bench.running():
             await anyio.sleep(1.0)
     assert len(bench.conditions) == 1
-    assert not [each for each in logs if each["log_level"] in ("warning", "error")]
+    assert not [entry for entry in logs if entry["log_level"] in ("warning", "error")]
 
 
 # ---------------------------------------------------------------- reserve and permit
 
 
 def recording_reserve(world_story: list[str], name: str, answer: Any = lambda: None) -> type[Any]:
-    def reserved() -> Any:
+    def reserve_and_answer() -> Any:
         world_story.append(f"reserve {name}")
         return answer()
 
-    return reserve(name, reserved, lambda: world_story.append(f"unreserve {name}"))
+    return reserve(name, reserve_and_answer, lambda: world_story.append(f"unreserve {name}"))
 
 
 @pytest.mark.parametrize(
@@ -267,7 +267,7 @@ async def test_a_failed_reserve_is_undone_in_reverse(
         assert bench.cache.statistics()["pods"] == 0
         assert bench.place(pod("web-1")) is place
         assert bench.conditions == [condition]
-        assert bench.sent("PATCH", "/status")[0].body["status"]["nominatedNodeName"] is None
+        assert bench.requests_sent("PATCH", "/status")[0].body["status"]["nominatedNodeName"] is None
         assert bench.bindings == []
     assert bench.attempts(result) == 1
 
@@ -307,7 +307,7 @@ async def test_a_pod_whose_wait_is_ended_by_a_rejection_gives_its_room_back() ->
         waiting = bench.waiting_pods.get("uid-web-1")
         assert waiting is not None
         waiting.reject("Waits", "the others did not come")
-        await settled()
+        await settle()
         assert story == ["reserve Room", "unreserve Room"]
         assert not bench.cache.is_assumed("uid-web-1")
         # Its own end is no event for the pod itself: it would come back at once, and wait again.
@@ -322,8 +322,8 @@ async def test_the_nomination_of_a_pod_that_waited_in_vain_is_taken_back_before_
     bench.put(node("n1"), pod("web-1"))
     async with bench.running():
         bench.waiting_pods.reject("uid-web-1")
-        await settled()
-    bodies = [each.body["status"] for each in bench.sent("PATCH", "/status")]
+        await settle()
+    bodies = [request.body["status"] for request in bench.requests_sent("PATCH", "/status")]
     assert [body.get("nominatedNodeName", "") for body in bodies] == ["n1", None]
     assert bench.queue.nominator.node_of("uid-web-1") is None
 
@@ -338,12 +338,12 @@ async def test_room_that_a_rejected_pod_gives_back_wakes_others_but_not_itself()
     async with bench.running():
         full[0] = True
         bench.put(pod("second"))
-        await settled()
+        await settle()
         assert bench.place(pod("second")) is QueueState.UNSCHEDULABLE
         await anyio.sleep(20.0)
         full[0] = False
         assert bench.waiting_pods.reject("uid-first")
-        await settled()
+        await settle()
         assert bench.place(pod("first")) is not QueueState.ACTIVE
         assert bench.waiting_pods.get("uid-first") is None
         assert bench.waiting_pods.get("uid-second") is not None
@@ -357,7 +357,7 @@ async def test_a_pod_that_may_go_in_the_end_is_bound() -> None:
         waiting = bench.waiting_pods.get("uid-web-1")
         assert waiting is not None
         waiting.allow("Waits")
-        await settled()
+        await settle()
         assert bench.bindings == [("web-1", "n1")]
 
 
@@ -366,7 +366,7 @@ async def test_a_pod_that_is_deleted_while_it_waits_leaves_nothing_behind() -> N
     bench.put(node("n1"), pod("web-1"))
     async with bench.running():
         bench.delete(pod("web-1"))
-        await settled()
+        await settle()
         assert bench.cache.statistics()["pods"] == 0
         assert len(bench.waiting_pods) == 0
         assert bench.place(pod("web-1")) is QueueState.GONE
@@ -424,20 +424,20 @@ async def test_a_binding_that_failed_though_the_pod_is_bound_is_let_be(node_name
     answers(bench, "/binding", elsewhere)
     bench.put(node("n1"), node("n2"), web)
     async with bench.running():
-        await settled()
+        await settle()
         assert story == ["reserve Room", "unreserve Room"]
-        cached = bench.cache.pod(web.uid)
-        assert cached is not None
-        assert (cached.node_name, bench.cache.is_assumed(web.uid)) == (node_name, False)
+        stored_pod = bench.cache.pod(web.uid)
+        assert stored_pod is not None
+        assert (stored_pod.node_name, bench.cache.is_assumed(web.uid)) == (node_name, False)
         assert bench.place(web) is QueueState.GONE
-        assert bench.sent("PATCH") == []
-        assert bench.recorder.told == []
+        assert bench.requests_sent("PATCH") == []
+        assert bench.recorder.notes == []
     assert bench.queue.statistics().in_flight == 0
     assert bench.attempts("error") == 1
 
 
-@pytest.mark.parametrize("lost", ["its binding", "its deletion", "that it was to be deleted"])
-async def test_a_pod_that_is_pending_again_amid_its_binding_is_reserved_once_at_a_time(lost: str) -> None:
+@pytest.mark.parametrize("missing", ["its binding", "its deletion", "that it was to be deleted"])
+async def test_a_pod_that_is_pending_again_amid_its_binding_is_reserved_once_at_a_time(missing: str) -> None:
     """An etcd that is restored from a backup makes that so."""
     story: list[str] = []
     bench = LoopBench(recording_reserve(story, "Room"))
@@ -448,12 +448,12 @@ async def test_a_pod_that_is_pending_again_amid_its_binding_is_reserved_once_at_
     bench.put(node("n1"), web)
     async with bench.running():
         await anyio.sleep(1.0)
-        if lost == "its binding":
+        if missing == "its binding":
             bench.put(web.on_node("n1"))
-        elif lost == "its deletion":
+        elif missing == "its deletion":
             bench.delete(web)
         else:
-            bench.put(changed(web, terminating=True))
+            bench.put(with_changes(web, terminating=True))
         bench.put(web)
         await anyio.sleep(8.0)
         assert bench.cache.is_assumed(web.uid)
@@ -467,45 +467,48 @@ async def test_a_pod_that_is_deleted_during_its_binding_is_not_put_back() -> Non
     bench = LoopBench()
     web = pod("web-1")
 
-    def gone() -> Exception:
+    def delete_and_refuse() -> Exception:
         bench.delete(web)
         return Conflict("gone")
 
-    answers(bench, "/binding", gone)
+    answers(bench, "/binding", delete_and_refuse)
     bench.put(node("n1"), web)
     async with bench.running():
-        await settled()
+        await settle()
         assert bench.place(web) is QueueState.GONE
         assert bench.cache.statistics()["pods"] == 0
-        assert bench.sent("PATCH") == []
+        assert bench.requests_sent("PATCH") == []
 
 
 async def test_a_pod_that_is_made_anew_during_the_binding_of_its_namesake_is_bound_itself() -> None:
     bench = LoopBench()
-    web, again = pod("web-1"), pod("web-1", uid="uid-again")
+    web, namesake = pod("web-1"), pod("web-1", uid="uid-again")
 
     def other() -> Any:
         if bench.known[web.key] is web:
-            bench.put(again)
+            bench.put(namesake)
             return Conflict("another one by now")
         return {}
 
     answers(bench, "/binding", other)
     bench.put(node("n1"), web)
     async with bench.running():
-        await settled()
-        assert [each.body["metadata"]["uid"] for each in bench.sent("POST", "/binding")] == ["uid-web-1", "uid-again"]
+        await settle()
+        assert [request.body["metadata"]["uid"] for request in bench.requests_sent("POST", "/binding")] == [
+            "uid-web-1",
+            "uid-again",
+        ]
         assert bench.cache.is_assumed("uid-again")
         assert not bench.cache.is_assumed("uid-web-1")
-        assert bench.recorder.told == [("Scheduled", "Successfully assigned default/web-1 to n1")]
-        assert bench.sent("PATCH") == []
+        assert bench.recorder.notes == [("Scheduled", "Successfully assigned default/web-1 to n1")]
+        assert bench.requests_sent("PATCH") == []
 
 
 # ---------------------------------------------------------------- preemption
 
 
 def evicting(*victims: Any) -> type[Any]:
-    return post_filter("Preempts", lambda filtered: (PostFilterResult("n1", victims), None))
+    return post_filter("Preempts", lambda nodes_filtered: (PostFilterResult("n1", victims), None))
 
 
 async def test_a_pod_for_which_room_is_made_is_nominated_and_held_back_until_that_is_done() -> None:
@@ -517,9 +520,11 @@ async def test_a_pod_for_which_room_is_made_is_nominated_and_held_back_until_tha
         assert bench.preemptions.is_preempting("uid-vip")
         assert bench.queue.nominator.node_of("uid-vip") == "n1"
         await anyio.sleep(5.0)
-        assert [each.path.split("/")[-1] for each in bench.sent("DELETE")] == ["victim"]
+        assert [request.path.split("/")[-1] for request in bench.requests_sent("DELETE")] == ["victim"]
         assert not bench.preemptions.is_preempting("uid-vip")
-    nominations = [each.body["status"].get("nominatedNodeName") for each in bench.sent("PATCH", "/vip/status")]
+    nominations = [
+        request.body["status"].get("nominatedNodeName") for request in bench.requests_sent("PATCH", "/vip/status")
+    ]
     assert nominations == ["n1"]
     assert bench.metrics.value("scheduler_preemption_victims") == 1
     assert bench.metrics.values("scheduler_preemption_goroutines_execution_total") == {("success",): 1}
@@ -533,8 +538,8 @@ async def test_a_preemption_that_fails_is_counted_as_such() -> None:
     bench.put(node("n1"), victim, pod("vip", priority=10))
     async with bench.running():
         await anyio.sleep(10.0)
-    counted = bench.metrics.values("scheduler_preemption_goroutines_execution_total")
-    assert set(counted) == {("error",)}
+    counts = bench.metrics.values("scheduler_preemption_goroutines_execution_total")
+    assert set(counts) == {("error",)}
 
 
 async def test_binding_cycles_under_way_are_counted() -> None:
@@ -554,20 +559,20 @@ async def test_victims_that_are_on_their_way_out_already_are_only_waited_for() -
     async with bench.running():
         assert bench.queue.nominator.node_of("uid-vip") == "n1"
         assert not bench.preemptions.is_preempting("uid-vip")
-        assert bench.sent("DELETE") == []
+        assert bench.requests_sent("DELETE") == []
 
 
-@pytest.mark.parametrize(("helped", "written"), [(PostFilterResult(""), [None]), (None, [])])
-async def test_a_nomination_is_taken_back_or_left_as_the_plugin_says(helped: Any, written: list[Any]) -> None:
+@pytest.mark.parametrize(("result", "nominations"), [(PostFilterResult(""), [None]), (None, [])])
+async def test_a_nomination_is_taken_back_or_left_as_the_plugin_says(result: Any, nominations: list[Any]) -> None:
     bench = LoopBench(
         fits(lambda name: unschedulable("full")),
-        post_filter("Preempts", lambda filtered: (helped, unschedulable("no"))),
+        post_filter("Preempts", lambda nodes_filtered: (result, unschedulable("no"))),
     )
     bench.put(node("n1"), pod("web-1", nominated="n1"))
     async with bench.running():
         pass
-    (patch,) = bench.sent("PATCH", "/status")
-    assert [value for key, value in patch.body["status"].items() if key == "nominatedNodeName"] == written
+    (patch,) = bench.requests_sent("PATCH", "/status")
+    assert [value for key, value in patch.body["status"].items() if key == "nominatedNodeName"] == nominations
 
 
 async def test_a_nomination_that_no_watch_has_shown_yet_is_taken_back_and_others_are_told_of_the_room(
@@ -576,20 +581,20 @@ async def test_a_nomination_that_no_watch_has_shown_yet_is_taken_back_and_others
     answers_of_plugin = iter([PostFilterResult("n1"), PostFilterResult("")])
     bench = LoopBench(
         fits(lambda name: unschedulable("full")),
-        post_filter("Preempts", lambda filtered: (next(answers_of_plugin), unschedulable("no"))),
+        post_filter("Preempts", lambda nodes_filtered: (next(answers_of_plugin), unschedulable("no"))),
     )
     bench.put(node("n1"), pod("web-1"))
     async with bench.running():
         await anyio.sleep(100.0)
-        told, move_all = list[str](), bench.queue.move_all
+        labels, move_all = list[str](), bench.queue.move_all
         monkeypatch.setattr(
-            bench.queue, "move_all", lambda event, *args: told.append(event.label) or move_all(event, *args)
+            bench.queue, "move_all", lambda event, *args: labels.append(event.label) or move_all(event, *args)
         )
         bench.put(node("n2"))
         await anyio.sleep(100.0)
-    bodies = [each.body["status"] for each in bench.sent("PATCH", "/status")]
+    bodies = [request.body["status"] for request in bench.requests_sent("PATCH", "/status")]
     assert [body["nominatedNodeName"] for body in bodies] == ["n1", None]
-    assert told == ["NodeAdd", ASSIGNED_POD_DELETE.label]
+    assert labels == ["NodeAdd", ASSIGNED_POD_DELETE.label]
 
 
 async def test_a_preemption_of_many_does_not_stop_the_loop_for_good() -> None:
@@ -609,14 +614,14 @@ async def test_a_preemption_of_many_does_not_stop_the_loop_for_good() -> None:
 
 
 async def test_the_cluster_goes_on_while_a_long_attempt_pauses_and_the_snapshot_does_not() -> None:
-    clock, seen, has_begun = HeldUpClock(), [], anyio.Event()
+    clock, sightings, has_begun = HeldUpClock(), [], anyio.Event()
 
     class Pauses(Built, AskingPostFilterPlugin):
-        def post_filter_asking(self, state, pod, snapshot, filtered, extenders):
+        def post_filter_asking(self, state, pod, snapshot, nodes_filtered, extenders):
             clock.late_s += 0.1
             has_begun.set()
             yield PAUSE
-            seen.append((len(bench.nodes), len(bench.cache.snapshot())))
+            sightings.append((len(bench.nodes), len(bench.cache.snapshot())))
             return None, unschedulable("no")
 
     bench = LoopBench(fits(lambda name: unschedulable("full") if name == "n1" else None), Pauses, clock=clock)
@@ -631,7 +636,7 @@ async def test_the_cluster_goes_on_while_a_long_attempt_pauses_and_the_snapshot_
         async with bench.running():
             await anyio.sleep(5.0)
             assert bench.bindings == [("web-1", "n2")]
-    assert seen == [(2, 1)]
+    assert sightings == [(2, 1)]
 
 
 @pytest.mark.parametrize(
@@ -641,7 +646,7 @@ async def test_no_room_is_made_for_a_pod_that_has_gone_in_a_pause_of_its_attempt
     victim, vip = pod("victim", node="n1"), pod("vip")
 
     class Pauses(Built, AskingPostFilterPlugin):
-        def post_filter_asking(self, state, pod, snapshot, filtered, extenders):
+        def post_filter_asking(self, state, pod, snapshot, nodes_filtered, extenders):
             if pod.uid != vip.uid:
                 return None, unschedulable("no")
             yield PAUSE
@@ -655,7 +660,7 @@ async def test_no_room_is_made_for_a_pod_that_has_gone_in_a_pause_of_its_attempt
     async with bench.running():
         await anyio.sleep(1.0)
     assert bench.attempts("unschedulable") > 0
-    assert bench.sent("DELETE") == []
+    assert bench.requests_sent("DELETE") == []
     assert not bench.preemptions.is_preempting(vip.uid)
 
 
@@ -680,7 +685,7 @@ async def test_the_loop_waits_while_the_api_server_is_behind() -> None:
     bench.wire.latency_s = 0.4
     bench.put(node("n1", pods=1000, cpu="1000"), *(pod(f"web-{index:03}") for index in range(161)))
     async with bench.running():
-        await settled()
+        await settle()
         assert (len(bench.binding_cycles.under_way), bench.dispatcher.waiting(Priority.BINDING)) == (64, 64 - 32)
         bench.put(pod("later"))
         await anyio.sleep(0.3)
@@ -695,7 +700,7 @@ async def test_pods_elsewhere_are_bound_at_once_beside_a_hundred_whose_bindings_
     bench.wire.latency_of = lambda request: 10.0 if "/namespaces/slow/" in request.path else 0.01
     bench.put(node("n1", pods=1000, cpu="1000"), *(pod(f"slow-{index:03}", namespace="slow") for index in range(100)))
     async with bench.running():
-        await settled()
+        await settle()
         bench.put(*(pod(f"web-{index}") for index in range(10)))
         await anyio.sleep(1.0)
         assert {f"web-{index}" for index in range(10)} <= {name for name, _ in bench.bindings}
@@ -717,29 +722,29 @@ async def test_pods_elsewhere_are_bound_at_once_beside_a_namespace_whose_binding
     bench.wire.answer = answer
     bench.put(node("n1", pods=1000, cpu="1000"), *(pod(f"full-{index:03}", namespace="full") for index in range(100)))
     async with bench.running():
-        await settled()
+        await settle()
         bench.put(*(pod(f"web-{index}") for index in range(10)))
         await anyio.sleep(0.5)
         assert {f"web-{index}" for index in range(10)} <= {name for name, _ in bench.bindings}
 
 
-@pytest.mark.parametrize(("avoids_conflicts", "sent"), [(True, 17), (False, 30)])
+@pytest.mark.parametrize(("avoids_conflicts", "bindings"), [(True, 17), (False, 30)])
 async def test_the_loop_waits_for_the_watch_where_conflicts_with_others_are_to_be_avoided(
-    avoids_conflicts: bool, sent: int
+    avoids_conflicts: bool, bindings: int
 ) -> None:
     bench = LoopBench(avoids_conflicts=avoids_conflicts)
     theirs = pod("theirs", scheduler="somebody-else")
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(bench.conflicts.run)
-        await settled()
+        await settle()
         bench.put(node("n1", pods=1000, cpu="1000"), theirs, theirs.on_node("n1"))
         bench.put(*(pod(f"web-{number:02}") for number in range(30)))
         async with bench.running():
             await anyio.sleep(5.0)
-            assert len(bench.bindings) == sent
+            assert len(bench.bindings) == bindings
             for name, node_name in tuple(bench.bindings):
                 bench.put(pod(name).on_node(node_name))
-            await settled()
+            await settle()
             assert len(bench.bindings) == 30
         tasks.cancel_scope.cancel()
 
@@ -756,7 +761,7 @@ async def test_a_pod_whose_node_is_filled_before_its_binding_is_sent_finds_anoth
         await anyio.sleep(1.5)
         assert len(bench.bindings) == 32
         why = 'running Bind plugin "DefaultBinder": node "n1" has been filled by another scheduler'
-        assert ("FailedScheduling", why) in bench.recorder.told
+        assert ("FailedScheduling", why) in bench.recorder.notes
         bench.put(node("n2"))
         await anyio.sleep(10.0)
         assert bench.bindings[-1] == ("web-32", "n2")
@@ -768,7 +773,7 @@ async def test_a_status_that_is_still_on_its_way_is_not_overtaken_by_the_binding
     bench.wire.latency_s = 5.0
     bench.put(node("n1"), pod("web-1"))
     async with bench.running():
-        assert len(bench.sent("PATCH", "/status")) == 1
+        assert len(bench.requests_sent("PATCH", "/status")) == 1
         fit[0] = True
         bench.put(node("n2"))
         await anyio.sleep(3.0)
@@ -798,7 +803,7 @@ async def test_two_statuses_of_a_pod_are_written_one_after_the_other() -> None:
 
 async def test_whatever_fails_along_the_way_every_pod_is_bound_once_in_the_end() -> None:
     random = Random(7)
-    bound: list[str] = []
+    bound_names: list[str] = []
     bench = LoopBench(
         fits(lambda name: random.choice([None, None, None, unschedulable("bad luck")])),
         reserve("Room", lambda: random.choice([None, None, None, unschedulable("bad luck")])),
@@ -811,7 +816,7 @@ async def test_whatever_fails_along_the_way_every_pod_is_bound_once_in_the_end()
             raise random.choice([Conflict("bad luck"), InternalError("bad luck"), NotFound("bad luck")])
         if request.path.endswith("/binding"):
             name = request.path.split("/")[-2]
-            bound.append(name)
+            bound_names.append(name)
             bench.put(pod(name).on_node(request.body["target"]["name"]))
         return {}
 
@@ -821,10 +826,15 @@ async def test_whatever_fails_along_the_way_every_pod_is_bound_once_in_the_end()
     with capture_logs() as logs:
         async with bench.running():
             await anyio.sleep(7200.0)
-    assert sorted(bound) == names
-    assert not [each for each in logs if each["event"] == "Pod is in an unexpected queue state"]
-    queued = bench.queue.statistics()
-    assert (queued.in_flight, queued.in_flight_events, queued.active, queued.unschedulable) == (0, 0, 0, 0)
+    assert sorted(bound_names) == names
+    assert not [entry for entry in logs if entry["event"] == "Pod is in an unexpected queue state"]
+    statistics = bench.queue.statistics()
+    assert (statistics.in_flight, statistics.in_flight_events, statistics.active, statistics.unschedulable) == (
+        0,
+        0,
+        0,
+        0,
+    )
     assert bench.cache.statistics() == {"nodes": 1, "pods": 150, "assumed_pods": 0}
     assert bench.attempts("scheduled") == 150
     assert (len(bench.waiting_pods), bench.queue.nominator.node_names()) == (0, ())
@@ -839,7 +849,7 @@ async def test_stopping_waits_for_bindings_under_way_and_begins_no_more() -> Non
     bench.put(node("n1"), pod("web-1"))
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(bench.loop.run)
-        await settled()
+        await settle()
         assert len(bench.binding_cycles.under_way) == 1
         bench.loop.stop()
         bench.put(pod("late"))
@@ -847,7 +857,7 @@ async def test_stopping_waits_for_bindings_under_way_and_begins_no_more() -> Non
         await bench.loop.wait_ended()
         assert bench.clock.monotonic() - started_s == pytest.approx(2.0, abs=0.1)
     assert bench.bindings == [("web-1", "n1")]
-    assert bench.recorder.told == [("Scheduled", "Successfully assigned default/web-1 to n1")]
+    assert bench.recorder.notes == [("Scheduled", "Successfully assigned default/web-1 to n1")]
     assert bench.place(pod("late")) is QueueState.ACTIVE
 
 
@@ -861,7 +871,7 @@ async def test_a_binding_that_fails_after_the_stop_ends_it_all_the_same() -> Non
             pass
     assert len(bench.binding_cycles.under_way) == 0
     assert bench.conditions == [("SchedulerError", 'running Bind plugin "DefaultBinder": no')]
-    assert not [each for each in logs if each["event"] == "Pod is in an unexpected queue state"]
+    assert not [entry for entry in logs if entry["event"] == "Pod is in an unexpected queue state"]
 
 
 async def test_pods_that_wait_at_permit_are_let_go_at_the_stop_without_a_word() -> None:
@@ -891,7 +901,7 @@ async def test_stopping_a_loop_that_waits_for_the_api_server_ends_it() -> None:
     bench.wire.latency_s = 1.0
     bench.put(node("n1", pods=1000, cpu="1000"), *(pod(f"web-{index:03}") for index in range(200)))
     async with bench.running():
-        await settled()
+        await settle()
         assert bench.dispatcher.waiting(Priority.BINDING) > 16
     assert len(bench.binding_cycles.under_way) == 0
 
@@ -921,12 +931,12 @@ async def test_a_change_of_a_pod_during_its_wait_is_what_goes_back_to_the_queue(
     web = pod("web-1")
     bench.put(node("n1"), web)
     async with bench.running():
-        newer = changed(web, labels={"tier": "new"})
+        newer = with_changes(web, labels={"tier": "new"})
         bench.put(newer)
         waiting = bench.waiting_pods.get(web.uid)
         assert waiting is not None
         waiting.reject("Waits", "no")
-        await settled()
+        await settle()
         info = bench.queue.get(web)
         assert info is not None
         assert info.pod is newer

@@ -25,7 +25,7 @@ from tests.device_manifests import (
     resource_slice,
 )
 from tests.manifests import node, pod
-from tests.unit.daemon.recorded_attempts import Known
+from tests.unit.daemon.recorded_attempts import KnownObjects
 
 pytestmark = pytest.mark.anyio
 
@@ -45,38 +45,40 @@ def cluster_with(*objects: Any) -> tuple[Cluster, Pod]:
 def missing_in(cluster: Cluster) -> MissingDevices:
     return MissingDevices(
         lambda: {"default-scheduler": cluster.framework_for(cluster.pods[-1])},
-        Known[Node](*cluster.store.objects(NODES).values()),
+        KnownObjects[Node](*cluster.store.objects(NODES).values()),
     )
 
 
 async def test_nodes_are_explained_as_they_are_now() -> None:
-    many = [held_claim(f"other-{index}", {"elsewhere": ["gpu-0"]}) for index in range(1500)]
-    held = held_claim("train", {"n1": ["gpu-1"]}, ["trainer-0"])
-    cluster, asking = cluster_with(resource_claim("c", exactly(count=2)), held, *many)
-    one, two = await missing_in(cluster).on_nodes(asking, ["n1", "n2", "gone"])
-    assert one.text.endswith("2 of 2 match, 1 taken, 1 free")
-    assert one.nodes["n1"].details == ("gpu-1 of gpu.example.com/n1: taken by claim default/train (pod trainer-0)",)
+    other_claims = [held_claim(f"other-{index}", {"elsewhere": ["gpu-0"]}) for index in range(1500)]
+    train_claim = held_claim("train", {"n1": ["gpu-1"]}, ["trainer-0"])
+    cluster, asking = cluster_with(resource_claim("c", exactly(count=2)), train_claim, *other_claims)
+    first, two = await missing_in(cluster).on_nodes(asking, ["n1", "n2", "gone"])
+    assert first.text.endswith("2 of 2 match, 1 taken, 1 free")
+    assert first.nodes["n1"].details == ("gpu-1 of gpu.example.com/n1: taken by claim default/train (pod trainer-0)",)
     assert two.text.endswith("all requests can be met now")
 
 
 async def test_a_profile_without_the_plugin_knows_nothing_of_devices() -> None:
     cluster, asking = cluster_with(resource_claim("c", exactly()))
-    missing = MissingDevices(dict, Known[Node](*cluster.store.objects(NODES).values()))
+    missing = MissingDevices(dict, KnownObjects[Node](*cluster.store.objects(NODES).values()))
     assert await missing.on_nodes(asking, ["n1"]) == ()
 
 
 async def test_only_nodes_that_lacked_devices_are_asked_about() -> None:
-    asked: list[list[str]] = []
+    questions: list[list[str]] = []
 
     async def devices_of(_: Pod, names: Any) -> list[DeviceGroup]:
-        asked.append(list(names))
+        questions.append(list(names))
         return [DeviceGroup("none", {name: NodeRefusal(error="none") for name in names})]
 
     listing: Any = None
-    pages = RecorderPages(None, listing, Known(), Known(), ManualClock(0.0), lambda: None, devices_of=devices_of)
+    pages = RecorderPages(
+        None, listing, KnownObjects(), KnownObjects(), ManualClock(0.0), lambda: None, devices_of=devices_of
+    )
     group = {"plugin": "DynamicResources", "examples": ["n1", "n2"]}
     blockers = {"n7": [{"plugin": "DynamicResources"}]}
     why = {"groups": [group, {"plugin": "NodeResourcesFit", "examples": ["n3"]}], "blockers": blockers}
-    (found,) = await pages._devices(built("p"), why, "n7")
-    assert (asked, found["examples"]) == ([["n7", "n1", "n2"]], ["n7", "n1", "n2"])
+    (device_page,) = await pages._devices(built("p"), why, "n7")
+    assert (questions, device_page["examples"]) == ([["n7", "n1", "n2"]], ["n7", "n1", "n2"])
     assert await pages._devices(built("p"), {"groups": [], "blockers": {}}, "") == []

@@ -69,7 +69,7 @@ def test_a_hint_is_observed_and_told_of_where_it_was_slow() -> None:
         observer.hint_executed("Fits", "NodeAdd", "Queue", 0.0001)
         assert logs == []
         observer.hint_executed("Fits", "NodeAdd", "Queue", SLOW_PLUGIN_S * 2)
-    assert [(each["log_level"], each["plugin"]) for each in logs] == [("warning", "Fits")]
+    assert [(entry["log_level"], entry["plugin"]) for entry in logs] == [("warning", "Fits")]
     family = "scheduler_queueing_hint_execution_duration_seconds"
     assert metrics.value(family, plugin="Fits", event="NodeAdd", hint="Queue") == 2
 
@@ -78,7 +78,7 @@ def test_a_pod_that_went_astray_is_logged_with_its_story() -> None:
     info = QueuedPodInfo(pod("web-1"), 0.0)
     with capture_logs() as logs:
         QueueMetrics(Metrics()).unexpected_state(info, "in two places")
-    assert [(each["pod"], each["problem"]) for each in logs] == [("default/web-1", "in two places")]
+    assert [(entry["pod"], entry["problem"]) for entry in logs] == [("default/web-1", "in two places")]
     assert "story" in logs[0]
 
 

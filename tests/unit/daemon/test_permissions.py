@@ -18,46 +18,50 @@ pytestmark = pytest.mark.anyio
 DEPLOY = Path(__file__).parents[3] / "deploy"
 
 
-def shipped(file: str = "rbac.yaml") -> Iterator[Permission]:
+def shipped_permissions(file: str = "rbac.yaml") -> Iterator[Permission]:
     return granted(yaml.safe_load_all((DEPLOY / file).read_text()))
 
 
-def deployed(tmp_path: Path) -> Usable:
+def deployed_settings(tmp_path: Path) -> Usable:
     path = tmp_path / "config.yaml"
     path.write_text(yaml.safe_load((DEPLOY / "configmap.yaml").read_text())["data"]["config.yaml"])
     return usable(path)
 
 
 async def test_the_shipped_roles_are_exactly_what_is_needed(tmp_path: Path) -> None:
-    found = await needs_of(deployed(tmp_path))
-    assert set(found.permissions) == set(shipped())
-    assert len(list(shipped())) == len(set(shipped()))
+    needs = await needs_of(deployed_settings(tmp_path))
+    assert set(needs.permissions) == set(shipped_permissions())
+    assert len(list(shipped_permissions())) == len(set(shipped_permissions()))
 
 
 async def test_pod_groups_need_exactly_one_more_role(tmp_path: Path) -> None:
-    good, rules = deployed(tmp_path), PodGroupRules(are_placed_by_topology=True, are_preempted_for=True)
-    more = set((await needs_of(good, pod_groups=rules)).permissions) - set((await needs_of(good)).permissions)
-    assert more == set(shipped("pod-groups/rbac.yaml"))
+    good, rules = deployed_settings(tmp_path), PodGroupRules(are_placed_by_topology=True, are_preempted_for=True)
+    extra_permissions = set((await needs_of(good, pod_groups=rules)).permissions) - set(
+        (await needs_of(good)).permissions
+    )
+    assert extra_permissions == set(shipped_permissions("pod-groups/rbac.yaml"))
 
 
 async def test_rules_that_taint_devices_are_read_only_with_the_gate() -> None:
-    gated = usable(None, (), ("DRADeviceTaintRules=true",))
-    more = set((await needs_of(gated)).permissions) - set((await needs_of(usable(None))).permissions)
-    assert more == {Permission("resource.k8s.io", "devicetaintrules", verb) for verb in ("list", "watch")}
+    settings = usable(None, (), ("DRADeviceTaintRules=true",))
+    extra_permissions = set((await needs_of(settings)).permissions) - set((await needs_of(usable(None))).permissions)
+    assert extra_permissions == {Permission("resource.k8s.io", "devicetaintrules", verb) for verb in ("list", "watch")}
 
 
 async def test_coscheduling_needs_exactly_one_more_role(tmp_path: Path) -> None:
-    good, gangs = deployed(tmp_path), usable(DEPLOY.parent / "examples/config/coscheduling.yaml")
-    more = set((await needs_of(gangs)).permissions) - set((await needs_of(good)).permissions)
-    assert more == set(shipped("coscheduling/rbac.yaml"))
+    good, gangs = deployed_settings(tmp_path), usable(DEPLOY.parent / "examples/config/coscheduling.yaml")
+    extra_permissions = set((await needs_of(gangs)).permissions) - set((await needs_of(good)).permissions)
+    assert extra_permissions == set(shipped_permissions("coscheduling/rbac.yaml"))
 
 
 async def test_each_need_names_who_has_it(tmp_path: Path) -> None:
-    found = (await needs_of(deployed(tmp_path))).permissions
-    assert found[Permission("", "pods/binding", "create")] == ("DefaultBinder",)
-    assert found[Permission("policy", "poddisruptionbudgets", "watch")] == ("DefaultPreemption",)
-    assert found[Permission("", "nodes", "list")] [0] == "podium itself"  # fmt: skip
-    assert found[Permission("coordination.k8s.io", "leases", "update", "kube-system", "podium")] == ("leader election",)
+    permissions = (await needs_of(deployed_settings(tmp_path))).permissions
+    assert permissions[Permission("", "pods/binding", "create")] == ("DefaultBinder",)
+    assert permissions[Permission("policy", "poddisruptionbudgets", "watch")] == ("DefaultPreemption",)
+    assert permissions[Permission("", "nodes", "list")] [0] == "podium itself"  # fmt: skip
+    assert permissions[Permission("coordination.k8s.io", "leases", "update", "kube-system", "podium")] == (
+        "leader election",
+    )
 
 
 async def test_what_is_switched_off_needs_nothing(tmp_path: Path) -> None:
@@ -67,20 +71,20 @@ async def test_what_is_switched_off_needs_nothing(tmp_path: Path) -> None:
         "leaderElection: {leaderElect: false}\n"
         "profiles: [{plugins: {multiPoint: {disabled: [{name: DefaultPreemption}, {name: VolumeBinding}]}}}]\n"
     )
-    found = (await needs_of(usable(path), serves=False)).permissions
-    for gone in (
+    permissions = (await needs_of(usable(path), serves=False)).permissions
+    for permission in (
         Permission("", "pods", "delete"),
         Permission("", "persistentvolumes", "patch"),
         Permission("policy", "poddisruptionbudgets", "list"),
         Permission("coordination.k8s.io", "leases", "create", "kube-system"),
         Permission("authentication.k8s.io", "tokenreviews", "create"),
     ):
-        assert gone not in found
+        assert permission not in permissions
     # VolumeZone reads them still.
-    assert found[Permission("", "persistentvolumes", "list")]
+    assert permissions[Permission("", "persistentvolumes", "list")]
 
 
 def test_a_permission_is_told_as_an_administrator_would() -> None:
     assert str(Permission("", "pods/binding", "create")) == "create pods/binding"
-    named = Permission("coordination.k8s.io", "leases", "get", "kube-system", "podium")
-    assert str(named) == "get leases.coordination.k8s.io podium in kube-system"
+    permission = Permission("coordination.k8s.io", "leases", "get", "kube-system", "podium")
+    assert str(permission) == "get leases.coordination.k8s.io podium in kube-system"

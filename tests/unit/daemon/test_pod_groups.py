@@ -16,7 +16,7 @@ from podium.plugins.gang_scheduling import GangScheduling
 from podium.plugins.node_resources_fit import NodeResourcesFit
 from podium.queues import QueueState
 from tests.builders import node, pod, pod_group
-from tests.unit.daemon.loop_bench import LoopBench, changed, settled
+from tests.unit.daemon.loop_bench import LoopBench, settle, with_changes
 from tests.unit.framework.profiles import Built
 from tests.virtual_time import VIRTUAL_TIME
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.anyio
 GANG = pod_group("gang", min_count=3, metadata={"generation": 1})
 A, B, C = (pod(name, group="gang", cpu="1") for name in "abc")
 SMALL, BIG = node("n1", cpu="2"), node("n2", cpu="2")
-KEYS = {each.key for each in (A, B, C)}
+KEYS = {pod.key for pod in (A, B, C)}
 
 
 class Fit(NodeResourcesFit):
@@ -49,11 +49,13 @@ def gang_bench(*plugins: type[Any], **rules: bool) -> LoopBench:
 
 def group_conditions(bench: LoopBench) -> list[tuple[str, str, str]]:
     """Status, reason and message of each condition that was written to a group."""
-    written = [each.body["status"]["conditions"][0] for each in bench.sent("PATCH", "podgroups/gang/status")]
-    return [(each["status"], each["reason"], each["message"]) for each in written]
+    conditions = [
+        request.body["status"]["conditions"][0] for request in bench.requests_sent("PATCH", "podgroups/gang/status")
+    ]
+    return [(condition["status"], condition["reason"], condition["message"]) for condition in conditions]
 
 
-def bound(bench: LoopBench) -> set[str]:
+def bound_keys(bench: LoopBench) -> set[str]:
     return {f"default/{name}" for name, _ in bench.bindings}
 
 
@@ -62,25 +64,25 @@ async def test_a_gang_is_bound_as_soon_as_it_is_complete_and_fits() -> None:
     bench.put(SMALL, BIG, GANG)
     async with bench.running():
         bench.put(A, B)
-        await settled()
+        await settle()
         assert bench.bindings == []
         assert bench.place(A) is bench.place(B) is QueueState.GATED
         bench.put(C)
-        await settled()
-        assert bound(bench) == KEYS
+        await settle()
+        assert bound_keys(bench) == KEYS
     assert group_conditions(bench) == [("True", "Scheduled", "")]
     assert bench.metrics.value("scheduler_podgroup_schedule_attempts_total", result="scheduled", profile="podium") == 1
     assert bench.metrics.value("scheduler_podgroup_scheduling_algorithm_duration_seconds") == 1
 
 
 async def test_a_gang_that_gathers_costs_one_question_for_each_of_its_pods() -> None:
-    asked: list[str] = []
+    questions: list[str] = []
 
     class Asked(GangScheduling):
         name = "GangScheduling"
 
         def pre_enqueue(self, pod: Pod) -> Status | None:
-            asked.append(pod.key)
+            questions.append(pod.key)
             return super().pre_enqueue(pod)
 
     count = 40
@@ -88,10 +90,10 @@ async def test_a_gang_that_gathers_costs_one_question_for_each_of_its_pods() -> 
     bench.put(node(cpu="64"), pod_group("gang", min_count=count))
     async with bench.running():
         bench.put(*(pod(f"p{at}", group="gang", cpu="1") for at in range(count)))
-        await settled()
-        assert len(bound(bench)) == count
+        await settle()
+        assert len(bound_keys(bench)) == count
     # Once when it comes, and once when the last one has come.
-    assert len(asked) <= 2 * count
+    assert len(questions) <= 2 * count
 
 
 async def test_a_gang_waits_for_its_pod_group() -> None:
@@ -99,11 +101,11 @@ async def test_a_gang_waits_for_its_pod_group() -> None:
     bench.put(SMALL, BIG)
     async with bench.running():
         bench.put(A, B, C)
-        await settled()
+        await settle()
         assert bench.bindings == []
         bench.put(GANG)
-        await settled()
-        assert bound(bench) == KEYS
+        await settle()
+        assert bound_keys(bench) == KEYS
 
 
 async def test_a_gang_that_fits_in_part_is_not_bound_and_is_tried_again_as_a_whole() -> None:
@@ -111,30 +113,30 @@ async def test_a_gang_that_fits_in_part_is_not_bound_and_is_tried_again_as_a_who
     bench.put(SMALL, GANG)
     async with bench.running():
         bench.put(A, B, C)
-        await settled()
+        await settle()
         assert bench.bindings == []
         assert bench.cache.statistics()["assumed_pods"] == 0
         assert group_conditions(bench) == [("False", "Unschedulable", "pod group is unschedulable")]
         assert len(bench.conditions) == 4
         bench.put(BIG)
-        await settled()
+        await settle()
         assert bench.bindings == []
         await anyio.sleep(2.0)
-        assert bound(bench) == KEYS
+        assert bound_keys(bench) == KEYS
     assert group_conditions(bench)[-1] == ("True", "Scheduled", "")
 
 
 async def test_two_gangs_that_fit_only_one_at_a_time_do_not_block_each_other() -> None:
-    other = pod_group("other", min_count=3)
+    other_group = pod_group("other", min_count=3)
     theirs = [pod(f"other-{at}", group="other", cpu="1") for at in range(3)]
     bench = gang_bench()
-    bench.put(SMALL, node("n2", cpu="1"), GANG, other)
+    bench.put(SMALL, node("n2", cpu="1"), GANG, other_group)
     async with bench.running():
-        for mine, another in zip((A, B, C), theirs, strict=True):
-            bench.put(mine, another)
-        await settled()
+        for mine, rival in zip((A, B, C), theirs, strict=True):
+            bench.put(mine, rival)
+        await settle()
         assert len(bench.bindings) == 3
-        assert bound(bench) in (KEYS, {each.key for each in theirs})
+        assert bound_keys(bench) in (KEYS, {rival.key for rival in theirs})
 
 
 async def test_pods_without_a_group_are_scheduled_as_ever() -> None:
@@ -142,17 +144,17 @@ async def test_pods_without_a_group_are_scheduled_as_ever() -> None:
     bench.put(SMALL, GANG)
     async with bench.running():
         bench.put(pod("alone"), A)
-        await settled()
-        assert bound(bench) == {"default/alone"}
+        await settle()
+        assert bound_keys(bench) == {"default/alone"}
 
 
 async def test_pods_that_are_being_deleted_are_left_out() -> None:
     bench = gang_bench()
     bench.put(SMALL, pod_group("gang"))
     async with bench.running():
-        bench.put(A, changed(B, terminating=True))
-        await settled()
-        assert bound(bench) == {A.key}
+        bench.put(A, with_changes(B, terminating=True))
+        await settle()
+        assert bound_keys(bench) == {A.key}
 
 
 class Quarrels(Built, ReservePlugin):
@@ -172,7 +174,7 @@ async def test_an_error_is_told_to_all_and_to_the_group() -> None:
     bench.put(SMALL, BIG, GANG)
     async with bench.running():
         bench.put(A, B, C)
-        await settled()
+        await settle()
         assert bench.bindings == []
         ((status, reason, message),) = group_conditions(bench)
     assert (status, reason) == ("False", "SchedulerError")
@@ -189,17 +191,17 @@ async def test_an_unchanged_condition_is_not_written_again() -> None:
     bench.put(SMALL, pod_group("gang", min_count=3, metadata={"generation": 1}, status={"conditions": [condition]}))
     async with bench.running():
         bench.put(A, B, C)
-        await settled()
+        await settle()
         assert group_conditions(bench) == []
         assert bench.attempts("unschedulable") == 3
 
 
 async def test_a_write_whose_answer_was_lost_is_repeated() -> None:
     bench = gang_bench()
-    lost = iter([True])
+    losses = iter([True])
 
     def answer(request: Any) -> Any:
-        if "podgroups" in request.path and next(lost, False):
+        if "podgroups" in request.path and next(losses, False):
             raise InternalError("no answer")
         return {}
 
@@ -207,7 +209,7 @@ async def test_a_write_whose_answer_was_lost_is_repeated() -> None:
     bench.put(SMALL, BIG, GANG)
     async with bench.running():
         bench.put(A, B, C)
-        await settled()
+        await settle()
     assert group_conditions(bench) == [("True", "Scheduled", "")] * 2
 
 
@@ -217,8 +219,8 @@ async def test_room_is_made_for_single_pods_of_a_group() -> None:
     bench.put(SMALL, victim, pod_group("gang", min_count=2))
     async with bench.running():
         bench.put(*(pod(name, group="gang", cpu="1", priority=9) for name in "ab"))
-        await settled()
-        assert [each.path.rpartition("/")[2] for each in bench.sent("DELETE")] == ["victim"]
+        await settle()
+        assert [request.path.rpartition("/")[2] for request in bench.requests_sent("DELETE")] == ["victim"]
         assert group_conditions(bench)[0][2].endswith("pod group is waiting for preemption to complete")
         assert bench.queue.nominator.node_of("uid-a") == bench.queue.nominator.node_of("uid-b") == "n1"
 
@@ -229,12 +231,12 @@ async def test_room_is_made_for_a_group_as_a_whole() -> None:
     bench.put(SMALL, victim, pod_group("gang", min_count=2, spec={"priority": 9}))
     async with bench.running():
         bench.put(*(pod(name, group="gang", cpu="1") for name in "ab"))
-        await settled()
-        assert [each.path.rpartition("/")[2] for each in bench.sent("DELETE")] == ["victim"]
-    assert ("Preempted", "Preempted by podgroup uid-gang on node cluster") in bench.recorder.told
+        await settle()
+        assert [request.path.rpartition("/")[2] for request in bench.requests_sent("DELETE")] == ["victim"]
+    assert ("Preempted", "Preempted by podgroup uid-gang on node cluster") in bench.recorder.notes
     messages = [
-        each["message"]
-        for request in bench.sent("PATCH", "pods/victim/status")
-        for each in request.body["status"]["conditions"]
+        condition["message"]
+        for request in bench.requests_sent("PATCH", "pods/victim/status")
+        for condition in request.body["status"]["conditions"]
     ]
     assert messages == ["podium: preempting to accommodate a higher priority podgroup"]

@@ -28,8 +28,8 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-def container(requests: Json, limits: Json | None = None, **more: Any) -> Json:
-    return {"name": "c", "resources": {"requests": requests, "limits": limits or {}}, **more}
+def container(requests: Json, limits: Json | None = None, **fields: Any) -> Json:
+    return {"name": "c", "resources": {"requests": requests, "limits": limits or {}}, **fields}
 
 
 def manifest(name: str, *containers: Json, status: Json | None = None, **spec: Any) -> Json:
@@ -44,8 +44,8 @@ def manifest(name: str, *containers: Json, status: Json | None = None, **spec: A
 
 async def page(*manifests: Json, leader: Callable[[], str | None] = lambda: None) -> list[str]:
     informer: Informer[Pod] = Informer(PODS, lambda *_: None)
-    for each in manifests:
-        informer.put(read_manifest(each, PODS))
+    for document in manifests:
+        informer.put(read_manifest(document, PODS))
     pages = {"/metrics/resources": pod_resources_page(informer, leader, ManualClock())}
     async with TestClient(TestServer(application(Health(), Metrics(), dict, pages=pages))) as client:
         answer = await client.get("/metrics/resources")
@@ -109,12 +109,18 @@ async def test_a_pending_pod_has_no_node_and_perhaps_no_priority() -> None:
 
 
 async def test_pods_that_have_ended_on_a_node_and_those_that_cannot_be_read_are_left_out() -> None:
-    one = container({"cpu": "1"})
-    ended = [
-        manifest(f"ended-{phase}", one, nodeName="n1", status={"phase": phase}) for phase in ("Succeeded", "Failed")
+    whole_container = container({"cpu": "1"})
+    finished_pods = [
+        manifest(f"ended-{phase}", whole_container, nodeName="n1", status={"phase": phase})
+        for phase in ("Succeeded", "Failed")
     ]
-    broken = manifest("broken", container({"cpu": "much"}))
-    lines = await page(*ended, broken, manifest("never-ran", one, status={"phase": "Failed"}), manifest("web", one))
+    unreadable_pod = manifest("broken", container({"cpu": "much"}))
+    lines = await page(
+        *finished_pods,
+        unreadable_pod,
+        manifest("never-ran", whole_container, status={"phase": "Failed"}),
+        manifest("web", whole_container),
+    )
     assert [line.partition('pod="')[2].partition('"')[0] for line in lines if not line.startswith("#")] == [
         "never-ran",
         "web",

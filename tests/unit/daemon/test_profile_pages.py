@@ -44,7 +44,7 @@ async def test_a_profile_is_a_file_that_speedscope_opens(path: str, unit: str) -
         assert ".speedscope.json" in answer.headers["Content-Disposition"]
         document = await answer.json()
     assert document["$schema"] == "https://www.speedscope.app/file-format-schema.json"
-    assert [(each["type"], each["unit"]) for each in document["profiles"]] == [("sampled", unit)]
+    assert [(profile["type"], profile["unit"]) for profile in document["profiles"]] == [("sampled", unit)]
 
 
 async def test_the_index_names_both_and_is_named_by_the_index_of_all_paths() -> None:

@@ -44,7 +44,7 @@ async def asking(
         yield client
 
 
-def mixed() -> QueueBench:
+def mixed_bench() -> QueueBench:
     """A pod in every place."""
     bench = QueueBench(FIT)
     bench.add(pod("backoff"))
@@ -61,11 +61,11 @@ def mixed() -> QueueBench:
 
 
 async def test_every_pod_is_told_of_with_its_place_its_reasons_and_its_next_try() -> None:
-    async with asking(mixed()) as client, client.get("/debug/queue") as answer:
+    async with asking(mixed_bench()) as client, client.get("/debug/queue") as answer:
         content = await answer.json()
-    pods = {each["name"]: each for each in content["pods"]}
+    pods = {entry["name"]: entry for entry in content["pods"]}
     assert content["continue"] == ""
-    assert {name: each["queue"] for name, each in pods.items()} == {
+    assert {name: entry["queue"] for name, entry in pods.items()} == {
         "active": "active",
         "backoff": "backoff",
         "failed": "error backoff",
@@ -99,11 +99,11 @@ async def test_every_pod_is_told_of_with_its_place_its_reasons_and_its_next_try(
             {
                 "at": "1970-01-01T00:16:40.000000Z",
                 "event": event,
-                "from": before,
-                "to": after,
+                "from": old_state,
+                "to": new_state,
                 "plugin": "",
             }
-            for event, before, after in (
+            for event, old_state, new_state in (
                 ("UnscheduledPodAdd", "gone", "active"),
                 ("Pop", "active", "in flight"),
                 ("ScheduleAttemptFailure", "in flight", "unschedulable"),
@@ -120,7 +120,7 @@ async def test_every_pod_is_told_of_with_its_place_its_reasons_and_its_next_try(
     ("path", "headers"), [("?output=table", {}), ("", {"Accept": "text/plain"}), ("?output=table&limit=6", {})]
 )
 async def test_the_table_has_a_line_for_each_pod(path: str, headers: dict[str, str]) -> None:
-    async with asking(mixed()) as client, client.get(f"/debug/queue{path}", headers=headers) as answer:
+    async with asking(mixed_bench()) as client, client.get(f"/debug/queue{path}", headers=headers) as answer:
         lines = (await answer.text()).splitlines()
     rows = [line for line in lines if not line.startswith("    ")]
     assert [line.split()[1] for line in rows] == ["NAME", "active", "backoff", "failed", "gated", "rejected", "tried"]
@@ -147,34 +147,42 @@ async def test_no_line_of_the_table_is_wider_than_a_terminal_or_moves_its_cursor
 
 
 async def test_a_standby_names_the_leader_and_says_nothing_of_attempts() -> None:
-    async with asking(mixed(), lambda: "other_uid") as client:
+    async with asking(mixed_bench(), lambda: "other_uid") as client:
         async with client.get("/debug/queue?pod=rejected") as answer:
             content = await answer.json()
         async with client.get("/debug/queue?output=table") as answer:
             lines = (await answer.text()).splitlines()
     assert content["leader"] == "other_uid"
-    (rejected,) = content["pods"]
-    assert (rejected["queue"], rejected["attempts"]) == ("standby", None)
-    assert rejected["nextTry"] == {"at": None, "mayBeSooner": False, "onEvents": {}, "text": "by the leader, other_uid"}
+    (rejected_entry,) = content["pods"]
+    assert (rejected_entry["queue"], rejected_entry["attempts"]) == ("standby", None)
+    assert rejected_entry["nextTry"] == {
+        "at": None,
+        "mayBeSooner": False,
+        "onEvents": {},
+        "text": "by the leader, other_uid",
+    }
     assert lines[0] == "This replica stands by; other_uid leads: ask it why a pod waits."
     assert [line.split()[2] for line in lines[3:]] == ["standby"] * 6
     assert all(line.endswith("by the leader, other_uid") for line in lines[3:])
 
 
 async def test_a_leader_with_a_hostile_name_moves_no_cursor() -> None:
-    async with asking(mixed(), lambda: "\x1b[2Jother\n") as client, client.get("/debug/queue?output=table") as answer:
+    async with (
+        asking(mixed_bench(), lambda: "\x1b[2Jother\n") as client,
+        client.get("/debug/queue?output=table") as answer,
+    ):
         lines = (await answer.text()).splitlines()
     assert all(line.isprintable() for line in lines)
     assert r"\x1b[2Jother\n leads" in lines[0]
 
 
 async def test_a_standby_that_knows_no_leader_says_so() -> None:
-    async with asking(mixed(), lambda: "") as client, client.get("/debug/queue?output=table") as answer:
+    async with asking(mixed_bench(), lambda: "") as client, client.get("/debug/queue?output=table") as answer:
         assert (await answer.text()).startswith("This replica stands by; the leader is not known.\n")
 
 
 async def test_the_table_of_one_pod_has_its_story() -> None:
-    async with asking(mixed()) as client, client.get("/debug/queue?output=table&pod=gated") as answer:
+    async with asking(mixed_bench()) as client, client.get("/debug/queue?output=table&pod=gated") as answer:
         lines = (await answer.text()).splitlines()
     assert lines[2:4] == ["    gated by Gates: gated", "    woken by an event of Gates: none"]
     assert lines[5:] == [
@@ -195,13 +203,13 @@ async def test_the_table_of_one_pod_has_its_story() -> None:
     ],
 )
 async def test_pods_are_chosen_and_paged(query: str, names: list[str]) -> None:
-    async with asking(mixed()) as client, client.get(f"/debug/queue?{query}") as answer:
-        assert [each["name"] for each in (await answer.json())["pods"]] == names
+    async with asking(mixed_bench()) as client, client.get(f"/debug/queue?{query}") as answer:
+        assert [entry["name"] for entry in (await answer.json())["pods"]] == names
 
 
 @pytest.mark.parametrize("query", ["limit=0", "limit=5001", "limit=many", "queue=nowhere", "output=yaml"])
 async def test_a_question_that_makes_no_sense_is_refused(query: str) -> None:
-    async with asking(mixed()) as client, client.get(f"/debug/queue?{query}") as answer:
+    async with asking(mixed_bench()) as client, client.get(f"/debug/queue?{query}") as answer:
         assert answer.status == 400
         assert (await answer.text()).startswith(query.partition("=")[0])
 
@@ -209,19 +217,19 @@ async def test_a_question_that_makes_no_sense_is_refused(query: str) -> None:
 async def test_pages_lead_through_thousands_of_pods_each_once() -> None:
     bench = QueueBench()
     bench.add(*(pod(f"web-{number:04}") for number in range(1234)))
-    seen: list[str] = []
-    after = ""
+    names_seen: list[str] = []
+    last_uid = ""
     async with asking(bench) as client:
         while True:
-            async with client.get(f"/debug/queue?limit=500&continue={after}") as answer:
+            async with client.get(f"/debug/queue?limit=500&continue={last_uid}") as answer:
                 content = await answer.json()
-            seen += [each["name"] for each in content["pods"]]
-            after = content["continue"]
-            if not after:
+            names_seen += [entry["name"] for entry in content["pods"]]
+            last_uid = content["continue"]
+            if not last_uid:
                 break
         async with client.get("/debug/queue?output=table") as answer:
             assert (await answer.text()).endswith("\nThere are more: continue=default/web-0499/uid-web-0499\n")
-    assert seen == [f"web-{number:04}" for number in range(1234)]
+    assert names_seen == [f"web-{number:04}" for number in range(1234)]
 
 
 class HastyClock(ManualClock):

@@ -14,7 +14,7 @@ from podium.server.serving import Health
 from podium.server.serving.server import application
 from podium.telemetry import Metrics
 from tests.builders import pod
-from tests.unit.daemon.recorded_attempts import recorded, recorder_pages
+from tests.unit.daemon.recorded_attempts import flight_recorder, recorder_pages
 from tests.unit.queues.builders import QueueBench, Rejecter
 
 pytestmark = pytest.mark.anyio
@@ -34,14 +34,16 @@ async def asking(
         yield client
 
 
-async def get(path: str, recorder: FlightRecorder | None = None, **others: Any) -> Any:
-    async with asking(recorder or recorded(), **others) as client, client.get(path) as answer:
+async def get(path: str, recorder: FlightRecorder | None = None, **fields: Any) -> Any:
+    async with asking(recorder or flight_recorder(), **fields) as client, client.get(path) as answer:
         return await answer.json()
 
 
 async def test_attempts_are_listed_the_newest_first() -> None:
     answer = await get("/debug/decisions")
-    assert [(each["namespace"], each["name"], each["result"], each["node"]) for each in answer["attempts"]] == [
+    assert [
+        (attempt["namespace"], attempt["name"], attempt["result"], attempt["node"]) for attempt in answer["attempts"]
+    ] == [
         ("shop", "big", "unschedulable", ""),
         ("default", "web", "scheduled", "n1"),
     ]
@@ -61,18 +63,18 @@ async def test_attempts_are_listed_the_newest_first() -> None:
     ],
 )
 async def test_attempts_are_filtered(query: str, names: list[str]) -> None:
-    assert [each["name"] for each in (await get(f"/debug/decisions?{query}"))["attempts"]] == names
+    assert [attempt["name"] for attempt in (await get(f"/debug/decisions?{query}"))["attempts"]] == names
 
 
 @pytest.mark.parametrize("query", ["result=lost", "limit=0", "limit=1001", "limit=x", "output=yaml"])
 async def test_bad_parameters_are_refused_by_name(query: str) -> None:
-    async with asking(recorded()) as client, client.get(f"/debug/decisions?{query}") as answer:
+    async with asking(flight_recorder()) as client, client.get(f"/debug/decisions?{query}") as answer:
         assert answer.status == 400
         assert (await answer.text()).startswith(query.partition("=")[0])
 
 
 async def test_the_table_has_a_line_for_each_attempt_and_the_reason_below() -> None:
-    async with asking(recorded()) as client, client.get("/debug/decisions?output=table") as answer:
+    async with asking(flight_recorder()) as client, client.get("/debug/decisions?output=table") as answer:
         lines = (await answer.text()).splitlines()
     assert [line.split()[:3] for line in lines[:2]] == [
         ["TIME", "NAMESPACE", "NAME"],
@@ -97,7 +99,7 @@ async def test_the_story_of_a_pending_pod_says_what_rejected_it_and_when_it_is_t
     answer = await get("/debug/pods/shop/big", bench=bench)
     assert answer["queue"]["queue"] == "unschedulable"
     assert answer["queue"]["nextTry"]["text"].startswith("when an event of NodeResourcesFit")
-    assert [(each["plugin"], each["count"]) for each in answer["why"]["groups"]] == [
+    assert [(group["plugin"], group["count"]) for group in answer["why"]["groups"]] == [
         ("NodeResourcesFit", 2),
         ("TaintToleration", 1),
     ]
@@ -118,12 +120,12 @@ async def test_a_pod_that_was_not_tried_yet_has_no_attempts() -> None:
     ],
 )
 async def test_an_unknown_pod_is_not_found_and_similar_ones_are_named(path: str, error: str) -> None:
-    async with asking(recorded()) as client, client.get(f"/debug/pods/{path}") as answer:
+    async with asking(flight_recorder()) as client, client.get(f"/debug/pods/{path}") as answer:
         assert (answer.status, (await answer.json())["message"]) == (404, error)
 
 
 async def test_the_pages_answer_head_and_nothing_below_them() -> None:
-    async with asking(recorded()) as client:
+    async with asking(flight_recorder()) as client:
         for path, status in (("decisions", 200), ("pods/default/web", 200), ("pods/default", 404), ("pods/a/b/c", 404)):
             async with client.head(f"/debug/{path}") as answer:
                 assert answer.status == status

@@ -36,7 +36,7 @@ class FakeScheduler:
     refuses: Exception | None = None
     config: Any = field(default_factory=default_configuration)
     classes: Any = field(default_factory=lambda: OLD)
-    taken: list[Any] = field(default_factory=list)
+    configurations: list[Any] = field(default_factory=list)
     events: list[Any] = field(default_factory=list)
 
     kubeconfig: Any = None
@@ -55,7 +55,7 @@ class FakeScheduler:
         assert new == config
         if self.refuses is not None:
             raise self.refuses
-        self.taken.append((config, classes))
+        self.configurations.append((config, classes))
         return ("podium",)
 
 
@@ -87,7 +87,7 @@ async def test_nothing_is_read_while_the_files_are_as_before(tmp_path: Path) -> 
     await bench.reload.look()
     bench.config.write_text("1")
     await bench.reload.look()
-    assert bench.scheduler.taken == bench.scheduler.events == []
+    assert bench.scheduler.configurations == bench.scheduler.events == []
 
 
 async def test_a_changed_configuration_is_taken_with_the_classes_of_unchanged_plugins(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ async def test_a_changed_configuration_is_taken_with_the_classes_of_unchanged_pl
     await bench.reload.look()
     bench.plugin.write_text("2")
     await bench.reload.look()
-    assert bench.scheduler.taken == [("2", OLD), ("2", NEW)]
+    assert bench.scheduler.configurations == [("2", OLD), ("2", NEW)]
     assert bench.scheduler.metrics.value("podium_configuration_reloads_total", result="applied") == 2
     assert [(event.type, event.reason, event.regarding) for event in bench.scheduler.events] == [
         ("Normal", "ConfigurationReloaded", POD)
@@ -124,7 +124,7 @@ async def test_what_cannot_be_used_is_told_once_and_mended_later(
     bench.config.write_text("3")
     await bench.reload.look()
     assert bench.reload.refusals == ""
-    assert bench.scheduler.taken == [("3", OLD)]
+    assert bench.scheduler.configurations == [("3", OLD)]
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ async def test_files_that_are_not_read_in_time_are_said_to_be_and_refused(tmp_pa
     bench.config.write_text("3")
     await bench.reload.look()
     assert bench.reload.refusals == ""
-    assert bench.scheduler.taken == [("3", OLD)]
+    assert bench.scheduler.configurations == [("3", OLD)]
     bench.awake.set()
 
 
@@ -169,10 +169,10 @@ async def test_plugins_that_are_not_constructed_in_time_are_said_to_be_and_the_p
         await bench.reload.look()
     assert logs[0]["event"] == "Constructing the changed plugins takes long"
     assert bench.reload.refusals == "constructing the plugins did not end within 0 s"
-    assert bench.scheduler.taken == []
+    assert bench.scheduler.configurations == []
     bench.config.write_text("3")
     await bench.reload.look()
-    assert (bench.reload.refusals, bench.scheduler.taken) == ("", [("3", OLD)])
+    assert (bench.reload.refusals, bench.scheduler.configurations) == ("", [("3", OLD)])
 
 
 @pytest.mark.parametrize("does", ["import time; time.sleep(3600)", "while True: pass"])
@@ -198,19 +198,19 @@ class Kubeconfig:
     def __init__(self) -> None:
         self.version = 1
         self.refuses: Exception | None = None
-        self.taken: list[int] = []
+        self.versions: list[int] = []
         self.trials = 0
         self.credentials = SimpleNamespace(base_url="https://api")
 
     def content(self) -> bytes:
         return b"%d" % self.version
 
-    async def take(self, known: Any) -> None:
-        assert known is NODES
+    async def take(self, resource_type: Any) -> None:
+        assert resource_type is NODES
         self.trials += 1
         if self.refuses is not None:
             raise self.refuses
-        self.taken.append(self.version)
+        self.versions.append(self.version)
 
 
 async def test_a_changed_kubeconfig_is_taken_once(tmp_path: Path) -> None:
@@ -220,8 +220,8 @@ async def test_a_changed_kubeconfig_is_taken_once(tmp_path: Path) -> None:
     kubeconfig.version = 2
     await bench.reload.look()
     await bench.reload.look()
-    assert kubeconfig.taken == [2]
-    assert bench.scheduler.taken == []
+    assert kubeconfig.versions == [2]
+    assert bench.scheduler.configurations == []
     assert [(event.reason, event.note) for event in bench.scheduler.events] == [
         ("ConfigurationReloaded", "The changed kubeconfig is in use")
     ]
@@ -234,7 +234,7 @@ async def test_a_bad_kubeconfig_and_a_bad_configuration_are_told_and_mended_each
     bench.config.write_text("bad")
     with capture_logs() as logs:
         await bench.reload.look()
-    assert [(each["event"], each["error"]) for each in logs] == [
+    assert [(entry["event"], entry["error"]) for entry in logs] == [
         ("The changed kubeconfig is refused, the previous credentials stay in use", "kubeconfig x: no users"),
         ("The changed configuration is refused, the previous one stays in use", "ValueError: no configuration"),
     ]
@@ -265,7 +265,7 @@ async def test_a_kubeconfig_that_is_refused_while_the_api_server_is_away_is_trie
     kubeconfig.refuses = None
     for _ in range(2 * LOOKS_UNTIL_NEXT_TRIAL):
         await bench.reload.look()
-    assert kubeconfig.taken == [2]
+    assert kubeconfig.versions == [2]
     assert bench.reload.refusals == ""
 
 
@@ -275,7 +275,7 @@ async def test_a_file_that_is_away_while_it_is_replaced_is_looked_at_again(tmp_p
     await bench.reload.look()
     bench.config.write_text("2")
     await bench.reload.look()
-    assert bench.scheduler.taken == [("2", OLD)]
+    assert bench.scheduler.configurations == [("2", OLD)]
 
 
 def test_the_own_pod_is_what_the_downward_api_says(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,9 +29,9 @@ def read(text: str) -> KubeSchedulerConfiguration:
     ],
 )
 def test_what_needs_a_restart_is_named(text: str, field: str) -> None:
-    with pytest.raises(RestartNeededError) as refused:
+    with pytest.raises(RestartNeededError) as error:
         demand_no_restart(read(""), read(text))
-    assert str(refused.value) == f"{field}: cannot be changed while podium runs, restart it"
+    assert str(error.value) == f"{field}: cannot be changed while podium runs, restart it"
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ class Looks:
 
     @property
     def names(self) -> set[tuple[str, str, str]]:
-        return {(each.plugin, each.extension_point, each.pod) for each in self.seen}
+        return {(call.plugin, call.extension_point, call.pod) for call in self.seen}
 
 
 class Inner(Built, FilterPlugin):
@@ -86,8 +86,8 @@ class Extensions(PreFilterExtensions):
 def test_what_a_plugin_has_handed_over_is_named_after_it() -> None:
     look = Looks()
     culprit = pre_filter("Culprit", lambda: (None, None), extensions=Extensions(look))
-    other = node_filter("No", lambda name: None)
-    decide(framework(culprit, other), pod("web"), cluster(2), Nominated({"n1": [pod("v")]}))
+    other_filter = node_filter("No", lambda name: None)
+    decide(framework(culprit, other_filter), pod("web"), cluster(2), Nominated({"n1": [pod("v")]}))
     assert look.names == {("Culprit", "PreFilterExtensionAddPod", "default/web")}
 
 

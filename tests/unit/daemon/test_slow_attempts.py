@@ -40,8 +40,8 @@ async def traces(bench: LoopBench, *items: Any) -> list[Any]:
         async with bench.running():
             await anyio.sleep(1.5)
     common = {"event", "log_level", "component", "trace"}
-    assert {each["trace"] for each in logs if each["event"] == "Trace"} <= {"Scheduling"}
-    return [{name: each[name] for name in each.keys() - common} for each in logs if each["event"] == "Trace"]
+    assert {entry["trace"] for entry in logs if entry["event"] == "Trace"} <= {"Scheduling"}
+    return [{name: entry[name] for name in entry.keys() - common} for entry in logs if entry["event"] == "Trace"]
 
 
 async def test_filtering_and_scoring_are_steps() -> None:

@@ -27,7 +27,7 @@ class Collector:
     def send(self, roots: list[Span]) -> str | None:
         self.threads.add(threading.get_ident())
         if self.failure is None:
-            self.taken += [each.name for each in roots]
+            self.taken += [span.name for span in roots]
         return self.failure
 
     def close(self) -> None:
@@ -77,8 +77,10 @@ async def test_a_collector_that_is_away_costs_its_spans_and_is_told_once() -> No
             export.add(span("b", children=511))
             await until(export, dropped=1024, exported=512)
             tasks.cancel_scope.cancel()
-    told: list[dict[str, Any]] = [{key: each[key] for key in ("event", "log_level", "collector")} for each in logs]
-    assert told == [
+    warnings: list[dict[str, Any]] = [
+        {key: entry[key] for key in ("event", "log_level", "collector")} for entry in logs
+    ]
+    assert warnings == [
         {"event": "Spans could not be exported and are dropped", "log_level": "warning", "collector": "collector:4318"},
         {"event": "The collector takes spans again", "log_level": "info", "collector": "collector:4318"},
     ]

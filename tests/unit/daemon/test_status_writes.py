@@ -14,7 +14,7 @@ from podium.objects.api_errors import InternalError, NotFound
 from podium.objects.core import Pod, PodCondition
 from tests.builders import pod, pod_group
 from tests.unit.binder.builders import Wire
-from tests.unit.daemon.loop_bench import settled
+from tests.unit.daemon.loop_bench import settle
 from tests.virtual_time import VIRTUAL_TIME, LoopClock
 
 pytestmark = pytest.mark.anyio
@@ -41,39 +41,39 @@ class Writing:
         await self.dispatcher.send(Priority.BINDING, "POST", "/binding", b"{}")
 
     @property
-    def sent(self) -> list[tuple[str, Any]]:
+    def statuses_sent(self) -> list[tuple[str, Any]]:
         """Message and nominated node of each status."""
-        statuses = [each.body["status"] for each in self.wire.requests if each.method == "PATCH"]
-        return [(each["conditions"][0]["message"], each.get("nominatedNodeName", "-")) for each in statuses]
+        statuses = [request.body["status"] for request in self.wire.requests if request.method == "PATCH"]
+        return [(status["conditions"][0]["message"], status.get("nominatedNodeName", "-")) for status in statuses]
 
 
-def told(message: str, nominated: str | None = None, item: Pod = WEB) -> StatusWrite:
-    return StatusWrite(item, not_scheduled(item, unschedulable(message)), nominated)
+def status_write(message: str, nominated_node: str | None = None, item: Pod = WEB) -> StatusWrite:
+    return StatusWrite(item, not_scheduled(item, unschedulable(message)), nominated_node)
 
 
 async def test_a_status_that_waits_is_taken_back_when_its_pod_is_about_to_be_bound() -> None:
     writing = Writing()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(writing.bind_another)
-        tasks.start_soon(writing.statuses.write, told("no"))
-        await settled()
+        tasks.start_soon(writing.statuses.write, status_write("no"))
+        await settle()
         assert writing.dispatcher.waiting(Priority.STATUS) == 1
         with anyio.fail_after(0.0):
             await writing.statuses.settle(WEB.uid)
-        await settled()
+        await settle()
         assert writing.dispatcher.waiting(Priority.STATUS) == 0
-    assert writing.sent == []
+    assert writing.statuses_sent == []
 
 
 async def test_a_status_that_has_begun_is_waited_for_but_what_would_follow_it_is_not_sent() -> None:
     writing = Writing()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(writing.statuses.write, told("no"))
-        await settled()
-        await writing.statuses.write(told("still no"))
+        tasks.start_soon(writing.statuses.write, status_write("no"))
+        await settle()
+        await writing.statuses.write(status_write("still no"))
         await writing.statuses.settle(WEB.uid)
         assert anyio.current_time() == pytest.approx(1.0, abs=0.01)
-    assert writing.sent == [("no", "-")]
+    assert writing.statuses_sent == [("no", "-")]
 
 
 async def test_there_may_be_nothing_to_settle() -> None:
@@ -84,34 +84,34 @@ async def test_after_it_was_settled_a_pod_has_its_statuses_written_again() -> No
     writing = Writing()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(writing.bind_another)
-        tasks.start_soon(writing.statuses.write, told("no"))
-        await settled()
+        tasks.start_soon(writing.statuses.write, status_write("no"))
+        await settle()
         await writing.statuses.settle(WEB.uid)
-        tasks.start_soon(writing.statuses.write, told("binding failed"))
-    assert writing.sent == [("binding failed", "-")]
+        tasks.start_soon(writing.statuses.write, status_write("binding failed"))
+    assert writing.statuses_sent == [("binding failed", "-")]
 
 
 @pytest.mark.parametrize(
-    ("nominations", "sent"), [((None, None), "-"), (("n1", None), "n1"), (("n1", "n2"), "n2"), (("n1", ""), "-")]
+    ("nominations", "nomination"), [((None, None), "-"), (("n1", None), "n1"), (("n1", "n2"), "n2"), (("n1", ""), "-")]
 )
-async def test_of_statuses_that_wait_only_the_last_is_sent(nominations: tuple[Any, Any], sent: str) -> None:
+async def test_of_statuses_that_wait_only_the_last_is_sent(nominations: tuple[Any, Any], nomination: str) -> None:
     writing = Writing()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(writing.bind_another)
-        for message, nominated in zip(("first", "second"), nominations, strict=True):
-            tasks.start_soon(writing.statuses.write, told(message, nominated))
-        await settled()
+        for message, nominated_node in zip(("first", "second"), nominations, strict=True):
+            tasks.start_soon(writing.statuses.write, status_write(message, nominated_node))
+        await settle()
         assert writing.dispatcher.waiting(Priority.STATUS) == 1
-    assert writing.sent == [("second", sent)]
+    assert writing.statuses_sent == [("second", nomination)]
 
 
 async def test_a_status_follows_the_one_that_has_begun() -> None:
     writing = Writing()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(writing.statuses.write, told("first", "n1"))
-        await settled()
-        tasks.start_soon(writing.statuses.write, told("second"))
-    assert writing.sent == [("first", "n1"), ("second", "-")]
+        tasks.start_soon(writing.statuses.write, status_write("first", "n1"))
+        await settle()
+        tasks.start_soon(writing.statuses.write, status_write("second"))
+    assert writing.statuses_sent == [("first", "n1"), ("second", "-")]
 
 
 async def test_what_is_tried_again_is_the_latest_status() -> None:
@@ -125,21 +125,21 @@ async def test_what_is_tried_again_is_the_latest_status() -> None:
 
     writing.wire.answer = reply
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(writing.statuses.write, told("first", "n1"))
-        await settled()
-        await writing.statuses.write(told("second"))
-    assert writing.sent == [("first", "n1"), ("second", "n1")]
+        tasks.start_soon(writing.statuses.write, status_write("first", "n1"))
+        await settle()
+        await writing.statuses.write(status_write("second"))
+    assert writing.statuses_sent == [("first", "n1"), ("second", "n1")]
 
 
 async def test_a_status_that_changes_nothing_takes_no_turn() -> None:
     writing = Writing()
     condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no"}
-    known = pod("web-1", status={"conditions": [condition]})
+    pod_with_condition = pod("web-1", status={"conditions": [condition]})
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(writing.bind_another)
-        await settled()
+        await settle()
         with anyio.fail_after(0.0):
-            await writing.statuses.write(told("no", item=known))
+            await writing.statuses.write(status_write("no", item=pod_with_condition))
 
 
 @pytest.mark.parametrize(("error", "levels"), [(NotFound("gone"), []), (InternalError("away"), ["warning"])])
@@ -153,9 +153,9 @@ async def test_a_status_that_cannot_be_written_is_warned_of_unless_the_pod_is_go
 
     writing.wire.answer = reply
     with capture_logs() as logs:
-        await writing.statuses.write(told("no"))
+        await writing.statuses.write(status_write("no"))
     # Whether debug lines are there depends on what was configured before.
-    assert [each["log_level"] for each in logs if each["log_level"] != "debug"] == levels
+    assert [entry["log_level"] for entry in logs if entry["log_level"] != "debug"] == levels
 
 
 def of_group(status: str, message: str) -> PodGroupStatusWrite:
@@ -167,9 +167,9 @@ async def test_of_a_pod_groups_statuses_the_latest_is_sent_but_success_is_never_
     writing = Writing()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(writing.statuses.write, of_group("False", "first"))
-        await settled()
+        await settle()
         for write in (of_group("False", "second"), of_group("True", "done"), of_group("False", "late")):
             tasks.start_soon(writing.statuses.write, write)
-            await settled()
-    assert [message for message, _ in writing.sent] == ["first", "done"]
-    assert {each.path.rpartition("podgroups/")[2] for each in writing.wire.requests} == {"gang/status"}
+            await settle()
+    assert [message for message, _ in writing.statuses_sent] == ["first", "done"]
+    assert {request.path.rpartition("podgroups/")[2] for request in writing.wire.requests} == {"gang/status"}

@@ -50,14 +50,14 @@ class Long:
             return str(end.value)
         return await finish(steps, step, never, never, self.clock)
 
-    async def watched(self) -> list[float]:
+    async def waits_ms(self) -> list[float]:
         """How long others had to wait each time, while the attempt went on."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._watch)
             assert await self.run() == "done"
             tasks.cancel_scope.cancel()
         self.look()
-        return [each for each in self.turns_ms if each]
+        return [wait_ms for wait_ms in self.turns_ms if wait_ms]
 
     async def _watch(self) -> None:
         while True:
@@ -70,12 +70,12 @@ async def never(question: Any) -> Any:
 
 
 async def test_an_attempt_that_is_soon_over_uses_none_of_its_pauses() -> None:
-    assert await Long(1, 1, 1).watched() == [3]
+    assert await Long(1, 1, 1).waits_ms() == [3]
 
 
 async def test_others_have_their_turn_where_an_attempt_takes_long() -> None:
-    assert await Long(*[2] * 10).watched() == [6, 6, 6, 2]
-    assert await Long(10, 20, 10).watched() == [10, 20, 10]
+    assert await Long(*[2] * 10).waits_ms() == [6, 6, 6, 2]
+    assert await Long(10, 20, 10).waits_ms() == [10, 20, 10]
 
 
 async def test_pauses_and_questions_come_in_any_order() -> None:
@@ -85,7 +85,7 @@ async def test_pauses_and_questions_come_in_any_order() -> None:
         yield PAUSE
         return answer
 
-    async def answered(question: Any) -> Any:
+    async def reply(question: Any) -> Any:
         assert question is QUESTION
         return ANSWER
 
@@ -93,7 +93,7 @@ async def test_pauses_and_questions_come_in_any_order() -> None:
     running = steps()
     step = advance(running, clock, 0.0)
     assert step is QUESTION
-    assert await finish(running, step, answered, never, clock) is ANSWER
+    assert await finish(running, step, reply, never, clock) is ANSWER
 
 
 async def test_a_pause_that_comes_late_is_used_at_once() -> None:

@@ -14,7 +14,7 @@ SAYS = "Pods wait for a scheduler of a similar name: is it misspelt?"
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"),
+    ("name", "suggestion"),
     [
         ("podum", "podium"),
         ("Podium", "podium"),
@@ -29,8 +29,8 @@ SAYS = "Pods wait for a scheduler of a similar name: is it misspelt?"
         ("x" * 1_000_000, None),
     ],
 )
-def test_which_names_are_similar(name: str, meant: str | None) -> None:
-    assert similar_name(name, OURS) == meant
+def test_which_names_are_similar(name: str, suggestion: str | None) -> None:
+    assert similar_name(name, OURS) == suggestion
 
 
 class StrayPodsBench:
@@ -38,10 +38,10 @@ class StrayPodsBench:
         self.clock, self.metrics = ManualClock(), Metrics()
         self.strays = StrayPods(OURS, self.clock, self.metrics)
 
-    def told(self) -> list[tuple[str, str, int]]:
+    def reports(self) -> list[tuple[str, str, int]]:
         with capture_logs() as logs:
             self.strays.report()
-        return [(each["scheduler_name"], each["profile"], each["pods"]) for each in logs if each["event"] == SAYS]
+        return [(entry["scheduler_name"], entry["profile"], entry["pods"]) for entry in logs if entry["event"] == SAYS]
 
 
 def stray(name: str, scheduler: str) -> Pod:
@@ -52,14 +52,14 @@ def test_pods_that_wait_long_under_a_similar_name_are_told_once_an_hour_for_each
     bench = StrayPodsBench()
     for name, scheduler in (("a", "podum"), ("b", "podum"), ("c", "Podium"), ("d", "volcano"), ("e", "podum")):
         bench.strays.on_add(stray(name, scheduler))
-    assert bench.told() == []
+    assert bench.reports() == []
     bench.strays.on_delete(stray("e", "podum"))
     bench.clock.advance(30)
-    assert bench.told() == [("podum", "podium", 2), ("Podium", "podium", 1)]
+    assert bench.reports() == [("podum", "podium", 2), ("Podium", "podium", 1)]
     bench.clock.advance(60)
-    assert bench.told() == []
+    assert bench.reports() == []
     bench.clock.advance(3600)
-    assert len(bench.told()) == 2
+    assert len(bench.reports()) == 2
 
 
 def test_the_metric_counts_them_by_the_profile_that_may_be_meant() -> None:
@@ -83,13 +83,13 @@ def test_names_without_end_are_not_all_remembered() -> None:
 def test_a_pod_is_a_stray_until_it_is_bound() -> None:
     bench = StrayPodsBench()
     waiting = stray("web-1", "podum")
-    bound = waiting.on_node("n1")
+    bound_pod = waiting.on_node("n1")
     bench.strays.on_add(waiting)
     bench.clock.advance(60)
     assert bench.strays.counts() == {"podium": 1.0}
-    bench.strays.on_update(waiting, bound)
+    bench.strays.on_update(waiting, bound_pod)
     assert bench.strays.counts() == {}
-    bench.strays.on_update(bound, waiting)
+    bench.strays.on_update(bound_pod, waiting)
     bench.clock.advance(60)
     assert bench.strays.counts() == {"podium": 1.0}
     bench.strays.on_delete(waiting)

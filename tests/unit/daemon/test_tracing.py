@@ -17,7 +17,7 @@ from podium.objects.core import Pod
 from podium.telemetry import Metrics
 from podium.telemetry.spans import Span
 from tests.builders import node, pod, pod_group
-from tests.unit.daemon.loop_bench import LoopBench, fits, settled
+from tests.unit.daemon.loop_bench import LoopBench, fits, settle
 from tests.unit.daemon.test_pod_groups import Fit, GangScheduling
 from tests.unit.framework.profiles import Built, permit, reserve
 from tests.virtual_time import START_S, VIRTUAL_TIME
@@ -41,7 +41,7 @@ class Volumes(Built, PreBindPlugin):
         await anyio.sleep(float(pod.metadata.labels.get("seconds", 0)))
 
 
-def traced(bench: LoopBench, samples_per_million: int = ALL) -> list[Span]:
+def attempt_spans(bench: LoopBench, samples_per_million: int = ALL) -> list[Span]:
     """The spans of the bench's attempts, as they come."""
     spans: list[Span] = []
     bench.observers.add(Tracing(bench.clock, Random(1), samples_per_million, spans.append))
@@ -54,14 +54,14 @@ def shape(span: Span) -> Any:
 
 
 def child(span: Span, name: str) -> Span:
-    (found,) = [each for each in span.children if each.name == name]
-    return found
+    (child,) = [candidate for candidate in span.children if candidate.name == name]
+    return child
 
 
 async def test_a_bound_pod_has_a_span_for_each_cycle_with_its_phases() -> None:
     plugins = (fits(lambda name: None), reserve("Keeps", lambda: None), permit("Lets", lambda: (None, 0.0)), Volumes)
     bench = LoopBench(*plugins)
-    spans = traced(bench)
+    spans = attempt_spans(bench)
     bench.put(node("n1"), pod("web-1", labels={"seconds": "2"}))
     async with bench.running():
         await anyio.sleep(5)
@@ -98,7 +98,7 @@ async def test_a_bound_pod_has_a_span_for_each_cycle_with_its_phases() -> None:
 
 async def test_a_pod_without_a_node_has_a_scheduling_cycle_only_which_says_why() -> None:
     bench = LoopBench(fits(lambda name: unschedulable("too small")))
-    spans = traced(bench)
+    spans = attempt_spans(bench)
     bench.put(node("n1"), pod("web-1"))
     async with bench.running():
         pass
@@ -111,7 +111,7 @@ async def test_a_pod_without_a_node_has_a_scheduling_cycle_only_which_says_why()
 
 async def test_an_error_is_that_of_the_cycle_and_the_phase_in_which_it_came() -> None:
     bench = LoopBench(fits(lambda name: None), reserve("Keeps", lambda: error_status("no luck")))
-    spans = traced(bench)
+    spans = attempt_spans(bench)
     bench.put(node("n1"), pod("web-1"))
     async with bench.running():
         pass
@@ -125,7 +125,7 @@ async def test_an_error_is_that_of_the_cycle_and_the_phase_in_which_it_came() ->
 
 async def test_an_error_of_the_binding_is_not_the_scheduling_cycles() -> None:
     bench = LoopBench(fits(lambda name: None))
-    spans = traced(bench)
+    spans = attempt_spans(bench)
 
     def answer(request: Any) -> Any:
         if request.path.endswith("/binding"):
@@ -135,7 +135,7 @@ async def test_an_error_of_the_binding_is_not_the_scheduling_cycles() -> None:
     bench.wire.answer = answer
     bench.put(node("n1"), pod("web-1"))
     async with bench.running():
-        await settled()
+        await settle()
     root = spans[0]
     assert root.failure is None
     assert "full" in (child(root, "bindingCycle").failure or "")
@@ -144,7 +144,7 @@ async def test_an_error_of_the_binding_is_not_the_scheduling_cycles() -> None:
 
 async def test_a_wait_at_permit_is_a_span_of_the_binding_cycle() -> None:
     bench = LoopBench(permit("Waits", lambda: (Status(Code.WAIT), 3.0)))
-    spans = traced(bench)
+    spans = attempt_spans(bench)
     bench.put(node("n1"), pod("web-1"))
     async with bench.running():
         await anyio.sleep(3.5)
@@ -154,13 +154,13 @@ async def test_a_wait_at_permit_is_a_span_of_the_binding_cycle() -> None:
 
 async def test_binding_cycles_at_the_same_time_have_each_their_own_spans() -> None:
     bench = LoopBench(Volumes)
-    spans = traced(bench)
+    spans = attempt_spans(bench)
     bench.put(node("n1"), *(pod(f"web-{seconds}", labels={"seconds": f"{seconds}"}) for seconds in (3, 1, 2)))
     async with bench.running():
         await anyio.sleep(5)
     took = {}
     for root in spans:
-        names = [each.name for each in root.children]
+        names = [span.name for span in root.children]
         assert names == ["RunPreFilterPlugins", "RunFilterPlugins", "bindingCycle"]
         pre_bind = child(child(root, "bindingCycle"), "RunPreBindPlugins")
         took[root.attributes["k8s.pod.name"]] = (pre_bind.ended_ns - pre_bind.started_ns) / 1e9
@@ -170,7 +170,7 @@ async def test_binding_cycles_at_the_same_time_have_each_their_own_spans() -> No
 async def test_a_slow_plugin_has_a_span_within_its_phase() -> None:
     clock = ManualClock()
     bench = LoopBench(fits(lambda name: clock.advance(0.25)), clock=clock)
-    spans = traced(bench)
+    spans = attempt_spans(bench)
     bench.put(node("n1"), pod("web-1"))
     async with bench.running():
         pass
@@ -183,28 +183,28 @@ async def test_a_slow_plugin_has_a_span_within_its_phase() -> None:
 
 async def test_phases_of_a_pod_groups_attempt_belong_to_none_of_its_pods() -> None:
     bench = LoopBench(Fit, GangScheduling, rules=PodGroupRules())
-    spans = traced(bench)
+    spans = attempt_spans(bench)
     bench.put(node("n1", cpu="8"), pod_group("gang", min_count=2, metadata={"generation": 1}))
     async with bench.running():
         bench.put(*(pod(name, group="gang", cpu="1") for name in "ab"))
-        await settled()
+        await settle()
     assert len(spans) == 2
     for root in spans:
-        names = [each.name for each in root.children]
+        names = [span.name for span in root.children]
         assert names == ["RunPermitPlugins", "bindingCycle"]
 
 
-@pytest.mark.parametrize(("samples_per_million", "expected"), [(0, 0), (250_000, 22), (ALL, 80)])
-async def test_attempts_are_sampled(samples_per_million: int, expected: int) -> None:
+@pytest.mark.parametrize(("samples_per_million", "count"), [(0, 0), (250_000, 22), (ALL, 80)])
+async def test_attempts_are_sampled(samples_per_million: int, count: int) -> None:
     bench = LoopBench(fits(lambda name: None))
-    spans = traced(bench, samples_per_million)
+    spans = attempt_spans(bench, samples_per_million)
     bench.put(node("n1"), *(pod(f"web-{index}") for index in range(80)))
     async with bench.running():
-        await settled()
+        await settle()
     assert len(bench.bindings) == 80
-    assert len(spans) == expected
+    assert len(spans) == count
     for root in spans:
-        assert [each.name for each in root.children] == ["RunPreFilterPlugins", "RunFilterPlugins", "bindingCycle"]
+        assert [span.name for span in root.children] == ["RunPreFilterPlugins", "RunFilterPlugins", "bindingCycle"]
 
 
 class Wired:
@@ -225,6 +225,6 @@ async def test_without_a_collector_nothing_hears_or_runs() -> None:
 async def test_with_a_collector_spans_are_made_exported_and_counted() -> None:
     wired = Wired(TracingOptions("http://ann:s3cr3t@collector:4318/v1/traces", ALL))
     face = tracing(wired)  # type: ignore[arg-type]
-    assert [type(each) for each in face.observers] == [Tracing]
+    assert [type(observer) for observer in face.observers] == [Tracing]
     assert list(face.tasks) == ["span export"]
     assert wired.metrics.value("podium_tracing_spans_total", result="dropped") == 0

@@ -25,7 +25,7 @@ _TAINTS = [{"key": "team", "value": "a", "effect": "NoSchedule"}]
 _POD = pod("web", "2", memory="1Gi", scheduler="default-scheduler")
 
 
-def _decided(verbosity: int) -> tuple[Decision, list[Any]]:
+def _decision_and_logs(verbosity: int) -> tuple[Decision, list[Any]]:
     nodes = [node("small", "1"), node("taken", "8", taints=_TAINTS), node("a", "4"), node("b", "8")]
     cluster = Cluster(default_configuration(), ObjectStore.of([*nodes, _POD]))
     web = cluster.read_pod(_POD)
@@ -41,39 +41,41 @@ def test_nothing_is_told_and_nothing_is_done_below_4() -> None:
 
 
 def test_from_4_on_the_taints_are_told() -> None:
-    _, logs = _decided(4)
+    _, logs = _decision_and_logs(4)
     _, line = logs
     assert (line["event"], line["pod"], line["node"]) == ("node had untolerated taints", "default/web", "taken")
     assert line["detail"] == "untolerated taint team=a:NoSchedule"
 
 
 def test_from_6_on_each_rejection_is_told() -> None:
-    _, logs = _decided(6)
-    rejected = {each["node"]: each for each in logs if each["event"] == "Plugin rejected node for pod"}
-    assert {name: each["plugin"] for name, each in rejected.items()} == {
+    _, logs = _decision_and_logs(6)
+    rejections = {entry["node"]: entry for entry in logs if entry["event"] == "Plugin rejected node for pod"}
+    assert {name: rejection["plugin"] for name, rejection in rejections.items()} == {
         "small": "NodeResourcesFit",
         "taken": "TaintToleration",
     }
-    assert rejected["small"]["reason"] == "Insufficient cpu"
-    assert not [each for each in logs if "score" in each]
+    assert rejections["small"]["reason"] == "Insufficient cpu"
+    assert not [entry for entry in logs if "score" in entry]
 
 
 def test_from_10_on_each_score_is_told_and_the_decision_is_the_same() -> None:
-    decision, logs = _decided(10)
-    assert decision == _decided(0)[0]
-    by_plugin = [each for each in logs if each["event"] == "Plugin scored node for pod"]
-    final = {each["node"]: each["score"] for each in logs if each["event"] == "Calculated node's final score for pod"}
+    decision, logs = _decision_and_logs(10)
+    assert decision == _decision_and_logs(0)[0]
+    by_plugin = [entry for entry in logs if entry["event"] == "Plugin scored node for pod"]
+    final = {
+        entry["node"]: entry["score"] for entry in logs if entry["event"] == "Calculated node's final score for pod"
+    }
     assert set(final) == {"a", "b"}
     for name, total in final.items():
-        assert sum(each["score"] for each in by_plugin if each["node"] == name) == total
-    assert {each["plugin"] for each in by_plugin} >= {"NodeResourcesFit", "TaintToleration"}
+        assert sum(entry["score"] for entry in by_plugin if entry["node"] == name) == total
+    assert {entry["plugin"] for entry in by_plugin} >= {"NodeResourcesFit", "TaintToleration"}
 
 
-def _extended(verbosity: int, *answers: Any) -> tuple[Decision, list[Any]]:
+def _decision_with_extenders(verbosity: int, *answers: Any) -> tuple[Decision, list[Any]]:
     """With extenders, those that score answering this."""
     scoring = [Extender(f"http://s{number}", prioritize_verb="p", weight=2) for number, _ in enumerate(answers)]
-    others = [Extender("http://me:secret@filters", filter_verb="f")]
-    config = replace(default_configuration(), extenders=(*scoring, *others))
+    filtering = [Extender("http://me:secret@filters", filter_verb="f")]
+    config = replace(default_configuration(), extenders=(*scoring, *filtering))
     cluster = Cluster(config, ObjectStore.of([node("a", "4"), node("b", "8"), _POD]))
     web = cluster.read_pod(_POD)
     extenders = Extenders(config.extenders, Random(1))
@@ -83,7 +85,7 @@ def _extended(verbosity: int, *answers: Any) -> tuple[Decision, list[Any]]:
         try:
             question = next(steps)
             while True:
-                names = tuple(each.name for each in question.nodes)
+                names = tuple(node.name for node in question.nodes)
                 is_filter = isinstance(question, AskFilter)
                 question = steps.send(Filtered(names, {}, {}) if is_filter else Scored(answers))
         except StopIteration as end:
@@ -92,25 +94,27 @@ def _extended(verbosity: int, *answers: Any) -> tuple[Decision, list[Any]]:
 
 def test_from_10_on_each_score_of_each_extender_is_told_before_its_weight() -> None:
     answers = ([("a", 7), ("elsewhere", 3)], ExtenderFailed(Extender("http://s1"), "down"))
-    decision, logs = _extended(10, *answers)
-    assert decision == _extended(9, *answers)[0]
-    told = [each for each in logs if each["event"] == "Extender scored node for pod"]
-    assert [(each["extender"], each["node"], each["score"]) for each in told] == [
+    decision, logs = _decision_with_extenders(10, *answers)
+    assert decision == _decision_with_extenders(9, *answers)[0]
+    score_entries = [entry for entry in logs if entry["event"] == "Extender scored node for pod"]
+    assert [(entry["extender"], entry["node"], entry["score"]) for entry in score_entries] == [
         ("http://filters", "a", 0),
         ("http://filters", "b", 0),
         ("http://s0", "a", 7),
         ("http://s0", "elsewhere", 3),
     ]
-    assert {each["pod"] for each in told} == {"default/web"}
-    final = {each["node"]: each["score"] for each in logs if each["event"] == "Calculated node's final score for pod"}
-    by_plugin = [each for each in logs if each["event"] == "Plugin scored node for pod" and each["node"] == "a"]
-    assert final["a"] == sum(each["score"] for each in by_plugin) + 7 * 2 * 10
-    assert not [each for each in _extended(9, *answers)[1] if "score" in each]
+    assert {entry["pod"] for entry in score_entries} == {"default/web"}
+    final = {
+        entry["node"]: entry["score"] for entry in logs if entry["event"] == "Calculated node's final score for pod"
+    }
+    by_plugin = [entry for entry in logs if entry["event"] == "Plugin scored node for pod" and entry["node"] == "a"]
+    assert final["a"] == sum(entry["score"] for entry in by_plugin) + 7 * 2 * 10
+    assert not [entry for entry in _decision_with_extenders(9, *answers)[1] if "score" in entry]
 
 
 @pytest.mark.parametrize("verbosity", [4, 6, 10])
 def test_the_attempt_itself_is_told_first(verbosity: int) -> None:
-    _, logs = _decided(verbosity)
+    _, logs = _decision_and_logs(verbosity)
     assert logs[0] == {
         "event": "Attempting to schedule pod",
         "pod": "default/web",

@@ -118,24 +118,24 @@ def test_an_evaluation_is_what_podium_evaluate_prints():
 
 def test_an_evaluation_stays_as_it_was_when_the_cluster_changes():
     cluster = two_nodes()
-    before = cluster.evaluate(web()).as_dict()
+    evaluation_before = cluster.evaluate(web()).as_dict()
     evaluation = cluster.evaluate(web())
     cluster.remove("Node", "n2")
     cluster.place(web("other"))
-    assert evaluation.as_dict() == before
-    assert cluster.evaluate(web()).as_dict() != before
+    assert evaluation.as_dict() == evaluation_before
+    assert cluster.evaluate(web()).as_dict() != evaluation_before
 
 
 def test_a_pod_that_is_placed_counts_and_one_that_is_taken_back_does_not():
     cluster = two_nodes()
-    before = cluster.evaluate(web(cpu="3")).as_dict()
+    evaluation_before = cluster.evaluate(web(cpu="3")).as_dict()
     placement = cluster.place(web(cpu="3"))
     assert (placement.node, placement.message, on(cluster)) == ("n2", "", {"old": "n1", "web": "n2"})
-    refused = cluster.place(web("more", "3"))
-    assert (refused.node, refused.message[:30]) == (None, "0/2 nodes are available: 2 Ins")
+    refusal = cluster.place(web("more", "3"))
+    assert (refusal.node, refusal.message[:30]) == (None, "0/2 nodes are available: 2 Ins")
     cluster.undo(placement)
     assert on(cluster) == {"old": "n1"}
-    assert cluster.evaluate(web(cpu="3")).as_dict() == before
+    assert cluster.evaluate(web(cpu="3")).as_dict() == evaluation_before
     with pytest.raises(ClusterError, match="was not placed on a node here"):
         cluster.undo(placement)
 
@@ -184,7 +184,10 @@ def test_nothing_can_be_asked_where_there_is_no_node():
 
 def test_pending_pods_are_placed_by_priority():
     cluster = Cluster.load([node("n1", "1"), web("a"), web("b", priority=5)])
-    assert [(each.pod.metadata.name, each.node) for each in cluster.place_all()] == [("b", "n1"), ("a", None)]
+    assert [(placement.pod.metadata.name, placement.node) for placement in cluster.place_all()] == [
+        ("b", "n1"),
+        ("a", None),
+    ]
 
 
 def test_place_only_names_victims_and_place_all_evicts_them():
@@ -279,10 +282,10 @@ def test_other_objects_count_from_the_next_question_on():
 )
 def test_a_change_that_makes_no_sense_is_refused_and_changes_nothing(change, words):
     cluster = two_nodes()
-    before = (cluster.nodes, cluster.pods, cluster.evaluate(web()).as_dict())
+    state_before = (cluster.nodes, cluster.pods, cluster.evaluate(web()).as_dict())
     with pytest.raises(ManifestError, match=words):
         change(cluster)
-    assert (cluster.nodes, cluster.pods, cluster.evaluate(web()).as_dict()) == before
+    assert (cluster.nodes, cluster.pods, cluster.evaluate(web()).as_dict()) == state_before
 
 
 # ---------------------------------------------------------------- forks

@@ -13,8 +13,8 @@ def waiting(message: str = SAID + PREEMPTION, **fields: object) -> Pod:
     return pod("web", metadata={"generation": 2}, status={"conditions": [condition]})
 
 
-def differences(item: Pod, message: str = SAID, node_count: int = 3, *others: str) -> tuple[str, ...]:
-    report = condition_report(item, message, node_count, others)
+def differences(item: Pod, message: str = SAID, node_count: int = 3, *other_messages: str) -> tuple[str, ...]:
+    report = condition_report(item, message, node_count, other_messages)
     assert report is not None
     return report.differences
 
@@ -30,7 +30,7 @@ def test_equal_answers_about_nodes_agree_whatever_they_say_about_preemption() ->
 
 
 @pytest.mark.parametrize(
-    ("item", "message", "node_count", "expected"),
+    ("item", "message", "node_count", "difference"),
     [
         (waiting(), "0/4 nodes are available: 4 Insufficient cpu.", 4, "it counts 3 nodes, and there are 4 now"),
         (
@@ -51,8 +51,8 @@ def test_equal_answers_about_nodes_agree_whatever_they_say_about_preemption() ->
         (waiting("odd"), SAID, 3, "objects have changed since it was written"),
     ],
 )
-def test_a_difference_has_its_reason(item: Pod, message: str, node_count: int, expected: str) -> None:
-    assert any(text.startswith(expected) for text in differences(item, message, node_count))
+def test_a_difference_has_its_reason(item: Pod, message: str, node_count: int, difference: str) -> None:
+    assert any(text.startswith(difference) for text in differences(item, message, node_count))
 
 
 def test_reasons_of_the_caller_come_first() -> None:

@@ -7,16 +7,16 @@ from tests.looks import after_looks
 from tests.manifests import node, pod
 
 
-def web(name: str = "web", cpu: str = "1", **more: Any) -> Any:
-    return pod(name, cpu, scheduler="default-scheduler", **more)
+def web(name: str = "web", cpu: str = "1", **fields: Any) -> Any:
+    return pod(name, cpu, scheduler="default-scheduler", **fields)
 
 
 def test_an_evaluation_says_that_nobody_has_looked_for_a_preemption() -> None:
     cluster = Cluster.load([node("n1", "2"), web("running", "2", node="n1", priority=0)])
-    asked = web(cpu="2", priority=10)
-    assert cluster.evaluate(asked).as_dict()["nominated"] == "n1"
+    subject = web(cpu="2", priority=10)
+    assert cluster.evaluate(subject).as_dict()["nominated"] == "n1"
     limit = after_looks(0)
-    answer = cluster.evaluate(asked, limit).as_dict()
+    answer = cluster.evaluate(subject, limit).as_dict()
     assert (answer["partial"], limit.is_noticed, "nominated" in answer) == (True, True, False)
     assert answer["fit_error"] == "0/1 nodes are available: 1 Insufficient cpu."
     assert "whether preemption helps was not found out: the time limit is over" in answer["message"]
@@ -26,8 +26,8 @@ def test_the_outcome_is_said_in_one_clause() -> None:
     cluster = Cluster.load([node("n1", "2"), node("n2", "8"), node("n3", "8", unschedulable=True)])
 
     def verdict(cpu: str) -> str:
-        asked = cluster.read_pod(web(cpu=cpu))
-        return cluster.evaluate(asked).verdict_on(asked)
+        subject = cluster.read_pod(web(cpu=cpu))
+        return cluster.evaluate(subject).verdict_on(subject)
 
     assert verdict("4") == "default/web fits on 1 of 3 nodes and would go to n2"
     assert verdict("9") == (

@@ -10,7 +10,7 @@ from tests.manifests import node, pod
 
 
 def _read(text):
-    return [(each.where, each.manifest["metadata"]["name"]) for each in read_objects(text.encode(), "f")]
+    return [(item.location, item.manifest["metadata"]["name"]) for item in read_objects(text.encode(), "f")]
 
 
 def test_documents_and_lists_within_them_are_unfolded():
@@ -70,7 +70,7 @@ def test_an_object_in_a_later_document_of_json_is_named_by_its_place():
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
 def test_a_byte_order_mark_is_left_out(encoding):
     for text in (json.dumps(pod("ä")), f"{json.dumps(pod('ä'))}\n{json.dumps(pod('ä'))}", "apiVersion: v1\nkind: Pod"):
-        assert {each.manifest["kind"] for each in read_objects(text.encode(encoding), "f")} == {"Pod"}
+        assert {item.manifest["kind"] for item in read_objects(text.encode(encoding), "f")} == {"Pod"}
 
 
 def test_empty_file_and_empty_list_hold_nothing():
@@ -118,9 +118,9 @@ def test_anchors_and_merges_are_followed():
     ],
 )
 def test_what_cannot_be_read_is_named_by_file_and_place(text, error):
-    with pytest.raises(ManifestError) as refused:
+    with pytest.raises(ManifestError) as failure:
         _read(text)
-    assert str(refused.value).startswith(error)
+    assert str(failure.value).startswith(error)
 
 
 def test_keys_are_text():
@@ -133,7 +133,7 @@ def test_any_text_is_read_or_refused(text):
     error = "f: "
     try:
         kinds = [item.manifest["kind"] for item in read_objects(text.encode(), "f")]
-    except ManifestError as refused:
-        kinds, error = [], str(refused)
+    except ManifestError as failure:
+        kinds, error = [], str(failure)
     assert all(isinstance(kind, str) for kind in kinds)
     assert error.startswith("f: ")

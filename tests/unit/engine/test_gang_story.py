@@ -20,9 +20,11 @@ def test_a_member_in_each_state_is_listed():
 
 
 def test_many_members_are_counted():
-    placed = {f"ns/p{index}": f"n{index % 7}" for index in range(20)}
+    nodes_by_pod = {f"ns/p{index}": f"n{index % 7}" for index in range(20)}
     lacking = {f"ns/q{index}": "too large" for index in range(8)}
-    story = replace(STORY, needed=28, placed=placed, would_get={}, lacking=lacking, missing=((7, "Insufficient cpu"),))
+    story = replace(
+        STORY, needed=28, placed=nodes_by_pod, would_get={}, lacking=lacking, missing=((7, "Insufficient cpu"),)
+    )
     first = ", ".join(f"ns/p{index}" for index in range(5))
     nodes = "n0 (3), n1 (3), n2 (3), n3 (3), n4 (3) and 2 more"
     assert story.lines[:3] == (

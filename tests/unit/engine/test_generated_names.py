@@ -19,8 +19,8 @@ def test_a_long_prefix_is_cut_as_an_api_server_cuts_it():
 
 def test_a_name_that_is_taken_is_not_derived_again():
     manifest = {"kind": "Pod", "metadata": {"generateName": "web-"}}
-    taken = [with_generated_name(manifest)]
-    assert with_generated_name(manifest, taken.__contains__) not in taken
+    manifests = [with_generated_name(manifest)]
+    assert with_generated_name(manifest, manifests.__contains__) not in manifests
 
 
 def test_objects_with_a_name_or_without_a_prefix_are_unchanged():
@@ -32,14 +32,14 @@ def test_objects_with_a_name_or_without_a_prefix_are_unchanged():
 def test_thousands_of_objects_of_one_content_get_names_in_little_time():
     manifest = {"kind": "Pod", "metadata": {"generateName": "web-"}}
     names: set[str] = set()
-    tried = 0
+    attempts = 0
 
-    def is_taken(named):
-        nonlocal tried
-        tried += 1
-        return named["metadata"]["name"] in names
+    def is_taken(candidate):
+        nonlocal attempts
+        attempts += 1
+        return candidate["metadata"]["name"] in names
 
     for number in range(5000):
         names.add(with_generated_name(manifest, is_taken, number)["metadata"]["name"])
     assert len(names) == 5000
-    assert tried < 15_000
+    assert attempts < 15_000

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from podium.engine.errors import ManifestError
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.engine.object_files import objects_of, read_file, sources_of, unique
 from tests.manifests import node, pod
 
@@ -24,11 +24,11 @@ class _Folder:
 
     def read(self, *names):
         self.notes = []
-        sources = sources_of([str(each) for each in names or (self.path,)], read_file, self.notes.append)
+        sources = sources_of([str(path) for path in names or (self.path,)], read_file, self.notes.append)
         return objects_of(sources, self.notes.append)
 
     def names(self):
-        return [each.manifest["metadata"]["name"] for each in self.read()]
+        return [item.manifest["metadata"]["name"] for item in self.read()]
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_hidden_files_are_named_and_read_only_if_they_are_given_by_name(folder):
     assert folder.notes == [
         f"{path}: left out, because it is hidden; name it to have it read" for path in (hidden, within)
     ]
-    assert [each.manifest["metadata"]["name"] for each in folder.read(hidden)] == ["b"]
+    assert [item.manifest["metadata"]["name"] for item in folder.read(hidden)] == ["b"]
 
 
 @pytest.mark.parametrize("name", ["empty", "other"])
@@ -77,7 +77,7 @@ def test_a_directory_without_files_to_read_is_refused(name, folder):
 
 
 @pytest.mark.parametrize(
-    ("text", "what"),
+    ("text", "text_part"),
     [
         ("replicas: 3\nimage: {tag: v1}\n", "document 1: kind: required"),
         ("- a\n- b\n", "document 1: expected an object, got an array"),
@@ -88,13 +88,13 @@ def test_a_directory_without_files_to_read_is_refused(name, folder):
     ],
     ids=["values", "list", "playbook", "text", "configuration", "kubeconfig"],
 )
-def test_files_without_objects_are_left_out_of_a_directory_and_refused_by_name(text, what, folder):
+def test_files_without_objects_are_left_out_of_a_directory_and_refused_by_name(text, text_part, folder):
     folder.put("a.yaml", pod("a"))
     path = folder.put("other.yaml", text=text)
     assert folder.names() == ["a"]
     (note,) = folder.notes
     assert note.startswith(f"{path}: ")
-    assert what in note
+    assert text_part in note
     assert note.endswith(": left out, because it is not an object of a cluster")
     with pytest.raises(ManifestError):
         folder.read(path)
@@ -175,7 +175,7 @@ def test_the_last_of_several_objects_of_one_name_counts_and_is_named(folder):
     last = folder.put(
         "b.yaml", node("n1", cpu="2"), pod("web"), {**pod("web"), "metadata": {"name": "web", "namespace": "shop"}}
     )
-    items = {each.where: each.manifest for each in folder.read()}
+    items = {item.location: item.manifest for item in folder.read()}
     assert {where: manifest["metadata"]["name"] for where, manifest in items.items()} == {
         f"{last}: document 1": "n1",
         f"{last}: document 2": "web",
@@ -194,8 +194,8 @@ def test_a_kind_of_another_group_is_another_object(folder):
 
 def test_objects_that_have_only_a_prefix_get_names_that_differ():
     waits = {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "web-"}}
-    other = {**waits, "metadata": {"generateName": "web-", "namespace": "shop"}}
-    items = [Found(waits, "a"), Found(waits, "b"), Found(other, "c")]
-    names = [each.manifest["metadata"]["name"] for each in unique(items, lambda _: None)]
+    second_prefix = {**waits, "metadata": {"generateName": "web-", "namespace": "shop"}}
+    items = [LocatedManifest(waits, "a"), LocatedManifest(waits, "b"), LocatedManifest(second_prefix, "c")]
+    names = [item.manifest["metadata"]["name"] for item in unique(items, lambda _: None)]
     assert len(set(names)) == 3
-    assert names == [each.manifest["metadata"]["name"] for each in unique(items, lambda _: None)]
+    assert names == [item.manifest["metadata"]["name"] for item in unique(items, lambda _: None)]

@@ -42,7 +42,7 @@ def cluster() -> Cluster:
 def users_of(cluster: Cluster, name: str) -> list[str]:
     claim = cluster.store.get(RESOURCE_CLAIMS, f"default/{name}")
     assert claim is not None
-    return [each.name for each in claim.status.reserved_for]
+    return [consumer.name for consumer in claim.status.reserved_for]
 
 
 def test_a_placed_pod_has_its_devices_until_that_is_undone(cluster: Cluster) -> None:

@@ -110,7 +110,7 @@ def test_a_gang_that_fits_gets_a_node_for_every_pod() -> None:
     decision = bench.decide()
     assert decision.status is None
     assert decision.result == "scheduled"
-    assert sorted(str(each) for each in nodes_of(decision)) in (["n1", "n1", "n2"], ["n1", "n2", "n2"])
+    assert sorted(str(node_name) for node_name in nodes_of(decision)) in (["n1", "n1", "n2"], ["n1", "n2", "n2"])
 
 
 def test_nothing_of_the_simulation_remains() -> None:
@@ -151,8 +151,8 @@ def test_a_basic_group_takes_what_it_gets() -> None:
 
 
 def test_running_pods_of_the_gang_count() -> None:
-    there = pod("there", group="gang", node="n1")
-    decision = Bench(members(1), node("n1"), there, group=pod_group("gang", min_count=2)).decide()
+    running_pod = pod("there", group="gang", node="n1")
+    decision = Bench(members(1), node("n1"), running_pod, group=pod_group("gang", min_count=2)).decide()
     assert nodes_of(decision) == ["n1"]
 
 
@@ -166,13 +166,19 @@ def test_a_gang_that_fits_after_preemption_is_nominated_as_a_whole() -> None:
         "default/v0",
         "default/v1",
     }
-    named = {member.cycle.pod.metadata.name: member.decision for member in decision.members}
-    placed = [each for each in named.values() if isinstance(each, RejectedWithGroup)]
-    assert [move.nominated_node_name for move in placed] == ["n2"]
+    decision_by_pod = {member.cycle.pod.metadata.name: member.decision for member in decision.members}
+    nominations = [
+        member_decision
+        for member_decision in decision_by_pod.values()
+        if isinstance(member_decision, RejectedWithGroup)
+    ]
+    assert [move.nominated_node_name for move in nominations] == ["n2"]
     assert all(
-        each.post_filter is not None and each.post_filter.nominated_node_name == "n1" and not each.post_filter.victims
-        for each in named.values()
-        if isinstance(each, DoesNotFit)
+        member_decision.post_filter is not None
+        and member_decision.post_filter.nominated_node_name == "n1"
+        and not member_decision.post_filter.victims
+        for member_decision in decision_by_pod.values()
+        if isinstance(member_decision, DoesNotFit)
     )
 
 
@@ -216,8 +222,8 @@ def test_an_error_ends_the_attempt_for_all() -> None:
     decision = Bench(pods, node("n1"), plugins=[Fussy]).decide()
     assert decision.result == "error"
     own = 'running Reserve plugin "Fussy": ValueError: broken'
-    whole = f"failed to schedule other pod from a pod group: {own}"
-    assert [message(member.decision) for member in decision.members] == [whole, own, whole]
+    message_for_others = f"failed to schedule other pod from a pod group: {own}"
+    assert [message(member.decision) for member in decision.members] == [message_for_others, own, message_for_others]
     assert Fussy.reserved == []
 
 
@@ -250,14 +256,14 @@ TOPOLOGY = f"{GATES},TopologyAwareWorkloadScheduling=true"
 RACKS = pod_group("gang", min_count=2, topology="rack")
 
 
-def rack(name: str, which: str, cpu: str = "1") -> Node:
-    return node(name, cpu=cpu, labels={"rack": which})
+def rack(name: str, label: str, cpu: str = "1") -> Node:
+    return node(name, cpu=cpu, labels={"rack": label})
 
 
 def test_a_group_with_a_topology_stays_in_one_domain() -> None:
     nodes = [rack("a1", "a"), rack("b1", "b"), rack("b2", "b")]
     bench = Bench(members(2), *nodes, group=RACKS, gates=TOPOLOGY)
-    assert sorted(str(each) for each in nodes_of(bench.decide())) == ["b1", "b2"]
+    assert sorted(str(node_name) for node_name in nodes_of(bench.decide())) == ["b1", "b2"]
 
 
 def test_the_fuller_domain_is_taken_where_several_do() -> None:
@@ -268,7 +274,7 @@ def test_the_fuller_domain_is_taken_where_several_do() -> None:
 def test_without_a_topology_all_nodes_are_one_placement() -> None:
     nodes = [rack("a1", "a"), rack("b1", "b")]
     decision = Bench(members(2), *nodes, gates=TOPOLOGY).decide()
-    assert sorted(str(each) for each in nodes_of(decision)) == ["a1", "b1"]
+    assert sorted(str(node_name) for node_name in nodes_of(decision)) == ["a1", "b1"]
 
 
 def test_the_first_domain_is_reported_if_the_group_fits_in_none() -> None:
@@ -276,9 +282,12 @@ def test_the_first_domain_is_reported_if_the_group_fits_in_none() -> None:
     assert decision.status is not None
     text = "0/2 placements are available, first placement status: pod group is unschedulable"
     assert decision.status.message == text
-    rejected = decision.members[1].decision
+    member_decision = decision.members[1].decision
     limited = "preemption: not eligible due to placement-based pod group scheduling limitation"
-    assert message(rejected) == f"0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, {limited}"
+    assert (
+        message(member_decision)
+        == f"0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, {limited}"
+    )
 
 
 def test_a_group_has_no_placement_without_labelled_nodes() -> None:

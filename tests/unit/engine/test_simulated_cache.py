@@ -54,8 +54,10 @@ def test_anti_affinity_keeps_no_pod_away_on_a_node_that_had_no_such_pod() -> Non
 
 
 def test_anti_affinity_keeps_pods_away_on_a_node_that_had_such_a_pod() -> None:
-    other = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{**TERM, "topologyKey": "rack"}]}}
-    cache, _ = simulate(pod("there", node="n1", affinity=other))
+    affinity = {
+        "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{**TERM, "topologyKey": "rack"}]}
+    }
+    cache, _ = simulate(pod("there", node="n1", affinity=affinity))
     cache.assume_pod(ALOOF, "n1")
     assert terms(cache, TermKind.REQUIRED_ANTI_AFFINITY) == 2
 

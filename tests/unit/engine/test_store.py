@@ -14,8 +14,10 @@ def test_objects_are_in_order_of_namespace_then_name():
 
 
 def test_pods_that_have_ended_and_unknown_kinds_are_left_out():
-    ended = [pod("done", status={"phase": "Succeeded"}), pod("failed", status={"phase": "Failed"})]
-    store = ObjectStore.of([*ended, pod("runs"), {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}])
+    finished_pods = [pod("done", status={"phase": "Succeeded"}), pod("failed", status={"phase": "Failed"})]
+    store = ObjectStore.of(
+        [*finished_pods, pod("runs"), {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}]
+    )
     assert list(store.objects(PODS)) == ["default/runs"]
 
 
@@ -37,9 +39,12 @@ def test_pod_without_a_scheduler_name_belongs_to_no_profile():
 def test_a_fork_and_its_original_go_their_own_ways():
     store = ObjectStore.of([pod("a"), pod("c")])
     (first, _) = store.objects(PODS).values()
-    fork, other = store.fork(), store.fork()
+    fork, second_fork = store.fork(), store.fork()
     fork.drop(PODS, first)
-    (added,) = ObjectStore.of([pod("b")]).objects(PODS).values()
-    store.put(PODS, added)
-    answer = [[each.metadata.name for each in every.lister(PODS).list()] for every in (store, fork, other)]
+    (new_pod,) = ObjectStore.of([pod("b")]).objects(PODS).values()
+    store.put(PODS, new_pod)
+    answer = [
+        [pod_on_store.metadata.name for pod_on_store in every.lister(PODS).list()]
+        for every in (store, fork, second_fork)
+    ]
     assert answer == [["a", "b", "c"], ["c"], ["a", "c"]]

@@ -19,36 +19,36 @@ def refuse(item, error):
 
 def member(*objects, **gates):
     """A member cluster of these objects."""
-    made = MemberCluster("member1", refuse, Gates(**gates))
-    for each in objects:
-        made.put(each)
-    return made
+    cluster = MemberCluster("member1", refuse, Gates(**gates))
+    for item in objects:
+        cluster.put(item)
+    return cluster
 
 
-def amounts(cpu=None, memory=None, **others):
-    named = {"cpu": cpu, "memory": memory, "example.com/gpu": others.pop("gpu", None)}
-    return {name: amount for name, amount in {**named, **others}.items() if amount is not None}
+def amounts(cpu=None, memory=None, **fields):
+    amounts_by_name = {"cpu": cpu, "memory": memory, "example.com/gpu": fields.pop("gpu", None)}
+    return {name: amount for name, amount in {**amounts_by_name, **fields}.items() if amount is not None}
 
 
-def asking(cpu=None, memory=None, *, claim=None, namespace="", priority_class="", **others):
+def asking(cpu=None, memory=None, *, claim=None, namespace="", priority_class="", **fields):
     """What a replica needs."""
     return ReplicaRequirements(
-        resource_request=amounts(cpu, memory, **others),
+        resource_request=amounts(cpu, memory, **fields),
         node_claim=claim,
         namespace=namespace,
         priority_class_name=priority_class,
     )
 
 
-def part(replicas, cpu=None, memory=None, *, claim=None, priority_class="", **others):
+def part(replicas, cpu=None, memory=None, *, claim=None, priority_class="", **fields):
     """A component of a set."""
-    needed = ComponentReplicaRequirements(
-        resource_request=amounts(cpu, memory, **others), node_claim=claim, priority_class_name=priority_class
+    requirements = ComponentReplicaRequirements(
+        resource_request=amounts(cpu, memory, **fields), node_claim=claim, priority_class_name=priority_class
     )
-    return Component(name="part", replicas=replicas, replica_requirements=needed)
+    return Component(name="part", replicas=replicas, replica_requirements=requirements)
 
 
-def assumed(*components, namespace="default"):
+def assumptions(*components, namespace="default"):
     """A workload on its way."""
     return AssumedWorkload(namespace=namespace, components=components)
 

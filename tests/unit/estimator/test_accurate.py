@@ -18,9 +18,9 @@ def test_hostname_anti_affinity_lets_one_replica_onto_each_node():
         {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": "kubernetes.io/hostname"}
     ]}}  # fmt: skip
     nodes = [node(f"n{index}", labels={"kubernetes.io/hostname": f"n{index}"}) for index in range(3)]
-    wanted = replica(labels={"app": "web"}, affinity=apart)
-    assert estimate(still(*nodes), wanted) == 3
-    assert estimate(still(*nodes, pod("old", node="n0", labels={"app": "web"})), wanted) == 2
+    web_replica = replica(labels={"app": "web"}, affinity=apart)
+    assert estimate(still(*nodes), web_replica) == 3
+    assert estimate(still(*nodes, pod("old", node="n0", labels={"app": "web"})), web_replica) == 2
 
 
 def test_spreading_stops_where_one_zone_is_full():
@@ -30,8 +30,8 @@ def test_spreading_stops_where_one_zone_is_full():
         "whenUnsatisfiable": "DoNotSchedule",
         "labelSelector": {"matchLabels": {"app": "web"}},
     }
-    wanted = replica(cpu="1", labels={"app": "web"}, spec={"topologySpreadConstraints": [spread]})
-    assert estimate(still(node("n1", cpu="2", zone="a"), node("n2", cpu="9", zone="b")), wanted) == 5
+    web_replica = replica(cpu="1", labels={"app": "web"}, spec={"topologySpreadConstraints": [spread]})
+    assert estimate(still(node("n1", cpu="2", zone="a"), node("n2", cpu="9", zone="b")), web_replica) == 5
 
 
 def test_host_port_takes_a_node_each():
@@ -69,13 +69,13 @@ def test_cluster_without_nodes_takes_nothing():
     assert estimate(still(), replica()) == 0
 
 
-@pytest.mark.parametrize(("wanted", "answer"), [(None, 110), (asking("1"), 4)])
-def test_requirements_stand_for_a_pod(wanted, answer):
-    made = replica_of(wanted)
-    assert estimate(still(node("n1", cpu="4")), ours(made)) == answer
+@pytest.mark.parametrize(("requirements", "answer"), [(None, 110), (asking("1"), 4)])
+def test_requirements_stand_for_a_pod(requirements, answer):
+    replica_pod = replica_of(requirements)
+    assert estimate(still(node("n1", cpu="4")), ours(replica_pod)) == answer
 
 
 def test_claim_of_requirements_holds():
-    made = ours(replica_of(asking("1", claim=claim(node_selector={"disk": "ssd"}))))
+    replica_pod = ours(replica_of(asking("1", claim=claim(node_selector={"disk": "ssd"}))))
     nodes = node("n1", cpu="4", labels={"disk": "ssd"}), node("n2", cpu="4")
-    assert estimate(still(*nodes), made) == 4
+    assert estimate(still(*nodes), replica_pod) == 4

@@ -8,7 +8,7 @@ from podium.estimator.component_sets import max_available_sets
 from podium.estimator.free_capacity import UniformCapacity
 from podium.estimator.requirements import MAX_INT32, Component
 from tests.builders import node, pod
-from tests.unit.estimator.members import assumed, claim, member, part
+from tests.unit.estimator.members import assumptions, claim, member, part
 
 GIB = 1 << 30
 
@@ -72,18 +72,20 @@ def test_sets_are_those_of_plain_first_fit(seed):
 
 
 def _plain_first_fit(sizes, pods, components):
-    left = [[pods, cpu * 1000, memory * GIB] for cpu, memory in sizes]
+    free_sizes = [[pods, cpu * 1000, memory * GIB] for cpu, memory in sizes]
     sets = 0
     while True:
         for component in components:
             request = component.replica_requirements.resource_request
             need = [1, int(request["cpu"]) * 1000, int(request["memory"].removesuffix("Gi")) * GIB]
             for _ in range(component.replicas):
-                fitting = (each for each in left if all(have >= want for have, want in zip(each, need, strict=True)))
-                here = next(fitting, None)
-                if here is None:
+                fitting = (
+                    free for free in free_sizes if all(have >= want for have, want in zip(free, need, strict=True))
+                )
+                first_fit = next(fitting, None)
+                if first_fit is None:
                     return sets
-                here[:] = [have - want for have, want in zip(here, need, strict=True)]
+                first_fit[:] = [have - want for have, want in zip(first_fit, need, strict=True)]
         sets += 1
 
 
@@ -110,9 +112,9 @@ def test_cluster_without_nodes_takes_no_set_and_no_components_are_no_limit():
 @pytest.mark.parametrize(
     ("cpu", "on_the_way", "sets"),
     [
-        ("4", [assumed(part(1, "1"))], 3),
-        ("6", [assumed(part(1, "1")), assumed(part(1, "2"))], 3),
-        ("4", [assumed(part(1, "9"))], 4),
+        ("4", [assumptions(part(1, "1"))], 3),
+        ("6", [assumptions(part(1, "1")), assumptions(part(1, "2"))], 3),
+        ("4", [assumptions(part(1, "9"))], 4),
     ],
     ids=["one", "two", "too big"],
 )

@@ -4,13 +4,13 @@ import pytest
 
 from podium.estimator.general import ModelsError, ModelsSemantics, general_replicas, general_sets, replicas_by_models
 from podium.estimator.resource_models import default_models
-from tests.unit.estimator.members import asking, assumed, cluster, part
+from tests.unit.estimator.members import asking, assumptions, cluster, part
 
-ON_THE_WAY = [assumed(part(2, "500m", "1Gi"))]
+ON_THE_WAY = [assumptions(part(2, "500m", "1Gi"))]
 
 
-def _summary(allocatable, allocated=None, allocating=None, **others):
-    return cluster(allocatable=allocatable, allocated=allocated or {}, allocating=allocating or {}, **others)
+def _summary(allocatable, allocations=None, allocating=None, **fields):
+    return cluster(allocatable=allocatable, allocated=allocations or {}, allocating=allocating or {}, **fields)
 
 
 DOCUMENTED = _summary({"cpu": "4", "memory": "8Gi", "pods": "100"}, {"cpu": "1", "memory": "2Gi", "pods": "20"})
@@ -42,7 +42,7 @@ def test_request_for_nothing_is_bounded_by_pods_and_one_for_what_is_not_there_fi
 
 
 @pytest.mark.parametrize(
-    ("models", "wanted", "replicas"),
+    ("models", "requirements", "replicas"),
     [
         ([{"cpu": "0"}, {"cpu": "1"}, {"cpu": "2"}], asking("1500m"), 1),
         ([{"cpu": "0"}, {"cpu": "1"}, {"cpu": "2"}], asking("3"), 0),
@@ -50,8 +50,8 @@ def test_request_for_nothing_is_bounded_by_pods_and_one_for_what_is_not_there_fi
         ([{"cpu": str(i), "memory": f"{i}Gi"} for i in range(3)], asking("1", "2.5Gi"), 0),
     ],
 )
-def test_node_of_a_grade_has_what_the_grade_begins_with(models, wanted, replicas):
-    assert replicas_by_models(cluster(models, [1] * 3), wanted) == replicas
+def test_node_of_a_grade_has_what_the_grade_begins_with(models, requirements, replicas):
+    assert replicas_by_models(cluster(models, [1] * 3), requirements) == replicas
 
 
 def test_models_without_grades_are_an_error_and_the_summary_answers_instead():
@@ -69,28 +69,28 @@ def test_models_of_more_nodes_than_can_be_tried_leave_the_answer_to_the_summary(
 def test_assumed_workloads_take_room_on_nodes_of_grades():
     graded = cluster([{"cpu": "0"}, {"cpu": "1"}], [0, 3])
     assert replicas_by_models(graded, asking("500m")) == 6
-    assert replicas_by_models(graded, asking("500m"), [assumed(part(4, "500m"))]) == 2
+    assert replicas_by_models(graded, asking("500m"), [assumptions(part(4, "500m"))]) == 2
 
 
 def test_resource_that_models_do_not_list_leaves_no_room_now_and_once_left_it_to_the_summary():
     graded = cluster(
         [{"cpu": "0"}, {"cpu": "4"}], [0, 2], allocatable={"cpu": "9", "example.com/gpu": "3", "pods": "50"}
     )
-    wanted = asking("1", gpu="1")
-    assert general_replicas(graded, wanted) == 0
-    assert general_replicas(graded, wanted, semantics=ModelsSemantics.V1_17) == 3
+    requirements = asking("1", gpu="1")
+    assert general_replicas(graded, requirements) == 0
+    assert general_replicas(graded, requirements, semantics=ModelsSemantics.V1_17) == 3
 
 
-def _documented(*counts):
-    models = [{each.name: each.min for each in model.ranges} for model in default_models()]
+def _documented_cluster(*counts):
+    models = [{model_range.name: model_range.min for model_range in model.ranges} for model in default_models()]
     return cluster(models, [dict(counts).get(grade, 0) for grade in range(len(models))])
 
 
-M1, M2, M3 = _documented((2, 1), (3, 6)), _documented((2, 4), (3, 4)), _documented((6, 1))
+M1, M2, M3 = _documented_cluster((2, 1), (3, 6)), _documented_cluster((2, 4), (3, 4)), _documented_cluster((6, 1))
 
 
 @pytest.mark.parametrize(
-    ("semantics", "wanted", "replicas"),
+    ("semantics", "requirements", "replicas"),
     [
         (ModelsSemantics.CURRENT, asking("3", "20Gi"), [6, 4, 10]),
         (ModelsSemantics.V1_17, asking("3", "20Gi"), [6, 4, 10]),
@@ -100,8 +100,10 @@ M1, M2, M3 = _documented((2, 1), (3, 6)), _documented((2, 4), (3, 4)), _document
         (ModelsSemantics.V1_11, asking("3", "60Gi"), [6, 4, 4]),
     ],
 )
-def test_documented_clusters_by_the_semantics_of_three_times(semantics, wanted, replicas):
-    assert [general_replicas(each, wanted, semantics=semantics) for each in (M1, M2, M3)] == replicas
+def test_documented_clusters_by_the_semantics_of_three_times(semantics, requirements, replicas):
+    assert [
+        general_replicas(member_summary, requirements, semantics=semantics) for member_summary in (M1, M2, M3)
+    ] == replicas
 
 
 def test_proposal_521_models_tell_fragments_from_room():
@@ -173,4 +175,4 @@ def test_cluster_without_a_summary_has_room_for_nothing():
 
 
 def test_sets_deduct_what_is_on_its_way():
-    assert general_sets(_summary({"cpu": "10", "pods": "100"}), [part(1, "1")], [assumed(part(3, "2"))]) == 4
+    assert general_sets(_summary({"cpu": "10", "pods": "100"}), [part(1, "1")], [assumptions(part(3, "2"))]) == 4

@@ -7,25 +7,25 @@ from podium.estimator.errors import EstimateError
 from podium.objects.core import Pod
 from tests.builders import node, pod
 from tests.unit.estimator import members, views
-from tests.unit.estimator.members import asking, assumed, claim, part
-from tests.unit.estimator.views import APART, KINDS, finished, named, tried_on, workload
+from tests.unit.estimator.members import asking, assumptions, claim, part
+from tests.unit.estimator.views import APART, KINDS, reference, result_of_steps, tried_on, workload
 
 NODES = [node(f"n{index}", cpu="4", labels={"kubernetes.io/hostname": f"n{index}"}) for index in range(3)]
 ONE_CPU = asking("1", namespace="default", claim=claim())
 
 
-def _ask(member, requirements=ONE_CPU, of=None, assumed=()):
-    return finished(member.replicas_in_steps(requirements, assumed, of))
+def _ask(member, requirements=ONE_CPU, of=None, assumptions=()):
+    return result_of_steps(member.replicas_in_steps(requirements, assumptions, of))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_named_workload_is_tried_out_with_its_own_template(kind):
     apart = workload(kind, affinity=APART)
-    assert _ask(tried_on(*NODES, apart), of=named(kind)) == 3
-    assert _ask(tried_on(*NODES, pod("old", node="n0", labels={"app": "web"}), apart), of=named(kind)) == 2
+    assert _ask(tried_on(*NODES, apart), of=reference(kind)) == 3
+    assert _ask(tried_on(*NODES, pod("old", node="n0", labels={"app": "web"}), apart), of=reference(kind)) == 2
 
 
-@pytest.mark.parametrize("of", [None, named(name="other"), named("StatefulSet"), named("FlinkDeployment")])
+@pytest.mark.parametrize("of", [None, reference(name="other"), reference("StatefulSet"), reference("FlinkDeployment")])
 def test_workload_that_is_not_there_is_tried_out_as_far_as_the_request_describes_it(of):
     member = tried_on(*NODES, workload(affinity=APART))
     assert _ask(member, of=of) == 12
@@ -43,25 +43,25 @@ def test_deployments_newest_replica_set_tells_the_generations_apart():
     fields = {"topologySpreadConstraints": [spread]}
     newest = workload("ReplicaSet", "web-2", owner="uid-web", labels={"pod-template-hash": "2"}, **fields)
     old = pod("old", node="n0", cpu="3", labels={"app": "web", "pod-template-hash": "1"})
-    assert _ask(tried_on(*NODES, old, workload(**fields), newest), of=named()) == 5
+    assert _ask(tried_on(*NODES, old, workload(**fields), newest), of=reference()) == 5
 
 
 def test_changed_requests_and_claims_of_the_question_go_before_those_of_the_template():
     member = tried_on(*NODES, workload(ports=[{"hostPort": 80}]))
-    assert _ask(member, of=named()) == 3
-    assert _ask(member, asking("5", claim=claim()), named()) == 0
+    assert _ask(member, of=reference()) == 3
+    assert _ask(member, asking("5", claim=claim()), reference()) == 0
     only_one = claim(node_selector={"kubernetes.io/hostname": "n1"})
-    assert _ask(member, asking("1", claim=only_one), named()) == 1
+    assert _ask(member, asking("1", claim=only_one), reference()) == 1
 
 
 def test_sidecars_count_and_requests_come_from_limits():
     sidecar = {"name": "s", "restartPolicy": "Always", "resources": {"limits": {"cpu": "1"}}}
-    made = workload(resources={"limits": {"cpu": "1"}}, initContainers=[sidecar])
-    assert _ask(tried_on(*NODES, made), None, named()) == 6
+    deployment = workload(resources={"limits": {"cpu": "1"}}, initContainers=[sidecar])
+    assert _ask(tried_on(*NODES, deployment), None, reference()) == 6
 
 
 def test_template_that_is_none_of_a_pod_is_as_none():
-    assert _ask(tried_on(*NODES, workload(tolerations="all of them")), of=named()) == 12
+    assert _ask(tried_on(*NODES, workload(tolerations="all of them")), of=reference()) == 12
 
 
 def test_pods_that_wait_go_first_until_they_are_gone_or_bound():
@@ -69,10 +69,10 @@ def test_pods_that_wait_go_first_until_they_are_gone_or_bound():
     waiting = pod("waits", cpu="4")
     member.put_pod(waiting)
     assert _ask(member) == 8
-    bound = Pod(metadata=waiting.metadata, spec=waiting.spec, node_name="n0")
-    member.put_pod(bound)
+    bound_pod = Pod(metadata=waiting.metadata, spec=waiting.spec, node_name="n0")
+    member.put_pod(bound_pod)
     assert _ask(member) == 8
-    member.drop_pod(bound)
+    member.drop_pod(bound_pod)
     assert _ask(member) == 12
     member.put_pod(waiting)
     member.drop_pod(waiting)
@@ -91,25 +91,25 @@ def test_pod_that_is_bound_while_it_is_tried_out_stays_where_it_is():
     steps = member.replicas_in_steps(ONE_CPU, (), None)
     next(steps)
     member.put_pod(Pod(metadata=waiting.metadata, spec=waiting.spec, node_name="n2"))
-    assert finished(steps) == 8
+    assert result_of_steps(steps) == 8
     assert _ask(member) == 8
 
 
 def test_closed_estimate_leaves_nothing_behind():
     member = tried_on(*NODES, pod("waits", cpu="4"), workload(ports=[{"hostPort": 80}]))
-    steps = member.replicas_in_steps(ONE_CPU, (), named())
+    steps = member.replicas_in_steps(ONE_CPU, (), reference())
     next(steps)
     next(steps)
     steps.close()
-    assert _ask(member, of=named()) == 2
+    assert _ask(member, of=reference()) == 2
 
 
 def test_question_that_is_over_answers_what_has_been_placed():
     member = tried_on(*NODES, workload(ports=[{"hostPort": 80}]))
     turns = iter([False, False, True])
-    assert finished(member.replicas_in_steps(ONE_CPU, (), named(), lambda: next(turns))) == 2
+    assert result_of_steps(member.replicas_in_steps(ONE_CPU, (), reference(), lambda: next(turns))) == 2
     member.put_pod(pod("waits", cpu="4"))
-    assert finished(member.replicas_in_steps(ONE_CPU, (), named(), lambda: True)) == 0
+    assert result_of_steps(member.replicas_in_steps(ONE_CPU, (), reference(), lambda: True)) == 0
 
 
 def test_many_that_wait_alike_in_vain_cost_one_attempt():
@@ -127,9 +127,9 @@ def test_many_that_wait_alike_in_vain_cost_one_attempt():
 
 
 def test_assumed_workloads_take_their_place_with_their_gate():
-    on_the_way = [assumed(part(2, "4"), None, part(-1, "4"))]
-    assert _ask(tried_on(*NODES, scheduling_overcommit_protection=True), assumed=on_the_way) == 4
-    assert _ask(tried_on(*NODES), assumed=on_the_way) == 12
+    on_the_way = [assumptions(part(2, "4"), None, part(-1, "4"))]
+    assert _ask(tried_on(*NODES, scheduling_overcommit_protection=True), assumptions=on_the_way) == 4
+    assert _ask(tried_on(*NODES), assumptions=on_the_way) == 12
 
 
 def test_amount_that_cannot_be_read_is_an_error():

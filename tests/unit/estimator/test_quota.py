@@ -6,17 +6,21 @@ from msgspec import convert
 from podium.estimator.quota import ResourceQuota, replicas_within, sets_within
 from podium.estimator.requirements import MAX_INT32
 from tests.builders import node
-from tests.unit.estimator.members import asking, assumed, member, part
+from tests.unit.estimator.members import asking, assumptions, member, part
 
 GPU = "example.com/gpu"
 FOO = {"scopeName": "PriorityClass", "operator": "In", "values": ["foo"]}
 
 
-def _quota(hard=None, used=None, *, scopes=(), expressions=(FOO,), namespace="default", name="q"):
+def _quota(hard=None, usage=None, *, scopes=(), expressions=(FOO,), namespace="default", name="q"):
     hard = hard or {"cpu": "1", "memory": "4Mi", GPU: "5"}
-    used = {"cpu": "200m", "memory": "1Mi", GPU: "2"} if used is None else used
+    usage = {"cpu": "200m", "memory": "1Mi", GPU: "2"} if usage is None else usage
     spec = {"scopes": scopes, "scopeSelector": {"matchExpressions": expressions}}
-    content = {"metadata": {"name": name, "namespace": namespace}, "spec": spec, "status": {"hard": hard, "used": used}}
+    content = {
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": spec,
+        "status": {"hard": hard, "used": usage},
+    }
     return convert(content, ResourceQuota)
 
 
@@ -42,11 +46,11 @@ def test_replicas_are_what_is_left_divided(request_, replicas):
 @pytest.mark.parametrize(
     ("on_the_way", "replicas"),
     [
-        (assumed(part(2, "200m", priority_class="foo")), 2),
-        (assumed(part(4, "200m", priority_class="foo")), 0),
-        (assumed(part(5, "200m", priority_class="foo")), 0),
-        (assumed(part(2, "200m", priority_class="foo"), namespace="other"), 4),
-        (assumed(part(2, "200m", priority_class="bar")), 4),
+        (assumptions(part(2, "200m", priority_class="foo")), 2),
+        (assumptions(part(4, "200m", priority_class="foo")), 0),
+        (assumptions(part(5, "200m", priority_class="foo")), 0),
+        (assumptions(part(2, "200m", priority_class="foo"), namespace="other"), 4),
+        (assumptions(part(2, "200m", priority_class="bar")), 4),
     ],
 )
 def test_assumed_workloads_of_the_same_namespace_and_class_are_deducted(on_the_way, replicas):
@@ -95,10 +99,10 @@ def test_any_scope_that_matches_makes_a_quota_count_and_only_priority_classes_ca
 
 
 def test_requests_stand_for_the_plain_name_and_go_before_it_while_limits_do_not_count():
-    both = _quota(
+    both_quotas = _quota(
         {"cpu": "9", "requests.cpu": "1", "limits.cpu": "0"}, {"cpu": "0", "requests.cpu": "0", "limits.cpu": "0"}
     )
-    assert _within(both, cpu="250m") == 4
+    assert _within(both_quotas, cpu="250m") == 4
 
 
 def test_bound_whose_use_is_unknown_does_not_count():
@@ -114,9 +118,9 @@ def test_replica_of_no_namespace_is_held_against_every_quota_but_a_set_against_n
 
 def test_quota_bounds_estimates_only_with_its_gate():
     objects = node("n1", cpu="64"), _quota(expressions=())
-    wanted = asking("200m", namespace="default")
-    assert member(*objects).max_available_replicas(wanted) == 110
-    assert member(*objects, resource_quota_estimate=True).max_available_replicas(wanted) == 4
+    requirements = asking("200m", namespace="default")
+    assert member(*objects).max_available_replicas(requirements) == 110
+    assert member(*objects, resource_quota_estimate=True).max_available_replicas(requirements) == 4
     assert (
         member(*objects, resource_quota_estimate=True).max_available_component_sets([part(1, "100m")], "default") == 8
     )

@@ -6,7 +6,7 @@ from msgspec import convert
 from podium.estimator.errors import EstimateError
 from podium.estimator.requirements import MAX_INT32, NodeClaim
 from tests.builders import node, pod
-from tests.unit.estimator.members import asking, assumed, claim, member, part
+from tests.unit.estimator.members import asking, assumptions, claim, member, part
 
 GPU = "example.com/gpu"
 
@@ -16,11 +16,11 @@ def _machines(**of):
     machines = [
         node(f"m{number}", cpu="8", memory="16", **{"pods": 11, **of.get(f"m{number}", {})}) for number in (1, 2, 3)
     ]
-    taken = {"m1": ((1, 3), (3, 3), (2, 4)), "m2": ((4, 8), (1, 3))}
+    pods_by_machine = {"m1": ((1, 3), (3, 3), (2, 4)), "m2": ((4, 8), (1, 3))}
     pods = [
         pod(f"{name}-{index}", cpu=str(cpu), memory=str(memory), node=name)
-        for name, each in taken.items()
-        for index, (cpu, memory) in enumerate(each)
+        for name, sizes in pods_by_machine.items()
+        for index, (cpu, memory) in enumerate(sizes)
     ]
     return member(*machines, *pods)
 
@@ -40,7 +40,7 @@ TAINTS = {"m1": {"taints": ["key1=value1:NoSchedule"]}, "m2": {"taints": ["key2=
 
 
 @pytest.mark.parametrize(
-    ("of", "wanted", "by_node"),
+    ("of", "node_claim", "by_node"),
     [
         ({}, None, {"m1": 2, "m2": 2, "m3": 8}),
         ({"m1": {"pods": 4}, "m2": {"pods": 3}}, None, {"m1": 1, "m2": 1, "m3": 8}),
@@ -50,10 +50,12 @@ TAINTS = {"m1": {"taints": ["key1=value1:NoSchedule"]}, "m2": {"taints": ["key2=
     ],
     ids=["plain", "pods", "nodeSelector", "affinity", "toleration"],
 )
-def test_replicas_of_one_cpu_and_two_memory(of, wanted, by_node):
-    machines, requirements = _machines(**of), asking(**ONE, claim=wanted)
+def test_replicas_of_one_cpu_and_two_memory(of, node_claim, by_node):
+    machines, requirements = _machines(**of), asking(**ONE, claim=node_claim)
     assert machines.max_available_replicas(requirements) == sum(by_node.values())
-    assert {each.node: each.replicas for each in machines.explain_replicas(requirements)} == by_node
+    assert {
+        explanation.node: explanation.replicas for explanation in machines.explain_replicas(requirements)
+    } == by_node
 
 
 def test_cluster_without_nodes_has_room_for_nothing():
@@ -67,19 +69,19 @@ def test_replica_without_requirements_takes_a_pods_place_and_tolerates_no_taint(
 
 def test_cordoned_node_is_open_to_who_tolerates_it():
     cluster = member(node("n1", cpu="4", unschedulable=True))
-    everything = convert({"tolerations": [{"operator": "Exists"}]}, NodeClaim)
+    tolerant_claim = convert({"tolerations": [{"operator": "Exists"}]}, NodeClaim)
     assert cluster.max_available_replicas(asking("1")) == 0
-    assert cluster.max_available_replicas(asking("1", claim=everything)) == 4
+    assert cluster.max_available_replicas(asking("1", claim=tolerant_claim)) == 4
 
 
 def test_affinity_without_terms_matches_no_node_and_a_broken_term_does_not_spoil_the_others():
     cluster = member(node("n1", cpu="4", labels={"a": "1"}))
     empty = convert({"hardNodeAffinity": {"nodeSelectorTerms": []}}, NodeClaim)
-    broken = {"matchExpressions": [{"key": "a", "operator": "Near", "values": ["1"]}]}
+    malformed_term = {"matchExpressions": [{"key": "a", "operator": "Near", "values": ["1"]}]}
     good = {"matchExpressions": [{"key": "a", "operator": "Exists"}]}
-    either = convert({"hardNodeAffinity": {"nodeSelectorTerms": [broken, good]}}, NodeClaim)
+    node_claim = convert({"hardNodeAffinity": {"nodeSelectorTerms": [malformed_term, good]}}, NodeClaim)
     assert cluster.max_available_replicas(asking("1", claim=empty)) == 0
-    assert cluster.max_available_replicas(asking("1", claim=either)) == 4
+    assert cluster.max_available_replicas(asking("1", claim=node_claim)) == 4
 
 
 def test_resource_that_no_node_has_leaves_no_room_and_an_uncounted_one_does_not_matter():
@@ -102,21 +104,21 @@ def test_pod_of_an_unknown_node_counts_when_the_node_appears():
 
 def test_estimate_follows_pods_and_nodes():
     cluster, running = member(node("n1", cpu="4")), pod(node="n1", cpu="3")
-    seen = [cluster.max_available_replicas(asking("1"))]
+    estimates = [cluster.max_available_replicas(asking("1"))]
     cluster.put(running)
-    seen.append(cluster.max_available_replicas(asking("1")))
+    estimates.append(cluster.max_available_replicas(asking("1")))
     cluster.put(node("n1", cpu="6"))
-    seen.append(cluster.max_available_replicas(asking("1")))
+    estimates.append(cluster.max_available_replicas(asking("1")))
     cluster.drop_pod(running)
-    seen.append(cluster.max_available_replicas(asking("1")))
+    estimates.append(cluster.max_available_replicas(asking("1")))
     cluster.drop_node("n1")
-    seen.append(cluster.max_available_replicas(asking("1")))
-    assert seen == [4, 1, 3, 6, 0]
+    estimates.append(cluster.max_available_replicas(asking("1")))
+    assert estimates == [4, 1, 3, 6, 0]
 
 
 def test_pod_that_has_ended_or_waits_for_a_node_takes_nothing():
-    ended = pod("done", cpu="3", node="n1", status={"phase": "Succeeded"})
-    assert member(node("n1", cpu="4"), ended, pod("waiting", cpu="3")).max_available_replicas(asking("1")) == 4
+    finished_pod = pod("done", cpu="3", node="n1", status={"phase": "Succeeded"})
+    assert member(node("n1", cpu="4"), finished_pod, pod("waiting", cpu="3")).max_available_replicas(asking("1")) == 4
 
 
 def test_sum_over_nodes_saturates():
@@ -125,7 +127,7 @@ def test_sum_over_nodes_saturates():
 
 
 def test_assumed_workload_counts_only_with_its_gate():
-    on_the_way = [assumed(part(2, "1"))]
+    on_the_way = [assumptions(part(2, "1"))]
     nodes = node("n1", cpu="4")
     assert member(nodes).max_available_replicas(asking("1"), on_the_way) == 4
     honouring = member(nodes, scheduling_overcommit_protection=True)
@@ -148,8 +150,8 @@ def test_explanation_says_what_runs_out_or_keeps_away():
         node("elsewhere", labels={"disk": "hdd"}),
     )
     cluster.put(pod(node="cpu", cpu="2"))
-    wanted = asking("1", gpu="1", claim=claim(node_selector={"disk": "hdd"}))
-    limits = {each.node: each.limit for each in cluster.explain_replicas(asking("1", gpu="1"))}
+    requirements = asking("1", gpu="1", claim=claim(node_selector={"disk": "hdd"}))
+    limits = {explanation.node: explanation.limit for explanation in cluster.explain_replicas(asking("1", gpu="1"))}
     assert limits == {
         "cpu": "cpu",
         "gpu": GPU,
@@ -158,27 +160,31 @@ def test_explanation_says_what_runs_out_or_keeps_away():
         "tainted": "taint a=b:NoExecute",
         "elsewhere": GPU,
     }
-    assert {each.limit for each in cluster.explain_replicas(wanted) if each.node in ("cpu", "gpu")} == {"affinity"}
+    assert {
+        explanation.limit
+        for explanation in cluster.explain_replicas(requirements)
+        if explanation.node in ("cpu", "gpu")
+    } == {"affinity"}
 
 
 def test_answers_follow_the_cluster_whatever_was_asked_before():
-    found = member(node("n1", cpu="4"))
-    asked = asking(cpu="1")
-    assert found.max_available_replicas(asked) == 4
-    assert found.max_available_replicas(asking(cpu="2")) == 2
-    found.put(pod("p1", cpu="3", node="n1"))
-    assert found.max_available_replicas(asked) == 1
-    found.put(node("n2", cpu="2"))
-    assert found.max_available_replicas(asked) == 3
-    found.put(node("n2", cpu="2", taints=["a=b:NoSchedule"]))
-    assert found.max_available_replicas(asked) == 1
-    found.drop_node("n1")
-    assert found.max_available_replicas(asked) == 0
+    small_cluster = member(node("n1", cpu="4"))
+    requirements = asking(cpu="1")
+    assert small_cluster.max_available_replicas(requirements) == 4
+    assert small_cluster.max_available_replicas(asking(cpu="2")) == 2
+    small_cluster.put(pod("p1", cpu="3", node="n1"))
+    assert small_cluster.max_available_replicas(requirements) == 1
+    small_cluster.put(node("n2", cpu="2"))
+    assert small_cluster.max_available_replicas(requirements) == 3
+    small_cluster.put(node("n2", cpu="2", taints=["a=b:NoSchedule"]))
+    assert small_cluster.max_available_replicas(requirements) == 1
+    small_cluster.drop_node("n1")
+    assert small_cluster.max_available_replicas(requirements) == 0
 
 
 def test_cluster_that_stands_still_is_looked_at_once():
-    found = member(node("n1", cpu="4"))
-    assert found.capacity() is found.capacity()
-    before = found.capacity()
-    found.put(node("n1", cpu="8"))
-    assert found.capacity() is not before
+    idle_cluster = member(node("n1", cpu="4"))
+    assert idle_cluster.capacity() is idle_cluster.capacity()
+    first_capacity = idle_cluster.capacity()
+    idle_cluster.put(node("n1", cpu="8"))
+    assert idle_cluster.capacity() is not first_capacity

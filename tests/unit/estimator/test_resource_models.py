@@ -18,8 +18,8 @@ def _models(*bounds, names=("cpu",)):
 
 
 def _grades(*objects):
-    found = grade_nodes(member(*objects).snapshot(), default_models())
-    return {each.grade: each.count for each in found if each.count}
+    models = grade_nodes(member(*objects).snapshot(), default_models())
+    return {model.grade: model.count for model in models if model.count}
 
 
 def test_default_models_are_valid_and_nine():
@@ -45,7 +45,7 @@ def test_node_without_a_free_pod_slot_hides_those_behind_it_as_upstream():
 
 def test_standard_models_are_in_order_and_have_no_end():
     turned = standardise(reversed(_models(("1", "2"), ("2", "4"))))
-    assert [(each.ranges[0].min, each.ranges[0].max) for each in turned] == [("0", "2"), ("2", INT64_MAX)]
+    assert [(model.ranges[0].min, model.ranges[0].max) for model in turned] == [("0", "2"), ("2", INT64_MAX)]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ NOW_S = 1_700_000_000.0
 WEB = ObjectReference(api_version="apps/v1", kind="Deployment", namespace="default", name="web")
 
 
-def _owned(by):
+def _owner_references(by):
     return [{"uid": by, "controller": True}]
 
 
@@ -26,13 +26,13 @@ def _deployment(template=None, namespace="default"):
     return convert({"metadata": {"name": "web", "namespace": namespace, "uid": "d"}, "spec": spec}, Deployment)
 
 
-def _replica_set(name="new", template=None, created="2026-01-01T00:00:00Z", owner="d"):
+def _replica_set(name="new", template=None, creation_time="2026-01-01T00:00:00Z", owner="d"):
     metadata = {
         "name": name,
         "namespace": "default",
         "uid": f"rs-{name}",
-        "creationTimestamp": created,
-        "ownerReferences": _owned(owner),
+        "creationTimestamp": creation_time,
+        "ownerReferences": _owner_references(owner),
     }
     template = template or _template(**{"pod-template-hash": name})
     return convert({"metadata": metadata, "spec": {"template": template}}, TemplatedReplicaSet)
@@ -50,7 +50,7 @@ def _pod_of_the_deployment(name, since_s=600.0, *, owner="rs-new", status="False
         "namespace": "default",
         "uid": name,
         "labels": {"app": app},
-        "ownerReferences": _owned(owner),
+        "ownerReferences": _owner_references(owner),
     }
     return convert({"metadata": metadata, "status": {"conditions": [condition]}}, Pod)
 
@@ -81,7 +81,7 @@ def test_templates_are_the_same_whatever_their_hash_what_is_empty_and_how_amount
 
 
 def test_oldest_of_several_replica_sets_with_the_template_counts():
-    younger = _replica_set("newer", created="2026-02-01T00:00:00Z")
+    younger = _replica_set("newer", creation_time="2026-02-01T00:00:00Z")
     pods = [_pod_of_the_deployment("long"), _pod_of_the_deployment("other", owner="rs-newer")]
     assert _count(_deployment(), younger, _replica_set(), *pods) == 1
 
@@ -102,9 +102,9 @@ def test_deployment_whose_replica_set_is_not_there_has_no_pods():
     ],
 )
 def test_workload_that_cannot_be_counted_is_an_error_in_upstreams_words(workload, text):
-    with pytest.raises(EstimateError) as refused:
+    with pytest.raises(EstimateError) as error:
         _count(_deployment(), workload=workload)
-    assert str(refused.value) == text
+    assert str(error.value) == text
 
 
 def test_pod_that_is_gone_no_longer_counts():

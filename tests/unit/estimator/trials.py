@@ -20,7 +20,7 @@ SCHEDULER = CONFIG.profiles[0].scheduler_name
 
 
 def still(*objects):
-    return Cluster(CONFIG, ObjectStore((PODS if isinstance(each, Pod) else NODES, each) for each in objects))
+    return Cluster(CONFIG, ObjectStore((PODS if isinstance(item, Pod) else NODES, item) for item in objects))
 
 
 def estimate(cluster, replica, waiting=(), **options):
@@ -29,33 +29,33 @@ def estimate(cluster, replica, waiting=(), **options):
 
 def ours(item, **spec):
     """The pod as one of the default scheduler's that preempts nobody."""
-    changed = msgspec.structs.replace(item.spec, scheduler_name=SCHEDULER, preemption_policy="Never", **spec)
-    return Pod(metadata=item.metadata, spec=changed, status=item.status, node_name=item.node_name)
+    scheduled_spec = msgspec.structs.replace(item.spec, scheduler_name=SCHEDULER, preemption_policy="Never", **spec)
+    return Pod(metadata=item.metadata, spec=scheduled_spec, status=item.status, node_name=item.node_name)
 
 
 def replica(name="web", **fields):
     return ours(pod(name, **fields))
 
 
-def bound(objects, waiting, template, count):
+def count_bound(objects, waiting, template, count):
     """How many of so many replicas find a node after those that wait."""
     cluster = still(*objects)
     replicas = [
         Pod(metadata=msgspec.structs.replace(template.metadata, name=f"r{index}", uid=f"r{index}"), spec=template.spec)
         for index in range(count)
     ]
-    for each in (*waiting, *replicas):
-        cluster.store.put(PODS, each)
-    first = sorted(waiting, key=lambda each: (-each.priority, each.key))
+    for subject in (*waiting, *replicas):
+        cluster.store.put(PODS, subject)
+    first = sorted(waiting, key=lambda pod: (-pod.priority, pod.key))
     placements = cluster.place_all([*first, *replicas])
-    return sum(each.node is not None for each in placements[len(waiting) :])
+    return sum(placement.node is not None for placement in placements[len(waiting) :])
 
 
 def hold(seed):
     """Compare on one random cluster; returns the estimate."""
-    drawn = random_cluster(Random(seed))
-    template, *waiting = map(ours, drawn.incoming)
-    objects = [*drawn.nodes, *drawn.existing_pods]
+    random_objects = random_cluster(Random(seed))
+    template, *waiting = map(ours, random_objects.incoming)
+    objects = [*random_objects.nodes, *random_objects.existing_pods]
     answer = estimate(still(*objects), template, waiting)
-    assert bound(objects, waiting, template, answer + 1) == answer
+    assert count_bound(objects, waiting, template, answer + 1) == answer
     return answer

@@ -30,32 +30,32 @@ APART = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
 def tried_on(*objects, **gates):
     """A member of these objects."""
     kinds = {Node: NODES, Pod: PODS}
-    store = ObjectStore((kinds[type(each)], each) for each in objects if type(each) in kinds)
+    store = ObjectStore((kinds[type(item)], item) for item in objects if type(item) in kinds)
     view = SchedulerView(store.lister, refuse, ManualClock(), Random(1))
-    made = MemberCluster("member1", refuse, Gates(**gates), view)
-    for each in objects:
-        made.put(each)
-    return made
+    cluster = MemberCluster("member1", refuse, Gates(**gates), view)
+    for item in objects:
+        cluster.put(item)
+    return cluster
 
 
 def workload(kind="Deployment", name="web", owner=None, labels=None, resources=None, **spec):
     """A workload whose pods are to be called web."""
-    owned = [{"uid": owner, "controller": True}] if owner else []
-    metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}", "ownerReferences": owned}
+    owners = [{"uid": owner, "controller": True}] if owner else []
+    metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}", "ownerReferences": owners}
     container = {"name": "c", "resources": resources or {"requests": {"cpu": "1"}}, "ports": spec.pop("ports", [])}
     template = {"metadata": {"labels": {"app": "web", **(labels or {})}}, "spec": {"containers": [container], **spec}}
     return convert({"metadata": metadata, "spec": {"template": template}}, KINDS[kind])
 
 
-def named(kind="Deployment", name="web"):
+def reference(kind="Deployment", name="web"):
     """As Karmada names it."""
     return ObjectReference(kind=kind, namespace="default", name=name)
 
 
-def finished(steps):
+def result_of_steps(steps):
     """The value of an estimate in steps."""
     while True:
         try:
             next(steps)
-        except StopIteration as done:
-            return done.value
+        except StopIteration as stop:
+            return stop.value

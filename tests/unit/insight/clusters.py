@@ -29,8 +29,8 @@ def manifest(item: Node | Pod) -> dict[str, Any]:
 def random_objects(seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The nodes and running pods of a random cluster, and three pending pods."""
     cluster = random_cluster(Random(seed))
-    return [manifest(each) for each in (*cluster.nodes, *cluster.existing_pods)], [
-        manifest(each) for each in cluster.incoming
+    return [manifest(item) for item in (*cluster.nodes, *cluster.existing_pods)], [
+        manifest(pod) for pod in cluster.incoming
     ]
 
 
@@ -49,4 +49,4 @@ def copies(pod: dict[str, Any], count: int) -> list[dict[str, Any]]:
 
 def count_bound(objects: list[dict[str, Any]], pods: list[dict[str, Any]]) -> int:
     """How many of the pods find a node in a cluster of its own, one after the other."""
-    return sum(each.node is not None for each in Cluster.load(objects).place_all(pods))
+    return sum(placement.node is not None for placement in Cluster.load(objects).place_all(pods))

@@ -20,11 +20,13 @@ def apply_edits_to_objects(objects: Sequence[Json], pod: Json, edits: Iterable[E
         if edit.manifest is not None:
             items.append(dict(edit.manifest))
         elif edit.kind is EditKind.EVICT:
-            items = [each for each in items if not _is(each, edit)]
+            items = [target for target in items if not _is(target, edit)]
         elif _is(pod, edit):
             pod = json_patch(pod, [dict(operation) for operation in edit.patch])
         else:
-            items = [json_patch(each, [dict(op) for op in edit.patch]) if _is(each, edit) else each for each in items]
+            items = [
+                json_patch(target, [dict(op) for op in edit.patch]) if _is(target, edit) else target for target in items
+            ]
     return items, pod
 
 

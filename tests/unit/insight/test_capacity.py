@@ -34,15 +34,17 @@ def test_capacity_together_equals_the_copies_bound_in_rotation():
     for seed in range(20):
         objects, incoming = random_objects(seed)
         answer = Cluster.load(objects).capacity_together(incoming)
-        fits = [each.fits for each in answer]
-        most = max(fits) + 2
-        queue = [each for turn in zip(*(copies(each, most) for each in incoming), strict=True) for each in turn]
+        fits = [capacity.fits for capacity in answer]
+        copies_max = max(fits) + 2
+        queue = [
+            pod for turn in zip(*(copies(template, copies_max) for template in incoming), strict=True) for pod in turn
+        ]
         counts = Counter(
-            each.pod.metadata.name.rpartition("-")[0]
-            for each in Cluster.load(objects).place_all(queue)
-            if each.node is not None
+            placement.pod.metadata.name.rpartition("-")[0]
+            for placement in Cluster.load(objects).place_all(queue)
+            if placement.node is not None
         )
-        assert [counts[each["metadata"]["name"]] for each in incoming] == fits
+        assert [counts[template["metadata"]["name"]] for template in incoming] == fits
         totals.add(min(sum(fits), 4))
     assert {0, 4} <= totals
 
@@ -126,10 +128,10 @@ def test_headroom_is_true_on_random_clusters():
         objects, (incoming, *_) = random_objects(seed)
         answer = Cluster.load(objects).headroom(incoming, 2)
         for resource, amount in answer.amounts.items():
-            ((container, *others),) = [incoming["spec"]["containers"]]
+            ((container, *other_containers),) = [incoming["spec"]["containers"]]
             requests = {**container["resources"]["requests"], resource: amount}
-            changed = {**container, "resources": {**container["resources"], "requests": requests}}
-            larger = {**incoming, "spec": {**incoming["spec"], "containers": [changed, *others]}}
+            larger_container = {**container, "resources": {**container["resources"], "requests": requests}}
+            larger = {**incoming, "spec": {**incoming["spec"], "containers": [larger_container, *other_containers]}}
             assert Cluster.load(objects).capacity(larger).fits >= 2
 
 

@@ -37,14 +37,14 @@ def test_several_pods_are_placed_in_queue_order():
     ]
 
 
-@pytest.mark.parametrize(("preempt", "left"), [(False, ["default/old"]), (True, ["default/urgent"])])
-def test_victims_go_only_if_preemption_is_asked_for(preempt, left):
+@pytest.mark.parametrize(("preempt", "remaining_keys"), [(False, ["default/old"]), (True, ["default/urgent"])])
+def test_victims_go_only_if_preemption_is_asked_for(preempt, remaining_keys):
     cluster = Cluster.load([node("n1", "1"), web("old", node="n1")])
     urgent = web("urgent")
     urgent["spec"]["priority"] = 10
     (placement,) = cluster.place([urgent], preempt=preempt)
     assert (placement.nominated_node, [victim.key for victim in placement.victims]) == ("n1", ["default/old"])
-    assert [pod.key for pod in cluster.pods] == left
+    assert [pod.key for pod in cluster.pods] == remaining_keys
 
 
 def test_objects_are_patched_by_operations_or_merged():
@@ -62,7 +62,7 @@ def test_objects_are_patched_by_operations_or_merged():
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "changes", "said"),
+    ("kind", "name", "changes", "message"),
     [
         ("Node", "n2", {}, "there is no Node n2"),
         ("Nodes", "n1", {}, "no scheduler reads objects of kind 'Nodes'"),
@@ -70,12 +70,12 @@ def test_objects_are_patched_by_operations_or_merged():
         ("Node", "n1", {"status": {"allocatable": {"cpu": "x"}}}, "x"),
     ],
 )
-def test_patches_that_cannot_be_applied_change_nothing(kind, name, changes, said):
+def test_patches_that_cannot_be_applied_change_nothing(kind, name, changes, message):
     cluster = Cluster.load([node("n1", "1")])
-    before = cluster.nodes
-    with pytest.raises(ManifestError, match=said):
+    nodes = cluster.nodes
+    with pytest.raises(ManifestError, match=message):
         cluster.patch(kind, name, changes)
-    assert cluster.nodes == before
+    assert cluster.nodes == nodes
 
 
 def test_a_fix_is_applied_by_its_patches():
@@ -110,11 +110,11 @@ def test_scores_of_a_running_pod_are_those_of_the_cluster_without_it():
 
 
 def test_scores_become_a_data_frame(monkeypatch):
-    made = []
-    frame = SimpleNamespace(from_records=lambda table, index: made.append((len(table), index)) or "frame")
+    calls = []
+    frame = SimpleNamespace(from_records=lambda table, index: calls.append((len(table), index)) or "frame")
     monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=frame))
     assert Cluster.load([node("n1")]).scores_frame(web()) == "frame"
-    assert made == [(1, "node")]
+    assert calls == [(1, "node")]
 
 
 def test_a_data_frame_without_pandas_names_what_to_install(monkeypatch):

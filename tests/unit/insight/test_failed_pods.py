@@ -1,6 +1,6 @@
 """A pod that could not be placed is tried again only after a change that may help it: its message is that of then."""
 
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.insight import Cluster
 from podium.insight.steps import Apply, Drain, Scale, carry_out_steps
 from tests.manifests import node, pod
@@ -20,7 +20,7 @@ def _after(objects, *steps):
 
 
 def _apply(*manifests):
-    return Apply("it.yaml", [Found(manifest, "it.yaml") for manifest in manifests])
+    return Apply("it.yaml", [LocatedManifest(manifest, "it.yaml") for manifest in manifests])
 
 
 def test_the_end_of_a_pod_without_ports_does_not_help_one_that_lacks_a_port():
@@ -29,7 +29,7 @@ def test_the_end_of_a_pod_without_ports_does_not_help_one_that_lacks_a_port():
     front = workload("ReplicaSet", "front", 2, pod_spec=high, cpu="2")
     cluster = [node("n1", "2"), priority_class("high", 10), _pod("victim", node="n1", status=ready())]
     trial = _after(cluster, _apply(front))
-    assert [each.pod for each in trial.preempted] == ["default/victim"]
+    assert [preemption.pod for preemption in trial.preempted] == ["default/victim"]
     (why,) = trial.why.values()
     assert "preemption: 0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports" in why
 
@@ -39,7 +39,7 @@ def test_the_end_of_a_pod_helps_one_that_lacks_what_that_had():
     cluster = [node("n1", "3"), *pods, workload("ReplicaSet", replicas=2), _pod("large", "2")]
     trial = _after(cluster, Scale("default", "ReplicaSet", "web", 1))
     assert not trial.why
-    assert {each.metadata.name: each.node_name for each in trial.world.pods}["large"] == "n1"
+    assert {pod.metadata.name: pod.node_name for pod in trial.world.pods}["large"] == "n1"
 
 
 def test_a_pod_that_is_placed_helps_one_that_wants_to_be_near_it():
@@ -48,9 +48,9 @@ def test_a_pod_that_is_placed_helps_one_that_wants_to_be_near_it():
     # It is tried first.
     friend = _pod("friend", affinity=near, priority=5)
     trial = _after([node("n1")], _apply(friend), _apply(workload("ReplicaSet", replicas=1)))
-    assert sorted(each.node_name for each in trial.world.pods) == ["n1", "n1"]
+    assert sorted(pod.node_name for pod in trial.world.pods) == ["n1", "n1"]
     trial = _after([node("n1"), friend], _apply(workload("ReplicaSet", "other", replicas=1)))
-    assert sorted(each.node_name for each in trial.world.pods) == ["", "n1"]
+    assert sorted(pod.node_name for pod in trial.world.pods) == ["", "n1"]
 
 
 def test_a_pod_is_tried_again_once_the_pod_of_a_job_is_gone():

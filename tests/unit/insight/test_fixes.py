@@ -25,13 +25,13 @@ def web(name="web", cpu="1", **fields):
     return pod(name, cpu, scheduler=SCHEDULER, **fields)
 
 
-def universe(objects, wanted):
+def universe(objects, incoming_pod):
     """Every edit that the search may use, without regard to what is in the way."""
     cluster = Cluster.load(objects)
-    subject = cluster.read_pod(wanted)
+    subject = cluster.read_pod(incoming_pod)
     nodes = cluster.store.objects(NODES).values()
     names = [node.name for node in nodes]
-    answer = [each.relaxed for each in wishes(subject, cluster.engine.cache.snapshot())]
+    answer = [wish.relaxed for wish in wishes(subject, cluster.engine.cache.snapshot())]
     for entry in nodes:
         answer += [
             *taint_edits(subject, entry),
@@ -46,10 +46,10 @@ def unschedulable(seeds):
     """Random clusters with a pod that fits nowhere."""
     for seed in seeds:
         objects, incoming = random_objects(seed)
-        for wanted in incoming:
-            wanted["metadata"].setdefault("namespace", "default")
-            if placed_on(objects, wanted) is None:
-                yield objects, wanted
+        for incoming_pod in incoming:
+            incoming_pod["metadata"].setdefault("namespace", "default")
+            if placed_on(objects, incoming_pod) is None:
+                yield objects, incoming_pod
 
 
 def test_fixes_of_random_pods_are_true_and_no_part_of_them_is_enough():
@@ -86,12 +86,12 @@ def test_no_smaller_set_of_edits_exists():
 # ---------------------------------------------------------------- one kind after the other
 
 
-def best(objects, wanted, **options):
+def best(objects, incoming_pod, **options):
     """The kinds and the node of each fix, the best first."""
-    answer = Cluster.load(objects).fixes(wanted, **options)
+    answer = Cluster.load(objects).fixes(incoming_pod, **options)
     assert not answer.fits
     for fix in answer.fixes:
-        assert placed_on(objects, wanted, fix.edits) == fix.node
+        assert placed_on(objects, incoming_pod, fix.edits) == fix.node
     return [([edit.kind for edit in fix.edits], fix.node) for fix in answer.fixes]
 
 
@@ -163,9 +163,9 @@ def test_two_pods_are_evicted_where_one_is_not_enough():
 
 def test_host_port_is_changed_or_freed():
     objects = [node("n1"), web("old", node="n1", host_port=8080)]
-    fix, *others = Cluster.load(objects).fixes(web(host_port=8080)).fixes
+    fix, *other_fixes = Cluster.load(objects).fixes(web(host_port=8080)).fixes
     assert fix.edits[0].text == "change the host port 8080 of container main to 8081"
-    assert [each.edits[0].kind for each in others] == [EditKind.EVICT, EditKind.ADD_NODE]
+    assert [fix.edits[0].kind for fix in other_fixes] == [EditKind.EVICT, EditKind.ADD_NODE]
 
 
 def test_selector_is_dropped_or_the_node_labelled():
@@ -236,7 +236,7 @@ def test_affinity_to_pods_that_are_not_there_is_dropped():
 
 
 @pytest.mark.parametrize(
-    ("demands", "labels", "wanted"),
+    ("demands", "labels", "labels_after"),
     [
         ([("zone", "NotIn", ["a"]), ("zone", "In", ["a", "b"])], {"zone": "c"}, {"zone": "b"}),
         ([("zone", "In", ["a", "b"]), ("zone", "In", ["b", "c"])], {}, {"zone": "b"}),
@@ -248,14 +248,14 @@ def test_affinity_to_pods_that_are_not_there_is_dropped():
         ([("zone", "Exists", []), ("zone", "DoesNotExist", [])], {}, None),
     ],
 )
-def test_node_gets_the_label_that_meets_all_demands(demands, labels, wanted):
+def test_node_gets_the_label_that_meets_all_demands(demands, labels, labels_after):
     expressions = [{"key": key, "operator": operator, "values": values} for key, operator, values in demands]
     affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": expressions}]}}}
     for subject in (web(affinity=affinity), web(affinity=affinity, nodeSelector={"disk": "ssd"})):
         answer = label_changes(
             read_manifest(subject, PODS), read_manifest(node("n1", labels=labels | {"disk": "ssd"}), NODES)
         )
-        assert answer == wanted
+        assert answer == labels_after
 
 
 def test_volumes_and_the_pod_agree_on_a_label():
@@ -370,7 +370,7 @@ def test_request_is_lowered_to_what_an_eviction_leaves():
     objects = [node("n1", "1", pods="1"), web("old", "2", node="n1")]
     kinds = [EditKind.LOWER_REQUEST, EditKind.EVICT]
     answer = Cluster.load(objects).fixes(web(cpu="4")).fixes
-    (fix,) = [each for each in answer if [edit.kind for edit in each.edits] == kinds]
+    (fix,) = [candidate for candidate in answer if [edit.kind for edit in candidate.edits] == kinds]
     assert fix.edits[0].text == "lower the request for cpu from 4 to 1"
     assert placed_on(objects, web(cpu="4"), fix.edits) == "n1"
 

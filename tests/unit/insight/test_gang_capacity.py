@@ -67,8 +67,8 @@ def test_gangs_of_an_unknown_size_are_not_counted() -> None:
 @pytest.mark.parametrize("config", [None, with_coscheduling()])
 def test_whole_gangs_are_counted_beside_other_pods(config: Json | None) -> None:
     cluster = load(*(node(f"n{index}", "4") for index in range(8)), group(COSCHEDULING, 3), config=config)
-    other = pod("web", "4", scheduler=member(COSCHEDULING, "train")["spec"].get("schedulerName"))
-    of_gang, beside = cluster.capacity_together([member(COSCHEDULING, "train"), other])
+    web_pod = pod("web", "4", scheduler=member(COSCHEDULING, "train")["spec"].get("schedulerName"))
+    of_gang, beside = cluster.capacity_together([member(COSCHEDULING, "train"), web_pod])
     assert of_gang.gang is not None
     assert (of_gang.fits, beside.fits, of_gang.gang.fits, of_gang.gang.size) == (4, 4, 1, 3)
     assert beside.gang is None

@@ -15,8 +15,8 @@ def fixes(cluster: Cluster, name: str = "train-0") -> Fixes:
     return cluster.fixes(target)
 
 
-def kinds(found: Fixes) -> list[list[EditKind]]:
-    return [[part.edit.kind for part in fix.edits] for fix in found.fixes if isinstance(fix, GangFix)]
+def kinds(fixes: Fixes) -> list[list[EditKind]]:
+    return [[part.edit.kind for part in fix.edits] for fix in fixes.fixes if isinstance(fix, GangFix)]
 
 
 def apply_fix(cluster: Cluster, fix: GangFix) -> Cluster:
@@ -36,13 +36,13 @@ def apply_fix(cluster: Cluster, fix: GangFix) -> Cluster:
     return world
 
 
-def assert_all_hold(cluster: Cluster, found: Fixes) -> None:
-    assert found.fixes
-    for fix in found.fixes:
+def assert_all_hold(cluster: Cluster, fixes: Fixes) -> None:
+    assert fixes.fixes
+    for fix in fixes.fixes:
         assert isinstance(fix, GangFix)
         world = apply_fix(cluster, fix)
-        placed = world.place([pod for pod in world.pods if not pod.node_name])
-        assert [move.message for move in placed] == [""] * len(placed), [part.text for part in fix.edits]
+        moves = world.place([pod for pod in world.pods if not pod.node_name])
+        assert [move.message for move in moves] == [""] * len(moves), [part.text for part in fix.edits]
 
 
 @pytest.mark.parametrize("kind", [COSCHEDULING, UPSTREAM])
@@ -85,9 +85,9 @@ def test_all_members_give_up_what_keeps_them_off() -> None:
 def test_different_members_may_need_different_edits() -> None:
     taint = {"key": "team", "value": "a", "effect": "NoSchedule"}
     leader = member(COSCHEDULING, "train-0", cpu="1", nodeSelector={"role": "leader"})
-    others = [member(COSCHEDULING, f"train-{index}") for index in (1, 2)]
+    followers = [member(COSCHEDULING, f"train-{index}") for index in (1, 2)]
     nodes = [node("n1", "4", taints=[taint]), node("n2", "4", unschedulable=True)]
-    cluster = load(*nodes, group(COSCHEDULING, 3), leader, *others)
+    cluster = load(*nodes, group(COSCHEDULING, 3), leader, *followers)
     answer = fixes(cluster)
     assert all(len(fix.edits) > 1 for fix in answer.fixes)
     assert not any(fix.is_minimum for fix in answer.fixes)
@@ -96,9 +96,9 @@ def test_different_members_may_need_different_edits() -> None:
 
 def test_no_member_is_evicted_for_another() -> None:
     running = member(COSCHEDULING, "train-0", node="n1")
-    other = pod("other", "3", node="n2")
+    neighbour = pod("other", "3", node="n2")
     nodes = [node("n1", "4"), node("n2", "4")]
-    cluster = load(*nodes, group(COSCHEDULING, 2), running, other, member(COSCHEDULING, "train-1"))
+    cluster = load(*nodes, group(COSCHEDULING, 2), running, neighbour, member(COSCHEDULING, "train-1"))
     answer = fixes(cluster, "train-1")
     victims = {part.edit.name for fix in answer.fixes for part in fix.edits if part.edit.kind is EditKind.EVICT}
     assert victims == {"other"}

@@ -46,9 +46,9 @@ def test_a_gang_that_waits_says_who_gets_a_node_and_what_the_others_lack(kind: s
 
 @KINDS
 def test_members_that_have_a_node_count(kind: str) -> None:
-    bound = [member(kind, "train-0", node="n1"), member(kind, "train-1", node="n2")]
-    others = [member(kind, "train-2"), member(kind, "train-3")]
-    answer = story(load(node("n1", "4"), node("n2", "4"), group(kind, 3), *bound, *others), "train-3")
+    bound_members = [member(kind, "train-0", node="n1"), member(kind, "train-1", node="n2")]
+    waiting_members = [member(kind, "train-2"), member(kind, "train-3")]
+    answer = story(load(node("n1", "4"), node("n2", "4"), group(kind, 3), *bound_members, *waiting_members), "train-3")
     assert answer.placed == {"default/train-0": "n1", "default/train-1": "n2"}
     assert list(answer.lacking) == ["default/train-2", "default/train-3"]
     assert "default/train-0, default/train-1 have a node: n1, n2" in answer.lines
@@ -107,9 +107,11 @@ def test_a_gang_in_one_topology_domain() -> None:
     one_domain = {"topology": [{"key": ZONE}]}
     answer = story(load(*nodes, group(UPSTREAM, 3, schedulingConstraints=one_domain), *members(UPSTREAM, 3)), "train-0")
     assert (answer.domain, set(answer.would_get.values())) == (f"{ZONE}=z0", {"n0", "n2"})
-    bound = member(UPSTREAM, "train-0", node="n1")
+    bound_member = member(UPSTREAM, "train-0", node="n1")
     waiting = members(UPSTREAM, 3)[1:]
-    answer = story(load(*nodes, group(UPSTREAM, 3, schedulingConstraints=one_domain), bound, *waiting), "train-1")
+    answer = story(
+        load(*nodes, group(UPSTREAM, 3, schedulingConstraints=one_domain), bound_member, *waiting), "train-1"
+    )
     assert (answer.domain, answer.would_get) == (f"{ZONE}=z1", {})
 
 
@@ -162,8 +164,8 @@ def test_preemption_for_a_member_is_described() -> None:
 
 
 def test_a_member_of_another_scheduler_is_named_as_such() -> None:
-    other = member(COSCHEDULING, "train-1", scheduler="other")
-    cluster = load(node("n1"), group(COSCHEDULING, 2), member(COSCHEDULING, "train-0"), other)
+    foreign_member = member(COSCHEDULING, "train-1", scheduler="other")
+    cluster = load(node("n1"), group(COSCHEDULING, 2), member(COSCHEDULING, "train-0"), foreign_member)
     answer = story(cluster, "train-0")
     assert "no profile is named 'other'" in answer.lacking["default/train-1"]
     assert not cluster.fixes(cluster.pods[0]).fixes

@@ -14,8 +14,8 @@ def web(name: str = "web", cpu: str = "1", **fields: Any) -> Json:
     return pod(name, cpu, scheduler=SCHEDULER, **fields)
 
 
-def details(*objects: Json, asked: Json) -> list[str]:
-    return [group.detail for group in Cluster.load(list(objects)).why(asked).groups]
+def details(*objects: Json, pod: Json) -> list[str]:
+    return [group.detail for group in Cluster.load(list(objects)).why(pod).groups]
 
 
 def near(*expressions: Json, **labels: str) -> Json:
@@ -24,18 +24,18 @@ def near(*expressions: Json, **labels: str) -> Json:
 
 def test_the_node_that_has_most_is_named() -> None:
     nodes = node("n1", "1"), node("n2", "3"), node("n3", "2")
-    assert details(*nodes, web("old", "500m", node="n2"), asked=web(cpu="4")) == ["asks for 4, 2.5 free at most (n2)"]
+    assert details(*nodes, web("old", "500m", node="n2"), pod=web(cpu="4")) == ["asks for 4, 2.5 free at most (n2)"]
 
 
 def test_the_largest_free_amounts_may_be_on_different_nodes() -> None:
     nodes = node("n1", "1", memory="4Gi"), node("n2", "2", memory="1Gi")
-    (detail,) = details(*nodes, asked=web(cpu="4", memory="8Gi"))
+    (detail,) = details(*nodes, pod=web(cpu="4", memory="8Gi"))
     assert detail == "asks for 4 cpu, 2 free at most (n2); asks for 8Gi memory, 4Gi free at most (n1)"
 
 
 def test_capacity_reserved_for_nominated_pods_is_no_shortage() -> None:
     first = web("first", "4", priority=10, status={"nominatedNodeName": "n1"})
-    assert details(node("n1", "4"), first, asked=web(cpu="2")) == [""]
+    assert details(node("n1", "4"), first, pod=web(cpu="2")) == [""]
 
 
 @pytest.mark.parametrize(
@@ -55,12 +55,12 @@ def test_capacity_reserved_for_nominated_pods_is_no_shortage() -> None:
 )
 def test_blocking_pods_are_named(fields: Json, detail: str) -> None:
     old = [web(f"old-{at}", node="n1", labels={"app": "x"}) for at in range(5)]
-    assert details(node("n1"), *old, web("port", node="n1", host_port=80), asked=web(**fields)) == [detail]
+    assert details(node("n1"), *old, web("port", node="n1", host_port=80), pod=web(**fields)) == [detail]
 
 
 def test_pods_that_keep_others_away_are_named() -> None:
     guard = web("guard", node="n1", affinity={"podAntiAffinity": {REQUIRED: [near(app="x")]}})
-    assert details(node("n1"), guard, asked=web(labels={"app": "x"})) == ["default/guard (n1)"]
+    assert details(node("n1"), guard, pod=web(labels={"app": "x"})) == ["default/guard (n1)"]
 
 
 def test_the_constraints_that_are_violated_are_named() -> None:
@@ -73,5 +73,5 @@ def test_the_constraints_that_are_violated_are_named() -> None:
     soft = {**spread, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}
     target = web(labels={"app": "x"}, topologySpreadConstraints=[spread, soft])
     nodes = node("n1"), node("n2", unschedulable=True)
-    (detail, _) = details(*nodes, web("old", node="n1", labels={"app": "x"}), asked=target)
+    (detail, _) = details(*nodes, web("old", node="n1", labels={"app": "x"}), pod=target)
     assert detail == f"over {HOSTNAME} with maxSkew 1"

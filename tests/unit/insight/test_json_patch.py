@@ -4,7 +4,7 @@ from podium.insight.json_patch import apply_patch, operation, pointer
 
 
 @pytest.mark.parametrize(
-    ("change", "after"),
+    ("change", "patched"),
     [
         (operation("add", "/a/b", 2), {"a": {"b": 2, "c/d": 1}, "l": [1, 2]}),
         (operation("remove", "/a/c~1d"), {"a": {}, "l": [1, 2]}),
@@ -14,10 +14,10 @@ from podium.insight.json_patch import apply_patch, operation, pointer
         (operation("remove", "/l/0"), {"a": {"c/d": 1}, "l": [2]}),
     ],
 )
-def test_operations_change_a_copy(change, after):
-    before = {"a": {"c/d": 1}, "l": [1, 2]}
-    assert apply_patch(before, [change]) == after
-    assert before == {"a": {"c/d": 1}, "l": [1, 2]}
+def test_operations_change_a_copy(change, patched):
+    original = {"a": {"c/d": 1}, "l": [1, 2]}
+    assert apply_patch(original, [change]) == patched
+    assert original == {"a": {"c/d": 1}, "l": [1, 2]}
 
 
 @pytest.mark.parametrize(

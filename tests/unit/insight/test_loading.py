@@ -2,7 +2,7 @@ import pytest
 
 from podium.config import default_configuration
 from podium.engine.errors import ClusterError, ManifestError
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.insight.loading import Loader, node_named, pod_named
 from podium.plugins import IN_TREE
 from tests.manifests import node, pod
@@ -12,14 +12,14 @@ def loader(**options):
     return Loader(default_configuration(), IN_TREE, **options)
 
 
-def located(*objects):
-    return [Found(item, f"dump: items[{index}]") for index, item in enumerate(objects)]
+def with_origins(*objects):
+    return [LocatedManifest(item, f"dump: items[{index}]") for index, item in enumerate(objects)]
 
 
 def test_broken_objects_are_named_and_the_rest_is_loaded():
     broken_node = node("n2")
     broken_node["status"]["allocatable"]["cpu"] = "many"
-    result = loader().read(located(node("n1"), broken_node, pod("web", priority="high")))
+    result = loader().read(with_origins(node("n1"), broken_node, pod("web", priority="high")))
     assert [node.name for node in result.cluster.nodes] == ["n1"]
     first, second = result.read_errors
     assert first.startswith("dump: items[1]: Node n2: status.allocatable")
@@ -30,26 +30,26 @@ def test_a_cluster_without_a_readable_node_is_refused_with_what_is_broken():
     broken_node = node("n1")
     broken_node["status"]["allocatable"]["cpu"] = "many"
     with pytest.raises(ManifestError, match=r"no nodes: .*; 1 objects could not be read: dump: items\[0\]"):
-        loader().read(located(broken_node))
+        loader().read(with_origins(broken_node))
 
 
 def test_without_a_configuration_one_profile_decides_for_every_scheduler():
-    (target,) = located(pod("web", scheduler="theirs"))
-    result = loader(any_scheduler=True).read(located(node("n1"), pod("old", scheduler="ours")), [target])
+    (target,) = with_origins(pod("web", scheduler="theirs"))
+    result = loader(any_scheduler=True).read(with_origins(node("n1"), pod("old", scheduler="ours")), [target])
     web = result.read_pod(target)
     assert result.cluster.capacity(web).fits
     with pytest.raises(ClusterError, match="no profile is named 'theirs'"):
-        loader().read(located(node("n1")), [target]).cluster.capacity(web)
+        loader().read(with_origins(node("n1")), [target]).cluster.capacity(web)
 
 
 def test_missing_kinds_that_the_answer_depends_on_are_listed():
-    result = loader().read(located(node("n1"), pod("web", scheduler=None)))
+    result = loader().read(with_origins(node("n1"), pod("web", scheduler=None)))
     result.cluster.evaluate(pod("new", scheduler=None))
     assert "services" in result.missing_kinds()
 
 
 def test_unknown_names_are_refused_with_the_nearest_ones():
-    objects = located(node("worker-1"), node("worker-2"), pod("web-1"), pod("web-2"))
+    objects = with_origins(node("worker-1"), node("worker-2"), pod("web-1"), pod("web-2"))
     cluster = loader().read(objects).cluster
     assert pod_named(cluster, "web-1", "default").key == pod_named(cluster, "default/web-1", "x").key == "default/web-1"
     assert node_named(cluster, "worker-1").name == "worker-1"

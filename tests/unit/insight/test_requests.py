@@ -21,8 +21,8 @@ def after(item, resource, total):
 def test_the_pod_requests_the_total_afterwards(total):
     spec = {"containers": containers(a="1", b="2"), "initContainers": containers(first="2500m")}
     item = pod("web", spec=spec)
-    changed = filter_requests(after(item, "cpu", total).spec).get("cpu", 0)
-    assert changed == total
+    cpu = filter_requests(after(item, "cpu", total).spec).get("cpu", 0)
+    assert cpu == total
 
 
 def test_a_reduction_takes_from_the_largest_container_first():
@@ -62,7 +62,7 @@ def test_limits_of_resources_that_cannot_be_overcommitted_follow():
     amounts = {"example.com/gpu": "2", "memory": "1Gi"}
     container = {"name": "a", "resources": {"requests": amounts, "limits": amounts}}
     item = pod("web", spec={"containers": [container]})
-    assert [each["path"] for each in resize(item, "example.com/gpu", 1)] == [
+    assert [operation["path"] for operation in resize(item, "example.com/gpu", 1)] == [
         "/spec/containers/0/resources/requests/example.com~1gpu",
         "/spec/containers/0/resources/limits/example.com~1gpu",
     ]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.insight import Cluster
 from podium.insight.steps import Apply, Drain, Remove, Scale, carry_out_steps
 from podium.lib.time_limit import UNLIMITED
@@ -39,26 +39,26 @@ def _after(objects, *steps, limit=UNLIMITED):
 
 
 def _apply(*manifests):
-    return Apply("it.yaml", [Found(manifest, "it.yaml") for manifest in manifests])
+    return Apply("it.yaml", [LocatedManifest(manifest, "it.yaml") for manifest in manifests])
 
 
 def _nodes(trial):
     return sorted(pod.node_name for pod in trial.world.pods)
 
 
-def _drain(kind, affinity, *, others):
+def _drain(kind, affinity, *, excluded_nodes):
     """The node of the only pod that is not on one of the others, once n1 in zone a was drained of a pod."""
-    pods = [_web(f"web-{number}", where, kind, **affinity) for number, where in enumerate(["n1", *others])]
+    pods = [_web(f"web-{number}", where, kind, **affinity) for number, where in enumerate(["n1", *excluded_nodes])]
     cluster = [_node("n1", "a"), _node("n2", "a"), _node("n3", "b", "4"), *pods]
     trial = _after([*cluster, _workload(kind, len(pods), **affinity)], Drain("n1"))
     assert not any(pod.is_terminating for pod in trial.world.pods)
-    (where,) = (pod.node_name for pod in trial.world.pods if pod.node_name not in others)
+    (where,) = (pod.node_name for pod in trial.world.pods if pod.node_name not in excluded_nodes)
     return where
 
 
 @pytest.mark.parametrize("kind", AT_ONCE)
 def test_a_replacement_wants_to_be_near_a_pod_that_is_still_ending(kind):
-    assert _drain(kind, NEAR, others=["n3"]) == "n2"
+    assert _drain(kind, NEAR, excluded_nodes=["n3"]) == "n2"
 
 
 @pytest.mark.parametrize("kind", WHEN_GONE)
@@ -70,12 +70,12 @@ def test_a_pod_that_comes_only_when_the_old_one_is_gone_is_not_near_that(kind):
 
 @pytest.mark.parametrize("kind", AT_ONCE)
 def test_a_replacement_keeps_away_from_a_pod_that_is_still_ending(kind):
-    assert _drain(kind, AWAY, others=[]) == "n3"
+    assert _drain(kind, AWAY, excluded_nodes=[]) == "n3"
 
 
 @pytest.mark.parametrize("kind", WHEN_GONE)
 def test_a_pod_that_comes_only_when_the_old_one_is_gone_may_take_its_zone(kind):
-    assert _drain(kind, AWAY, others=[]) == "n2"
+    assert _drain(kind, AWAY, excluded_nodes=[]) == "n2"
 
 
 @pytest.mark.parametrize("kind", ["StatefulSet", "ReplicaSet", "Job"])
@@ -154,8 +154,8 @@ def test_claims_and_devices_stay_with_a_pod_until_it_has_ended():
         "metadata": {"name": "data", "namespace": "default"},
     }
     volume = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
-    bound = {**claim_base, "spec": claim}
-    cluster = [_node("n1", "a"), _node("n2", "a"), *storage("10Gi"), bound]
+    bound_claim = {**claim_base, "spec": claim}
+    cluster = [_node("n1", "a"), _node("n2", "a"), *storage("10Gi"), bound_claim]
     running = _after(cluster, _apply(_workload("ReplicaSet", 1, **volume))).world
     (where,) = _nodes(carry_out_steps(running, []))
     assert _nodes(carry_out_steps(running, [Drain(where)])) == [{"n1": "n2", "n2": "n1"}[where]]

@@ -83,22 +83,22 @@ def test_steps_end_with_what_was_placed_in_time(looks):
 
 def test_why_says_the_first_blocker_of_each_node_if_there_is_no_time_for_all():
     cluster = Cluster.load([node(f"n{number}", "2", taints=TAINTS) for number in range(3)])
-    asked = web(cpu="4")
-    every = cluster.why(asked)
-    assert {each.plugin for each in every.groups} == {"NodeResourcesFit", "TaintToleration"}
+    incoming_pod = web(cpu="4")
+    every = cluster.why(incoming_pod)
+    assert {group.plugin for group in every.groups} == {"NodeResourcesFit", "TaintToleration"}
     limit = after_looks(1)
-    answer = cluster.why(asked, limit=limit)
+    answer = cluster.why(incoming_pod, limit=limit)
     assert (answer.is_partial, limit.is_noticed, answer.as_dict()["partial"]) == (True, True, True)
     assert (answer.message, answer.node) == (every.message, None)
-    assert [(each.plugin, each.count) for each in answer.groups] == [("TaintToleration", 3)]
+    assert [(group.plugin, group.count) for group in answer.groups] == [("TaintToleration", 3)]
     assert answer.one_edit_away is None
-    assert not cluster.why(asked, limit=after_looks(500)).is_partial
+    assert not cluster.why(incoming_pod, limit=after_looks(500)).is_partial
 
 
 def test_why_says_which_nodes_fit_if_there_is_no_time_for_the_others():
     cluster = Cluster.load([node("n1"), node("n2", taints=TAINTS)])
     answer = cluster.why(web(), limit=after_looks(0))
-    assert (answer.is_partial, answer.node, [each.node for each in answer.scores]) == (True, "n1", ["n1"])
+    assert (answer.is_partial, answer.node, [score.node for score in answer.scores]) == (True, "n1", ["n1"])
 
 
 def test_what_was_found_is_remembered_for_the_case_that_there_is_no_answer():

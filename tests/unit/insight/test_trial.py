@@ -2,7 +2,7 @@ import pytest
 
 from podium.engine.derivation.admission import RefusedError
 from podium.engine.errors import ClusterError
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.insight import Cluster
 from podium.insight.loading import node_named
 from podium.insight.steps import AddNodes, Apply, Drain, Remove, Scale, carry_out_steps
@@ -39,7 +39,7 @@ def _after(objects, *steps):
 
 
 def _apply(*manifests):
-    return Apply("it.yaml", [Found(manifest, "it.yaml") for manifest in manifests])
+    return Apply("it.yaml", [LocatedManifest(manifest, "it.yaml") for manifest in manifests])
 
 
 def _nodes_of_pods(trial):
@@ -53,7 +53,7 @@ def _count(trial):
 
 
 def _refusals(trial):
-    return [each.reason for each in trial.refusals.values()]
+    return [refusal.reason for refusal in trial.refusals.values()]
 
 
 # ---------------------------------------------------------------- StatefulSets and claims
@@ -227,7 +227,7 @@ def test_a_workload_of_which_only_pods_are_known_has_their_priority(kind, classe
     name = "web-5d" if kind == "Deployment" else "web"
     pods = [_web("web-0", name, "ReplicaSet" if kind == "Deployment" else kind, node="node-0", priority=7)]
     trial = _after([*nodes(2), *pods, *classes], Scale("default", kind, "web", 2))
-    assert [each.priority for each in trial.world.pods] == [7, 7]
+    assert [pod.priority for pod in trial.world.pods] == [7, 7]
     assert _count(trial) == (2, 0)
 
 
@@ -294,11 +294,11 @@ def test_a_limit_range_fills_in_and_refuses():
     bare = workload("Deployment", replicas=3, pod_spec={"containers": [{"name": "main"}]})
     defaults = {"type": "Container", "defaultRequest": {"cpu": "2"}}
     assert _count(_after([node("n1", "4"), limit_range(defaults)], _apply(bare))) == (2, 1)
-    most = limit_range({"type": "Container", "max": {"cpu": "1"}})
-    (reason,) = _refusals(_after([node("n1"), most], _apply(workload("Job", cpu="2"))))
+    cpu_maximum = limit_range({"type": "Container", "max": {"cpu": "1"}})
+    (reason,) = _refusals(_after([node("n1"), cpu_maximum], _apply(workload("Job", cpu="2"))))
     assert "must be less than or equal to cpu limit of 1" in reason
     limited = {"containers": [{"name": "main", "resources": {"limits": {"cpu": "2"}}}]}
-    (reason,) = _refusals(_after([node("n1"), most], _apply(workload("Job", pod_spec=limited))))
+    (reason,) = _refusals(_after([node("n1"), cpu_maximum], _apply(workload("Job", pod_spec=limited))))
     assert reason.endswith("is forbidden: maximum cpu usage per Container is 1, but limit is 2")
 
 
@@ -329,9 +329,9 @@ def test_a_quota_that_is_applied_counts_from_then_on():
 
 def test_pods_that_a_class_that_is_applied_allows_are_created():
     objects = [*nodes(1), priority_class("other", 1)]
-    named = workload("Deployment", pod_spec={"priorityClassName": "urgent"})
-    assert _count(_after(objects, _apply(named))) == (0, 0)
-    assert _count(_after(objects, _apply(named), _apply(priority_class("urgent", 5)))) == (1, 0)
+    deployment = workload("Deployment", pod_spec={"priorityClassName": "urgent"})
+    assert _count(_after(objects, _apply(deployment))) == (0, 0)
+    assert _count(_after(objects, _apply(deployment), _apply(priority_class("urgent", 5)))) == (1, 0)
 
 
 def test_a_quota_for_storage_keeps_the_pod_of_a_stateful_set_from_being_created():
@@ -418,15 +418,15 @@ def test_a_rollout_replaces_the_pods_of_a_replica_set_that_is_not_known():
 
 def test_an_update_of_a_stateful_set_stops_at_its_partition():
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
-    before, after = (workload("StatefulSet", "db", 3, cpu=cpu, updateStrategy=strategy) for cpu in ("1", "2"))
-    trial = _after(nodes(1), _apply(before), _apply(after))
+    old, new = (workload("StatefulSet", "db", 3, cpu=cpu, updateStrategy=strategy) for cpu in ("1", "2"))
+    trial = _after(nodes(1), _apply(old), _apply(new))
     sizes = {pod.metadata.name: pod.spec.containers[0].resources.requests["cpu"] for pod in trial.world.pods}
     assert sizes == {"db-0": "1", "db-1": "2", "db-2": "2"}
 
 
 def test_an_update_of_daemons_waits_where_one_does_not_fit():
-    before, after = (workload("DaemonSet", "agent", cpu=cpu) for cpu in ("1", "99"))
-    trial = _after(nodes(3), _apply(before), _apply(after))
+    old, new = (workload("DaemonSet", "agent", cpu=cpu) for cpu in ("1", "99"))
+    trial = _after(nodes(3), _apply(old), _apply(new))
     assert _count(trial) == (2, 1)
 
 
@@ -453,10 +453,10 @@ def test_a_removed_workload_is_not_replaced():
 
 
 def test_classes_and_limits_can_be_removed():
-    named = workload("Deployment", pod_spec={"runtimeClassName": "kata"})
+    deployment = workload("Deployment", pod_spec={"runtimeClassName": "kata"})
     objects = [node("n1", "1"), runtime_class(overhead={"podFixed": {"cpu": "1"}}), runtime_class("other")]
-    assert _count(_after(objects, _apply(named))) == (0, 1)
-    (reason,) = _refusals(_after(objects, Remove("RuntimeClass", "", "kata"), _apply(named)))
+    assert _count(_after(objects, _apply(deployment))) == (0, 1)
+    (reason,) = _refusals(_after(objects, Remove("RuntimeClass", "", "kata"), _apply(deployment)))
     assert reason.endswith('RuntimeClass "kata" not found')
     trial = _after([node("n1"), limit_range({"type": "Pod", "min": {"cpu": "2"}})], _apply(workload("Job")))
     assert _refusals(trial)
@@ -471,8 +471,8 @@ def test_the_pods_of_a_removed_node_come_back_elsewhere():
 
 
 def test_gated_pods_and_those_of_no_profile_say_so():
-    gated_pod, other = _pod("gated", schedulingGates=[{"name": "wait"}]), pod("other", scheduler="other")
-    trial = _after(nodes(1), _apply(gated_pod, other))
+    gated_pod, foreign_pod = _pod("gated", schedulingGates=[{"name": "wait"}]), pod("other", scheduler="other")
+    trial = _after(nodes(1), _apply(gated_pod, foreign_pod))
     assert trial.why["default/gated"] == "Scheduling is blocked due to non-empty scheduling gates"
     assert trial.why["default/other"] == "no profile is named 'other'"
 

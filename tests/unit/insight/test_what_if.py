@@ -2,7 +2,7 @@ import pytest
 
 from podium.config import default_configuration
 from podium.engine.errors import ClusterError
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.insight import Cluster
 from podium.insight.steps import (
     AddNodes,
@@ -37,9 +37,9 @@ def zone_node(name, zone, cpu="4"):
 
 def after(objects, *steps):
     cluster = Cluster.load(objects)
-    before = [(pod.key, pod.node_name) for pod in cluster.pods]
+    placements = [(pod.key, pod.node_name) for pod in cluster.pods]
     answer = outcome_of(carry_out_steps(cluster, steps))
-    assert [(pod.key, pod.node_name) for pod in cluster.pods] == before
+    assert [(pod.key, pod.node_name) for pod in cluster.pods] == placements
     return answer
 
 
@@ -79,7 +79,7 @@ def test_utilisation_and_spread_are_given_by_zone():
 def test_preempted_pods_come_back_as_pending_ones_if_they_have_a_controller():
     objects = [node("n1", "1"), web("low", node="n1"), web("bare", "1", owner="", node="n2"), node("n2", "1")]
     urgent = web("urgent", priority=10)
-    answer = after(objects, Apply("urgent.yaml", [Found(urgent, "urgent.yaml")]))
+    answer = after(objects, Apply("urgent.yaml", [LocatedManifest(urgent, "urgent.yaml")]))
     ((victim, by),) = [(preemption.pod, preemption.by) for preemption in answer.preempted]
     assert by == "default/urgent"
     assert [move.pod for move in answer.placed] == ["default/urgent"]
@@ -146,9 +146,9 @@ def test_an_applied_workload_has_the_pods_of_its_template():
         "metadata": {"name": "shop"},
         "spec": {"replicas": 3, "template": template},
     }
-    answer = after([node("n1")], Apply("d.yaml", [Found(deployment, "d.yaml")]))
+    answer = after([node("n1")], Apply("d.yaml", [LocatedManifest(deployment, "d.yaml")]))
     assert [move.pod.startswith("default/shop-") for move in answer.placed] == [True] * 3
-    twice = after([node("n1")], *[Apply("d.yaml", [Found(deployment, "d.yaml")])] * 2)
+    twice = after([node("n1")], *[Apply("d.yaml", [LocatedManifest(deployment, "d.yaml")])] * 2)
     assert len(twice.placed) == 3
 
 
@@ -163,11 +163,11 @@ def test_a_workload_s_number_of_pods_is_checked_and_stays_without_one(replicas, 
         "metadata": {"name": "web"},
         "spec": {"replicas": replicas, "template": {"spec": web()["spec"]}},
     }
-    step = Apply("d.yaml", [Found(deployment, "d.yaml: document 1")])
+    step = Apply("d.yaml", [LocatedManifest(deployment, "d.yaml: document 1")])
     if isinstance(pods, int):
         answer = after(objects, step)
-        kept = 2 - len(answer.gone)
-        assert kept + len(answer.placed) == pods
+        remaining_count = 2 - len(answer.gone)
+        assert remaining_count + len(answer.placed) == pods
         return
     with pytest.raises(ClusterError, match=rf"d.yaml: document 1: spec.replicas: {pods} is not a number of pods"):
         after(objects, step)
@@ -175,21 +175,21 @@ def test_a_workload_s_number_of_pods_is_checked_and_stays_without_one(replicas, 
 
 def test_applied_objects_replace_those_of_their_name():
     larger = node("n1", "8")
-    answer = after([node("n1", "1"), web(cpu="4")], Apply("n.yaml", [Found(larger, "n.yaml")]))
+    answer = after([node("n1", "1"), web(cpu="4")], Apply("n.yaml", [LocatedManifest(larger, "n.yaml")]))
     assert [move.after for move in answer.placed] == ["n1"]
 
 
 def test_another_configuration_decides_from_there_on():
     cluster = [node("n1", unschedulable=True), web()]
     config = default_configuration()
-    used = []
+    configurations = []
 
-    def rebuilt(world, given):
-        used.append(given)
+    def rebuilt(world, configuration):
+        configurations.append(configuration)
         return world
 
     answer = after(cluster, UseProfiles("c.yaml", config, rebuilt))
-    assert used == [config]
+    assert configurations == [config]
     assert [entry.pod for entry in answer.still_pending] == ["default/web"]
 
 
@@ -227,7 +227,7 @@ def test_steps_are_read_from_a_document():
 
 
 @pytest.mark.parametrize(
-    ("document", "said"),
+    ("document", "message"),
     [
         ("x", "expected a list of steps"),
         ({"steps": [{"jump": "x"}]}, r"steps\[0\]: expected one of drain, addNodes, scale, remove"),
@@ -236,8 +236,8 @@ def test_steps_are_read_from_a_document():
         ([{"addNodes": {"count": 0, "like": "n"}}], r"steps\[0\].addNodes: expected a positive count"),
     ],
 )
-def test_steps_that_cannot_be_read_are_named(document, said):
-    with pytest.raises(ClusterError, match=said):
+def test_steps_that_cannot_be_read_are_named(document, message):
+    with pytest.raises(ClusterError, match=message):
         read_steps(document, {})
 
 

@@ -9,8 +9,8 @@ def web(name="web", cpu="1", **fields):
     return pod(name, cpu, scheduler=SCHEDULER, **fields)
 
 
-def blockers(found):
-    return {name: [(each.plugin, each.text) for each in blocker] for name, blocker in found.blockers.items()}
+def blockers(answer):
+    return {name: [(reason.plugin, reason.text) for reason in blocker] for name, blocker in answer.blockers.items()}
 
 
 def test_every_blocker_of_a_node_is_named_not_only_the_first():
@@ -51,8 +51,8 @@ def test_pods_nominated_to_a_node_count_there():
 
 def test_a_node_outside_the_prefilter_nodes_has_that_blocker():
     terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n2"]}]}]
-    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
-    answer = Cluster.load([node("n1"), node("n2")]).why(web(affinity={"nodeAffinity": required}))
+    requirement = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    answer = Cluster.load([node("n1"), node("n2")]).why(web(affinity={"nodeAffinity": requirement}))
     assert (answer.node, list(answer.blockers)) == ("n2", ["n1"])
     assert answer.verdict == "n2 is the only node that fits"
 
@@ -75,8 +75,8 @@ def test_equal_scores_are_named_as_a_tie():
 
 def test_a_bound_pod_is_asked_about_as_if_it_were_pending():
     cluster = Cluster.load([node("n1", "1"), node("n2", "8", unschedulable=True), web(node="n1")])
-    (bound,) = cluster.pods
-    answer = cluster.why(bound, "n2")
+    (bound_pod,) = cluster.pods
+    answer = cluster.why(bound_pod, "n2")
     assert (answer.bound_to, answer.node, answer.asked) == ("n1", "n1", "n2")
     assert list(answer.blockers) == ["n2"]
     assert [pod.node_name for pod in cluster.pods] == ["n1"]

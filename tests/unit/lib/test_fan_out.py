@@ -4,10 +4,10 @@ from podium.lib.fan_out import FanOut
 
 
 class Observer:
-    def began(self, what: str) -> None:
+    def on_begin(self, name: str) -> None:
         """Nothing."""
 
-    def ended(self, what: str, times: int = 1) -> None:
+    def on_end(self, name: str, times: int = 1) -> None:
         """Nothing."""
 
 
@@ -15,28 +15,28 @@ class Keeps(Observer):
     def __init__(self) -> None:
         self.heard: list[str] = []
 
-    def ended(self, what: str, times: int = 1) -> None:
-        self.heard.append(what * times)
+    def on_end(self, name: str, times: int = 1) -> None:
+        self.heard.append(name * times)
 
 
 class KeepsByAttribute(Observer):
     def __init__(self) -> None:
         self.heard: list[str] = []
-        self.began = self.heard.append  # type: ignore[method-assign,assignment]
+        self.on_begin = self.heard.append  # type: ignore[method-assign,assignment]
 
 
 def test_without_observers_nothing_happens() -> None:
-    FanOut(Observer).observer.ended("a", times=2)
+    FanOut(Observer).observer.on_end("a", times=2)
 
 
 def test_a_single_listener_is_called_directly() -> None:
-    keeps, other = Keeps(), KeepsByAttribute()
-    observer = FanOut[Observer](Observer, keeps, other).observer
-    assert observer.ended == keeps.ended
-    assert observer.began == other.heard.append
-    observer.ended("a", times=2)
-    observer.began("b")
-    assert (keeps.heard, other.heard) == (["aa"], ["b"])
+    keeps, by_attribute = Keeps(), KeepsByAttribute()
+    observer = FanOut[Observer](Observer, keeps, by_attribute).observer
+    assert observer.on_end == keeps.on_end
+    assert observer.on_begin == by_attribute.heard.append
+    observer.on_end("a", times=2)
+    observer.on_begin("b")
+    assert (keeps.heard, by_attribute.heard) == (["aa"], ["b"])
 
 
 def test_several_hear_each_report_in_the_order_in_which_they_were_added() -> None:
@@ -44,14 +44,14 @@ def test_several_hear_each_report_in_the_order_in_which_they_were_added() -> Non
     second.heard = first.heard
     reports = FanOut[Observer](Observer, first)
     reports.add(second)
-    reports.observer.ended("a")
-    reports.observer.began("b")
+    reports.observer.on_end("a")
+    reports.observer.on_begin("b")
     assert first.heard == ["a", "a"]
 
 
 def test_who_holds_the_observer_reports_to_those_that_are_added_later() -> None:
     late, reports = Keeps(), FanOut(Observer)
-    held = reports.observer
+    observer = reports.observer
     reports.add(late)
-    held.ended("a")
+    observer.on_end("a")
     assert late.heard == ["a"]

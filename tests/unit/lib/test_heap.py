@@ -18,8 +18,8 @@ class Item:
 
 def by_rank(*items: Item) -> KeyedHeap[Item]:
     heap: KeyedHeap[Item] = KeyedHeap(lambda item: item.name, lambda item: item.rank)
-    for each in items:
-        heap.push(each)
+    for entry in items:
+        heap.push(entry)
     return heap
 
 
@@ -80,10 +80,10 @@ def test_it_agrees_with_sorting(steps: list[tuple[str, int, int]]) -> None:
         elif step == "remove":
             assert (heap.remove(key) is not None) is (model.pop(key, None) is not None)
         else:
-            expected = min(model, key=model.__getitem__, default=None)
+            expected_name = min(model, key=model.__getitem__, default=None)
             item = heap.pop()
-            assert (item.name if item else None) == expected
-            model.pop(expected or "", None)
+            assert (item.name if item else None) == expected_name
+            model.pop(expected_name or "", None)
         assert len(heap) == len(model)
     assert pop_names(heap) == sorted(model, key=model.__getitem__)
 
@@ -95,9 +95,9 @@ def test_what_is_replaced_again_and_again_does_not_pile_up() -> None:
     remembered: weakref.WeakSet[Rank] = weakref.WeakSet()
 
     def rank(item: Item) -> Rank:
-        made = Rank(item.rank)
-        remembered.add(made)
-        return made
+        item_rank = Rank(item.rank)
+        remembered.add(item_rank)
+        return item_rank
 
     heap: KeyedHeap[Item] = KeyedHeap(lambda item: item.name, rank)
     for number in range(1000):

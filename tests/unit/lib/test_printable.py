@@ -6,7 +6,7 @@ from podium.lib.printable import printable, printable_json, printable_layout, pr
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "text_after"),
     [
         ("default/web-1", "default/web-1"),
         ("Zürich 東京", "Zürich 東京"),
@@ -17,8 +17,8 @@ from podium.lib.printable import printable, printable_json, printable_layout, pr
         ("\udcff", "\\udcff"),
     ],
 )
-def test_what_a_terminal_would_obey_is_escaped(text, shown):
-    assert printable(text) == shown
+def test_what_a_terminal_would_obey_is_escaped(text, text_after):
+    assert printable(text) == text_after
 
 
 def test_lines_of_a_traceback_stay_lines_but_begin_no_entry():

@@ -19,20 +19,20 @@ def anyio_backend() -> object:
 
 async def test_others_run_after_a_few_milliseconds_of_work_and_not_before() -> None:
     clock = ManualClock()
-    others: list[int] = []
+    ends_of_others: list[int] = []
     ends: list[int] = []
 
     async def other() -> None:
-        others.append(done)
+        ends_of_others.append(milliseconds)
 
     async with anyio.create_task_group() as tasks:
         turns = Turns(clock)
         tasks.start_soon(other)
-        for done in range(1, 20):
+        for milliseconds in range(1, 20):
             clock.advance(0.001)
             if turns.is_over():
-                ends.append(done)
+                ends.append(milliseconds)
                 await turns.next()
-    assert others == ends[:1]
+    assert ends_of_others == ends[:1]
     assert len(ends) == 3
     assert all(5 <= later - earlier <= 6 for earlier, later in pairwise((0, *ends)))

@@ -26,8 +26,8 @@ def _multiplying(line):
 @pytest.mark.parametrize(
     "text",
     [
-        _multiplying(lambda n, before: f"a{n}: &a{n} [{before}]\n"),
-        _multiplying(lambda n, before: f"a{n}: &a{n}\n  <<: [{before}]\n"),
+        _multiplying(lambda n, previous: f"a{n}: &a{n} [{previous}]\n"),
+        _multiplying(lambda n, previous: f"a{n}: &a{n}\n  <<: [{previous}]\n"),
     ],
     ids=["aliases", "merge keys"],
 )
@@ -67,9 +67,9 @@ def test_an_anchor_that_contains_itself_is_refused():
     ],
 )
 def test_what_cannot_be_read_is_one_line_that_says_why(text, error):
-    refused = _error(text)
-    assert error in refused
-    assert "\n" not in refused
+    message = _error(text)
+    assert error in message
+    assert "\n" not in message
 
 
 @pytest.mark.parametrize("number", ["9" * 5000, "0x" + "f" * 5000, "-" + "7" * 5000, "1e" + "9" * 5000])
@@ -85,9 +85,9 @@ def test_merge_keys_give_way_to_own_keys_and_to_earlier_ones():
 
 
 def test_merging_costs_no_more_than_what_is_merged():
-    many = ", ".join(f"k{n}: 1" for n in range(20_000))
+    keys = ", ".join(f"k{n}: 1" for n in range(20_000))
     began_s = time.process_time()
-    (document,) = _read(f"{{x: &x {{a: 1}}, z: {{{many}, <<: [{', '.join(['*x'] * 20_000)}]}}}}")
+    (document,) = _read(f"{{x: &x {{a: 1}}, z: {{{keys}, <<: [{', '.join(['*x'] * 20_000)}]}}}}")
     assert len(document["z"]) == 20_001
     assert time.process_time() - began_s < 10
 

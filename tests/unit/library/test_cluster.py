@@ -9,7 +9,7 @@ import pytest
 from podium import Cluster
 from podium.engine.errors import ClusterError, ManifestError
 from tests.manifests import ZONE, node
-from tests.unit.cli.commands import run, written
+from tests.unit.cli.commands import run, write_objects
 from tests.unit.library.workloads import deployment, web
 
 
@@ -27,23 +27,26 @@ def on(cluster):
 def test_directories_and_several_files_are_loaded(tmp_path):
     folder = tmp_path / "dump"
     (folder / "more").mkdir(parents=True)
-    written(folder / "nodes.yaml", node("n1"), node("n2"))
+    write_objects(folder / "nodes.yaml", node("n1"), node("n2"))
     (folder / "more" / "pods.jsonl.gz").write_bytes(gzip.compress(f"{json.dumps(web('a'))}\n".encode()))
-    other = written(tmp_path / "other.json", web("b"))
+    other_file = write_objects(tmp_path / "other.json", web("b"))
     cluster = Cluster.load(folder)
     assert ([node.name for node in cluster.nodes], on(cluster)) == (["n1", "n2"], {"default/a": ""})
-    assert on(Cluster.load([folder, str(other), web("c")])) == {"default/a": "", "default/b": "", "default/c": ""}
+    assert on(Cluster.load([folder, str(other_file), web("c")])) == {"default/a": "", "default/b": "", "default/c": ""}
 
 
 def test_what_is_left_out_or_replaced_is_warned_about(tmp_path):
-    one, other = written(tmp_path / "a.yaml", node("n1", "1")), written(tmp_path / "b.yaml", node("n1", "8"))
+    first, second = (
+        write_objects(tmp_path / "a.yaml", node("n1", "1")),
+        write_objects(tmp_path / "b.yaml", node("n1", "8")),
+    )
     with pytest.warns(UserWarning, match="Node n1: is there with other contents in .*a.yaml: document 1") as warned:
-        cluster = Cluster.load([one, other])
+        cluster = Cluster.load([first, second])
     assert warned[0].filename == __file__
     assert cluster.nodes[0].status.allocatable["cpu"] == "8"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        Cluster.load([one, one])
+        Cluster.load([first, first])
 
 
 def test_a_file_that_is_not_there_is_an_error_of_the_system(tmp_path):
@@ -67,8 +70,8 @@ def test_a_configuration_may_be_that_of_a_config_map():
     text = (
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: [{schedulerName: x}]"
     )
-    wrapped = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"config.yaml": text}}
-    assert list(Cluster.load([node("n1")], wrapped).profiles) == ["x"]
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"config.yaml": text}}
+    assert list(Cluster.load([node("n1")], config_map).profiles) == ["x"]
 
 
 # ---------------------------------------------------------------- pods by name, and workloads
@@ -120,11 +123,11 @@ def test_a_workload_that_is_added_is_pending():
     cluster = Cluster.load([node("n1", "4")])
     cluster.add(deployment(replicas=2))
     assert len(on(cluster)) == 2
-    assert {each.node for each in cluster.place_all()} == {"n1"}
-    before = on(cluster)
+    assert {placement.node for placement in cluster.place_all()} == {"n1"}
+    placements = on(cluster)
     with pytest.raises(ManifestError, match="Deployment default/web already exists"):
         cluster.add(deployment())
-    assert on(cluster) == before
+    assert on(cluster) == placements
     cluster.add(deployment(namespace="shop"))
     assert sum(key.startswith("shop/") for key in on(cluster)) == 3
     with pytest.raises(ManifestError, match=r"Deployment: metadata.name: required"):
@@ -142,9 +145,9 @@ def test_a_workload_whose_pods_are_refused_is_not_added():
 
 def test_a_fork_does_not_see_what_is_added_to_the_original():
     cluster = Cluster.load([node("n1", "4")])
-    other = cluster.fork()
+    fork = cluster.fork()
     cluster.add(deployment(replicas=2))
-    assert (len(cluster.pods), len(other.pods)) == (2, 0)
+    assert (len(cluster.pods), len(fork.pods)) == (2, 0)
 
 
 # ---------------------------------------------------------------- what-if
@@ -167,20 +170,22 @@ def test_what_if_answers_as_the_command_does_and_changes_nothing(ask, tmp_path):
     objects = [node("n1", "4"), node("n2", "4"), web("old", "1", node="n1"), web("waits", "8")]
     cluster = Cluster.load(objects)
     # Pods that have no controller do not come back in all releases: the command and the library say the same.
-    answer = json.loads(run("what-if", "-f", written(tmp_path / "c", *objects), "--drain", "n1", "-o", "json").stdout)
+    answer = json.loads(
+        run("what-if", "-f", write_objects(tmp_path / "c", *objects), "--drain", "n1", "-o", "json").stdout
+    )
     assert ask(cluster).as_dict() == {name: answer[name] for name in ask(cluster).as_dict()}
     assert on(cluster) == {"default/old": "n1", "default/waits": ""}
 
 
 def test_steps_are_carried_out_in_order(tmp_path):
-    path = written(tmp_path / "more.yaml", deployment("more", 2))
+    path = write_objects(tmp_path / "more.yaml", deployment("more", 2))
     outcome = two_nodes().what_if(
         {"addNodes": {"count": 1, "like": "n1"}},
         apply=[deployment("web", 3), web("alone")],
         add_nodes={"count": 1, "like": "n2"},
     )
     assert len(outcome.placed) == 4
-    assert [each.pod for each in outcome.still_pending] == ["default/waits"]
+    assert [pending.pod for pending in outcome.still_pending] == ["default/waits"]
     assert len(two_nodes().what_if(apply=path).placed) == 2
     assert len(two_nodes().what_if({"apply": deployment("web", 3)}, {"remove": "Node/n2"}).placed) == 3
 
@@ -195,11 +200,11 @@ def test_another_configuration_can_decide():
         "kind": "KubeSchedulerConfiguration",
         "profiles": [profile],
     }
-    assert [each.pod for each in two_nodes().what_if(profile=config).placed] == ["default/waits"]
+    assert [placement.pod for placement in two_nodes().what_if(profile=config).placed] == ["default/waits"]
 
 
 @pytest.mark.parametrize(
-    ("steps", "named", "error"),
+    ("steps", "options", "error"),
     [
         ((), {}, "there are no steps"),
         (({"drian": "n1"},), {}, r"steps\[0\]: expected one of drain, addNodes, scale, remove, apply, profile"),
@@ -208,9 +213,9 @@ def test_another_configuration_can_decide():
         ((), {"apply": []}, "nothing"),
     ],
 )
-def test_steps_that_are_none_are_refused(steps, named, error):
+def test_steps_that_are_none_are_refused(steps, options, error):
     with pytest.raises(ClusterError, match=error):
-        two_nodes().what_if(*steps, **named)
+        two_nodes().what_if(*steps, **options)
 
 
 # ---------------------------------------------------------------- how it is shown
@@ -218,10 +223,10 @@ def test_steps_that_are_none_are_refused(steps, named, error):
 
 def test_utilisation_is_by_zone_and_resource():
     objects = [node("n1", "4", labels={ZONE: "a"}), node("n2", "4", labels={ZONE: "b"}), web("old", "1", node="n1")]
-    found = Cluster.load(objects).utilisation()
-    assert list(found) == ["all", "a", "b"]
-    assert (found["all"]["cpu"].requested, found["all"]["cpu"].allocatable) == (1000, 8000)
-    assert (found["a"]["cpu"].percent, found["b"]["cpu"].percent) == (25.0, 0.0)
+    utilisation = Cluster.load(objects).utilisation()
+    assert list(utilisation) == ["all", "a", "b"]
+    assert (utilisation["all"]["cpu"].requested, utilisation["all"]["cpu"].allocatable) == (1000, 8000)
+    assert (utilisation["a"]["cpu"].percent, utilisation["b"]["cpu"].percent) == (25.0, 0.0)
 
 
 def test_a_cluster_shows_its_size():
@@ -242,15 +247,15 @@ def test_a_notebook_shows_a_table_in_which_names_are_no_markup():
     assert "<b>a" not in page
     assert '<td title="1 of 4">25.0 %</td>' in page
     assert Cluster.load([])._repr_html_().startswith("<div>")
-    many = [node(f"n{number}", labels={ZONE: f"zone-{number:02}"}) for number in range(25)]
-    assert "and 5 more zones" in Cluster.load(many)._repr_html_()
+    nodes = [node(f"n{number}", labels={ZONE: f"zone-{number:02}"}) for number in range(25)]
+    assert "and 5 more zones" in Cluster.load(nodes)._repr_html_()
 
 
 # ---------------------------------------------------------------- schedulers
 
 
-def of_scheduler(name, **more):
-    return {**(manifest := web("web", **more)), "spec": {**manifest["spec"], "schedulerName": name}}
+def of_scheduler(name, **fields):
+    return {**(manifest := web("web", **fields)), "spec": {**manifest["spec"], "schedulerName": name}}
 
 
 def mine(name="mine"):
@@ -272,8 +277,8 @@ def mine(name="mine"):
 )
 def test_why_says_first_who_schedules_a_pod_that_no_profile_serves(name, config, warning):
     cluster = Cluster.load([node("n1"), of_scheduler(name)], config=config)
-    for asked in ("default/web", of_scheduler(name)):
-        answer = cluster.why(asked)
+    for subject in ("default/web", of_scheduler(name)):
+        answer = cluster.why(subject)
         assert (answer.node, answer.pod) == ("n1", "default/web")
         assert warning in answer.warning
         assert bool(answer.warning) == bool(warning) == ("warning" in answer.as_dict())
@@ -282,9 +287,11 @@ def test_why_says_first_who_schedules_a_pod_that_no_profile_serves(name, config,
 def test_why_says_the_same_of_schedulers_as_the_command(tmp_path):
     items = [node("n1", "1"), of_scheduler("podum", cpu="4")]
     answer = Cluster.load(items).why("web")
-    said = json.loads(run("why", "web", "-f", written(tmp_path / "c.yaml", *items), "-o", "json").stdout)
-    assert answer.warning == said["scheduler"]["warning"]
-    assert (answer.message, answer.node) == (said["message"], None)
+    command_answer = json.loads(
+        run("why", "web", "-f", write_objects(tmp_path / "c.yaml", *items), "-o", "json").stdout
+    )
+    assert answer.warning == command_answer["scheduler"]["warning"]
+    assert (answer.message, answer.node) == (command_answer["message"], None)
 
 
 def test_other_questions_about_such_a_pod_name_the_profile_that_may_be_meant():

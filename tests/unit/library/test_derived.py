@@ -27,11 +27,11 @@ def _plan(manifest, *objects):
 
 @pytest.mark.parametrize("question", ["evaluate", "capacity", "why", "fixes"])
 @pytest.mark.parametrize(
-    ("field", "other"),
+    ("field", "item"),
     [("priorityClassName", priority_class("other", 1)), ("runtimeClassName", runtime_class("other"))],
 )
-def test_pods_that_the_api_server_refuses_are_no_question(question, field, other):
-    cluster = Cluster.load([*nodes(1), other])
+def test_pods_that_the_api_server_refuses_are_no_question(question, field, item):
+    cluster = Cluster.load([*nodes(1), item])
     with pytest.raises(ManifestError, match=r"is forbidden: .*absent"):
         getattr(cluster, question)(workload("Deployment", pod_spec={field: "absent"}))
     getattr(cluster, question)(workload("Deployment", pod_spec={field: "other"}))
@@ -51,9 +51,9 @@ def test_the_claims_of_a_stateful_set_need_room(size, fits):
 @pytest.mark.parametrize(("size", "where"), [("20Gi", None), ("5Gi", "node-0")])
 def test_a_placed_pod_of_a_stateful_set_has_its_claims(size, where):
     database = workload("StatefulSet", "db", volumeClaimTemplates=[claim_template(size=size)])
-    for placed in (lambda cluster: [cluster.place(database)], lambda cluster: cluster.place([database])):
+    for place in (lambda cluster: [cluster.place(database)], lambda cluster: cluster.place([database])):
         cluster = Cluster.load([*nodes(1), *storage("10Gi")])
-        (placement,) = placed(cluster)
+        (placement,) = place(cluster)
         assert placement.node == where
         assert "not found" not in placement.message
         claim = cluster.manifest_of("PersistentVolumeClaim", "data-db-0")
@@ -63,8 +63,8 @@ def test_a_placed_pod_of_a_stateful_set_has_its_claims(size, where):
 def test_a_placed_pod_of_a_deployment_counts_for_the_next_one_of_its_revision():
     term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}
     keys = {"matchLabelKeys": ["pod-template-hash"]}
-    required = {"requiredDuringSchedulingIgnoredDuringExecution": [{**term, **keys}]}
-    web = workload("Deployment", pod_spec={"affinity": {"podAntiAffinity": required}})
+    terms = {"requiredDuringSchedulingIgnoredDuringExecution": [{**term, **keys}]}
+    web = workload("Deployment", pod_spec={"affinity": {"podAntiAffinity": terms}})
     cluster = Cluster.load(nodes(1))
     assert cluster.place(web).node == "node-0"
     assert cluster.capacity(web).fits == 0
@@ -125,14 +125,14 @@ def test_classes_that_were_applied_count_after_another_configuration_decides():
 
 @pytest.mark.parametrize("ask", ["evaluate", "fixes"])
 def test_claims_are_derived_once_for_a_question(ask, monkeypatch):
-    derived = []
-    whole = engine_cluster.with_claims
+    calls = []
+    with_claims = engine_cluster.with_claims
 
     def counting(*args):
-        derived.append(args[0]["metadata"]["name"])
-        return whole(*args)
+        calls.append(args[0]["metadata"]["name"])
+        return with_claims(*args)
 
     monkeypatch.setattr(engine_cluster, "with_claims", counting)
     cluster = Cluster.load([*nodes(2), *storage("10Gi")])
     getattr(cluster, ask)(workload("StatefulSet", "db", volumeClaimTemplates=[claim_template()]))
-    assert len(derived) == 1
+    assert len(calls) == 1

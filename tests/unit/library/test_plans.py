@@ -8,7 +8,7 @@ from podium import Cluster
 from podium.engine.errors import ClusterError
 from podium.library.planned_objects import objects_to_plan
 from tests.manifests import ZONE, node
-from tests.unit.cli.commands import run, written
+from tests.unit.cli.commands import run, write_objects
 from tests.unit.library.workloads import deployment
 from tests.unit.provisioner import clusters as karpenter
 
@@ -32,16 +32,16 @@ def test_a_plan_is_that_of_the_command(rules, tmp_path):
     objects, catalogue = plannable(), list(karpenter.TYPES)
     types = tmp_path / "types.json"
     types.write_text(json.dumps(catalogue))
-    arguments = ("-f", written(tmp_path / "c", *objects), "--catalogue", types, "--rules", rules, "-o", "json")
+    arguments = ("-f", write_objects(tmp_path / "c", *objects), "--catalogue", types, "--rules", rules, "-o", "json")
     result = run("plan", *arguments)
     assert result.exit_code == 0, result.output
     cluster = Cluster.load(objects)
-    before = cluster.pods
+    pods = cluster.pods
     plan = cluster.plan(catalogue=types, rules=rules).as_dict()
     assert plan == json.loads(result.stdout)
     assert plan["new_nodes"]
     assert cluster.fork().plan(catalogue=catalogue, rules=rules).as_dict() == plan
-    assert cluster.pods == before
+    assert cluster.pods == pods
 
 
 def test_a_plan_is_about_the_cluster_as_it_is_now(tmp_path):
@@ -53,9 +53,9 @@ def test_a_plan_is_about_the_cluster_as_it_is_now(tmp_path):
     cluster.remove("Node", "n2")
     plan = cluster.plan(adopt_nodes=True, assume_unschedulable=True, rules="podium").as_dict()
     assert (len(plan["new_nodes"]), sorted(plan["existing"])) == (2, ["n1"])
-    added = Cluster.load(nodes).plan(adopt_nodes=True, add=deployment(replicas=10)).as_dict()
-    assert sum(len(new_node["pods"]) for new_node in added["new_nodes"]) == 2
-    path = written(tmp_path / "web.yaml", deployment(replicas=10))
+    plan_with_deployment = Cluster.load(nodes).plan(adopt_nodes=True, add=deployment(replicas=10)).as_dict()
+    assert sum(len(new_node["pods"]) for new_node in plan_with_deployment["new_nodes"]) == 2
+    path = write_objects(tmp_path / "web.yaml", deployment(replicas=10))
     assert Cluster.load(nodes).plan(adopt_nodes=True, add=path, rules="podium").as_dict()["new_nodes"]
 
 
@@ -68,7 +68,14 @@ def test_defaults_and_claims_of_what_is_added_are_those_of_the_cluster(rules, tm
     del bare["spec"]["template"]["spec"]["containers"][0]["resources"]
     types = tmp_path / "types.json"
     types.write_text(json.dumps(list(karpenter.TYPES)))
-    files = ("-f", written(tmp_path / "c", *objects), "--add", written(tmp_path / "a", bare), "--catalogue", types)
+    files = (
+        "-f",
+        write_objects(tmp_path / "c", *objects),
+        "--add",
+        write_objects(tmp_path / "a", bare),
+        "--catalogue",
+        types,
+    )
     result = run("plan", *files, "--rules", rules, "-o", "json")
     plan = Cluster.load(objects).plan(add=bare, catalogue=types, rules=rules).as_dict()
     assert plan == json.loads(result.stdout)
@@ -80,10 +87,12 @@ def test_fields_that_only_a_plan_reads_are_kept_when_an_object_changes():
     machine["spec"]["providerID"] = "kwok://n1"
     cluster = Cluster.load([machine])
     cluster.patch("Node", "n1", {"spec": {"unschedulable": True}})
-    (found,) = [
-        each.manifest for each in objects_to_plan(cluster, cluster._state.originals) if each.manifest["kind"] == "Node"
+    (node_manifest,) = [
+        document.manifest
+        for document in objects_to_plan(cluster, cluster._state.originals)
+        if document.manifest["kind"] == "Node"
     ]
-    assert (found["spec"]["providerID"], found["spec"]["unschedulable"]) == ("kwok://n1", True)
+    assert (node_manifest["spec"]["providerID"], node_manifest["spec"]["unschedulable"]) == ("kwok://n1", True)
     assert "unschedulable" not in machine["spec"]
 
 

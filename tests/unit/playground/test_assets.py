@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from tests.control_plane.builder import BuildError
-from tests.playground.assets import Wheel, fetched
+from tests.playground.assets import Wheel, fetch
 
 WHEEL = bytes(range(256)) * 40
 MEMBER = "other/numpy.whl"
@@ -66,19 +66,19 @@ def wheel(server: ThreadingHTTPServer, path: str, member: str = MEMBER, content:
 
 
 def test_wheel_within_a_large_file_is_fetched_without_the_rest(server: ThreadingHTTPServer) -> None:
-    assert fetched(wheel(server, "/parts")) == WHEEL
+    assert fetch(wheel(server, "/parts")) == WHEEL
     assert sum(server.sent) < 100_000  # type: ignore[attr-defined]
 
 
 def test_server_that_sends_everything_is_read_too(server: ThreadingHTTPServer) -> None:
-    assert fetched(wheel(server, "/whole")) == WHEEL
+    assert fetch(wheel(server, "/whole")) == WHEEL
 
 
 def test_other_content_than_was_pinned_is_refused(server: ThreadingHTTPServer) -> None:
     with pytest.raises(BuildError, match="is not what was pinned: its sha256 is "):
-        fetched(wheel(server, "/parts", content=b"?"))
+        fetch(wheel(server, "/parts", content=b"?"))
 
 
 def test_wheel_that_is_not_there_is_told(server: ThreadingHTTPServer) -> None:
     with pytest.raises(BuildError, match="cannot be fetched: "):
-        fetched(wheel(server, "/parts", member="gone.whl"))
+        fetch(wheel(server, "/parts", member="gone.whl"))

@@ -22,7 +22,7 @@ from podium.framework.cycle.search import filter_all
 from podium.framework.preemption.candidates import Budgets, Importance
 from podium.framework.preemption.dry_run import dry_run_preemption
 from podium.framework.preemption.lowest_priorities import LowestPriorities
-from podium.framework.preemption.victims_known import VictimsKnown
+from podium.framework.preemption.victim_cache import VictimCache
 from podium.framework.profile.runtime import Framework
 from podium.objects.core import Pod
 from podium.objects.workloads import PodDisruptionBudget
@@ -122,10 +122,10 @@ class FilteredCluster:
     def verdicts(self) -> tuple[list[int], dict[int, Any], set[str]]:
         return self.judged.rows.tolist(), dict(self.diagnosis.statuses()), self.diagnosis.unschedulable_plugins
 
-    def victims(self, protected: Budgets, wanted: int, known: VictimsKnown | None = None) -> tuple[Any, Any]:
+    def victims(self, protected: Budgets, wanted: int, known: VictimCache | None = None) -> tuple[Any, Any]:
         rows, importance = self.snapshot.order, Importance(NOW_S)
         have_lower = LowestPriorities().of(self.snapshot)[rows] < self.pod.priority
-        known = known or VictimsKnown()
+        known = known or VictimCache()
         tried = run_unasked(
             dry_run_preemption(self.filtered, rows[have_lower], wanted, self.pod, protected, importance, known)
         )
@@ -177,7 +177,7 @@ def test_what_is_known_of_victims_is_what_would_be_found_anew(cluster: Any, pods
     """Pods of two kinds preempt in turn, while pods go and change, nodes are promised, and budgets are used up."""
     snapshot = cluster.snapshot()
     with_lives(snapshot, life)
-    known = VictimsKnown()
+    known = VictimCache()
     made = framework(cluster, snapshot, counts=True)
     for (number, goes, promises, limits), keywords in itertools.product(drawn, pods):
         everybody = [(row, each) for row in snapshot.order.tolist() for each in snapshot.pods[row].values()]

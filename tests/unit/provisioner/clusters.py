@@ -25,9 +25,9 @@ Document = dict[str, Any]
 _uids = itertools.count()
 
 
-def required(key: str, operator: str, *values: str, **more: Any) -> Document:
+def requirement(key: str, operator: str, *values: str, **fields: Any) -> Document:
     """One requirement on a label."""
-    return {"key": key, "operator": operator, "values": list(values), **more}
+    return {"key": key, "operator": operator, "values": list(values), **fields}
 
 
 def instance_type(
@@ -43,23 +43,23 @@ def instance_type(
 ) -> Document:
     """An instance type on demand in all zones, and spot in the first two; `reserved` are places by reservation."""
     price = 0.1 * cpu if price is None else price
-    offered = [("on-demand", zone, price) for zone in zones] + [("spot", zone, price * 0.7) for zone in zones[:2]]
+    rates = [("on-demand", zone, price) for zone in zones] + [("spot", zone, price * 0.7) for zone in zones[:2]]
     offerings = [
         {
             "price": cost,
             "requirements": [
-                required(CAPACITY_TYPE, "In", kind),
-                required(ZONE, "In", zone),
-                required(RESERVATION, "DoesNotExist"),
+                requirement(CAPACITY_TYPE, "In", kind),
+                requirement(ZONE, "In", zone),
+                requirement(RESERVATION, "DoesNotExist"),
             ],
         }
-        for kind, zone, cost in offered
+        for kind, zone, cost in rates
     ]
     for reservation, places in (reserved or {}).items():
         labels = [
-            required(CAPACITY_TYPE, "In", "reserved"),
-            required(ZONE, "In", zones[0]),
-            required(RESERVATION, "In", reservation),
+            requirement(CAPACITY_TYPE, "In", "reserved"),
+            requirement(ZONE, "In", zones[0]),
+            requirement(RESERVATION, "In", reservation),
         ]
         offerings.append({"price": 0.001, "requirements": labels, "reservationCapacity": places})
     return {
@@ -152,11 +152,11 @@ def pod(
 
 def node(name: str = "node-1", *, cpu: str = "4", taints: Iterable[Document] = (), **labels: str) -> Document:
     """A node that Karpenter does not manage. `zone` stands for the zone's label."""
-    found = {HOSTNAME: name, **{ZONE if key == "zone" else key: value for key, value in labels.items()}}
+    node_labels = {HOSTNAME: name, **{ZONE if key == "zone" else key: value for key, value in labels.items()}}
     amounts = {"cpu": cpu, "memory": "8Gi", "pods": "110"}
     return {
         "kind": "Node",
-        "metadata": {"name": name, "labels": found},
+        "metadata": {"name": name, "labels": node_labels},
         "spec": {"taints": list(taints)},
         "status": {"allocatable": amounts, "capacity": amounts},
     }
@@ -173,10 +173,12 @@ def node_claim(name: str = "claim-1", *, machine: str = "machine-1", cpu: str = 
     }
 
 
-def managed(name: str = "node-1", *, machine: str = "machine-1", initialized: bool = True, **more: Any) -> Document:
+def managed_node(
+    name: str = "node-1", *, machine: str = "machine-1", initialized: bool = True, **fields: Any
+) -> Document:
     """The Node of a NodeClaim of the pool `pool`."""
-    found = node(name, **more)
-    found["metadata"]["labels"].update(
+    document = node(name, **fields)
+    document["metadata"]["labels"].update(
         {
             "karpenter.sh/nodepool": "pool",
             "karpenter.sh/registered": "true",
@@ -184,17 +186,17 @@ def managed(name: str = "node-1", *, machine: str = "machine-1", initialized: bo
             "node.kubernetes.io/instance-type": "default",
         }
     )
-    found["spec"]["providerID"] = machine
-    return found
+    document["spec"]["providerID"] = machine
+    return document
 
 
 def daemon_set(name: str = "agent", **template: Any) -> Document:
     """A DaemonSet whose pods are like `pod`."""
-    made = pod(name, **template)
+    daemon_pod = pod(name, **template)
     return {
         "kind": "DaemonSet",
         "metadata": {"name": name, "namespace": "kube-system", "uid": f"uid-{name}"},
-        "spec": {"template": {"metadata": {}, "spec": made["spec"]}},
+        "spec": {"template": {"metadata": {}, "spec": daemon_pod["spec"]}},
     }
 
 
@@ -204,10 +206,10 @@ def owned_by(kind: str, name: str, api_version: str = "apps/v1") -> Document:
     return {"ownerReferences": [owner]}
 
 
-def spread(key: str = ZONE, *, skew: int = 1, when: str = "DoNotSchedule", app: str = "web", **more: Any) -> Document:
+def spread(key: str = ZONE, *, skew: int = 1, when: str = "DoNotSchedule", app: str = "web", **fields: Any) -> Document:
     """A topology spread constraint over the pods of an app."""
     selector = {"matchLabels": {"app": app}}
-    return {"topologyKey": key, "maxSkew": skew, "whenUnsatisfiable": when, "labelSelector": selector, **more}
+    return {"topologyKey": key, "maxSkew": skew, "whenUnsatisfiable": when, "labelSelector": selector, **fields}
 
 
 def pod_affinity(app: str, key: str = ZONE, *, anti: bool = False) -> Document:
@@ -216,18 +218,18 @@ def pod_affinity(app: str, key: str = ZONE, *, anti: bool = False) -> Document:
     return {"podAntiAffinity" if anti else "podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
 
 
-def node_affinity(*alternatives: Document, preferred: Iterable[tuple[int, Document]] = ()) -> Document:
+def node_affinity(*alternatives: Document, preferences: Iterable[tuple[int, Document]] = ()) -> Document:
     """An affinity for nodes; each alternative and preference is one expression."""
-    found: Document = {
+    affinity: Document = {
         "preferredDuringSchedulingIgnoredDuringExecution": [
-            {"weight": weight, "preference": {"matchExpressions": [each]}} for weight, each in preferred
+            {"weight": weight, "preference": {"matchExpressions": [requirement]}} for weight, requirement in preferences
         ]
     }
     if alternatives:
-        found["requiredDuringSchedulingIgnoredDuringExecution"] = {
+        affinity["requiredDuringSchedulingIgnoredDuringExecution"] = {
             "nodeSelectorTerms": [{"matchExpressions": [alternative]} for alternative in alternatives]
         }
-    return {"nodeAffinity": found}
+    return {"nodeAffinity": affinity}
 
 
 def plan(*objects: Document, types: Sequence[Document] = TYPES, **settings: Any) -> Document:

@@ -22,12 +22,17 @@ INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 
 
 def node_pool(
-    name: str = "pool", *, after: str = "0s", policy: str = "WhenEmptyOrUnderutilized", nodes: str = "100%", **more: Any
+    name: str = "pool",
+    *,
+    consolidate_after: str = "0s",
+    policy: str = "WhenEmptyOrUnderutilized",
+    nodes: str = "100%",
+    **fields: Any,
 ) -> Document:
     """A NodePool whose budget allows this many nodes to be disrupted."""
-    budgets = more.pop("budgets", [{"nodes": nodes}])
-    disruption = {"consolidateAfter": after, "consolidationPolicy": policy, "budgets": budgets}
-    return any_node_pool(name, disruption=disruption, **more)
+    budgets = fields.pop("budgets", [{"nodes": nodes}])
+    disruption = {"consolidateAfter": consolidate_after, "consolidationPolicy": policy, "budgets": budgets}
+    return any_node_pool(name, disruption=disruption, **fields)
 
 
 def ago(seconds: float) -> str:
@@ -42,7 +47,7 @@ def machine(
     pool: str = "pool",
     zone: str = "zone-1",
     capacity_type: str = "on-demand",
-    joined: str = "initialized",
+    stage: str = "initialized",
     ready: bool = True,
     created_s_ago: float = 1800,
     pod_event_s_ago: float | None = None,
@@ -68,12 +73,12 @@ def machine(
         "kubernetes.io/os": "linux",
         **labels,
     }
-    is_initialized = joined == "initialized"
+    is_initialized = stage == "initialized"
     states = {"Launched": "Launched", "Registered": "Registered"} | (
         {"Initialized": "Initialized"} if is_initialized else {}
     )
     amounts = {"cpu": str(size), "memory": f"{2 * size}Gi", "pods": "50"}
-    created = {"creationTimestamp": ago(created_s_ago)}
+    creation = {"creationTimestamp": ago(created_s_ago)}
     status: Document = {
         "providerID": f"kwok://{name}",
         "allocatable": amounts,
@@ -85,16 +90,16 @@ def machine(
     }
     if pod_event_s_ago is not None:
         status["lastPodEventTime"] = ago(pod_event_s_ago)
-    found: list[Document] = [
+    documents: list[Document] = [
         {
             "kind": "NodeClaim",
-            "metadata": {"name": f"claim-{name}", "labels": dict(own), **created, **(claim or {})},
+            "metadata": {"name": f"claim-{name}", "labels": dict(own), **creation, **(claim or {})},
             "spec": {"nodeClassRef": NODE_CLASS, **(claim_spec or {})},
             "status": status,
         }
     ]
-    if joined == "claimed":
-        return found
+    if stage == "claimed":
+        return documents
     progress = {"karpenter.sh/registered": "true", "karpenter.sh/initialized": str(is_initialized).lower()}
     node = {
         "kind": "Node",
@@ -102,7 +107,7 @@ def machine(
             "name": name,
             "labels": {**own, HOSTNAME: name, **progress},
             "annotations": dict(annotations or {}),
-            **created,
+            **creation,
         },
         "spec": {"providerID": f"kwok://{name}"},
         "status": {
@@ -111,15 +116,15 @@ def machine(
             "conditions": [{"type": "Ready", "status": str(ready)}],
         },
     }
-    return [*found, node]
+    return [*documents, node]
 
 
 def cluster(*objects: Document | Sequence[Document]) -> list[Document]:
     """The objects of all parts, with one NodePool if none is among them."""
-    found = [each for part in objects for each in ([part] if isinstance(part, dict) else part)]
-    if not any(each["kind"] == "NodePool" for each in found):
-        found.append(node_pool())
-    return found
+    documents = [document for part in objects for document in ([part] if isinstance(part, dict) else part)]
+    if not any(document["kind"] == "NodePool" for document in documents):
+        documents.append(node_pool())
+    return documents
 
 
 def state_of(
@@ -129,7 +134,9 @@ def state_of(
     return DisruptionState.of(read_objects(cluster(*objects)), catalogue(*types), Settings(**settings), NOW)
 
 
-def disrupted(*objects: Document | Sequence[Document], types: Iterable[Document] = TYPES, **settings: Any) -> Document:
+def disruption_plan(
+    *objects: Document | Sequence[Document], types: Iterable[Document] = TYPES, **settings: Any
+) -> Document:
     """What Karpenter would disrupt, as it is told."""
     return plan_disruption(read_objects(cluster(*objects)), catalogue(*types), Settings(**settings), NOW)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from podium.provisioner.disruption.disruption_state import DisruptionState
-from tests.unit.provisioner.clusters import CAPACITY_TYPE, Document, instance_type, pod, required
+from tests.unit.provisioner.clusters import CAPACITY_TYPE, Document, instance_type, pod, requirement
 from tests.unit.provisioner.fleets import machine, node_pool, state_of
 
 PRICES = {1: 0.12, 2: 0.22, 4: 0.4, 8: 0.6, 16: 1.0}
@@ -36,8 +36,8 @@ def any_fleet(seed: int, *, nodes_max: int = 6) -> DisruptionState:
                 continue
             free -= cpu
             pods += 1
-            more = STAYS if chance.random() < 0.1 else {}
-            parts.append(pod(f"p{pods}", node=f"n{index}", cpu=f"{cpu}m", memory="10Mi", **more))
+            pod_fields = STAYS if chance.random() < 0.1 else {}
+            parts.append(pod(f"p{pods}", node=f"n{index}", cpu=f"{cpu}m", memory="10Mi", **pod_fields))
     if chance.random() < 0.3:
         parts.append(pod("waits", cpu="500m", memory="10Mi"))
     pools = [
@@ -59,4 +59,4 @@ def against_prefixes(seed: int) -> DisruptionState:
         parts.append(pod(f"p{index}", node=name, cpu=f"{chance.randint(2000, 3800)}m", memory="10Mi"))
     if chance.random() < 0.5:
         parts += [*machine("idle", 1), pod("small", node="idle", cpu="10m", memory="10Mi")]
-    return state_of(parts, node_pool(requirements=[required(CAPACITY_TYPE, "In", "on-demand")]), types=TYPES)
+    return state_of(parts, node_pool(requirements=[requirement(CAPACITY_TYPE, "In", "on-demand")]), types=TYPES)

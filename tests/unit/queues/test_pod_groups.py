@@ -10,7 +10,7 @@ A, B = (pod(name, group="gang") for name in "ab")
 
 def bench_of(groups: QueuedPodGroups) -> QueueBench:
     bench = QueueBench(has_groups=True)
-    groups.wait_in(bench.queue)
+    groups.use_queue(bench.queue)
     for each in (A, B):
         groups.states.put_waiting(each)
         bench.add(each)

@@ -110,10 +110,10 @@ def test_waits_beyond_a_number_are_thinned_out(monkeypatch: pytest.MonkeyPatch) 
         recorder.put(PODS, pod(f"web-{at}"))
         recorder.advance_to(at + 0.5)
         recorder.put(PODS, pod(f"web-{at}", node="n1"))
-    found = recorder.timeline()
-    assert found.bound_count == 100
-    assert found.waits_count <= 10
-    assert {wait for wait in found.waits_s if wait} == {(0.5, 0.5)}
+    bound_timeline = recorder.timeline()
+    assert bound_timeline.bound_count == 100
+    assert bound_timeline.waits_count <= 10
+    assert {wait for wait in bound_timeline.waits_s if wait} == {(0.5, 0.5)}
 
 
 def test_quantity_that_cannot_be_read_counts_as_nothing() -> None:

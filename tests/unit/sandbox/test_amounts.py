@@ -25,7 +25,7 @@ def test_the_pods_own_amounts_replace_the_sums():
 
 
 @pytest.mark.parametrize(
-    ("resources", "expected"),
+    ("resources", "resources_after"),
     [
         # Without pod-level limits nothing is filled in.
         ({"requests": {"cpu": "3"}}, {"requests": {"cpu": "3"}}),
@@ -42,10 +42,10 @@ def test_the_pods_own_amounts_replace_the_sums():
         ({}, {}),
     ],
 )
-def test_pod_level_requests_default_to_the_containers_sums_and_then_to_the_limits(resources, expected):
+def test_pod_level_requests_default_to_the_containers_sums_and_then_to_the_limits(resources, resources_after):
     pod = {"metadata": {}, "spec": {"containers": [container("1"), container("500m")], "resources": resources}}
     set_defaults(resource_named("pods"), pod)
-    assert pod["spec"]["resources"] == expected
+    assert pod["spec"]["resources"] == resources_after
 
 
 def test_a_limit_of_huge_pages_defaults_to_the_containers_sum():

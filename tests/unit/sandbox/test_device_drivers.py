@@ -13,7 +13,7 @@ def store():
 
 
 def names(store):
-    return [each["metadata"]["name"] for each in store.list("resourceslices")]
+    return [resource_slice["metadata"]["name"] for resource_slice in store.list("resourceslices")]
 
 
 def test_every_node_has_a_slice_while_it_exists(store):
@@ -40,12 +40,16 @@ def test_devices_differ_in_what_selectors_and_constraints_look_at(store):
     assert [device["name"] for device in spec["devices"]] == ["gpu-0", "gpu-1", "gpu-2", "gpu-3"]
     roots = [device["attributes"]["resource.kubernetes.io/pcieRoot"]["string"] for device in spec["devices"]]
     assert roots == ["pci0000:00", "pci0000:00", "pci0000:01", "pci0000:01"]
-    models = [each["spec"]["devices"][0]["attributes"]["model"]["string"] for each in slices]
+    models = [resource_slice["spec"]["devices"][0]["attributes"]["model"]["string"] for resource_slice in slices]
     assert models == ["LATEST-GPU-MODEL", "LATEST-GPU-MODEL", "EARLIER-GPU-MODEL"]
-    uuids = {device["attributes"]["uuid"]["string"] for each in slices for device in each["spec"]["devices"]}
+    uuids = {
+        device["attributes"]["uuid"]["string"]
+        for resource_slice in slices
+        for device in resource_slice["spec"]["devices"]
+    }
     assert len(uuids) == 12
-    [made] = store.list("deviceclasses")
-    assert (made["metadata"]["name"], made["spec"]["extendedResourceName"]) == (
+    [device_class] = store.list("deviceclasses")
+    assert (device_class["metadata"]["name"], device_class["spec"]["extendedResourceName"]) == (
         "gpu.example.com",
         "dra.example.com/gpu",
     )

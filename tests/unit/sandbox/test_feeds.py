@@ -13,14 +13,14 @@ def test_what_a_compaction_hides_from_a_reader_is_told_all_the_same() -> None:
     feed = Feed(store.collection(PODS))
     for name in ("a", "b", "c"):
         store.create(manifests.pod(name))
-    assert told(feed) == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]
+    assert changes(feed) == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]
     for name in ("a", "b"):
         store.delete("pods", name, namespace="default")
     store.create(manifests.pod("b"))
     store.compact()
-    assert told(feed) == [("DELETED", "a"), ("DELETED", "b"), ("ADDED", "c"), ("ADDED", "b")]
-    assert told(feed) == []
+    assert changes(feed) == [("DELETED", "a"), ("DELETED", "b"), ("ADDED", "c"), ("ADDED", "b")]
+    assert changes(feed) == []
 
 
-def told(feed: Feed) -> list[tuple[str, str]]:
+def changes(feed: Feed) -> list[tuple[str, str]]:
     return [(change.type, change.record.key[1]) for change in feed.read()]

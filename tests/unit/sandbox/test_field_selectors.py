@@ -33,7 +33,7 @@ def refusal(selector: str, resource: Any = PODS) -> str:
 
 
 @pytest.mark.parametrize(
-    ("selector", "expected"),
+    ("selector", "is_selected"),
     [
         ("metadata.name=web-1", True),
         ("metadata.name!=web-1", False),
@@ -50,8 +50,8 @@ def refusal(selector: str, resource: Any = PODS) -> str:
         (",,", True),
     ],
 )
-def test_a_field_selector_reads_fields_of_the_pod(selector: str, expected: bool) -> None:
-    assert selects(selector, POD) is expected
+def test_a_field_selector_reads_fields_of_the_pod(selector: str, is_selected: bool) -> None:
+    assert selects(selector, POD) is is_selected
 
 
 def test_a_boolean_field_is_compared_as_text() -> None:

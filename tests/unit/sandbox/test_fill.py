@@ -18,14 +18,14 @@ def requests(pod):
     return {name: amount(value) for name, value in pod["spec"]["containers"][0]["resources"]["requests"].items()}
 
 
-def allowed(pod, node):
+def allows(pod, node):
     labels, spec = node["metadata"]["labels"], pod["spec"]
     if any(labels.get(key) != value for key, value in spec.get("nodeSelector", {}).items()):
         return False
     affinity = spec.get("affinity", {}).get("nodeAffinity", {})
-    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
-    if required:
-        (expression,) = required["nodeSelectorTerms"][0]["matchExpressions"]
+    node_selector = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    if node_selector:
+        (expression,) = node_selector["nodeSelectorTerms"][0]["matchExpressions"]
         inside = labels.get(expression["key"]) in expression["values"]
         if inside is not (expression["operator"] == "In"):
             return False
@@ -35,7 +35,7 @@ def allowed(pod, node):
 
 def pools(nodes, pods):
     """Each distinct set of nodes that a pod is limited to."""
-    return {frozenset(i for i, node in enumerate(nodes) if allowed(pod, node)) for pod in pods}
+    return {frozenset(i for i, node in enumerate(nodes) if allows(pod, node)) for pod in pods}
 
 
 @pytest.mark.parametrize(("node_count", "pod_count"), SIZES)
@@ -43,7 +43,7 @@ def pools(nodes, pods):
 def test_every_pool_has_room_for_all_pods_that_may_enter_it_whatever_is_placed_first(node_count, pod_count, seed):
     nodes, pods = varied_nodes(node_count, seed), varied_pods(pod_count, seed)
     total = [{name: amount(value) for name, value in node["status"]["allocatable"].items()} for node in nodes]
-    reach = [frozenset(i for i, node in enumerate(nodes) if allowed(pod, node)) for pod in pods]
+    reach = [frozenset(i for i, node in enumerate(nodes) if allows(pod, node)) for pod in pods]
     for pool in set(reach):
         assert pool, "a pod is limited to no node at all"
         entering = [pod for pod, own in zip(pods, reach, strict=True) if own & pool]
@@ -73,7 +73,7 @@ def test_no_node_takes_an_unplaceable_pod(node_count):
     largest = max(amount(node["status"]["allocatable"]["cpu"]) for node in nodes)
     too_big, *limited = unplaceable_pods()
     assert requests(too_big)["cpu"] > largest
-    assert not any(allowed(pod, node) for pod in limited for node in nodes)
+    assert not any(allows(pod, node) for pod in limited for node in nodes)
 
 
 def test_the_sample_is_varied_and_a_seed_repeats_it():
@@ -107,30 +107,30 @@ CHOICES = {
 
 def place(pods, nodes, choose):
     """Give each pod in turn one of the nodes it fits on; returns how many pods found none."""
-    left = [
+    free_amounts = [
         {name: amount(value) for name, value in node["status"]["allocatable"].items()} | {"ports": set()}
         for node in nodes
     ]
     unplaced = 0
     for pod in pods:
-        wanted = requests(pod)
+        amounts = requests(pod)
         ports = {port["hostPort"] for port in pod["spec"]["containers"][0].get("ports", [])}
         free = {
-            i: left[i]["cpu"]
+            i: free_amounts[i]["cpu"]
             for i, node in enumerate(nodes)
-            if all(left[i].get(name, 0) >= value for name, value in wanted.items())
-            and left[i]["pods"] >= 1
-            and not ports & left[i]["ports"]
-            and allowed(pod, node)
+            if all(free_amounts[i].get(name, 0) >= value for name, value in amounts.items())
+            and free_amounts[i]["pods"] >= 1
+            and not ports & free_amounts[i]["ports"]
+            and allows(pod, node)
         }
         if not free:
             unplaced += 1
             continue
-        chosen = left[choose(free)]
-        for name, value in wanted.items():
-            chosen[name] -= value
-        chosen["pods"] -= 1
-        chosen["ports"] |= ports
+        target = free_amounts[choose(free)]
+        for name, value in amounts.items():
+            target[name] -= value
+        target["pods"] -= 1
+        target["ports"] |= ports
     return unplaced
 
 

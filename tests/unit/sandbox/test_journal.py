@@ -53,13 +53,13 @@ def test_listeners_hear_of_every_change():
 
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.booleans()), max_size=30))
 def test_any_past_revision_in_the_history_can_be_seen_again(writes):
-    collection, seen = Collection(limit=100), [(0, {})]
+    collection, records_by_revision = Collection(limit=100), [(0, {})]
     for revision, (name, delete) in enumerate(writes, start=1):
         if delete and ("", name) not in collection.records:
             continue
         write(collection, revision, name, delete=delete)
-        seen.append((revision, dict(collection.records)))
-    for revision, records in seen:
+        records_by_revision.append((revision, dict(collection.records)))
+    for revision, records in records_by_revision:
         assert collection.at(revision) == records
 
 

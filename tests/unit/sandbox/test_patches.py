@@ -15,7 +15,7 @@ JSON = st.recursive(
 
 
 @pytest.mark.parametrize(
-    ("target", "patch", "expected"),
+    ("target", "patch", "result"),
     [
         ({"a": "b"}, {"a": "c"}, {"a": "c"}),
         ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
@@ -27,15 +27,15 @@ JSON = st.recursive(
         ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
     ],
 )
-def test_merge_patch_follows_the_examples_of_rfc_7386(target, patch, expected):
-    assert merge_patch(target, patch) == expected
+def test_merge_patch_follows_the_examples_of_rfc_7386(target, patch, result):
+    assert merge_patch(target, patch) == result
 
 
 @given(JSON, JSON)
 def test_merge_patch_leaves_its_target_alone_and_repeating_it_changes_nothing(target, patch):
-    before = copy.deepcopy(target)
+    original = copy.deepcopy(target)
     once = merge_patch(target, patch)
-    assert target == before
+    assert target == original
     assert merge_patch(once, patch) == once
 
 

@@ -3,14 +3,14 @@ import pytest
 from podium.sandbox.pod_validation import misfit_amounts
 
 
-def spec(container_requests, container_limits, **whole):
+def spec(container_requests, container_limits, **pod_resources):
     amounts = {"requests": container_requests, "limits": container_limits}
     container = {"name": "c", "resources": amounts}
-    return {"containers": [container], "resources": whole}
+    return {"containers": [container], "resources": pod_resources}
 
 
 @pytest.mark.parametrize(
-    ("pod", "expected"),
+    ("pod", "messages"),
     [
         (spec({"cpu": "1"}, {"cpu": "1000m"}), []),
         (spec({"cpu": "2"}, {"memory": "1Gi"}), []),
@@ -51,5 +51,5 @@ def spec(container_requests, container_limits, **whole):
         ),
     ],
 )
-def test_amounts_must_fit_limits_and_the_pod_as_a_whole(pod, expected):
-    assert [f"{cause.field}: {cause.message}" for cause in misfit_amounts("spec", pod)] == expected
+def test_amounts_must_fit_limits_and_the_pod_as_a_whole(pod, messages):
+    assert [f"{cause.field}: {cause.message}" for cause in misfit_amounts("spec", pod)] == messages

@@ -73,7 +73,7 @@ def test_a_broken_or_unknown_body_is_refused(body):
 @given(st.binary(max_size=40))
 def test_any_bytes_are_an_object_or_refused(raw):
     try:
-        decoded = decode_object(envelope("v1", "ConfigMap", raw))
+        document = decode_object(envelope("v1", "ConfigMap", raw))
     except ValueError:
         return
-    assert decoded["kind"] == "ConfigMap"
+    assert document["kind"] == "ConfigMap"

@@ -40,7 +40,7 @@ def test_suffixes_scale_the_number(number, suffix):
 
 
 @pytest.mark.parametrize(
-    ("value", "expected"),
+    ("value", "text"),
     [
         ("1000m", "1"),
         ("0.5", "500m"),
@@ -58,8 +58,8 @@ def test_suffixes_scale_the_number(number, suffix):
         ("5e0", "5"),
     ],
 )
-def test_a_quantity_is_written_as_the_api_server_writes_it(value, expected):
-    assert canonical_text(value) == expected
+def test_a_quantity_is_written_as_the_api_server_writes_it(value, text):
+    assert canonical_text(value) == text
 
 
 def test_a_sum_has_the_form_of_its_first_part():

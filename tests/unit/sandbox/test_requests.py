@@ -7,13 +7,13 @@ from podium.sandbox.errors import ApiError
 from podium.sandbox.requests import flag, parse_request, read_body
 
 
-def parsed(method, path, **query):
-    made = parse_request(method, path, query)
-    return made.resource.plural, made.verb, made.namespace, made.name, made.subresource
+def parts_of(method, path, **query):
+    parts = parse_request(method, path, query)
+    return parts.resource.plural, parts.verb, parts.namespace, parts.name, parts.subresource
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "query", "expected"),
+    ("method", "path", "query", "parts"),
     [
         ("GET", "/api/v1/pods", {}, ("pods", "list", None, None, None)),
         ("GET", "/api/v1/pods", {"watch": "1"}, ("pods", "watch", None, None, None)),
@@ -28,8 +28,8 @@ def parsed(method, path, **query):
         ("PUT", "/api/v1/namespaces/team/status", {}, ("namespaces", "update", None, "team", "status")),
     ],
 )
-def test_a_path_names_resource_namespace_name_and_subresource(method, path, query, expected):
-    assert parsed(method, path, **query) == expected
+def test_a_path_names_resource_namespace_name_and_subresource(method, path, query, parts):
+    assert parts_of(method, path, **query) == parts
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def matches(selector: str, **labels: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("selector", "expected"),
+    ("selector", "is_match"),
     [
         ("", True),
         ("app=web", True),
@@ -47,13 +47,13 @@ def matches(selector: str, **labels: str) -> bool:
         (" app = web , tier = 1 ", True),
     ],
 )
-def test_a_label_selector_is_read_as_the_api_server_reads_it(selector, expected):
-    assert matches(selector, app="web", tier="1", empty="") is expected
+def test_a_label_selector_is_read_as_the_api_server_reads_it(selector, is_match):
+    assert matches(selector, app="web", tier="1", empty="") is is_match
 
 
 def test_a_selector_object_becomes_the_text_of_a_query():
-    wanted = [{"key": "tier", "operator": "NotIn", "values": ["b", "a"]}, {"key": "x", "operator": "DoesNotExist"}]
-    text = label_selector_text({"matchLabels": {"app": "web"}, "matchExpressions": wanted})
+    expressions = [{"key": "tier", "operator": "NotIn", "values": ["b", "a"]}, {"key": "x", "operator": "DoesNotExist"}]
+    text = label_selector_text({"matchLabels": {"app": "web"}, "matchExpressions": expressions})
     assert text == "app=web,tier notin (a,b),!x"
     assert all(requirement.matches({"app": "web", "tier": "c"}) for requirement in parse_label_selector(text))
 
@@ -82,16 +82,16 @@ NAMES = st.text(alphabet="abz019", min_size=1, max_size=6)
 
 @given(NAMES, st.sets(NAMES, min_size=1, max_size=3), NAMES)
 def test_notin_is_the_opposite_of_in(key, values, value):
-    listed = ",".join(sorted(values))
+    value_list = ",".join(sorted(values))
     labels = {key: value}
-    inside = all(r.matches(labels) for r in parse_label_selector(f"{key} in ({listed})"))
-    outside = all(r.matches(labels) for r in parse_label_selector(f"{key} notin ({listed})"))
+    inside = all(r.matches(labels) for r in parse_label_selector(f"{key} in ({value_list})"))
+    outside = all(r.matches(labels) for r in parse_label_selector(f"{key} notin ({value_list})"))
     assert inside is (value in values)
     assert outside is not inside
 
 
 @pytest.mark.parametrize(
-    ("selector", "expected"),
+    ("selector", "is_match"),
     [
         ({}, True),
         ({"matchLabels": {"app": "web"}}, True),
@@ -102,8 +102,8 @@ def test_notin_is_the_opposite_of_in(key, values, value):
         ({"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}, False),
     ],
 )
-def test_a_label_selector_object_matches_labels(selector, expected):
-    assert match_label_selector(selector, {"app": "web"}) is expected
+def test_a_label_selector_object_matches_labels(selector, is_match):
+    assert match_label_selector(selector, {"app": "web"}) is is_match
 
 
 POD = {

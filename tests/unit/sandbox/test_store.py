@@ -24,7 +24,7 @@ def minimal_node(name="n1", **status):
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": status}
 
 
-def refused(code, reason, call, *args, **options):
+def refusal(code, reason, call, *args, **options):
     with pytest.raises(ApiError) as caught:
         call(*args, **options)
     assert (caught.value.code, caught.value.reason) == (code, reason)
@@ -32,8 +32,8 @@ def refused(code, reason, call, *args, **options):
 
 
 def test_a_new_pod_gets_identity_defaults_and_tolerations(store):
-    created = store.create(minimal_pod())
-    metadata, spec = created["metadata"], created["spec"]
+    stored_pod = store.create(minimal_pod())
+    metadata, spec = stored_pod["metadata"], stored_pod["spec"]
     assert metadata["namespace"] == "default"
     assert metadata["creationTimestamp"] == "2026-01-01T12:00:00Z"
     assert metadata["generation"] == 1
@@ -44,7 +44,7 @@ def test_a_new_pod_gets_identity_defaults_and_tolerations(store):
     assert spec["priority"] == 0
     assert spec["preemptionPolicy"] == "PreemptLowerPriority"
     assert [toleration["tolerationSeconds"] for toleration in spec["tolerations"]] == [300, 300]
-    assert created["status"] == {"phase": "Pending", "qosClass": "Burstable"}
+    assert stored_pod["status"] == {"phase": "Pending", "qosClass": "Burstable"}
 
 
 def test_a_client_cannot_create_a_pod_that_runs(store):
@@ -52,17 +52,17 @@ def test_a_client_cannot_create_a_pod_that_runs(store):
 
 
 def test_a_toleration_for_everything_needs_no_company(store):
-    everything = [{"operator": "Exists"}]
-    assert store.create(minimal_pod(tolerations=everything))["spec"]["tolerations"] == everything
+    tolerations = [{"operator": "Exists"}]
+    assert store.create(minimal_pod(tolerations=tolerations))["spec"]["tolerations"] == tolerations
 
 
 def test_a_gated_pod_says_so(store):
-    created = store.create(minimal_pod(schedulingGates=[{"name": "wait"}]))
-    assert created["status"]["conditions"][0]["reason"] == "SchedulingGated"
+    stored_pod = store.create(minimal_pod(schedulingGates=[{"name": "wait"}]))
+    assert stored_pod["status"]["conditions"][0]["reason"] == "SchedulingGated"
 
 
 @pytest.mark.parametrize(
-    ("resources", "expected"),
+    ("resources", "qos_class"),
     [
         ({}, "BestEffort"),
         ({"requests": {"cpu": "1"}}, "Burstable"),
@@ -72,19 +72,19 @@ def test_a_gated_pod_says_so(store):
         ({"limits": {"cpu": "1"}}, "Burstable"),
     ],
 )
-def test_the_quality_of_service_follows_requests_and_limits(store, resources, expected):
+def test_the_quality_of_service_follows_requests_and_limits(store, resources, qos_class):
     containers = [{"name": "main", "image": "web", "resources": resources}]
-    assert store.create(minimal_pod(containers=containers))["status"]["qosClass"] == expected
+    assert store.create(minimal_pod(containers=containers))["status"]["qosClass"] == qos_class
 
 
 def test_limits_are_the_requests_that_are_not_given(store):
     containers = [{"name": "main", "image": "web", "resources": {"limits": {"cpu": "2"}, "requests": {"memory": "1"}}}]
-    created = store.create(minimal_pod(containers=containers))
-    assert created["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "2", "memory": "1"}
+    stored_pod = store.create(minimal_pod(containers=containers))
+    assert stored_pod["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "2", "memory": "1"}
 
 
 def test_a_priority_class_gives_the_priority(store):
-    refused(403, "Forbidden", store.create, minimal_pod(priorityClassName="high"))
+    refusal(403, "Forbidden", store.create, minimal_pod(priorityClassName="high"))
     high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 7}
     store.create(high | {"preemptionPolicy": "Never"})
     spec = store.create(minimal_pod(priorityClassName="high"))["spec"]
@@ -110,11 +110,11 @@ def test_a_generated_name_starts_with_what_was_asked_for(store):
 
 def test_a_name_is_taken_only_once(store):
     store.create(minimal_pod())
-    refused(409, "AlreadyExists", store.create, minimal_pod())
+    refusal(409, "AlreadyExists", store.create, minimal_pod())
 
 
 @pytest.mark.parametrize(
-    ("broken", "field"),
+    ("malformed", "field"),
     [
         (minimal_pod(name=""), "metadata.name"),
         (minimal_pod(name="Not_A_Name"), "metadata.name"),
@@ -127,26 +127,26 @@ def test_a_name_is_taken_only_once(store):
         (minimal_node(capacity={"cpu": "many"}), "status.capacity[cpu]"),
     ],
 )  # fmt: skip
-def test_a_broken_object_is_refused_with_the_field_that_is_wrong(store, broken, field):
-    error = refused(422, "Invalid", store.create, broken)
+def test_a_broken_object_is_refused_with_the_field_that_is_wrong(store, malformed, field):
+    error = refusal(422, "Invalid", store.create, malformed)
     assert field in [cause["field"] for cause in error.details["causes"]]
     assert error.status()["status"] == "Failure"
 
 
 @pytest.mark.parametrize(
-    "broken", [minimal_pod() | {"spec": []}, minimal_pod(containers=["a"]), minimal_pod(tolerations={})]
+    "malformed", [minimal_pod() | {"spec": []}, minimal_pod(containers=["a"]), minimal_pod(tolerations={})]
 )
-def test_an_object_of_the_wrong_shape_is_a_bad_request(store, broken):
-    refused(400, "BadRequest", store.create, broken)
+def test_an_object_of_the_wrong_shape_is_a_bad_request(store, malformed):
+    refusal(400, "BadRequest", store.create, malformed)
 
 
 def test_a_broken_object_can_be_put_past_the_rules(store):
-    broken = minimal_pod(containers=[{"name": "a", "resources": {"requests": {"cpu": "lots"}}}], nodeName="n1")
-    stored = store.put_raw(broken | {"status": {"phase": "Running"}})
-    assert stored["spec"] == broken["spec"]
+    malformed_pod = minimal_pod(containers=[{"name": "a", "resources": {"requests": {"cpu": "lots"}}}], nodeName="n1")
+    stored_pod = store.put_raw(malformed_pod | {"status": {"phase": "Running"}})
+    assert stored_pod["spec"] == malformed_pod["spec"]
     assert store.get("pods", "web")["status"] == {"phase": "Running"}
-    again = store.put_raw(broken)
-    assert again["metadata"]["uid"] == stored["metadata"]["uid"]
+    replacement = store.put_raw(malformed_pod)
+    assert replacement["metadata"]["uid"] == stored_pod["metadata"]["uid"]
 
 
 def test_callers_cannot_change_what_is_stored(store):
@@ -159,75 +159,79 @@ def test_an_update_needs_the_present_resource_version(store):
     first = store.create(minimal_node())
     second = store.update(first | {"spec": {"unschedulable": True}})
     assert second["metadata"]["generation"] == 2
-    refused(409, "Conflict", store.update, first)
+    refusal(409, "Conflict", store.update, first)
 
 
 def test_a_write_that_changes_nothing_is_no_change(store):
-    created = store.create(minimal_node())
-    assert store.update(created)["metadata"]["resourceVersion"] == created["metadata"]["resourceVersion"]
+    stored_node = store.create(minimal_node())
+    assert store.update(stored_node)["metadata"]["resourceVersion"] == stored_node["metadata"]["resourceVersion"]
 
 
 def test_status_and_the_rest_are_written_apart(store):
-    created = store.create(minimal_node(capacity={"cpu": "1"}))
-    both = created | {"spec": {"unschedulable": True}, "status": {"capacity": {"cpu": "2"}}}
-    both["metadata"] = {"name": "n1"}
-    assert store.update(both, subresource="status")["spec"] == {}
-    assert store.update(both | {"status": {}})["status"]["capacity"] == {"cpu": "2"}
+    stored_node = store.create(minimal_node(capacity={"cpu": "1"}))
+    changed_node = stored_node | {"spec": {"unschedulable": True}, "status": {"capacity": {"cpu": "2"}}}
+    changed_node["metadata"] = {"name": "n1"}
+    assert store.update(changed_node, subresource="status")["spec"] == {}
+    assert store.update(changed_node | {"status": {}})["status"]["capacity"] == {"cpu": "2"}
 
 
 def test_a_pod_keeps_its_spec_but_for_a_few_fields(store):
-    created = store.create(minimal_pod())
-    changed = created | {"spec": created["spec"] | {"nodeSelector": {"a": "b"}}}
-    error = refused(422, "Invalid", store.update, changed)
+    stored_pod = store.create(minimal_pod())
+    changed_pod = stored_pod | {"spec": stored_pod["spec"] | {"nodeSelector": {"a": "b"}}}
+    error = refusal(422, "Invalid", store.update, changed_pod)
     assert "nodeSelector" in error.message
-    image = [created["spec"]["containers"][0] | {"image": "web:2"}]
-    assert store.update(created | {"spec": created["spec"] | {"containers": image}})["metadata"]["generation"] == 2
+    image = [stored_pod["spec"]["containers"][0] | {"image": "web:2"}]
+    assert (
+        store.update(stored_pod | {"spec": stored_pod["spec"] | {"containers": image}})["metadata"]["generation"] == 2
+    )
 
 
 def test_a_patch_meant_for_another_pod_of_that_name_is_invalid(store):
     store.create(minimal_pod())
     patch = {"metadata": {"uid": "another"}, "status": {"nominatedNodeName": "n1"}}
-    error = refused(422, "Invalid", store.patch, "pods", "web", patch, subresource="status")
+    error = refusal(422, "Invalid", store.patch, "pods", "web", patch, subresource="status")
     assert error.details["causes"][0]["field"] == "metadata.uid"
-    refused(409, "Conflict", store.update, minimal_pod() | {"metadata": {"name": "web", "uid": "another"}})
+    refusal(409, "Conflict", store.update, minimal_pod() | {"metadata": {"name": "web", "uid": "another"}})
 
 
 def test_gates_can_be_taken_away_but_not_added(store):
-    gated = store.create(minimal_pod(schedulingGates=[{"name": "a"}]))
-    more = gated["spec"] | {"schedulingGates": [{"name": "a"}, {"name": "b"}]}
-    error = refused(422, "Invalid", store.update, gated | {"spec": more})
+    gated_pod = store.create(minimal_pod(schedulingGates=[{"name": "a"}]))
+    extended_spec = gated_pod["spec"] | {"schedulingGates": [{"name": "a"}, {"name": "b"}]}
+    error = refusal(422, "Invalid", store.update, gated_pod | {"spec": extended_spec})
     assert error.details["causes"][0]["field"] == "spec.schedulingGates[1].name"
-    assert store.update(gated | {"spec": gated["spec"] | {"schedulingGates": []}})["spec"]["schedulingGates"] == []
+    assert (
+        store.update(gated_pod | {"spec": gated_pod["spec"] | {"schedulingGates": []}})["spec"]["schedulingGates"] == []
+    )
 
 
 def test_binding_gives_the_pod_its_node_and_its_condition(store):
     store.create(minimal_pod())
     store.patch("pods", "web", {"status": {"nominatedNodeName": "n2"}}, subresource="status")
     bind(store, "default", "web", {"target": {"name": "n1"}, "metadata": {"annotations": {"a": "b"}}})
-    bound = store.get("pods", "web")
-    assert bound["spec"]["nodeName"] == "n1"
-    assert bound["metadata"]["generation"] == 1
-    assert bound["metadata"]["annotations"] == {"a": "b"}
-    assert "nominatedNodeName" not in bound["status"]
-    (condition,) = bound["status"]["conditions"]
+    bound_pod = store.get("pods", "web")
+    assert bound_pod["spec"]["nodeName"] == "n1"
+    assert bound_pod["metadata"]["generation"] == 1
+    assert bound_pod["metadata"]["annotations"] == {"a": "b"}
+    assert "nominatedNodeName" not in bound_pod["status"]
+    (condition,) = bound_pod["status"]["conditions"]
     assert (condition["type"], condition["status"]) == ("PodScheduled", "True")
 
 
 def test_a_pod_that_cannot_be_bound_is_a_conflict(store):
     target = {"target": {"name": "n1"}}
-    refused(404, "NotFound", bind, store, "default", "web", target)
+    refusal(404, "NotFound", bind, store, "default", "web", target)
     store.create(minimal_pod())
-    refused(400, "BadRequest", bind, store, "default", "web", {})
-    refused(409, "Conflict", bind, store, "default", "web", target | {"metadata": {"uid": "another"}})
+    refusal(400, "BadRequest", bind, store, "default", "web", {})
+    refusal(409, "Conflict", bind, store, "default", "web", target | {"metadata": {"uid": "another"}})
     bind(store, "default", "web", target)
-    refused(409, "Conflict", bind, store, "default", "web", target)
+    refusal(409, "Conflict", bind, store, "default", "web", target)
     store.create(minimal_pod("gated", schedulingGates=[{"name": "a"}]))
-    refused(409, "Conflict", bind, store, "default", "gated", target)
-    held = minimal_pod("held")
-    held["metadata"]["finalizers"] = ["example.com/hold"]
-    store.create(held)
+    refusal(409, "Conflict", bind, store, "default", "gated", target)
+    existing_pod = minimal_pod("held")
+    existing_pod["metadata"]["finalizers"] = ["example.com/hold"]
+    store.create(existing_pod)
     store.delete("pods", "held")
-    refused(409, "Conflict", bind, store, "default", "held", target)
+    refusal(409, "Conflict", bind, store, "default", "held", target)
 
 
 def test_a_pod_without_a_node_goes_at_once_and_one_with_a_node_takes_its_time(store):
@@ -235,11 +239,11 @@ def test_a_pod_without_a_node_goes_at_once_and_one_with_a_node_takes_its_time(st
     store.create(minimal_pod("bound", nodeName="n1", terminationGracePeriodSeconds=5))
     store.delete("pods", "web")
     store.delete("pods", "bound")
-    refused(404, "NotFound", store.get, "pods", "web")
+    refusal(404, "NotFound", store.get, "pods", "web")
     metadata = store.get("pods", "bound")["metadata"]
     assert (metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"]) == ("2026-01-01T12:00:05Z", 5)
     store.delete("pods", "bound", grace_period_s=0)
-    refused(404, "NotFound", store.get, "pods", "bound")
+    refusal(404, "NotFound", store.get, "pods", "bound")
 
 
 def test_a_finalizer_holds_an_object_until_it_is_taken_away(store):
@@ -247,13 +251,13 @@ def test_a_finalizer_holds_an_object_until_it_is_taken_away(store):
     store.delete("configmaps", "a")
     assert store.get("configmaps", "a")["metadata"]["deletionTimestamp"]
     store.patch("configmaps", "a", {"metadata": {"finalizers": None}})
-    refused(404, "NotFound", store.get, "configmaps", "a")
+    refusal(404, "NotFound", store.get, "configmaps", "a")
 
 
 @pytest.mark.parametrize("name", ["default", "kube-public", "kube-system"])
 def test_the_namespaces_of_every_cluster_stay(store, name):
     store.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-    error = refused(403, "Forbidden", store.delete, "namespaces", name)
+    error = refusal(403, "Forbidden", store.delete, "namespaces", name)
     assert error.message == f'namespaces "{name}" is forbidden: this namespace may not be deleted'
 
 
@@ -279,7 +283,7 @@ def test_a_field_that_is_null_is_not_there(store, resource, field):
 def test_a_patch_may_set_a_field_to_null(store):
     store.create(minimal_pod())
     patch = [{"op": "add", "path": "/metadata/labels", "value": None}]
-    assert "labels" not in store.patch("pods", "web", patch, how="json")["metadata"]
+    assert "labels" not in store.patch("pods", "web", patch, patch_type="json")["metadata"]
 
 
 def test_a_secret_is_opaque(store):
@@ -295,25 +299,25 @@ def test_a_namespace_goes_with_everything_in_it(store):
     assert [item["metadata"]["namespace"] for item in store.list("pods")] == ["default"]
 
 
-def budget(allowed):
+def budget(disruptions):
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
         "metadata": {"name": "web", "namespace": "default"},
         "spec": {"selector": {"matchLabels": {"app": "web"}}},
-        "status": {"disruptionsAllowed": allowed},
+        "status": {"disruptionsAllowed": disruptions},
     }
 
 
 def test_an_eviction_uses_up_the_budget_and_is_refused_after_that(store):
-    store.put_raw(budget(allowed=1))
+    store.put_raw(budget(disruptions=1))
     for name in ("a", "b"):
         running = minimal_pod(name, nodeName="n1")
         running["metadata"]["labels"] = {"app": "web"}
         store.put_raw(running | {"status": {"phase": "Running"}})
     evict(store, "default", "a", {})
     assert store.get("pods", "a")["metadata"]["deletionTimestamp"]
-    error = refused(429, "TooManyRequests", evict, store, "default", "b", {})
+    error = refusal(429, "TooManyRequests", evict, store, "default", "b", {})
     assert error.details["causes"][0]["reason"] == "DisruptionBudget"
     assert store.get("poddisruptionbudgets", "web")["status"]["disruptedPods"] == {"a": "2026-01-01T12:00:00Z"}
 
@@ -363,7 +367,7 @@ def test_both_event_apis_share_one_store(store):
     ],
 )
 def test_an_event_needs_what_the_event_api_asks_for(store, fields, wrong):
-    error = refused(422, "Invalid", store.create, event(**fields))
+    error = refusal(422, "Invalid", store.create, event(**fields))
     assert [cause["field"] for cause in error.details["causes"]] == [wrong]
 
 
@@ -373,16 +377,16 @@ def test_the_older_event_api_asks_for_less(store):
 
 
 def test_a_kind_that_is_not_served_is_a_bad_request(store):
-    refused(400, "BadRequest", store.create, {"apiVersion": "v9", "kind": "Thing", "metadata": {"name": "a"}})
+    refusal(400, "BadRequest", store.create, {"apiVersion": "v9", "kind": "Thing", "metadata": {"name": "a"}})
 
 
 def test_a_store_goes_back_to_an_earlier_revision_and_goes_on_from_there(store):
-    created = store.create(minimal_pod("kept"))
+    stored_pod = store.create(minimal_pod("kept"))
     revision = store.revision
     bind(store, "default", "kept", {"target": {"name": "n1"}})
     store.create(minimal_pod("later"))
     store.rewind(revision)
-    assert store.list("pods") == [created]
+    assert store.list("pods") == [stored_pod]
     assert store.create(minimal_pod("new"))["metadata"]["resourceVersion"] == str(revision + 1)
     store.compact()
-    refused(410, "Expired", store.rewind, revision)
+    refusal(410, "Expired", store.rewind, revision)

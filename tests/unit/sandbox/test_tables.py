@@ -45,9 +45,9 @@ def test_a_pod_has_readiness_status_and_age():
 
 
 def test_a_pod_being_deleted_is_terminating_and_a_gated_one_is_gated():
-    gated = {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}]}
+    gated_status = {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}]}
     assert cells("pods", {"metadata": {"name": "a", "deletionTimestamp": "x"}})[2] == "Terminating"
-    assert cells("pods", {"metadata": {"name": "a"}, "status": gated})[2] == "SchedulingGated"
+    assert cells("pods", {"metadata": {"name": "a"}, "status": gated_status})[2] == "SchedulingGated"
 
 
 def test_a_node_says_whether_it_is_ready_and_cordoned():
@@ -80,5 +80,5 @@ def test_daemon_sets_are_shown_with_their_counts_and_their_node_selector():
     status = {"desiredNumberScheduled": 3, "currentNumberScheduled": 3, "numberReady": 2}
     metadata = {"name": "agent", "creationTimestamp": "2026-01-01T11:59:00Z"}
     daemon_set = {"metadata": metadata, "spec": {"template": template}, "status": status}
-    shown = table(resource_named("daemonsets"), [(daemon_set, None)], {}, NOW)
-    assert shown["rows"][0]["cells"] == ["agent", 3, 3, 2, 0, 0, "disk=ssd", "60s"]
+    daemon_sets = table(resource_named("daemonsets"), [(daemon_set, None)], {}, NOW)
+    assert daemon_sets["rows"][0]["cells"] == ["agent", 3, 3, 2, 0, 0, "disk=ssd", "60s"]

@@ -9,10 +9,10 @@ ACCOUNT = {"metadata": {"name": "robot", "namespace": "team", "uid": "1"}}
 
 
 class Clock:
-    now = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    time = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
     def __call__(self):
-        return self.now
+        return self.time
 
 
 def test_a_token_speaks_for_its_account_until_it_expires():
@@ -23,7 +23,7 @@ def test_a_token_speaks_for_its_account_until_it_expires():
     user = tokens.user_of(issued["status"]["token"])
     assert user["username"] == "system:serviceaccount:team:robot"
     assert "system:serviceaccounts:team" in user["groups"]
-    clock.now += timedelta(minutes=10)
+    clock.time += timedelta(minutes=10)
     assert tokens.user_of(issued["status"]["token"]) is None
 
 
@@ -31,7 +31,7 @@ def test_a_token_that_expired_is_refused_where_nobody_needs_one():
     clock = Clock()
     tokens = Tokens(None, clock)
     token = tokens.issue(ACCOUNT, {})["status"]["token"]
-    clock.now += timedelta(hours=1)
+    clock.time += timedelta(hours=1)
     assert tokens.user_of(token) is None
     assert tokens.user_of("anything") == ADMIN
 
@@ -40,8 +40,8 @@ def test_tokens_of_others_are_not_recognized():
     token = Tokens(None, Clock()).issue(ACCOUNT, {})["status"]["token"]
     tokens = Tokens("secret", Clock())
     assert tokens.user_of("secret") == ADMIN
-    for other in (token, "", "..", "\udcff.a.b"):
-        assert tokens.user_of(other) is None
+    for foreign_token in (token, "", "..", "\udcff.a.b"):
+        assert tokens.user_of(foreign_token) is None
 
 
 @pytest.mark.parametrize("lifetime_s", [599, (1 << 32) + 1, "long"])

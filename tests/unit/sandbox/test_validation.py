@@ -8,10 +8,10 @@ CONTAINERS = [{"name": "main", "image": "web:1"}]
 
 def workload(kind, **spec):
     template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": CONTAINERS, "restartPolicy": "Never"}}
-    given = {"selector": {"matchLabels": {"app": "web"}}} if kind == "Deployment" else {}
+    spec_fields = {"selector": {"matchLabels": {"app": "web"}}} if kind == "Deployment" else {}
     version = "apps/v1" if kind == "Deployment" else "batch/v1" if kind == "Job" else "policy/v1"
-    given |= {} if kind == "PodDisruptionBudget" else {"template": template}
-    return {"apiVersion": version, "kind": kind, "metadata": {"name": "web"}, "spec": given | spec}
+    spec_fields |= {} if kind == "PodDisruptionBudget" else {"template": template}
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": "web"}, "spec": spec_fields | spec}
 
 
 @pytest.mark.parametrize(

@@ -58,9 +58,9 @@ class Informers:
 class Recorder:
     """Writes no Events; `left` of them stay."""
 
-    def __init__(self, story: list[str], left: int = 0) -> None:
+    def __init__(self, story: list[str], parts_left: int = 0) -> None:
         self._story = story
-        self._left = left
+        self._left = parts_left
 
     async def run(self) -> None:
         await anyio.sleep_forever()
@@ -210,7 +210,7 @@ async def test_while_a_write_is_under_way_the_lease_is_not_released() -> None:
 
 async def test_events_that_are_left_are_reported_and_the_lease_is_released() -> None:
     bench = Bench()
-    recorder: Any = Recorder(bench.story, left=3)
+    recorder: Any = Recorder(bench.story, parts_left=3)
     with capture_logs() as log:
         story = await bench.run(bench.parts(recorder=recorder), 10.0)
     assert [line["events"] for line in log if line["event"] == "Exiting with unfinished work"] == [3]
@@ -235,8 +235,8 @@ async def test_a_mistake_in_the_start_or_in_what_is_begun_is_counted_by_name() -
         bench = Bench()
         with pytest.RaisesGroup(ComponentFailedError):
             await bench._run_parts(bench.parts(**changes))
-        shown = f'podium_unexpected_errors_total{{where="task",name="{part}"}} 1'
-        assert shown in bench.metrics.render().decode()
+        sample_line = f'podium_unexpected_errors_total{{where="task",name="{part}"}} 1'
+        assert sample_line in bench.metrics.render().decode()
         assert "released" not in bench.story
 
 

@@ -20,11 +20,11 @@ def names(profile: dict[str, Any]) -> list[list[str]]:
 
 
 def test_a_cpu_profile_shows_what_a_thread_is_busy_with_from_the_outermost_call() -> None:
-    done, seen = threading.Event(), threading.Event()
+    finish, start = threading.Event(), threading.Event()
 
     def spin() -> None:
-        seen.set()
-        while not done.is_set():
+        start.set()
+        while not finish.is_set():
             sum(range(100))
 
     def outer() -> None:
@@ -32,7 +32,7 @@ def test_a_cpu_profile_shows_what_a_thread_is_busy_with_from_the_outermost_call(
 
     thread = threading.Thread(target=outer)
     thread.start()
-    assert seen.wait(PATIENCE_S)
+    assert start.wait(PATIENCE_S)
     try:
         assert thread.ident is not None
         profile: dict[str, Any] = {}
@@ -40,7 +40,7 @@ def test_a_cpu_profile_shows_what_a_thread_is_busy_with_from_the_outermost_call(
         while not profile or not profile["profiles"][0]["samples"]:
             profile = cpu_profile(thread.ident, 0.1, threading.Event())
     finally:
-        done.set()
+        finish.set()
         thread.join()
     assert profile["profiles"][0]["unit"] == "seconds"
     assert min(profile["profiles"][0]["weights"]) > 0
@@ -49,24 +49,24 @@ def test_a_cpu_profile_shows_what_a_thread_is_busy_with_from_the_outermost_call(
 
 
 def test_a_cpu_profile_ends_when_it_is_stopped() -> None:
-    stopped = threading.Event()
-    stopped.set()
-    assert names(cpu_profile(threading.get_ident(), 3600, stopped)) == []
+    stop_event = threading.Event()
+    stop_event.set()
+    assert names(cpu_profile(threading.get_ident(), 3600, stop_event)) == []
 
 
 def test_a_memory_profile_shows_who_allocated_what_is_still_held_and_ends_the_tracing() -> None:
-    kept: list[bytearray] = []
-    stopped = threading.Event()
+    buffers: list[bytearray] = []
+    stop_event = threading.Event()
 
     def allocate() -> None:
         while not tracemalloc.is_tracing():
-            stopped.wait(0.001)
-        kept.append(bytearray(10_000_000))
-        stopped.set()
+            stop_event.wait(0.001)
+        buffers.append(bytearray(10_000_000))
+        stop_event.set()
 
     thread = threading.Thread(target=allocate)
     thread.start()
-    profile = memory_profile(3600, stopped)
+    profile = memory_profile(3600, stop_event)
     thread.join()
     assert not tracemalloc.is_tracing()
     (only,) = profile["profiles"]

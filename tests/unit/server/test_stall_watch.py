@@ -27,7 +27,7 @@ class StandingClock(LoopClock):
         return super().monotonic() + self.stood_s
 
 
-async def watched(*stalls_s: float) -> tuple[Metrics, list[float]]:
+async def observe_stalls(*stalls_s: float) -> tuple[Metrics, list[float]]:
     """What metrics and log say after these stalls, one each second."""
     metrics, clock = Metrics(), StandingClock()
     with capture_logs() as logs:
@@ -42,7 +42,7 @@ async def watched(*stalls_s: float) -> tuple[Metrics, list[float]]:
 
 
 async def test_the_longest_stall_is_kept() -> None:
-    metrics, _ = await watched(0.02, 0.3, 0.1)
+    metrics, _ = await observe_stalls(0.02, 0.3, 0.1)
     assert metrics.value("podium_loop_stall_max_seconds") == pytest.approx(0.3)
     text = metrics.render().decode()
     looks = metrics.value("podium_loop_stall_seconds")
@@ -51,7 +51,7 @@ async def test_the_longest_stall_is_kept() -> None:
 
 
 async def test_only_stalls_that_somebody_may_notice_are_logged() -> None:
-    _, logged = await watched(0.04, 0.3, 0.06)
+    _, logged = await observe_stalls(0.04, 0.3, 0.06)
     assert logged == [0.3, 0.06]
 
 

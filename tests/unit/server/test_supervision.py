@@ -26,12 +26,12 @@ async def find_the_lease_taken() -> None:
 
 
 async def test_a_part_that_fails_is_logged_and_counted_by_name_and_cancels_the_others() -> None:
-    counted: list[str] = []
+    part_names: list[str] = []
     with capture_logs() as logs, pytest.RaisesGroup(pytest.RaisesExc(ComponentFailedError, match="the reader failed")):
         async with anyio.create_task_group() as group:
-            supervisor = Supervisor(group, "estimator", get_logger("estimator"), counted.append)
+            supervisor = Supervisor(group, "estimator", get_logger("estimator"), part_names.append)
             supervisor.start({"sleeper": anyio.sleep_forever, "reader": fail})
-    assert counted == ["reader"]
+    assert part_names == ["reader"]
     assert [(line["component"], line["event"], line["part"]) for line in logs] == [
         ("estimator", "A part of the estimator has failed, exiting", "reader")
     ]
@@ -43,8 +43,8 @@ async def test_a_part_that_fails_is_logged_and_counted_by_name_and_cancels_the_o
 async def test_a_lease_that_another_holds_ends_the_process_but_is_no_failure(
     task: Callable[[], Awaitable[None]], error: type[Exception]
 ) -> None:
-    counted: list[str] = []
+    part_names: list[str] = []
     with pytest.RaisesGroup(error):
         async with anyio.create_task_group() as group:
-            Supervisor(group, "scheduler", get_logger("daemon"), counted.append).start({"leader election": task})
-    assert counted == []
+            Supervisor(group, "scheduler", get_logger("daemon"), part_names.append).start({"leader election": task})
+    assert part_names == []

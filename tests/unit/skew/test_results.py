@@ -14,7 +14,7 @@ REPORT = """<?xml version="1.0" encoding="utf-8"?>
 
 def test_a_report_is_counted_by_test(tmp_path: Path) -> None:
     (tmp_path / "report.xml").write_text(REPORT)
-    assert read_result(tmp_path / "report.xml") == Result(passed=2, failed=2, skipped=1)
+    assert read_result(tmp_path / "report.xml") == Result(passes=2, failures=2, skips=1)
 
 
 def test_without_a_report_nothing_ran(tmp_path: Path) -> None:
@@ -23,9 +23,9 @@ def test_without_a_report_nothing_ran(tmp_path: Path) -> None:
 
 
 def test_only_tests_that_passed_are_good() -> None:
-    assert Result(passed=3, skipped=1).is_good
-    assert not Result(passed=3, failed=1).is_good
-    assert not Result(skipped=3).is_good
+    assert Result(passes=3, skips=1).is_good
+    assert not Result(passes=3, failures=1).is_good
+    assert not Result(skips=3).is_good
 
 
 def test_the_table_has_a_row_for_each_topic_and_a_column_for_each_version() -> None:

@@ -25,7 +25,7 @@ def test_a_text_that_is_too_long_loses_its_middle():
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "text_after"),
     [
         ("https://ann:s3cr3t@host:6443: refused", "https://[redacted]@host:6443: refused"),
         ("by http://ann:s3/cr3t@proxy and http://b:c@d", "by http://[redacted]@proxy and http://[redacted]@d"),
@@ -33,5 +33,5 @@ def test_a_text_that_is_too_long_loses_its_middle():
         ("https://host/path and a@b", "https://host/path and a@b"),
     ],
 )
-def test_urls_lose_their_users(text, shown):
-    assert without_user_info(text) == shown
+def test_urls_lose_their_users(text, text_after):
+    assert without_user_info(text) == text_after

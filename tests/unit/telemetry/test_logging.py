@@ -92,8 +92,8 @@ def test_libraries_logs_come_out_in_the_same_form(json_log):
     set_verbosity(4)
     logging.getLogger("asyncio").info("shown")
     logging.getLogger("asyncio").log(35, "between two levels")
-    shown = [(entry["level"], entry["component"], entry["msg"]) for entry in entries(json_log)]
-    assert shown == [
+    lines = [(entry["level"], entry["component"], entry["msg"]) for entry in entries(json_log)]
+    assert lines == [
         ("error", "aiohttp.server", "Error handling request"),
         ("info", "asyncio", "shown"),
         ("warning", "asyncio", "between two levels"),
@@ -135,12 +135,12 @@ def test_bodies_of_the_clients_answers_are_logged_at_no_verbosity(json_log):
 def test_a_logger_that_was_used_follows_a_new_configuration(json_log):
     log = get_logger("daemon")
     log.info("to the first")
-    other = io.BytesIO()
-    configure_logging(form="console", stream=other)
+    new_stream = io.BytesIO()
+    configure_logging(form="console", stream=new_stream)
     log.info("to the second")
     logging.getLogger("asyncio").warning("once")
     assert [entry["msg"] for entry in entries(json_log)] == ["to the first"]
-    assert other.getvalue().count(b"\n") == 2
+    assert new_stream.getvalue().count(b"\n") == 2
 
 
 def test_the_console_form_is_plain_text_without_a_terminal(json_log):
@@ -209,8 +209,8 @@ def test_logging_goes_on_without_a_reader(json_log):
     reader, writer = os.pipe()
     os.close(reader)
     # Unbuffered, so that closing it does not try again what cannot be written.
-    with open(writer, "wb", buffering=0) as broken:
-        configure_logging(form="json", stream=broken)
+    with open(writer, "wb", buffering=0) as full_pipe:
+        configure_logging(form="json", stream=full_pipe)
         get_logger("daemon").info("into the void")
 
 
@@ -227,12 +227,16 @@ def test_standard_error_is_written_by_a_thread_and_tells_what_was_lost(json_log,
             lines += 1
         assert lines_waiting() > 0.9
         log.critical("This has to get out")
-        found = []
-        while not found or found[-1]["msg"] != "This has to get out":
-            found.append(json.loads(read.readline()))
+        log_entries = []
+        while not log_entries or log_entries[-1]["msg"] != "This has to get out":
+            log_entries.append(json.loads(read.readline()))
         assert flush_log(20.0)
-    assert [entry["msg"] for entry in found[:-2]] == ["Nobody reads this"] * (lines - 1)
-    assert (found[-2]["level"], found[-2]["component"], found[-2]["lines"]) == ("warning", "telemetry", 1)
+    assert [entry["msg"] for entry in log_entries[:-2]] == ["Nobody reads this"] * (lines - 1)
+    assert (log_entries[-2]["level"], log_entries[-2]["component"], log_entries[-2]["lines"]) == (
+        "warning",
+        "telemetry",
+        1,
+    )
     assert "podium_log_lines_lost_total 1" in Metrics().render().decode()
 
 

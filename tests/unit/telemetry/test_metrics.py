@@ -57,7 +57,7 @@ def families(metrics):
 
 
 @pytest.fixture
-def used():
+def metrics():
     """Metrics after one of everything."""
     metrics = Metrics()
     metrics.count_attempt("scheduled", "podium", 0.003)
@@ -97,45 +97,45 @@ def used():
     return metrics
 
 
-@pytest.mark.parametrize("expected", [UPSTREAM, READ], ids=["upstream", "read"])
-def test_every_metric_has_its_name_type_labels_and_buckets(used, expected):
-    shown = families(used)
-    for name, (kind, labels, buckets) in expected.items():
-        family = shown[name]
+@pytest.mark.parametrize("families_by_name", [UPSTREAM, READ], ids=["upstream", "read"])
+def test_every_metric_has_its_name_type_labels_and_buckets(metrics, families_by_name):
+    families_after = families(metrics)
+    for name, (kind, labels, buckets) in families_by_name.items():
+        family = families_after[name]
         assert family.type == kind, name
         assert set().union(*(sample.labels for sample in family.samples)) - {"le"} == labels, name
         bounds = {sample.labels["le"] for sample in family.samples if "le" in sample.labels}
         assert len(bounds - {"+Inf"}) == buckets, name
 
 
-def test_only_podiums_own_metrics_go_beyond_upstream(used):
-    own = {name for name in families(used) if name not in UPSTREAM}
+def test_only_podiums_own_metrics_go_beyond_upstream(metrics):
+    own = {name for name in families(metrics) if name not in UPSTREAM}
     assert all(name.startswith(("podium_", "process_", "python_gc_")) for name in own)
 
 
-def test_open_metrics_tell_the_same_and_which_pod_took_so_long(used):
-    shown = {family.name: family for family in open_families(used.render(is_open=True).decode())}
-    for family in text_string_to_metric_families(used.render().decode()):
-        samples = {(each.name, len(each.labels)) for each in family.samples}
-        assert {(each.name, len(each.labels)) for each in shown[family.name].samples} == samples
-        assert shown[family.name].type == family.type
-    latency = shown["podium_pod_scheduling_latency_seconds"].samples
-    exemplars = {each.labels["le"]: each.exemplar for each in latency if each.exemplar}
+def test_open_metrics_tell_the_same_and_which_pod_took_so_long(metrics):
+    families_by_name = {family.name: family for family in open_families(metrics.render(is_open=True).decode())}
+    for family in text_string_to_metric_families(metrics.render().decode()):
+        samples = {(sample.name, len(sample.labels)) for sample in family.samples}
+        assert {(sample.name, len(sample.labels)) for sample in families_by_name[family.name].samples} == samples
+        assert families_by_name[family.name].type == family.type
+    latency = families_by_name["podium_pod_scheduling_latency_seconds"].samples
+    exemplars = {sample.labels["le"]: sample.exemplar for sample in latency if sample.exemplar}
     assert list(exemplars) == ["0.02"]
     assert exemplars["0.02"].labels == {"namespace": "default", "pod": "web-1", "uid": "uid-web-1"}
     assert exemplars["0.02"].value == 0.02
 
 
-def test_the_text_format_has_no_exemplars(used):
-    assert b"web-1" not in used.render()
+def test_the_text_format_has_no_exemplars(metrics):
+    assert b"web-1" not in metrics.render()
 
 
 def test_an_exemplar_of_a_pod_with_a_long_name_is_its_uid():
     assert pod_exemplar(pod("w" * 100)) == (("uid", "uid-" + "w" * 100),)
 
 
-def test_no_creation_times_are_shown(used):
-    assert b"_created" not in used.render()
+def test_no_creation_times_are_shown(metrics):
+    assert b"_created" not in metrics.render()
 
 
 def test_an_attempt_is_counted_and_timed():
@@ -154,20 +154,20 @@ def test_many_attempts_share_a_label(attempts, label):
     assert metrics.value("scheduler_pod_scheduling_sli_duration_seconds", attempts=label) == 1
 
 
-def test_only_a_pod_that_a_timeout_freed_counts_as_scheduled_after_flush(used):
-    assert used.value("scheduler_pod_scheduled_after_flush_total") == 1
+def test_only_a_pod_that_a_timeout_freed_counts_as_scheduled_after_flush(metrics):
+    assert metrics.value("scheduler_pod_scheduled_after_flush_total") == 1
 
 
-def test_a_reset_starts_counters_and_histograms_again_and_keeps_gauges(used):
-    used.reset()
-    assert used.value("scheduler_queue_incoming_pods_total", queue="active", event="NodeAdd") == 0
-    assert used.value("scheduler_scheduling_algorithm_duration_seconds") == 0
-    assert used.value("scheduler_goroutines", operation="binding") == 1
-    assert used.value("scheduler_pending_pods", queue="active") == 4
-    assert used.value("podium_events_total", result="dropped") == 2
-    assert used.value("podium_writes_throttled_total") == 1
-    used.count_preemption_attempt()
-    assert used.value("scheduler_preemption_attempts_total") == 1
+def test_a_reset_starts_counters_and_histograms_again_and_keeps_gauges(metrics):
+    metrics.reset()
+    assert metrics.value("scheduler_queue_incoming_pods_total", queue="active", event="NodeAdd") == 0
+    assert metrics.value("scheduler_scheduling_algorithm_duration_seconds") == 0
+    assert metrics.value("scheduler_goroutines", operation="binding") == 1
+    assert metrics.value("scheduler_pending_pods", queue="active") == 4
+    assert metrics.value("podium_events_total", result="dropped") == 2
+    assert metrics.value("podium_writes_throttled_total") == 1
+    metrics.count_preemption_attempt()
+    assert metrics.value("scheduler_preemption_attempts_total") == 1
 
 
 def test_what_has_no_owner_yet_is_zero_and_not_shown():
@@ -183,12 +183,12 @@ def test_an_unknown_name_is_an_error():
 
 
 def test_two_schedulers_in_one_process_count_apart():
-    one, other = Metrics(), Metrics()
-    one.count_preemption_attempt()
-    assert other.value("scheduler_preemption_attempts_total") == 0
+    first, second = Metrics(), Metrics()
+    first.count_preemption_attempt()
+    assert second.value("scheduler_preemption_attempts_total") == 0
 
 
-def test_collectors_of_others_can_join(used):
-    Counter("my_policy_hits", "Hits.", registry=used.registry).inc()
-    assert "my_policy_hits" in families(used)
-    assert isinstance(used.registry, CollectorRegistry)
+def test_collectors_of_others_can_join(metrics):
+    Counter("my_policy_hits", "Hits.", registry=metrics.registry).inc()
+    assert "my_policy_hits" in families(metrics)
+    assert isinstance(metrics.registry, CollectorRegistry)

@@ -54,7 +54,7 @@ def test_spans_are_sent_once() -> None:
     sender = SpanSender(exporter)
     sender.send([BINDING])
     sender.send([ROOT])
-    assert [each.name for each in exporter.get_finished_spans()] == ["bindingCycle", "bindingCycle", "schedulingCycle"]
+    assert [span.name for span in exporter.get_finished_spans()] == ["bindingCycle", "bindingCycle", "schedulingCycle"]
 
 
 def test_why_spans_were_not_taken_is_returned_and_not_logged(caplog: pytest.LogCaptureFixture) -> None:

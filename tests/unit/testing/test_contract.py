@@ -203,17 +203,17 @@ class Counts(PreFilterPlugin, FilterPlugin, PreFilterExtensions):
     def pre_filter_extensions(self) -> PreFilterExtensions:
         return self
 
-    def add_pod(self, state: Any, pod: Any, added: Any, node: Any) -> Status | None:
+    def add_pod(self, state: Any, pod: Any, added_pod: Any, node: Any) -> Status | None:
         state.read(self.kind).pods += self.put_back
         return None
 
-    def remove_pod(self, state: Any, pod: Any, removed: Any, node: Any) -> Status | None:
+    def remove_pod(self, state: Any, pod: Any, removed_pod: Any, node: Any) -> Status | None:
         state.read(self.kind).pods -= 1
         return None
 
     def filter(self, state: CycleState, pod: Any, node: Any) -> Status | None:
-        left = state.read(self.kind).pods
-        return unschedulable(f"only {left}") if left < 10 else None
+        pod_count = state.read(self.kind).pods
+        return unschedulable(f"only {pod_count}") if pod_count < 10 else None
 
 
 class CountsOnOneState(Counts):
@@ -264,11 +264,11 @@ class SkipsTheGate(PreEnqueuePlugin):
 
 
 class Wavers(PreEnqueuePlugin):
-    asked = 0
+    count = 0
 
     def pre_enqueue(self, pod: Any) -> Status | None:
-        self.asked += 1
-        return unschedulable("not yet") if self.asked % 2 else None
+        self.count += 1
+        return unschedulable("not yet") if self.count % 2 else None
 
 
 class AfterItself(QueueSortPlugin):
@@ -364,10 +364,10 @@ def test_args_are_those_of_the_configuration_or_of_the_declared_type() -> None:
 
 
 def test_the_same_seed_finds_the_same_cluster() -> None:
-    found = []
+    clusters = []
     for _ in range(2):
         with pytest.raises(BrokenContract) as error:
             check_contract(Counts, seed=7)
-        found.append(str(error.value))
-    assert found[0] == found[1]
-    assert "seed 7" in found[0]
+        clusters.append(str(error.value))
+    assert clusters[0] == clusters[1]
+    assert "seed 7" in clusters[0]

@@ -12,9 +12,9 @@ def test_listers_list_the_objects_of_their_kind() -> None:
     handle = RecordingHandle(snapshot_of(), [node("n1"), pod("web-1"), pod("web-2", namespace="other")])
     pods = handle.lister(resource_types.PODS)
     assert [pod.key for pod in pods.list()] == ["default/web-1", "other/web-2"]
-    assert [each.key for each in pods.in_namespace("other")] == ["other/web-2"]
+    assert [item.key for item in pods.in_namespace("other")] == ["other/web-2"]
     assert pods.get("default/web-1") == pod("web-1")
-    assert [each.key for each in handle.lister(resource_types.NODES).list()] == ["n1"]
+    assert [item.key for item in handle.lister(resource_types.NODES).list()] == ["n1"]
     assert list(handle.lister(resource_types.NAMESPACES).list()) == []
 
 

@@ -63,8 +63,8 @@ def test_pods_on_nodes_take_their_room() -> None:
 
 
 def test_pods_that_are_nominated_count_where_they_are_expected() -> None:
-    expected = pod("other", cpu="4", nominated="n1", priority=10)
-    assert schedule_once(pod(cpu="1"), NODES, [expected]).rejected["n1"].message == "Insufficient cpu"
+    nominated_pod = pod("other", cpu="4", nominated="n1", priority=10)
+    assert schedule_once(pod(cpu="1"), NODES, [nominated_pod]).rejected["n1"].message == "Insufficient cpu"
 
 
 def test_a_configuration_says_what_runs_with_which_weight() -> None:

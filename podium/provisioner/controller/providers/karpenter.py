@@ -1,4 +1,4 @@
-"""The provider that writes NodeClaims: a Karpenter in the cluster candidate_nodes and removes the machines.
+"""The provider that writes NodeClaims: a Karpenter in the cluster launches and removes the machines.
 
 Owns the form of a NodeClaim. Only for clusters whose Karpenter does not plan by itself.
 
@@ -62,6 +62,7 @@ class KarpenterProvider:
             await self._client.create(NODE_CLAIMS, item, node_claim(node))
         except AlreadyExists:
             claim = await self._client.read(NODE_CLAIMS, item)
+            # A claim that is going cannot be this node; the next plan chooses another name.
             if claim.metadata.deletion_timestamp is not None:
                 raise
             log.info("NodeClaim is there already", node_claim=node.name)
@@ -76,16 +77,17 @@ class KarpenterProvider:
                 await self._client.delete(NODE_CLAIMS, claim)
 
     async def list(self) -> AbstractSet[str]:
-        """The names of the NodeClaims."""
+        """Return the names of the NodeClaims."""
         return {str(manifest["metadata"]["name"]) for manifest in await all_objects(self._session, NODE_CLAIMS)}
 
 
 def node_claim(node: NodePlan) -> Mapping[str, Any]:
-    """The NodeClaim as it is created."""
+    """Return the NodeClaim as it is created."""
     pool = node.template.pool
     template, spec = pool.spec.template, pool.spec.template.spec
-    own = pool.metadata.annotations
-    hashes = {key: own[key] for key in (HASH, HASH_VERSION) if key in own}
+    pool_annotations = pool.metadata.annotations
+    # Without the NodePool's hash, Karpenter could not see later that the NodePool has changed.
+    hashes = {key: pool_annotations[key] for key in (HASH, HASH_VERSION) if key in pool_annotations}
     claim_spec: dict[str, Any] = {
         "requirements": node.node_claim_requirements(),
         "resources": {"requests": quantities(node.requests)},
@@ -95,6 +97,7 @@ def node_claim(node: NodePlan) -> Mapping[str, Any]:
     }
     times = {"terminationGracePeriod": spec.termination_grace_period, "expireAfter": spec.expire_after}
     claim_spec |= {key: value for key, value in times.items() if value is not None}
+    # As Karpenter's own claims: they go with their NodePool.
     owner = {
         "apiVersion": NODE_CLAIMS.api_version,
         "kind": "NodePool",

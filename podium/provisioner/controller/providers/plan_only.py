@@ -34,5 +34,5 @@ class PlanOnlyProvider:
         self._record(events.removal_planned(node, reason, in_own_words=self._in_own_words))
 
     async def list(self) -> AbstractSet[str]:
-        """No node is ever bought."""
+        """Return the empty set: no node is ever bought."""
         return frozenset()

@@ -81,6 +81,7 @@ class SandboxProvider:
             await self._client.create(PROVIDED_NODES, item, manifest_of(node, self._clock.now()))
         except AlreadyExists:
             node_seen = await self._client.read(PROVIDED_NODES, item)
+            # A node that was not bought here, or goes, has the name: the caller plans anew rather than count on it.
             if not is_bought_here(node_seen) or is_being_removed(node_seen):
                 raise
             log.info("Node is bought already", node=node.name)
@@ -94,6 +95,7 @@ class SandboxProvider:
             except NotFound:
                 return
             except Conflict:
+                # The patch replaces the taints as they were read, so a node that has changed since is read again.
                 node = await self._client.read(PROVIDED_NODES, node)
                 continue
             log.info("Removing node", node=node.name, reason=reason)
@@ -101,7 +103,7 @@ class SandboxProvider:
             return
 
     async def list(self) -> AbstractSet[str]:
-        """The names of the Node objects."""
+        """Return the names of the Node objects."""
         return {str(manifest["metadata"]["name"]) for manifest in await all_objects(self._session, PROVIDED_NODES)}
 
     # ------------------------------------------------------------ removal
@@ -118,6 +120,7 @@ class SandboxProvider:
         pods = [pod for pod in self._watched.pods() if pod.node_name == node.name and is_waited_for(pod)]
         if pods:
             return await self._evict([pod for pod in pods if self._may_be_evicted(pod)])
+        # The watch may lag behind the scheduler by a binding, so the API server is asked before the node goes.
         if self._clock.now() - removed_since(node) >= EMPTY_FOR_S and not await self._has_pods(node):
             await self._client.delete(PROVIDED_NODES, node)
             log.info("Removed node", node=node.name)

@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from podium.engine.configurations import Configurations
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.plugins import IN_TREE
 from podium.provisioner.controller.app import Options, Placing, ProvisionerApp
 from podium.provisioner.controller.provider import ProviderUnusableError
@@ -93,7 +93,7 @@ class Cluster:
     @asynccontextmanager
     async def provisioned(self, provider: Any = "sandbox", **options: Any) -> AsyncIterator[ProvisionerApp]:
         """Runs a provisioner meanwhile."""
-        given = {"node_pools": read_cluster([Found(POOL, "pool")]).node_pools} | options
+        given = {"node_pools": read_cluster([LocatedManifest(POOL, "pool")]).node_pools} | options
         app = ProvisionerApp(
             Options(
                 kubeconfig=str(self.kubeconfig),

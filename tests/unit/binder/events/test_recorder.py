@@ -119,12 +119,12 @@ async def test_the_second_occurrence_starts_a_series_and_later_ones_wait() -> No
         name = wire.requests[0].body["metadata"]["name"]
         await anyio.sleep(60.0)
         events.record(failed_event("second"))
-        again = now()
+        moment = now()
         await settle()
         events.record(failed_event("third"))
         await settle()
         assert wire.calls == [f"POST {EVENTS}", f"PATCH {EVENTS}/{name}"]
-        assert wire.requests[1].body == {"series": {"count": 2, "lastObservedTime": again}}
+        assert wire.requests[1].body == {"series": {"count": 2, "lastObservedTime": moment}}
 
 
 async def test_what_a_series_has_counted_is_written_when_it_has_ended() -> None:

@@ -63,8 +63,8 @@ def test_extender_without_a_node_cache_is_sent_pod_and_nodes_whole():
 
 
 def test_extender_with_a_node_cache_is_sent_names():
-    sent = json.loads(filter_args(CAPABLE, a_pod(), NODES))
-    assert sent == {"Pod": raw_pod("web"), "Nodes": None, "NodeNames": ["n0", "n1"]}
+    body = json.loads(filter_args(CAPABLE, a_pod(), NODES))
+    assert body == {"Pod": raw_pod("web"), "Nodes": None, "NodeNames": ["n0", "n1"]}
 
 
 def test_victims_are_sent_whole_or_by_uid():
@@ -112,9 +112,9 @@ def test_nodes_that_are_sent_back_count_by_their_names():
 
 
 def test_names_go_before_nodes_only_for_extenders_with_a_node_cache():
-    both = {"NodeNames": ["n0"], "Nodes": {"items": [raw_node("n1")]}}
-    assert read_filter_answer(both, CAPABLE) == Filtered(("n0",), {}, {})
-    assert read_filter_answer(both, PLAIN) == Filtered(("n1",), {}, {})
+    answer = {"NodeNames": ["n0"], "Nodes": {"items": [raw_node("n1")]}}
+    assert read_filter_answer(answer, CAPABLE) == Filtered(("n0",), {}, {})
+    assert read_filter_answer(answer, PLAIN) == Filtered(("n1",), {}, {})
     assert read_filter_answer({"NodeNames": None, "Nodes": {"items": [raw_node("n1")]}}) == Filtered(("n1",), {}, {})
 
 

@@ -9,7 +9,7 @@ from podium.cel.regex import PatternError, compile_pattern
 
 
 @pytest.mark.parametrize(
-    ("pattern", "text", "found"),
+    ("pattern", "text", "is_match"),
     [
         ("b", "abc", (1, 2)),
         ("^[ah]100$", "a100", (0, 4)),
@@ -47,10 +47,10 @@ from podium.cel.regex import PatternError, compile_pattern
         ("", "a", (0, 0)),
     ],
 )
-def test_pattern_is_found_where_re2_finds_it(pattern, text, found):
+def test_pattern_is_found_where_re2_finds_it(pattern, text, is_match):
     program = compile_pattern(pattern)
-    assert program.find(text) == found
-    assert program.search(text) is (found is not None)
+    assert program.find(text) == is_match
+    assert program.search(text) is (is_match is not None)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_text_that_is_no_pattern_is_refused(pattern):
 
 
 @pytest.mark.parametrize(
-    ("pattern", "text", "limit", "found"),
+    ("pattern", "text", "limit", "matches"),
     [
         ("[0-9]+", "a1b22", -1, [(1, 2), (3, 5)]),
         ("a*", "baac", -1, [(0, 0), (1, 3), (4, 4)]),
@@ -97,8 +97,8 @@ def test_text_that_is_no_pattern_is_refused(pattern):
         ("", "ab", -1, [(0, 0), (1, 1), (2, 2)]),
     ],
 )
-def test_all_matches_do_not_overlap(pattern, text, limit, found):
-    assert list(compile_pattern(pattern).find_all(text, limit)) == found
+def test_all_matches_do_not_overlap(pattern, text, limit, matches):
+    assert list(compile_pattern(pattern).find_all(text, limit)) == matches
 
 
 @pytest.mark.parametrize(

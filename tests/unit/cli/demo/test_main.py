@@ -41,12 +41,12 @@ def test_a_configuration_that_is_not_good_is_refused_before_anything_starts(tmp_
 
 
 def test_warnings_are_not_mixed_into_a_report_that_goes_to_a_file(capsys: pytest.CaptureFixture[str]) -> None:
-    report, before = io.StringIO(), structlog.get_config()
+    report, configuration = io.StringIO(), structlog.get_config()
     try:
         _log_only(logging.WARNING, Console(file=report))
         structlog.get_logger().warning("The event loop stood still")
     finally:
-        structlog.configure(**before)
+        structlog.configure(**configuration)
     assert report.getvalue() == ""
     assert "The event loop stood still" in capsys.readouterr().err
 

@@ -12,30 +12,30 @@ from podium.cli.demo.progress import LiveProgress, PlainProgress
 class Seconds:
     """Stands in for the module `time`: a clock that the test moves."""
 
-    now = 0.0
+    seconds = 0.0
 
     def monotonic(self) -> float:
-        return self.now
+        return self.seconds
 
 
 @pytest.fixture
-def seconds(monkeypatch: pytest.MonkeyPatch) -> Seconds:
-    clock = Seconds()
-    monkeypatch.setattr(progress, "time", clock)
-    return clock
+def clock(monkeypatch: pytest.MonkeyPatch) -> Seconds:
+    seconds_clock = Seconds()
+    monkeypatch.setattr(progress, "time", seconds_clock)
+    return seconds_clock
 
 
-def test_plain_progress_is_a_line_a_second_and_one_at_either_end(seconds: Seconds) -> None:
+def test_plain_progress_is_a_line_a_second_and_one_at_either_end(clock: Seconds) -> None:
     page = io.StringIO()
     with PlainProgress(Console(file=page)) as progress:
         progress.begin("binding pods", 4)
-        for done in (1, 2, 3, 4):
-            seconds.now += 0.6
-            progress.advance(done)
+        for count in (1, 2, 3, 4):
+            clock.seconds += 0.6
+            progress.advance(count)
     assert page.getvalue().splitlines() == ["binding pods: 0/4", "binding pods: 2/4", "binding pods: 4/4"]
 
 
-def test_a_stage_of_one_step_is_one_plain_line(seconds: Seconds) -> None:
+def test_a_stage_of_one_step_is_one_plain_line(clock: Seconds) -> None:
     page = io.StringIO()
     with PlainProgress(Console(file=page)) as progress:
         progress.begin("starting", 1)
@@ -43,27 +43,27 @@ def test_a_stage_of_one_step_is_one_plain_line(seconds: Seconds) -> None:
     assert page.getvalue() == "starting\n"
 
 
-def test_live_progress_ends_with_every_stage_and_its_count(seconds: Seconds) -> None:
+def test_live_progress_ends_with_every_stage_and_its_count(clock: Seconds) -> None:
     page = io.StringIO()
     with LiveProgress(Console(file=page, force_terminal=True, width=80, color_system=None)) as progress:
         progress.begin("starting", 1)
         progress.advance(1)
         progress.begin("binding pods", 300)
-        for done in range(1, 301):
-            progress.advance(done)
+        for count in range(1, 301):
+            progress.advance(count)
     last = page.getvalue().splitlines()[-3:]
     assert "starting" in last[0]
     assert "binding pods" in last[1]
     assert "300/300" in last[1]
 
 
-def test_live_progress_is_not_redrawn_for_every_step(seconds: Seconds) -> None:
+def test_live_progress_is_not_redrawn_for_every_step(clock: Seconds) -> None:
     page = io.StringIO()
     with LiveProgress(Console(file=page, force_terminal=True, width=80)) as progress:
         progress.begin("binding pods", 10_000)
-        seconds.now = 1.0
+        clock.seconds = 1.0
         progress.advance(1)
-        drawn = len(page.getvalue())
-        for done in range(2, 10_000):
-            progress.advance(done)
-        assert len(page.getvalue()) == drawn
+        length = len(page.getvalue())
+        for count in range(2, 10_000):
+            progress.advance(count)
+        assert len(page.getvalue()) == length

@@ -17,14 +17,14 @@ class Steps:
     def __init__(self) -> None:
         self.told: list[object] = []
 
-    def begin(self, what: str, total: int) -> None:
-        self.told.append((what, total))
+    def begin(self, stage: str, total: int) -> None:
+        self.told.append((stage, total))
 
-    def advance(self, done: int) -> None:
-        self.told.append(done)
+    def advance(self, count: int) -> None:
+        self.told.append(count)
 
-    def tell(self, what: str) -> None:
-        self.told.append(what)
+    def tell(self, text: str) -> None:
+        self.told.append(text)
 
 
 @pytest.fixture

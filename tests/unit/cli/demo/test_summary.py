@@ -30,8 +30,8 @@ def outcome(count: int = 7, **changes: object) -> Outcome:
     return Outcome(**{**values, **changes})  # type: ignore[arg-type]
 
 
-def text(shown: Outcome, width: int = 80, *, ascii_only: bool = False) -> str:
-    return "\n".join(line.plain for line in lines(shown, width, ascii_only=ascii_only))
+def text(demo_outcome: Outcome, width: int = 80, *, ascii_only: bool = False) -> str:
+    return "\n".join(line.plain for line in lines(demo_outcome, width, ascii_only=ascii_only))
 
 
 def test_it_begins_with_what_came_of_it() -> None:
@@ -81,7 +81,7 @@ def test_each_pod_that_fits_nowhere_shows_its_whole_message() -> None:
 
 
 @pytest.mark.parametrize(
-    "after",
+    "suffix",
     [
         "",
         " no new claims to deallocate",
@@ -89,14 +89,14 @@ def test_each_pod_that_fits_nowhere_shows_its_whole_message() -> None:
         " preemption: 0/7 nodes are available: 7 Preemption is not helpful.",
     ],
 )
-def test_what_was_tried_after_the_filters_is_left_out(after: str) -> None:
-    page = text(outcome(unschedulable=(("big", MESSAGE + after),)))
+def test_what_was_tried_after_the_filters_is_left_out(suffix: str) -> None:
+    page = text(outcome(unschedulable=(("big", MESSAGE + suffix),)))
     assert " ".join(page.split()).endswith(f"1 pod fits on no node big {MESSAGE}")
 
 
 def test_many_pods_that_fit_nowhere_are_cut_short() -> None:
-    many = tuple((f"pod-{index}", "does not fit") for index in range(30))
-    assert text(outcome(unschedulable=many)).endswith("  and 22 more")
+    unschedulable = tuple((f"pod-{index}", "does not fit") for index in range(30))
+    assert text(outcome(unschedulable=unschedulable)).endswith("  and 22 more")
 
 
 @pytest.mark.parametrize("width", [10, 60, 80, 100, 300])
@@ -121,8 +121,8 @@ def test_a_bar_fills_its_width_and_no_more(share: float, width: int) -> None:
 
 
 @given(shares, shares)
-def test_a_larger_share_has_no_shorter_bar(one: float, other: float) -> None:
-    low, high = sorted((one, other))
+def test_a_larger_share_has_no_shorter_bar(first_share: float, second_share: float) -> None:
+    low, high = sorted((first_share, second_share))
     order = " ▏▎▍▌▋▊▉█"
     assert [order.index(c) for c in bar(low, 20)] <= [order.index(c) for c in bar(high, 20)]
 
@@ -138,12 +138,12 @@ def test_bars_are_exact_to_an_eighth_and_show_that_there_is_something() -> None:
 
 
 def test_a_failure_names_the_pods_but_not_without_end() -> None:
-    told = failure(outcome(bound_count=19, unbound=("a", "b")), 3.0)
-    assert told == "2 of 21 pods that can fit were not bound within 3 s: a, b"
-    many = failure(outcome(bound_count=1, unbound=tuple(f"p{i}" for i in range(20))), 3.0)
-    assert many.endswith("p7 and 12 more")
+    message = failure(outcome(bound_count=19, unbound=("a", "b")), 3.0)
+    assert message == "2 of 21 pods that can fit were not bound within 3 s: a, b"
+    long_message = failure(outcome(bound_count=1, unbound=tuple(f"p{i}" for i in range(20))), 3.0)
+    assert long_message.endswith("p7 and 12 more")
 
 
 def test_a_failure_names_the_pods_that_should_have_been_refused() -> None:
-    told = failure(outcome(misreported=("big",)), 3.0)
-    assert told == "these pods cannot fit, but were not reported unschedulable: big"
+    message = failure(outcome(misreported=("big",)), 3.0)
+    assert message == "these pods cannot fit, but were not reported unschedulable: big"

@@ -11,7 +11,7 @@ import pytest
 
 from podium.cli.options import time_limit
 from tests.manifests import node, pod
-from tests.unit.cli.commands import run, written
+from tests.unit.cli.commands import run, write_objects
 
 TAINTED = [node(f"n{number}", taints=[{"key": "a", "effect": "NoSchedule"}]) for number in range(5)]
 SLEEPS = """
@@ -30,7 +30,7 @@ def web(**fields: Any) -> Any:
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Path:
-    return written(tmp_path / "cluster.yaml", *TAINTED, web())
+    return write_objects(tmp_path / "cluster.yaml", *TAINTED, web())
 
 
 @pytest.fixture(autouse=True)
@@ -56,16 +56,16 @@ def test_what_was_found_in_time_is_shown_and_is_not_a_success(cluster: Path, mon
 
 
 @pytest.mark.parametrize(
-    ("question", "found"),
+    ("question", "parts"),
     [
         (["why", "web", "--fix"], {"facts": ["the cluster has 1 nodes and 1 pods"]}),
         (["what-if", "--add-nodes", "1", "--like", "n1"], {"moved": []}),
     ],
 )
-def test_a_question_that_hangs_is_interrupted(tmp_path: Path, question: list[str], found: Any) -> None:
+def test_a_question_that_hangs_is_interrupted(tmp_path: Path, question: list[str], parts: Any) -> None:
     plugin = tmp_path / "sleeps.py"
     plugin.write_text(SLEEPS)
-    free = written(tmp_path / "free.yaml", node("n1"), web())
+    free = write_objects(tmp_path / "free.yaml", node("n1"), web())
     config = tmp_path / "config.yaml"
     profile = {"plugins": {"multiPoint": {"enabled": [{"name": "Sleeps"}]}}}
     head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
@@ -74,7 +74,7 @@ def test_a_question_that_hangs_is_interrupted(tmp_path: Path, question: list[str
     result = run(*arguments, "-o", "json")
     answer = json.loads(result.stdout)
     assert (result.exit_code, answer["partial"]) == (1, True)
-    assert found.items() <= answer.items()
+    assert parts.items() <= answer.items()
     assert "still looking for the answer, for at most 0.5 s" in result.stderr
     assert "is over" in result.stderr
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
@@ -98,8 +98,8 @@ def test_every_question_that_never_ends_says_how_far_it_came(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sleeping: tuple[str | Path, ...], question: list[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    written(tmp_path / "pod.yaml", web())
-    free = written(tmp_path / "free.yaml", node("n1"), web())
+    write_objects(tmp_path / "pod.yaml", web())
+    free = write_objects(tmp_path / "free.yaml", node("n1"), web())
     result = run(*question, "-f", free, *sleeping, "--time-limit", "500ms", "-o", "json")
     answer = json.loads(result.stdout)
     assert (result.exit_code, answer["partial"]) == (1, True)
@@ -109,15 +109,15 @@ def test_every_question_that_never_ends_says_how_far_it_came(
 
 def test_details_that_were_not_found_in_time_are_left_out(cluster: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time_limit, "_GRACE_S", 600.0)
-    pod_file = written(cluster.parent / "pod.yaml", web())
-    asked = ("evaluate", "-f", cluster, "--pod", pod_file, "-o", "json", "--time-limit")
-    result = run(*asked, "1ms")
+    pod_file = write_objects(cluster.parent / "pod.yaml", web())
+    arguments = ("evaluate", "-f", cluster, "--pod", pod_file, "-o", "json", "--time-limit")
+    result = run(*arguments, "1ms")
     answer = json.loads(result.stdout)
     assert (result.exit_code, answer["partial"], "details" in answer) == (1, True, False)
     assert len(answer["filter"]) == 5
-    assert run(*asked[:-3], "--time-limit", "1ms").stdout.startswith("partial answer, the time limit is over:")
-    whole = run(*asked, "0")
-    assert (whole.exit_code, len(json.loads(whole.stdout)["details"])) == (0, 5)
+    assert run(*arguments[:-3], "--time-limit", "1ms").stdout.startswith("partial answer, the time limit is over:")
+    complete_result = run(*arguments, "0")
+    assert (complete_result.exit_code, len(json.loads(complete_result.stdout)["details"])) == (0, 5)
 
 
 def test_replicas_placed_in_time_are_an_estimate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,17 +125,27 @@ def test_replicas_placed_in_time_are_an_estimate(tmp_path: Path, monkeypatch: py
     spread = {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule"}
     selector = {"labelSelector": {"matchLabels": {"app": "a"}}}
     replica = web(labels={"app": "a"}, topologySpreadConstraints=[spread | selector])
-    there = written(tmp_path / "c.yaml", node("n1"), node("n2"))
-    asked = ("estimate", "-f", there, "--workload", written(tmp_path / "w.yaml", replica), "--mode", "accurate")
-    result = run(*asked, "-o", "json", "--time-limit", "1ms")
+    node_file = write_objects(tmp_path / "c.yaml", node("n1"), node("n2"))
+    arguments = (
+        "estimate",
+        "-f",
+        node_file,
+        "--workload",
+        write_objects(tmp_path / "w.yaml", replica),
+        "--mode",
+        "accurate",
+    )
+    result = run(*arguments, "-o", "json", "--time-limit", "1ms")
     assert (result.exit_code, json.loads(result.stdout)) == (1, {"replicas": 0, "partial": True})
-    assert "at least 0 replicas fit" in run(*asked, "--time-limit", "1ms").stdout
-    assert json.loads(run(*asked, "-o", "json").stdout) == {"replicas": 32}
+    assert "at least 0 replicas fit" in run(*arguments, "--time-limit", "1ms").stdout
+    assert json.loads(run(*arguments, "-o", "json").stdout) == {"replicas": 32}
 
 
 def test_reading_the_cluster_counts(tmp_path: Path) -> None:
     nodes = [node("n", labels={f"label-{number}": "x" for number in range(20_000)})]
-    result = run("why", "web", "-f", written(tmp_path / "c.yaml", *nodes * 20), "--time-limit", "1ms", "-o", "json")
+    result = run(
+        "why", "web", "-f", write_objects(tmp_path / "c.yaml", *nodes * 20), "--time-limit", "1ms", "-o", "json"
+    )
     assert result.exit_code == 1
     assert json.loads(result.stdout)["facts"] == []
 

@@ -11,20 +11,20 @@ from podium.daemon.options import TracingOptions
 
 
 def invoke(*arguments: str) -> tuple[Result, TracingOptions | None]:
-    taken: list[TracingOptions | None] = []
+    options_seen: list[TracingOptions | None] = []
 
     @click.command()
     @tracing_options
     def command(**fields: object) -> None:
-        taken.append(take_tracing_options(fields))
+        options_seen.append(take_tracing_options(fields))
         assert fields == {}
 
     result = CliRunner().invoke(command, arguments)
-    return result, taken[0] if taken else None
+    return result, options_seen[0] if options_seen else None
 
 
 @pytest.mark.parametrize(
-    ("arguments", "expected"),
+    ("arguments", "options"),
     [
         ((), None),
         (("http://collector:4318",), TracingOptions("http://collector:4318/v1/traces", 10_000)),
@@ -36,9 +36,9 @@ def invoke(*arguments: str) -> tuple[Result, TracingOptions | None]:
         ),
     ],
 )
-def test_a_collector_and_a_rate(arguments: tuple[str, ...], expected: TracingOptions | None) -> None:
-    result, taken = invoke(*(("--tracing-endpoint", *arguments) if arguments else ()))
-    assert (result.exit_code, taken) == (0, expected)
+def test_a_collector_and_a_rate(arguments: tuple[str, ...], options: TracingOptions | None) -> None:
+    result, options_read = invoke(*(("--tracing-endpoint", *arguments) if arguments else ()))
+    assert (result.exit_code, options_read) == (0, options)
 
 
 @pytest.mark.parametrize(

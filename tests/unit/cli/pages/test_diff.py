@@ -17,18 +17,18 @@ def test_page_of_equal_recordings_says_so() -> None:
 
 
 def test_both_sides_are_shown_with_their_scores() -> None:
-    left = RecordedDecision(RECORDED, "the start")
+    start = RecordedDecision(RECORDED, "the start")
     right = RecordedDecision(RECORDED._replace(node="n2"), "Node n2 was added or has changed")
     page = page_of(
         NAMES,
-        Difference(4, (left, right)),
+        Difference(4, (start, right)),
         ({"n1": {"Fit": 9}, "n2": {"Fit": 8}}, {"n1": {"Fit": 9}, "n2": {"Fit": 10}}),
     )
     assert page.headline == "The first difference is at attempt 4."
-    one, other, *tables = page.sections
-    assert isinstance(one, Facts)
-    assert isinstance(other, Facts)
-    assert other.facts == {
+    start_facts, end_facts, *tables = page.sections
+    assert isinstance(start_facts, Facts)
+    assert isinstance(end_facts, Facts)
+    assert end_facts.facts == {
         "decision": "pod default/web to node n2, of 3 feasible nodes",
         "after this": "Node n2 was added or has changed",
     }

@@ -47,8 +47,8 @@ def test_times_that_are_left_out_are_counted() -> None:
 
 
 def test_many_zones_become_one_line() -> None:
-    many = {f"z{number}": [number, number] for number in range(9)}
-    *_, zones = sections_of(replace(TIMELINE, zones=many))
+    zone_values = {f"z{number}": [number, number] for number in range(9)}
+    *_, zones = sections_of(replace(TIMELINE, zones=zone_values))
     assert isinstance(zones, Lines)
     assert list(zones.series) == ["z4", "z5", "z6", "z7", "z8", "other zones"]
     assert len(zones.series) == ZONES_MAX

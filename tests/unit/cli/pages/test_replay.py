@@ -20,7 +20,7 @@ def test_same_decisions_are_reported() -> None:
     facts, *over_time = page.sections
     assert isinstance(facts, Facts)
     assert (facts.facts["attempts"], facts.facts["recorded time"]) == ("3", "4.0 s")
-    assert [each.kind for each in over_time] == ["heat", "lines", "lines", "lines"]
+    assert [section.kind for section in over_time] == ["heat", "lines", "lines", "lines"]
     assert page.times_s == TIMELINE.times_s
 
 
@@ -31,14 +31,17 @@ def test_first_difference_has_both_tables_of_scores() -> None:
     differing.replayed_scores = {"n1": {"Fit": 10}, "n2": {"Fit": 80}}
     page = page_of("monday", ReplayResult(ReplayOutcome(attempts=3, divergence=differing), 0.5, "cut off"), TIMELINE)
     assert page.headline.startswith("The first difference is at attempt 3, after this: Pod default/web was added")
-    replay, facts, recorded, replayed = page.sections[:4]
+    replay, facts, recorded_table, replayed_table = page.sections[:4]
     assert isinstance(replay, Facts)
     assert replay.facts["not read to its end"] == "cut off"
     assert isinstance(facts, Facts)
     assert facts.facts["replayed"] == "pod default/web to node n2, of 3 feasible nodes"
-    assert isinstance(recorded, Table)
-    assert isinstance(replayed, Table)
-    assert (recorded.rows[recorded.marked[0]][0], replayed.rows[replayed.marked[0]][0]) == ("n1", "n2")
+    assert isinstance(recorded_table, Table)
+    assert isinstance(replayed_table, Table)
+    assert (recorded_table.rows[recorded_table.marked[0]][0], replayed_table.rows[replayed_table.marked[0]][0]) == (
+        "n1",
+        "n2",
+    )
 
 
 def test_difference_that_is_no_decision_is_shown() -> None:

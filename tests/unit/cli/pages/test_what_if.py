@@ -37,7 +37,7 @@ def test_zones_and_pods_are_shown_before_and_after() -> None:
         "1 pod(s) move, 1 pod(s) are pending, 1 pod(s) are preempted, 1 pod(s) are gone, "
         "1 pod(s) cannot be evicted, 1 pod(s) were pending before and still are."
     )
-    _, pods, shares, moved, pending, preempted, gone, blocked, refused, spread = page.sections
+    _, pods, shares, moves, pending, preempted, removals, blockers, refusals, spread = page.sections
     assert isinstance(pods, Bars)
     assert pods.pairs == [("a", 2.0, 1.0), ("b", 0.0, 3.0)]
     assert isinstance(shares, Bars)
@@ -45,7 +45,9 @@ def test_zones_and_pods_are_shown_before_and_after() -> None:
     assert ("b: cpu", 0.0, 37.5) in shares.pairs
     assert ("all: cpu", 25.0, 25.0) in shares.pairs
     assert [
-        each.rows for each in (moved, pending, preempted, gone, blocked, refused, spread) if isinstance(each, Table)
+        table.rows
+        for table in (moves, pending, preempted, removals, blockers, refusals, spread)
+        if isinstance(table, Table)
     ] == [
         [("default/web", "default/old", "n1", "n2")],
         [("default/big", "n1", "Insufficient cpu")],
@@ -67,9 +69,9 @@ def test_cluster_without_zones_is_shown_as_one() -> None:
 def test_what_is_left_out_is_said() -> None:
     moves = [Move(f"default/web-{at}", "n1", "n2") for at in range(ROWS_MAX + 5)]
     zones = {f"zone-{at:02}": AFTER["b"] for at in range(ZONES_MAX + 2)}
-    _, pods, _, moved, *_ = page_of(["drain n1"], replace(OUTCOME, moved=moves, before={}, after=zones)).sections
-    assert isinstance(moved, Table)
-    assert (len(moved.rows), moved.note) == (ROWS_MAX, "5 more are left out.")
+    _, pods, _, moves_table, *_ = page_of(["drain n1"], replace(OUTCOME, moved=moves, before={}, after=zones)).sections
+    assert isinstance(moves_table, Table)
+    assert (len(moves_table.rows), moves_table.note) == (ROWS_MAX, "5 more are left out.")
     assert isinstance(pods, Bars)
     assert (len(pods.pairs), pods.note) == (ZONES_MAX, "2 more zones are left out.")
 

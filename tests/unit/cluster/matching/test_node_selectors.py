@@ -21,7 +21,7 @@ def expression(key: str, operator: str, *values: str) -> dict[str, Any]:
     return {"key": key, "operator": operator, "values": list(values)}
 
 
-def required(*terms: dict[str, Any]) -> dict[str, Any]:
+def affinity_of(*terms: dict[str, Any]) -> dict[str, Any]:
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}}
 
 
@@ -32,17 +32,17 @@ def required(*terms: dict[str, Any]) -> dict[str, Any]:
         ({"zone": "1"}, None, "a"),
         ({"zone": ""}, None, "c"),
         ({"zone": "1", "gen": "10"}, None, ""),
-        ({}, required(), ""),
-        ({}, required({}), ""),
-        ({}, required({"matchExpressions": [expression("gen", "Gt", "7")]}), "b"),
-        ({}, required({"matchExpressions": [expression("zone", "NotIn", "1")]}), "bcd"),
-        ({}, required({"matchFields": [expression("metadata.name", "In", "d")]}), "d"),
-        ({}, required({"matchFields": [expression("metadata.name", "NotIn", "d")]}), "abc"),
-        ({}, required({"matchFields": [expression("metadata.name", "In", "gone")]}), ""),
-        ({"gen": "7"}, required({"matchExpressions": [expression("zone", "Exists")]}), "a"),
+        ({}, affinity_of(), ""),
+        ({}, affinity_of({}), ""),
+        ({}, affinity_of({"matchExpressions": [expression("gen", "Gt", "7")]}), "b"),
+        ({}, affinity_of({"matchExpressions": [expression("zone", "NotIn", "1")]}), "bcd"),
+        ({}, affinity_of({"matchFields": [expression("metadata.name", "In", "d")]}), "d"),
+        ({}, affinity_of({"matchFields": [expression("metadata.name", "NotIn", "d")]}), "abc"),
+        ({}, affinity_of({"matchFields": [expression("metadata.name", "In", "gone")]}), ""),
+        ({"gen": "7"}, affinity_of({"matchExpressions": [expression("zone", "Exists")]}), "a"),
         (
             {},
-            required(
+            affinity_of(
                 {"matchExpressions": [expression("gen", "Gt", "many")]},
                 {"matchExpressions": [expression("zone", "In", "2")]},
             ),
@@ -51,9 +51,11 @@ def required(*terms: dict[str, Any]) -> dict[str, Any]:
     ],
 )
 def test_rows_match_as_each_node_does(selector: dict[str, str], affinity: Any, names: str) -> None:
-    made = row_selector(pod(affinity=affinity, spec={"nodeSelector": selector}).spec)
+    selector_rows = row_selector(pod(affinity=affinity, spec={"nodeSelector": selector}).spec)
     rows = NODES.order[::-1]
-    by_row = {NODES.name(row) for row, matches in zip(rows, made.matching(NODES, rows), strict=True) if matches}
-    by_node = {each.name for row in rows if made.matches((each := NODES.node(row)).labels, each.name)}
+    by_row = {
+        NODES.name(row) for row, matches in zip(rows, selector_rows.matching(NODES, rows), strict=True) if matches
+    }
+    by_node = {node.name for row in rows if selector_rows.matches((node := NODES.node(row)).labels, node.name)}
     assert by_row == by_node == set(names)
-    assert made.everything is (names == "abcd")
+    assert selector_rows.everything is (names == "abcd")

@@ -53,9 +53,9 @@ class Server:
         self.asked.append(path)
         if path.endswith("/selfsubjectreviews"):
             return orjson.dumps({"status": {"userInfo": {"username": "system:serviceaccount:kube-system:podium"}}})
-        asked = orjson.loads(body)["spec"]["resourceAttributes"]
-        resource = asked["resource"] + (f"/{asked['subresource']}" if asked["subresource"] else "")
-        return orjson.dumps({"status": {"allowed": (resource, asked["verb"]) not in self.denied}})
+        attributes = orjson.loads(body)["spec"]["resourceAttributes"]
+        resource = attributes["resource"] + (f"/{attributes['subresource']}" if attributes["subresource"] else "")
+        return orjson.dumps({"status": {"allowed": (resource, attributes["verb"]) not in self.denied}})
 
     async def request(self, method: str, path: str, *_: Any, **__: Any) -> bytes:
         assert method == "GET", "it changes nothing"
@@ -72,7 +72,7 @@ class Server:
             if isinstance(self.pods, ApiError):
                 raise self.pods
             return orjson.dumps({"items": self.pods})
-        names = [each.plural for each in ALL if each.path.startswith(f"{path}/")]
+        names = [resource_type.plural for resource_type in ALL if resource_type.path.startswith(f"{path}/")]
         return orjson.dumps({"resources": [{"name": name} for name in names if name not in self.unserved]})
 
 
@@ -88,29 +88,29 @@ class _Stream:
         pass
 
 
-def configured(**election: Any) -> Usable:
+def usable_with_election(**election: Any) -> Usable:
     good = usable(None)
     config = good.config
-    changed = replace(config.leader_election, resource_name="podium", **election)
-    return replace(good, config=replace(config, leader_election=changed))
+    election_config = replace(config.leader_election, resource_name="podium", **election)
+    return replace(good, config=replace(config, leader_election=election_config))
 
 
 async def findings(server: Any, **election: Any) -> list[Finding]:
-    report, good = Report(), configured(**election)
+    report, good = Report(), usable_with_election(**election)
     await examine(report, server, good.config, good.plugins, server.clock)
     return report.findings
 
 
 async def not_ok(server: Any, **election: Any) -> list[tuple[str, Verdict, str]]:
-    found = [each for each in await findings(server, **election) if each.verdict is not Verdict.OK]
-    assert all(each.advice for each in found)
-    return [(each.check, each.verdict, each.message) for each in found]
+    problems = [finding for finding in await findings(server, **election) if finding.verdict is not Verdict.OK]
+    assert all(finding.advice for finding in problems)
+    return [(finding.check, finding.verdict, finding.message) for finding in problems]
 
 
 async def test_all_is_well() -> None:
-    found = await findings(Server())
-    assert {each.verdict for each in found} == {Verdict.OK}
-    assert [each.check for each in found] == [
+    report = await findings(Server())
+    assert {finding.verdict for finding in report} == {Verdict.OK}
+    assert [finding.check for finding in report] == [
         *("api server", "clock", "credentials", "apis", "rights", "lease", "others")
     ]
 
@@ -126,8 +126,8 @@ async def test_all_is_well() -> None:
 async def test_without_an_answer_there_is_one_finding(failure: ApiError, check: str, words: str) -> None:
     server = Server()
     server.failure = failure
-    [(found, verdict, message)] = await not_ok(server)
-    assert (found, verdict) == (check, Verdict.ERROR)
+    [(check_name, verdict, message)] = await not_ok(server)
+    assert (check_name, verdict) == (check, Verdict.ERROR)
     assert words in message
     assert server.asked == ["/version"]
 
@@ -178,14 +178,14 @@ async def test_a_server_that_does_not_tell_its_time_is_warned_about() -> None:
 async def test_each_verb_that_is_denied_is_told_with_who_needs_it_and_the_rule_to_add() -> None:
     server = Server()
     server.denied = {("pods/binding", "create"): True, ("leases", "update"): True}
-    found = [each for each in await findings(server) if each.verdict is Verdict.ERROR]
-    assert [each.message for each in found] == [
+    problems = [finding for finding in await findings(server) if finding.verdict is Verdict.ERROR]
+    assert [finding.message for finding in problems] == [
         "not allowed to create pods/binding, which DefaultBinder needs",
         "not allowed to update leases.coordination.k8s.io podium in kube-system, which leader election needs",
     ]
-    assert '{apiGroups: [""], resources: [pods/binding], verbs: [create]}' in found[0].advice
-    assert "the Role in kube-system" in found[1].advice
-    assert "resourceNames: [podium]" in found[1].advice
+    assert '{apiGroups: [""], resources: [pods/binding], verbs: [create]}' in problems[0].advice
+    assert "the Role in kube-system" in problems[1].advice
+    assert "resourceNames: [podium]" in problems[1].advice
 
 
 async def test_an_interface_that_an_older_server_lacks_degrades_its_plugins() -> None:
@@ -203,14 +203,14 @@ async def test_a_server_without_nodes_is_none() -> None:
     assert (check, verdict) == ("apis", Verdict.ERROR)
 
 
-def held(server: Server, age_s: float) -> Any:
+def lease_spec(server: Server, age_s: float) -> Any:
     renewed = format_micro_time(server.clock.now() - age_s)
     return {"holderIdentity": "other_1", "leaseDurationSeconds": 15, "renewTime": renewed}
 
 
 async def test_a_lease_that_is_held_means_standing_by_or_a_conflict() -> None:
     server = Server()
-    server.lease = held(server, 3.0)
+    server.lease = lease_spec(server, 3.0)
     [(check, verdict, message)] = await not_ok(server)
     assert (check, verdict) == ("lease", Verdict.WARNING)
     assert message == "kube-system/podium is held by other_1: podium would stand by until the holder ends"
@@ -220,24 +220,24 @@ async def test_a_lease_that_is_held_means_standing_by_or_a_conflict() -> None:
 
 async def test_a_lease_that_kube_scheduler_holds_is_an_error_without_the_flag_that_allows_it() -> None:
     server = Server()
-    server.lease = held(server, 3.0)
+    server.lease = lease_spec(server, 3.0)
     server.lease_writers = [{"manager": "kube-scheduler", "fieldsV1": {"f:spec": {"f:holderIdentity": {}}}}]
-    [finding] = [each for each in await findings(server) if each.check == "lease"]
+    [finding] = [finding for finding in await findings(server) if finding.check == "lease"]
     assert finding.verdict is Verdict.ERROR
     assert finding.message.startswith(
         "leaderElection.resourceName: kube-system/podium is held by other_1, which is kube"
     )
     assert "--as-default-scheduler" in finding.advice
-    report, good = Report(), configured()
+    report, good = Report(), usable_with_election()
     server_of: Any = server
     await examine(report, server_of, good.config, good.plugins, server.clock, is_default_scheduler=True)
-    [finding] = [each for each in report.findings if each.check == "lease"]
+    [finding] = [finding for finding in report.findings if finding.check == "lease"]
     assert finding.verdict is Verdict.WARNING
 
 
 async def test_a_lease_that_ran_out_is_nobodys() -> None:
     server = Server()
-    server.lease = held(server, 60.0)
+    server.lease = lease_spec(server, 60.0)
     assert await not_ok(server) == []
 
 
@@ -251,14 +251,14 @@ async def test_somebody_who_binds_under_our_name_is_told_of() -> None:
     [(check, verdict, message)] = await not_ok(server)
     assert (check, verdict) == ("others", Verdict.WARNING)
     assert message == "default-scheduler-a has bound pods as default-scheduler in the last 120 s"
-    [asked] = [path for path in server.asked if path.startswith(EVENTS)]
-    assert "fieldSelector=reason%3DScheduled%2CreportingController%3Ddefault-scheduler" in asked
+    [events_path] = [path for path in server.asked if path.startswith(EVENTS)]
+    assert "fieldSelector=reason%3DScheduled%2CreportingController%3Ddefault-scheduler" in events_path
 
 
 async def test_where_events_may_not_be_listed_nobody_can_tell() -> None:
     server = Server()
     server.events = Forbidden("no")
-    assert "others" not in [each.check for each in await findings(server)]
+    assert "others" not in [finding.check for finding in await findings(server)]
 
 
 async def test_pods_that_wait_under_a_misspelt_name_are_told() -> None:
@@ -304,7 +304,11 @@ def test_a_report_is_good_with_warnings_and_bad_with_errors() -> None:
 async def provisioners(server: Server, provider: ProviderName) -> list[tuple[str, Verdict, str]]:
     report = Report()
     await examine_needs(report, server, needs(provider), server.clock)  # type: ignore[arg-type]
-    return [(each.check, each.verdict, each.advice) for each in report.findings if each.verdict is not Verdict.OK]
+    return [
+        (finding.check, finding.verdict, finding.advice)
+        for finding in report.findings
+        if finding.verdict is not Verdict.OK
+    ]
 
 
 async def test_a_provisioner_is_told_which_role_it_lacks() -> None:

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 FIT = Rejecter("Fit", on(EventResource.NODE, ActionType.ADD))
 
 
-def told(columns: tuple[str, ...], row: Row) -> dict[str, object]:
+def cells_by_column(columns: tuple[str, ...], row: Row) -> dict[str, object]:
     return dict(zip(columns, row, strict=True))
 
 
@@ -32,8 +32,8 @@ async def test_a_node_has_what_its_pods_request_and_what_it_offers() -> None:
         )
     )
     first = {"zone": "a", "cpu": 1500, "cpu_max": 4000, "memory": 2 << 30, "memory_max": 8 << 30}
-    assert told(NODE_COLUMNS, rows["n1"]) == {**first, "pods": 2, "pods_max": 20, "closed": ""}
-    assert told(NODE_COLUMNS, rows["n2"])["closed"] == "cordoned"
+    assert cells_by_column(NODE_COLUMNS, rows["n1"]) == {**first, "pods": 2, "pods_max": 20, "closed": ""}
+    assert cells_by_column(NODE_COLUMNS, rows["n2"])["closed"] == "cordoned"
 
 
 async def test_a_pod_of_the_queue_has_its_reason_and_its_next_try() -> None:
@@ -45,7 +45,7 @@ async def test_a_pod_of_the_queue_has_its_reason_and_its_next_try() -> None:
     counts, rows = await QueueRows(bench.queue.listing).read()
 
     assert {state: count for state, count in counts.items() if count} == {"active": 1, "unschedulable": 1, "gated": 1}
-    by_name = {row["name"]: row for row in (told(QUEUE_COLUMNS, each) for each in rows.values())}
+    by_name = {row["name"]: row for row in (cells_by_column(QUEUE_COLUMNS, row) for row in rows.values())}
     assert by_name["rejected"]["plugins"] == ["Fit"]
     assert by_name["rejected"]["reason"] == "0/3 nodes are available"
     assert "Node Add" in by_name["rejected"]["events"]["Fit"]  # type: ignore[index]
@@ -57,13 +57,16 @@ async def test_a_pod_is_described_anew_when_something_has_happened_to_it() -> No
     bench = QueueBench(FIT)
     bench.add(pod("new"))
     rows = QueueRows(bench.queue.listing)
-    _, before = await rows.read()
-    _, same = await rows.read()
+    _, first_rows = await rows.read()
+    _, next_rows = await rows.read()
     bench.pop()
-    _, after = await rows.read()
-    (uid,) = before
-    assert same[uid] is before[uid]
-    assert (told(QUEUE_COLUMNS, before[uid])["queue"], told(QUEUE_COLUMNS, after[uid])["queue"]) == (
+    _, later_rows = await rows.read()
+    (uid,) = first_rows
+    assert next_rows[uid] is first_rows[uid]
+    assert (
+        cells_by_column(QUEUE_COLUMNS, first_rows[uid])["queue"],
+        cells_by_column(QUEUE_COLUMNS, later_rows[uid])["queue"],
+    ) == (
         "active",
         "in flight",
     )
@@ -76,7 +79,7 @@ async def test_of_many_pods_those_that_wait_longest_are_shown() -> None:
         bench.clock.advance(1.0)
     counts, rows = await QueueRows(bench.queue.listing).read()
     assert (counts["active"], len(rows)) == (SHOWN_MAX + 1, SHOWN_MAX)
-    assert f"web-{SHOWN_MAX}" not in {told(QUEUE_COLUMNS, row)["name"] for row in rows.values()}
+    assert f"web-{SHOWN_MAX}" not in {cells_by_column(QUEUE_COLUMNS, row)["name"] for row in rows.values()}
 
 
 def test_an_attempt_is_shown_as_it_is_decided_and_again_when_it_has_ended() -> None:
@@ -86,13 +89,16 @@ def test_an_attempt_is_shown_as_it_is_decided_and_again_when_it_has_ended() -> N
     assert rows.read() is None
 
     place(recorder, cluster, pod("web"), 1)
-    decided = rows.read()
-    assert decided is not None
-    assert told(DECISION_COLUMNS, decided["1"])["result"] == "binding"
+    decided_rows = rows.read()
+    assert decided_rows is not None
+    assert cells_by_column(DECISION_COLUMNS, decided_rows["1"])["result"] == "binding"
     recorder.on_bound(pod("web"), 0.25)
-    ended = rows.read()
-    assert ended is not None
-    assert told(DECISION_COLUMNS, ended["1"]).items() >= {"result": "scheduled", "node": "n1", "total": 0.25}.items()
+    ended_rows = rows.read()
+    assert ended_rows is not None
+    assert (
+        cells_by_column(DECISION_COLUMNS, ended_rows["1"]).items()
+        >= {"result": "scheduled", "node": "n1", "total": 0.25}.items()
+    )
     assert rows.read() is None
 
 
@@ -100,10 +106,10 @@ def test_an_attempt_that_failed_has_its_message() -> None:
     recorder, cluster = FlightRecorder(2 << 20), Cluster("n0")
     rows = DecisionRows(recorder, ManualClock(100.0))
     reject(recorder, cluster, pod("big"), rejection([0], FULL))
-    found = rows.read()
-    assert found is not None
-    assert told(DECISION_COLUMNS, found["1"]).items() >= {"at": 101.0, "result": "unschedulable"}.items()
-    assert "Insufficient cpu" in str(told(DECISION_COLUMNS, found["1"])["message"])
+    rows_read = rows.read()
+    assert rows_read is not None
+    assert cells_by_column(DECISION_COLUMNS, rows_read["1"]).items() >= {"at": 101.0, "result": "unschedulable"}.items()
+    assert "Insufficient cpu" in str(cells_by_column(DECISION_COLUMNS, rows_read["1"])["message"])
 
 
 async def test_versions_change_only_with_what_is_shown() -> None:

@@ -22,26 +22,26 @@ def test_a_new_reader_is_sent_everything() -> None:
 def test_later_only_what_has_changed_is_sent() -> None:
     table = Table("cpu")
     table.replace({"n1": (1,), "n2": (2,), "n3": (3,)})
-    before = table.version
+    version = table.version
     table.replace({"n1": (1,), "n2": (5,), "n4": (4,)})
-    assert changes(table, before) == {"put": [{"key": "n2", "cpu": 5}, {"key": "n4", "cpu": 4}], "gone": ["n3"]}
+    assert changes(table, version) == {"put": [{"key": "n2", "cpu": 5}, {"key": "n4", "cpu": 4}], "gone": ["n3"]}
 
 
 def test_nothing_is_new_where_nothing_has_changed() -> None:
     table = Table("cpu")
     table.replace({"n1": (1,)})
-    before = table.version
+    version = table.version
     table.replace({"n1": (1,)})
-    assert (table.version, changes(table, before)) == (before, {"put": [], "gone": []})
+    assert (table.version, changes(table, version)) == (version, {"put": [], "gone": []})
 
 
 def test_a_row_that_came_back_is_not_gone() -> None:
     table = Table("cpu")
     table.replace({"n1": (1,)})
-    before = table.version
+    version = table.version
     table.replace({})
     table.replace({"n1": (1,)})
-    assert changes(table, before) == {"put": [{"key": "n1", "cpu": 1}], "gone": []}
+    assert changes(table, version) == {"put": [{"key": "n1", "cpu": 1}], "gone": []}
 
 
 ROWS = st.dictionaries(st.sampled_from("abcdef"), st.tuples(st.integers(0, 2)), max_size=6)
@@ -51,13 +51,17 @@ ROWS = st.dictionaries(st.sampled_from("abcdef"), st.tuples(st.integers(0, 2)), 
 def test_whoever_applies_the_changes_has_the_table_however_long_they_did_not_look(
     steps: list[dict[str, Row]], data: st.DataObject
 ) -> None:
-    table, seen, version = Table("cpu", gone_kept=2), {}, 0
+    table, client_rows, version = Table("cpu", gone_kept=2), {}, 0
     for rows in steps:
         table.replace(rows)
         if data.draw(st.booleans()):
-            told = changes(table, version)
-            seen = {} if told.get("reset") else {key: row for key, row in seen.items() if key not in told["gone"]}
-            seen |= {row["key"]: (row["cpu"],) for row in told["put"]}
+            changes_read = changes(table, version)
+            client_rows = (
+                {}
+                if changes_read.get("reset")
+                else {key: row for key, row in client_rows.items() if key not in changes_read["gone"]}
+            )
+            client_rows |= {row["key"]: (row["cpu"],) for row in changes_read["put"]}
             version = table.version
-            assert seen == rows
+            assert client_rows == rows
             assert len(table) == len(rows)

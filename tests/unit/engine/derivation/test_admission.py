@@ -25,16 +25,16 @@ def _priority_class(name, value, **fields):
 
 def test_what_has_a_limit_but_no_request_requests_its_limit():
     spec = {"containers": [{"resources": LIMITED}], "initContainers": [{"resources": LIMITED}], "resources": LIMITED}
-    admitted = _spec(spec)
-    assert admitted["containers"][0]["resources"] == FULL
-    assert admitted["initContainers"][0]["resources"] == FULL
-    assert admitted["resources"] == {**FULL, "requests": {"cpu": "1", "memory": str(2**30)}}
+    spec_after = _spec(spec)
+    assert spec_after["containers"][0]["resources"] == FULL
+    assert spec_after["initContainers"][0]["resources"] == FULL
+    assert spec_after["resources"] == {**FULL, "requests": {"cpu": "1", "memory": str(2**30)}}
 
 
 def test_ports_of_a_pod_on_the_hosts_network_are_host_ports():
     ports = [{"containerPort": 80}, {"containerPort": 81, "hostPort": 8081}]
-    taken = [{"hostPort": 80, "containerPort": 80}, {"hostPort": 8081, "containerPort": 81}]
-    assert _spec({"hostNetwork": True, "containers": [{"ports": ports}]})["containers"][0]["ports"] == taken
+    ports_after = [{"hostPort": 80, "containerPort": 80}, {"hostPort": 8081, "containerPort": 81}]
+    assert _spec({"hostNetwork": True, "containers": [{"ports": ports}]})["containers"][0]["ports"] == ports_after
     assert _spec({"containers": [{"ports": ports}]})["containers"][0]["ports"] == ports
 
 
@@ -46,8 +46,8 @@ def test_malformed_fields_are_left_for_the_decoder(resource, field):
 
 def test_priority_comes_from_the_class_that_the_pod_names():
     urgent = _priority_class("urgent", 7, preemptionPolicy="Never")
-    admitted = _spec({"priorityClassName": "urgent"}, urgent)
-    assert (admitted["priority"], admitted["preemptionPolicy"]) == (7, "Never")
+    spec_after = _spec({"priorityClassName": "urgent"}, urgent)
+    assert (spec_after["priority"], spec_after["preemptionPolicy"]) == (7, "Never")
     assert _spec({"priorityClassName": "system-node-critical"})["priority"] == 2_000_001_000
 
 
@@ -69,8 +69,8 @@ def test_node_without_allocatable_can_give_its_capacity():
 
 
 def test_namespace_carries_its_name_as_a_label():
-    admitted = Admission([]).admit({"metadata": {"name": "shop", "labels": {"a": "b"}}}, NAMESPACES)
-    assert admitted["metadata"]["labels"] == {"a": "b", "kubernetes.io/metadata.name": "shop"}
+    namespace_after = Admission([]).admit({"metadata": {"name": "shop", "labels": {"a": "b"}}}, NAMESPACES)
+    assert namespace_after["metadata"]["labels"] == {"a": "b", "kubernetes.io/metadata.name": "shop"}
 
 
 def test_other_kinds_pass_as_they_are():
@@ -79,8 +79,8 @@ def test_other_kinds_pass_as_they_are():
 
 
 def test_malformed_objects_pass_unchanged():
-    broken = {"containers": [3, {"resources": [], "ports": [4]}], "hostNetwork": True, "priorityClassName": 5}
-    assert _spec(broken)["containers"] == [3, {"resources": {}, "ports": [4]}]
+    malformed = {"containers": [3, {"resources": [], "ports": [4]}], "hostNetwork": True, "priorityClassName": 5}
+    assert _spec(malformed)["containers"] == [3, {"resources": {}, "ports": [4]}]
     assert _spec("x") == "x"
 
 
@@ -88,9 +88,9 @@ def test_malformed_objects_pass_unchanged():
 
 
 def _existing(**spec):
-    made = pod("old", **spec)
-    made["metadata"]["uid"] = "u"
-    return made
+    existing_pod = pod("old", **spec)
+    existing_pod["metadata"]["uid"] = "u"
+    return existing_pod
 
 
 LIMITS = limit_range({"type": "Container", "default": {"example.com/gpu": "1"}, "max": {"cpu": "50m"}})
@@ -118,7 +118,7 @@ def test_admitted_objects_are_never_refused():
 
 
 @pytest.mark.parametrize(
-    ("spec", "objects", "said"),
+    ("spec", "objects", "message"),
     [
         (
             {"priorityClassName": "urgent"},
@@ -153,10 +153,10 @@ def test_admitted_objects_are_never_refused():
         ),
     ],
 )
-def test_pods_are_refused_in_the_words_of_the_api_server(spec, objects, said):
+def test_pods_are_refused_in_the_words_of_the_api_server(spec, objects, message):
     with pytest.raises(RefusedError) as refusal:
         Admission(objects).demand_admission(pod("new", **spec))
-    assert str(refusal.value) == said
+    assert str(refusal.value) == message
 
 
 def test_a_class_of_which_the_files_hold_no_kind_refuses_nothing_but_is_missing():
@@ -175,9 +175,9 @@ def _class_of(manifest, *objects):
 
 
 def test_a_new_claim_that_names_no_class_gets_the_default_one():
-    default, other = storage("1Gi", "fast", is_default=True)[0], storage("1Gi")[0]
-    assert _class_of(claim("data", storage_class=None), default, other) == "fast"
-    assert _class_of(claim("data", storage_class=None), other) is None
+    default, plain = storage("1Gi", "fast", is_default=True)[0], storage("1Gi")[0]
+    assert _class_of(claim("data", storage_class=None), default, plain) == "fast"
+    assert _class_of(claim("data", storage_class=None), plain) is None
     assert _class_of(claim("data", storage_class=""), default) == ""
     assert _class_of(claim("data", storage_class="slow"), default) == "slow"
     old = claim("data", storage_class=None)
@@ -198,8 +198,8 @@ def test_the_newest_of_several_default_classes_counts_and_then_the_first_name():
 
 
 def test_created_pods_tolerate_lost_nodes_for_a_while_unless_they_say_otherwise():
-    added = with_node_lost_tolerations(pod("new"))["spec"]["tolerations"]
-    assert [(each["key"], each["tolerationSeconds"]) for each in added] == [
+    tolerations = with_node_lost_tolerations(pod("new"))["spec"]["tolerations"]
+    assert [(toleration["key"], toleration["tolerationSeconds"]) for toleration in tolerations] == [
         ("node.kubernetes.io/not-ready", 300),
         ("node.kubernetes.io/unreachable", 300),
     ]
@@ -209,7 +209,7 @@ def test_created_pods_tolerate_lost_nodes_for_a_while_unless_they_say_otherwise(
         for toleration in with_node_lost_tolerations(pod("new", tolerations=[own]))["spec"]["tolerations"]
     ]
     assert keys == ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"]
-    everything = pod("new", tolerations=[{"operator": "Exists"}])
-    assert with_node_lost_tolerations(everything) is everything
+    tolerant_pod = pod("new", tolerations=[{"operator": "Exists"}])
+    assert with_node_lost_tolerations(tolerant_pod) is tolerant_pod
     old = _existing()
     assert with_node_lost_tolerations(old) is old

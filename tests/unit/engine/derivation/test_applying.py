@@ -37,7 +37,7 @@ def test_fields_that_the_last_manifest_had_go():
 
 def test_items_that_were_applied_go_and_items_of_others_stay():
     live, last, new = _deployment(), _deployment(), _deployment()
-    spec_of = [each["spec"]["template"]["spec"] for each in (live, last, new)]
+    spec_of = [version["spec"]["template"]["spec"] for version in (live, last, new)]
     for spec, names in zip(spec_of, (("app", "log", "sidecar"), ("app", "log"), ("app",)), strict=True):
         spec["containers"] = [{"name": name} for name in names]
     live["metadata"]["annotations"] = {LAST: json.dumps(last)}
@@ -59,9 +59,9 @@ def test_a_last_manifest_that_cannot_be_read_removes_nothing():
 
 
 def test_amounts_are_compared_by_value():
-    one, other = ({"requests": {"cpu": amount}} for amount in ("1", "1000m"))
-    assert is_same(one, other)
-    assert not is_same(one, {"requests": {"cpu": "1001m"}})
+    first, second = ({"requests": {"cpu": amount}} for amount in ("1", "1000m"))
+    assert is_same(first, second)
+    assert not is_same(first, {"requests": {"cpu": "1001m"}})
     assert not is_same({"name": "1"}, {"name": "1000m"})
 
 

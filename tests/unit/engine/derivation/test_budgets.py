@@ -21,8 +21,8 @@ def _pods(ready, unready=0):
     ]
 
 
-def _allows(budget, pods, which=0, expected: int | None = 4):
-    return budget.allows(pods[which], pods, lambda covered: expected)
+def _allows(budget, pods, index=0, healthy_count: int | None = 4):
+    return budget.allows(pods[index], pods, lambda covered: healthy_count)
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,8 @@ def test_a_healthy_pod_may_go_while_more_than_the_least_are_healthy(spec, least)
 
 def test_an_unready_pod_may_go_while_the_least_are_healthy():
     budget = _budget(minAvailable=2)
-    assert _allows(budget, _pods(2, unready=1), which=2)
-    assert not _allows(budget, _pods(1, unready=1), which=1)
+    assert _allows(budget, _pods(2, unready=1), index=2)
+    assert not _allows(budget, _pods(1, unready=1), index=1)
 
 
 def test_unready_pods_may_always_go_if_the_budget_says_so():
@@ -56,9 +56,9 @@ def test_unready_pods_may_always_go_if_the_budget_says_so():
 
 
 def test_a_share_of_a_number_that_is_not_known_allows_nothing():
-    assert not _allows(_budget(minAvailable="10%"), _pods(4), expected=None)
-    assert not _allows(_budget(maxUnavailable=3), _pods(4), expected=None)
-    assert _allows(_budget(minAvailable=1), _pods(4), expected=None)
+    assert not _allows(_budget(minAvailable="10%"), _pods(4), healthy_count=None)
+    assert not _allows(_budget(maxUnavailable=3), _pods(4), healthy_count=None)
+    assert _allows(_budget(minAvailable=1), _pods(4), healthy_count=None)
 
 
 def test_terminating_pods_are_not_counted():

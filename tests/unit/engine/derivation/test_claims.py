@@ -42,12 +42,12 @@ def test_an_ephemeral_volume_has_a_claim_that_the_pod_owns():
 
 
 def test_devices_of_a_template_are_claimed_under_a_name_that_the_status_has():
-    made, (claim,) = _claims(
+    status_pod, (claim,) = _claims(
         pod("train", resourceClaims=claims_from("gpus")), device_claim_template("gpus", exactly(count=2))
     )
     name = claim["metadata"]["name"]
     assert name.startswith("train-gpus-")
-    assert made["status"]["resourceClaimStatuses"] == [{"name": "gpus", "resourceClaimName": name}]
+    assert status_pod["status"]["resourceClaimStatuses"] == [{"name": "gpus", "resourceClaimName": name}]
     assert claim["spec"]["devices"]["requests"] == [exactly(count=2)]
 
 
@@ -55,16 +55,16 @@ def test_a_running_pods_own_claim_to_devices_is_used():
     status = {"resourceClaimStatuses": [{"name": "gpus", "resourceClaimName": "train-gpus-x1"}]}
     running = pod("train", resourceClaims=claims_from("gpus"), status=status)
     objects = [device_claim_template("gpus", exactly())]
-    made, claims = _claims(running, *objects, existing={("ResourceClaim", "default/train-gpus-x1")})
-    assert (made["status"], claims) == (status, [])
-    made, (claim,) = _claims(running, *objects)
-    assert made["status"]["resourceClaimStatuses"][0]["resourceClaimName"] == claim["metadata"]["name"]
+    status_pod, claims = _claims(running, *objects, existing={("ResourceClaim", "default/train-gpus-x1")})
+    assert (status_pod["status"], claims) == (status, [])
+    status_pod, (claim,) = _claims(running, *objects)
+    assert status_pod["status"]["resourceClaimStatuses"][0]["resourceClaimName"] == claim["metadata"]["name"]
 
 
 def test_a_template_that_is_not_known_makes_no_claim():
-    made, claims = _claims(pod("train", resourceClaims=claims_from("gpus")))
+    status_pod, claims = _claims(pod("train", resourceClaims=claims_from("gpus")))
     assert claims == []
-    assert "status" not in made
+    assert "status" not in status_pod
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,9 @@ def test_objects_are_found_by_kind_and_name():
 
 
 def test_an_empty_list_says_that_the_cluster_has_none_of_a_kind():
-    (resource,) = [each for each in CONTROL_RESOURCES if each.kind == "RuntimeClass"]
+    (resource,) = [
+        control_resource for control_resource in CONTROL_RESOURCES if control_resource.kind == "RuntimeClass"
+    ]
     objects = ControlObjects([empty_list(resource)])
     assert not objects.is_unknown("RuntimeClass")
     assert not objects.fork().is_unknown("RuntimeClass")
@@ -42,7 +44,7 @@ def test_a_kind_of_the_same_name_in_another_group_is_ignored():
 
 def test_later_objects_replace_earlier_ones_of_their_name():
     objects = ControlObjects([workload("Deployment", replicas=1), workload("Deployment", replicas=2)])
-    assert [each["spec"]["replicas"] for each in objects.of_kind("Deployment").values()] == [2]
+    assert [deployment["spec"]["replicas"] for deployment in objects.of_kind("Deployment").values()] == [2]
     objects.drop("Deployment", "default/web")
     objects.drop("Deployment", "default/web")
     assert objects.is_unknown("Deployment")
@@ -58,19 +60,19 @@ def test_a_fork_does_not_change_the_original():
 
 
 def test_objects_of_a_namespace_come_in_order_of_their_names():
-    other = {**limit_range(), "metadata": {"name": "a", "namespace": "default-2"}}
+    foreign_range = {**limit_range(), "metadata": {"name": "a", "namespace": "default-2"}}
     first = {**limit_range(), "metadata": {"name": "first"}}
-    objects = ControlObjects([limit_range(), other, first])
+    objects = ControlObjects([limit_range(), foreign_range, first])
     assert objects.in_namespace("LimitRange", "default") == [first, limit_range()]
 
 
 def test_the_latest_time_is_that_of_any_creation_or_change():
     old = workload("Deployment")
     old["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
-    changed = pod("web", status={"conditions": [{"type": "Ready", "lastTransitionTime": "2026-03-01T00:00:00Z"}]})
+    changed_pod = pod("web", status={"conditions": [{"type": "Ready", "lastTransitionTime": "2026-03-01T00:00:00Z"}]})
     assert ControlObjects([]).latest_time == ""
     assert ControlObjects([old]).latest_time == "2026-01-01T00:00:00Z"
-    assert ControlObjects([old, changed, old]).latest_time == "2026-03-01T00:00:00Z"
+    assert ControlObjects([old, changed_pod, old]).latest_time == "2026-03-01T00:00:00Z"
 
 
 def test_restarts_of_sidecars_are_counted_apart_from_those_of_containers():

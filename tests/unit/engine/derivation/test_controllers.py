@@ -34,12 +34,14 @@ def _deletions(sync):
 
 
 def test_a_replica_set_creates_what_is_missing_under_new_names():
-    created = sync_replica_set(workload("ReplicaSet", replicas=3), _pods("web-a"), [], CONTEXT).create
-    names = names_of(created)
+    new_pods = sync_replica_set(workload("ReplicaSet", replicas=3), _pods("web-a"), [], CONTEXT).create
+    names = names_of(new_pods)
     assert len(set(names)) == 2
     assert all(name.startswith("web-") for name in names)
-    again = sync_replica_set(workload("ReplicaSet", replicas=3), [], [], SyncContext(0.0, CONTEXT.restarts, serial=2))
-    assert not {*names} & {*names_of(again.create)}
+    second_sync = sync_replica_set(
+        workload("ReplicaSet", replicas=3), [], [], SyncContext(0.0, CONTEXT.restarts, serial=2)
+    )
+    assert not {*names} & {*names_of(second_sync.create)}
 
 
 def test_pods_that_end_are_not_counted():
@@ -106,9 +108,9 @@ def test_a_stateful_set_waits_for_a_pod_that_is_ending(policy):
     assert sync_stateful_set(database, [*_pods("db-0"), ending], _keys("db-1")) == Sync()
     smaller = workload("StatefulSet", "db", 1, podManagementPolicy=policy)
     assert sync_stateful_set(smaller, [*_pods("db-0"), ending], _keys("db-1")) == Sync()
-    left = _deletions(sync_stateful_set(smaller, [*_pods("db-0"), ending], _keys("db-0")))
+    deletions = _deletions(sync_stateful_set(smaller, [*_pods("db-0"), ending], _keys("db-0")))
     # In order, what is new comes after the last pod is gone.
-    assert left == (["db-0"] if policy == "Parallel" else [])
+    assert deletions == (["db-0"] if policy == "Parallel" else [])
 
 
 def test_a_rolling_update_replaces_the_highest_ordinal_first_down_to_its_partition():
@@ -152,8 +154,8 @@ def test_a_daemon_set_has_one_pod_for_each_node():
 
 def test_a_pending_daemon_counts_for_the_node_that_it_is_meant_for():
     term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
-    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
-    pending = pod("agent-a", affinity={"nodeAffinity": required})
+    affinity = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    pending = pod("agent-a", affinity={"nodeAffinity": affinity})
     assert _daemons([node("n1")], [pending]).create == ()
 
 
@@ -174,11 +176,11 @@ def test_an_update_of_daemons_counts_a_node_whose_daemon_is_ending():
 def test_daemons_on_nodes_that_drive_them_away_are_deleted():
     pods = _pods("agent-a"), _pods("agent-b", nodes="n2"), _pods("agent-c", nodes="gone")
     nodes = [node("n1", taints=["team=a:NoSchedule"]), node("n2", taints=["team=a:NoExecute"])]
-    assert _deletions(_daemons(nodes, [each for (each,) in pods])) == ["agent-c", "agent-b"]
+    assert _deletions(_daemons(nodes, [tainted_node for (tainted_node,) in pods])) == ["agent-c", "agent-b"]
 
 
 @pytest.mark.parametrize(
-    ("strategy", "gone"),
+    ("strategy", "deletions"),
     [
         ({}, ["agent-0"]),
         ({"rollingUpdate": {"maxUnavailable": 2}}, ["agent-0", "agent-1"]),
@@ -187,18 +189,18 @@ def test_daemons_on_nodes_that_drive_them_away_are_deleted():
         ({"type": "OnDelete"}, []),
     ],
 )
-def test_an_update_of_daemons_keeps_to_its_limit(strategy, gone):
+def test_an_update_of_daemons_keeps_to_its_limit(strategy, deletions):
     nodes = [node(f"n{index}") for index in range(4)]
     pods = [pod(f"agent-{index}", node=f"n{index}") for index in range(4)]
     outdated = {pod.key for pod in pods}
-    assert _deletions(_daemons(nodes, pods, outdated, updateStrategy=strategy)) == gone
+    assert _deletions(_daemons(nodes, pods, outdated, updateStrategy=strategy)) == deletions
 
 
 def test_an_update_of_daemons_waits_for_new_pods_and_replaces_unready_old_ones_at_once():
     nodes = [node(f"n{index}") for index in range(3)]
     old = [pod(f"agent-{index}", node=f"n{index}", status=UNREADY if index == 1 else {}) for index in range(2)]
     new = pod("agent-2", node="n2", status=UNREADY)
-    outdated = {each.key for each in old}
+    outdated = {outdated_pod.key for outdated_pod in old}
     assert _deletions(_daemons(nodes, [*old, new], outdated)) == ["agent-1"]
 
 
@@ -246,9 +248,9 @@ def test_pods_of_an_indexed_job_have_the_free_indexes():
     key = "batch.kubernetes.io/job-completion-index"
     running = pod("sum-1-x", node="n1", metadata={"annotations": {key: "1"}})
     spec = {"completionMode": "Indexed", "completions": 7, "parallelism": 3}
-    created = _job([running], {"succeeded": 3, "completedIndexes": "0,2-3"}, **spec).create
-    assert [each["metadata"]["annotations"][key] for each in created] == ["4", "5"]
-    assert [name.rpartition("-")[0] for name in names_of(created)] == ["sum-4", "sum-5"]
+    new_pods = _job([running], {"succeeded": 3, "completedIndexes": "0,2-3"}, **spec).create
+    assert [new_pod["metadata"]["annotations"][key] for new_pod in new_pods] == ["4", "5"]
+    assert [name.rpartition("-")[0] for name in names_of(new_pods)] == ["sum-4", "sum-5"]
 
 
 # ---------------------------------------------------------------- Deployments
@@ -258,8 +260,8 @@ def _state(name, replicas, ready_pods=None):
     return ReplicaSetState(workload("ReplicaSet", name, replicas), replicas if ready_pods is None else ready_pods)
 
 
-def _rollout(new, *old, wanted=4, pod_count=0, **strategy):
-    return sync_deployment(workload("Deployment", replicas=wanted, strategy=strategy), new, old, pod_count)
+def _rollout(new, *old, replicas=4, pod_count=0, **strategy):
+    return sync_deployment(workload("Deployment", replicas=replicas, strategy=strategy), new, old, pod_count)
 
 
 def test_a_deployment_without_old_pods_has_all_pods_of_its_new_template():

@@ -8,7 +8,7 @@ TOLERATION = [{"key": "team", "operator": "Exists"}]
 
 
 def _node_names(*nodes, **spec):
-    return [each.name for each in DaemonNodes(workload("DaemonSet", pod_spec=spec)).for_new_pods(nodes)]
+    return [new_pod.name for new_pod in DaemonNodes(workload("DaemonSet", pod_spec=spec)).for_new_pods(nodes)]
 
 
 def test_a_daemon_runs_on_all_nodes_that_it_tolerates():
@@ -37,12 +37,12 @@ def test_node_name_selector_and_affinity_select_the_nodes():
     assert _node_names(*nodes, nodeName="n2") == ["n2"]
     assert _node_names(*nodes, nodeSelector={"disk": "ssd"}) == ["n1"]
     term = {"matchExpressions": [{"key": "disk", "operator": "NotIn", "values": ["ssd"]}]}
-    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
-    assert _node_names(*nodes, affinity={"nodeAffinity": required}) == ["n2", "n3"]
+    affinity = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    assert _node_names(*nodes, affinity={"nodeAffinity": affinity}) == ["n2", "n3"]
 
 
 def test_a_daemon_stays_on_a_node_with_a_new_no_schedule_taint_but_not_no_execute():
     daemons = DaemonNodes(workload("DaemonSet"))
     nodes = node("tainted", taints=["team=a:NoSchedule"]), node("draining", taints=["team=a:NoExecute"])
-    assert [each.name for each in daemons.for_existing_pods(nodes)] == ["tainted"]
+    assert [existing_pod.name for existing_pod in daemons.for_existing_pods(nodes)] == ["tainted"]
     assert daemons.for_new_pods(nodes) == []

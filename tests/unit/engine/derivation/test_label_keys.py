@@ -10,10 +10,10 @@ REQUIRED, PREFERRED = (
 SELECTOR = {"matchLabels": {"app": "web"}}
 
 
-def _merge(term, kind="podAffinity", which=REQUIRED):
-    spec = with_label_keys({"affinity": {kind: {which: [term]}}}, LABELS)
-    (merged,) = spec["affinity"][kind][which]
-    return merged
+def _merge(term, kind="podAffinity", strength=REQUIRED):
+    spec = with_label_keys({"affinity": {kind: {strength: [term]}}}, LABELS)
+    (merged_term,) = spec["affinity"][kind][strength]
+    return merged_term
 
 
 @pytest.mark.parametrize("kind", ["podAffinity", "podAntiAffinity"])
@@ -23,15 +23,17 @@ def test_keys_become_requirements_of_the_selector(kind, field, operator):
     requirement = {"key": "pod-template-hash", "operator": operator, "values": ["abc"]}
     selector = {**SELECTOR, "matchExpressions": [requirement]}
     assert _merge(term, kind)["labelSelector"] == selector
-    preferred = _merge({"weight": 1, "podAffinityTerm": term}, kind, PREFERRED)
-    assert preferred["podAffinityTerm"]["labelSelector"] == selector
-    assert preferred["weight"] == 1
+    preferred_term = _merge({"weight": 1, "podAffinityTerm": term}, kind, PREFERRED)
+    assert preferred_term["podAffinityTerm"]["labelSelector"] == selector
+    assert preferred_term["weight"] == 1
 
 
 def test_keys_of_spread_constraints_are_merged():
     constraint = {"labelSelector": SELECTOR, "matchLabelKeys": ["pod-template-hash"], "maxSkew": 1}
-    (merged,) = with_label_keys({"topologySpreadConstraints": [constraint]}, LABELS)["topologySpreadConstraints"]
-    assert merged["labelSelector"]["matchExpressions"] == [
+    (merged_constraint,) = with_label_keys({"topologySpreadConstraints": [constraint]}, LABELS)[
+        "topologySpreadConstraints"
+    ]
+    assert merged_constraint["labelSelector"]["matchExpressions"] == [
         {"key": "pod-template-hash", "operator": "In", "values": ["abc"]}
     ]
 

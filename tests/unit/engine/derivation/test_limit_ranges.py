@@ -32,8 +32,8 @@ def test_missing_requests_and_limits_are_filled_in():
 
 def test_init_containers_are_filled_in_too():
     item = {"type": "Container", "defaultRequest": {"cpu": "100m"}}
-    filled = with_limit_defaults(_spec(group="initContainers"), [limit_range(item)])
-    assert filled["initContainers"][0]["resources"]["requests"] == {"cpu": "100m"}
+    spec_after = with_limit_defaults(_spec(group="initContainers"), [limit_range(item)])
+    assert spec_after["initContainers"][0]["resources"]["requests"] == {"cpu": "100m"}
 
 
 def test_the_largest_and_smallest_amounts_are_defaults_where_none_are_given():
@@ -50,7 +50,7 @@ def test_ranges_of_whole_pods_fill_in_nothing():
 
 @pytest.mark.parametrize("group", ["containers", "initContainers"])
 @pytest.mark.parametrize(
-    ("item", "requests", "limits", "said"),
+    ("item", "requests", "limits", "message"),
     [
         ({"min": {"cpu": "1"}}, {"cpu": "500m"}, None, "minimum cpu usage per Container is 1, but request is 500m"),
         ({"min": {"cpu": "1"}}, {}, None, "minimum cpu usage per Container is 1.  No request is specified"),
@@ -62,8 +62,8 @@ def test_ranges_of_whole_pods_fill_in_nothing():
         ({"maxLimitRequestRatio": {"cpu": "2"}}, {"cpu": "1"}, {}, "but no limit is specified or limit is 0"),
     ],
 )
-def test_containers_outside_the_range_are_refused(item, requests, limits, said, group):
-    assert said in _refusal(item, requests, limits, group)
+def test_containers_outside_the_range_are_refused(item, requests, limits, message, group):
+    assert message in _refusal(item, requests, limits, group)
 
 
 def test_containers_within_the_range_are_not_refused():
@@ -77,8 +77,8 @@ def test_a_range_of_pods_counts_all_containers_together():
     assert limit_range_refusals(spec, [least]) == ""
     least = limit_range({"type": "Pod", "min": {"cpu": "3"}})
     assert limit_range_refusals(spec, [least]) == "minimum cpu usage per Pod is 3, but request is 2500m"
-    whole = {**spec, "resources": {"requests": {"cpu": "4"}, "limits": {"cpu": "4"}}}
-    assert limit_range_refusals(whole, [least]) == ""
+    spec_with_amounts = {**spec, "resources": {"requests": {"cpu": "4"}, "limits": {"cpu": "4"}}}
+    assert limit_range_refusals(spec_with_amounts, [least]) == ""
 
 
 def test_several_reasons_stand_in_a_list():

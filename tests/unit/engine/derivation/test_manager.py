@@ -16,16 +16,16 @@ def _web(name, kind="ReplicaSet", of="web", **fields):
 
 
 def _manager(objects=(), pods=(), nodes=(), claims=()):
-    stored = {each.key: each for each in (read_manifest(item, PERSISTENT_VOLUME_CLAIMS) for item in claims)}
-    return ControllerManager(ControlObjects(objects), _pods(*pods), lambda: nodes, stored.get)
+    stored_claims = {claim.key: claim for claim in (read_manifest(item, PERSISTENT_VOLUME_CLAIMS) for item in claims)}
+    return ControllerManager(ControlObjects(objects), _pods(*pods), lambda: nodes, stored_claims.get)
 
 
 def _creations(manager):
-    return names_of(manifest for each in manager.sync() for manifest in each.sync.create)
+    return names_of(manifest for workload_sync in manager.sync() for manifest in workload_sync.sync.create)
 
 
 def _deletions(manager):
-    return [gone.metadata.name for each in manager.sync() for gone in each.sync.delete]
+    return [pod.metadata.name for workload_sync in manager.sync() for pod in workload_sync.sync.delete]
 
 
 def test_a_known_workload_replaces_a_pod_that_is_gone():
@@ -47,7 +47,7 @@ def test_a_job_replaces_a_pod_only_after_its_backoff():
 def test_a_workload_of_which_only_pods_are_known_can_be_scaled():
     manager = _manager([], [_web("web-a", cpu="2"), _web("web-b", cpu="2")])
     assert manager.scale("ReplicaSet", "default/web", 3)
-    ((sync,),) = [each.sync.create for each in manager.sync()]
+    ((sync,),) = [workload_sync.sync.create for workload_sync in manager.sync()]
     assert sync["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "2"
     assert "nodeName" not in sync["spec"]
     assert not manager.scale("ReplicaSet", "default/other", 3)
@@ -70,8 +70,8 @@ def test_a_known_deployment_owns_the_pods_of_replica_sets_that_are_not_known():
     assert len(_creations(manager)) == 1
     assert manager.new_replica_sets == []
     manager = _manager([workload("Deployment", replicas=2)], pods)
-    gone = manager.remove("Deployment", "default/web")
-    assert [each.metadata.name for each in gone or ()] == ["web-5d-a", "web-5d-b"]
+    removed_pods = manager.remove("Deployment", "default/web")
+    assert [pod.metadata.name for pod in removed_pods or ()] == ["web-5d-a", "web-5d-b"]
 
 
 def test_a_stateful_set_is_made_up_with_the_claims_of_its_pods():
@@ -79,9 +79,9 @@ def test_a_stateful_set_is_made_up_with_the_claims_of_its_pods():
     database = owned(pod("db-0", node="n1", volumes=[volume]), "StatefulSet", "db")
     manager = _manager([], [database], claims=[claim("data-db-0", "7Gi")])
     assert manager.scale("StatefulSet", "default/db", 2)
-    ((made,),) = [each.sync.create for each in manager.sync()]
-    assert made["metadata"]["name"] == "db-1"
-    assert made["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"] == "data-db-1"
+    ((manifest,),) = [workload_sync.sync.create for workload_sync in manager.sync()]
+    assert manifest["metadata"]["name"] == "db-1"
+    assert manifest["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"] == "data-db-1"
 
 
 def test_a_workload_without_pods_can_be_scaled():
@@ -99,9 +99,9 @@ def test_the_parallelism_of_a_job_is_scaled():
 def test_pods_without_a_controller_are_adopted():
     manager = _manager([workload("ReplicaSet", replicas=1)], [pod("web-x", node="n1", labels={"app": "web"})])
     manager.touch("ReplicaSet", "default/web")
-    ((adopted,),) = [each.sync.adopt for each in manager.sync()]
-    assert adopted.metadata.controller.name == "web"
-    manager.on_pod(adopted)
+    ((orphan,),) = [workload_sync.sync.adopt for workload_sync in manager.sync()]
+    assert orphan.metadata.controller.name == "web"
+    manager.on_pod(orphan)
     assert manager.sync() == []
 
 
@@ -110,14 +110,14 @@ def test_a_stateful_set_adopts_pods_of_its_names_only():
     orphans = [pod("db-0", node="n1", labels=labels), pod("other-0", node="n1", labels=labels)]
     manager = _manager([workload("StatefulSet", "db", 1)], orphans)
     manager.touch("StatefulSet", "default/db")
-    ((adopted,),) = [each.sync.adopt for each in manager.sync()]
-    assert adopted.metadata.name == "db-0"
+    ((orphan,),) = [workload_sync.sync.adopt for workload_sync in manager.sync()]
+    assert orphan.metadata.name == "db-0"
 
 
 def test_a_removed_workload_takes_its_pods_along_and_is_not_made_up_again():
     manager = _manager([workload("ReplicaSet", replicas=1)], [_web("web-a")])
-    gone = manager.remove("ReplicaSet", "default/web")
-    assert [each.metadata.name for each in gone or ()] == ["web-a"]
+    removed_pods = manager.remove("ReplicaSet", "default/web")
+    assert [pod.metadata.name for pod in removed_pods or ()] == ["web-a"]
     manager.on_pod_gone(*_pods(_web("web-a")))
     assert manager.sync() == []
     assert manager.remove("ReplicaSet", "default/other") is None
@@ -140,7 +140,7 @@ def test_a_changed_template_of_a_stateful_set_rolls_its_pods():
     assert _deletions(manager) == ["db-1"]
 
 
-def _revised(name, revision, kind="StatefulSet", label="controller-revision-hash", of="db", **fields):
+def _pod_of_revision(name, revision, kind="StatefulSet", label="controller-revision-hash", of="db", **fields):
     item = _web(name, kind, of=of, **fields)
     item["metadata"]["labels"][label] = revision
     return item
@@ -150,7 +150,7 @@ REVISIONS = {"currentRevision": "db-1a", "updateRevision": "db-2b"}
 
 
 def test_a_rollout_of_a_stateful_set_that_was_begun_goes_on():
-    pods = [_revised("db-0", "db-1a"), _revised("db-1", "db-1a"), _revised("db-2", "db-2b")]
+    pods = [_pod_of_revision("db-0", "db-1a"), _pod_of_revision("db-1", "db-1a"), _pod_of_revision("db-2", "db-2b")]
     manager = _manager([workload("StatefulSet", "db", 3, status=REVISIONS)], pods)
     assert manager.sync() == []
     manager.touch("StatefulSet", "default/db")
@@ -161,7 +161,7 @@ def test_a_rollout_of_a_daemon_set_that_was_begun_goes_on():
     agent = workload("DaemonSet", "agent")
     agent["metadata"]["annotations"] = {"deprecated.daemonset.template.generation": "2"}
     pods = [
-        _revised(f"agent-{generation}", generation, "DaemonSet", "pod-template-generation", "agent")
+        _pod_of_revision(f"agent-{generation}", generation, "DaemonSet", "pod-template-generation", "agent")
         for generation in ("1", "2")
     ]
     pods[1]["spec"]["nodeName"] = "n2"
@@ -173,14 +173,14 @@ def test_a_rollout_of_a_daemon_set_that_was_begun_goes_on():
 def _cpu_of_created(manager):
     return [
         create["spec"]["containers"][0]["resources"]["requests"]["cpu"]
-        for each in manager.sync()
-        for create in each.sync.create
+        for workload_sync in manager.sync()
+        for create in workload_sync.sync.create
     ]
 
 
 def test_a_pod_below_the_partition_comes_back_from_the_template_that_it_had():
     partition = {"updateStrategy": {"rollingUpdate": {"partition": 1}}}
-    pods = [_revised("db-0", "db-1a", cpu="1"), _revised("db-1", "db-2b", cpu="2")]
+    pods = [_pod_of_revision("db-0", "db-1a", cpu="1"), _pod_of_revision("db-1", "db-2b", cpu="2")]
     manager = _manager([workload("StatefulSet", "db", 2, cpu="2", status=REVISIONS, **partition)], pods)
     manager.on_pod_gone(*_pods(pods[0]))
     assert _cpu_of_created(manager) == ["1"]
@@ -203,8 +203,8 @@ def test_a_changed_template_of_a_deployment_gets_a_replica_set_of_its_own():
     manager.sync()
     manager.apply(workload("Deployment", replicas=2, cpu="2"))
     manager.sync()
-    one, other = manager.new_replica_sets
-    assert one["metadata"]["name"] != other["metadata"]["name"]
+    first, second = manager.new_replica_sets
+    assert first["metadata"]["name"] != second["metadata"]["name"]
 
 
 def test_a_daemon_set_is_synced_when_nodes_change():
@@ -234,8 +234,8 @@ def test_a_replica_sets_deployment_says_how_many_pods_are_expected():
 
 def test_only_pods_of_unknown_controllers_are_replaced_alike():
     manager = _manager([workload("ReplicaSet")], [])
-    (known,), (unknown,) = _pods(_web("web-a")), _pods(_web("other-a", of="other"))
-    assert not manager.is_replaced_alike(known)
+    (web_pod,), (unknown,) = _pods(_web("web-a")), _pods(_web("other-a", of="other"))
+    assert not manager.is_replaced_alike(web_pod)
     assert manager.is_replaced_alike(unknown)
     for item in (pod("bare"), _web("db-0", "StatefulSet"), _web("agent-a", "DaemonSet")):
         assert not manager.is_replaced_alike(*_pods(item))

@@ -62,12 +62,12 @@ def test_amounts_that_cannot_be_read_and_requests_without_a_limit_are_not_judged
 def test_a_key_that_the_selector_has_too_is_named_with_its_field(selector):
     term = {"labelSelector": selector, "matchLabelKeys": ["tier", "app"]}
     message = 'Invalid value: "app": exists in both matchLabelKeys and labelSelector'
-    required = {"affinity": {"podAntiAffinity": {REQUIRED: [term]}}}
-    (error,) = invalid_fields(required, {})
+    spec = {"affinity": {"podAntiAffinity": {REQUIRED: [term]}}}
+    (error,) = invalid_fields(spec, {})
     assert error.endswith(message)
     assert error.startswith(f"spec.affinity.podAntiAffinity.{REQUIRED}[0]")
-    preferred = {"affinity": {"podAffinity": {PREFERRED: [{"weight": 1, "podAffinityTerm": term}]}}}
-    (error,) = invalid_fields(preferred, {})
+    spec = {"affinity": {"podAffinity": {PREFERRED: [{"weight": 1, "podAffinityTerm": term}]}}}
+    (error,) = invalid_fields(spec, {})
     assert error.startswith(f"spec.affinity.podAffinity.{PREFERRED}[0].podAffinityTerm")
     (error,) = invalid_fields({"topologySpreadConstraints": [term]}, {})
     assert error == f"spec.topologySpreadConstraints[0].matchLabelKeys[1]: {message}"
@@ -90,15 +90,15 @@ def test_a_key_that_is_to_match_and_to_differ_is_refused():
 
 def test_merged_requirements_of_the_filled_spec_are_no_error():
     term = {"labelSelector": {}, "matchLabelKeys": ["app"]}
-    merged = {"labelSelector": {"matchExpressions": [{"key": "app"}]}, "matchLabelKeys": ["app"]}
-    assert invalid_fields({"topologySpreadConstraints": [term]}, {"topologySpreadConstraints": [merged]}) == []
+    merged_spread = {"labelSelector": {"matchExpressions": [{"key": "app"}]}, "matchLabelKeys": ["app"]}
+    assert invalid_fields({"topologySpreadConstraints": [term]}, {"topologySpreadConstraints": [merged_spread]}) == []
 
 
 @pytest.mark.parametrize("keys", ["matchLabelKeys", "mismatchLabelKeys"])
 def test_keys_without_a_selector_are_forbidden(keys):
     message = "Forbidden: must not be specified when labelSelector is not set"
-    required = {"affinity": {"podAffinity": {REQUIRED: [{keys: ["app"]}]}}}
-    assert invalid_fields(required, {}) == [f"spec.affinity.podAffinity.{REQUIRED}[0].{keys}: {message}"]
+    spec = {"affinity": {"podAffinity": {REQUIRED: [{keys: ["app"]}]}}}
+    assert invalid_fields(spec, {}) == [f"spec.affinity.podAffinity.{REQUIRED}[0].{keys}: {message}"]
     spread = invalid_fields({"topologySpreadConstraints": [{keys: ["app"]}]}, {})
     field = "spec.topologySpreadConstraints[0].matchLabelKeys"
     assert spread == ([f"{field}: {message}"] if keys == "matchLabelKeys" else [])

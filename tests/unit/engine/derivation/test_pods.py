@@ -15,7 +15,7 @@ from podium.engine.derivation.pods import (
     stateful_set_pod,
     uid_of,
 )
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from tests.manifests import pod
 from tests.workload_manifests import claim_template, workload
 
@@ -47,9 +47,9 @@ def test_a_volume_of_the_template_is_replaced_by_the_claim_of_its_name():
     database = workload(
         "StatefulSet", "db", pod_spec={"volumes": [DATA, OTHER]}, volumeClaimTemplates=[claim_template()]
     )
-    claimed, other = stateful_set_pod(database, 0)["spec"]["volumes"]
-    assert claimed == {"name": "data", "persistentVolumeClaim": {"claimName": "data-db-0"}}
-    assert other == OTHER
+    claim_volume, plain_volume = stateful_set_pod(database, 0)["spec"]["volumes"]
+    assert claim_volume == {"name": "data", "persistentVolumeClaim": {"claimName": "data-db-0"}}
+    assert plain_volume == OTHER
 
 
 def test_a_stateful_set_without_claims_keeps_its_volumes():
@@ -96,15 +96,17 @@ def test_a_pod_of_a_job_has_its_labels_and_its_index():
 
 
 def test_a_deployments_pods_have_the_hash_of_its_template():
-    one, same, other = (replica_set_of(workload("Deployment", cpu=cpu)) for cpu in ("1", "1", "2"))
-    assert one == same
-    letters = {each["spec"]["template"]["metadata"]["labels"][TEMPLATE_HASH] for each in (one, other)}
+    first, twin, different = (replica_set_of(workload("Deployment", cpu=cpu)) for cpu in ("1", "1", "2"))
+    assert first == twin
+    letters = {
+        replica_set["spec"]["template"]["metadata"]["labels"][TEMPLATE_HASH] for replica_set in (first, different)
+    }
     assert len(letters) == 2
-    assert one["spec"]["selector"]["matchLabels"] == one["metadata"]["labels"]
+    assert first["spec"]["selector"]["matchLabels"] == first["metadata"]["labels"]
     result = _sample(workload("Deployment"))["metadata"]
-    assert result["labels"][TEMPLATE_HASH] == one["metadata"]["labels"][TEMPLATE_HASH]
-    assert result["ownerReferences"][0]["name"] == one["metadata"]["name"]
-    assert one["metadata"]["ownerReferences"][0]["name"] == "web"
+    assert result["labels"][TEMPLATE_HASH] == first["metadata"]["labels"][TEMPLATE_HASH]
+    assert result["ownerReferences"][0]["name"] == first["metadata"]["name"]
+    assert first["metadata"]["ownerReferences"][0]["name"] == "web"
 
 
 def test_generated_names_are_as_the_api_server_makes_them():
@@ -120,8 +122,8 @@ def test_a_pod_with_a_prefix_only_gets_a_name():
     name = named_pod(manifest)["metadata"]["name"]
     assert name.startswith("web-")
     assert named_pod(manifest, 1)["metadata"]["name"] != name
-    named = pod("x")
-    assert named_pod(named) is named
+    pod_with_name = pod("x")
+    assert named_pod(pod_with_name) is pod_with_name
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"])
@@ -132,11 +134,11 @@ def test_a_sample_pod_is_controlled_by_its_workload(kind):
 
 def test_the_pod_that_is_asked_about_comes_with_the_other_objects_of_its_file():
     service, web = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}, workload("Deployment")
-    subject, rest_of_file = asked_pod([Found(service, "f"), Found(web, "f")], "f")
+    subject, rest_of_file = asked_pod([LocatedManifest(service, "f"), LocatedManifest(web, "f")], "f")
     assert subject.manifest["metadata"]["name"] == "web"
-    assert [each.manifest["kind"] for each in rest_of_file] == ["Service", "Deployment", "ReplicaSet"]
-    subject, rest_of_file = asked_pod([Found(pod("a"), "f"), Found(service, "f")], "f")
-    assert (subject.manifest["metadata"]["name"], [each.manifest for each in rest_of_file]) == ("a", [service])
+    assert [item.manifest["kind"] for item in rest_of_file] == ["Service", "Deployment", "ReplicaSet"]
+    subject, rest_of_file = asked_pod([LocatedManifest(pod("a"), "f"), LocatedManifest(service, "f")], "f")
+    assert (subject.manifest["metadata"]["name"], [item.manifest for item in rest_of_file]) == ("a", [service])
 
 
 def test_an_object_without_a_uid_gets_one_of_its_kind_and_key():

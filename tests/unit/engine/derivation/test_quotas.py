@@ -11,15 +11,15 @@ from tests.workload_manifests import claim, quota
 def _quotas(*quotas, existing=(), claims=()):
     def of_namespace(manifests, resource):
         typed_pod = [read_manifest(manifest, resource) for manifest in manifests]
-        return lambda namespace: [each for each in typed_pod if each.metadata.namespace == namespace]
+        return lambda namespace: [namesake for namesake in typed_pod if namesake.metadata.namespace == namespace]
 
     pods = of_namespace(existing, PODS)
     return Quotas(ControlObjects(quotas), pods, of_namespace(claims, PERSISTENT_VOLUME_CLAIMS))
 
 
 def _refusals(quotas, *pods, existing=()):
-    asked = _quotas(*quotas, existing=existing)
-    return [asked.refusal(read_manifest(pod, PODS), pod) for pod in pods]
+    quota_set = _quotas(*quotas, existing=existing)
+    return [quota_set.refusal(read_manifest(pod, PODS), pod) for pod in pods]
 
 
 def test_usage_is_read_from_the_status():
@@ -32,9 +32,9 @@ def test_usage_is_read_from_the_status():
 
 def test_usage_is_counted_without_a_status():
     limited = quota(hard={"pods": "2"})
-    other = pod("b")
-    other["metadata"]["namespace"] = "shop"
-    assert _refusals([limited], pod("c"), existing=[pod("a"), other]) == [""]
+    foreign_pod = pod("b")
+    foreign_pod["metadata"]["namespace"] = "shop"
+    assert _refusals([limited], pod("c"), existing=[pod("a"), foreign_pod]) == [""]
     assert _refusals([limited], pod("c"), existing=[pod("a"), pod("b")]) == [
         "exceeded quota: quota, requested: pods=1, used: pods=2, limited: pods=2"
     ]
@@ -44,7 +44,7 @@ def test_only_accepted_pods_count():
     limited = quota(hard={"requests.memory": "3Gi"}, used={"requests.memory": "0"})
     sizes = ("2Gi", "2Gi", "1Gi", "1Gi")
     message = _refusals([limited], *(pod(f"p-{size}", memory=size) for size in sizes))
-    assert [bool(each) for each in message] == [False, True, False, True]
+    assert [bool(text) for text in message] == [False, True, False, True]
     assert "requested: requests.memory=1Gi, used: requests.memory=3Gi, limited: requests.memory=3Gi" in message[-1]
 
 
@@ -66,9 +66,9 @@ def test_a_pod_that_is_gone_is_not_given_back_twice_where_pods_are_counted():
 
 
 def test_a_pod_that_has_ended_takes_nothing_but_is_an_object():
-    ended = pod("ended", "4", status={"phase": "Succeeded"})
-    assert _refusals([quota(hard={"pods": "1", "cpu": "1"})], pod("a", "1"), existing=[ended]) == [""]
-    assert _refusals([quota(hard={"count/pods": "1"})], pod("a"), existing=[ended]) != [""]
+    finished_pod = pod("ended", "4", status={"phase": "Succeeded"})
+    assert _refusals([quota(hard={"pods": "1", "cpu": "1"})], pod("a", "1"), existing=[finished_pod]) == [""]
+    assert _refusals([quota(hard={"count/pods": "1"})], pod("a"), existing=[finished_pod]) != [""]
 
 
 def test_claims_that_exist_count_where_there_is_no_status_until_they_are_gone():
@@ -81,8 +81,8 @@ def test_claims_that_exist_count_where_there_is_no_status_until_they_are_gone():
 def test_containers_must_state_what_a_quota_limits():
     limited = quota(hard={"limits.cpu": "9", "requests.memory": "9Gi"})
     assert _refusals([limited], pod("a")) == ["failed quota: quota: must specify limits.cpu for: main"]
-    whole = pod("a", resources={"limits": {"cpu": "1"}, "requests": {"memory": "1Gi"}})
-    assert _refusals([limited], whole) == [""]
+    pod_with_amounts = pod("a", resources={"limits": {"cpu": "1"}, "requests": {"memory": "1Gi"}})
+    assert _refusals([limited], pod_with_amounts) == [""]
 
 
 @pytest.mark.parametrize(
@@ -138,6 +138,6 @@ def test_claims_to_storage_are_counted_also_by_class():
 
 
 def test_a_quota_of_another_namespace_or_an_amount_that_cannot_be_read_refuses_nothing():
-    other = quota(hard={"pods": "0"})
-    other["metadata"]["namespace"] = "shop"
-    assert _refusals([other, quota("broken", hard={"pods": "x"})], pod("a")) == [""]
+    foreign_quota = quota(hard={"pods": "0"})
+    foreign_quota["metadata"]["namespace"] = "shop"
+    assert _refusals([foreign_quota, quota("broken", hard={"pods": "x"})], pod("a")) == [""]

@@ -22,13 +22,13 @@ def _pod(name, node="n1", since="2026-01-01T00:00:00Z", *, is_ready=True, cost=N
     )
 
 
-def _victims(pods, count=1, related=(), restarts=_no_restarts):
-    victims = replica_set_victims(pods, related, count, parse_time(NOW), restarts)
+def _victims(pods, count=1, siblings=(), restarts=_no_restarts):
+    victims = replica_set_victims(pods, siblings, count, parse_time(NOW), restarts)
     return [victim.metadata.name for victim in victims]
 
 
 @pytest.mark.parametrize(
-    ("kept", "gone"),
+    ("valuable", "victim"),
     [
         (_pod("a"), _pod("b", node="")),
         (_pod("a"), _pod("b", phase="Pending")),
@@ -40,21 +40,21 @@ def _victims(pods, count=1, related=(), restarts=_no_restarts):
         (_pod("a", since="2026-01-01T00:00:00Z"), _pod("b", since="2026-01-31T23:00:00Z")),
     ],
 )
-def test_the_least_valuable_pod_is_deleted_first(kept, gone):
-    assert _victims([kept, gone]) == _victims([gone, kept]) == ["b"]
+def test_the_least_valuable_pod_is_deleted_first(valuable, victim):
+    assert _victims([valuable, victim]) == _victims([victim, valuable]) == ["b"]
 
 
 def test_of_a_deployment_doubled_up_nodes_are_given_up_before_young_pods():
     pods = [_pod("old-1"), _pod("old-2"), _pod("young", "n2", "2026-01-31T23:00:00Z")]
-    assert _victims(pods, related=pods)[0].startswith("old-")
+    assert _victims(pods, siblings=pods)[0].startswith("old-")
     assert _victims(pods) == ["young"]
 
 
 def test_pods_of_other_replica_sets_double_up_a_node_too_but_not_those_that_end():
     own = [_pod("own-1"), _pod("own-2", "n2")]
     ending = [pod(f"ended-{number}", node="n1", terminating=True) for number in range(3)]
-    assert _victims(own, related=[*own, _pod("old", "n2")]) == ["own-2"]
-    assert _victims(own, related=[*own, _pod("old", "n2"), *ending]) == ["own-2"]
+    assert _victims(own, siblings=[*own, _pod("old", "n2")]) == ["own-2"]
+    assert _victims(own, siblings=[*own, _pod("old", "n2"), *ending]) == ["own-2"]
 
 
 def test_ages_of_the_same_magnitude_do_not_count():
@@ -66,12 +66,12 @@ def test_ages_of_the_same_magnitude_do_not_count():
 
 def test_a_pod_that_is_ready_for_a_shorter_time_goes_before_one_that_restarted():
     pods = [_pod("a"), _pod("b", since="2026-01-31T23:00:00Z")]
-    assert _victims(pods, restarts=lambda each: (9, 0) if each.metadata.name == "a" else (0, 0)) == ["b"]
+    assert _victims(pods, restarts=lambda candidate: (9, 0) if candidate.metadata.name == "a" else (0, 0)) == ["b"]
 
 
 def test_of_unready_pods_the_one_with_more_restarts_goes_first():
     pods = [_pod("a", is_ready=False), _pod("b", is_ready=False, since="2026-01-31T23:00:00Z")]
-    assert _victims(pods, restarts=lambda each: (9, 0) if each.metadata.name == "a" else (0, 0)) == ["a"]
+    assert _victims(pods, restarts=lambda candidate: (9, 0) if candidate.metadata.name == "a" else (0, 0)) == ["a"]
 
 
 def test_a_job_compares_ages_exactly_and_looks_at_no_costs():

@@ -42,10 +42,10 @@ def _after(writes):
 
 def test_a_claim_of_a_class_that_does_not_wait_is_bound_to_the_smallest_volume_that_suits():
     store = ObjectStore.of([MANUAL, _volume("large", "50Gi"), _volume("small", "10Gi"), _volume("tiny", "1Gi")])
-    after = _after(immediate_binding(store, _read(claim(storage_class="manual"))))
-    assert after["PersistentVolumeClaim"].spec.volume_name == "small"
-    assert after["PersistentVolumeClaim"].status.phase == "Bound"
-    assert after["PersistentVolume"].spec.claim_ref.name == "data"
+    objects_after = _after(immediate_binding(store, _read(claim(storage_class="manual"))))
+    assert objects_after["PersistentVolumeClaim"].spec.volume_name == "small"
+    assert objects_after["PersistentVolumeClaim"].status.phase == "Bound"
+    assert objects_after["PersistentVolume"].spec.claim_ref.name == "data"
 
 
 def test_a_claim_that_no_volume_suits_stays():
@@ -56,43 +56,43 @@ def test_a_claim_that_no_volume_suits_stays():
 def test_a_claim_of_a_class_that_waits_or_that_is_bound_stays():
     volume = _volume(storageClassName="slow")
     assert immediate_binding(ObjectStore.of([*storage("10Gi"), volume]), _read(claim())) == ()
-    bound = claim(storage_class="manual")
-    bound["spec"]["volumeName"] = "other"
-    assert immediate_binding(ObjectStore.of([MANUAL, _volume()]), _read(bound)) == ()
+    bound_claim = claim(storage_class="manual")
+    bound_claim["spec"]["volumeName"] = "other"
+    assert immediate_binding(ObjectStore.of([MANUAL, _volume()]), _read(bound_claim)) == ()
 
 
 def test_a_volume_that_the_scheduler_has_chosen_is_bound():
     reference = {"namespace": "default", "name": "data", "uid": "PersistentVolumeClaim/default/data"}
-    chosen = _volume(claimRef=reference)
-    store = ObjectStore.of([MANUAL, chosen, claim(storage_class="manual")])
-    typed = read_manifest(chosen, PERSISTENT_VOLUMES)
-    after = _after(controller_writes(store, [ObjectWrite(PERSISTENT_VOLUMES, None, typed)], "n1"))
-    assert after["PersistentVolumeClaim"].spec.volume_name == "disk"
-    assert after["PersistentVolume"].status.phase == "Bound"
-    assert after["PersistentVolume"].metadata.resource_version != typed.metadata.resource_version
+    volume = _volume(claimRef=reference)
+    store = ObjectStore.of([MANUAL, volume, claim(storage_class="manual")])
+    read_volume = read_manifest(volume, PERSISTENT_VOLUMES)
+    objects_after = _after(controller_writes(store, [ObjectWrite(PERSISTENT_VOLUMES, None, read_volume)], "n1"))
+    assert objects_after["PersistentVolumeClaim"].spec.volume_name == "disk"
+    assert objects_after["PersistentVolume"].status.phase == "Bound"
+    assert objects_after["PersistentVolume"].metadata.resource_version != read_volume.metadata.resource_version
 
 
 @pytest.mark.parametrize(("topology_keys", "zones"), [([ZONE], [("a",)]), ([], []), (["absent"], [])])
 def test_a_volume_is_provisioned_in_reach_of_the_node_that_was_selected(topology_keys, zones):
-    selected = claim(metadata={"annotations": {"volume.kubernetes.io/selected-node": "n1"}})
+    claim_with_node = claim(metadata={"annotations": {"volume.kubernetes.io/selected-node": "n1"}})
     csi_node = {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "CSINode",
         "metadata": {"name": "n1"},
         "spec": {"drivers": [{"name": "slow.example.com", "nodeID": "n1", "topologyKeys": topology_keys}]},
     }
-    store = ObjectStore.of([*storage("10Gi"), node("n1", labels={ZONE: "a"}), csi_node, selected])
-    writes = list(controller_writes(store, [ObjectWrite(PERSISTENT_VOLUME_CLAIMS, None, _read(selected))], "n1"))
-    made = writes[0].after
-    assert (made.spec.capacity, made.spec.csi.driver) == ({"storage": "5Gi"}, "slow.example.com")
-    affinity = made.spec.node_affinity
+    store = ObjectStore.of([*storage("10Gi"), node("n1", labels={ZONE: "a"}), csi_node, claim_with_node])
+    writes = list(controller_writes(store, [ObjectWrite(PERSISTENT_VOLUME_CLAIMS, None, _read(claim_with_node))], "n1"))
+    volume = writes[0].after
+    assert (volume.spec.capacity, volume.spec.csi.driver) == ({"storage": "5Gi"}, "slow.example.com")
+    affinity = volume.spec.node_affinity
     terms = affinity.required.node_selector_terms if affinity is not None else ()
-    assert [each.values for term in terms for each in term.match_expressions] == zones
-    bound = _after(writes[1:])["PersistentVolumeClaim"]
-    assert bound.spec.volume_name == made.metadata.name
+    assert [expression.values for term in terms for expression in term.match_expressions] == zones
+    bound_claim = _after(writes[1:])["PersistentVolumeClaim"]
+    assert bound_claim.spec.volume_name == volume.metadata.name
 
 
 def test_other_writes_bind_no_volume():
     store = ObjectStore.of([MANUAL, claim(storage_class="manual")])
-    written = [ObjectWrite(PERSISTENT_VOLUME_CLAIMS, None, _read(claim(storage_class="manual")))]
-    assert list(controller_writes(store, written, "n1")) == []
+    writes = [ObjectWrite(PERSISTENT_VOLUME_CLAIMS, None, _read(claim(storage_class="manual")))]
+    assert list(controller_writes(store, writes, "n1")) == []

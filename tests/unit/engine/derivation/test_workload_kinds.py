@@ -9,7 +9,7 @@ from podium.engine.derivation.workload_kinds import (
     templates_in,
 )
 from podium.engine.errors import ManifestError
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from tests.manifests import pod
 from tests.workload_manifests import template, workload
 
@@ -19,7 +19,7 @@ def _object(version, kind, **spec):
 
 
 def _located(*manifests):
-    return [Found(manifest, "it.yaml") for manifest in manifests]
+    return [LocatedManifest(manifest, "it.yaml") for manifest in manifests]
 
 
 FARM = (
@@ -114,7 +114,10 @@ PODLESS = [
 def test_the_templates_of_kinds_that_have_pods_are_known(manifest, parts):
     templates = templates_in(manifest)
     assert [(template.name, template.replicas) for template in templates] == parts
-    assert all(each.content == template() or "app" in each.content["metadata"]["labels"] for each in templates)
+    assert all(
+        pod_template.content == template() or "app" in pod_template.content["metadata"]["labels"]
+        for pod_template in templates
+    )
 
 
 @pytest.mark.parametrize("manifest", PODLESS, ids=lambda manifest: manifest["kind"])
@@ -136,7 +139,7 @@ def test_the_workload_of_a_file_is_found_beside_other_objects():
 
 
 @pytest.mark.parametrize(
-    ("manifests", "said"),
+    ("manifests", "message"),
     [
         ([], "it.yaml: expected one pod or workload with a pod template, found 0: the file holds nothing"),
         ([PODLESS[0]], r"found 0: the file holds SealedSecret$"),
@@ -148,8 +151,8 @@ def test_the_workload_of_a_file_is_found_beside_other_objects():
         ([KNOWN[4][0]], r"found 2: the file holds Job; Job has several \(ps, worker\): save the template's metadata"),
     ],
 )
-def test_a_file_without_exactly_one_template_is_refused_with_what_to_extract(manifests, said):
-    with pytest.raises(ManifestError, match=said):
+def test_a_file_without_exactly_one_template_is_refused_with_what_to_extract(manifests, message):
+    with pytest.raises(ManifestError, match=message):
         demand_template(_located(*manifests), "it.yaml")
 
 

@@ -47,10 +47,10 @@ def rejection(rows: _Rows, status: Status, number: int = 1) -> Rejection:
     return Rejection(np.array(rows), np.full(len(rows), number), {number: status})
 
 
-def cycle(cluster: Cluster, pod: Pod, *rejections: Rejection, scored: Scored | None = None) -> Any:
+def cycle(cluster: Cluster, pod: Pod, *rejections: Rejection, scores: Scored | None = None) -> Any:
     diagnosis = Diagnosis(len(cluster.snapshot.nodes), list(rejections))
     framework = SimpleNamespace(name="podium")
-    return SimpleNamespace(pod=pod, snapshot=cluster.snapshot, diagnosis=diagnosis, scored=scored, framework=framework)
+    return SimpleNamespace(pod=pod, snapshot=cluster.snapshot, diagnosis=diagnosis, scored=scores, framework=framework)
 
 
 def scores(rows: _Rows, **plugins: _Rows) -> Scored:
@@ -64,12 +64,12 @@ def place(
     pod: Pod,
     row: int = 0,
     *rejections: Rejection,
-    scored: Scored | None = None,
+    scores: Scored | None = None,
     at_s: float = 1.0,
 ) -> None:
     """The pod is to go to the node of that row."""
     decision = Suggested(cluster.snapshot.nodes[row].name, row, len(cluster.snapshot.order), 1)
-    recorder.on_decision(queue_info(pod), cycle(cluster, pod, *rejections, scored=scored), decision, at_s, 0.001)
+    recorder.on_decision(queue_info(pod), cycle(cluster, pod, *rejections, scores=scores), decision, at_s, 0.001)
 
 
 def reject(recorder: FlightRecorder, cluster: Cluster, pod: Pod, *rejections: Rejection, at_s: float = 1.0) -> None:

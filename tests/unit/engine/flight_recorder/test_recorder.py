@@ -39,7 +39,7 @@ def seal(recorder):
 def test_scheduled_pod_keeps_its_node_its_scores_and_its_story_in_the_queue(is_sealed):
     recorder = FlightRecorder(MEMORY_BYTES_MIN)
     entries = scores([1, 2], Fit=[70, 50], Spread=[100, 90])
-    place(recorder, THREE, pod("web"), 1, rejection([0], TAINTED), scored=entries, at_s=7.0)
+    place(recorder, THREE, pod("web"), 1, rejection([0], TAINTED), scores=entries, at_s=7.0)
     if is_sealed:
         seal(recorder)
     recorder.on_bound(pod("web"), 0.25)
@@ -62,7 +62,7 @@ def test_cached_scores_are_weighted_and_constant_ones_are_filled_in():
     recorder = FlightRecorder(MEMORY_BYTES_MIN)
     history = ScoreHistory(np.array([[10, 3], [0, 0], [20, 4]], np.int8))
     details_by_name = Scored(np.array([0, 2]), {}, history, 0, {"Fit": 1, "Spread": 2}, {"Taints": 300})
-    place(recorder, THREE, pod("web"), 2, scored=details_by_name)
+    place(recorder, THREE, pod("web"), 2, scores=details_by_name)
     seal(recorder)
     (attempt,) = recorder.newest_first()
     details = recorder.details(attempt)
@@ -73,19 +73,19 @@ def test_cached_scores_are_weighted_and_constant_ones_are_filled_in():
 def test_attempts_of_different_signatures_keep_their_own_scores():
     recorder = FlightRecorder(MEMORY_BYTES_MIN)
     rows, history = np.array([0, 2]), ScoreHistory(np.array([[100], [50], [0]], np.int8))
-    place(recorder, THREE, pod("a"), scored=Scored(rows, {}, history, 0, {"Fit": 3}, {"Taints": 7}))
+    place(recorder, THREE, pod("a"), scores=Scored(rows, {}, history, 0, {"Fit": 3}, {"Taints": 7}))
     heavy = {"Spread": (1, np.array([100, 5], np.int8)), "Own": (700, np.array([0, 100], np.int8))}
-    place(recorder, THREE, pod("b"), scored=Scored(np.array([1, 0]), heavy))
+    place(recorder, THREE, pod("b"), scores=Scored(np.array([1, 0]), heavy))
     place(recorder, THREE, pod("alone"))
     computed, history = (
         {"Spread": (1, np.array([8, 9], np.int8))},
         ScoreHistory(np.array([[1, 3], [0, 0], [2, 4]], np.int8)),
     )
-    both = Scored(rows, computed, history, 0, {"Fit": 1, "Own": 2})
-    place(recorder, THREE, pod("c"), scored=both)
+    both_scores = Scored(rows, computed, history, 0, {"Fit": 1, "Own": 2})
+    place(recorder, THREE, pod("c"), scores=both_scores)
     seal(recorder)
     details_by_name = {attempt.name: recorder.details(attempt) for attempt in recorder.newest_first()}
-    assert {name: each.plugins for name, each in details_by_name.items()} == {
+    assert {name: detail.plugins for name, detail in details_by_name.items()} == {
         "a": {"Fit": [300, 0], "Taints": [7, 7]},
         "b": {"Spread": [100, 5], "Own": [0, 70_000]},
         "alone": {},
@@ -103,7 +103,7 @@ def test_recorded_scores_do_not_change_later(attempts):
     history = ScoreHistory(table)
     for number in range(attempts):
         record = Scored(np.arange(60), {}, history, history.version, {"Fit": 1, "Own": 2})
-        place(recorder, nodes, numbered_pod(number), scored=record)
+        place(recorder, nodes, numbered_pod(number), scores=record)
         history.note(number % 7)
         table[number % 7] -= 1
     details = [recorder.details(attempt) for attempt in recorder.newest_first()]
@@ -118,7 +118,7 @@ def test_total_that_extenders_added_to_is_kept():
     recorder = FlightRecorder(MEMORY_BYTES_MIN)
     record = scores([1, 0], Fit=[50, 40])
     record.extended = np.array([50, 1040])
-    place(recorder, THREE, pod("web"), scored=record)
+    place(recorder, THREE, pod("web"), scores=record)
     seal(recorder)
     (attempt,) = recorder.newest_first()
     assert recorder.details(attempt).totals == {"n1": 50, "n0": 1040}
@@ -191,7 +191,7 @@ def test_scheduled_pods_do_not_displace_the_only_attempt_at_a_pending_one():
     recorder = FlightRecorder(MEMORY_BYTES_MIN)
     reject(recorder, THREE, pod("pending"), rejection([0, 1, 2], FULL))
     for number in range(ATTEMPTS_MAX * 40):
-        place(recorder, THREE, numbered_pod(number), scored=scores([0, 1], Fit=[1, 2]))
+        place(recorder, THREE, numbered_pod(number), scores=scores([0, 1], Fit=[1, 2]))
         recorder.on_bound(numbered_pod(number), 0.1)
     assert len(list(recorder.newest_first("default", "pending"))) == 1
     assert not list(recorder.newest_first("default", "web-0"))
@@ -207,8 +207,10 @@ def test_names_that_do_not_fit_leave_the_attempts_without_their_details():
 
 def count_bytes(ring: Ring) -> int:
     """Count the size of everything in the ring again."""
-    names = {id(each.names): each.names for each in (ring.newest, *ring._with_details)}.values()
-    segments = sum(each.head_bytes for each in ring._segments) + sum(each.detail_bytes for each in ring._with_details)
+    names = {id(record.names): record.names for record in (ring.newest, *ring._with_details)}.values()
+    segments = sum(segment.head_bytes for segment in ring._segments) + sum(
+        detail.detail_bytes for detail in ring._with_details
+    )
     return segments + sum(name.nbytes for name in names) + ring.pending_bytes
 
 
@@ -226,7 +228,7 @@ def test_the_bytes_are_the_sum_of_what_is_kept_and_never_above_the_limit(seed, n
         elif random.random() < 0.5:
             reject(recorder, cluster, numbered_pod(number), rejection(rows, random.choice([FULL, TAINTED])))
         elif names[0]:
-            place(recorder, cluster, numbered_pod(number), 0, scored=scores(rows, Fit=rows, Spread=rows))
+            place(recorder, cluster, numbered_pod(number), 0, scores=scores(rows, Fit=rows, Spread=rows))
             if random.random() < 0.9:
                 recorder.on_bound(numbered_pod(number), 1.0)
         for ring in (recorder._placed, recorder._rejected):

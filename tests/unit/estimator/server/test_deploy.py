@@ -26,11 +26,11 @@ def test_deployment_gives_flags_that_there_are_and_mounts_what_they_name():
     (container,) = template["containers"]
     command, subcommand, *flags = container["args"]
     assert (command, subcommand) == ("estimator", "serve")
-    known = {option for parameter in serve.params for option in parameter.opts}
+    options = {option for parameter in serve.params for option in parameter.opts}
     mounts = [mount["mountPath"] for mount in container["volumeMounts"]]
     for flag in flags:
         name, _, value = flag.partition("=")
-        assert name in known
+        assert name in options
         assert any(value.startswith(mount) for mount in mounts)
 
 
@@ -47,7 +47,7 @@ def test_services_lead_to_the_deployment_by_the_names_that_karmada_looks_for():
         assert ports[port["targetPort"]] == port["port"] == 10352
 
 
-def _allowed(name):
+def _grants(name):
     rules = _documents(name)[0]["rules"]
     assert all(rule["verbs"] == ["list", "watch"] for rule in rules)
     return {(group, name) for rule in rules for group in rule["apiGroups"] for name in rule["resources"]}
@@ -64,7 +64,7 @@ async def _read(*, is_accurate):
 
 @pytest.mark.anyio
 async def test_roles_in_a_member_are_what_is_read():
-    first, second = _allowed("member-rbac.yaml"), _allowed("member-rbac-accurate.yaml")
+    first, second = _grants("member-rbac.yaml"), _grants("member-rbac-accurate.yaml")
     assert first == await _read(is_accurate=False)
     assert not first & second
     assert first | second == await _read(is_accurate=True)

@@ -46,34 +46,34 @@ class _Work:
 async def test_others_run_in_between_and_questions_to_one_cluster_follow_each_other() -> None:
     clock = ManualClock()
     work, turns = _Work(clock, 100), 0
-    runner, found = InTurns(clock), list[int]()
+    runner, milliseconds = InTurns(clock), list[int]()
 
     async def ask() -> None:
-        found.append(await runner.run("m1", work.begin))
+        milliseconds.append(await runner.run("m1", work.begin))
 
     async with anyio.create_task_group() as group:
         group.start_soon(ask)
         group.start_soon(ask)
-        while len(found) < 2:
+        while len(milliseconds) < 2:
             turns += 1
             await anyio.lowlevel.checkpoint()
-    assert found == [100, 100]
+    assert milliseconds == [100, 100]
     assert work.most_under_way == 1
     assert turns >= 30
 
 
 async def test_question_ends_in_time_and_waiting_for_its_turn_counts() -> None:
     clock = ManualClock()
-    runner, found = InTurns(clock), list[int]()
+    runner, milliseconds = InTurns(clock), list[int]()
     work = _Work(clock, 10_000)
 
     async def ask() -> None:
-        found.append(await runner.run("m1", work.begin))
+        milliseconds.append(await runner.run("m1", work.begin))
 
     async with anyio.create_task_group() as group:
         group.start_soon(ask)
         group.start_soon(ask)
-    assert found == [pytest.approx(QUESTION_S_MAX * 1000, abs=2), 0]
+    assert milliseconds == [pytest.approx(QUESTION_S_MAX * 1000, abs=2), 0]
 
 
 async def test_question_that_nobody_waits_for_any_more_is_given_up_and_leaves_the_cluster_to_others() -> None:

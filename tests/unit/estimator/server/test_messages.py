@@ -61,8 +61,8 @@ def test_request_for_sets_is_the_same_in_every_era(era):
 
 def test_bytes_go_first_field_by_field():
     message = CLASSES["MaxAvailableReplicasRequest"].FromString(replicas_request("m1", REQUIREMENTS, "legacy"))
-    needed = message.replicaRequirements
-    needed.resourceRequestBytes["cpu"] = CLASSES["Quantity"](string="7").SerializeToString()
+    needs = message.replicaRequirements
+    needs.resourceRequestBytes["cpu"] = CLASSES["Quantity"](string="7").SerializeToString()
     request = read_replicas_request(message.SerializeToString())
     assert request.requirements is not None
     assert request.requirements.resource_request == {"cpu": "7"}
@@ -115,11 +115,11 @@ def test_threshold_is_in_nanoseconds():
 def test_what_is_no_message_and_what_is_no_object_in_one_are_told_apart():
     with pytest.raises(MessageError, match="MaxAvailableReplicasRequest"):
         read_replicas_request(b"\xff\xff\xff")
-    broken = CLASSES["MaxAvailableReplicasRequest"](
+    malformed = CLASSES["MaxAvailableReplicasRequest"](
         replicaRequirements={"resourceRequestBytes": {"cpu": b"\xff\xff"}}
     ).SerializeToString()
     with pytest.raises(PartError, match="failed to unmarshal resource request cpu"):
-        read_replicas_request(broken)
+        read_replicas_request(malformed)
 
 
 def test_answers_are_field_one():

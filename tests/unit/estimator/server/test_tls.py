@@ -11,9 +11,9 @@ from podium.server.serving import CertificateError, KeyPair, self_signed
 
 @pytest.fixture
 def files(tmp_path: Path) -> TlsFiles:
-    made = TlsFiles(str(tmp_path / "tls.crt"), str(tmp_path / "tls.key"), str(tmp_path / "ca.crt"))
-    write(made, self_signed())
-    return made
+    tls_files = TlsFiles(str(tmp_path / "tls.crt"), str(tmp_path / "tls.key"), str(tmp_path / "ca.crt"))
+    write(tls_files, self_signed())
+    return tls_files
 
 
 def write(files: TlsFiles, pair: KeyPair) -> None:
@@ -32,13 +32,13 @@ def test_what_has_look_for_change_is_shown_once(files: TlsFiles) -> None:
 
 
 def test_what_cannot_be_used_is_told_once_and_the_earlier_content_stays(files: TlsFiles) -> None:
-    certificates, before = ReloadingCertificates(files), Path(files.key).read_bytes()
+    certificates, key_text = ReloadingCertificates(files), Path(files.key).read_bytes()
     certificates.credentials()
     Path(files.key).write_text("torn")
     with capture_logs() as logs:
         assert [certificates._look_for_change(), certificates._look_for_change()] == [None, None]
-    assert [each["error"] for each in logs] == [f"certificates for gRPC: {files.key} holds no PEM private key"]
-    Path(files.key).write_bytes(before)
+    assert [entry["error"] for entry in logs] == [f"certificates for gRPC: {files.key} holds no PEM private key"]
+    Path(files.key).write_bytes(key_text)
     assert certificates._look_for_change() is None
 
 

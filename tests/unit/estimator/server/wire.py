@@ -20,10 +20,10 @@ def sets_request(cluster, components, era="bytes"):
     """The bytes of a question for sets of components."""
     message = CLASSES["MaxAvailableComponentSetsRequest"](cluster=cluster, namespace="default")
     for component in components:
-        added = message.components.add(name=component["name"], replicas=component["replicas"])
+        component_message = message.components.add(name=component["name"], replicas=component["replicas"])
         if "replicaRequirements" in component:
             needs = _needs("ComponentReplicaRequirements", component["replicaRequirements"], era)
-            added.replicaRequirements.CopyFrom(needs)
+            component_message.replicaRequirements.CopyFrom(needs)
     return message.SerializeToString()
 
 
@@ -55,9 +55,9 @@ def _claim(claim, era):
         if era != "bytes":
             message.nodeAffinity.CopyFrom(affinity)
     for toleration in claim.get("tolerations", ()):
-        made = CLASSES["Toleration"](**toleration)
+        toleration_message = CLASSES["Toleration"](**toleration)
         if era != "legacy":
-            message.tolerationsBytes.append(made.SerializeToString())
+            message.tolerationsBytes.append(toleration_message.SerializeToString())
         if era != "bytes":
-            message.tolerations.add().CopyFrom(made)
+            message.tolerations.add().CopyFrom(toleration_message)
     return message

@@ -6,8 +6,8 @@ from podium.framework.contract.status import Status
 from podium.framework.contract.steps import PAUSE, Steps, run_unasked
 from podium.framework.preemption.candidates import Budgets, Importance
 from podium.framework.preemption.dry_run import DryRunResult, dry_run_preemption
+from podium.framework.preemption.victim_cache import VictimCache
 from podium.framework.preemption.victims import NO_VICTIMS
-from podium.framework.preemption.victims_known import VictimsKnown
 from tests.builders import pod
 from tests.unit.framework.rooms import IMPORTANCE, NO_BUDGETS, NOW_S, TOO_FULL, Room, Rooms, budget, placed
 
@@ -19,7 +19,7 @@ def room_on(name: str, *, fits: bool = True, protected: bool = False) -> Room:
 
 def stepwise(rooms: Rooms, wanted: int, budgets: Budgets = NO_BUDGETS) -> Steps[DryRunResult]:
     rows, new = np.arange(len(rooms.rooms)), pod("new", priority=100)
-    return dry_run_preemption(rooms, rows, wanted, new, budgets, IMPORTANCE, VictimsKnown())
+    return dry_run_preemption(rooms, rows, wanted, new, budgets, IMPORTANCE, VictimCache())
 
 
 def tried(rooms: Rooms, wanted: int, budgets: Budgets = NO_BUDGETS) -> tuple[list[str], dict[int, Status]]:
@@ -58,7 +58,7 @@ def test_nodes_without_pods_of_lower_priority_are_not_tried():
 def test_a_node_whose_pods_of_lower_priority_are_protected_is_not_tried():
     rooms, rows = Rooms(room_on("n0")), np.arange(1)
     spared = Importance(NOW_S, lambda _: True)
-    steps = dry_run_preemption(rooms, rows, 1, pod("new", priority=100), NO_BUDGETS, spared, VictimsKnown())
+    steps = dry_run_preemption(rooms, rows, 1, pod("new", priority=100), NO_BUDGETS, spared, VictimCache())
     assert run_unasked(steps) == DryRunResult((), {0: NO_VICTIMS})
     assert rooms.tried == []
 

@@ -187,13 +187,13 @@ def test_plugin_that_fails_on_a_node_that_no_attempt_gets_to_fails_nobody():
 
 
 @dataclass(frozen=True)
-class Found:
+class LocatedManifest:
     """What a PreFilter writes."""
 
     word: str
 
 
-class Tried(Found):
+class Tried(LocatedManifest):
     def clone(self) -> Tried:
         return self
 
@@ -201,7 +201,7 @@ class Tried(Found):
 @pytest.mark.parametrize(
     ("answer", "written", "times_asked"),
     [
-        ((None, None), Found("x"), 2),
+        ((None, None), LocatedManifest("x"), 2),
         ((None, SKIP), None, 2),
         ((None, None), Tried("x"), 5),
         ((PreFilterResult(frozenset({"n1"})), None), None, 5),

@@ -52,19 +52,19 @@ def answer(objects: list[Any], *pods: Any) -> dict[str, Any]:
 
 
 def test_an_attempt_says_which_devices_each_node_would_give(objects: list[Any]) -> None:
-    found = answer(objects, a_pod("web", "mine"))
-    assert found["feasible"] == ["n1"]
-    assert found["allocations"] == {"n1": {"default/mine": allocation("n1")}}
-    assert "extended" not in found
+    result = answer(objects, a_pod("web", "mine"))
+    assert result["feasible"] == ["n1"]
+    assert result["allocations"] == {"n1": {"default/mine": allocation("n1")}}
+    assert "extended" not in result
 
 
 def test_an_attempt_says_which_devices_would_be_extended_resources(objects: list[Any]) -> None:
-    found = answer(objects, a_pod("web", gpus="1"))
-    (name,) = found["allocations"]["n1"]
+    result = answer(objects, a_pod("web", gpus="1"))
+    (name,) = result["allocations"]["n1"]
     assert name == "<extended-resources>"
     request = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}
     mapping = {"containerName": "main", "resourceName": GPU, "requestName": "container-0-request-0"}
-    assert found["extended"] == {
+    assert result["extended"] == {
         "n1": {"requests": [{"name": "container-0-request-0", "exactly": request}], "mappings": [mapping]}
     }
 
@@ -78,51 +78,51 @@ def test_an_attempt_says_what_would_be_taken_back_and_what_gates_the_pod(objects
 
 def test_an_attempt_that_fails_says_why(objects: list[Any]) -> None:
     spec = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu", "count": 40}}]}}
-    found = answer([*objects, an_object("ResourceClaim", "many", spec=spec)], a_pod("web", "many"))
+    result = answer([*objects, an_object("ResourceClaim", "many", spec=spec)], a_pod("web", "many"))
     reason = "claim default/many: number of requested devices 40 exceeds the claim limit of 32"
-    assert found == {"error": f'running "DynamicResources" filter plugin: {reason}'}
+    assert result == {"error": f'running "DynamicResources" filter plugin: {reason}'}
 
 
 def test_a_queue_ends_with_its_claims_as_they_were_written(objects: list[Any]) -> None:
-    found = answer(
+    result = answer(
         [*objects, resource_claim("second", exactly("r"))],
         a_pod("one", "mine"),
         a_pod("two", "second"),
         a_pod("three", "none"),
     )
-    assert found["placements"] == [
+    assert result["placements"] == [
         {"pod": "default/one", "node": "n1"},
         {"pod": "default/two"},
         {"pod": "default/three"},
     ]
-    assert list(found["messages"]) == ["default/two"]
-    (claim,) = found["claims"].values()
+    assert list(result["messages"]) == ["default/two"]
+    (claim,) = result["claims"].values()
     assert claim["finalizers"] == ["resource.kubernetes.io/delete-protection"]
     assert claim["status"]["reservedFor"] == [{"resource": "pods", "name": "one", "uid": "Pod/default/one"}]
 
 
 def test_a_pod_that_fails_does_not_keep_the_others_of_a_queue_from_being_placed(objects: list[Any]) -> None:
     spec = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu", "count": 40}}]}}
-    many = an_object("ResourceClaim", "many", spec=spec)
-    found = answer([*objects, many], a_pod("one", "many"), a_pod("two", "mine"))
-    assert [placement.get("node") for placement in found["placements"]] == [None, "n1"]
+    greedy_claim = an_object("ResourceClaim", "many", spec=spec)
+    result = answer([*objects, greedy_claim], a_pod("one", "many"), a_pod("two", "mine"))
+    assert [placement.get("node") for placement in result["placements"]] == [None, "n1"]
     reason = "claim default/many: number of requested devices 40 exceeds the claim limit of 32"
-    assert found["messages"] == {"default/one": f'running "DynamicResources" filter plugin: {reason}'}
+    assert result["messages"] == {"default/one": f'running "DynamicResources" filter plugin: {reason}'}
 
 
 def test_a_queue_names_claims_for_extended_resources_under_the_pods_name(objects: list[Any]) -> None:
-    found = answer(objects, a_pod("one", gpus="1"), a_pod("two", gpus="1"))
+    result = answer(objects, a_pod("one", gpus="1"), a_pod("two", gpus="1"))
     name = "default/<extended-resources>/one"
-    assert list(found["claims"]) == [name]
-    assert found["claims"][name]["generateName"] == "one-extended-resources-"
-    assert found["pod_status"]["default/one"]["extendedResourceClaimStatus"]["resourceClaimName"] == name
+    assert list(result["claims"]) == [name]
+    assert result["claims"][name]["generateName"] == "one-extended-resources-"
+    assert result["pod_status"]["default/one"]["extendedResourceClaimStatus"]["resourceClaimName"] == name
 
 
 def test_a_queue_takes_allocations_back_that_are_in_the_way(objects: list[Any]) -> None:
     away = resource_claim("away", exactly("r"), allocation=allocation("n3"))
-    found = answer([*objects, away], a_pod("one", "away"), a_pod("two", "away"))
-    assert [placement.get("node") for placement in found["placements"]] == [None, "n1"]
-    assert found["claims"]["default/away"]["status"]["allocation"] == {
+    result = answer([*objects, away], a_pod("one", "away"), a_pod("two", "away"))
+    assert [placement.get("node") for placement in result["placements"]] == [None, "n1"]
+    assert result["claims"]["default/away"]["status"]["allocation"] == {
         **allocation("n1"),
         "allocationTimestamp": "2100-01-01T00:00:00Z",
     }

@@ -15,14 +15,14 @@ def _file(*objects, name="cluster.yaml"):
     return name, "\n---\n".join(json.dumps(item) for item in objects).encode()
 
 
-def _read(clusters, asked, whole=()):
-    name, text = asked
-    cluster = [each for source, content in clusters for each in read_objects(content, source)]
-    return Question.read(cluster, list(read_objects(text, name)), name, whole)
+def _read(clusters, pod_file, complete_kinds=()):
+    name, text = pod_file
+    cluster = [document for source, content in clusters for document in read_objects(content, source)]
+    return Question.read(cluster, list(read_objects(text, name)), name, complete_kinds)
 
 
-def _ask(clusters, asked, *, any_scheduler=True):
-    question = _read(clusters, asked)
+def _ask(clusters, pod_file, *, any_scheduler=True):
+    question = _read(clusters, pod_file)
     return question.ask(default_configuration(), IN_TREE, any_scheduler=any_scheduler)
 
 
@@ -77,7 +77,7 @@ _EXPECTED = "expected one pod or workload with a pod template"
 
 
 @pytest.mark.parametrize(
-    ("clusters", "asked", "error"),
+    ("clusters", "pod_file", "error"),
     [
         ([], _pod_file(pod("a")), "no nodes: give the cluster's objects with -f"),
         ([_file(node("n1"))], _pod_file(), f"pod.yaml: {_EXPECTED}, found 0: the file holds nothing"),
@@ -94,10 +94,10 @@ _EXPECTED = "expected one pod or workload with a pod template"
         ),
     ],
 )
-def test_question_that_cannot_be_read_is_refused_by_file_document_and_field(clusters, asked, error):
-    with pytest.raises(ManifestError) as refused:
-        _read(clusters, asked)
-    assert str(refused.value).startswith(error)
+def test_question_that_cannot_be_read_is_refused_by_file_document_and_field(clusters, pod_file, error):
+    with pytest.raises(ManifestError) as failure:
+        _read(clusters, pod_file)
+    assert str(failure.value).startswith(error)
 
 
 def test_two_pods_of_one_uid_are_refused():
@@ -110,11 +110,11 @@ def test_a_workload_stands_for_a_pod_such_as_it_makes():
     spec = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]}
     template = {"metadata": {"labels": {"app": "web"}}, "spec": spec}
     metadata = {"name": "web", "namespace": "shop", "labels": {"own": "1"}}
-    for version, kind, made in (
+    for version, kind, template_spec in (
         ("apps.kruise.io/v1alpha1", "CloneSet", {"template": template}),
         ("batch/v1", "CronJob", {"jobTemplate": {"spec": {"template": template}}}),
     ):
-        workload = {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": made}
+        workload = {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": template_spec}
         answer = _ask([_file(node("n1", cpu="1"), node("n2"))], _pod_file(workload))
         assert (answer.pod.key, answer.pod.metadata.labels, answer.evaluation.node) == (
             "shop/web",
@@ -134,7 +134,7 @@ _FAR = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone
 
 
 @pytest.mark.parametrize(
-    ("objects", "asked", "missed"),
+    ("objects", "incoming_pod", "missed"),
     [
         ([], pod("web"), ("services",)),
         ([], pod("web", affinity={"podAntiAffinity": _FAR}), ("namespaces", "services")),
@@ -150,8 +150,8 @@ _FAR = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone
     ],
     ids=["services", "namespaces", "budgets", "nothing", "classes", "priority-class", "priority-known"],
 )
-def test_missing_kinds_that_the_answer_depends_on_are_listed(objects, asked, missed):
-    answer = _ask([_file(node("n1", cpu="4"), *objects)], _pod_file(asked))
+def test_missing_kinds_that_the_answer_depends_on_are_listed(objects, incoming_pod, missed):
+    answer = _ask([_file(node("n1", cpu="4"), *objects)], _pod_file(incoming_pod))
     assert answer.missed == missed
     assert tuple(answer.to_json().get("missing", ())) == missed
 

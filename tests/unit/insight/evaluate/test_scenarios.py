@@ -58,9 +58,9 @@ def test_preemption_names_node_and_victims():
 
 def test_promised_room_is_kept_for_a_pod_that_names_its_scheduler():
     promised = pod("first", cpu="3", status={"nominatedNodeName": "n1"}, priority=5)
-    taken = {**promised, "spec": {**promised["spec"], "schedulerName": "default-scheduler"}}
+    nominated_pod = {**promised, "spec": {**promised["spec"], "schedulerName": "default-scheduler"}}
     assert _answer(objects=[node("n1"), promised], pod=pod("web", cpu="2"))["feasible"] == ["n1"]
-    assert _answer(objects=[node("n1"), taken], pod=pod("web", cpu="2"))["feasible"] == []
+    assert _answer(objects=[node("n1"), nominated_pod], pod=pod("web", cpu="2"))["feasible"] == []
 
 
 def test_pods_of_a_queue_see_those_before_them():
@@ -83,9 +83,9 @@ def test_victims_make_room_for_the_pods_behind():
 
 
 def test_change_is_read_as_events_with_a_hint_from_every_plugin_concerned():
-    before, after = node("n1", unschedulable=True), node("n1")
-    event = {"action": "Update", "old": before, "new": after}
-    answer = _answer(objects=[after], pod=pod("web"), event=event)
+    old, new = node("n1", unschedulable=True), node("n1")
+    event = {"action": "Update", "old": old, "new": new}
+    answer = _answer(objects=[new], pod=pod("web"), event=event)
     assert answer["events"] == ["NodeUpdateNodeTaint"]
     hints = answer["hints"]["NodeUpdateNodeTaint"]
     assert hints == {"NodeUnschedulable": "Queue", "PodTopologySpread": "Skip", "TaintToleration": "Skip"}

@@ -29,7 +29,7 @@ def errors(*raw: object) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("nodes", "counted", "allowed"),
+    ("nodes", "node_count", "allowance"),
     [
         ("30%", 10, 3),
         ("10%", 3, 1),
@@ -45,14 +45,16 @@ def errors(*raw: object) -> list[str]:
         (str(UNLIMITED), 3, UNLIMITED),
     ],
 )
-def test_a_number_stands_for_itself_and_a_percentage_is_rounded_up(nodes: object, counted: int, allowed: int) -> None:
-    assert budgets({"nodes": nodes}).nodes_allowed("Empty", counted, NOON) == allowed
+def test_a_number_stands_for_itself_and_a_percentage_is_rounded_up(
+    nodes: object, node_count: int, allowance: int
+) -> None:
+    assert budgets({"nodes": nodes}).nodes_allowed("Empty", node_count, NOON) == allowance
 
 
 @given(st.integers(0, 100), st.integers(0, 20_000))
-def test_a_percentage_is_exact(percent: int, counted: int) -> None:
-    assert budgets({"nodes": f"{percent}%"}).nodes_allowed("Empty", counted, NOON) == ceil(
-        Fraction(percent * counted, 100)
+def test_a_percentage_is_exact(percent: int, node_count: int) -> None:
+    assert budgets({"nodes": f"{percent}%"}).nodes_allowed("Empty", node_count, NOON) == ceil(
+        Fraction(percent * node_count, 100)
     )
 
 
@@ -88,7 +90,7 @@ def test_a_budget_with_an_empty_list_of_reasons_applies_to_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("now", "active"),
+    ("time", "active"),
     [
         (datetime(2026, 11, 23, 8, 59, 59, 999_999, UTC), False),
         (datetime(2026, 11, 23, 9, 0, tzinfo=UTC), True),
@@ -97,9 +99,9 @@ def test_a_budget_with_an_empty_list_of_reasons_applies_to_none() -> None:
         (datetime(2026, 11, 22, 12, 0, tzinfo=UTC), False),
     ],
 )
-def test_a_budget_is_active_from_a_hit_until_its_duration_has_passed(now: datetime, active: bool) -> None:
+def test_a_budget_is_active_from_a_hit_until_its_duration_has_passed(time: datetime, active: bool) -> None:
     parsed = budgets({"nodes": "0", "schedule": "0 9 * * mon-fri", "duration": "8h"})
-    assert parsed.nodes_allowed("Empty", 10, now) == (0 if active else UNLIMITED)
+    assert parsed.nodes_allowed("Empty", 10, time) == (0 if active else UNLIMITED)
 
 
 def test_a_budget_that_is_not_active_leaves_the_others_in_force() -> None:
@@ -144,12 +146,12 @@ def test_a_duration_is_hours_and_minutes(duration: str) -> None:
 def test_activity_agrees_with_a_walk_back_to_the_last_hit(
     minute: int, hour: int, length: int, moment: datetime
 ) -> None:
-    now = moment.replace(tzinfo=UTC)
-    last = now.replace(hour=hour, minute=minute, second=0, microsecond=0)
-    if last > now:
+    time = moment.replace(tzinfo=UTC)
+    last = time.replace(hour=hour, minute=minute, second=0, microsecond=0)
+    if last > time:
         last -= timedelta(days=1)
     parsed = budgets({"nodes": "0", "schedule": f"{minute} {hour} * * *", "duration": f"{length}m"})
-    assert (parsed.nodes_allowed("Empty", 1, now) == 0) == (now - last < timedelta(minutes=length))
+    assert (parsed.nodes_allowed("Empty", 1, time) == 0) == (time - last < timedelta(minutes=length))
 
 
 # ---------------------------------------------------------------- what is left
@@ -172,7 +174,7 @@ def test_a_node_is_subtracted_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("node", "counted"),
+    ("node", "counts"),
     [
         (PoolNode(), True),
         (PoolNode(ready=False), True),
@@ -185,10 +187,10 @@ def test_a_node_is_subtracted_once() -> None:
         (PoolNode(instance_terminating=True, rebooting=True), False),
     ],
 )
-def test_managed_nodes_are_counted_from_initialization_to_termination(node: PoolNode, counted: bool) -> None:
-    assert node.is_counted == counted
+def test_managed_nodes_are_counted_from_initialization_to_termination(node: PoolNode, counts: bool) -> None:
+    assert node.is_counted == counts
     assert budgets({"nodes": "100%"}).remaining("Unhealthy", [node, PoolNode()], NOON) == (
-        1 + counted - (counted and node.consumes("Unhealthy"))
+        1 + counts - (counts and node.consumes("Unhealthy"))
     )
 
 

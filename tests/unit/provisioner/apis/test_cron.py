@@ -90,9 +90,9 @@ def test_a_star_with_a_greater_step_restricts_the_field() -> None:
     ],
 )
 def test_what_is_no_schedule_is_refused(text: str, error: str) -> None:
-    with pytest.raises(ValueError, match=r".") as refused:
+    with pytest.raises(ValueError, match=r".") as failure:
         CronSchedule.parse(text)
-    assert str(refused.value).startswith(error)
+    assert str(failure.value).startswith(error)
 
 
 def test_the_next_hit_is_later_than_the_moment_asked_about() -> None:
@@ -150,8 +150,8 @@ def is_free(text: str) -> bool:
 def test_the_next_hit_is_the_first_minute_that_matches(
     minute: str, hour: str, day: str, month: str, weekday: str, start: datetime, minutes: int
 ) -> None:
-    after = start.replace(tzinfo=UTC)
-    now = after + timedelta(minutes=minutes)
+    start_time = start.replace(tzinfo=UTC)
+    time = start_time + timedelta(minutes=minutes)
 
     def is_hit(moment: datetime) -> bool:
         days = matches(day, moment.day, 1, 31), matches(weekday, moment.isoweekday() % 7, 0, 6)
@@ -162,8 +162,8 @@ def test_the_next_hit_is_the_first_minute_that_matches(
             and (all(days) if is_free(day) or is_free(weekday) else any(days))
         )
 
-    walked = after.replace(second=0, microsecond=0) + timedelta(minutes=1)
-    while walked <= now and not is_hit(walked):
+    walked = start_time.replace(second=0, microsecond=0) + timedelta(minutes=1)
+    while walked <= time and not is_hit(walked):
         walked += timedelta(minutes=1)
-    hit = CronSchedule.parse(f"{minute} {hour} {day} {month} {weekday}").next_hit(after)
-    assert (hit if hit is not None and hit <= now else None) == (walked if walked <= now else None)
+    hit = CronSchedule.parse(f"{minute} {hour} {day} {month} {weekday}").next_hit(start_time)
+    assert (hit if hit is not None and hit <= time else None) == (walked if walked <= time else None)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.objects.errors import FieldError
 from podium.provisioner.state.manifests import read_cluster
 
@@ -17,15 +17,15 @@ LONG = [{"key": "a", "operator": "Exists"}] * 101
 
 def read(**spec: Any) -> None:
     pool = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "p"}, "spec": spec}
-    read_cluster([Found(pool, "pools.yaml: document 1")])
+    read_cluster([LocatedManifest(pool, "pools.yaml: document 1")])
 
 
 def template(**spec: Any) -> dict[str, Any]:
     return {"template": {"spec": spec}}
 
 
-def requirement(operator: str, *values: str, key: str = "a", **more: Any) -> dict[str, Any]:
-    return template(requirements=[{"key": key, "operator": operator, "values": list(values), **more}])
+def requirement(operator: str, *values: str, key: str = "a", **fields: Any) -> dict[str, Any]:
+    return template(requirements=[{"key": key, "operator": operator, "values": list(values), **fields}])
 
 
 def test_a_pool_that_uses_every_field_is_read() -> None:

@@ -54,26 +54,26 @@ def offering_with(**fields: Any) -> dict[str, Any]:
 
 
 def only(item: dict[str, Any]) -> InstanceType:
-    (it,) = read_catalogue([item]).instance_types
-    return it
+    (instance_type,) = read_catalogue([item]).instance_types
+    return instance_type
 
 
 # ---------------------------------------------------------------- the format
 
 
 def test_an_instance_type_is_read_with_its_defaults() -> None:
-    it = only(ENTRY)
-    assert it.name == "m5.large"
-    assert it.capacity == {
+    instance_type = only(ENTRY)
+    assert instance_type.name == "m5.large"
+    assert instance_type.capacity == {
         "cpu": 2000,
         "memory": 8 * GIB,
         "ephemeral-storage": 20 * GIB,
         "nvidia.com/gpu": 1,
         "pods": 110,
     }
-    assert it.allocatable["cpu"] == 1900
-    assert it.allocatable["memory"] == 8 * GIB - 10 * 2**20
-    assert it.allocatable["pods"] == 110
+    assert instance_type.allocatable["cpu"] == 1900
+    assert instance_type.allocatable["memory"] == 8 * GIB - 10 * 2**20
+    assert instance_type.allocatable["pods"] == 110
 
 
 def test_its_own_number_of_pods_is_kept() -> None:
@@ -137,28 +137,30 @@ def test_an_offering_is_available_unless_it_says_no(fields: dict[str, Any], is_a
     item = offering_with()
     del item["offerings"][0]["Available"]
     item["offerings"][0].update(fields)
-    it = only(item)
-    assert it.offerings[0].is_available is is_available
-    assert it.requirements.get(ZONE).values == {"b"}
+    instance_type = only(item)
+    assert instance_type.offerings[0].is_available is is_available
+    assert instance_type.requirements.get(ZONE).values == {"b"}
 
 
 def test_overrides_of_an_offering_are_read() -> None:
-    it = only(offering_with(CapacityOverride={"memory": "16Gi"}, OverheadOverride={"KubeReserved": {"cpu": "1"}}))
-    assert it.offerings[0].capacity_override == {"memory": 16 * GIB}
-    assert it.offerings[0].overhead_override == Overhead({"cpu": 1000}, {}, {})
-    plain, other = it.groups
-    assert (plain.offerings, other.offerings) == ((), it.offerings)
-    assert other.allocatable["cpu"] == 1000
-    assert other.allocatable["memory"] == 16 * GIB - 10 * 2**20
+    instance_type = only(
+        offering_with(CapacityOverride={"memory": "16Gi"}, OverheadOverride={"KubeReserved": {"cpu": "1"}})
+    )
+    assert instance_type.offerings[0].capacity_override == {"memory": 16 * GIB}
+    assert instance_type.offerings[0].overhead_override == Overhead({"cpu": 1000}, {}, {})
+    plain, override_group = instance_type.groups
+    assert (plain.offerings, override_group.offerings) == ((), instance_type.offerings)
+    assert override_group.allocatable["cpu"] == 1000
+    assert override_group.allocatable["memory"] == 16 * GIB - 10 * 2**20
 
 
 def test_names_of_fields_may_be_in_any_case_and_unknown_ones_are_ignored() -> None:
-    def shouted(value: Any) -> Any:
+    def uppercase(value: Any) -> Any:
         if isinstance(value, dict):
-            return {name if "/" in name else name.upper(): shouted(each) for name, each in value.items()}
-        return [shouted(each) for each in value] if isinstance(value, list) else value
+            return {name if "/" in name else name.upper(): uppercase(part) for name, part in value.items()}
+        return [uppercase(part) for part in value] if isinstance(value, list) else value
 
-    item = shouted(entry(colour="blue"))
+    item = uppercase(entry(colour="blue"))
     item["RESOURCES"] = ENTRY["resources"]
     assert only(item).requirements == only(ENTRY).requirements
     assert [offering.requirements for offering in only(item).offerings] == [
@@ -175,14 +177,17 @@ def test_the_older_form_of_an_offering_is_read() -> None:
         {"capacityType": "on-demand", "zone": "us-east-1a", "price": 1.624, "available": True},
         {"capacityType": "spot", "zone": "us-east-1b", "price": 1.7},
     ]
-    it = only(entry(offerings=older))
+    instance_type = only(entry(offerings=older))
     assert [
-        (offering.capacity_type, offering.zone, offering.price, offering.is_available) for offering in it.offerings
+        (offering.capacity_type, offering.zone, offering.price, offering.is_available)
+        for offering in instance_type.offerings
     ] == [
         ("on-demand", "us-east-1a", 1.624, True),
         ("spot", "us-east-1b", 1.7, True),
     ]
-    assert it.offerings[0].requirements == Requirements.of_labels({CAPACITY_TYPE: "on-demand", ZONE: "us-east-1a"})
+    assert instance_type.offerings[0].requirements == Requirements.of_labels(
+        {CAPACITY_TYPE: "on-demand", ZONE: "us-east-1a"}
+    )
 
 
 def test_two_instance_types_may_have_one_name() -> None:
@@ -247,9 +252,9 @@ def test_two_instance_types_may_have_one_name() -> None:
     ],
 )
 def test_what_cannot_be_read_is_named(document: object, text: str) -> None:
-    with pytest.raises(FieldError) as refused:
+    with pytest.raises(FieldError) as error:
         read_catalogue(document)
-    assert str(refused.value).startswith(text)
+    assert str(error.value).startswith(text)
 
 
 # ---------------------------------------------------------------- the generated catalogue
@@ -263,7 +268,7 @@ def test_the_generated_catalogue_has_every_combination_in_four_zones() -> None:
         == 12 * 3 * 2 * 2
     )
     assert {len(instance_type.offerings) for instance_type in catalogue.instance_types} == {8}
-    assert [each.name for each in catalogue.instance_types[:5]] == [
+    assert [instance_type.name for instance_type in catalogue.instance_types[:5]] == [
         "c-1x-amd64-linux",
         "c-1x-arm64-linux",
         "c-1x-amd64-windows",
@@ -284,12 +289,14 @@ def test_the_generated_catalogue_has_every_combination_in_four_zones() -> None:
 def test_generated_instance_types_cost_by_their_resources(
     name: str, on_demand: float, capacity: dict[str, int]
 ) -> None:
-    (it,) = (instance_type for instance_type in generated_catalogue().instance_types if instance_type.name == name)
-    assert it.capacity == {**capacity, "ephemeral-storage": 20 * GIB}
+    (candidate,) = (
+        instance_type for instance_type in generated_catalogue().instance_types if instance_type.name == name
+    )
+    assert candidate.capacity == {**capacity, "ephemeral-storage": 20 * GIB}
     for zone in ("test-zone-a", "test-zone-b", "test-zone-c", "test-zone-d"):
-        assert it.price_of(zone, "on-demand") == pytest.approx(on_demand)
-        assert it.price_of(zone, "spot") == pytest.approx(0.7 * on_demand)
-    assert it.requirements.get(INSTANCE_TYPE).values == {name}
+        assert candidate.price_of(zone, "on-demand") == pytest.approx(on_demand)
+        assert candidate.price_of(zone, "spot") == pytest.approx(0.7 * on_demand)
+    assert candidate.requirements.get(INSTANCE_TYPE).values == {name}
 
 
 def test_the_cheapest_spot_price_is_the_one_of_karpenters_documents() -> None:

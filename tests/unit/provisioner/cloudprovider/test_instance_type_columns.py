@@ -9,7 +9,7 @@ import pytest
 from podium.provisioner.cloudprovider.instance_type_columns import InstanceTypeColumns
 from podium.provisioner.cloudprovider.instance_types import fits, in_price_and_name_order, in_price_order
 from podium.provisioner.scheduling.requirements import Requirement, Requirements
-from tests.unit.provisioner.clusters import CAPACITY_TYPE, RESERVATION, ZONE, catalogue, instance_type, required
+from tests.unit.provisioner.clusters import CAPACITY_TYPE, RESERVATION, ZONE, catalogue, instance_type, requirement
 
 ARCH = "kubernetes.io/arch"
 CORES = "karpenter.kwok.sh/instance-cpu"
@@ -27,18 +27,21 @@ TYPES = CATALOGUE.instance_types
 WELL_KNOWN = CATALOGUE.well_known
 WANTED = [
     [],
-    [required(ARCH, "In", "arm64")],
-    [required(ARCH, "NotIn", "arm64")],
-    [required(CORES, "Gt", "3")],
-    [required(CORES, "Gt", "3"), required(CORES, "Lt", "9"), required(ZONE, "In", "zone-2")],
-    [required(ZONE, "In", "zone-3"), required(CAPACITY_TYPE, "In", "spot")],
-    [required(CAPACITY_TYPE, "In", "reserved"), required(RESERVATION, "In", "r1")],
-    [required("team", "In", "x"), required("node.kubernetes.io/instance-type", "In", "a", "held")],
-    [required(ZONE, "DoesNotExist")],
-    [required("kubernetes.io/hostname", "In", "host")],
+    [requirement(ARCH, "In", "arm64")],
+    [requirement(ARCH, "NotIn", "arm64")],
+    [requirement(CORES, "Gt", "3")],
+    [requirement(CORES, "Gt", "3"), requirement(CORES, "Lt", "9"), requirement(ZONE, "In", "zone-2")],
+    [requirement(ZONE, "In", "zone-3"), requirement(CAPACITY_TYPE, "In", "spot")],
+    [requirement(CAPACITY_TYPE, "In", "reserved"), requirement(RESERVATION, "In", "r1")],
+    [requirement("team", "In", "x"), requirement("node.kubernetes.io/instance-type", "In", "a", "held")],
+    [requirement(ZONE, "DoesNotExist")],
+    [requirement("kubernetes.io/hostname", "In", "host")],
 ]
 REQUIREMENTS = [
-    Requirements(Requirement.of(each["key"], each["operator"], each["values"]) for each in wanted) for wanted in WANTED
+    Requirements(
+        Requirement.of(requirement["key"], requirement["operator"], requirement["values"]) for requirement in documents
+    )
+    for documents in WANTED
 ]
 
 
@@ -53,7 +56,9 @@ def test_requirements_are_met_by_the_types_that_meet_them(
 ) -> None:
     for _ in range(2):  # the second time from memory
         meeting = columns.types_in(columns.meeting(requirements))
-        assert meeting == tuple(each for each in TYPES if each.requirements.intersects(requirements))
+        assert meeting == tuple(
+            instance_type for instance_type in TYPES if instance_type.requirements.intersects(requirements)
+        )
 
 
 @pytest.mark.parametrize("requirements", REQUIREMENTS, ids=str)
@@ -63,16 +68,16 @@ def test_room_counts_where_there_is_an_offering(
 ) -> None:
     requests = {"cpu": cpu, "pods": 1, "example.com/none": 0}
     rows = columns.with_room(requests) & columns.offered_rows(requirements)
-    expected = tuple(
-        each
-        for each in TYPES
+    fitting_types = tuple(
+        instance_type
+        for instance_type in TYPES
         if any(
             fits(requests, group.allocatable)
-            for group in each.groups
+            for group in instance_type.groups
             if any(requirements.is_compatible(offering.requirements, WELL_KNOWN) for offering in group.offerings)
         )
     )
-    assert columns.types_in(columns.types_of_rows(rows)) == expected
+    assert columns.types_in(columns.types_of_rows(rows)) == fitting_types
 
 
 @pytest.mark.parametrize("requirements", REQUIREMENTS, ids=str)
@@ -81,8 +86,10 @@ def test_prices_are_those_of_each_type(columns: InstanceTypeColumns, requirement
         assert list(columns.in_price_order(order, requirements)) == in_price_order(order, requirements, WELL_KNOWN)
         by_name = columns.in_price_order(order, requirements, then_by_name=True)
         assert list(by_name) == in_price_and_name_order(order, requirements, WELL_KNOWN)
-    for each in TYPES:
-        assert columns.cheapest_price(each, requirements) == each.cheapest_price(requirements, WELL_KNOWN)
+    for machine_type in TYPES:
+        assert columns.cheapest_price(machine_type, requirements) == machine_type.cheapest_price(
+            requirements, WELL_KNOWN
+        )
 
 
 def test_capacity_types_are_those_that_can_be_launched(columns: InstanceTypeColumns) -> None:
@@ -103,7 +110,7 @@ def test_types_are_required_by_name(columns: InstanceTypeColumns) -> None:
 
 def test_limits_are_held_against_capacity(columns: InstanceTypeColumns) -> None:
     within = columns.within({"cpu": 4000, "nodes": 1})
-    assert [each.name for each in columns.types_in(within)] == ["b", "a", "held"]
+    assert [instance_type.name for instance_type in columns.types_in(within)] == ["b", "a", "held"]
     assert columns.within({"cpu": -1}) == 0
     assert columns.largest_capacity(within, ["cpu", "nodes"]) == {"cpu": 4000}
 

@@ -53,7 +53,7 @@ def instance_type(
         name=name,
         requirements=Requirements.of_labels(labels or {}),
         offerings=offerings,
-        capacity={each.replace("_", "-"): amount for each, amount in capacity.items()},
+        capacity={resource.replace("_", "-"): amount for resource, amount in capacity.items()},
         overhead=overhead,
     )
 
@@ -66,7 +66,7 @@ def only(key: str, *values: str) -> Requirements:
 
 
 @pytest.mark.parametrize(
-    ("one", "is_launchable"),
+    ("candidate", "is_launchable"),
     [
         (offering(), True),
         (offering(is_available=False), False),
@@ -78,9 +78,9 @@ def only(key: str, *values: str) -> Requirements:
     ],
 )
 def test_an_offering_is_launchable_if_it_is_healthy_and_its_reservation_has_room(
-    one: Offering, is_launchable: bool
+    candidate: Offering, is_launchable: bool
 ) -> None:
-    assert one.is_launchable is is_launchable
+    assert candidate.is_launchable is is_launchable
 
 
 def test_zone_and_capacity_type_of_an_offering_are_the_first_by_name() -> None:
@@ -94,13 +94,15 @@ def test_zone_and_capacity_type_of_an_offering_are_the_first_by_name() -> None:
 
 def test_allocatable_is_the_capacity_without_all_overhead() -> None:
     overhead = Overhead({"cpu": 100, "memory": 10}, {"cpu": 50}, {"memory": 5, "never-there": 7})
-    it = instance_type(offering(), overhead=overhead, cpu=4000, memory=1000, pods=5)
-    assert it.allocatable == {"cpu": 3850, "memory": 985, "pods": 5}
+    machine_type = instance_type(offering(), overhead=overhead, cpu=4000, memory=1000, pods=5)
+    assert machine_type.allocatable == {"cpu": 3850, "memory": 985, "pods": 5}
 
 
 def test_huge_pages_are_taken_from_the_memory() -> None:
-    it = instance_type(overhead=Overhead({"memory": 1}, {}, {}), memory=100, hugepages_2Mi=30, hugepages_1Gi=40)
-    assert it.allocatable == {"memory": 29, "hugepages-2Mi": 30, "hugepages-1Gi": 40}
+    machine_type = instance_type(
+        overhead=Overhead({"memory": 1}, {}, {}), memory=100, hugepages_2Mi=30, hugepages_1Gi=40
+    )
+    assert machine_type.allocatable == {"memory": 29, "hugepages-2Mi": 30, "hugepages-1Gi": 40}
 
 
 def test_huge_pages_never_make_the_memory_negative() -> None:
@@ -110,21 +112,21 @@ def test_huge_pages_never_make_the_memory_negative() -> None:
 
 def test_offerings_with_equal_overrides_are_one_group() -> None:
     plain, hidden = offering(), offering(is_available=False)
-    more, again = offering(capacity={"memory": 200, "gpu": 1}), offering(capacity={"memory": 200, "gpu": 1})
-    less = offering(overhead=Overhead({"memory": 20}, {"memory": 20}, {}))
-    it = instance_type(
-        more, plain, less, hidden, again, overhead=Overhead({"cpu": 1, "memory": 10}, {}, {}), cpu=10, memory=100
+    large, twin = offering(capacity={"memory": 200, "gpu": 1}), offering(capacity={"memory": 200, "gpu": 1})
+    small = offering(overhead=Overhead({"memory": 20}, {"memory": 20}, {}))
+    machine_type = instance_type(
+        large, plain, small, hidden, twin, overhead=Overhead({"cpu": 1, "memory": 10}, {}, {}), cpu=10, memory=100
     )
-    assert [(group.allocatable, group.offerings) for group in it.groups] == [
+    assert [(group.allocatable, group.offerings) for group in machine_type.groups] == [
         ({"cpu": 9, "memory": 90}, (plain,)),
-        ({"cpu": 9, "memory": 190, "gpu": 1}, (more, again)),
-        ({"cpu": 9, "memory": 60}, (less,)),
+        ({"cpu": 9, "memory": 190, "gpu": 1}, (large, twin)),
+        ({"cpu": 9, "memory": 60}, (small,)),
     ]
 
 
 def test_the_group_without_overrides_comes_first_even_if_it_is_empty() -> None:
-    more = offering(capacity={"cpu": 20})
-    groups = instance_type(more, cpu=10).groups
+    large_offering = offering(capacity={"cpu": 20})
+    groups = instance_type(large_offering, cpu=10).groups
     assert [(group.allocatable["cpu"], len(group.offerings)) for group in groups] == [(10, 0), (20, 1)]
 
 
@@ -149,40 +151,40 @@ def test_requests_fit_if_each_amount_does_and_no_total_is_negative(
 
 
 def test_the_cheapest_price_is_that_of_a_launchable_compatible_offering() -> None:
-    it = instance_type(
+    machine_type = instance_type(
         offering("on-demand", "a", 5.0),
         offering("spot", "a", 3.0),
         offering("spot", "b", 2.0),
         offering("spot", "c", 1.0, is_available=False),
         offering("reserved", "a", 0.1),
     )
-    assert it.cheapest_price(ANYTHING, WELL_KNOWN) == 2.0
-    assert it.cheapest_price(only(ZONE, "a", "c"), WELL_KNOWN) == 3.0
-    assert it.cheapest_price(only(CAPACITY_TYPE, "on-demand"), WELL_KNOWN) == 5.0
-    assert it.cheapest_price(only(ZONE, "d"), WELL_KNOWN) == NO_PRICE
-    assert it.cheapest_price(ANYTHING, frozenset()) == NO_PRICE
+    assert machine_type.cheapest_price(ANYTHING, WELL_KNOWN) == 2.0
+    assert machine_type.cheapest_price(only(ZONE, "a", "c"), WELL_KNOWN) == 3.0
+    assert machine_type.cheapest_price(only(CAPACITY_TYPE, "on-demand"), WELL_KNOWN) == 5.0
+    assert machine_type.cheapest_price(only(ZONE, "d"), WELL_KNOWN) == NO_PRICE
+    assert machine_type.cheapest_price(ANYTHING, frozenset()) == NO_PRICE
 
 
 def test_the_worst_launch_price_is_the_most_expensive_zone_of_the_capacity_type_that_is_launched() -> None:
     reserved = offering("reserved", "a", 0.5, room=1)
-    it = instance_type(
+    machine_type = instance_type(
         offering("on-demand", "a", 9.0), offering("spot", "a", 3.0), offering("spot", "b", 2.0), reserved
     )
-    assert it.worst_launch_price(ANYTHING, WELL_KNOWN) == 0.5
-    assert it.worst_launch_price(only(CAPACITY_TYPE, "spot", "on-demand"), WELL_KNOWN) == 3.0
-    assert it.worst_launch_price(only(ZONE, "b"), WELL_KNOWN) == 2.0
-    assert it.worst_launch_price(only(CAPACITY_TYPE, "on-demand"), WELL_KNOWN) == 9.0
-    assert it.worst_launch_price(only(ZONE, "c"), WELL_KNOWN) == NO_PRICE
+    assert machine_type.worst_launch_price(ANYTHING, WELL_KNOWN) == 0.5
+    assert machine_type.worst_launch_price(only(CAPACITY_TYPE, "spot", "on-demand"), WELL_KNOWN) == 3.0
+    assert machine_type.worst_launch_price(only(ZONE, "b"), WELL_KNOWN) == 2.0
+    assert machine_type.worst_launch_price(only(CAPACITY_TYPE, "on-demand"), WELL_KNOWN) == 9.0
+    assert machine_type.worst_launch_price(only(ZONE, "c"), WELL_KNOWN) == NO_PRICE
 
 
 def test_a_full_reservation_does_not_count_in_the_worst_launch_price() -> None:
-    it = instance_type(offering("reserved", "a", 0.5), offering("spot", "a", 3.0), offering("spot", "b", 4.0))
-    assert it.worst_launch_price(ANYTHING, WELL_KNOWN) == 4.0
+    machine_type = instance_type(offering("reserved", "a", 0.5), offering("spot", "a", 3.0), offering("spot", "b", 4.0))
+    assert machine_type.worst_launch_price(ANYTHING, WELL_KNOWN) == 4.0
 
 
 def test_a_running_node_costs_what_the_first_offering_of_its_labels_says() -> None:
-    it = instance_type(offering("spot", "a", 3.0, is_available=False), offering("spot", "a", 2.0))
-    assert it.price_of("a", "spot") == 3.0
+    machine_type = instance_type(offering("spot", "a", 3.0, is_available=False), offering("spot", "a", 2.0))
+    assert machine_type.price_of("a", "spot") == 3.0
 
 
 @pytest.mark.parametrize(("zone", "capacity_type"), [("b", "spot"), ("a", "on-demand"), ("", "")])
@@ -197,10 +199,25 @@ def test_equal_prices_stay_in_order_before_a_cut_and_stand_by_name_in_a_plan() -
         instance_type(offering(price=2.0), name="a"),
         instance_type(offering(price=1.0), offering(zone="b", price=7.0), name="c"),
     ]
-    assert [each.name for each in in_price_order(types, ANYTHING, WELL_KNOWN)] == ["c", "b", "a", "unpriced"]
-    assert [each.name for each in in_price_and_name_order(types, ANYTHING, WELL_KNOWN)] == ["c", "a", "b", "unpriced"]
+    assert [instance_type.name for instance_type in in_price_order(types, ANYTHING, WELL_KNOWN)] == [
+        "c",
+        "b",
+        "a",
+        "unpriced",
+    ]
+    assert [instance_type.name for instance_type in in_price_and_name_order(types, ANYTHING, WELL_KNOWN)] == [
+        "c",
+        "a",
+        "b",
+        "unpriced",
+    ]
     in_b = only(ZONE, "b")
-    assert [each.name for each in in_price_and_name_order(types, in_b, WELL_KNOWN)] == ["c", "a", "b", "unpriced"]
+    assert [instance_type.name for instance_type in in_price_and_name_order(types, in_b, WELL_KNOWN)] == [
+        "c",
+        "a",
+        "b",
+        "unpriced",
+    ]
 
 
 # ---------------------------------------------------------------- minValues
@@ -213,16 +230,16 @@ TYPES = [
 
 
 def test_min_values_count_different_values() -> None:
-    wanted = Requirements(
+    requirements = Requirements(
         [Requirement.of("size", "Exists", min_values=3), Requirement.of("family", "Exists", min_values=3)]
     )
-    assert list(unmet_min_values(TYPES, wanted).items()) == [("family", 2), ("size", 2)]
+    assert list(unmet_min_values(TYPES, requirements).items()) == [("family", 2), ("size", 2)]
     assert unmet_min_values(TYPES, Requirements([Requirement.of("family", "Exists", min_values=2)])) == {}
 
 
 def test_min_values_count_only_values_that_the_requirement_allows() -> None:
-    wanted = Requirements([Requirement.of("family", "NotIn", ("c5",), min_values=2)])
-    assert unmet_min_values(TYPES, wanted) == {"family": 1}
+    requirements = Requirements([Requirement.of("family", "NotIn", ("c5",), min_values=2)])
+    assert unmet_min_values(TYPES, requirements) == {"family": 1}
 
 
 def test_min_values_of_a_label_that_no_instance_type_has_are_unmet() -> None:

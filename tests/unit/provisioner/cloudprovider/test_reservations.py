@@ -10,7 +10,7 @@ from tests.unit.provisioner.clusters import (
     node_pool,
     plan,
     pod,
-    required,
+    requirement,
     spread,
 )
 
@@ -41,15 +41,15 @@ def test_the_smallest_number_of_places_counts() -> None:
 
 def test_a_claim_that_holds_places_is_pinned_to_them() -> None:
     (claim,) = plan(pod("a"), types=[instance_type("a", 2, "2Gi", reserved={"r1": 1})])["claims"]
-    labels = {each["key"]: each.get("values") for each in claim["requirements"]}
+    labels = {requirement["key"]: requirement.get("values") for requirement in claim["requirements"]}
     assert (labels[CAPACITY_TYPE], labels[RESERVATION], claim["price"]) == (["reserved"], ["r1"], 0.001)
 
 
 def test_a_pod_waits_for_a_place_that_another_claim_holds() -> None:
     pods = [pod(f"web-{index}", labels=WEB, topologySpreadConstraints=APART) for index in range(2)]
-    found = plan(*pods, types=[instance_type("a", 2, "2Gi", reserved={"r1": 1})])
-    assert len(found["claims"]) == 1
-    assert list(found["errors"].values()) == [
+    answer = plan(*pods, types=[instance_type("a", 2, "2Gi", reserved={"r1": 1})])
+    assert len(answer["claims"]) == 1
+    assert list(answer["errors"].values()) == [
         "one or more instance types with compatible reserved offerings are available, but could not be reserved"
     ]
 
@@ -57,8 +57,11 @@ def test_a_pod_waits_for_a_place_that_another_claim_holds() -> None:
 def test_a_full_reservation_is_no_reason_to_wait_unless_there_is_nothing_else() -> None:
     full = [instance_type("a", 2, "2Gi", reserved={"r1": 0})]
     (claim,) = plan(pod("a"), types=full)["claims"]
-    assert {each["key"]: each.get("values") for each in claim["requirements"]}[CAPACITY_TYPE] == ["on-demand", "spot"]
-    only = node_pool(requirements=[required(CAPACITY_TYPE, "In", "reserved")])
+    assert {requirement["key"]: requirement.get("values") for requirement in claim["requirements"]}[CAPACITY_TYPE] == [
+        "on-demand",
+        "spot",
+    ]
+    only = node_pool(requirements=[requirement(CAPACITY_TYPE, "In", "reserved")])
     assert plan(pod("a"), only, types=full)["errors"] == {
         "default/a": "all compatible reserved offerings are full and no on-demand or spot fallback is available"
     }
@@ -68,4 +71,4 @@ def test_reservations_can_be_switched_off() -> None:
     (claim,) = plan(pod("a"), types=[instance_type("a", 2, "2Gi", reserved={"r1": 1})], uses_reservations=False)[
         "claims"
     ]
-    assert RESERVATION not in {each["key"] for each in claim["requirements"]}
+    assert RESERVATION not in {requirement["key"] for requirement in claim["requirements"]}

@@ -59,15 +59,15 @@ class Bench:
         self.plans: list[Plan] = []
         self.removals: list[Removal] = []
         self._informers = informers = InformerSet(cast(ApiSession, None), clock=clock, random=Random(0))
-        self.watched = watched = WatchedCluster(informers, clock)
+        self.watched = cluster = WatchedCluster(informers, clock)
         self.planner = planner = Planner(catalogue(*TYPES[:2]), Settings())
-        self.purchasing = purchasing = Purchasing(self, watched, clock)
+        self.purchasing = purchasing = Purchasing(self, cluster, clock)
         nominations = Nominations(clock, 20.0)
         self.provisioning = ProvisioningLoop(
-            watched, planner, purchasing, nominations, BatchingWindow(clock), self, clock, inline
+            cluster, planner, purchasing, nominations, BatchingWindow(clock), self, clock, inline
         )
         self.disruption = DisruptionLoop(
-            watched,
+            cluster,
             planner,
             self,
             purchasing,
@@ -114,14 +114,14 @@ class Bench:
 
     # ------------------------------------------------------------ the provider
 
-    async def create(self, planned: NodePlan) -> bool:
+    async def create(self, node_plan: NodePlan) -> bool:
         await anyio.sleep(0.05)
         if self.world.loses:
             raise self.world.loses.pop(0)
-        key = "Node", planned.name
+        key = "Node", node_plan.name
         if key not in self.world.documents:
-            self.world.creations.append(planned.name)
-            document = self.world.documents[key] = cast(dict[str, Any], manifest_of(planned, self.clock.now()))
+            self.world.creations.append(node_plan.name)
+            document = self.world.documents[key] = cast(dict[str, Any], manifest_of(node_plan, self.clock.now()))
             asyncio.get_running_loop().call_later(self.world.lag_s, self.see, document)
         if self.world.refusals:
             raise self.world.refusals.pop(0)

@@ -39,35 +39,35 @@ class Load:
             self._count += 1
 
     def go(self, bench: Bench, random: Random) -> None:
-        for each in self._of("Pod"):
+        for document in self._of("Pod"):
             if random.random() < 0.5:
-                bench.drop(each)
+                bench.drop(document)
 
     def schedule(self, bench: Bench) -> None:
         """Place every pod that fits somewhere; those of nodes that went wait again."""
-        nodes = {each["metadata"]["name"]: each for each in self._of("Node")}
-        used = Counter(each["spec"]["nodeName"] for each in self._of("Pod"))
-        for each in self._of("Pod"):
-            if each["spec"]["nodeName"] in nodes:
+        nodes = {node["metadata"]["name"]: node for node in self._of("Node")}
+        pod_counts = Counter(pod["spec"]["nodeName"] for pod in self._of("Pod"))
+        for document in self._of("Pod"):
+            if document["spec"]["nodeName"] in nodes:
                 continue
-            name = next((name for name, node in nodes.items() if used[name] < room(node)), "")
-            used[name] += 1
-            if name or each["spec"]["nodeName"]:
-                bench.drop(each)
-                fresh = pod(each["metadata"]["name"], cpu=f"{POD_MILLI}m", memory="10Mi", node=name)
+            name = next((name for name, node in nodes.items() if pod_counts[name] < room(node)), "")
+            pod_counts[name] += 1
+            if name or document["spec"]["nodeName"]:
+                bench.drop(document)
+                fresh = pod(document["metadata"]["name"], cpu=f"{POD_MILLI}m", memory="10Mi", node=name)
                 bench.put(fresh)
 
     def waiting(self) -> list[str]:
-        nodes = {each["metadata"]["name"] for each in self._of("Node")}
-        return [each["metadata"]["name"] for each in self._of("Pod") if each["spec"]["nodeName"] not in nodes]
+        nodes = {node["metadata"]["name"] for node in self._of("Node")}
+        return [pod["metadata"]["name"] for pod in self._of("Pod") if pod["spec"]["nodeName"] not in nodes]
 
     def room_left(self) -> dict[str, int]:
         """By node, how many more pods it would take."""
-        used = Counter(each["spec"]["nodeName"] for each in self._of("Pod"))
-        return {name: room(each) - used[name] for each in self._of("Node") for name in [each["metadata"]["name"]]}
+        pod_counts = Counter(pod["spec"]["nodeName"] for pod in self._of("Pod"))
+        return {name: room(node) - pod_counts[name] for node in self._of("Node") for name in [node["metadata"]["name"]]}
 
     def _of(self, kind: str) -> list[Document]:
-        return [each for (found, _), each in self._world.documents.items() if found == kind]
+        return [document for (document_kind, _), document in self._world.documents.items() if document_kind == kind]
 
 
 def room(node: Document) -> int:
@@ -110,6 +110,6 @@ async def test_every_pod_gets_a_node_nothing_is_bought_twice_and_nothing_stays_e
                     load.schedule(bench)
     assert load.waiting() == []
     assert max(Counter(world.creations).values(), default=1) == 1
-    left = load.room_left()
+    free_places = load.room_left()
     # Consolidated: no node is empty, and two nodes that have room could not be one.
-    assert all(count < 3 for count in left.values())
+    assert all(count < 3 for count in free_places.values())

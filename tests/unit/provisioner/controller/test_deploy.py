@@ -15,8 +15,10 @@ Json = dict[str, Any]
 
 
 def manifest(file: str, kind: str) -> Json:
-    found: list[Json] = [each for each in yaml.safe_load_all((DEPLOY / file).read_text()) if each["kind"] == kind]
-    [only] = found
+    documents: list[Json] = [
+        document for document in yaml.safe_load_all((DEPLOY / file).read_text()) if document["kind"] == kind
+    ]
+    [only] = documents
     return only
 
 
@@ -27,8 +29,8 @@ def test_the_deployment_runs_the_command_under_the_account() -> None:
     flags = {flag for parameter in run.params for flag in parameter.opts}
     assert {argument.partition("=")[0] for argument in container["args"][2:]} <= flags
     assert template["serviceAccountName"] == manifest("rbac.yaml", "ServiceAccount")["metadata"]["name"]
-    ports = {each["name"]: each["containerPort"] for each in container["ports"]}
-    defaults = {each.name: each.default for each in run.params}
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    defaults = {parameter.name: parameter.default for parameter in run.params}
     assert f":{ports['health']}" == defaults["health_address"]
     assert f":{ports['metrics']}" == defaults["metrics_address"]
     for probe in ("livenessProbe", "readinessProbe"):

@@ -32,8 +32,8 @@ async def test_pods_that_come_together_are_planned_together(anyio_backend: objec
     bench = Bench(world)
     bench.put(on_demand_pool())
     async with bench.running():
-        for each in pods(6):
-            bench.put(each)
+        for pod in pods(6):
+            bench.put(pod)
             await anyio.sleep(0.4)
         await anyio.sleep(2.0)
     (plan,) = bench.plans
@@ -48,7 +48,7 @@ async def test_pods_that_still_wait_are_planned_again_and_nothing_is_bought_twic
         await anyio.sleep(60.0)
     assert len(world.creations) == 2
     assert len(bench.plans) >= 5
-    assert [len(each.nodes) for each in bench.plans[1:]] == [0] * (len(bench.plans) - 1)
+    assert [len(plan.nodes) for plan in bench.plans[1:]] == [0] * (len(bench.plans) - 1)
 
 
 async def test_nothing_is_planned_until_the_nodes_are_seen(world: World) -> None:

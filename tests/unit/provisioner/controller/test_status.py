@@ -42,14 +42,16 @@ def objects() -> ClusterObjects:
     return read_objects([node_pool(), pod("web", cpu="1"), pod("huge", cpu="999")])
 
 
-async def told(types: Catalogue | None, *, in_own_words: bool = False) -> tuple[dict[str, Any], list[Event]]:
+async def purchases_and_events(
+    types: Catalogue | None, *, in_own_words: bool = False
+) -> tuple[dict[str, Any], list[Event]]:
     """What the ConfigMap says of a purchase, and the Events."""
-    client, recorded = Client(), list[Event]()
+    client, events = Client(), list[Event]()
     status = Status(
         cast(Any, client),
         "kube-system",
         "podium-provisioner",
-        recorded.append,
+        events.append,
         ProvisionerMetrics(),
         is_real=True,
         in_own_words=in_own_words,
@@ -61,22 +63,22 @@ async def told(types: Catalogue | None, *, in_own_words: bool = False) -> tuple[
         tasks.start_soon(status.run)
         await client.is_written.wait()
         tasks.cancel_scope.cancel()
-    return json.loads(client.data["purchases"]), recorded
+    return json.loads(client.data["purchases"]), events
 
 
 async def test_prices_are_those_of_the_catalogue() -> None:
-    purchases, _ = await told(catalogue())
+    purchases, _ = await purchases_and_events(catalogue())
     (bought,) = purchases["newNodes"]
     assert purchases["pricePerHour"] == bought["price"] == pytest.approx(0.14)
 
 
 async def test_without_a_catalogue_there_are_none() -> None:
-    purchases, _ = await told(None)
+    purchases, _ = await purchases_and_events(None)
     (bought,) = purchases["newNodes"]
     assert (purchases["nodes"], purchases["pricePerHour"], bought["price"]) == (1, None, None)
-    (planned,) = Planner(None, Settings()).plan(objects(), NOW).nodes
-    assert planned.text == "c-2x-amd64-linux (test-zone-a, spot) of NodePool pool"
-    assert "per hour" not in events.node_planned(planned.pods[0], planned).note
+    (node_plan,) = Planner(None, Settings()).plan(objects(), NOW).nodes
+    assert node_plan.text == "c-2x-amd64-linux (test-zone-a, spot) of NodePool pool"
+    assert "per hour" not in events.node_planned(node_plan.pods[0], node_plan).note
 
 
 async def test_events_have_the_words_of_the_rules() -> None:
@@ -84,13 +86,15 @@ async def test_events_have_the_words_of_the_rules() -> None:
         (False, {"Pod should schedule on: node/", "Failed to schedule pod, "}),
         (True, {"The pod will fit on node ", "No node that can be bought helps the pod: "}),
     ):
-        _, recorded = await told(catalogue(), in_own_words=in_own_words)
-        assert len(recorded) == len(notes)
-        assert all(any(event.note.startswith(note) for event in recorded) for note in notes)
-    there = read_objects([node("n1")]).nodes[0]
-    assert events.removing(there, "Empty").note == "Disrupting Node: Empty"
-    assert events.removing(there, "Empty", in_own_words=True).note == "The node is being removed: Empty"
+        _, event_list = await purchases_and_events(catalogue(), in_own_words=in_own_words)
+        assert len(event_list) == len(notes)
+        assert all(any(event.note.startswith(note) for event in event_list) for note in notes)
+    provided_node = read_objects([node("n1")]).nodes[0]
+    assert events.removing(provided_node, "Empty").note == "Disrupting Node: Empty"
+    assert events.removing(provided_node, "Empty", in_own_words=True).note == "The node is being removed: Empty"
     for reason, own in (("Underutilized", "Pods fit elsewhere"), ("Drifted", "Differs from its NodePool")):
-        assert events.removing(there, reason).note == f"Disrupting Node: {reason}"
-        assert events.removing(there, reason, in_own_words=True).note == f"The node is being removed: {own}"
-        assert events.removal_planned(there, reason, in_own_words=True).note == f"The node would be removed: {own}"
+        assert events.removing(provided_node, reason).note == f"Disrupting Node: {reason}"
+        assert events.removing(provided_node, reason, in_own_words=True).note == f"The node is being removed: {own}"
+        assert (
+            events.removal_planned(provided_node, reason, in_own_words=True).note == f"The node would be removed: {own}"
+        )

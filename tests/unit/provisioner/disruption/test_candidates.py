@@ -15,21 +15,21 @@ KEEP = {"karpenter.sh/do-not-disrupt": "true"}
 TOLERATION = {"key": "karpenter.sh/disrupted", "operator": "Exists", "effect": "NoSchedule"}
 
 
-def budget(name: str = "web", *, allowed: int = 0, **spec: Any) -> Document:
+def budget(name: str = "web", *, disruptions: int = 0, **spec: Any) -> Document:
     return {
         "kind": "PodDisruptionBudget",
         "metadata": {"name": name, "namespace": "default"},
         "spec": {"selector": {"matchLabels": {"app": "web"}}, **spec},
-        "status": {"disruptionsAllowed": allowed},
+        "status": {"disruptionsAllowed": disruptions},
     }
 
 
-def web(name: str = "web-1", **more: Any) -> Document:
-    return pod(name, node="a", labels={"app": "web"}, **more)
+def web(name: str = "web-1", **fields: Any) -> Document:
+    return pod(name, node="a", labels={"app": "web"}, **fields)
 
 
-def blocked(state: DisruptionState) -> dict[str, list[str]]:
-    return {name: [each.text for each in found] for name, found in state.blockers().items()}
+def blocker_texts(state: DisruptionState) -> dict[str, list[str]]:
+    return {name: [blocker.text for blocker in blockers] for name, blockers in state.blockers().items()}
 
 
 # ---------------------------------------------------------------- what blocks a node
@@ -38,7 +38,7 @@ def blocked(state: DisruptionState) -> dict[str, list[str]]:
 @pytest.mark.parametrize(
     ("parts", "text"),
     [
-        (machine("a", joined="registered"), "Node isn't initialized"),
+        (machine("a", stage="registered"), "Node isn't initialized"),
         (
             machine("a", claim={"deletionTimestamp": "2026-05-01T00:00:00Z"}),
             "Node is deleting or marked for deletion",
@@ -54,19 +54,19 @@ def blocked(state: DisruptionState) -> dict[str, list[str]]:
 )
 def test_a_blocked_node_has_the_reason(parts: list[Document], text: str) -> None:
     state = state_of(parts)
-    assert blocked(state) == {"a": [text]}
+    assert blocker_texts(state) == {"a": [text]}
     assert candidate_names(state) == []
 
 
 def test_a_claim_without_a_node_goes_by_its_own_name() -> None:
-    assert blocked(state_of(machine("a", joined="claimed"))) == {
+    assert blocker_texts(state_of(machine("a", stage="claimed"))) == {
         "claim-a": ["Nodeclaim does not have an associated node"]
     }
 
 
 def test_nodes_that_are_not_managed_are_no_candidates_and_have_no_reason() -> None:
     state = state_of(node("plain"))
-    assert (candidate_names(state), blocked(state)) == ([], {})
+    assert (candidate_names(state), blocker_texts(state)) == ([], {})
 
 
 @pytest.mark.parametrize("value", ["false", "1h"])
@@ -75,10 +75,10 @@ def test_only_true_keeps_a_node(value: str) -> None:
 
 
 def test_blockers_of_a_node_come_in_karpenters_order() -> None:
-    node_ = machine("a", joined="registered", annotations=KEEP, pool="other")
+    node_ = machine("a", stage="registered", annotations=KEEP, pool="other")
     pods = [web("z", metadata={"annotations": KEEP}), web("b"), web("c", metadata={"annotations": KEEP})]
-    found = blocked(state_of(node_, pods, budget(), node_pool()))["a"]
-    assert found == [
+    texts = blocker_texts(state_of(node_, pods, budget(), node_pool()))["a"]
+    assert texts == [
         "Node isn't initialized",
         'Disruption is blocked through the "karpenter.sh/do-not-disrupt" annotation',
         "NodePool not found (NodePool=other)",
@@ -89,7 +89,7 @@ def test_blockers_of_a_node_come_in_karpenters_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "blocks"),
+    ("pod_fields", "blocks"),
     [
         ({}, True),
         (owned_by("DaemonSet", "agent"), True),
@@ -97,22 +97,22 @@ def test_blockers_of_a_node_come_in_karpenters_order() -> None:
         ({"deletionTimestamp": "2026-05-01T00:00:00Z"}, False),
     ],
 )
-def test_any_active_pod_may_block_by_its_annotation(more: Document, blocks: bool) -> None:
-    keeps = web(metadata={"annotations": KEEP, **more})
-    assert bool(blocked(state_of(machine("a"), keeps))) is blocks
+def test_any_active_pod_may_block_by_its_annotation(pod_fields: Document, blocks: bool) -> None:
+    keeps = web(metadata={"annotations": KEEP, **pod_fields})
+    assert bool(blocker_texts(state_of(machine("a"), keeps))) is blocks
 
 
 def test_a_pods_annotation_may_hold_for_a_time() -> None:
-    def started(seconds_ago: float) -> Document:
+    def pod_since(seconds_ago: float) -> Document:
         status = {"phase": "Running", "startTime": format_time(NOW - seconds_ago)}
         return web(metadata={"annotations": {"karpenter.sh/do-not-disrupt": "10m"}}, status=status)
 
-    assert candidate_names(state_of(machine("a"), started(599))) == []
-    assert candidate_names(state_of(machine("a"), started(600))) == ["a"]
+    assert candidate_names(state_of(machine("a"), pod_since(599))) == []
+    assert candidate_names(state_of(machine("a"), pod_since(600))) == ["a"]
 
 
 @pytest.mark.parametrize(
-    ("more", "blocks"),
+    ("pod_fields", "blocks"),
     [
         ({}, True),
         ({"tolerations": [TOLERATION]}, False),
@@ -120,12 +120,12 @@ def test_a_pods_annotation_may_hold_for_a_time() -> None:
         ({"metadata": owned_by("Node", "a", "v1")}, False),
     ],
 )
-def test_budgets_are_asked_of_every_pod_that_is_evicted(more: Document, blocks: bool) -> None:
-    assert bool(blocked(state_of(machine("a"), web(**more), budget()))) is blocks
+def test_budgets_are_asked_of_every_pod_that_is_evicted(pod_fields: Document, blocks: bool) -> None:
+    assert bool(blocker_texts(state_of(machine("a"), web(**pod_fields), budget()))) is blocks
 
 
 def test_a_budget_that_allows_a_disruption_does_not_block() -> None:
-    assert candidate_names(state_of(machine("a"), web(), budget(allowed=1))) == ["a"]
+    assert candidate_names(state_of(machine("a"), web(), budget(disruptions=1))) == ["a"]
 
 
 def test_a_pod_that_is_not_ready_may_go_if_its_budget_says_so() -> None:
@@ -135,9 +135,9 @@ def test_a_pod_that_is_not_ready_may_go_if_its_budget_says_so() -> None:
 
 
 def test_two_budgets_of_one_pod_block_whatever_they_allow() -> None:
-    found = blocked(state_of(machine("a"), web(), budget("one", allowed=1), budget("two", allowed=1)))
+    texts = blocker_texts(state_of(machine("a"), web(), budget("one", disruptions=1), budget("two", disruptions=1)))
     text = "Eviction does not support multiple PDBs (PodDisruptionBudget(s)=[default/one default/two])"
-    assert found == {"a": [text]}
+    assert texts == {"a": [text]}
 
 
 def test_drift_with_a_grace_period_overrides_pods_but_not_the_node() -> None:
@@ -156,8 +156,8 @@ def test_drift_with_a_grace_period_overrides_pods_but_not_the_node() -> None:
 
 def test_a_candidate_is_worth_its_price_for_what_its_pods_cost() -> None:
     state = state_of(machine("a", 4), [web("one"), web("two")], web("agent", metadata=owned_by("DaemonSet", "agent")))
-    found = state.candidates[0]
-    assert (found.price, found.cost, found.savings_ratio) == (0.4, 3.0, pytest.approx(0.4 / 3))
+    candidate = state.candidates[0]
+    assert (candidate.price, candidate.cost, candidate.savings_ratio) == (0.4, 3.0, pytest.approx(0.4 / 3))
 
 
 def test_a_node_without_an_offering_costs_nothing() -> None:
@@ -169,14 +169,14 @@ def test_a_node_whose_pods_cost_nothing_is_empty() -> None:
     state = state_of(machine("a"), web(metadata=free), machine("b"), pod("b-1", node="b"))
     assert [candidate.is_empty for candidate in state.candidates] == [True, False]
     assert [candidate.name for candidate in state.candidates if candidate.goes_when_empty] == ["a"]
-    assert [each.name for each in state.consolidatable] == ["b"]
+    assert [candidate.name for candidate in state.consolidatable] == ["b"]
 
 
 @pytest.mark.parametrize(
     ("parts", "pool", "text"),
     [
         (machine("a", 3), {}, 'Instance Type "c-3" not found'),
-        (machine("a"), {"after": "Never"}, 'NodePool "pool" has consolidation disabled'),
+        (machine("a"), {"consolidate_after": "Never"}, 'NodePool "pool" has consolidation disabled'),
         (
             machine("a"),
             {"policy": "WhenEmpty"},
@@ -203,10 +203,10 @@ def test_without_its_labels_a_nodes_price_is_not_known(label: str) -> None:
 def test_a_node_goes_by_its_own_label_and_not_by_its_claims() -> None:
     parts = machine("a", pool="other")
     parts[1]["metadata"]["labels"].update({"karpenter.sh/nodepool": "pool", INSTANCE_TYPE: "c-8"})
-    found = state_of(parts).candidates[0]
-    assert (found.pool_name, found.price) == ("pool", pytest.approx(0.8))
+    candidate = state_of(parts).candidates[0]
+    assert (candidate.pool_name, candidate.price) == ("pool", pytest.approx(0.8))
 
 
 def test_a_node_under_consolidate_after_has_no_reason() -> None:
-    state = state_of(machine("a", pod_event_s_ago=10), web(), node_pool(after="1m"))
+    state = state_of(machine("a", pod_event_s_ago=10), web(), node_pool(consolidate_after="1m"))
     assert (state.candidates[0].unfitness, state.consolidatable) == (None, ())

@@ -10,11 +10,11 @@ from podium.objects.times import format_time
 from podium.provisioner.disruption import methods
 from podium.provisioner.disruption.consolidation import Command
 from podium.provisioner.disruption.disruption_state import DisruptionState
-from tests.unit.provisioner.clusters import CAPACITY_TYPE, NOW, Document, instance_type, pod, required
+from tests.unit.provisioner.clusters import CAPACITY_TYPE, NOW, Document, instance_type, pod, requirement
 from tests.unit.provisioner.fleets import ago, machine, node_pool, state_of
 
 DRIFTED = {"Drifted": "NodePoolDrifted"}
-ON_DEMAND = [required(CAPACITY_TYPE, "In", "on-demand")]
+ON_DEMAND = [requirement(CAPACITY_TYPE, "In", "on-demand")]
 DUTY = {"budgets": [{"nodes": "0", "schedule": "27 20 * * *", "duration": "1h"}, {"nodes": "100%"}]}
 """Nothing may be disrupted from 20 seconds after now."""
 
@@ -23,12 +23,12 @@ def names(command: Command | None) -> list[str]:
     return [] if command is None else [candidate.name for candidate in command.candidates]
 
 
-def machines(count: int, size: int = 4, **more: Any) -> list[Document]:
-    return [part for index in range(count) for part in machine(f"n{index}", size, **more)]
+def machines(count: int, size: int = 4, **fields: Any) -> list[Document]:
+    return [part for index in range(count) for part in machine(f"n{index}", size, **fields)]
 
 
-def one_pod_each(count: int, **more: Any) -> list[Document]:
-    return [pod(f"p{index}", node=f"n{index}", **{"cpu": "100m", **more}) for index in range(count)]
+def one_pod_each(count: int, **fields: Any) -> list[Document]:
+    return [pod(f"p{index}", node=f"n{index}", **{"cpu": "100m", **fields}) for index in range(count)]
 
 
 # ---------------------------------------------------------------- emptiness
@@ -36,10 +36,10 @@ def one_pod_each(count: int, **more: Any) -> list[Document]:
 
 def test_all_empty_nodes_go_in_one_command() -> None:
     state = state_of(machines(3), pod("p", node="n1"))
-    found = methods.emptiness(state)
-    assert names(found) == ["n0", "n2"]
-    assert found is not None
-    assert (found.decision, found.simulation) == ("delete", None)
+    command = methods.emptiness(state)
+    assert names(command) == ["n0", "n2"]
+    assert command is not None
+    assert (command.decision, command.simulation) == ("delete", None)
 
 
 @pytest.mark.parametrize("policy", ["WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced"])
@@ -47,7 +47,7 @@ def test_empty_nodes_go_under_every_policy(policy: str) -> None:
     assert names(methods.emptiness(state_of(machines(1), node_pool(policy=policy)))) == ["n0"]
 
 
-@pytest.mark.parametrize("pool", [node_pool(after="Never"), node_pool(replicas=1), node_pool(nodes="0")])
+@pytest.mark.parametrize("pool", [node_pool(consolidate_after="Never"), node_pool(replicas=1), node_pool(nodes="0")])
 def test_empty_nodes_stay_where_their_pool_says_so(pool: Document) -> None:
     assert methods.emptiness(state_of(machines(1), pool)) is None
 
@@ -59,15 +59,15 @@ def test_budgets_choose_the_dearest_of_the_empty_nodes() -> None:
 
 def test_what_is_left_of_an_empty_command_goes() -> None:
     state = state_of(machines(3))
-    found = methods.emptiness(state)
-    assert found is not None
-    unchanged = methods.still_empty(state.later(15), found)
-    assert [each.name for each in unchanged if not isinstance(each, str)] == ["n0", "n1", "n2"]
+    command = methods.emptiness(state)
+    assert command is not None
+    unchanged = methods.still_empty(state.later(15), command)
+    assert [candidate.name for candidate in unchanged if not isinstance(candidate, str)] == ["n0", "n1", "n2"]
     busy = state_of(machines(3), pod("p", node="n1"))
-    left = methods.still_empty(busy, found)
-    assert [each.name for each in left if not isinstance(each, str)] == ["n0", "n2"]
-    assert methods.still_empty(state_of(machines(3), one_pod_each(3)), found) == "3 candidates are no longer valid"
-    text = methods.still_empty(state_of(machines(3), node_pool(nodes="0")), found)
+    candidates = methods.still_empty(busy, command)
+    assert [candidate.name for candidate in candidates if not isinstance(candidate, str)] == ["n0", "n2"]
+    assert methods.still_empty(state_of(machines(3), one_pod_each(3)), command) == "3 candidates are no longer valid"
+    text = methods.still_empty(state_of(machines(3), node_pool(nodes="0")), command)
     assert text == (
         "3 candidates failed validation because it they were nominated for a pod or would violate disruption budgets"
     )
@@ -76,13 +76,13 @@ def test_what_is_left_of_an_empty_command_goes() -> None:
 # ---------------------------------------------------------------- drift
 
 
-def drifted(name: str, since_s: float, size: int = 4, **more: Any) -> list[Document]:
+def drifted_machine(name: str, since_s: float, size: int = 4, **fields: Any) -> list[Document]:
     pool_hash = {"karpenter.sh/nodepool-hash": "old", "karpenter.sh/nodepool-hash-version": "v3"}
-    return machine(name, size, conditions=DRIFTED, created_s_ago=since_s, claim={"annotations": pool_hash}, **more)
+    return machine(name, size, conditions=DRIFTED, created_s_ago=since_s, claim={"annotations": pool_hash}, **fields)
 
 
-def changed_pool(**more: Any) -> Document:
-    pool = node_pool(requirements=ON_DEMAND, **more)
+def changed_pool(**fields: Any) -> Document:
+    pool = node_pool(requirements=ON_DEMAND, **fields)
     pool["metadata"]["annotations"] = {
         "karpenter.sh/nodepool-hash": "new",
         "karpenter.sh/nodepool-hash-version": "v3",
@@ -91,17 +91,17 @@ def changed_pool(**more: Any) -> Document:
 
 
 def test_the_node_that_drifted_first_is_replaced() -> None:
-    parts = (drifted("a", 100), drifted("b", 200), [pod("a-1", node="a"), pod("b-1", node="b")])
+    parts = (drifted_machine("a", 100), drifted_machine("b", 200), [pod("a-1", node="a"), pod("b-1", node="b")])
     assert names(methods.drift(state_of(*parts, changed_pool()))) == ["b"]
 
 
 def test_drifted_nodes_without_pods_go_before_the_others() -> None:
-    parts = (drifted("a", 100), drifted("b", 200), pod("b-1", node="b"))
+    parts = (drifted_machine("a", 100), drifted_machine("b", 200), pod("b-1", node="b"))
     assert names(methods.drift(state_of(*parts, changed_pool()))) == ["a"]
 
 
 def test_nodes_that_drifted_at_once_go_by_name() -> None:
-    assert names(methods.drift(state_of(drifted("b", 100), drifted("a", 100), changed_pool()))) == ["a"]
+    assert names(methods.drift(state_of(drifted_machine("b", 100), drifted_machine("a", 100), changed_pool()))) == ["a"]
 
 
 def test_drift_buys_as_many_nodes_as_it_takes_at_any_price() -> None:
@@ -113,49 +113,49 @@ def test_drift_buys_as_many_nodes_as_it_takes_at_any_price() -> None:
         }
     }
     pods = [pod(name, node="a", labels={"app": "web"}, affinity=apart, cpu="1500m") for name in ("one", "two")]
-    state = state_of(drifted("a", 100, 2), pods, changed_pool())
-    found = methods.drift(state)
-    assert found is not None
-    assert (found.decision, len(found.replacements)) == ("replace", 2)
-    assert found.savings(state.basis.well_known) == pytest.approx(0.2 - 0.4)
+    state = state_of(drifted_machine("a", 100, 2), pods, changed_pool())
+    command = methods.drift(state)
+    assert command is not None
+    assert (command.decision, len(command.replacements)) == ("replace", 2)
+    assert command.savings(state.basis.well_known) == pytest.approx(0.2 - 0.4)
 
 
 def test_a_drifted_node_whose_pods_find_no_place_is_passed_over() -> None:
-    parts = (drifted("a", 200), drifted("b", 100), pod("a-1", node="a", nodeSelector={"gpu": "yes"}))
+    parts = (drifted_machine("a", 200), drifted_machine("b", 100), pod("a-1", node="a", nodeSelector={"gpu": "yes"}))
     pods = pod("b-1", node="b")
     assert names(methods.drift(state_of(*parts, pods, changed_pool()))) == ["b"]
     assert methods.drift(state_of(*parts, pods, changed_pool(nodes="0"))) is None
 
 
-def reserved(capacity: int) -> tuple[Document, ...]:
+def reserved_types(capacity: int) -> tuple[Document, ...]:
     """One type, which is only to be had in a reservation."""
-    offered = instance_type("c-4", 4, "8Gi", 50, reserved={"r-1": capacity})
-    return ({**offered, "offerings": offered["offerings"][-1:]},)
+    document = instance_type("c-4", 4, "8Gi", 50, reserved={"r-1": capacity})
+    return ({**document, "offerings": document["offerings"][-1:]},)
 
 
 @pytest.mark.parametrize("on", [True, False])
 def test_a_drifted_node_of_a_full_reservation_may_have_to_go_first(on: bool) -> None:
     labels = {"karpenter.kwok.sh/reservation-id": "r-1"}
-    node = drifted("a", 100, capacity_type="reserved", **labels)
+    node = drifted_machine("a", 100, capacity_type="reserved", **labels)
     pool = changed_pool()
     pool["spec"]["template"]["spec"]["requirements"] = []
-    state = state_of(node, pod("a-1", node="a"), pool, types=reserved(0), terminates_first=on)
-    found = methods.drift(state)
-    assert (found is not None) is on
-    if found is not None:
-        assert (found.decision, found.replacements) == ("terminate-first", ())
-        assert found.simulation is not None
-        assert len(found.simulation.plan.nodes) == 1
+    state = state_of(node, pod("a-1", node="a"), pool, types=reserved_types(0), terminates_first=on)
+    command = methods.drift(state)
+    assert (command is not None) is on
+    if command is not None:
+        assert (command.decision, command.replacements) == ("terminate-first", ())
+        assert command.simulation is not None
+        assert len(command.simulation.plan.nodes) == 1
 
 
 def test_with_room_in_the_reservation_the_replacement_comes_first() -> None:
-    node = drifted("a", 100, capacity_type="reserved", **{"karpenter.kwok.sh/reservation-id": "r-1"})
+    node = drifted_machine("a", 100, capacity_type="reserved", **{"karpenter.kwok.sh/reservation-id": "r-1"})
     pool = changed_pool()
     pool["spec"]["template"]["spec"]["requirements"] = []
-    state = state_of(node, pod("a-1", node="a"), pool, types=reserved(1), terminates_first=True)
-    found = methods.drift(state)
-    assert found is not None
-    assert found.decision == "replace"
+    state = state_of(node, pod("a-1", node="a"), pool, types=reserved_types(1), terminates_first=True)
+    command = methods.drift(state)
+    assert command is not None
+    assert command.decision == "replace"
 
 
 # ---------------------------------------------------------------- several nodes
@@ -163,10 +163,10 @@ def test_with_room_in_the_reservation_the_replacement_comes_first() -> None:
 
 def test_three_nodes_with_little_on_them_become_one() -> None:
     state = state_of(machines(3), one_pod_each(3), node_pool(requirements=ON_DEMAND))
-    found = methods.multi_node(state)
-    assert names(found) == ["n0", "n1", "n2"]
-    assert found is not None
-    assert len(found.replacements) == 1
+    command = methods.multi_node(state)
+    assert names(command) == ["n0", "n1", "n2"]
+    assert command is not None
+    assert len(command.replacements) == 1
 
 
 def test_one_candidate_is_not_several() -> None:
@@ -180,9 +180,9 @@ def test_several_nodes_are_chosen_within_the_budgets() -> None:
 
 def test_one_node_that_cannot_go_hides_those_after_it() -> None:
     stuck = pod("stuck", node="n0", nodeSelector={"gpu": "yes"}, cpu="100m")
-    others = [each for each in one_pod_each(4) if each["spec"]["nodeName"] != "n0"]
+    movable_pods = [pod for pod in one_pod_each(4) if pod["spec"]["nodeName"] != "n0"]
     dear = [part for index in range(4) for part in machine(f"n{index}", 8 if index == 0 else 4)]
-    assert methods.multi_node(state_of(dear, stuck, others)) is None
+    assert methods.multi_node(state_of(dear, stuck, movable_pods)) is None
 
 
 # ---------------------------------------------------------------- one node
@@ -203,7 +203,7 @@ def test_pools_take_turns() -> None:
     ]
     pods = [pod(f"{name}-1", node=name) for name in "abcd"]
     state = state_of(*parts, pods, node_pool("two"), node_pool("one"))
-    assert [each.name for each in methods.in_turn(state.consolidatable)] == ["a", "c", "b", "d"]
+    assert [candidate.name for candidate in methods.in_turn(state.consolidatable)] == ["a", "c", "b", "d"]
 
 
 def test_a_pool_without_a_budget_is_skipped() -> None:
@@ -214,10 +214,10 @@ def test_a_pool_without_a_budget_is_skipped() -> None:
 # ---------------------------------------------------------------- validation
 
 
-def fault(before: DisruptionState, after: DisruptionState) -> str | None:
-    found = methods.single_node(before)
-    assert found is not None
-    return methods.consolidation_fault(after, found)
+def fault(old_state: DisruptionState, new_state: DisruptionState) -> str | None:
+    command = methods.single_node(old_state)
+    assert command is not None
+    return methods.consolidation_fault(new_state, command)
 
 
 def test_a_command_that_is_found_again_is_valid() -> None:
@@ -228,9 +228,9 @@ def test_a_command_that_is_found_again_is_valid() -> None:
 
 def test_a_candidate_that_is_no_more_makes_a_command_invalid() -> None:
     keep = {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}
-    after = state_of(machines(2), one_pod_each(2), pod("new", node="n0", metadata=keep))
+    new_state = state_of(machines(2), one_pod_each(2), pod("new", node="n0", metadata=keep))
     text = "validating candidates, 1 candidates are no longer valid"
-    assert fault(state_of(machines(2), one_pod_each(2)), after) == text
+    assert fault(state_of(machines(2), one_pod_each(2)), new_state) == text
 
 
 def test_a_budget_that_begins_makes_a_command_invalid() -> None:
@@ -241,25 +241,25 @@ def test_a_budget_that_begins_makes_a_command_invalid() -> None:
 
 def test_new_results_make_a_command_invalid() -> None:
     text = "validating command, scheduling simulation produced new results"
-    deleted = state_of(machines(2), one_pod_each(2))
+    two_machines = state_of(machines(2), one_pod_each(2))
     alone = state_of(machine("n0", 4), pod("p0", node="n0", cpu="100m"), node_pool(requirements=ON_DEMAND))
-    assert fault(deleted, alone) == text, "a node must be bought"
-    assert fault(alone, deleted) == text, "none need be"
+    assert fault(two_machines, alone) == text, "a node must be bought"
+    assert fault(alone, two_machines) == text, "none need be"
     larger = state_of(machine("n0", 4), pod("p0", node="n0", cpu="1500m"), node_pool(requirements=ON_DEMAND))
     assert fault(alone, larger) == text, "some of the types would not do"
 
 
 def test_a_destination_that_wakes_makes_a_command_invalid() -> None:
     parts = (machine("n0", 8), machine("n1", 4, pod_event_s_ago=50), pod("p", node="n0", cpu="500m"))
-    state = state_of(*parts, node_pool(after="1m", requirements=ON_DEMAND))
+    state = state_of(*parts, node_pool(consolidate_after="1m", requirements=ON_DEMAND))
     text = "validating command, scheduling simulation produced new results"
     assert fault(state, state.later(15)) == text
 
 
 def test_pods_without_a_place_make_a_command_invalid() -> None:
-    before = state_of(machines(2), one_pod_each(2))
-    after = state_of(machines(2), one_pod_each(2, cpu="100m", nodeSelector={"gpu": "yes"}))
-    text = fault(before, after)
+    old_state = state_of(machines(2), one_pod_each(2))
+    new_state = state_of(machines(2), one_pod_each(2, cpu="100m", nodeSelector={"gpu": "yes"}))
+    text = fault(old_state, new_state)
     assert text is not None
     assert text.startswith("validating command, not all pods would schedule, default/p0 => ")
 

@@ -16,11 +16,11 @@ NO_LIMIT = {"limits": {"cpu": "4"}}
 
 
 def without(state: DisruptionState, *names: str, **how: Any) -> Simulation:
-    chosen = [candidate for candidate in state.candidates if candidate.name in names]
-    assert len(chosen) == len(names)
-    found = state.simulator.without(chosen, **how)
-    assert found is not None
-    return found
+    candidates = [candidate for candidate in state.candidates if candidate.name in names]
+    assert len(candidates) == len(names)
+    simulation = state.simulator.without(candidates, **how)
+    assert simulation is not None
+    return simulation
 
 
 def existing(simulation: Simulation) -> dict[str, list[str]]:
@@ -29,22 +29,24 @@ def existing(simulation: Simulation) -> dict[str, list[str]]:
 
 def test_pods_move_to_the_nodes_that_stay() -> None:
     state = state_of(machine("a"), machine("b"), pod("a-1", node="a"), pod("b-1", node="b"))
-    found = without(state, "a")
-    assert existing(found) == {"b": ["a-1"]}
-    assert (found.plan.nodes, found.stranded) == ((), {})
+    simulation = without(state, "a")
+    assert existing(simulation) == {"b": ["a-1"]}
+    assert (simulation.plan.nodes, simulation.stranded) == ((), {})
 
 
 def test_waiting_pods_take_part_but_are_not_stranded() -> None:
     full = machine("a"), machine("b"), pod("a-1", node="a"), pod("b-1", node="b", cpu="3")
-    found = without(state_of(full[0], full[1], *full[2:], pod("waits", cpu="64")), "a")
-    assert existing(found) == {"b": ["a-1"]}
-    assert list(found.plan.unschedulable) == ["default/waits"]
-    assert found.stranded == {}
+    simulation = without(state_of(full[0], full[1], *full[2:], pod("waits", cpu="64")), "a")
+    assert existing(simulation) == {"b": ["a-1"]}
+    assert list(simulation.plan.unschedulable) == ["default/waits"]
+    assert simulation.stranded == {}
 
 
 def test_pods_of_a_node_that_leaves_anyway_are_moved_too() -> None:
-    gone = machine("gone", claim={"deletionTimestamp": "2026-05-01T00:00:00Z"})
-    state = state_of(gone, machine("a"), machine("b"), pod("gone-1", node="gone"), pod("a-1", node="a", cpu="2"))
+    leaving_machine = machine("gone", claim={"deletionTimestamp": "2026-05-01T00:00:00Z"})
+    state = state_of(
+        leaving_machine, machine("a"), machine("b"), pod("gone-1", node="gone"), pod("a-1", node="a", cpu="2")
+    )
     assert existing(without(state, "a")) == {"b": ["a-1", "gone-1"]}
 
 
@@ -61,34 +63,34 @@ def test_pods_that_cannot_go_are_dropped_though_their_node_goes() -> None:
 
 
 def test_pods_on_a_node_that_is_not_there_yet_count_as_stranded() -> None:
-    state = state_of(machine("a"), machine("b", joined="registered"), pod("a-1", node="a"), pod("waits"))
-    found = without(state, "a")
+    state = state_of(machine("a"), machine("b", stage="registered"), pod("a-1", node="a"), pod("waits"))
+    simulation = without(state, "a")
     text = "would schedule against uninitialized nodeclaim/claim-b, node/b"
-    assert found.stranded == {"default/a-1": text}
-    assert found.plan.reasons == {"default/a-1": text, "default/waits": text}
-    assert existing(found) == {"b": ["a-1", "waits"]}
+    assert simulation.stranded == {"default/a-1": text}
+    assert simulation.plan.reasons == {"default/a-1": text, "default/waits": text}
+    assert existing(simulation) == {"b": ["a-1", "waits"]}
 
 
 def test_pods_of_a_leaving_node_may_count_on_a_node_that_is_not_there_yet() -> None:
-    gone = machine("gone", claim={"deletionTimestamp": "2026-05-01T00:00:00Z"})
-    coming = machine("b", joined="claimed")
-    state = state_of(gone, machine("a", 1), coming, pod("gone-1", node="gone", cpu="3"))
-    found = without(state, "a")
-    assert (existing(found), found.stranded) == ({"claim-b": ["gone-1"]}, {})
+    leaving_machine = machine("gone", claim={"deletionTimestamp": "2026-05-01T00:00:00Z"})
+    coming = machine("b", stage="claimed")
+    state = state_of(leaving_machine, machine("a", 1), coming, pod("gone-1", node="gone", cpu="3"))
+    simulation = without(state, "a")
+    assert (existing(simulation), simulation.stranded) == ({"claim-b": ["gone-1"]}, {})
 
 
 def test_a_node_under_consolidate_after_takes_only_pods_that_wait_or_must_leave() -> None:
-    gone = machine("gone", claim={"deletionTimestamp": "2026-05-01T00:00:00Z"})
+    leaving_machine = machine("gone", claim={"deletionTimestamp": "2026-05-01T00:00:00Z"})
     state = state_of(
         machine("a"),
         machine("rests", 8, pod_event_s_ago=10),
-        gone,
+        leaving_machine,
         [pod("a-1", node="a"), pod("gone-1", node="gone"), pod("waits")],
-        node_pool(after="1m"),
+        node_pool(consolidate_after="1m"),
     )
-    found = without(state, "a", is_consolidation=True)
-    assert existing(found) == {"rests": ["gone-1", "waits"]}
-    assert [[pod.metadata.name for pod in node.pods] for node in found.plan.nodes] == [["a-1"]]
+    simulation = without(state, "a", is_consolidation=True)
+    assert existing(simulation) == {"rests": ["gone-1", "waits"]}
+    assert [[pod.metadata.name for pod in node.pods] for node in simulation.plan.nodes] == [["a-1"]]
     assert existing(without(state, "a")) == {"rests": ["a-1", "gone-1", "waits"]}, "drift does not mind"
     later = without(state.later(50), "a", is_consolidation=True)
     assert existing(later) == {"rests": ["a-1", "gone-1", "waits"]}
@@ -126,6 +128,6 @@ def test_the_text_names_five_pods_and_counts_the_others() -> None:
 def test_nothing_that_was_given_is_changed() -> None:
     objects: list[Document] = [*machine("a"), *machine("b"), pod("a-1", node="a"), pod("waits")]
     state = state_of(objects)
-    before = repr(state.basis.objects)
+    original_text = repr(state.basis.objects)
     assert existing(without(state, "a")) == existing(without(state, "a"))
-    assert repr(state.basis.objects) == before
+    assert repr(state.basis.objects) == original_text

@@ -19,13 +19,13 @@ from tests.unit.provisioner.clusters import (
     ZONE,
     catalogue,
     instance_type,
-    managed,
+    managed_node,
     node,
     node_claim,
     node_pool,
     pod,
     pod_affinity,
-    required,
+    requirement,
     spread,
 )
 
@@ -35,12 +35,12 @@ _APART = {"app": "web"}
 def _plan(*objects, types=TYPES, limit=UNLIMITED) -> Plan:
     if not any(manifest["kind"] == "NodePool" for manifest in objects):
         objects = (*objects, node_pool())
-    before = copy.deepcopy(objects)
+    original_objects = copy.deepcopy(objects)
     basis = PlanBasis(read_objects(objects), catalogue(*types), Settings())
     cluster = Cluster.load([{"apiVersion": "v1", **manifest} for manifest in objects])
-    found = plan_with_podium(basis, cluster, NOW, limit)
-    assert objects == before
-    return found
+    plan = plan_with_podium(basis, cluster, NOW, limit)
+    assert objects == original_objects
+    return plan
 
 
 def _pods(plan: Plan) -> dict[str, tuple[Pod, ...]]:
@@ -61,7 +61,7 @@ def _objections(plan: Plan) -> dict[str, Mapping[str, str]]:
 
 
 def _bought(plan: Plan) -> list[str]:
-    return [each.instance_type.name for each in _candidates(plan)]
+    return [candidate.instance_type.name for candidate in _candidates(plan)]
 
 
 def _keys(pods) -> list[str]:
@@ -75,8 +75,8 @@ def test_a_pod_that_fits_on_a_node_that_is_there_needs_no_other():
 
 def test_the_cheapest_node_is_bought_for_pods_that_fit_nowhere():
     plan = _plan(pod("one"), pod("two", cpu="500m"))
-    (planned,) = plan.nodes
-    name, launch = planned.name, planned.node
+    (node_plan,) = plan.nodes
+    name, launch = node_plan.name, node_plan.node
     assert (name, launch.template.name, launch.instance_type.name) == ("pool-new-0001", "pool", "small")
     assert launch.offering.capacity_type == "spot"
     assert _keys(_pods(plan)[name]) == ["default/one", "default/two"]
@@ -102,13 +102,13 @@ def test_a_pod_that_has_to_be_with_a_later_one_is_tried_again():
 def test_pods_that_podium_spreads_get_as_many_nodes_as_that_takes():
     pods = [pod(f"web-{index}", labels=_APART, topologySpreadConstraints=[spread(ZONE)]) for index in range(3)]
     plan = _plan(*pods)
-    assert {each.offering.zone for each in _candidates(plan)} == {"zone-1", "zone-2", "zone-3"}
-    assert [len(found) for found in _pods(plan).values()] == [1, 1, 1]
+    assert {candidate.offering.zone for candidate in _candidates(plan)} == {"zone-1", "zone-2", "zone-3"}
+    assert [len(pods) for pods in _pods(plan).values()] == [1, 1, 1]
 
 
 def test_a_pod_that_no_node_can_take_stays_with_the_reason_of_each_pool():
-    closed = node_pool("closed", taints=[{"key": "dedicated", "value": "x", "effect": "NoSchedule"}])
-    plan = _plan(node(), pod("huge", cpu="64"), closed, node_pool("open"))
+    tainted_pool = node_pool("closed", taints=[{"key": "dedicated", "value": "x", "effect": "NoSchedule"}])
+    plan = _plan(node(), pod("huge", cpu="64"), tainted_pool, node_pool("open"))
     assert plan.nodes == ()
     assert plan.reasons["default/huge"].startswith("0/1 nodes are available: 1 Insufficient cpu.")
     objections = _objections(plan)["default/huge"]
@@ -127,15 +127,17 @@ def test_limits_of_a_pool_are_kept():
     plan = _plan(*(pod(f"web-{index}") for index in range(6)), node_pool(limits={"cpu": "2"}))
     assert _bought(plan) == ["small"]
     assert len(plan.reasons) == 5
-    assert {each["pool"] for each in _objections(plan).values()} == {"its limits leave no room for another node"}
+    assert {objection["pool"] for objection in _objections(plan).values()} == {
+        "its limits leave no room for another node"
+    }
 
 
 def test_the_reason_says_that_another_pod_would_take_the_new_node():
     """The other one, which fits anywhere, would go to the emptier new node before it, and keep it off."""
     apart = {"labels": _APART, "affinity": pod_affinity("web", anti=True), "nodeSelector": {CAPACITY_TYPE: "spot"}}
-    there = [node(zone="zone-1"), pod("old", node="node-1", cpu="3")]
-    pool = node_pool(requirements=[required(ZONE, "In", "zone-2")])
-    plan = _plan(*there, pod("a", labels=_APART, cpu="100m"), pod("b", **apart, cpu="100m"), pool)
+    cluster = [node(zone="zone-1"), pod("old", node="node-1", cpu="3")]
+    pool = node_pool(requirements=[requirement(ZONE, "In", "zone-2")])
+    plan = _plan(*cluster, pod("a", labels=_APART, cpu="100m"), pod("b", **apart, cpu="100m"), pool)
     assert _keys_by_node(plan) == {"node-1": ["default/a"]}
     assert _objections(plan) == {
         "default/b": {
@@ -151,7 +153,7 @@ def test_without_pools_every_pod_stays_and_says_so():
 
 
 def test_pods_of_a_leaving_node_are_placed_elsewhere():
-    leaving = [managed(), node_claim(deletionTimestamp="2026-01-01T00:00:00Z")]
+    leaving = [managed_node(), node_claim(deletionTimestamp="2026-01-01T00:00:00Z")]
     plan = _plan(*leaving, node("other"), pod("web", node="node-1", metadata={"ownerReferences": []}))
     assert _keys(_pods(plan)["other"]) == ["default/web"]
 
@@ -159,8 +161,8 @@ def test_pods_of_a_leaving_node_are_placed_elsewhere():
 def test_before_anything_else_pods_that_fit_are_placed():
     objects = [node(), pod("old", node="node-1", cpu="3", priority=-10), pod("fits", cpu="2"), pod("huge", cpu="64")]
     cluster = Cluster.load([{"apiVersion": "v1", **manifest} for manifest in objects])
-    found = settled_objects(read_objects(objects), cluster)
-    assert {pod.metadata.name: pod.node_name for pod in found.pods} == {"fits": "node-1", "huge": ""}
+    cluster_objects = settled_objects(read_objects(objects), cluster)
+    assert {pod.metadata.name: pod.node_name for pod in cluster_objects.pods} == {"fits": "node-1", "huge": ""}
     assert len(cluster.pods) == 3
 
 
@@ -212,8 +214,8 @@ def test_a_plan_whose_time_is_up_says_what_was_placed_by_then_and_what_was_not_l
     for looks in range(60):
         limit = after_looks(looks)
         plan = _plan(*objects, limit=limit)
-        pods = [*_keys(placed for on_node in plan.existing.values() for placed in on_node)]
-        pods += [placed.key for bought in plan.nodes for placed in bought.pods]
+        pods = [*_keys(pod for on_node in plan.existing.values() for pod in on_node)]
+        pods += [pod.key for bought in plan.nodes for pod in bought.pods]
         assert {*pods} | plan.reasons.keys() == {f"default/p-{number}" for number in range(4)}
         assert limit.is_noticed or not plan.reasons
         counts.add(len(pods))

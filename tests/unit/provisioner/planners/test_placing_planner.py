@@ -13,7 +13,7 @@ from podium.provisioner.planners.placing_planner import PlacingPlanner
 from podium.provisioner.planners.planner import Planner
 from podium.provisioner.state.reading import read_objects
 from podium.provisioner.state.settings import Settings
-from tests.unit.provisioner.clusters import CAPACITY_TYPE, NOW, catalogue, daemon_set, owned_by, pod, required
+from tests.unit.provisioner.clusters import CAPACITY_TYPE, NOW, catalogue, daemon_set, owned_by, pod, requirement
 from tests.unit.provisioner.fleets import INSTANCE_TYPE, TYPES, cluster, machine, node_pool
 
 BY_KARPENTER = Planner(catalogue(*TYPES), Settings())
@@ -21,13 +21,13 @@ STAYS = frozenset({"b"})
 
 
 def objects(*parts: object) -> ClusterObjects:
-    pool = node_pool(requirements=[required(CAPACITY_TYPE, "In", "on-demand")])
+    pool = node_pool(requirements=[requirement(CAPACITY_TYPE, "In", "on-demand")])
     return read_objects(cluster(*parts, pool))  # type: ignore[arg-type]
 
 
 def planner(path: Path, *instance_types: str) -> PlacingPlanner:
     """podium, whose pods go to nodes of these instance types only, if any are named."""
-    affinity = {"nodeSelectorTerms": [{"matchExpressions": [required(INSTANCE_TYPE, "In", *instance_types)]}]}
+    affinity = {"nodeSelectorTerms": [{"matchExpressions": [requirement(INSTANCE_TYPE, "In", *instance_types)]}]}
     args = {"addedAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": affinity}} if instance_types else {}
     profile = {"schedulerName": "default-scheduler", "pluginConfig": [{"name": "NodeAffinity", "args": args}]}
     config = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
@@ -37,16 +37,16 @@ def planner(path: Path, *instance_types: str) -> PlacingPlanner:
 
 
 def test_a_node_stays_whose_pods_podium_would_not_place_elsewhere(tmp_path: Path) -> None:
-    there = objects(machine("a"), machine("b", 8), pod("web", node="a", cpu="3"), pod("b-1", node="b"))
-    found = BY_KARPENTER.removal(there, NOW, STAYS)
-    assert found is not None
-    assert found.nodes == ("a",)
-    podium = planner(tmp_path / "any.yaml").removal(there, NOW, STAYS)
+    cluster_objects = objects(machine("a"), machine("b", 8), pod("web", node="a", cpu="3"), pod("b-1", node="b"))
+    removal = BY_KARPENTER.removal(cluster_objects, NOW, STAYS)
+    assert removal is not None
+    assert removal.nodes == ("a",)
+    podium = planner(tmp_path / "any.yaml").removal(cluster_objects, NOW, STAYS)
     assert podium is not None
     assert (podium.nodes, list(podium.moves)) == (("a",), ["b"])
     strict = planner(tmp_path / "strict.yaml", "c-4")
-    assert strict.removal(there, NOW, STAYS) is None
-    assert strict.validate(found, there, NOW, STAYS) == (
+    assert strict.removal(cluster_objects, NOW, STAYS) is None
+    assert strict.validate(removal, cluster_objects, NOW, STAYS) == (
         "validating command, scheduling simulation produced new results"
     )
 
@@ -55,7 +55,7 @@ def test_a_node_stays_whose_pods_podium_would_not_place_elsewhere(tmp_path: Path
 def test_the_pods_of_a_daemon_set_stay_and_keep_their_room(tmp_path: Path, cpu: str, goes: bool) -> None:
     """One core is free beside the agent of the other node; the agent of the node that goes needs no place."""
     agents = [pod(f"agent-{name}", node=name, metadata=owned_by("DaemonSet", "agent")) for name in "ab"]
-    others = [pod("web", node="a", cpu=cpu), pod("b-1", node="b", cpu="2")]
-    there = objects(machine("a"), machine("b"), daemon_set(), *agents, *others)
-    found = planner(tmp_path / "any.yaml").removal(there, NOW, STAYS)
-    assert (found is not None) is goes
+    other_pods = [pod("web", node="a", cpu=cpu), pod("b-1", node="b", cpu="2")]
+    cluster_objects = objects(machine("a"), machine("b"), daemon_set(), *agents, *other_pods)
+    removal = planner(tmp_path / "any.yaml").removal(cluster_objects, NOW, STAYS)
+    assert (removal is not None) is goes

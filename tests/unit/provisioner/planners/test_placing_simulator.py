@@ -15,7 +15,7 @@ from tests.unit.provisioner.clusters import (
     catalogue,
     daemon_set,
     pod,
-    required,
+    requirement,
     spread,
 )
 from tests.unit.provisioner.fleets import TYPES, cluster, machine, node_pool
@@ -25,27 +25,27 @@ def _keys(nodes) -> dict[str, list[str]]:
     return {name: [pod.key for pod in pods] for name, pods in nodes.items()}
 
 
-def _bought_for(found: Simulation) -> list[list[str]]:
-    return [[pod.key for pod in node.pods] for node in found.plan.nodes]
+def _bought_for(simulation: Simulation) -> list[list[str]]:
+    return [[pod.key for pod in node.pods] for node in simulation.plan.nodes]
 
 
 def _without(name: str, *parts) -> Simulation:
-    objects = cluster(*parts, node_pool(requirements=[required(CAPACITY_TYPE, "In", "on-demand")]))
-    known = Cluster.load(
+    objects = cluster(*parts, node_pool(requirements=[requirement(CAPACITY_TYPE, "In", "on-demand")]))
+    running_cluster = Cluster.load(
         [{"apiVersion": "v1", **manifest} for manifest in objects if manifest["kind"] in ("Node", "Pod")]
     )
-    make = partial(PlacingSimulator, known)
+    make = partial(PlacingSimulator, running_cluster)
     state = DisruptionState.of(read_objects(objects), catalogue(*TYPES), Settings(), NOW, make)
-    found = state.simulator.without([candidate for candidate in state.candidates if candidate.name == name])
-    assert found is not None
-    assert len(known.nodes) == sum(manifest["kind"] == "Node" for manifest in objects)
-    return found
+    simulation = state.simulator.without([candidate for candidate in state.candidates if candidate.name == name])
+    assert simulation is not None
+    assert len(running_cluster.nodes) == sum(manifest["kind"] == "Node" for manifest in objects)
+    return simulation
 
 
 def test_a_pod_goes_to_a_node_that_has_room():
-    found = _without("a", machine("a"), machine("b"), pod("web", node="a"))
-    assert _keys(found.plan.existing) == {"b": ["default/web"]}
-    assert (found.plan.nodes, found.stranded) == ((), {})
+    simulation = _without("a", machine("a"), machine("b"), pod("web", node="a"))
+    assert _keys(simulation.plan.existing) == {"b": ["default/web"]}
+    assert (simulation.plan.nodes, simulation.stranded) == ((), {})
 
 
 def test_the_cheapest_node_is_bought_for_a_pod_that_has_no_room():
@@ -55,55 +55,55 @@ def test_the_cheapest_node_is_bought_for_a_pod_that_has_no_room():
 
 
 def test_a_pod_that_fits_nowhere_is_stranded():
-    found = _without("a", machine("a"), machine("b"), pod("stays", node="a", nodeSelector={"gpu": "yes"}))
-    assert list(found.stranded) == ["default/stays"]
+    simulation = _without("a", machine("a"), machine("b"), pod("stays", node="a", nodeSelector={"gpu": "yes"}))
+    assert list(simulation.stranded) == ["default/stays"]
 
 
 def test_a_pod_that_would_be_preempted_is_stranded():
     only_there = {"nodeSelector": {"node.kubernetes.io/instance-type": "c-1"}}
     high = pod("high", node="a", priority=10, **only_there)
-    found = _without("a", machine("a"), machine("b", 1), pod("low", node="b", priority=-10), high)
-    assert found.stranded == {"default/low": "would be preempted"}
+    simulation = _without("a", machine("a"), machine("b", 1), pod("low", node="b", priority=-10), high)
+    assert simulation.stranded == {"default/low": "would be preempted"}
 
 
 def test_pods_that_wait_already_are_placed_before_those_of_the_node():
-    found = _without("a", machine("a"), machine("b"), pod("moves", node="a", cpu="3"), pod("waits", cpu="3"))
-    assert _keys(found.plan.existing) == {"b": ["default/waits"]}
-    assert _bought_for(found) == [["default/moves"]]
+    simulation = _without("a", machine("a"), machine("b"), pod("moves", node="a", cpu="3"), pod("waits", cpu="3"))
+    assert _keys(simulation.plan.existing) == {"b": ["default/waits"]}
+    assert _bought_for(simulation) == [["default/moves"]]
 
 
 def test_a_node_counts_until_its_pods_are_placed():
     """It is empty then, so a pod that is spread over hosts would preempt the only one of its kind on another host."""
     web = {"labels": {"app": "web"}}
     moves = pod("moves", node="a", topologySpreadConstraints=[spread(HOSTNAME)], **web)
-    found = _without("a", machine("a"), machine("b"), moves, pod("low", node="b", priority=-10, **web))
-    assert _bought_for(found) == [["default/moves"]]
-    assert (_keys(found.plan.existing), found.stranded) == ({}, {})
+    simulation = _without("a", machine("a"), machine("b"), moves, pod("low", node="b", priority=-10, **web))
+    assert _bought_for(simulation) == [["default/moves"]]
+    assert (_keys(simulation.plan.existing), simulation.stranded) == ({}, {})
 
 
 def test_a_pod_that_the_node_itself_keeps_off_is_placed_once_it_is_gone():
     web = {"labels": {"app": "web"}, "topologySpreadConstraints": [spread(HOSTNAME)]}
-    found = _without("a", machine("a"), machine("b"), pod("moves", node="a", **web), pod("stays", node="b", **web))
-    assert _keys(found.plan.existing) == {"b": ["default/moves"]}
-    assert found.stranded == {}
+    simulation = _without("a", machine("a"), machine("b"), pod("moves", node="a", **web), pod("stays", node="b", **web))
+    assert _keys(simulation.plan.existing) == {"b": ["default/moves"]}
+    assert simulation.stranded == {}
 
 
 def test_a_pod_of_a_disruption_budget_has_to_fit_while_the_node_is_there():
     """Until it is ready again, the budget may keep other pods on the node, and with them the node."""
     web = {"labels": {"app": "web"}, "topologySpreadConstraints": [spread(HOSTNAME)]}
-    there = [machine("a"), machine("b"), pod("moves", node="a", **web), pod("stays", node="b", **web)]
+    cluster = [machine("a"), machine("b"), pod("moves", node="a", **web), pod("stays", node="b", **web)]
     budget = {
         "kind": "PodDisruptionBudget",
         "metadata": {"name": "web", "namespace": "default"},
         "spec": {"selector": {"matchLabels": {"app": "web"}}, "maxUnavailable": 1},
         "status": {"disruptionsAllowed": 1},
     }
-    assert _without("a", *there, budget).stranded == {
+    assert _without("a", *cluster, budget).stranded == {
         "default/moves": "fits only once the nodes are gone, which its PodDisruptionBudget may prevent"
     }
 
 
 def test_room_is_kept_for_pods_of_daemon_sets_that_are_still_to_come():
-    there = [machine("a"), machine("b"), pod("stays", node="b", cpu="2"), pod("moves", node="a", cpu="2")]
-    assert _keys(_without("a", *there).plan.existing) == {"b": ["default/moves"]}
-    assert _keys(_without("a", *there, daemon_set(cpu="100m")).plan.existing) == {}
+    cluster = [machine("a"), machine("b"), pod("stays", node="b", cpu="2"), pod("moves", node="a", cpu="2")]
+    assert _keys(_without("a", *cluster).plan.existing) == {"b": ["default/moves"]}
+    assert _keys(_without("a", *cluster, daemon_set(cpu="100m")).plan.existing) == {}

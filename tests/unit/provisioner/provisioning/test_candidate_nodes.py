@@ -20,7 +20,7 @@ from tests.unit.provisioner.clusters import (
     instance_type,
     node_claim,
     node_pool,
-    required,
+    requirement,
 )
 
 _TAINT = {"key": "dedicated", "value": "batch", "effect": "NoSchedule"}
@@ -30,19 +30,19 @@ def _basis(*objects, types=TYPES):
     return PlanBasis(read_objects(objects), catalogue(*types), Settings())
 
 
-def _options(basis: PlanBasis, **wanted: str) -> list[CandidateNode]:
+def _options(basis: PlanBasis, **labels: str) -> list[CandidateNode]:
     ((template, groups),) = basis.templates
-    requirements = template.requirements.union(Requirements.of_labels(wanted))
+    requirements = template.requirements.union(Requirements.of_labels(labels))
     return candidate_nodes(template, groups, requirements, basis.well_known)
 
 
 def test_offerings_come_by_price_then_by_names_and_reserved_ones_not_at_all():
     reserved = instance_type("small", 2, "2Gi", reserved={"res-1": 3})
-    found = [
-        (each.instance_type.name, each.offering.capacity_type, each.offering.zone)
-        for each in _options(_basis(node_pool(), types=(reserved, TYPES[1])), **{ZONE: "zone-1"})
+    offerings = [
+        (option.instance_type.name, option.offering.capacity_type, option.offering.zone)
+        for option in _options(_basis(node_pool(), types=(reserved, TYPES[1])), **{ZONE: "zone-1"})
     ]
-    assert found == [
+    assert offerings == [
         ("small", "spot", "zone-1"),
         ("small", "on-demand", "zone-1"),
         ("default", "spot", "zone-1"),
@@ -51,7 +51,7 @@ def test_offerings_come_by_price_then_by_names_and_reserved_ones_not_at_all():
 
 
 def test_a_node_has_the_labels_taints_and_amounts_that_it_would_have():
-    pool = node_pool(labels={"team": "a"}, requirements=[required("tier", "In", "gold", "silver")], taints=[_TAINT])
+    pool = node_pool(labels={"team": "a"}, requirements=[requirement("tier", "In", "gold", "silver")], taints=[_TAINT])
     launch = _options(_basis(pool), **{CAPACITY_TYPE: "on-demand", ZONE: "zone-3"})[0]
     (manifest,) = launch.manifests("pool-new-1")
     labels = manifest["metadata"]["labels"]
@@ -92,12 +92,14 @@ def test_the_pods_of_daemon_sets_come_with_the_node():
 def test_a_reservation_that_this_plan_has_filled_is_not_taken_again():
     basis = _basis(node_pool(), types=(instance_type("small", 2, "2Gi", reserved={"res-1": 1}),))
     ((template, groups),) = basis.templates
-    taken: dict = {}
+    reservations: dict = {}
     kinds = []
     for _ in range(2):
-        launch = candidate_of(template, groups, template.requirements, template.instance_types, basis.well_known, taken)
+        launch = candidate_of(
+            template, groups, template.requirements, template.instance_types, basis.well_known, reservations
+        )
         assert launch is not None
-        taken[launch.offering] = taken.get(launch.offering, 0) + 1
+        reservations[launch.offering] = reservations.get(launch.offering, 0) + 1
         kinds.append(launch.offering.capacity_type)
     assert kinds == ["reserved", "spot"]
 

@@ -14,7 +14,7 @@ from tests.unit.provisioner.clusters import (
     owned_by,
     plan,
     pod,
-    required,
+    requirement,
 )
 
 ARCH = "kubernetes.io/arch"
@@ -65,13 +65,13 @@ def test_the_refusal_names_only_daemons_that_all_groups_of_types_run() -> None:
 
 
 def test_an_alternative_that_did_not_fit_once_is_gone_for_good() -> None:
-    either = node_affinity(required(ARCH, "In", "arm64"), required(ARCH, "In", "amd64"))
+    alternatives = node_affinity(requirement(ARCH, "In", "arm64"), requirement(ARCH, "In", "amd64"))
     arm = instance_type("arm", 4, "4Gi", arch="arm64")
     amd = instance_type("amd", 4, "4Gi")
     wish = pod("a", nodeSelector={ARCH: "arm64"})
-    (claim,) = plan(daemon_set(affinity=either), wish, types=[arm, amd])["claims"]
+    (claim,) = plan(daemon_set(affinity=alternatives), wish, types=[arm, amd])["claims"]
     assert claim["requests"]["cpu"] == 2000
-    (claim,) = plan(daemon_set(affinity=either), wish, types=[amd, arm])["claims"]
+    (claim,) = plan(daemon_set(affinity=alternatives), wish, types=[amd, arm])["claims"]
     assert claim["requests"]["cpu"] == 1000
 
 

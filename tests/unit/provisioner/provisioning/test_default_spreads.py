@@ -21,8 +21,8 @@ def with_defaults(document: Document, *objects: Document) -> Pod:
     return DefaultSpreads(read_objects(objects), [RULE]).with_defaults(as_pod(document))
 
 
-def selector_of(found: Pod) -> Any:
-    (constraint,) = found.spec.topology_spread_constraints
+def selector_of(pod: Pod) -> Any:
+    (constraint,) = pod.spec.topology_spread_constraints
     return msgspec.json.decode(msgspec.json.encode(constraint.label_selector))
 
 
@@ -46,15 +46,15 @@ def test_a_pod_with_its_own_gets_none() -> None:
 
 
 def test_all_services_of_the_pod_make_the_selector() -> None:
-    found = with_defaults(pod("a", labels={**WEB, "tier": "x"}), service("one", app="web"), service("two", tier="x"))
-    assert selector_of(found) == {"matchLabels": {"app": "web", "tier": "x"}}
+    web_pod = with_defaults(pod("a", labels={**WEB, "tier": "x"}), service("one", app="web"), service("two", tier="x"))
+    assert selector_of(web_pod) == {"matchLabels": {"app": "web", "tier": "x"}}
 
 
 def test_the_controllers_selector_is_added() -> None:
-    chosen = {"matchLabels": {"app": "web"}}
+    selector = {"matchLabels": {"app": "web"}}
     for kind in ("ReplicaSet", "StatefulSet"):
-        found = with_defaults(pod("a", labels=WEB, metadata=owned_by(kind, "web")), controller(kind, chosen))
-        assert selector_of(found) == {"matchExpressions": [{"key": "app", "operator": "In", "values": ["web"]}]}
+        web_pod = with_defaults(pod("a", labels=WEB, metadata=owned_by(kind, "web")), controller(kind, selector))
+        assert selector_of(web_pod) == {"matchExpressions": [{"key": "app", "operator": "In", "values": ["web"]}]}
     old = pod("a", labels=WEB, metadata=owned_by("ReplicationController", "web", "v1"))
     assert selector_of(with_defaults(old, controller("ReplicationController", WEB))) == {"matchLabels": WEB}
 

@@ -7,13 +7,13 @@ import pytest
 from tests.unit.provisioner.clusters import (
     ZONE,
     Document,
-    managed,
+    managed_node,
     node,
     node_affinity,
     node_claim,
     plan,
     pod,
-    required,
+    requirement,
 )
 
 TAINT = {"key": "gpu", "effect": "NoSchedule"}
@@ -24,7 +24,7 @@ def existing(*objects: Document) -> Document:
 
 
 def test_nodes_are_tried_by_name_those_that_are_ready_first() -> None:
-    early = managed("a-node", initialized=False)
+    early = managed_node("a-node", initialized=False)
     assert existing(node("b"), node("c"), pod("a")) == {"b": ["default/a"]}
     assert existing(early, node_claim(), node("b"), pod("a")) == {"b": ["default/a"]}
 
@@ -34,21 +34,21 @@ def test_a_node_on_its_way_takes_pods() -> None:
 
 
 def test_a_node_takes_pods_until_it_is_full() -> None:
-    found = plan(node(cpu="3"), *(pod(f"p{index}") for index in range(4)))
-    assert len(found["existing"]["node-1"]) == 3
-    assert len(found["claims"]) == 1
+    answer = plan(node(cpu="3"), *(pod(f"p{index}") for index in range(4)))
+    assert len(answer["existing"]["node-1"]) == 3
+    assert len(answer["claims"]) == 1
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "pod_fields",
     [
         {"nodeSelector": {"team": "x"}},
-        {"affinity": node_affinity(required(ZONE, "In", "zone-2"))},
+        {"affinity": node_affinity(requirement(ZONE, "In", "zone-2"))},
         {"cpu": "5"},
     ],
 )
-def test_a_node_that_does_not_fit_takes_nothing(asked: Document) -> None:
-    assert existing(node(zone="zone-1"), pod("a", **asked)) == {}
+def test_a_node_that_does_not_fit_takes_nothing(pod_fields: Document) -> None:
+    assert existing(node(zone="zone-1"), pod("a", **pod_fields)) == {}
 
 
 def test_taints_must_be_tolerated() -> None:
@@ -57,10 +57,10 @@ def test_taints_must_be_tolerated() -> None:
 
 
 def test_an_overcommitted_node_takes_nothing() -> None:
-    there = [node(cpu="1"), pod("big", cpu="2", node="node-1")]
-    assert existing(*there, pod("a", cpu="0")) == {}
+    cluster = [node(cpu="1"), pod("big", cpu="2", node="node-1")]
+    assert existing(*cluster, pod("a", cpu="0")) == {}
 
 
 def test_a_label_that_the_pod_does_not_want_may_be_absent() -> None:
-    absent = node_affinity(required("team", "NotIn", "x"))
+    absent = node_affinity(requirement("team", "NotIn", "x"))
     assert existing(node(), pod("a", affinity=absent)) == {"node-1": ["default/a"]}

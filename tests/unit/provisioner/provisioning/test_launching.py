@@ -20,7 +20,7 @@ from podium.provisioner.state.settings import Settings
 from tests.unit.provisioner.clusters import NOW, TYPES, Document, catalogue, node_pool, pod
 
 
-def planned(*documents: Document) -> tuple[NodePlan, ...]:
+def node_plans(*documents: Document) -> tuple[NodePlan, ...]:
     """What would be bought for a cluster of these objects and a NodePool."""
     return planned_of(node_pool(labels={"team": "a"}), *documents)
 
@@ -31,35 +31,35 @@ def planned_of(*documents: Document) -> tuple[NodePlan, ...]:
     return Planner(catalogue(*TYPES[:2]), Settings()).plan(objects, NOW).nodes
 
 
-def bought(each: NodePlan) -> Document:
-    return {**manifest_of(each, NOW)}
+def bought(node_plan: NodePlan) -> Document:
+    return {**manifest_of(node_plan, NOW)}
 
 
 def test_the_same_pods_make_the_same_names_in_any_order() -> None:
     pods = [pod(f"web-{index}") for index in range(7)]
-    names = [each.name for each in planned(*pods)]
+    names = [node_plan.name for node_plan in node_plans(*pods)]
     assert len(set(names)) == 3
-    assert [each.name for each in planned(*reversed(pods))] == names
+    assert [node_plan.name for node_plan in node_plans(*reversed(pods))] == names
     assert all(name.startswith("pool-") for name in names)
 
 
 def test_other_pods_make_another_name() -> None:
-    (first,), (second,) = planned(pod("web-0")), planned(pod("web-0"))
+    (first,), (second,) = node_plans(pod("web-0")), node_plans(pod("web-0"))
     assert first.name != second.name
 
 
 def test_a_node_that_is_there_keeps_its_name_for_itself() -> None:
     pods = [pod(f"web-{index}") for index in range(3)]
-    (first,) = planned(*pods)
+    (first,) = node_plans(*pods)
     full = [pod(f"old-{index}", node=first.name) for index in range(3)]
-    (second,) = planned(bought(first), *pods, *full)
+    (second,) = node_plans(bought(first), *pods, *full)
     assert second.name != first.name
 
 
 def test_a_node_that_was_bought_serves_the_pods_that_it_was_bought_for() -> None:
     pods = [pod(f"web-{index}") for index in range(3)]
-    (first,) = planned(*pods)
-    assert planned(bought(first), *pods) == ()
+    (first,) = node_plans(*pods)
+    assert node_plans(bought(first), *pods) == ()
 
 
 def test_no_more_nodes_are_bought_than_a_pool_may_have() -> None:
@@ -73,21 +73,21 @@ def test_no_more_nodes_are_bought_than_a_pool_may_have() -> None:
 
 
 def test_a_node_claim_has_what_the_plan_requires() -> None:
-    (each,) = planned(pod("web-0", cpu="3"))
-    manifest = node_claim(each)
-    assert manifest["metadata"]["name"] == each.name
+    (node_plan,) = node_plans(pod("web-0", cpu="3"))
+    manifest = node_claim(node_plan)
+    assert manifest["metadata"]["name"] == node_plan.name
     assert manifest["metadata"]["labels"] == {"team": "a", "karpenter.sh/nodepool": "pool"}
     spec = manifest["spec"]
-    found = {each["key"]: each.get("values") for each in spec["requirements"]}
-    assert found["node.kubernetes.io/instance-type"] == ["default"]
+    values_by_key = {requirement["key"]: requirement.get("values") for requirement in spec["requirements"]}
+    assert values_by_key["node.kubernetes.io/instance-type"] == ["default"]
     assert spec["resources"]["requests"]["cpu"] == "3000m"
     assert spec["nodeClassRef"]["kind"] == "KWOKNodeClass"
-    assert msgspec.convert(manifest, NodeClaim).metadata.name == each.name
+    assert msgspec.convert(manifest, NodeClaim).metadata.name == node_plan.name
 
 
 def test_a_removal_is_written_on_the_node() -> None:
-    (each,) = planned(pod("web-0"))
-    document = bought(each)
+    (node_plan,) = node_plans(pod("web-0"))
+    document = bought(node_plan)
     node = msgspec.convert(document, ProvidedNode)
     assert is_bought_here(node)
     assert not is_being_removed(node)

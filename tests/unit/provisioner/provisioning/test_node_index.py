@@ -70,8 +70,8 @@ def test_places_without_any_of_the_domains_are_ruled_out() -> None:
 def test_a_label_with_very_many_values_rules_out_no_place() -> None:
     places = NodeIndex()
     places.add("a", {}, in_zones("z1"))
-    many = [f"z{index}" for index in range(2, 99)]
-    assert open_places(places, Limits(domains=[(ZONE, many)])) == [0]
+    zones = [f"z{index}" for index in range(2, 99)]
+    assert open_places(places, Limits(domains=[(ZONE, zones)])) == [0]
     places.add("b", {}, ANYWHERE)
     assert open_places(places, Limits(domains=[(ZONE, ["z2"])])) == [0, 1]
 
@@ -82,8 +82,8 @@ def test_places_are_in_the_order_of_a_stable_sort_before_each_pod() -> None:
     counts: dict[int, int] = {}
     for _ in range(400):
         sorted_places.sort(key=lambda index: counts[index])
-        everything = np.ones(len(places), dtype=np.bool_)
-        assert list(places.in_order(everything)) == sorted_places
+        all_places = np.ones(len(places), dtype=np.bool_)
+        assert list(places.in_order(all_places)) == sorted_places
         if not counts or chooser.random() < 0.3:
             index = len(counts)
             places.add(f"host-{index}", {"cpu": 1}, ANYWHERE)
@@ -100,7 +100,7 @@ def test_only_chosen_places_are_given_in_order() -> None:
     places = OrderedNodeIndex()
     for index in range(9):
         places.add(str(index), {}, ANYWHERE)
-    chosen = np.array([index % 2 == 0 for index in range(9)])
-    assert list(places.in_order(chosen)) == [0, 2, 4, 6, 8]
+    mask = np.array([index % 2 == 0 for index in range(9)])
+    assert list(places.in_order(mask)) == [0, 2, 4, 6, 8]
     places.move(2, 2)
-    assert list(places.in_order(chosen)) == [0, 4, 6, 8, 2]
+    assert list(places.in_order(mask)) == [0, 4, 6, 8, 2]

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from podium.provisioner.disruption.consolidation import Command, NoCommand
 from podium.provisioner.disruption.disruption_state import DisruptionState
-from tests.unit.provisioner.clusters import CAPACITY_TYPE, Document, instance_type, pod, required
+from tests.unit.provisioner.clusters import CAPACITY_TYPE, Document, instance_type, pod, requirement
 from tests.unit.provisioner.fleets import machine, state_of
 
 
 def on_demand_only(name: str, cpu: int) -> Document:
-    found = instance_type(name, cpu, f"{2 * cpu}Gi", 50)
-    on_demand = required(CAPACITY_TYPE, "In", "on-demand")
-    return {**found, "offerings": [each for each in found["offerings"] if on_demand in each["requirements"]]}
+    document = instance_type(name, cpu, f"{2 * cpu}Gi", 50)
+    on_demand = requirement(CAPACITY_TYPE, "In", "on-demand")
+    return {
+        **document,
+        "offerings": [offering for offering in document["offerings"] if on_demand in offering["requirements"]],
+    }
 
 
 def fleet(*types: Document) -> DisruptionState:
@@ -22,9 +25,9 @@ def fleet(*types: Document) -> DisruptionState:
 
 def replacing(state: DisruptionState) -> Command:
     """The command for the only node, as Karpenter gives it: the new node is to be spot."""
-    found = state.consolidation.of(state.candidates)
-    assert isinstance(found, Command)
-    return found
+    command = state.consolidation.of(state.candidates)
+    assert isinstance(command, Command)
+    return command
 
 
 def test_what_cannot_be_launched_is_left_out_of_a_node_to_buy() -> None:
@@ -37,6 +40,6 @@ def test_what_cannot_be_launched_is_left_out_of_a_node_to_buy() -> None:
 
 def test_a_command_whose_new_node_cannot_be_launched_is_none() -> None:
     state = fleet(on_demand_only("c-1", 1))
-    found = replacing(state).launchable(state.basis.well_known)
-    assert isinstance(found, NoCommand)
-    assert found.reason == "What would replace it cannot be launched"
+    answer = replacing(state).launchable(state.basis.well_known)
+    assert isinstance(answer, NoCommand)
+    assert answer.reason == "What would replace it cannot be launched"

@@ -5,10 +5,10 @@ from tests.unit.provisioner.clusters import as_pod, pod
 
 
 def names(queue: PodQueue) -> list[str]:
-    found = []
-    while (each := queue.pop()) is not None:
-        found.append(each.metadata.name)
-    return found
+    pod_names = []
+    while (pod := queue.pop()) is not None:
+        pod_names.append(pod.metadata.name)
+    return pod_names
 
 
 def test_large_pods_come_first_then_old_ones_then_by_uid() -> None:
@@ -28,10 +28,10 @@ def test_large_pods_come_first_then_old_ones_then_by_uid() -> None:
 
 def test_a_round_without_success_is_the_last() -> None:
     queue = PodQueue(as_pod(pod(name)) for name in "abc")
-    tried = []
-    while (each := queue.pop()) is not None:
-        tried.append(each.metadata.name)
-        if len(tried) != 2:
-            queue.push(each)
+    pod_names = []
+    while (candidate := queue.pop()) is not None:
+        pod_names.append(candidate.metadata.name)
+        if len(pod_names) != 2:
+            queue.push(candidate)
     # c was pushed after b was planned, and nothing was planned since: it is not tried a second time.
-    assert tried == ["a", "b", "c", "a"]
+    assert pod_names == ["a", "b", "c", "a"]

@@ -42,10 +42,13 @@ ZONES = Requirement.of("zone", "In", ["a", "b"])
     ids=str,
 )
 def test_what_a_pod_demands_in_vain_is_written_as_label_selectors_are(demand: Requirement, text: str) -> None:
-    offered, demanded = Requirements([ZONES, Requirement.of("cores", "Lte", ["8"])]), Requirements([demand])
-    found = list(unmet_demands(offered, demanded, {"known"}))
-    assert [each[: len(text)] for each in found] == ([text] if text else [])
-    assert (not found) == offered.is_compatible(demanded, {"known"})
+    node_requirements, pod_requirements = (
+        Requirements([ZONES, Requirement.of("cores", "Lte", ["8"])]),
+        Requirements([demand]),
+    )
+    texts = list(unmet_demands(node_requirements, pod_requirements, {"known"}))
+    assert [reason[: len(text)] for reason in texts] == ([text] if text else [])
+    assert (not texts) == node_requirements.is_compatible(pod_requirements, {"known"})
 
 
 def test_no_reason_has_the_same_words_twice() -> None:
@@ -53,5 +56,5 @@ def test_no_reason_has_the_same_words_twice() -> None:
     for path in PROVISIONER.rglob("*.py"):
         for call in ast.walk(ast.parse(path.read_text())):
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "Reason":
-                one, other = map(ast.dump, call.args)
-                assert one != other, path
+                reason, other_reason = map(ast.dump, call.args)
+                assert reason != other_reason, path

@@ -4,55 +4,57 @@ from __future__ import annotations
 
 from podium.objects.core import Pod
 from podium.provisioner.provisioning.relaxation import relax, tolerating_preferences
-from tests.unit.provisioner.clusters import HOSTNAME, ZONE, as_pod, node_affinity, pod, required, spread
+from tests.unit.provisioner.clusters import HOSTNAME, ZONE, as_pod, node_affinity, pod, requirement, spread
 
 
-def weighted(*weights: int) -> dict[str, object]:
+def weighted_terms(*weights: int) -> dict[str, object]:
     terms = [{"weight": weight, "podAffinityTerm": {"topologyKey": f"key-{weight}"}} for weight in weights]
     return {"preferredDuringSchedulingIgnoredDuringExecution": terms}
 
 
 def steps(subject: Pod, *, tolerate: bool = False) -> list[Pod]:
-    found = []
+    steps_taken = []
     while (next_one := relax(subject, tolerate_preferences=tolerate)) is not None:
-        found.append(next_one)
+        steps_taken.append(next_one)
         subject = next_one
-    return found
+    return steps_taken
 
 
 def test_a_pod_without_wishes_gives_up_nothing() -> None:
     assert steps(as_pod(pod("a"))) == []
-    only = node_affinity(required(ZONE, "In", "a"))
+    only = node_affinity(requirement(ZONE, "In", "a"))
     assert steps(as_pod(pod("a", affinity=only, topologySpreadConstraints=[spread()]))) == []
 
 
 def test_everything_is_given_up_in_order() -> None:
     affinity = {
-        **node_affinity(required(ZONE, "In", "a"), required(ZONE, "In", "b"), preferred=[(1, required("x", "Exists"))]),
-        "podAffinity": weighted(1, 5),
-        "podAntiAffinity": weighted(3),
+        **node_affinity(
+            requirement(ZONE, "In", "a"), requirement(ZONE, "In", "b"), preferences=[(1, requirement("x", "Exists"))]
+        ),
+        "podAffinity": weighted_terms(1, 5),
+        "podAntiAffinity": weighted_terms(3),
     }
     first = as_pod(pod("a", affinity=affinity, topologySpreadConstraints=[spread(when="ScheduleAnyway")]))
-    seen = []
-    for each in steps(first, tolerate=True):
-        spec = each.spec
-        found = spec.affinity
-        assert found
-        assert found.node_affinity
-        assert found.node_affinity.required
-        assert found.pod_affinity
-        assert found.pod_anti_affinity
-        seen.append(
+    specs = []
+    for step in steps(first, tolerate=True):
+        spec = step.spec
+        rules = spec.affinity
+        assert rules
+        assert rules.node_affinity
+        assert rules.node_affinity.required
+        assert rules.pod_affinity
+        assert rules.pod_anti_affinity
+        specs.append(
             (
-                len(found.node_affinity.required.node_selector_terms),
-                [term.weight for term in found.pod_affinity.preferred],
-                len(found.pod_anti_affinity.preferred),
-                len(found.node_affinity.preferred),
+                len(rules.node_affinity.required.node_selector_terms),
+                [term.weight for term in rules.pod_affinity.preferred],
+                len(rules.pod_anti_affinity.preferred),
+                len(rules.node_affinity.preferred),
                 len(spec.topology_spread_constraints),
                 len(spec.tolerations),
             )
         )
-    assert seen == [
+    assert specs == [
         (1, [5, 1][::-1], 1, 1, 1, 0),
         (1, [1], 1, 1, 1, 0),
         (1, [], 1, 1, 1, 0),
@@ -76,9 +78,9 @@ def test_preferences_are_tolerated_once() -> None:
 
 
 def test_the_pod_itself_stays_as_it_was() -> None:
-    subject = as_pod(pod("a", affinity={"podAffinity": weighted(1)}))
-    (changed,) = steps(subject)
-    assert changed.metadata is subject.metadata
+    subject = as_pod(pod("a", affinity={"podAffinity": weighted_terms(1)}))
+    (relaxed_pod,) = steps(subject)
+    assert relaxed_pod.metadata is subject.metadata
     assert subject.spec.affinity
     assert subject.spec.affinity.pod_affinity
     assert len(subject.spec.affinity.pod_affinity.preferred) == 1

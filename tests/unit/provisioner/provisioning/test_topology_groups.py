@@ -6,7 +6,7 @@ from podium.objects.core import Taint, Toleration
 from podium.objects.meta import LabelSelector
 from podium.provisioner.provisioning.topology_groups import Domains, NodeFilter, Rule, TopologyGroup, TopologyKind
 from podium.provisioner.scheduling.requirements import Requirement
-from tests.unit.provisioner.clusters import HOSTNAME, ZONE, as_pod, node_affinity, pod, required
+from tests.unit.provisioner.clusters import HOSTNAME, ZONE, as_pod, node_affinity, pod, requirement
 
 WEB = LabelSelector(match_labels={"app": "web"})
 MEMBER = as_pod(pod("member", labels={"app": "web"}))
@@ -14,8 +14,8 @@ STRANGER = as_pod(pod("stranger"))
 GPU = Taint(key="gpu", effect="NoSchedule")
 
 
-def group(kind: TopologyKind, *domains: str, key: str = ZONE, **more: int) -> TopologyGroup:
-    return TopologyGroup(Rule(kind, key, frozenset({"default"}), WEB, max_skew=1, **more), domains)
+def group(kind: TopologyKind, *domains: str, key: str = ZONE, **fields: int) -> TopologyGroup:
+    return TopologyGroup(Rule(kind, key, frozenset({"default"}), WEB, max_skew=1, **fields), domains)
 
 
 def zones(*values: str) -> Requirement:
@@ -76,13 +76,13 @@ def test_a_refusal_counts_the_domains() -> None:
 
 
 def test_groups_that_upstream_cannot_tell_apart_are_one() -> None:
-    def filtered(*values: str) -> NodeFilter:
-        affinity = node_affinity(*(required(ZONE, "In", value) for value in values))
+    def node_filter(*values: str) -> NodeFilter:
+        affinity = node_affinity(*(requirement(ZONE, "In", value) for value in values))
         return NodeFilter.of(as_pod(pod("a", affinity=affinity)), "Honor", "Ignore")
 
-    assert filtered("a").identity == filtered("b").identity
-    assert filtered("a").identity == filtered("a", "b", "c").identity
-    assert filtered("a").identity != filtered("a", "b").identity
+    assert node_filter("a").identity == node_filter("b").identity
+    assert node_filter("a").identity == node_filter("a", "b", "c").identity
+    assert node_filter("a").identity != node_filter("a", "b").identity
 
 
 def test_domains_behind_taints_are_open_to_those_who_tolerate_them() -> None:
@@ -96,7 +96,7 @@ def test_domains_behind_taints_are_open_to_those_who_tolerate_them() -> None:
 
 
 def test_a_filter_is_open_while_it_leaves_no_node_out() -> None:
-    in_zone = NodeFilter.of(as_pod(pod("a", affinity=node_affinity(required(ZONE, "In", "a")))), "Honor", "Ignore")
+    in_zone = NodeFilter.of(as_pod(pod("a", affinity=node_affinity(requirement(ZONE, "In", "a")))), "Honor", "Ignore")
     plain = NodeFilter.of(as_pod(pod("a")), "Honor", "Ignore")
     assert NodeFilter().is_open
     assert plain.is_open

@@ -42,7 +42,7 @@ def test_settings_are_those_of_karpenter() -> None:
     default = read_settings({})
     assert (default.ignore_preferences, default.lower_min_values, default.uses_reservations) == (False, False, True)
     rule = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "ScheduleAnyway"}
-    found = read_settings(
+    settings = read_settings(
         {
             "preferencePolicy": "Ignore",
             "minValuesPolicy": "BestEffort",
@@ -55,14 +55,18 @@ def test_settings_are_those_of_karpenter() -> None:
             "schedulerConfig": {"podTopologySpread": {"defaultConstraints": [rule]}},
         }
     )
-    assert (found.ignore_preferences, found.lower_min_values, found.uses_reservations) == (True, True, False)
-    assert (found.replaces_spot_with_spot, found.terminates_first, found.reads_deletion_cost) == (True, True, False)
+    assert (settings.ignore_preferences, settings.lower_min_values, settings.uses_reservations) == (True, True, False)
+    assert (settings.replaces_spot_with_spot, settings.terminates_first, settings.reads_deletion_cost) == (
+        True,
+        True,
+        False,
+    )
     assert (default.replaces_spot_with_spot, default.terminates_first, default.reads_deletion_cost) == (
         False,
         False,
         True,
     )
-    assert [constraint.topology_key for constraint in found.default_constraints] == [ZONE]
+    assert [constraint.topology_key for constraint in settings.default_constraints] == [ZONE]
 
 
 def test_a_gate_that_is_neither_on_nor_off_is_refused() -> None:

@@ -11,15 +11,15 @@ from podium.provisioner.disruption.disruption_state import DisruptionState
 from podium.provisioner.disruption.searches import Search
 from podium.provisioner.reports.consolidation_plan import ConsolidationOptions, ConsolidationPlan, plan_consolidation
 from tests.looks import after_looks
-from tests.unit.provisioner.clusters import CAPACITY_TYPE, node, pod, required
+from tests.unit.provisioner.clusters import CAPACITY_TYPE, node, pod, requirement
 from tests.unit.provisioner.fleets import machine, node_pool, state_of
 from tests.unit.provisioner.random_fleets import against_prefixes, any_fleet
 
-ON_DEMAND = [required(CAPACITY_TYPE, "In", "on-demand")]
+ON_DEMAND = [requirement(CAPACITY_TYPE, "In", "on-demand")]
 KEEP = {"karpenter.sh/do-not-disrupt": "true"}
 
 
-def planned(state: DisruptionState, search: Search = "prefix") -> ConsolidationPlan:
+def consolidation_plan(state: DisruptionState, search: Search = "prefix") -> ConsolidationPlan:
     return plan_consolidation(state, ConsolidationOptions(search=search))
 
 
@@ -31,19 +31,21 @@ def test_empty_nodes_go_first_and_then_one_command_follows_another() -> None:
         [pod("a-1", node="a", cpu="7500m"), pod("b-1", node="b")],
         node_pool(requirements=ON_DEMAND),
     )
-    plan = planned(state)
+    plan = consolidation_plan(state)
     assert [(command.reason, command.decision, command.nodes) for command in plan.commands] == [
         ("Empty", "delete", ("empty",)),
         ("Underutilized", "replace", ("b",)),
     ]
-    assert [each.name for each in plan.commands[1].new] == ["new-1"]
+    assert [new_node.name for new_node in plan.commands[1].new] == ["new-1"]
     assert plan.commands[1].moves == {"default/b-1": "new-1"}
     assert plan.savings == pytest.approx(0.4 + 0.8 - 0.2)
     assert plan.blockers == {"a": ("Can't replace with a cheaper node",), "new-1": ()}
 
 
 def test_without_anything_to_gain_the_plan_is_empty() -> None:
-    plan = planned(state_of(machine("a", 1), pod("a-1", node="a", cpu="800m"), node_pool(requirements=ON_DEMAND)))
+    plan = consolidation_plan(
+        state_of(machine("a", 1), pod("a-1", node="a", cpu="800m"), node_pool(requirements=ON_DEMAND))
+    )
     assert (plan.commands, plan.savings) == ((), 0.0)
     assert plan.blockers == {"a": ("Can't replace with a cheaper node",)}
 
@@ -59,12 +61,12 @@ def test_the_plan_lists_everything_that_keeps_a_node() -> None:
         machine("never", pool="never"),
         machine("stuck", pool="none"),
         [pod("busy-1", node="busy"), pod("stuck-1", node="stuck", cpu="10m", nodeSelector={"gpu": "yes"})],
-        node_pool(after="1m", policy="WhenEmpty"),
+        node_pool(consolidate_after="1m", policy="WhenEmpty"),
         node_pool("fixed", replicas=1),
-        node_pool("never", after="Never"),
+        node_pool("never", consolidate_after="Never"),
         node_pool("none", nodes="0"),
     )
-    blockers = planned(state).blockers
+    blockers = consolidation_plan(state).blockers
     assert blockers["plain"] == ("Node isn't managed by karpenter",)
     assert blockers["kept"] == (
         'Disruption is blocked through the "karpenter.sh/do-not-disrupt" annotation',
@@ -88,13 +90,13 @@ def test_the_plan_lists_everything_that_keeps_a_node() -> None:
 def test_the_policy_balanced_is_named_as_a_reason() -> None:
     pods = [pod(f"a-{index}", node="a", cpu="10m") for index in range(10)]
     pool = node_pool(policy="Balanced", requirements=ON_DEMAND)
-    blockers = planned(state_of(machine("a", 1), machine("b", 16, annotations=KEEP), pods, pool)).blockers
+    blockers = consolidation_plan(state_of(machine("a", 1), machine("b", 16, annotations=KEEP), pods, pool)).blockers
     assert blockers["a"] == ("The policy Balanced finds the savings not worth the disruption",)
 
 
 def test_a_plan_has_the_types_of_json() -> None:
     state = state_of(machine("a", 8), pod("a-1", node="a"), node_pool(requirements=ON_DEMAND))
-    answer = json.loads(json.dumps(planned(state).as_dict()))
+    answer = json.loads(json.dumps(consolidation_plan(state).as_dict()))
     (command,) = answer["commands"]
     (new,) = command["new_nodes"]
     assert (new["name"], new["instance_type"], new["zone"], new["capacity_type"]) == (
@@ -118,37 +120,43 @@ def test_options_ask_for_more_than_karpenter_does() -> None:
 def test_budgets_can_be_ignored() -> None:
     nodes = [part for name in "abcd" for part in machine(name, 4)]
     state = state_of(nodes, node_pool(nodes="1"))
-    assert [command.nodes for command in planned(state).commands] == [("a",), ("b",), ("c",), ("d",)]
-    found = plan_consolidation(state, ConsolidationOptions(ignore_budgets=True))
-    assert [command.nodes for command in found.commands] == [("a", "b", "c", "d")]
+    assert [command.nodes for command in consolidation_plan(state).commands] == [("a",), ("b",), ("c",), ("d",)]
+    partial_plan = plan_consolidation(state, ConsolidationOptions(ignore_budgets=True))
+    assert [command.nodes for command in partial_plan.commands] == [("a", "b", "c", "d")]
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_plans_of_any_cluster_hold_what_they_promise(seed: int) -> None:
     state = any_fleet(seed)
-    before = repr(state.basis.objects)
-    plans: dict[Search, ConsolidationPlan] = {"prefix": planned(state), "greedy": planned(state, "greedy")}
+    original_text = repr(state.basis.objects)
+    plans: dict[Search, ConsolidationPlan] = {
+        "prefix": consolidation_plan(state),
+        "greedy": consolidation_plan(state, "greedy"),
+    }
     assert plans["greedy"].savings >= plans["prefix"].savings
-    assert repr(state.basis.objects) == before
-    known = {node.name for node in state.basis.nodes}
+    assert repr(state.basis.objects) == original_text
+    node_names = {node.name for node in state.basis.nodes}
     for plan in plans.values():
-        gone = [name for command in plan.commands for name in command.nodes]
+        removed_nodes = [name for command in plan.commands for name in command.nodes]
         bought = {new.name for command in plan.commands for new in command.new}
-        assert len(set(gone)) == len(gone)
-        assert set(gone) <= known
-        assert plan.blockers.keys() == (known - set(gone)) | bought
-        left = known
+        assert len(set(removed_nodes)) == len(removed_nodes)
+        assert set(removed_nodes) <= node_names
+        assert plan.blockers.keys() == (node_names - set(removed_nodes)) | bought
+        remaining_nodes = node_names
         for command in plan.commands:
-            left = left - set(command.nodes) | {new.name for new in command.new}
-            assert set(command.moves.values()) <= left
-        assert plan.as_dict() == planned(any_fleet(seed), "prefix" if plan is plans["prefix"] else "greedy").as_dict()
+            remaining_nodes = remaining_nodes - set(command.nodes) | {new.name for new in command.new}
+            assert set(command.moves.values()) <= remaining_nodes
+        assert (
+            plan.as_dict()
+            == consolidation_plan(any_fleet(seed), "prefix" if plan is plans["prefix"] else "greedy").as_dict()
+        )
 
 
 def test_greedy_saves_a_fifth_more_where_a_node_stands_in_the_way_of_prefixes() -> None:
     ratios = []
     for seed in range(100):
         state = against_prefixes(seed)
-        prefix, greedy = planned(state), planned(state, "greedy")
+        prefix, greedy = consolidation_plan(state), consolidation_plan(state, "greedy")
         assert greedy.savings >= prefix.savings
         ratios.append(greedy.savings / prefix.savings if prefix.savings else float(greedy.savings > 0) * 1000)
     assert statistics.median(ratios) >= 1.2
@@ -165,7 +173,9 @@ def test_commands_found_in_time_are_the_first_of_all_and_partial() -> None:
     every = plan_consolidation(state)
     for looks in range(4):
         limit = after_looks(looks)
-        found = plan_consolidation(state, limit=limit)
-        assert [command.nodes for command in found.commands] == [each.nodes for each in every.commands[:looks]]
-        assert (found.is_partial, limit.is_noticed, found.as_dict()["partial"]) == (True, True, True)
+        partial_plan = plan_consolidation(state, limit=limit)
+        assert [command.nodes for command in partial_plan.commands] == [
+            command.nodes for command in every.commands[:looks]
+        ]
+        assert (partial_plan.is_partial, limit.is_noticed, partial_plan.as_dict()["partial"]) == (True, True, True)
     assert "partial" not in every.as_dict()

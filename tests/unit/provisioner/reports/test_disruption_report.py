@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tests.unit.provisioner.clusters import pod
-from tests.unit.provisioner.fleets import disrupted, machine, node_pool
+from tests.unit.provisioner.fleets import disruption_plan, machine, node_pool
 
 KEEP = {"karpenter.sh/do-not-disrupt": "true"}
 
 
 def test_the_answer_has_every_part() -> None:
-    answer = disrupted(
+    answer = disruption_plan(
         machine("empty"),
         machine("busy", 8),
         machine("kept", annotations=KEEP),
@@ -43,12 +43,12 @@ def test_the_answer_has_every_part() -> None:
 
 
 def test_a_node_that_stays_has_the_reason() -> None:
-    answer = disrupted(machine("a"), pod("a-1", node="a", nodeSelector={"gpu": "yes"}))
+    answer = disruption_plan(machine("a"), pod("a-1", node="a", nodeSelector={"gpu": "yes"}))
     assert answer["nodes"]["a"]["reason"] == "Not all pods would schedule"
     assert list(answer["nodes"]["a"]["unschedulable"]) == ["default/a-1"]
 
 
 def test_without_a_pool_to_buy_from_nodes_stay() -> None:
-    answer = disrupted(machine("a"), pod("a-1", node="a"), node_pool(ready=False))
+    answer = disruption_plan(machine("a"), pod("a-1", node="a"), node_pool(ready=False))
     assert answer["nodes"]["a"]["decision"] == "no-op"
     assert answer["methods"]["single"] == {"decision": "no-op"}

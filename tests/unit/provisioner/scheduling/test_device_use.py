@@ -26,9 +26,9 @@ def claim(name: str, *results: Any) -> Any:
 def test_devices_are_counted_by_driver() -> None:
     slices = [resource_slice("a", 2), resource_slice("b", 3), resource_slice("c", 4, driver="nic", pool="x")]
     claims = [claim("one", {"driver": "gpu"}, {"driver": "nic"}), claim("two", {"driver": "gpu"}), claim("waiting")]
-    found = DeviceUse.of_manifests([*slices, *claims, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}}])
-    assert found.published == {"gpu": 5, "nic": 4}
-    assert found.allocated == {"gpu": 2, "nic": 1}
+    device_use = DeviceUse.of_manifests([*slices, *claims, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}}])
+    assert device_use.published == {"gpu": 5, "nic": 4}
+    assert device_use.allocated == {"gpu": 2, "nic": 1}
 
 
 def test_only_the_newest_generation_of_a_pool_counts() -> None:
@@ -42,6 +42,6 @@ def test_only_the_newest_generation_of_a_pool_counts() -> None:
 
 
 def test_what_administrators_look_at_is_not_taken() -> None:
-    found = DeviceUse.of_manifests([resource_slice("a", 2), claim("one", {"driver": "gpu", "adminAccess": True})])
-    assert found.allocated == {}
+    device_use = DeviceUse.of_manifests([resource_slice("a", 2), claim("one", {"driver": "gpu", "adminAccess": True})])
+    assert device_use.allocated == {}
     assert DeviceUse.of_manifests([]).published == {}

@@ -25,15 +25,15 @@ def test_ports_conflict_on_one_address_or_on_all() -> None:
 
 
 def test_pods_with_one_port_go_to_different_nodes() -> None:
-    there = [node("n1"), pod("old", node="n1", ports=[80])]
-    found = plan(*there, pod("a", ports=[80]), pod("b", ports=[80]), pod("c", ports=[81]), types=TYPES)
-    assert found["existing"] == {"n1": ["default/c"]}
-    assert [len(claim["pods"]) for claim in found["claims"]] == [1, 1]
+    cluster = [node("n1"), pod("old", node="n1", ports=[80])]
+    answer = plan(*cluster, pod("a", ports=[80]), pod("b", ports=[80]), pod("c", ports=[81]), types=TYPES)
+    assert answer["existing"] == {"n1": ["default/c"]}
+    assert [len(claim["pods"]) for claim in answer["claims"]] == [1, 1]
 
 
 def test_a_port_that_a_daemon_set_takes_is_free_on_no_new_node() -> None:
     daemons = daemon_set(ports=[80])
-    found = plan(daemons, pod("a", ports=[80]), types=TYPES)
-    assert found["errors"]["default/a"].startswith(
+    answer = plan(daemons, pod("a", ports=[80]), types=TYPES)
+    assert answer["errors"]["default/a"].startswith(
         "no instance type met the scheduling requirements or had enough resources or had a required offering, "
     )

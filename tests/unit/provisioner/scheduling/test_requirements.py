@@ -19,14 +19,16 @@ def requirement(operator: str, *values: str, key: str = "k", min_values: int | N
 
 
 def requirements(**by_key: Requirement) -> Requirements:
-    return Requirements(Requirement.of(key, each.operator, sorted(each.values)) for key, each in by_key.items())
+    return Requirements(
+        Requirement.of(key, requirement.operator, sorted(requirement.values)) for key, requirement in by_key.items()
+    )
 
 
 # ---------------------------------------------------------------- construction
 
 
 @pytest.mark.parametrize(
-    ("made", "complement", "values", "gte", "lte", "operator"),
+    ("subject", "complement", "values", "gte", "lte", "operator"),
     [
         (requirement("In", "a", "b"), False, {"a", "b"}, None, None, "In"),
         (requirement("NotIn", "a"), True, {"a"}, None, None, "NotIn"),
@@ -44,10 +46,10 @@ def requirements(**by_key: Requirement) -> Requirements:
     ],
 )
 def test_each_operator_has_its_form(
-    made: Requirement, complement: bool, values: set[str], gte: int | None, lte: int | None, operator: str
+    subject: Requirement, complement: bool, values: set[str], gte: int | None, lte: int | None, operator: str
 ) -> None:
-    assert (made.complement, made.values, made.gte, made.lte) == (complement, values, gte, lte)
-    assert made.operator == operator
+    assert (subject.complement, subject.values, subject.gte, subject.lte) == (complement, values, gte, lte)
+    assert subject.operator == operator
 
 
 def test_old_names_of_labels_are_replaced() -> None:
@@ -69,16 +71,16 @@ def test_old_names_of_labels_are_replaced() -> None:
 def test_what_has_no_meaning_is_refused_with_its_field(
     operator: str, values: tuple[str, ...], path: str, text: str
 ) -> None:
-    with pytest.raises(FieldError) as refused:
+    with pytest.raises(FieldError) as error:
         Requirement.of("k", operator, values, path=path)
-    assert str(refused.value).startswith(text)
+    assert str(error.value).startswith(text)
 
 
 # ---------------------------------------------------------------- two requirements
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "both"),
+    ("first_operand", "second_operand", "intersection"),
     [
         (requirement("NotIn", "A"), requirement("NotIn", "1", "2"), requirement("NotIn", "A", "1", "2")),
         (requirement("NotIn", "1", "2"), requirement("Gt", "1"), Requirement("k", True, frozenset({"2"}), 2)),
@@ -94,15 +96,17 @@ def test_what_has_no_meaning_is_refused_with_its_field(
         (requirement("Lte", "2"), requirement("Lt", "2"), requirement("Lte", "1")),
     ],
 )
-def test_an_intersection_allows_what_both_allow(one: Requirement, other: Requirement, both: Requirement) -> None:
-    assert one.intersection(other) == both
-    assert other.intersection(one) == both
+def test_an_intersection_allows_what_both_allow(
+    first_operand: Requirement, second_operand: Requirement, intersection: Requirement
+) -> None:
+    assert first_operand.intersection(second_operand) == intersection
+    assert second_operand.intersection(first_operand) == intersection
 
 
 def test_the_larger_min_values_stays_also_where_nothing_is_left() -> None:
-    few, many = requirement("Gt", "9", min_values=2), requirement("Lt", "9", min_values=5)
-    assert few.intersection(many) == requirement("DoesNotExist", min_values=5)
-    assert few.intersection(requirement("Exists")).min_values == 2
+    above_nine, below_nine = requirement("Gt", "9", min_values=2), requirement("Lt", "9", min_values=5)
+    assert above_nine.intersection(below_nine) == requirement("DoesNotExist", min_values=5)
+    assert above_nine.intersection(requirement("Exists")).min_values == 2
 
 
 def test_a_bound_beyond_all_integers_loses_its_min_values() -> None:
@@ -135,51 +139,51 @@ ANY = st.one_of(
         st.lists(st.sampled_from(TEXTS), max_size=4),
     ),
     st.builds(
-        lambda operator, bound: requirement(operator, str(bound)),
+        lambda operator, limit: requirement(operator, str(limit)),
         st.sampled_from(["Gt", "Lt", "Gte", "Lte"]),
         st.one_of(st.integers(-2, 8), st.sampled_from([MAX, -MAX - 1])),
     ),
 )
-REQUIREMENTS = st.one_of(ANY, st.builds(lambda one, other: one.intersection(other), ANY, ANY))
+REQUIREMENTS = st.one_of(ANY, st.builds(lambda first, second: first.intersection(second), ANY, ANY))
 
 
 @given(REQUIREMENTS, REQUIREMENTS, st.one_of(st.sampled_from(TEXTS), st.integers().map(str)))
-def test_an_intersection_has_a_value_if_both_have_it(one: Requirement, other: Requirement, value: str) -> None:
-    assert one.intersection(other).has(value) == (one.has(value) and other.has(value))
+def test_an_intersection_has_a_value_if_both_have_it(first: Requirement, second: Requirement, value: str) -> None:
+    assert first.intersection(second).has(value) == (first.has(value) and second.has(value))
 
 
 @given(REQUIREMENTS, REQUIREMENTS)
-def test_the_order_of_an_intersection_does_not_matter(one: Requirement, other: Requirement) -> None:
-    assert one.intersection(other) == other.intersection(one)
-    assert one.has_intersection(other) == other.has_intersection(one)
+def test_the_order_of_an_intersection_does_not_matter(first: Requirement, second: Requirement) -> None:
+    assert first.intersection(second) == second.intersection(first)
+    assert first.has_intersection(second) == second.has_intersection(first)
 
 
 @given(REQUIREMENTS, REQUIREMENTS)
-def test_has_intersection_says_whether_the_intersection_is_empty(one: Requirement, other: Requirement) -> None:
-    assert one.has_intersection(other) == (one.intersection(other).operator != "DoesNotExist")
+def test_has_intersection_says_whether_the_intersection_is_empty(first: Requirement, second: Requirement) -> None:
+    assert first.has_intersection(second) == (first.intersection(second).operator != "DoesNotExist")
 
 
 @given(REQUIREMENTS)
-def test_a_requirement_is_its_own_intersection_and_that_with_exists(one: Requirement) -> None:
-    assert one.intersection(one) == one
-    assert one.intersection(requirement("Exists")) == one
+def test_a_requirement_is_its_own_intersection_and_that_with_exists(subject: Requirement) -> None:
+    assert subject.intersection(subject) == subject
+    assert subject.intersection(requirement("Exists")) == subject
 
 
 @given(REQUIREMENTS)
-def test_bounds_stand_only_in_a_complement(one: Requirement) -> None:
-    assert one.complement or (one.gte is None and one.lte is None)
+def test_bounds_stand_only_in_a_complement(subject: Requirement) -> None:
+    assert subject.complement or (subject.gte is None and subject.lte is None)
 
 
 @given(REQUIREMENTS)
-def test_absence_is_admitted_by_the_operators_that_exclude(one: Requirement) -> None:
-    assert one.admits_absence == (one.operator in {"NotIn", "DoesNotExist"})
+def test_absence_is_admitted_by_the_operators_that_exclude(subject: Requirement) -> None:
+    assert subject.admits_absence == (subject.operator in {"NotIn", "DoesNotExist"})
 
 
 # ---------------------------------------------------------------- texts
 
 
 @pytest.mark.parametrize(
-    ("one", "text"),
+    ("subject", "text"),
     [
         (requirement("In", "b", "a"), "k In [a b]"),
         (requirement("NotIn", "a"), "k NotIn [a]"),
@@ -195,19 +199,19 @@ def test_absence_is_admitted_by_the_operators_that_exclude(one: Requirement) -> 
         (requirement("In", "a", min_values=1), "k In [a] minValues 1"),
     ],
 )
-def test_the_text_of_a_requirement(one: Requirement, text: str) -> None:
-    assert str(one) == text
+def test_the_text_of_a_requirement(subject: Requirement, text: str) -> None:
+    assert str(subject) == text
 
 
 def test_the_text_of_a_set_is_sorted_and_leaves_the_hostname_out() -> None:
-    some = Requirements(
+    requirements = Requirements(
         [
             requirement("In", "b", key=ZONE),
             requirement("In", "node-1", key="kubernetes.io/hostname"),
             requirement("Gte", "2", key="cpu"),
         ]
     )
-    assert str(some) == f"cpu Exists >=2, {ZONE} In [b]"
+    assert str(requirements) == f"cpu Exists >=2, {ZONE} In [b]"
     assert str(Requirements()) == ""
 
 
@@ -215,11 +219,13 @@ def test_the_text_of_a_set_is_sorted_and_leaves_the_hostname_out() -> None:
 
 
 def test_requirements_on_one_key_become_their_intersection() -> None:
-    some = Requirements([requirement("In", "a", "b"), requirement("NotIn", "a"), requirement("Exists", key="other")])
-    assert some.get("k") == requirement("In", "b")
-    assert sorted(some.keys()) == ["k", "other"]
-    assert {each.key for each in some} == {"k", "other"}
-    assert len(some) == 2
+    requirements = Requirements(
+        [requirement("In", "a", "b"), requirement("NotIn", "a"), requirement("Exists", key="other")]
+    )
+    assert requirements.get("k") == requirement("In", "b")
+    assert sorted(requirements.keys()) == ["k", "other"]
+    assert {requirement.key for requirement in requirements} == {"k", "other"}
+    assert len(requirements) == 2
 
 
 def test_a_key_without_requirement_may_have_any_value() -> None:
@@ -228,15 +234,15 @@ def test_a_key_without_requirement_may_have_any_value() -> None:
 
 
 def test_adding_makes_a_new_set() -> None:
-    some = Requirements([requirement("In", "a", "b")])
-    more = some.add(requirement("In", "b"), requirement("Exists", key="other"))
-    assert some == Requirements([requirement("In", "b", "a")])
-    assert more == Requirements([requirement("Exists", key="other"), requirement("In", "b")])
-    assert some.union(more) == more
-    assert hash(some.union(more)) == hash(more)
-    assert some != more
-    assert some != "k In [a b]"
-    assert repr(some) == "<Requirements k In [a b]>"
+    requirements = Requirements([requirement("In", "a", "b")])
+    larger_set = requirements.add(requirement("In", "b"), requirement("Exists", key="other"))
+    assert requirements == Requirements([requirement("In", "b", "a")])
+    assert larger_set == Requirements([requirement("Exists", key="other"), requirement("In", "b")])
+    assert requirements.union(larger_set) == larger_set
+    assert hash(requirements.union(larger_set)) == hash(larger_set)
+    assert requirements != larger_set
+    assert requirements != "k In [a b]"
+    assert repr(requirements) == "<Requirements k In [a b]>"
 
 
 def test_labels_are_requirements_by_their_current_names() -> None:
@@ -270,11 +276,11 @@ IN_A, IN_B, NOT_IN_A = requirement("In", "a"), requirement("In", "b"), requireme
 def test_two_sets_intersect_if_their_values_do_or_both_admit_absence(
     existing: Requirement, incoming: Requirement, is_met: bool
 ) -> None:
-    mine, others = Requirements([existing]), Requirements([incoming])
-    assert mine.intersects(others) is is_met
-    assert mine.is_compatible(others) is is_met
-    expected = () if is_met else (f"key k, {incoming} not in {existing}",)
-    assert mine.conflicts(others) == mine.incompatibilities(others) == expected
+    mine, incoming_set = Requirements([existing]), Requirements([incoming])
+    assert mine.intersects(incoming_set) is is_met
+    assert mine.is_compatible(incoming_set) is is_met
+    conflicts = () if is_met else (f"key k, {incoming} not in {existing}",)
+    assert mine.conflicts(incoming_set) == mine.incompatibilities(incoming_set) == conflicts
 
 
 def test_keys_of_one_set_alone_never_conflict() -> None:
@@ -294,10 +300,10 @@ def test_conflicts_come_in_order() -> None:
     ("incoming", "is_met"), [(IN_A, False), (EXISTS, False), (NOT_IN_A, True), (ABSENT, True)], ids=str
 )
 def test_an_undefined_label_meets_only_requirements_that_admit_absence(incoming: Requirement, is_met: bool) -> None:
-    others = Requirements([incoming])
-    assert Requirements().is_compatible(others) is is_met
-    assert bool(Requirements().incompatibilities(others)) is not is_met
-    assert Requirements().is_compatible(others, allow_undefined={"k"})
+    incoming_set = Requirements([incoming])
+    assert Requirements().is_compatible(incoming_set) is is_met
+    assert bool(Requirements().incompatibilities(incoming_set)) is not is_met
+    assert Requirements().is_compatible(incoming_set, allow_undefined={"k"})
 
 
 def test_a_well_known_label_may_be_undefined_where_that_is_allowed() -> None:
@@ -361,16 +367,16 @@ SETS = st.lists(
 
 
 @given(SETS, SETS)
-def test_reasons_are_given_exactly_where_two_sets_do_not_agree(mine: Requirements, others: Requirements) -> None:
-    assert mine.intersects(others) == (mine.conflicts(others) == ())
-    assert mine.is_compatible(others) == (mine.incompatibilities(others) == ())
-    assert mine.is_compatible(others, {"a", "b", "c"}) == mine.intersects(others)
-    assert mine.intersects(others) == others.intersects(mine)
+def test_reasons_are_given_exactly_where_two_sets_do_not_agree(mine: Requirements, incoming_set: Requirements) -> None:
+    assert mine.intersects(incoming_set) == (mine.conflicts(incoming_set) == ())
+    assert mine.is_compatible(incoming_set) == (mine.incompatibilities(incoming_set) == ())
+    assert mine.is_compatible(incoming_set, {"a", "b", "c"}) == mine.intersects(incoming_set)
+    assert mine.intersects(incoming_set) == incoming_set.intersects(mine)
 
 
 @given(SETS, SETS)
-def test_a_union_is_at_least_as_strict_as_each_set(mine: Requirements, others: Requirements) -> None:
-    both = mine.union(others)
-    assert both == others.union(mine)
-    assert both.keys() == mine.keys() | others.keys()
-    assert all(mine.get(each.key).has(text) for each in both for text in TEXTS if each.has(text))
+def test_a_union_is_at_least_as_strict_as_each_set(mine: Requirements, requirements: Requirements) -> None:
+    union = mine.union(requirements)
+    assert union == requirements.union(mine)
+    assert union.keys() == mine.keys() | requirements.keys()
+    assert all(mine.get(requirement.key).has(text) for requirement in union for text in TEXTS if requirement.has(text))

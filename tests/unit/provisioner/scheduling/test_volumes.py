@@ -13,21 +13,21 @@ from tests.unit.provisioner.clusters import (
     ZONE,
     Document,
     as_pod,
-    managed,
+    managed_node,
     node,
     node_claim,
     plan,
     pod,
-    required,
+    requirement,
     spread,
 )
 from tests.workload_manifests import claim as volume_claim
 
 
-def claim(name: str = "data", *, volume: str = "", storage_class: str | None = None, **more: Any) -> Document:
-    bound = {"annotations": {BIND_COMPLETED: "yes"}} if volume else {}
-    metadata = {**bound, **more.pop("metadata", {})}
-    return volume_claim(name, storage_class=storage_class, metadata=metadata, volumeName=volume, **more)
+def claim(name: str = "data", *, volume: str = "", storage_class: str | None = None, **fields: Any) -> Document:
+    bind_annotations = {"annotations": {BIND_COMPLETED: "yes"}} if volume else {}
+    metadata = {**bind_annotations, **fields.pop("metadata", {})}
+    return volume_claim(name, storage_class=storage_class, metadata=metadata, volumeName=volume, **fields)
 
 
 def volume(name: str = "pv", *alternatives: Document, **spec: Any) -> Document:
@@ -53,7 +53,7 @@ def using(*claims: str) -> Document:
 
 
 def alternatives(*objects: Document, claims: tuple[str, ...] = ("data",)) -> list[str]:
-    return [str(each) for each in Volumes(read_objects(objects)).alternatives(as_pod(using(*claims)))]
+    return [str(alternative) for alternative in Volumes(read_objects(objects)).alternatives(as_pod(using(*claims)))]
 
 
 def fault(*objects: Document) -> str | None:
@@ -61,8 +61,8 @@ def fault(*objects: Document) -> str | None:
 
 
 def test_each_term_of_a_volume_is_an_alternative() -> None:
-    found = volume("pv", required(ZONE, "In", "a"), required(ZONE, "In", "b"))
-    assert alternatives(claim(volume="pv"), found) == [f"{ZONE} In [a]", f"{ZONE} In [b]"]
+    zonal_volume = volume("pv", requirement(ZONE, "In", "a"), requirement(ZONE, "In", "b"))
+    assert alternatives(claim(volume="pv"), zonal_volume) == [f"{ZONE} In [a]", f"{ZONE} In [b]"]
     assert alternatives(claim(volume="pv"), volume("pv")) == []
 
 
@@ -81,7 +81,7 @@ def test_combinations_that_contradict_themselves_are_left_out_unless_all_do() ->
 
 
 def test_a_directory_of_a_node_does_not_keep_the_pod_there() -> None:
-    term = required(HOSTNAME, "In", "n1")
+    term = requirement(HOSTNAME, "In", "n1")
     (only,) = Volumes(read_objects([claim(volume="pv"), volume("pv", term, local={"path": "/x"})])).alternatives(
         as_pod(using("data"))
     )
@@ -102,15 +102,15 @@ def test_claims_are_counted_by_driver() -> None:
         claim("two", storage_class="zonal"),
         storage_class(),
     ]
-    found = Volumes(read_objects(objects)).attached_volumes(as_pod(using("one", "two", "missing")))
-    assert found == {"csi.example.com": {"default/one"}, "ebs.csi.aws.com": {"default/two"}}
+    volumes = Volumes(read_objects(objects)).attached_volumes(as_pod(using("one", "two", "missing")))
+    assert volumes == {"csi.example.com": {"default/one"}, "ebs.csi.aws.com": {"default/two"}}
 
 
 def test_a_volume_that_pods_share_counts_once() -> None:
-    both = together({"d": frozenset("ab")}, {"d": frozenset("bc"), "e": frozenset("x")})
-    assert both == {"d": frozenset("abc"), "e": frozenset("x")}
-    assert exceeds_limits(both, {"d": 2})
-    assert not exceeds_limits(both, {"d": 3})
+    union = together({"d": frozenset("ab")}, {"d": frozenset("bc"), "e": frozenset("x")})
+    assert union == {"d": frozenset("abc"), "e": frozenset("x")}
+    assert exceeds_limits(union, {"d": 2})
+    assert not exceeds_limits(union, {"d": 3})
 
 
 @pytest.mark.parametrize(
@@ -169,9 +169,11 @@ def test_a_claim_that_cannot_be_used_has_the_reason(objects: list[Document], ans
 
 
 def test_a_new_node_is_bought_where_the_volume_is() -> None:
-    objects = [claim(volume="pv"), volume("pv", required(ZONE, "In", "zone-3"))]
-    (planned,) = plan(using("data"), *objects)["claims"]
-    assert {each["key"]: each.get("values") for each in planned["requirements"]}[ZONE] == ["zone-3"]
+    objects = [claim(volume="pv"), volume("pv", requirement(ZONE, "In", "zone-3"))]
+    (node_claim,) = plan(using("data"), *objects)["claims"]
+    assert {requirement["key"]: requirement.get("values") for requirement in node_claim["requirements"]}[ZONE] == [
+        "zone-3"
+    ]
 
 
 def test_a_node_takes_only_as_many_volumes_as_its_driver_allows() -> None:
@@ -184,15 +186,17 @@ def test_a_node_takes_only_as_many_volumes_as_its_driver_allows() -> None:
 
 def test_a_leaving_pod_whose_volume_is_gone_moves_as_if_it_had_no_constraints() -> None:
     """A web pod is in zone 1 already, so the spread would leave zones 2 and 3."""
-    leaving = [managed(), node_claim(deletionTimestamp="2026-05-01T00:00:00Z")]
+    leaving = [managed_node(), node_claim(deletionTimestamp="2026-05-01T00:00:00Z")]
     full = [node("n1", cpu="1", zone="zone-1"), pod("web", node="n1", labels={"app": "web"})]
     moving = pod("a", node="node-1", labels={"app": "web"}, topologySpreadConstraints=[spread()])
     moving["spec"]["volumes"] = using("data")["spec"]["volumes"]
 
     def zones(*objects: Document) -> list[str] | None:
-        (planned,) = plan(*leaving, *full, moving, *objects)["claims"]
-        found: dict[str, list[str] | None] = {each["key"]: each.get("values") for each in planned["requirements"]}
-        return found.get(ZONE)
+        (node_claim,) = plan(*leaving, *full, moving, *objects)["claims"]
+        values_by_key: dict[str, list[str] | None] = {
+            requirement["key"]: requirement.get("values") for requirement in node_claim["requirements"]
+        }
+        return values_by_key.get(ZONE)
 
     assert zones(claim(volume="pv"), volume("pv")) == ["zone-2"]
     assert zones() is None

@@ -23,7 +23,7 @@ def nodes(*documents: dict[str, Any]) -> tuple[ProvidedNode, ...]:
 
 
 def test_each_group_of_nodes_becomes_a_pool_with_what_its_nodes_have_in_common() -> None:
-    adopted = adopt_nodes(
+    adoption = adopt_nodes(
         nodes(
             node("a1", taints=[GPU, NOT_READY], **{GROUP: "a", "team": "x", "disk": "1", TYPE: "big"}),
             node("a2", taints=[GPU], **{GROUP: "a", "team": "x", "disk": "2", TYPE: "big"}),
@@ -31,7 +31,7 @@ def test_each_group_of_nodes_becomes_a_pool_with_what_its_nodes_have_in_common()
         ),
         generated_catalogue(),
     )
-    first, second = adopted.node_pools
+    first, second = adoption.node_pools
     assert (first.metadata.name, second.metadata.name) == ("a", "default")
     assert first.spec.template.metadata.labels == {GROUP: "a", "team": "x"}
     assert [taint.key for taint in first.spec.template.spec.taints] == ["gpu"]
@@ -55,7 +55,7 @@ def test_a_node_without_a_type_is_named_by_its_size() -> None:
 def test_prices_are_those_of_the_catalogue_and_else_there_is_a_rank() -> None:
     prices = read_catalogue([instance_type("big", 4, "8Gi", price=7.0)])
     spot = {"eks.amazonaws.com/capacityType": "SPOT"}
-    found = adopt_nodes(
+    instance_types = adopt_nodes(
         nodes(
             node("a", zone="zone-1", **{TYPE: "big"}),
             node("b", zone="elsewhere", **{TYPE: "big"}, **spot),
@@ -63,20 +63,20 @@ def test_prices_are_those_of_the_catalogue_and_else_there_is_a_rank() -> None:
         ),
         prices,
     ).catalogue.instance_types
-    assert [(offering.zone, offering.price) for offering in found[0].offerings] == [
+    assert [(offering.zone, offering.price) for offering in instance_types[0].offerings] == [
         ("elsewhere", pytest.approx(4.9)),
         ("zone-1", pytest.approx(7.0)),
     ]
-    assert found[1].offerings[0].price == pytest.approx(0.025 * 4 + 0.001 * 8 * 2**30 / 1e9)
+    assert instance_types[1].offerings[0].price == pytest.approx(0.025 * 4 + 0.001 * 8 * 2**30 / 1e9)
 
 
 def test_nodes_are_adopted_as_if_they_had_been_bought() -> None:
-    adopted = adopt_nodes(nodes(node("b", **{GROUP: "workers", TYPE: "big"}), node("a")), generated_catalogue())
-    assert [(node.name, node.metadata.labels["karpenter.sh/nodepool"]) for node in adopted.nodes] == [
+    adoption = adopt_nodes(nodes(node("b", **{GROUP: "workers", TYPE: "big"}), node("a")), generated_catalogue())
+    assert [(node.name, node.metadata.labels["karpenter.sh/nodepool"]) for node in adoption.nodes] == [
         ("a", "default"),
         ("b", "workers"),
     ]
-    for adopted_node, claim in zip(adopted.nodes, adopted.claims, strict=True):
+    for adopted_node, claim in zip(adoption.nodes, adoption.claims, strict=True):
         assert claim.status.provider_id == adopted_node.spec.provider_id != ""
         assert claim.metadata.labels == adopted_node.metadata.labels
         assert adopted_node.metadata.labels["karpenter.sh/initialized"] == "true"
@@ -84,9 +84,11 @@ def test_nodes_are_adopted_as_if_they_had_been_bought() -> None:
 
 def test_only_prices_of_a_catalogue_are_prices() -> None:
     prices = read_catalogue([instance_type("big", 4, "8Gi", price=7.0)])
-    there = nodes(node("a", **{TYPE: "big"}), node("b", **{TYPE: "c-4x-amd64-linux"}))
+    provided_nodes = nodes(node("a", **{TYPE: "big"}), node("b", **{TYPE: "c-4x-amd64-linux"}))
     for catalogue, priced in ((prices, [True, False]), (generated_catalogue(), [False, False])):
-        assert [each.is_priced for each in adopt_nodes(there, catalogue).catalogue.instance_types] == priced
+        assert [
+            instance_type.is_priced for instance_type in adopt_nodes(provided_nodes, catalogue).catalogue.instance_types
+        ] == priced
 
 
 def test_the_smaller_a_type_is_the_earlier_it_comes_and_devices_make_it_larger() -> None:

@@ -13,7 +13,7 @@ UNIT = 2**27
 
 
 @pytest.mark.parametrize(
-    ("annotations", "priority", "expected"),
+    ("annotations", "priority", "cost"),
     [
         ({}, None, 1),
         ({OWN: str(UNIT)}, None, 2),
@@ -28,10 +28,10 @@ UNIT = 2**27
     ],
 )
 def test_annotations_and_priority_change_what_a_pod_costs(
-    annotations: dict[str, str], priority: int | None, expected: float
+    annotations: dict[str, str], priority: int | None, cost: float
 ) -> None:
-    found = as_pod(pod("a", metadata={"annotations": annotations}, priority=priority))
-    assert eviction_cost(found) == expected
+    subject = as_pod(pod("a", metadata={"annotations": annotations}, priority=priority))
+    assert eviction_cost(subject) == cost
 
 
 def test_the_cost_for_a_replica_set_can_be_left_out() -> None:

@@ -27,18 +27,18 @@ def moves(document: Document, *budgets: Document) -> bool:
     return Evictions(read_objects(budgets).budgets, NOW).is_currently_reschedulable(as_pod(document))
 
 
-def running(**more: Any) -> Document:
-    return pod("a", node="n1", labels=WEB, **more)
+def running(**fields: Any) -> Document:
+    return pod("a", node="n1", labels=WEB, **fields)
 
 
 @pytest.mark.parametrize(
-    ("text", "started_s_ago", "expected"),
+    ("text", "started_s_ago", "is_movable"),
     [("true", 0, False), ("1h", 60, False), ("1h", 3601, True), ("soon", 0, True), ("-1h", 0, True)],
 )
-def test_an_annotation_protects_a_pod(text: str, started_s_ago: float, expected: bool) -> None:
+def test_an_annotation_protects_a_pod(text: str, started_s_ago: float, is_movable: bool) -> None:
     status = {"phase": "Running", "startTime": format_time(NOW - started_s_ago)}
     protected = {"annotations": {"karpenter.sh/do-not-disrupt": text}}
-    assert moves(running(metadata=protected, status=status)) is expected
+    assert moves(running(metadata=protected, status=status)) is is_movable
 
 
 def test_pods_that_stay_with_their_node_do_not_move() -> None:
@@ -49,13 +49,13 @@ def test_pods_that_stay_with_their_node_do_not_move() -> None:
 
 
 def test_of_the_pods_that_are_being_deleted_only_those_of_stateful_sets_come_back() -> None:
-    gone = {"deletionTimestamp": "2026-05-01T00:00:00Z"}
-    assert not moves(running(metadata=gone))
-    assert moves(running(metadata={**gone, **owned_by("StatefulSet", "db")}))
+    deletion = {"deletionTimestamp": "2026-05-01T00:00:00Z"}
+    assert not moves(running(metadata=deletion))
+    assert moves(running(metadata={**deletion, **owned_by("StatefulSet", "db")}))
 
 
 @pytest.mark.parametrize(
-    ("spec", "expected"),
+    ("spec", "is_movable"),
     [
         ({"maxUnavailable": 0}, False),
         ({"maxUnavailable": "0%"}, False),
@@ -64,8 +64,8 @@ def test_of_the_pods_that_are_being_deleted_only_those_of_stateful_sets_come_bac
         ({"minAvailable": 3}, True),
     ],
 )
-def test_a_budget_that_never_lets_a_pod_go_holds_it(spec: Document, expected: bool) -> None:
-    assert moves(running(), budget(**spec)) is expected
+def test_a_budget_that_never_lets_a_pod_go_holds_it(spec: Document, is_movable: bool) -> None:
+    assert moves(running(), budget(**spec)) is is_movable
 
 
 def test_two_budgets_hold_a_pod() -> None:

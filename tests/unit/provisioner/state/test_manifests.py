@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podium.engine.files import Found
+from podium.engine.files import LocatedManifest
 from podium.objects.errors import FieldError
 from podium.provisioner.state.manifests import pods_of_workloads, read_cluster
 
@@ -15,8 +15,10 @@ POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": {
 TEMPLATE = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [CONTAINER]}}
 
 
-def found(*manifests: dict[str, Any]) -> list[Found]:
-    return [Found(each, f"c.yaml: document {number}") for number, each in enumerate(manifests, start=1)]
+def documents(*manifests: dict[str, Any]) -> list[LocatedManifest]:
+    return [
+        LocatedManifest(manifest, f"c.yaml: document {number}") for number, manifest in enumerate(manifests, start=1)
+    ]
 
 
 def workload(kind: str, **spec: Any) -> dict[str, Any]:
@@ -25,19 +27,19 @@ def workload(kind: str, **spec: Any) -> dict[str, Any]:
 
 
 def test_a_pod_gets_what_an_api_server_would_add() -> None:
-    (pod,) = read_cluster(found(POD)).pods
+    (pod,) = read_cluster(documents(POD)).pods
     assert (pod.key, bool(pod.uid)) == ("default/web", True)
     assert pod.spec.containers[0].resources.requests == {"cpu": "1"}
 
 
 def test_objects_of_other_groups_are_left_out() -> None:
-    other = {"apiVersion": "hypershift.openshift.io/v1beta1", "kind": "NodePool", "metadata": {"name": "p"}}
-    assert read_cluster(found(other)).node_pools == ()
+    foreign_pool = {"apiVersion": "hypershift.openshift.io/v1beta1", "kind": "NodePool", "metadata": {"name": "p"}}
+    assert read_cluster(documents(foreign_pool)).node_pools == ()
 
 
 def test_a_pool_without_a_state_counts_as_ready() -> None:
     pool = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "p"}}
-    (read,) = read_cluster(found({**pool, "spec": {"template": {"spec": {}}}})).node_pools
+    (read,) = read_cluster(documents({**pool, "spec": {"template": {"spec": {}}}})).node_pools
     assert {condition.type for condition in read.status.conditions} == {
         "Ready",
         "ValidationSucceeded",
@@ -52,7 +54,7 @@ def test_a_pool_without_a_state_counts_as_ready() -> None:
 )
 def test_pods_that_nobody_has_tried_can_be_assumed_unschedulable(change: dict[str, Any], is_assumed: bool) -> None:
     waiting = {**POD, "spec": {**POD["spec"], **change}}
-    (pod,) = read_cluster(found(waiting), assume_unschedulable=True).pods
+    (pod,) = read_cluster(documents(waiting), assume_unschedulable=True).pods
     assert any(condition.reason == "Unschedulable" for condition in pod.status.conditions) == is_assumed
 
 
@@ -68,22 +70,22 @@ def test_pods_that_nobody_has_tried_can_be_assumed_unschedulable(change: dict[st
     ],
 )
 def test_workloads_become_waiting_pods(manifest: dict[str, Any], names: list[str]) -> None:
-    pods = read_cluster(list(pods_of_workloads(found(manifest), "w.yaml"))).pods
+    pods = read_cluster(list(pods_of_workloads(documents(manifest), "w.yaml"))).pods
     assert [pod.metadata.name for pod in pods] == names
     assert all(pod.status.conditions[0].reason == "Unschedulable" and not pod.node_name for pod in pods)
 
 
 def test_daemon_sets_stay_what_they_are() -> None:
-    objects = read_cluster(list(pods_of_workloads(found(workload("DaemonSet", template=TEMPLATE)), "w.yaml")))
+    objects = read_cluster(list(pods_of_workloads(documents(workload("DaemonSet", template=TEMPLATE)), "w.yaml")))
     assert (len(objects.daemon_sets), len(objects.pods)) == (1, 0)
 
 
 def test_an_object_without_a_name_is_refused() -> None:
     with pytest.raises(FieldError, match=r"c.yaml: document 1: Pod: metadata.name: is missing"):
-        read_cluster(found({"apiVersion": "v1", "kind": "Pod"}))
+        read_cluster(documents({"apiVersion": "v1", "kind": "Pod"}))
 
 
 def test_a_file_without_workloads_is_refused() -> None:
-    other = {"apiVersion": "v1", "kind": "Lease", "metadata": {"name": "x"}}
+    lease = {"apiVersion": "v1", "kind": "Lease", "metadata": {"name": "x"}}
     with pytest.raises(FieldError, match=r"w.yaml: expected pods or workloads, found Lease"):
-        list(pods_of_workloads(found(other), "w.yaml"))
+        list(pods_of_workloads(documents(lease), "w.yaml"))

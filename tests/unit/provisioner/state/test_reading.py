@@ -17,21 +17,21 @@ from tests.unit.provisioner.clusters import (
     node_pool,
     pod,
     pod_affinity,
-    required,
+    requirement,
 )
 
 
 def test_objects_are_put_in_order_and_other_kinds_are_left_out() -> None:
-    found = read_objects([pod("b"), {"kind": "Lease"}, node(), pod("a")])
-    assert [pod.metadata.name for pod in found.pods] == ["a", "b"]
-    assert [node.metadata.name for node in found.nodes] == ["node-1"]
+    cluster_objects = read_objects([pod("b"), {"kind": "Lease"}, node(), pod("a")])
+    assert [pod.metadata.name for pod in cluster_objects.pods] == ["a", "b"]
+    assert [node.metadata.name for node in cluster_objects.nodes] == ["node-1"]
 
 
 def affinity_between_namespaces() -> dict[str, Any]:
-    found = pod_affinity("web")
-    terms = found["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    affinity = pod_affinity("web")
+    terms = affinity["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     terms[0]["namespaceSelector"] = {"matchLabels": {"a b": "c"}}
-    return found
+    return affinity
 
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -40,13 +40,15 @@ EXPRESSION = f"nodeAffinity.{REQUIRED}.nodeSelectorTerms[0].matchExpressions[0].
 BUDGET = {
     "kind": "PodDisruptionBudget",
     "metadata": {"name": "web", "namespace": "default"},
-    "spec": {"selector": {"matchExpressions": [required("app", "Like", "web")]}},
+    "spec": {"selector": {"matchExpressions": [requirement("app", "Like", "web")]}},
 }
 VOLUME = {
     "kind": "PersistentVolume",
     "metadata": {"name": "disk"},
     "spec": {
-        "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [required(ZONE, "Near", "zone-1")]}]}}
+        "nodeAffinity": {
+            "required": {"nodeSelectorTerms": [{"matchExpressions": [requirement(ZONE, "Near", "zone-1")]}]}
+        }
     },
 }
 
@@ -63,11 +65,11 @@ def with_status(document: dict[str, Any], **status: Any) -> dict[str, Any]:
         (pod("a", metadata={"creationTimestamp": "noon"}), "objects[0].metadata.creationTimestamp"),
         (pod("a", node="n", status={"startTime": "noon"}), "objects[0].status.startTime"),
         (
-            pod("a", node="n", affinity=node_affinity(required(ZONE, "Near"))),
+            pod("a", node="n", affinity=node_affinity(requirement(ZONE, "Near"))),
             f"objects[0].spec.affinity.{EXPRESSION}",
         ),
         (
-            pod("a", affinity=node_affinity(preferred=[(1, required(ZONE, "Gt", "b"))])),
+            pod("a", affinity=node_affinity(preferences=[(1, requirement(ZONE, "Gt", "b"))])),
             f"objects[0].spec.affinity.nodeAffinity.{PREFERRED}.preference.matchExpressions[0].values[0]",
         ),
         (
@@ -75,14 +77,14 @@ def with_status(document: dict[str, Any], **status: Any) -> dict[str, Any]:
             f"objects[0].spec.affinity.podAffinity.{REQUIRED}[0].namespaceSelector.matchLabels[a b]",
         ),
         (
-            daemon_set(affinity=node_affinity(required(ZONE, "Near"))),
+            daemon_set(affinity=node_affinity(requirement(ZONE, "Near"))),
             f"objects[0].spec.template.spec.affinity.{EXPRESSION}",
         ),
         (node(cpu="four"), "objects[0].status.capacity[cpu]"),
         (node_claim(cpu="four"), "objects[0].status.capacity[cpu]"),
         (node_pool(limits={"cpu": "many"}), "objects[0].spec.limits[cpu]"),
-        (node_pool(requirements=[required(ZONE, "Near")]), "objects[0].spec.template.spec.requirements[0].operator"),
-        (node_pool(requirements=[required("", "Exists")]), "objects[0].spec.template.spec.requirements[0].key"),
+        (node_pool(requirements=[requirement(ZONE, "Near")]), "objects[0].spec.template.spec.requirements[0].operator"),
+        (node_pool(requirements=[requirement("", "Exists")]), "objects[0].spec.template.spec.requirements[0].key"),
         (node_pool(disruption={"consolidateAfter": "soon"}), "objects[0].spec.disruption.consolidateAfter"),
         (with_status(node_claim(), lastPodEventTime="noon"), "objects[0].status.lastPodEventTime"),
         (
@@ -102,8 +104,8 @@ def test_the_error_has_the_path_of_a_value_without_meaning(document: Any, path: 
 
 
 def test_the_faults_of_what_a_waiting_pod_requires_are_left_for_the_plan() -> None:
-    (found,) = read_objects([pod("a", affinity=node_affinity(required(ZONE, "Near")))]).pods
-    assert found.metadata.name == "a"
+    (waiting_pod,) = read_objects([pod("a", affinity=node_affinity(requirement(ZONE, "Near")))]).pods
+    assert waiting_pod.metadata.name == "a"
 
 
 def test_errors_name_the_place_of_an_object_in_its_file() -> None:

@@ -30,8 +30,8 @@ def test_another_node_of_the_top_score_is_as_good():
 def test_a_lower_score_says_by_how_much_and_by_which_plugin():
     nodes_with_label = [node("n1", labels={"disk": "ssd"}), node("n2")]
     preference = {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}
-    preferred = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": preference}]}
-    comparison = compare_choice(nodes_with_label, "n2", web(affinity={"nodeAffinity": preferred}))
+    affinity = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": preference}]}
+    comparison = compare_choice(nodes_with_label, "n2", web(affinity={"nodeAffinity": affinity}))
     assert (comparison.verdict, comparison.choice, comparison.plugin) == (Verdict.LOWER_SCORE, "n1", "NodeAffinity")
     assert comparison.gap == 200
     assert dict(comparison.by_plugin) == {"NodeAffinity": 200}

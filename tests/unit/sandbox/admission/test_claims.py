@@ -3,9 +3,9 @@ import pytest
 from podium.sandbox.store import Store
 
 
-def storage_class(name, created="2026-01-01T00:00:00Z", default=True, mark="storageclass"):
+def storage_class(name, creation_time="2026-01-01T00:00:00Z", default=True, mark="storageclass"):
     annotations = {f"{mark}.kubernetes.io/is-default-class": str(default).lower()}
-    metadata = {"name": name, "creationTimestamp": created, "annotations": annotations}
+    metadata = {"name": name, "creationTimestamp": creation_time, "annotations": annotations}
     return {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": metadata, "provisioner": "p"}
 
 
@@ -15,19 +15,19 @@ def claim(annotations=None, **spec):
 
 
 @pytest.mark.parametrize(
-    ("classes", "expected"),
+    ("classes", "class_name"),
     [
         ([], None),
         ([storage_class("a", default=False)], None),
-        ([storage_class("a"), storage_class("b", created="2026-01-02T00:00:00Z")], "b"),
+        ([storage_class("a"), storage_class("b", creation_time="2026-01-02T00:00:00Z")], "b"),
         ([storage_class("b"), storage_class("a")], "a"),
         ([storage_class("old", mark="storageclass.beta")], "old"),
     ],
 )
-def test_a_claim_without_a_class_gets_the_newest_default(store: Store, classes, expected):
-    for each in classes:
-        store.put_raw(each)
-    assert store.create(claim())["spec"].get("storageClassName") == expected
+def test_a_claim_without_a_class_gets_the_newest_default(store: Store, classes, class_name):
+    for document in classes:
+        store.put_raw(document)
+    assert store.create(claim())["spec"].get("storageClassName") == class_name
 
 
 @pytest.mark.parametrize(

@@ -24,11 +24,11 @@ def test_the_defaults_of_a_limit_range_follow_from_its_bounds(limit):
 def test_containers_get_the_amounts_that_they_lack(store, limit, pod):
     limit(default={"cpu": "2"}, defaultRequest={"cpu": "1", "memory": "1Gi"})
     sidecar = {"name": "proxy", "image": "proxy:1", "resources": {"requests": {"memory": "2Gi"}}}
-    created = store.create(pod(initContainers=[sidecar]))
-    main, proxy = created["spec"]["containers"][0], created["spec"]["initContainers"][0]
+    stored_pod = store.create(pod(initContainers=[sidecar]))
+    main, proxy = stored_pod["spec"]["containers"][0], stored_pod["spec"]["initContainers"][0]
     assert main["resources"] == {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "2"}}
     assert proxy["resources"] == {"requests": {"cpu": "1", "memory": "2Gi"}, "limits": {"cpu": "2"}}
-    assert created["metadata"]["annotations"]["kubernetes.io/limit-ranger"] == (
+    assert stored_pod["metadata"]["annotations"]["kubernetes.io/limit-ranger"] == (
         "LimitRanger plugin set: cpu, memory request for container main; cpu limit for container main; "
         "cpu request for init container proxy; cpu limit for init container proxy"
     )
@@ -42,7 +42,7 @@ def test_a_default_below_the_pods_own_request_is_refused(limit, refusal, pod):
 
 
 @pytest.mark.parametrize(
-    ("bound", "resources", "reason"),
+    ("bounds", "resources", "reason"),
     [
         ({"min": {"cpu": "1"}}, {"requests": {"cpu": "500m"}}, "minimum cpu usage per Container is 1, but request is"),
         (
@@ -67,8 +67,8 @@ def test_a_default_below_the_pods_own_request_is_refused(limit, refusal, pod):
         ),
     ],
 )
-def test_containers_outside_of_the_bounds_are_refused(limit, refusal, pod, bound, resources, reason):
-    limit(**bound)
+def test_containers_outside_of_the_bounds_are_refused(limit, refusal, pod, bounds, resources, reason):
+    limit(**bounds)
     message = refusal(pod(resources))
     assert message.startswith('pods "web" is forbidden: ')
     assert reason in message
@@ -91,7 +91,7 @@ def test_limits_hold_in_their_namespace_only(store, limit, pod):
 
 
 @pytest.mark.parametrize(
-    ("bound", "storage", "reason"),
+    ("bounds", "storage", "reason"),
     [
         (
             {"max": {"storage": "4Gi"}},
@@ -105,8 +105,8 @@ def test_limits_hold_in_their_namespace_only(store, limit, pod):
         ),
     ],
 )
-def test_claims_outside_of_the_bounds_are_refused(limit, refusal, bound, storage, reason):
-    limit("PersistentVolumeClaim", **bound)
+def test_claims_outside_of_the_bounds_are_refused(limit, refusal, bounds, storage, reason):
+    limit("PersistentVolumeClaim", **bounds)
     assert refusal(claim(size=storage)) == f'persistentvolumeclaims "data" is forbidden: {reason}'
 
 

@@ -8,7 +8,7 @@ def test_the_pods_own_resources_decide_on_its_quality_of_service(store, pod):
 
 
 @pytest.mark.parametrize(
-    ("resources", "expected"),
+    ("resources", "qos_class"),
     [
         ({}, "BestEffort"),
         ({"requests": {"cpu": "1"}}, "Burstable"),
@@ -16,8 +16,8 @@ def test_the_pods_own_resources_decide_on_its_quality_of_service(store, pod):
         ({"limits": {"cpu": "1000m", "memory": "1Gi"}, "requests": {"cpu": "1", "memory": "1024Mi"}}, "Guaranteed"),
     ],
 )
-def test_the_containers_decide_if_the_pod_has_no_resources_of_its_own(store, pod, resources, expected):
-    assert store.create(pod(resources))["status"]["qosClass"] == expected
+def test_the_containers_decide_if_the_pod_has_no_resources_of_its_own(store, pod, resources, qos_class):
+    assert store.create(pod(resources))["status"]["qosClass"] == qos_class
 
 
 def test_a_pod_gets_its_default_class_and_its_priority(store, pod):

@@ -20,7 +20,7 @@ def test_a_class_adds_overhead_node_selector_and_tolerations(store, runtime_clas
     assert spec["overhead"] == {"cpu": "250m"}
     assert spec["nodeSelector"] == {"disk": "ssd", "vm": "yes"}
     # The toleration of the class covers the pod's own one.
-    assert [each for each in spec["tolerations"] if each.get("key") == "vm"] == [wide]
+    assert [toleration for toleration in spec["tolerations"] if toleration.get("key") == "vm"] == [wide]
 
 
 def test_a_class_that_does_not_exist_is_refused(refusal, pod):
@@ -51,4 +51,4 @@ def test_a_class_adds_no_toleration_that_the_pod_has_already(store, runtime_clas
     shorter = own | {"tolerationSeconds": 10}
     runtime_class(scheduling={"tolerations": [shorter]})
     spec = store.create(pod(runtimeClassName="vm", tolerations=[own]))["spec"]
-    assert [each for each in spec["tolerations"] if each["key"] == "vm"] == [own]
+    assert [toleration for toleration in spec["tolerations"] if toleration["key"] == "vm"] == [own]

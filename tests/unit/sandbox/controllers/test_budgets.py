@@ -1,7 +1,7 @@
 import pytest
 
 
-def allowed(bench, **spec):
+def budget_status(bench, **spec):
     manifest = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}}
     bench.store.create(manifest | {"spec": {"selector": {"matchLabels": {"app": "web"}}} | spec})
     bench.settle()
@@ -10,7 +10,7 @@ def allowed(bench, **spec):
 
 
 @pytest.mark.parametrize(
-    ("spec", "expected"),
+    ("spec", "counts"),
     [
         ({"minAvailable": 3}, (1, 4, 3, 4)),
         ({"minAvailable": "60%"}, (1, 4, 3, 4)),
@@ -20,10 +20,10 @@ def allowed(bench, **spec):
         ({}, (0, 4, 0, 0)),
     ],
 )
-def test_a_budget_allows_what_its_workload_can_spare(bench, workload, spec, expected):
+def test_a_budget_allows_what_its_workload_can_spare(bench, workload, spec, counts):
     bench.store.create(workload("Deployment", replicas=4))
     bench.settle(running=True)
-    assert allowed(bench, **spec) == expected
+    assert budget_status(bench, **spec) == counts
 
 
 def test_a_share_of_pods_without_a_workload_allows_nothing(bench, workload):
@@ -33,7 +33,7 @@ def test_a_share_of_pods_without_a_workload_allows_nothing(bench, workload):
     bare = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "bare", "labels": {"app": "web"}}}
     bench.store.create(bare | {"spec": {"containers": [{"name": "main", "image": "web:1"}]}})
     bench.settle(running=True)
-    assert allowed(bench, maxUnavailable=1)[0] == 0
+    assert budget_status(bench, maxUnavailable=1)[0] == 0
 
 
 def test_pods_that_go_or_are_not_ready_are_not_healthy(bench, workload):
@@ -42,12 +42,12 @@ def test_pods_that_go_or_are_not_ready_are_not_healthy(bench, workload):
     going, unready, _ = sorted(bench.names())
     bench.store.delete("pods", going)
     bench.set_phase(unready, "Running", conditions=[])
-    assert allowed(bench, minAvailable=1)[:2] == (0, 1)
+    assert budget_status(bench, minAvailable=1)[:2] == (0, 1)
 
 
 def test_the_status_follows_the_pods(bench, workload):
     bench.store.create(workload("Deployment", replicas=2))
     bench.settle()
-    assert allowed(bench, minAvailable=1)[0] == 0
+    assert budget_status(bench, minAvailable=1)[0] == 0
     bench.settle(running=True)
     assert bench.store.get("pdb", "b")["status"]["disruptionsAllowed"] == 1

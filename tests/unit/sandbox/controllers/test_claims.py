@@ -30,16 +30,16 @@ def user(name="web", **entry):
 
 def allocate(store, name, *pods):
     """What the scheduler writes."""
-    found = store.get("resourceclaims", name)
-    found["metadata"]["finalizers"] = [FINALIZER]
-    store.update(found)
+    claim = store.get("resourceclaims", name)
+    claim["metadata"]["finalizers"] = [FINALIZER]
+    store.update(claim)
     users = [{"resource": "pods", "name": pod, "uid": store.get("pods", pod)["metadata"]["uid"]} for pod in pods]
-    found = store.get("resourceclaims", name)
-    found["status"] = {"allocation": ALLOCATION, "reservedFor": users}
-    store.update(found, subresource="status")
+    claim = store.get("resourceclaims", name)
+    claim["status"] = {"allocation": ALLOCATION, "reservedFor": users}
+    store.update(claim, subresource="status")
 
 
-def generated(store, pod="web"):
+def claim_name(store, pod="web"):
     """The name of the claim that was made for a pod; its status names it."""
     [status] = store.get("pods", pod)["status"]["resourceClaimStatuses"]
     assert status["name"] == "gpu"
@@ -50,14 +50,14 @@ def test_a_pod_gets_the_claim_of_its_template_and_is_its_owner(bench):
     bench.store.create(template(labels={"team": "a"}, annotations={"note": "b"}))
     bench.store.create(user())
     bench.settle()
-    made = bench.store.get("resourceclaims", generated(bench.store))
-    metadata, pod = made["metadata"], bench.store.get("pods", "web")
+    claim = bench.store.get("resourceclaims", claim_name(bench.store))
+    metadata, pod = claim["metadata"], bench.store.get("pods", "web")
     assert metadata["name"].startswith("web-gpu-")
     assert metadata["labels"] == {"team": "a"}
     assert metadata["annotations"] == {"note": "b", "resource.kubernetes.io/pod-claim-name": "gpu"}
     [owner] = metadata["ownerReferences"]
     assert (owner["kind"], owner["uid"], owner["controller"]) == ("Pod", pod["metadata"]["uid"], True)
-    assert made["spec"]["devices"]["requests"][0]["exactly"] == {
+    assert claim["spec"]["devices"]["requests"][0]["exactly"] == {
         "deviceClassName": "gpu",
         "allocationMode": "ExactCount",
         "count": 1,
@@ -71,17 +71,17 @@ def test_a_pod_waits_for_a_template_that_comes_later(bench):
     assert bench.store.list("resourceclaims") == []
     bench.store.create(template())
     bench.settle()
-    assert generated(bench.store)
+    assert claim_name(bench.store)
 
 
 def test_a_claim_that_somebody_deletes_is_made_again(bench):
     bench.store.create(template())
     bench.store.create(user())
     bench.settle()
-    first = generated(bench.store)
+    first = claim_name(bench.store)
     bench.store.delete("resourceclaims", first)
     bench.settle()
-    assert generated(bench.store) != first
+    assert claim_name(bench.store) != first
 
 
 def test_long_names_are_cut_alike(bench):
@@ -90,8 +90,8 @@ def test_long_names_are_cut_alike(bench):
     pod["spec"]["resourceClaims"][0]["name"] = "b" * 40
     bench.store.create(pod)
     bench.settle()
-    [made] = bench.store.list("resourceclaims")
-    name = made["metadata"]["name"]
+    [claim] = bench.store.list("resourceclaims")
+    name = claim["metadata"]["name"]
     assert len(name) <= 63
     assert name.count("a") > name.count("b") > 10
 
@@ -100,7 +100,7 @@ def test_a_generated_claim_goes_with_its_pod(bench):
     bench.store.create(template())
     bench.store.create(user())
     bench.settle()
-    allocate(bench.store, generated(bench.store), "web")
+    allocate(bench.store, claim_name(bench.store), "web")
     bench.settle()
     bench.store.delete("pods", "web", grace_period_s=0)
     bench.settle()
@@ -112,7 +112,7 @@ def test_a_generated_claim_goes_when_its_pod_has_ended(bench, phase):
     bench.store.create(template())
     bench.store.create(user())
     bench.settle()
-    allocate(bench.store, generated(bench.store), "web")
+    allocate(bench.store, claim_name(bench.store), "web")
     bench.set_phase("web", phase)
     bench.settle()
     assert bench.store.list("resourceclaims") == []
@@ -127,13 +127,13 @@ def test_a_shared_claim_is_freed_by_its_last_pod_and_stays(bench):
     bench.store.delete("pods", "one", grace_period_s=0)
     bench.settle()
     status = bench.store.get("resourceclaims", "shared")["status"]
-    assert [each["name"] for each in status["reservedFor"]] == ["two"]
+    assert [item["name"] for item in status["reservedFor"]] == ["two"]
     assert status["allocation"] == ALLOCATION
     bench.store.delete("pods", "two", grace_period_s=0)
     bench.settle()
-    freed = bench.store.get("resourceclaims", "shared")
-    assert freed["status"] == {}
-    assert freed["metadata"]["finalizers"] == []
+    resourceclaims = bench.store.get("resourceclaims", "shared")
+    assert resourceclaims["status"] == {}
+    assert resourceclaims["metadata"]["finalizers"] == []
 
 
 def test_a_claim_that_is_in_use_is_deleted_when_its_pod_is_gone(bench):
@@ -151,9 +151,9 @@ def test_a_claim_that_is_in_use_is_deleted_when_its_pod_is_gone(bench):
 def test_the_claim_of_extended_resources_goes_when_its_pod_has_ended(bench):
     pod = bench.store.create(sample_pod("web"))
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "web", "uid": pod["metadata"]["uid"], "controller": True}
-    made = claim("special")
-    made["metadata"]["ownerReferences"] = [owner]
-    bench.store.create(made)
+    special_claim = claim("special")
+    special_claim["metadata"]["ownerReferences"] = [owner]
+    bench.store.create(special_claim)
     allocate(bench.store, "special", "web")
     bench.set_phase("web", "Running", extendedResourceClaimStatus={"resourceClaimName": "special"})
     bench.settle()

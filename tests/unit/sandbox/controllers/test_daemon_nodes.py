@@ -75,10 +75,10 @@ def test_the_spec_for_a_node_names_it_in_place_of_what_the_template_requires():
     soft = [{"weight": 1, "preference": {}}]
     spec = _affinity(_expression("Exists"))
     spec["affinity"]["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"] = soft
-    made = for_node(spec, "n1")
-    assert target_node({"spec": made}) == "n1"
-    affinity = made["affinity"]["nodeAffinity"]
+    daemon_spec = for_node(spec, "n1")
+    assert target_node({"spec": daemon_spec}) == "n1"
+    affinity = daemon_spec["affinity"]["nodeAffinity"]
     assert affinity["preferredDuringSchedulingIgnoredDuringExecution"] == soft
     assert "matchExpressions" not in affinity[REQUIRED]["nodeSelectorTerms"][0]
-    assert target_node({"spec": {**made, "nodeName": "n2"}}) == "n2"
+    assert target_node({"spec": {**daemon_spec, "nodeName": "n2"}}) == "n2"
     assert target_node({"spec": {}}) == ""

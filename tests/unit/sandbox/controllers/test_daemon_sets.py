@@ -41,13 +41,15 @@ def test_a_pod_is_meant_for_its_node_and_tolerates_what_daemons_do(bench, worklo
     bench.store.create(manifest)
     bench.settle()
     [pod] = bench.pods()
-    tolerated = {(each["key"].rpartition("/")[2], each["effect"]) for each in pod["spec"]["tolerations"]}
+    tolerated = {
+        (toleration["key"].rpartition("/")[2], toleration["effect"]) for toleration in pod["spec"]["tolerations"]
+    }
     assert tolerated == {
         *(("not-ready", "NoExecute"), ("unreachable", "NoExecute"), ("disk-pressure", "NoSchedule")),
         *(("memory-pressure", "NoSchedule"), ("pid-pressure", "NoSchedule"), ("unschedulable", "NoSchedule")),
         ("network-unavailable", "NoSchedule"),
     }
-    assert not any("tolerationSeconds" in each for each in pod["spec"]["tolerations"])
+    assert not any("tolerationSeconds" in toleration for toleration in pod["spec"]["tolerations"])
 
 
 def test_nodes_are_selected_by_label_and_taint_and_pods_follow_their_changes(bench, workload):
@@ -79,11 +81,11 @@ def test_a_pod_goes_with_its_node_and_an_ended_one_is_replaced(bench, workload):
     bench.store.delete("nodes", "n2")
     bench.settle()
     assert on_nodes(bench) == ["n1"]
-    [ended] = bench.names()
-    bench.set_phase(ended, "Failed")
+    [finished_name] = bench.names()
+    bench.set_phase(finished_name, "Failed")
     bench.settle()
     assert on_nodes(bench) == ["n1"]
-    assert bench.names() != {ended}
+    assert bench.names() != {finished_name}
 
 
 def test_a_heartbeat_wakes_nobody(bench, workload):
@@ -105,9 +107,9 @@ def test_a_rolling_update_replaces_as_many_at_a_time_as_may_be_unavailable(bench
     start(bench)
     bench.store.update(workload("DaemonSet", image="web:2"))
     bench.settle()
-    for left in (2, 1, 0):
+    for old_count in (2, 1, 0):
         images = [pod["spec"]["containers"][0]["image"] for pod in bench.pods()]
-        assert (images.count("web:1"), len(images)) == (left, 2)
+        assert (images.count("web:1"), len(images)) == (old_count, 2)
         for pod in bench.store.list("pods"):
             if "deletionTimestamp" in pod["metadata"]:
                 bench.store.delete("pods", pod["metadata"]["name"], grace_period_s=0)

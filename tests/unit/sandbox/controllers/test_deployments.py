@@ -5,17 +5,17 @@ def images(bench):
 def test_pods_come_with_their_owners_and_the_status_follows(bench, workload):
     bench.store.create(workload("Deployment", replicas=3))
     bench.settle()
-    made = bench.store.get("deployments", "web")
-    assert (made["status"]["replicas"], made["status"]["availableReplicas"]) == (3, 0)
+    deployment = bench.store.get("deployments", "web")
+    assert (deployment["status"]["replicas"], deployment["status"]["availableReplicas"]) == (3, 0)
     bench.settle(running=True)
-    made = bench.store.get("deployments", "web")
-    assert (made["status"]["updatedReplicas"], made["status"]["availableReplicas"]) == (3, 3)
-    assert {each["type"]: each["status"] for each in made["status"]["conditions"]} == {
+    deployment = bench.store.get("deployments", "web")
+    assert (deployment["status"]["updatedReplicas"], deployment["status"]["availableReplicas"]) == (3, 3)
+    assert {condition["type"]: condition["status"] for condition in deployment["status"]["conditions"]} == {
         "Available": "True",
         "Progressing": "True",
     }
     [replica_set] = bench.store.list("replicasets")
-    assert replica_set["metadata"]["ownerReferences"][0]["uid"] == made["metadata"]["uid"]
+    assert replica_set["metadata"]["ownerReferences"][0]["uid"] == deployment["metadata"]["uid"]
     assert bench.pods()[0]["metadata"]["ownerReferences"][0]["name"] == replica_set["metadata"]["name"]
 
 

@@ -40,8 +40,13 @@ def test_a_claim_that_is_deleted_is_made_again(bench):
 
 def test_another_ones_claim_of_that_name_stays_as_it_is(bench):
     spec = {"accessModes": ["ReadWriteOnce"]}
-    other = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "web-scratch"}, "spec": spec}
-    bench.store.create(other)
+    foreign_claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "web-scratch"},
+        "spec": spec,
+    }
+    bench.store.create(foreign_claim)
     bench.store.create(pod())
     bench.settle()
     assert "ownerReferences" not in claims(bench)["web-scratch"]["metadata"]

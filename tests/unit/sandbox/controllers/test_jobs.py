@@ -5,7 +5,7 @@ from podium.sandbox.controllers.jobs import indexes_in, indexes_text
 
 def conditions(bench):
     status = bench.store.get("jobs", "web").get("status") or {}
-    return [each["type"] for each in status.get("conditions") or ()]
+    return [condition["type"] for condition in status.get("conditions") or ()]
 
 
 def test_a_job_runs_so_many_at_a_time_until_so_many_have_succeeded(bench, workload):
@@ -72,7 +72,7 @@ def test_a_work_queue_is_done_when_one_has_succeeded_and_the_others_have_ended(b
 
 def indexes(bench):
     annotations = (pod["metadata"]["annotations"] for pod in bench.pods() if pod["status"]["phase"] != "Succeeded")
-    return sorted(each["batch.kubernetes.io/job-completion-index"] for each in annotations)
+    return sorted(annotation["batch.kubernetes.io/job-completion-index"] for annotation in annotations)
 
 
 def test_an_indexed_job_runs_each_index_until_it_has_succeeded(bench, workload):
@@ -86,14 +86,14 @@ def test_an_indexed_job_runs_each_index_until_it_has_succeeded(bench, workload):
     bench.settle(running=True)
     assert indexes(bench) == ["0", "2"]
     # A failed pod is replaced by one of its index.
-    failed = next(pod["metadata"]["name"] for pod in bench.pods() if "-2-" in pod["metadata"]["name"])
-    bench.set_phase(failed, "Failed")
+    name = next(pod["metadata"]["name"] for pod in bench.pods() if "-2-" in pod["metadata"]["name"])
+    bench.set_phase(name, "Failed")
     bench.settle(running=True)
     assert indexes(bench) == ["0", "2", "2"]
     while bench.store.get("jobs", "web")["status"].get("succeeded", 0) < 4:
-        for each in bench.pods():
-            if each["status"]["phase"] == "Running":
-                bench.set_phase(each["metadata"]["name"], "Succeeded")
+        for running_pod in bench.pods():
+            if running_pod["status"]["phase"] == "Running":
+                bench.set_phase(running_pod["metadata"]["name"], "Succeeded")
         bench.settle(running=True)
     status = bench.store.get("jobs", "web")["status"]
     assert (status["completedIndexes"], status["succeeded"], status["failed"]) == ("0-3", 4, 1)

@@ -4,14 +4,14 @@ import pytest
 def test_there_are_as_many_pods_as_replicas_whatever_happens_to_them(bench, workload):
     bench.store.create(workload("ReplicaSet", replicas=3))
     bench.settle(running=True)
-    deleted, failed, _ = sorted(bench.names())
-    bench.store.delete("pods", deleted)
-    bench.set_phase(failed, "Failed")
+    first_name, second_name, _ = sorted(bench.names())
+    bench.store.delete("pods", first_name)
+    bench.set_phase(second_name, "Failed")
     bench.settle()
-    assert len(bench.names() - {failed}) == 3
+    assert len(bench.names() - {second_name}) == 3
     bench.store.update(workload("ReplicaSet", replicas=0))
     bench.settle()
-    assert bench.names() == {failed}
+    assert bench.names() == {second_name}
     assert bench.store.get("replicasets", "web")["status"]["replicas"] == 0
 
 
@@ -30,9 +30,9 @@ def test_pods_without_a_node_go_first(bench, workload):
 def test_only_a_deployment_gives_up_a_node_with_several_of_its_pods_first(bench, workload, kind):
     bench.store.create(workload(kind, replicas=3))
     bench.settle()
-    oldest, *others = bench.pods()
+    oldest, *younger_pods = bench.pods()
     bench.run(oldest, node="n2")
-    for pod in others:
+    for pod in younger_pods:
         bench.run(pod, node="n1")
         cost = {"metadata": {"annotations": {"controller.kubernetes.io/pod-deletion-cost": "0"}}}
         bench.store.patch("pods", pod["metadata"]["name"], cost)
@@ -41,10 +41,12 @@ def test_only_a_deployment_gives_up_a_node_with_several_of_its_pods_first(bench,
     alone = bench.store.get("pods", oldest["metadata"]["name"])
     ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T11:59:59Z"}
     bench.store.update(alone | {"status": alone["status"] | {"conditions": [ready]}}, subresource="status")
-    for pod in others:
-        stored = bench.store.get("pods", pod["metadata"]["name"])
+    for pod in younger_pods:
+        stored_pod = bench.store.get("pods", pod["metadata"]["name"])
         since = ready | {"lastTransitionTime": "2026-01-01T09:00:00Z"}
-        bench.store.update(stored | {"status": stored["status"] | {"conditions": [since]}}, subresource="status")
+        bench.store.update(
+            stored_pod | {"status": stored_pod["status"] | {"conditions": [since]}}, subresource="status"
+        )
     bench.store.patch(kind, "web", {"spec": {"replicas": 2}})
     bench.settle()
     assert (oldest["metadata"]["name"] in bench.names()) == (kind == "Deployment")

@@ -10,14 +10,14 @@ COST = "controller.kubernetes.io/pod-deletion-cost"
 
 
 def pod(name, *, node="n1", phase="Running", ready="True", since="11:00:00", cost=None, restarts=0, uid=None):
-    created = f"2026-01-01T{since}Z"
+    creation_time = f"2026-01-01T{since}Z"
     metadata = {
         "name": name,
         "uid": uid or name,
-        "creationTimestamp": created,
+        "creationTimestamp": creation_time,
         "annotations": {} if cost is None else {COST: cost},
     }
-    condition = {"type": "Ready", "status": ready, "lastTransitionTime": created}
+    condition = {"type": "Ready", "status": ready, "lastTransitionTime": creation_time}
     status = {"phase": phase, "conditions": [condition], "containerStatuses": [{"restartCount": restarts}]}
     obj = {"metadata": metadata, "spec": {"nodeName": node} if node else {}, "status": status}
     return Record(("default", name), obj, 1)
@@ -46,8 +46,8 @@ def test_a_replica_set_misses_the_first_least(first, second):
 
 def test_doubled_up_nodes_count_only_among_related_pods():
     alone, together = pod("a", node="n1", since="11:59:59"), pod("b", node="n2")
-    related = [alone, together, pod("c", node="n2")]
-    assert replica_set_victims([alone, together], related, 1, NOW) == [together]
+    siblings = [alone, together, pod("c", node="n2")]
+    assert replica_set_victims([alone, together], siblings, 1, NOW) == [together]
     assert replica_set_victims([alone, together], (), 1, NOW) == [alone]
 
 

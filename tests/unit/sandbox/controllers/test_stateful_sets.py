@@ -157,7 +157,7 @@ def test_going_back_to_a_template_renews_its_revision(bench, workload):
         else:
             bench.store.create(manifest)
         bench.settle()
-    numbers = sorted(each["revision"] for each in bench.store.list("controllerrevisions"))
+    numbers = sorted(revision["revision"] for revision in bench.store.list("controllerrevisions"))
     assert numbers == [2, 3]
 
 
@@ -167,7 +167,7 @@ def test_old_revisions_are_forgotten_and_all_go_with_their_workload(bench, workl
     for number in range(2, 6):
         bench.store.update(workload("StatefulSet", replicas=0, revisionHistoryLimit=1, image=f"web:{number}"))
         bench.settle()
-    assert [each["revision"] for each in bench.store.list("controllerrevisions")].count(5) == 1
+    assert [revision["revision"] for revision in bench.store.list("controllerrevisions")].count(5) == 1
     assert len(bench.store.list("controllerrevisions")) == 2
     bench.store.delete("statefulsets", "web")
     bench.settle()
@@ -181,5 +181,5 @@ def test_only_pods_of_its_own_names_are_adopted(bench, workload):
         bench.store.create(pod | {"apiVersion": "v1", "kind": "Pod", "metadata": metadata})
     bench.store.create(workload("StatefulSet", replicas=1, updateStrategy={"type": "OnDelete"}))
     bench.settle()
-    adopted = {pod["metadata"]["name"] for pod in bench.pods() if pod["metadata"].get("ownerReferences")}
-    assert adopted == {"web-0"}
+    owned_names = {pod["metadata"]["name"] for pod in bench.pods() if pod["metadata"].get("ownerReferences")}
+    assert owned_names == {"web-0"}

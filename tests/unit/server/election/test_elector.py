@@ -106,27 +106,27 @@ class Candidate:
 
 async def test_the_first_one_makes_the_lease_and_renews_it_every_retry_period() -> None:
     server = Server()
-    one = Candidate(server, "one")
-    assert one.master == 0
+    candidate = Candidate(server, "one")
+    assert candidate.master == 0
     with anyio.move_on_after(9.0):
-        await one.serve()
-    assert one.wire.calls[0].startswith("GET ")
-    assert one.wire.calls[1].startswith("POST ")
-    assert len(one.wire.calls[2:]) == 4
-    assert {call.split()[0] for call in one.wire.calls[2:]} == {"PUT"}
+        await candidate.serve()
+    assert candidate.wire.calls[0].startswith("GET ")
+    assert candidate.wire.calls[1].startswith("POST ")
+    assert len(candidate.wire.calls[2:]) == 4
+    assert {call.split()[0] for call in candidate.wire.calls[2:]} == {"PUT"}
     assert (server.spec["holderIdentity"], server.spec["leaseTransitions"]) == ("one", 0)
-    assert (one.told, one.master) == (["one became leader"], 1)
+    assert (candidate.told, candidate.master) == (["one became leader"], 1)
 
 
 async def test_the_second_one_leads_once_the_first_is_gone_for_the_leases_duration() -> None:
     server = Server()
-    one, two = Candidate(server, "one"), Candidate(server, "two", seed=2)
+    first, two = Candidate(server, "one"), Candidate(server, "two", seed=2)
     async with anyio.create_task_group() as tasks:
         life = anyio.CancelScope()
 
         async def live() -> None:
             with life:
-                await one.serve()
+                await first.serve()
 
         tasks.start_soon(live)
         await anyio.sleep(1.0)
@@ -145,12 +145,12 @@ async def test_the_second_one_leads_once_the_first_is_gone_for_the_leases_durati
 @pytest.mark.parametrize("seed", range(20))
 async def test_failover_takes_no_longer_than_duration_and_two_retry_periods_and_a_bit(seed: int) -> None:
     server = Server()
-    one, two = Candidate(server, "one", seed), Candidate(server, "two", seed + 100)
-    await one.elector.acquire()
+    first, two = Candidate(server, "one", seed), Candidate(server, "two", seed + 100)
+    await first.elector.acquire()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(two.serve)
         with anyio.move_on_after(40.0 + Random(seed).uniform(0.0, 4.0)):
-            await one.elector.renew()
+            await first.elector.renew()
         assert not two.leads.is_set()
         died_s = two.clock.monotonic()
         await two.leads.wait()
@@ -160,35 +160,35 @@ async def test_failover_takes_no_longer_than_duration_and_two_retry_periods_and_
 
 async def test_a_lease_that_is_given_back_is_taken_at_the_next_try() -> None:
     server = Server()
-    one, two = Candidate(server, "one"), Candidate(server, "two", seed=2)
-    await one.elector.acquire()
+    first, two = Candidate(server, "one"), Candidate(server, "two", seed=2)
+    await first.elector.acquire()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(two.elector.acquire)
         await anyio.sleep(1.0)
-        one.elector.report_stop()
-        await one.elector.release()
+        first.elector.report_stop()
+        await first.elector.release()
         assert server.spec["holderIdentity"] == ""
         assert server.spec["leaseDurationSeconds"] == 1
         given_back_s = two.clock.monotonic()
     assert two.clock.monotonic() - given_back_s <= 2.2 * 2.0
     assert server.spec["leaseTransitions"] == 1
-    assert one.told == ["one became leader", "one stopped leading"]
-    assert (one.master, two.master) == (0, 1)
+    assert first.told == ["one became leader", "one stopped leading"]
+    assert (first.master, two.master) == (0, 1)
 
 
 async def test_giving_back_a_lease_that_somebody_has_touched_reads_it_first() -> None:
     server = Server()
-    one = Candidate(server, "one")
-    await one.elector.acquire()
+    candidate = Candidate(server, "one")
+    await candidate.elector.acquire()
     server.touch()
-    await one.elector.release()
+    await candidate.elector.release()
     assert server.spec["holderIdentity"] == ""
 
 
 async def test_who_does_not_lead_gives_nothing_back() -> None:
     server = Server()
-    one, two = Candidate(server, "one"), Candidate(server, "two")
-    await one.elector.acquire()
+    first, two = Candidate(server, "one"), Candidate(server, "two")
+    await first.elector.acquire()
     two.elector.report_stop()
     await two.elector.release()
     assert (server.spec["holderIdentity"], two.wire.calls, two.told) == ("one", [], [])
@@ -196,23 +196,23 @@ async def test_who_does_not_lead_gives_nothing_back() -> None:
 
 async def test_a_leader_that_cannot_renew_has_lost_at_its_deadline_and_writes_nothing_after_it() -> None:
     server = Server()
-    one = Candidate(server, "one")
-    await one.elector.acquire()
+    candidate = Candidate(server, "one")
+    await candidate.elector.acquire()
     server.failure = Unreachable("no route")
     with pytest.raises(LeadershipLostError):
-        await one.elector.renew()
-    assert one.clock.monotonic() == pytest.approx(10.0)
-    assert (one.term.may_write(), one.master) == (False, 0)
+        await candidate.elector.renew()
+    assert candidate.clock.monotonic() == pytest.approx(10.0)
+    assert (candidate.term.may_write(), candidate.master) == (False, 0)
 
 
 async def test_a_request_that_hangs_does_not_outlast_the_deadline() -> None:
     server = Server()
-    one = Candidate(server, "one")
-    await one.elector.acquire()
-    one.wire.latency_s = 3600.0
+    candidate = Candidate(server, "one")
+    await candidate.elector.acquire()
+    candidate.wire.latency_s = 3600.0
     with pytest.raises(LeadershipLostError):
-        await one.elector.renew()
-    assert one.clock.monotonic() == pytest.approx(10.0)
+        await candidate.elector.renew()
+    assert candidate.clock.monotonic() == pytest.approx(10.0)
 
 
 @pytest.mark.parametrize(
@@ -225,73 +225,73 @@ async def test_a_request_that_hangs_does_not_outlast_the_deadline() -> None:
         InternalError("oops", code=500),
         OutcomeUnknown("reset"),
     ],
-    ids=lambda each: type(each).__name__,
+    ids=lambda failure: type(failure).__name__,
 )
 async def test_a_short_outage_is_survived(failure: ApiError) -> None:
     server = Server()
-    one = Candidate(server, "one")
-    await one.elector.acquire()
+    candidate = Candidate(server, "one")
+    await candidate.elector.acquire()
     with anyio.move_on_after(60.0):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(one.elector.renew)
+            tasks.start_soon(candidate.elector.renew)
             for _ in range(5):
                 server.failure = failure
                 await anyio.sleep(6.0)
                 server.failure = None
                 await anyio.sleep(3.0)
             tasks.cancel_scope.cancel()
-    assert one.term.may_write()
+    assert candidate.term.may_write()
 
 
 async def test_a_foreign_write_makes_the_leader_read_and_is_counted() -> None:
     server = Server()
-    one = Candidate(server, "one")
-    await one.elector.acquire()
+    candidate = Candidate(server, "one")
+    await candidate.elector.acquire()
     server.touch()
     with anyio.move_on_after(3.0):
-        await one.elector.renew()
-    assert one.term.may_write()
-    assert one.metrics.value("leader_election_slowpath_total", name="kube-scheduler") == 1
+        await candidate.elector.renew()
+    assert candidate.term.may_write()
+    assert candidate.metrics.value("leader_election_slowpath_total", name="kube-scheduler") == 1
 
 
 async def test_a_leader_that_finds_another_in_the_lease_has_lost_at_once() -> None:
     server = Server()
-    one = Candidate(server, "one")
-    await one.elector.acquire()
+    candidate = Candidate(server, "one")
+    await candidate.elector.acquire()
     server.touch()
     server.spec["holderIdentity"] = "thief"
     with pytest.raises(LeadershipLostError):
-        await one.elector.renew()
-    assert one.clock.monotonic() == pytest.approx(2.0)
+        await candidate.elector.renew()
+    assert candidate.clock.monotonic() == pytest.approx(2.0)
 
 
 async def test_lost_answers_leave_no_lease_behind_that_nobody_holds() -> None:
     server = Server()
-    one = Candidate(server, "one")
+    candidate = Candidate(server, "one")
     server.loses_answers = True
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(one.elector.acquire)
+        tasks.start_soon(candidate.elector.acquire)
         await anyio.sleep(10.0)
-        assert not one.term.is_holding
+        assert not candidate.term.is_holding
         assert server.spec["holderIdentity"] == "one"
         server.loses_answers = False
-    assert one.term.may_write()
+    assert candidate.term.may_write()
     assert server.spec["leaseTransitions"] == 0
 
 
 async def test_two_that_come_at_the_same_moment_do_not_both_lead() -> None:
     server = Server()
     candidates = [Candidate(server, f"c{index}", seed=7) for index in range(5)]
-    for each in candidates:
-        each.wire.latency_s = 0.5
+    for candidate in candidates:
+        candidate.wire.latency_s = 0.5
     with anyio.move_on_after(120.0):
         async with anyio.create_task_group() as tasks:
-            for each in candidates:
-                tasks.start_soon(each.serve)
-    assert [each.term.is_holding for each in candidates].count(True) == 1
+            for candidate in candidates:
+                tasks.start_soon(candidate.serve)
+    assert [candidate.term.is_holding for candidate in candidates].count(True) == 1
 
 
-def held(holder: str, *managers: str) -> dict[str, Any]:
+def lease_of(holder: str, *managers: str) -> dict[str, Any]:
     """A Lease of that holder, whose election's fields these programs have written."""
     fields = {"f:spec": {"f:holderIdentity": {}, "f:renewTime": {}}}
     return {
@@ -313,12 +313,12 @@ def held(holder: str, *managers: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("lease", "is_refused"),
     [
-        (held("master-1_7a", "kube-scheduler"), True),
-        (held("kube-scheduler-0_7a"), True),
-        (held("master-1_7a", "podium"), False),
-        (held("master-1_7a"), False),
-        (held("", "kube-scheduler"), False),
-        ({**held("master-1_7a"), "metadata": {"name": "podium", "namespace": "kube-system"}}, False),
+        (lease_of("master-1_7a", "kube-scheduler"), True),
+        (lease_of("kube-scheduler-0_7a"), True),
+        (lease_of("master-1_7a", "podium"), False),
+        (lease_of("master-1_7a"), False),
+        (lease_of("", "kube-scheduler"), False),
+        ({**lease_of("master-1_7a"), "metadata": {"name": "podium", "namespace": "kube-system"}}, False),
     ],
 )
 async def test_a_lease_that_kube_scheduler_holds_is_refused_and_not_waited_for(
@@ -326,21 +326,21 @@ async def test_a_lease_that_kube_scheduler_holds_is_refused_and_not_waited_for(
 ) -> None:
     server = Server()
     server.object = lease
-    one = Candidate(server, "one", refusal="choose another")
+    candidate = Candidate(server, "one", refusal="choose another")
     with anyio.move_on_after(3.0):
         if not is_refused:
-            await one.elector.acquire()
+            await candidate.elector.acquire()
             return
-        with pytest.raises(LeaseTakenError) as refused:
-            await one.elector.acquire()
-        assert str(refused.value) == f"kube-system/podium is held by {lease['spec']['holderIdentity']}: choose another"
-    assert not is_refused or one.told == []
+        with pytest.raises(LeaseTakenError) as error:
+            await candidate.elector.acquire()
+        assert str(error.value) == f"kube-system/podium is held by {lease['spec']['holderIdentity']}: choose another"
+    assert not is_refused or candidate.told == []
 
 
 async def test_a_lease_that_kube_scheduler_holds_is_waited_for_if_that_is_allowed() -> None:
     server = Server()
-    server.object = held("master-1_7a", "kube-scheduler")
-    one = Candidate(server, "one")
+    server.object = lease_of("master-1_7a", "kube-scheduler")
+    candidate = Candidate(server, "one")
     with anyio.fail_after(30.0):
-        await one.elector.acquire()
+        await candidate.elector.acquire()
     assert server.spec["holderIdentity"] == "one"

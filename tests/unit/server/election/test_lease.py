@@ -50,10 +50,10 @@ async def test_what_else_a_lease_carries_is_written_back_with_the_version_that_w
     lease, wire = lock(lambda request: request.body or FOUND)
     await lease.read()
     await lease.replace(LeaseRecord("me", 15.0, "a", "r", 5))
-    put = wire.requests[-1]
-    assert str(put) == f"PUT {PATH}/podium"
-    assert put.body["metadata"] == FOUND["metadata"]
-    assert put.body["spec"] == {
+    put_request = wire.requests[-1]
+    assert str(put_request) == f"PUT {PATH}/podium"
+    assert put_request.body["metadata"] == FOUND["metadata"]
+    assert put_request.body["spec"] == {
         "holderIdentity": "me",
         "leaseDurationSeconds": 15,
         "acquireTime": "a",
@@ -74,8 +74,8 @@ async def test_each_write_replaces_the_version_that_the_one_before_it_made() -> 
     await lease.create(LeaseRecord("me", 15.0))
     await lease.replace(LeaseRecord("me", 15.0))
     await lease.replace(LeaseRecord("me", 15.0))
-    assert [str(each) for each in wire.requests] == [f"POST {PATH}", *[f"PUT {PATH}/podium"] * 2]
-    assert [each.body["metadata"].get("resourceVersion") for each in wire.requests] == [None, "1", "2"]
+    assert [str(request) for request in wire.requests] == [f"POST {PATH}", *[f"PUT {PATH}/podium"] * 2]
+    assert [request.body["metadata"].get("resourceVersion") for request in wire.requests] == [None, "1", "2"]
 
 
 async def test_a_lease_without_a_spec_is_held_by_nobody() -> None:

@@ -48,8 +48,8 @@ def test_a_lease_of_another_is_taken_only_after_it_has_not_changed_for_its_durat
     assert not term.observe(OTHER)
     clock.advance(0.001)
     assert term.observe(OTHER)
-    taken = term.claim()
-    assert (taken.holder, taken.transitions) == ("me", 4)
+    claim = term.claim()
+    assert (claim.holder, claim.transitions) == ("me", 4)
 
 
 def test_each_change_starts_the_time_again() -> None:
@@ -120,10 +120,10 @@ def test_a_leader_in_doubt_goes_on_until_the_deadline_and_is_none_the_worse_for_
     assert term.may_write()
 
 
-@pytest.mark.parametrize("found", [OTHER, LeaseRecord("", 1.0, transitions=1)])
-def test_a_leader_that_finds_another_record_has_lost(found: LeaseRecord) -> None:
+@pytest.mark.parametrize("lease_record", [OTHER, LeaseRecord("", 1.0, transitions=1)])
+def test_a_leader_that_finds_another_record_has_lost(lease_record: LeaseRecord) -> None:
     term = leading(ManualClock())
-    assert not term.observe(found)
+    assert not term.observe(lease_record)
     assert (term.state, term.may_write()) == (LeaseState.LOST, False)
     with pytest.raises(InvalidTransition):
         term.wrote(term.claim(), 0.0)
@@ -157,7 +157,7 @@ def test_never_do_two_processes_whose_clocks_disagree_lead_at_once(seed: int) ->
     random = Random(seed)
     clocks = [ManualClock(random.uniform(0.0, 4e9)) for _ in range(2)]
     terms = [Term(f"p{index}", TIMINGS, clock) for index, clock in enumerate(clocks)]
-    stored: list[LeaseRecord | None] = [None]
+    leases: list[LeaseRecord | None] = [None]
     wake_s = [0.0, 0.0]
     led = set()
     now_s = 0.0
@@ -179,10 +179,10 @@ def test_never_do_two_processes_whose_clocks_disagree_lead_at_once(seed: int) ->
             if random.random() < 0.1:
                 term.failed()
                 continue
-            if stored[0] is not None and not term.observe(stored[0]):
+            if leases[0] is not None and not term.observe(leases[0]):
                 continue
             record = term.claim()
-            stored[0] = record
+            leases[0] = record
             if random.random() < 0.1:
                 term.failed()
             else:

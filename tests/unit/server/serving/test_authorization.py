@@ -40,18 +40,18 @@ async def test_the_api_server_is_told_who_wants_what() -> None:
 
 async def test_each_user_verb_and_path_has_its_own_answer_for_its_time() -> None:
     authorizer, wire, clock = door(allows_jane)
-    asked: list[tuple[User, str, str]] = [
+    questions: list[tuple[User, str, str]] = [
         (JANE, "get", "/metrics"),
         (JANE, "delete", "/metrics"),
         (JANE, "get", "/configz"),
         (ANONYMOUS, "get", "/metrics"),
     ]
     for _ in range(2):
-        for user, verb, path in asked:
+        for user, verb, path in questions:
             await authorizer.allows(user, verb, path)
     assert len(wire.requests) == 4
     clock.advance(5.0)
-    for user, verb, path in asked:
+    for user, verb, path in questions:
         await authorizer.allows(user, verb, path)
     assert len(wire.requests) == 5
     clock.advance(5.0)

@@ -63,20 +63,20 @@ async def test_a_failure_is_logged_when_it_begins_changes_and_ends():
     reasons = {"sync": None, "lease": None}
     endpoint = Endpoint("readyz", {"sync": lambda: reasons["sync"], "lease": lambda: reasons["lease"]})
 
-    async def logged(**said):
-        reasons.update(said)
+    async def changes_logged(**fields):
+        reasons.update(fields)
         with structlog.testing.capture_logs() as logs:
             await endpoint.report()
             await endpoint.report(exclude=["lease"])
         return [(entry["event"], entry.get("reasons") or entry["checks"]) for entry in logs]
 
-    assert await logged() == []
-    assert await logged(sync="not yet") == [("Health check failed", {"sync": "not yet"})]
-    assert await logged() == []
-    assert await logged(lease="lost") == [("Health check failed", {"lease": "lost"})]
-    assert await logged(sync="never") == [("Health check failed", {"sync": "never"})]
-    assert await logged(sync=None, lease=None) == [("Health check passes again", ["sync", "lease"])]
-    assert await logged() == []
+    assert await changes_logged() == []
+    assert await changes_logged(sync="not yet") == [("Health check failed", {"sync": "not yet"})]
+    assert await changes_logged() == []
+    assert await changes_logged(lease="lost") == [("Health check failed", {"lease": "lost"})]
+    assert await changes_logged(sync="never") == [("Health check failed", {"sync": "never"})]
+    assert await changes_logged(sync=None, lease=None) == [("Health check passes again", ["sync", "lease"])]
+    assert await changes_logged() == []
 
 
 async def test_an_excluded_check_is_not_run():

@@ -16,8 +16,8 @@ def test_a_free_port_is_listened_on(host: str, may_be_name: bool) -> None:
 
 
 def test_a_port_in_use_is_named_with_the_reason() -> None:
-    with listen("127.0.0.1", 0) as taken:
-        port = taken.getsockname()[1]
+    with listen("127.0.0.1", 0) as open_listener:
+        port = open_listener.getsockname()[1]
         with pytest.raises(ServingError, match=f"cannot listen on 127.0.0.1 port {port}: Address already in use"):
             listen("127.0.0.1", port)
 

@@ -8,7 +8,7 @@ OPEN = "application/openmetrics-text"
 
 
 @pytest.mark.parametrize(
-    ("accept", "expected"),
+    ("accept", "prefers"),
     [
         ("", False),
         ("*/*", False),
@@ -23,5 +23,5 @@ OPEN = "application/openmetrics-text"
         (f"application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;q=0.6,{OPEN};q=0.5", True),
     ],
 )
-def test_open_metrics_are_for_whoever_prefers_them(accept: str, expected: bool) -> None:
-    assert prefers_open_metrics(accept) is expected
+def test_open_metrics_are_for_whoever_prefers_them(accept: str, prefers: bool) -> None:
+    assert prefers_open_metrics(accept) is prefers

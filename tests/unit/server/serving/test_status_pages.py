@@ -15,7 +15,7 @@ PATHS = ("/metrics", "/healthz")
 FLAGS = {"secure-port": "10259", "config": "podium.yaml"}
 
 
-async def shown(path: str, accept: str | None = None) -> web.Response:
+async def response_of(path: str, accept: str | None = None) -> web.Response:
     headers = {} if accept is None else {"Accept": accept}
     response = await status_pages(PATHS, FLAGS)[path](make_mocked_request("GET", path, headers=headers))
     assert isinstance(response, web.Response)
@@ -23,7 +23,7 @@ async def shown(path: str, accept: str | None = None) -> web.Response:
 
 
 async def document(path: str, accept: str | None = None) -> dict[str, object]:
-    response = await shown(path, accept)
+    response = await response_of(path, accept)
     assert response.content_type == "application/json"
     assert isinstance(response.body, bytes)
     return dict(json.loads(response.body))
@@ -35,7 +35,7 @@ async def test_the_index_lists_every_path() -> None:
 
 @pytest.mark.parametrize("accept", [None, "", "text/plain", "*/*", "text/html, */*;q=0.8", "image/png,text/*"])
 async def test_people_get_text(accept: str | None) -> None:
-    flags, status = (await shown("/flagz", accept)).text, (await shown("/statusz", accept)).text
+    flags, status = (await response_of("/flagz", accept)).text, (await response_of("/statusz", accept)).text
     assert flags is not None
     assert flags.startswith("\npodium flagz\nWarning: This endpoint is not meant to be machine parseable")
     assert flags.endswith("\n\nconfig: podium.yaml\nsecure-port: 10259\n")
@@ -50,7 +50,7 @@ async def test_programs_get_the_object_that_they_name(version: str) -> None:
     accept = f"image/png, application/json;v={version};g=config.k8s.io;as=Flagz"
     answer = {"kind": "Flagz", "apiVersion": f"config.k8s.io/{version}", "metadata": {"name": "podium"}, "flags": FLAGS}
     assert await document("/flagz", accept) == answer
-    assert ("Warning" in (await shown("/flagz", accept)).headers) == (version == "v1alpha1")
+    assert ("Warning" in (await response_of("/flagz", accept)).headers) == (version == "v1alpha1")
     status = await document("/statusz", accept.replace("Flagz", "Statusz"))
     assert set(status) >= {"startTime", "uptimeSeconds", "binaryVersion", "emulationVersion", "paths"}
 
@@ -66,8 +66,8 @@ async def test_programs_get_the_object_that_they_name(version: str) -> None:
     ],
 )
 async def test_other_forms_are_not_acceptable(accept: str) -> None:
-    with pytest.raises(web.HTTPNotAcceptable) as refused:
-        await shown("/flagz", accept)
-    assert refused.value.text == (
+    with pytest.raises(web.HTTPNotAcceptable) as error:
+        await response_of("/flagz", accept)
+    assert error.value.text == (
         "only the following media types are accepted: text/plain, application/json;v=v1beta1;g=config.k8s.io;as=Flagz\n"
     )

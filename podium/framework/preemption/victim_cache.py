@@ -16,7 +16,7 @@ from podium.framework.contract.post_filter import NodesDryRun
 from podium.framework.contract.status import Code
 from podium.framework.contract.steps import PAUSE, Steps
 from podium.framework.preemption.candidates import Budgets, Candidate, Importance
-from podium.framework.preemption.victims import Found, select_victims_of_many
+from podium.framework.preemption.victims import VictimSelection, select_victims_of_many
 from podium.framework.profile.signature_cache import depends_on_spec_only
 from podium.objects.core import Pod, PodSpec
 from podium.objects.workloads import PodDisruptionBudget
@@ -25,16 +25,16 @@ _SPECS_MAX: Final = 8
 _PODS_AT_ONCE: Final = 2_000
 """How many pods on the tried nodes make one stretch of work without a pause, about 10 ms."""
 
-_Known: TypeAlias = tuple[object, object, tuple[object, ...], Found]
+_CachedSelection: TypeAlias = tuple[object, object, tuple[object, ...], VictimSelection]
 """A cached result, preceded by the objects that it depends on."""
 
 
-class VictimsKnown:
+class VictimCache:
     """The cached results for the few most recent pod specs."""
 
     def __init__(self) -> None:
         self._budgets: list[PodDisruptionBudget] = []
-        self._of: dict[int, tuple[PodSpec, dict[int, _Known]]] = {}
+        self._by_spec: dict[int, tuple[PodSpec, dict[int, _CachedSelection]]] = {}
 
     def select_victims(
         self,
@@ -43,23 +43,23 @@ class VictimsKnown:
         pod: Pod,
         budgets: Budgets,
         importance: Importance,
-    ) -> Steps[list[Found]]:
+    ) -> Steps[list[VictimSelection]]:
         """Return the answer of `select_victims_of_many`, from the cache where it is still valid."""
         cache = self._cache_of(pod.spec, budgets) if depends_on_spec_only(pod) else {}
         bases = dry_run.bases(rows)
-        answers: list[Found | None] = []
+        answers: list[VictimSelection | None] = []
         # No function is called for an unchanged row: there are hundreds of them in each attempt.
         for row, (node, pods, nominated_pods) in zip(rows, bases, strict=True):
-            was = cache.get(row)
+            cached_answer = cache.get(row)
             if (
-                was is None
-                or was[0] is not node
-                or was[1] is not pods
-                or (was[2] is not nominated_pods and not _are_same(was[2], nominated_pods))
+                cached_answer is None
+                or cached_answer[0] is not node
+                or cached_answer[1] is not pods
+                or (cached_answer[2] is not nominated_pods and not _are_same(cached_answer[2], nominated_pods))
             ):
                 answers.append(None)
             else:
-                answers.append(was[3])
+                answers.append(cached_answer[3])
         news = [position for position, answer in enumerate(answers) if answer is None]
         for part in _in_parts(dry_run, rows, news):
             part_answers = select_victims_of_many(
@@ -73,21 +73,21 @@ class VictimsKnown:
                 else:
                     cache.pop(row, None)
             yield PAUSE
-        return cast("list[Found]", answers)
+        return cast("list[VictimSelection]", answers)
 
-    def _cache_of(self, spec: PodSpec, budgets: Budgets) -> dict[int, _Known]:
+    def _cache_of(self, spec: PodSpec, budgets: Budgets) -> dict[int, _CachedSelection]:
         if budgets.all != self._budgets:
             self._budgets = budgets.all
-            self._of.clear()
-        _, cache = self._of.pop(id(spec), (spec, {}))
-        self._of[id(spec)] = spec, cache  # the most recently used is last
-        if len(self._of) > _SPECS_MAX:
-            del self._of[next(iter(self._of))]
+            self._by_spec.clear()
+        _, cache = self._by_spec.pop(id(spec), (spec, {}))
+        self._by_spec[id(spec)] = spec, cache  # the most recently used is last
+        if len(self._by_spec) > _SPECS_MAX:
+            del self._by_spec[next(iter(self._by_spec))]
         return cache
 
 
 def _in_parts(dry_run: NodesDryRun, rows: Sequence[int], positions: Iterable[int]) -> Iterator[list[int]]:
-    """The positions in parts, each with about `_PODS_AT_ONCE` pods on its rows."""
+    """Yield the positions in parts, each with about `_PODS_AT_ONCE` pods on its rows."""
     part: list[int] = []
     count = 0
     for position in positions:
@@ -105,7 +105,7 @@ def _are_same(former: Sequence[object], current: Sequence[object]) -> bool:
     return len(former) == len(current) and all(map(is_, former, current))
 
 
-def _lasts(answer: Found, pods: Iterable[Pod], importance: Importance) -> bool:
+def _lasts(answer: VictimSelection, pods: Iterable[Pod], importance: Importance) -> bool:
     """Return True if the result stays valid over time: it is not an error, and no pod's start time is in the future."""
     if isinstance(answer, Candidate):
         return not any(map(importance.starts_later, pods))

@@ -9,9 +9,9 @@ import pytest
 from podium.framework.contract.post_filter import Basis
 from podium.framework.contract.status import ScheduleError, Status, unschedulable
 from podium.framework.contract.steps import run_unasked
-from podium.framework.preemption import victims_known
+from podium.framework.preemption import victim_cache
 from podium.framework.preemption.candidates import Budgets, Candidate, Importance
-from podium.framework.preemption.victims_known import VictimsKnown
+from podium.framework.preemption.victim_cache import VictimCache
 from podium.objects.core import Pod
 from tests.builders import pod
 from tests.unit.framework.rooms import DB, IMPORTANCE, NO_BUDGETS, NOW_S, budget, placed
@@ -57,7 +57,7 @@ class Rooms:
 
 
 def tries(
-    known: VictimsKnown,
+    known: VictimCache,
     rooms: Rooms,
     *,
     incoming: Pod = INCOMING,
@@ -80,14 +80,14 @@ def rooms() -> Rooms:
 
 
 def test_a_node_is_tried_once_for_pods_of_one_spec(rooms: Rooms) -> None:
-    known = VictimsKnown()
+    known = VictimCache()
     assert tries(known, rooms) == [0, 1]
     assert tries(known, rooms, incoming=pod("next", priority=100)) == []
     assert tries(known, rooms, incoming=pod("other", priority=100, cpu="2")) == [0, 1]
 
 
 def test_a_node_is_tried_again_when_its_pods_have_changed(rooms: Rooms) -> None:
-    known = VictimsKnown()
+    known = VictimCache()
     tries(known, rooms)
     rooms.on[1] = dict(rooms.on[1])
     assert tries(known, rooms) == [1]
@@ -95,21 +95,21 @@ def test_a_node_is_tried_again_when_its_pods_have_changed(rooms: Rooms) -> None:
 
 
 def test_a_node_is_tried_again_when_it_is_promised_to_others(rooms: Rooms) -> None:
-    known, first = VictimsKnown(), pod("first", priority=100)
+    known, first = VictimCache(), pod("first", priority=100)
     for promised, tried in [((), [0, 1]), ((first,), [1]), ((first,), []), ((first, INCOMING), [1]), ((), [1])]:
         rooms.promised[1] = promised
         assert tries(known, rooms) == tried
 
 
 def test_all_nodes_are_tried_again_when_a_budget_has_changed(rooms: Rooms) -> None:
-    known = VictimsKnown()
+    known = VictimCache()
     for allowed in (1, 0):
         assert tries(known, rooms, budgets=Budgets([budget("b", allowed)])) == [0, 1]
         assert tries(known, rooms, budgets=Budgets([budget("b", allowed)])) == []
 
 
 def test_an_error_is_not_kept(rooms: Rooms) -> None:
-    known = VictimsKnown()
+    known = VictimCache()
     rooms.broken = True
     [first, _] = run_unasked(known.select_victims(rooms, [0, 1], INCOMING, NO_BUDGETS, IMPORTANCE))
     assert isinstance(first, Status)
@@ -119,14 +119,14 @@ def test_an_error_is_not_kept(rooms: Rooms) -> None:
 
 
 def test_what_changes_as_time_goes_by_is_not_kept() -> None:
-    rooms, known = Rooms(placed("tomorrow", 1, "2026-01-02T00:00:00Z")), VictimsKnown()
+    rooms, known = Rooms(placed("tomorrow", 1, "2026-01-02T00:00:00Z")), VictimCache()
     assert tries(known, rooms) == tries(known, rooms) == [0]
     assert tries(known, rooms, importance=Importance(NOW_S + 2 * 86400)) == [0]
     assert tries(known, rooms, importance=Importance(NOW_S + 2 * 86400)) == []
 
 
 def test_only_the_latest_specs_are_remembered(rooms: Rooms) -> None:
-    known = VictimsKnown()
+    known = VictimCache()
     for cpus in range(1, 10):
         tries(known, rooms, incoming=pod("new", priority=100, cpu=str(cpus)))
     assert tries(known, rooms, incoming=pod("new", priority=100, cpu="9")) == []
@@ -134,7 +134,7 @@ def test_only_the_latest_specs_are_remembered(rooms: Rooms) -> None:
 
 
 def test_a_pod_that_plugins_can_tell_from_others_of_its_spec_learns_nothing_from_them(rooms: Rooms) -> None:
-    known = VictimsKnown()
+    known = VictimCache()
     assert tries(known, rooms) == [0, 1]
     assert tries(known, rooms, incoming=pod("new", priority=100, node="n1")) == [0, 1]
 
@@ -145,7 +145,7 @@ def test_rejections_are_kept_too(rooms: Rooms) -> None:
             super().statuses(rows)
             return dict.fromkeys(rows.tolist(), unschedulable("full"))
 
-    full, known = Full(placed("a", 1)), VictimsKnown()
+    full, known = Full(placed("a", 1)), VictimCache()
     for _ in range(2):
         found = run_unasked(known.select_victims(full, [0], INCOMING, NO_BUDGETS, IMPORTANCE))
         assert found == [unschedulable("full")]
@@ -153,8 +153,8 @@ def test_rejections_are_kept_too(rooms: Rooms) -> None:
 
 
 def test_it_pauses_when_so_many_pods_have_been_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(victims_known, "_PODS_AT_ONCE", 2)
-    rooms, known = Rooms(*(placed(f"p{number}", 1) for number in range(5))), VictimsKnown()
+    monkeypatch.setattr(victim_cache, "_PODS_AT_ONCE", 2)
+    rooms, known = Rooms(*(placed(f"p{number}", 1) for number in range(5))), VictimCache()
 
     def pauses() -> int:
         return len(list(known.select_victims(rooms, range(5), INCOMING, NO_BUDGETS, IMPORTANCE)))
