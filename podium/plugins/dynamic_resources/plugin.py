@@ -55,7 +55,8 @@ from podium.plugins.shared.normalize import default_normalize
 
 _STEPS_PER_S: Final = 50_000
 _FILTER_TIMEOUT_S: Final = 10.0
-_NO_CLAIMS_TO_TAKE: Final = fwk.unschedulable("no new claims to deallocate")
+_NO_CLAIMS_TO_TAKE: Final = "no new claims to deallocate"
+_STILL_UNSCHEDULABLE: Final = "still not schedulable"
 
 
 class DynamicResources(
@@ -272,11 +273,11 @@ class DynamicResources(
         if pod_devices is None:
             return None, fwk.error_status(fwk.PluginError("not found"))
         if not pod_devices.claims:
-            return None, _NO_CLAIMS_TO_TAKE
+            return None, self._nothing_freed(_NO_CLAIMS_TO_TAKE)
         if left_s := self._devices.may_be_bound_for_s(pod):
             # The outcome of the binding is unknown until then, and no event follows.
             self._handle.activate([pod], left_s)
-            return None, fwk.unschedulable("still not schedulable")
+            return None, self._nothing_freed(_STILL_UNSCHEDULABLE)
         special = pod_devices.special
         is_left_over = special is not None and special.metadata.name != SPECIAL_NAME
         unavailable = sorted(pod_devices.unavailable)
@@ -294,7 +295,12 @@ class DynamicResources(
         if is_left_over:
             pod_devices.claim_to_delete = special
             return None, fwk.unschedulable("deletion of ResourceClaim completed")
-        return None, fwk.unschedulable("still not schedulable")
+        return None, self._nothing_freed(_STILL_UNSCHEDULABLE)
+
+    def _nothing_freed(self, reason: str) -> fwk.Status:
+        return (
+            fwk.unschedulable(reason) if self._handle.release.preemption.tell_no_deallocation else fwk.unschedulable()
+        )
 
     # ------------------------------------------------------------ scoring
 
