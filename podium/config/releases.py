@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
+from podium.cel import SelectorRules
 from podium.config.extension_points import DEFAULT_PLUGINS, InTreePlugin
 from podium.objects.resource_types import EventResource
 
@@ -80,6 +81,43 @@ class QueueRules:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceRules:
+    """The rules of a search for devices, and of the claims that get them. The defaults are those of 1.36.
+
+    Attributes:
+        selectors: the environment of device selectors.
+        names_device_in_errors: the error of a selector names the device, and what helps against a missing attribute.
+        shortens_config: a configuration of a claim stands in the allocation once; without requests if it is for all.
+        has_distinct_devices: `distinctAttribute` compares all devices, also those of one request.
+        undoes_all: whatever a device that is not taken has changed is undone: counters, capacities and constraints.
+        places_counters: a slice of counters makes a pool known only to the nodes that its selection reaches.
+        lists_full_devices: a request for all devices includes those whose capacity is used up, and then fails.
+        checks_amounts: amounts of capacity that are negative or too large are errors; results have the format of the
+            step.
+        limits_by_request: the limit of devices is checked at each request of a claim, not after them all.
+        knows_alpha_fields: derived attributes, compatibility groups and skipped node operations are read, and refused
+            as their gates are off.
+        ignores_unselective_rules: a DeviceTaintRule without a selector taints no device.
+        counts_deletions: a deleted claim that was allocated wakes the pods that wait for devices.
+        flies_until_bound: an allocation is in flight until PreBind has ended, although the claim shows it already.
+    """
+
+    selectors: SelectorRules = SelectorRules()
+    names_device_in_errors: bool = False
+    shortens_config: bool = False
+    has_distinct_devices: bool = False
+    undoes_all: bool = False
+    places_counters: bool = False
+    lists_full_devices: bool = False
+    checks_amounts: bool = False
+    limits_by_request: bool = False
+    knows_alpha_fields: bool = False
+    ignores_unselective_rules: bool = False
+    counts_deletions: bool = False
+    flies_until_bound: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Release:
     """The rules of one minor.
 
@@ -90,6 +128,7 @@ class Release:
         plugins: the default `multiPoint` list, in order, with the extension points, weight and gate of each plugin.
         events: for the queue, the handlers of changes, and plugins that register for events.
         queue: for the queue.
+        devices: the rules of the search for devices.
     """
 
     minor: str
@@ -98,6 +137,7 @@ class Release:
     plugins: Mapping[str, InTreePlugin]
     events: EventRules
     queue: QueueRules
+    devices: DeviceRules
     default_gates: frozenset[str] = field(init=False)
     """The gates that are on by default."""
 
@@ -215,6 +255,29 @@ _NEEDS_1_37: Final = {
     "TopologyAwareWorkloadScheduling": ("GenericWorkload",),
 }
 
+_DEVICES_1_37: Final = DeviceRules(
+    selectors=SelectorRules(
+        has_list_attributes=True,
+        has_quoted_fields=True,
+        resolves_leading_dots=True,
+        keeps_optionals=True,
+        checks_arguments=True,
+        charges_arguments=True,
+    ),
+    names_device_in_errors=True,
+    shortens_config=True,
+    has_distinct_devices=True,
+    undoes_all=True,
+    places_counters=True,
+    lists_full_devices=True,
+    checks_amounts=True,
+    limits_by_request=True,
+    knows_alpha_fields=True,
+    ignores_unselective_rules=True,
+    counts_deletions=True,
+    flies_until_bound=True,
+)
+
 _V1_36: Final = Release(
     minor="1.36",
     gates=MappingProxyType(dict(sorted(_GATES_1_36.items()))),
@@ -230,6 +293,7 @@ _V1_36: Final = Release(
         match_any_anti_affinity=False,
     ),
     queue=QueueRules(nominate_on_add=False, flush_gated=False, renew_strangers=False),
+    devices=DeviceRules(),
 )
 _V1_37: Final = replace(
     _V1_36,
@@ -246,6 +310,7 @@ _V1_37: Final = replace(
         match_any_anti_affinity=True,
     ),
     queue=QueueRules(nominate_on_add=True, flush_gated=True, renew_strangers=True),
+    devices=_DEVICES_1_37,
 )
 
 RELEASES: Final[Mapping[str, Release]] = {release.minor: release for release in (_V1_36, _V1_37)}

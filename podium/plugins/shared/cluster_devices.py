@@ -82,7 +82,7 @@ class ClusterDevices:
         self._classes = handle.lister(resource_types.DEVICE_CLASSES)
         self._class_table = ClassTable()
         self._followed_classes = Followed(self._classes, self._class_changed)
-        self._inventory = Inventory()
+        self._inventory = Inventory(rules=handle.release.devices)
         # A hundred thousand devices, read by the attempt that first needs them, would hold up all others.
         slices = handle.lister(resource_types.RESOURCE_SLICES)
         self._followed_slices = Followed(slices, self._slice_changed, at_once=True)
