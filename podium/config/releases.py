@@ -18,7 +18,7 @@ from typing import Final
 
 from podium.cel import SelectorRules
 from podium.config.extension_points import DEFAULT_PLUGINS, InTreePlugin
-from podium.objects.resource_types import EventResource
+from podium.objects.resource_types import DEVICE_TAINT_RULES, EventResource
 
 
 class Stage(enum.Enum):
@@ -82,39 +82,39 @@ class QueueRules:
 
 @dataclass(frozen=True, slots=True)
 class DeviceRules:
-    """The rules of a search for devices, and of the claims that get them. The defaults are those of 1.36.
+    """The rules of a search for devices, and of the claims that get them.
 
     Attributes:
         selectors: the environment of device selectors.
-        names_device_in_errors: the error of a selector names the device, and what helps against a missing attribute.
-        shortens_config: a configuration of a claim stands in the allocation once; without requests if it is for all.
-        has_distinct_devices: `distinctAttribute` compares all devices, also those of one request.
-        undoes_all: whatever a device that is not taken has changed is undone: counters, capacities and constraints.
-        places_counters: a slice of counters makes a pool known only to the nodes that its selection reaches.
-        lists_full_devices: a request for all devices includes those whose capacity is used up, and then fails.
-        checks_amounts: amounts of capacity that are negative or too large are errors; results have the format of the
-            step.
-        limits_by_request: the limit of devices is checked at each request of a claim, not after them all.
-        knows_alpha_fields: derived attributes, compatibility groups and skipped node operations are read, and refused
-            as their gates are off.
-        ignores_unselective_rules: a DeviceTaintRule without a selector taints no device.
-        counts_deletions: a deleted claim that was allocated wakes the pods that wait for devices.
-        flies_until_bound: an allocation is in flight until PreBind has ended, although the claim shows it already.
+        name_failing_device: the error of a selector names the device, and the remedy if an attribute is missing.
+        shorten_config: a configuration of a claim stands in the allocation once, and without requests if it is for all;
+            before, once for each request that it names.
+        compare_all_distinct: `distinctAttribute` compares all devices; before, the latest one of each request.
+        undo_all: whatever a device that is not taken has changed is undone: counters, capacities and constraints.
+        place_counters: a slice of counters makes its pool known to the nodes that it selects; before, to all.
+        list_full_devices: a request for all devices includes those whose capacity is used up, and fails for them.
+        check_amounts: negative and too large amounts of capacity are errors, and rounded ones have the step's format.
+        limit_each_request: the limit of devices is checked at each request of a claim; before, after all of them.
+        refuse_alpha_fields: derived attributes, compatibility groups and skipped node operations are refused; before,
+            they were unknown.
+        need_rule_selector: a DeviceTaintRule without a selector taints no device; before, all.
+        wake_on_deletion: a deleted claim that was allocated wakes the pods that wait for devices.
+        fly_until_bound: an allocation is in flight until PreBind has ended; before, until its claim was written.
     """
 
-    selectors: SelectorRules = SelectorRules()
-    names_device_in_errors: bool = False
-    shortens_config: bool = False
-    has_distinct_devices: bool = False
-    undoes_all: bool = False
-    places_counters: bool = False
-    lists_full_devices: bool = False
-    checks_amounts: bool = False
-    limits_by_request: bool = False
-    knows_alpha_fields: bool = False
-    ignores_unselective_rules: bool = False
-    counts_deletions: bool = False
-    flies_until_bound: bool = False
+    selectors: SelectorRules
+    name_failing_device: bool
+    shorten_config: bool
+    compare_all_distinct: bool
+    undo_all: bool
+    place_counters: bool
+    list_full_devices: bool
+    check_amounts: bool
+    limit_each_request: bool
+    refuse_alpha_fields: bool
+    need_rule_selector: bool
+    wake_on_deletion: bool
+    fly_until_bound: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,8 @@ class Release:
         plugins: the default `multiPoint` list, in order, with the extension points, weight and gate of each plugin.
         events: for the queue, the handlers of changes, and plugins that register for events.
         queue: for the queue.
-        devices: the rules of the search for devices.
+        devices: for the search for devices, and the plugin DynamicResources.
+        paths: by the path of a resource, the one of the older version in which its API servers serve it.
     """
 
     minor: str
@@ -138,6 +139,7 @@ class Release:
     events: EventRules
     queue: QueueRules
     devices: DeviceRules
+    paths: Mapping[str, str]
     default_gates: frozenset[str] = field(init=False)
     """The gates that are on by default."""
 
@@ -255,6 +257,21 @@ _NEEDS_1_37: Final = {
     "TopologyAwareWorkloadScheduling": ("GenericWorkload",),
 }
 
+_DEVICES_1_36: Final = DeviceRules(
+    selectors=SelectorRules(),
+    name_failing_device=False,
+    shorten_config=False,
+    compare_all_distinct=False,
+    undo_all=False,
+    place_counters=False,
+    list_full_devices=False,
+    check_amounts=False,
+    limit_each_request=False,
+    refuse_alpha_fields=False,
+    need_rule_selector=False,
+    wake_on_deletion=False,
+    fly_until_bound=False,
+)
 _DEVICES_1_37: Final = DeviceRules(
     selectors=SelectorRules(
         has_list_attributes=True,
@@ -264,18 +281,18 @@ _DEVICES_1_37: Final = DeviceRules(
         checks_arguments=True,
         charges_arguments=True,
     ),
-    names_device_in_errors=True,
-    shortens_config=True,
-    has_distinct_devices=True,
-    undoes_all=True,
-    places_counters=True,
-    lists_full_devices=True,
-    checks_amounts=True,
-    limits_by_request=True,
-    knows_alpha_fields=True,
-    ignores_unselective_rules=True,
-    counts_deletions=True,
-    flies_until_bound=True,
+    name_failing_device=True,
+    shorten_config=True,
+    compare_all_distinct=True,
+    undo_all=True,
+    place_counters=True,
+    list_full_devices=True,
+    check_amounts=True,
+    limit_each_request=True,
+    refuse_alpha_fields=True,
+    need_rule_selector=True,
+    wake_on_deletion=True,
+    fly_until_bound=True,
 )
 
 _V1_36: Final = Release(
@@ -293,7 +310,8 @@ _V1_36: Final = Release(
         match_any_anti_affinity=False,
     ),
     queue=QueueRules(nominate_on_add=False, flush_gated=False, renew_strangers=False),
-    devices=DeviceRules(),
+    devices=_DEVICES_1_36,
+    paths=MappingProxyType({DEVICE_TAINT_RULES.path: "/apis/resource.k8s.io/v1beta2/devicetaintrules"}),
 )
 _V1_37: Final = replace(
     _V1_36,
@@ -311,6 +329,7 @@ _V1_37: Final = replace(
     ),
     queue=QueueRules(nominate_on_add=True, flush_gated=True, renew_strangers=True),
     devices=_DEVICES_1_37,
+    paths=MappingProxyType({}),
 )
 
 RELEASES: Final[Mapping[str, Release]] = {release.minor: release for release in (_V1_36, _V1_37)}

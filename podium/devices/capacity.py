@@ -56,7 +56,7 @@ def consumption(
     for name, capacity in capacities.items():
         try:
             amount = consumed_amounts[name] = _consumption_of(amounts.get(name), capacity, rules)
-            if rules.checks_amounts and amount.nano < 0:
+            if rules.check_amounts and amount.nano < 0:
                 raise CapacityError("capacity value is negative")
         except CapacityError as error:
             raise CapacityError(f'capacity "{name}": {error}') from None
@@ -108,7 +108,7 @@ def _rounded_up(request: RawQuantity, minimum: RawQuantity, step: RawQuantity | 
     if step is None or not size:
         return Amount.of(request)
     least = parse(minimum).value
-    if not rules.checks_amounts:
+    if not rules.check_amounts:
         return Amount.from_int(least + size * -((least - parse(request).value) // size))
     if parse(request).nano_value > INT64_MAX * _NANO:
         raise CapacityError(f"{_NOT_REPRESENTABLE}: request {canonical_text(request)} exceeds MaxInt64")

@@ -64,7 +64,7 @@ class Choices:
         undoes_all: bool = False,
     ) -> None:
         self._rules = rules
-        self._undoes_all = undoes_all or rules.undoes_all
+        self._undoes_all = undoes_all or rules.undo_all
         self.by_claim: list[list[Choice]] = [[] for _ in claims]
         self._claims = claims
         self._allocated = allocated
@@ -158,7 +158,7 @@ class Choices:
         """Return True if the device is shared and already consumes its counters."""
         if not device.is_shared:
             return False
-        if self._rules.undoes_all and self._allocated.has_shares(device.id):
+        if self._rules.undo_all and self._allocated.has_shares(device.id):
             return True
         return device.id in self._allocated.consumed or device.id in self._capacity
 

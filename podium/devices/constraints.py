@@ -120,7 +120,7 @@ def new_constraint(constraint: DeviceConstraint, rules: DeviceRules) -> Constrai
     if constraint.match_attribute is not None:
         return MatchAttribute(constraint.match_attribute, constraint.requests)
     if constraint.distinct_attribute is not None:
-        distinct = DistinctAttribute if rules.has_distinct_devices else DistinctRequests
+        distinct = DistinctAttribute if rules.compare_all_distinct else DistinctRequests
         return distinct(constraint.distinct_attribute, constraint.requests)
     return None
 

@@ -253,7 +253,7 @@ class InventorySlice:
 
     def reaches(self, node_name: str, labels: Mapping[str, str]) -> bool:
         """Return True if it affects the node. A slice with a selector that cannot be parsed may affect any node."""
-        if (self.has_counters and not self._rules.places_counters) or not self.selection.is_readable:
+        if (self.has_counters and not self._rules.place_counters) or not self.selection.is_readable:
             return True
         if self.selection.is_set:
             return self.selection.matches(node_name, labels)
@@ -283,7 +283,7 @@ class Inventory:
         self._without_node: dict[str, ResourceSlice] = {}
         self._of_pool: dict[tuple[str, str], dict[str, ResourceSlice]] = {}
         self._read: dict[str, InventorySlice] = {}
-        self._taint_rules = TaintRules(is_selective=rules.ignores_unselective_rules)
+        self._taint_rules = TaintRules(is_selective=rules.need_rule_selector)
         self._looks = Looks(rules.selectors)
         for item in slices:
             self.put(item)
@@ -351,7 +351,7 @@ class Inventory:
     def _forget(self, item: ResourceSlice) -> None:
         """Forget what was derived from a slice: for its node if no other one can reach its pool, else for all."""
         name, siblings = item.spec.node_name, self._of_pool.get(_pool_of(item), {}).values()
-        if self._is_of_node(item) and all(sibling.spec.node_name == name for sibling in siblings):
+        if name and self._is_of_node(item) and all(sibling.spec.node_name == name for sibling in siblings):
             self.derived.pop(name, None)
         else:
             self.derived.clear()
@@ -365,7 +365,7 @@ class Inventory:
 
     def _is_of_node(self, item: ResourceSlice) -> bool:
         """Return True if the slice matters to one node only."""
-        return bool(item.spec.node_name) and (self.rules.places_counters or not item.spec.shared_counters)
+        return bool(item.spec.node_name) and (self.rules.place_counters or not item.spec.shared_counters)
 
     def entry(self, item: ResourceSlice) -> InventorySlice:
         """Return the slice with its devices, read once."""

@@ -235,7 +235,7 @@ def _is_met(need: tuple[str, str], counters: Counters) -> bool:
 
 def _is_ignored(entry: InventorySlice, inventory: Inventory) -> bool:
     """Return True if the slice is as good as missing: a device has compatibility groups, whose gate is off."""
-    return entry.has_groups and inventory.rules.knows_alpha_fields
+    return entry.has_groups and inventory.rules.refuse_alpha_fields
 
 
 def _generation(entry: InventorySlice) -> int:

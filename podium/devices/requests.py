@@ -146,7 +146,7 @@ class RequestReader:
                     raise AllocationError(f"{owner}: selector #{index}: CEL compile error: {error}") from None
                 except EvaluationError as error:
                     place, text = f"selector #{index}", str(error)
-                    if self.rules.names_device_in_errors:
+                    if self.rules.name_failing_device:
                         place, text = f"{place} on device {device.id}", with_hint(text)
                     raise AllocationError(f"{owner}: {place}: CEL runtime error: {text}") from None
         return self._is_within_reach(device)
@@ -160,7 +160,7 @@ class RequestReader:
         for request in claim.spec.devices.requests:
             alternatives = yield from self._alternatives(claim, request)
             least = min(alternative.count for alternative in alternatives)
-            if self.rules.limits_by_request and least > RESULTS_MAX - count:
+            if self.rules.limit_each_request and least > RESULTS_MAX - count:
                 limit = f"the claim limit of {RESULTS_MAX}, with {count} already accounted for"
                 raise AllocationError(
                     f"claim {claim.key}, request {request.name}: adding {least} devices exceeds {limit}"
@@ -193,7 +193,7 @@ class RequestReader:
         self, claim: ResourceClaim, request: ExactDeviceRequest, name: str, parent: str
     ) -> Interruptible[RequestData]:
         where = f"claim {claim.key}, request {name}"
-        if request.derived_attributes and self.rules.knows_alpha_fields:
+        if request.derived_attributes and self.rules.refuse_alpha_fields:
             raise AllocationError(f"{where}: cannot handle request with derived attributes, the feature is disabled")
         _demand_readable(request, where)
         class_name = request.device_class_name
@@ -235,7 +235,7 @@ class RequestReader:
         return tuple(candidates)
 
     def _has_capacity(self, data: RequestData, device: SliceDevice, where: str) -> bool:
-        usage = {} if self.rules.lists_full_devices else self.allocated.consumed.of(device.id)
+        usage = {} if self.rules.list_full_devices else self.allocated.consumed.of(device.id)
         try:
             return has_capacity(data.capacities, device.device.capacity or {}, self.rules, usage)
         except CapacityError as error:

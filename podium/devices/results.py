@@ -46,8 +46,8 @@ def allocation_of(
         AllocationError: a slice has a node selector that cannot be combined with others.
     """
     results = tuple(_result(choice, random) for choice in choices)
-    config = (*_config_of_classes(requests), *_config_of_claim(claim, requests, is_once=rules.shortens_config))
-    if rules.shortens_config:
+    config = (*_config_of_classes(requests), *_config_of_claim(claim, requests, is_once=rules.shorten_config))
+    if rules.shorten_config:
         config = tuple(_without_needless_names(entry, requests) for entry in config)
     try:
         selector = _node_selector(choices, node_name)

@@ -7,6 +7,8 @@ Source: staging dynamic-resource-allocation/resourceslice/tracker/tracker.go, v1
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec.structs import replace
 
 from podium.objects.core import Taint
@@ -42,11 +44,27 @@ class TaintRules:
         )
 
     def reaches(self, rule: DeviceTaintRule, item: ResourceSlice) -> bool:
-        """Return True if the rule may taint a device of the slice, judging by the slice's driver and pool."""
+        """Return True if the rule may taint a device of the slice, according to the slice's driver and pool."""
         if rule.spec.device_selector is None and self._is_selective:
             return False
         selector, spec = _selector_of(rule), item.spec
         return selector.driver in (None, spec.driver) and selector.pool in (None, spec.pool.name)
+
+    def change_taints(
+        self, old: DeviceTaintRule | None, new: DeviceTaintRule | None, slices: Iterable[ResourceSlice]
+    ) -> bool:
+        """Return True if an added, changed or deleted rule changes the taints of any device in the slices."""
+        return any(
+            self._taint(old, item, device) != self._taint(new, item, device)
+            for item in slices
+            for device in item.spec.devices
+        )
+
+    def _taint(self, rule: DeviceTaintRule | None, item: ResourceSlice, device: Device) -> Taint | None:
+        """Return the taint that the rule adds to the device, if it does."""
+        if rule is None or not self.reaches(rule, item) or _selector_of(rule).device not in (None, device.name):
+            return None
+        return rule.spec.taint
 
 
 def _with_taints(device: Device, rules: list[DeviceTaintRule]) -> Device:
