@@ -65,6 +65,7 @@ from podium.objects.resource_types import (
     POD_GROUPS,
     PODS,
     RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
 )
 from podium.queues import (
     Nominator,
@@ -448,17 +449,19 @@ class Scheduler:
         )
         for resource in tuple(informers.resources):
             if resource == DEVICE_TAINT_RULES:
-                informers.informer(resource).add_handler(DeviceTaintRuleHandler(queue, clock, metrics))
+                rules, slices = self.config.release.devices, informers.informer(RESOURCE_SLICES)
+                informers.informer(resource).add_handler(
+                    DeviceTaintRuleHandler(queue, clock, metrics, rules, slices.list)
+                )
             if (events := RESOURCE_EVENTS.get(resource)) is None:
                 continue
-            kind = ResourceClaimHandler if resource == RESOURCE_CLAIMS else ResourceHandler
-            handler = kind(events, queue, clock, metrics)
             if resource == RESOURCE_CLAIMS:
-                follow_devices(self._handle, handler, metrics)
+                rules = self.config.release.devices
+                follow_devices(self._handle, ResourceClaimHandler(events, queue, clock, metrics, rules), metrics)
                 continue
             if resource == DEVICE_CLASSES:
                 informers.informer(resource).add_handler(DeviceClassHandler(self.frameworks.values()))
-            informers.informer(resource).add_handler(handler)
+            informers.informer(resource).add_handler(ResourceHandler(events, queue, clock, metrics))
 
     def _export_statistics(self) -> None:
         queue = self.queue
