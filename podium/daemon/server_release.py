@@ -64,13 +64,13 @@ class ServerRelease:
 
     async def _look(self) -> None:
         release, server = await release_of(self.session)
-        if self.is_assumed and release is not self.decides_as:
+        if self.is_assumed and release.minor != self.decides_as.minor:
             raise OtherReleaseError(f"the API server is {server}, but podium decides as {self.decides_as.minor}")
         self.is_assumed = False
         if release.minor == self._minor:
             return
         self._minor = release.minor
-        if release is not self.decides_as:
+        if release.minor != self.decides_as.minor:
             log.warning(
                 "The API server is of another minor now, restart podium to decide as it does",
                 server=server,

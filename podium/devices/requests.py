@@ -194,7 +194,9 @@ class RequestReader:
     ) -> Interruptible[RequestData]:
         request_path = f"claim {claim.key}, request {name}"
         if request.derived_attributes and self.rules.refuse_alpha_fields:
-            raise AllocationError(f"{request_path}: cannot handle request with derived attributes, the feature is disabled")
+            raise AllocationError(
+                f"{request_path}: cannot handle request with derived attributes, the feature is disabled"
+            )
         _demand_readable(request, request_path)
         class_name = request.device_class_name
         if not class_name:
@@ -230,7 +232,7 @@ class RequestReader:
                 is_selectable = self.is_selectable_soon(data, device)
                 if is_selectable is None:
                     is_selectable = yield from self.is_selectable(data, device)
-                if is_selectable and self._has_capacity(data, device, where):
+                if is_selectable and self._has_capacity(data, device, request_path):
                     candidates.append(Candidate(device, pool))
         return tuple(candidates)
 

@@ -2,7 +2,7 @@ import pytest
 
 from podium.cel import CompileError, EvaluationError
 from podium.devices.selectors import compile_selector
-from tests.unit.cel.devices import ATTRIBUTES, NEW, OLD, bound, holds
+from tests.unit.cel.devices import ATTRIBUTES, NEW, OLD, device_values, holds
 
 COMPILE, RUN = CompileError, EvaluationError
 LISTS = {
@@ -99,13 +99,13 @@ def test_attributes_may_be_lists_in_newer_minors(expression):
 
 def test_a_list_of_versions_that_cannot_be_read_fails_every_selector():
     with pytest.raises(EvaluationError, match="attribute v: parse semantic version"):
-        bound(attributes={"v": {"versions": ["1.0.0", "x"]}})
+        device_values(attributes={"v": {"versions": ["1.0.0", "x"]}})
 
 
 def test_costs_count_the_entries_of_lists():
     many = {"attributes": {"models": {"strings": ["a"] * 300}}}
-    assert not bound(**many).is_small
-    assert bound(**LISTS).is_small
+    assert not device_values(**many).is_small
+    assert device_values(**LISTS).is_small
 
 
 @pytest.mark.parametrize(
@@ -121,4 +121,7 @@ def test_costs_count_the_entries_of_lists():
     ],
 )
 def test_costs_are_those_of_the_minor(expression, old, new):
-    assert [compile_selector(expression, rules).evaluate(bound(rules=rules))[1] for rules in (OLD, NEW)] == [old, new]
+    assert [compile_selector(expression, rules).evaluate(device_values(rules=rules))[1] for rules in (OLD, NEW)] == [
+        old,
+        new,
+    ]

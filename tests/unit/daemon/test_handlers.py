@@ -442,12 +442,12 @@ def test_an_allocated_claim_that_is_gone_has_lost_its_allocation_first(bench: Wa
 def test_an_allocated_claim_that_is_gone_is_one_event_where_pods_wait_for_that(bench: Watched) -> None:
     events = EventResource.RESOURCE_CLAIM
     handler = ResourceClaimHandler(events, bench.queue, bench.clock, bench.metrics, NEWEST.devices)
-    held = ResourceClaim(
+    allocated_claim = ResourceClaim(
         metadata=ResourceClaimMeta(name="held", namespace="default", uid="1"),
         status=ResourceClaimStatus(AllocationResult()),
     )
-    handler.on_delete(held)
-    assert bench.told.objects == [(held, None)]
+    handler.on_delete(allocated_claim)
+    assert bench.record.objects == [(allocated_claim, None)]
     assert bench.calls() == ["resource.k8s.io/ResourceClaimDelete"]
 
 
