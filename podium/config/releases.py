@@ -72,11 +72,14 @@ class QueueRules:
         flush_gated: a gated pod is checked again when it has waited very long without an event; before, never.
         renew_strangers: an update of a pod that is not queued, or is queued with another uid, adds it as a new one;
             before, it counted as an update, and the pod took the place of the other one with its attempts.
+        has_group_entries: with GenericWorkload, a pod group is one entry of the queue, and is tried and preempted for
+            as a whole; before, its pods waited one by one, and were tried together when one of them was popped.
     """
 
     nominate_on_add: bool
     flush_gated: bool
     renew_strangers: bool
+    has_group_entries: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +181,7 @@ _NEEDS_1_36: Final = {
     "WorkloadAwarePreemption": ("GangScheduling",),
 }
 
-_REMOVED_IN_1_37: Final = {"SchedulerQueueingHints", "SidecarContainers"}
+_REMOVED_IN_1_37: Final = {"GangScheduling", "SchedulerQueueingHints", "SidecarContainers", "WorkloadAwarePreemption"}
 _GATES_1_37: Final[Mapping[str, Gate]] = {
     **{name: gate for name, gate in _GATES_1_36.items() if name not in _REMOVED_IN_1_37},
     "CompositePodGroup": _ALPHA,
@@ -215,6 +218,11 @@ _NEEDS_1_37: Final = {
     "TopologyAwareWorkloadScheduling": ("GenericWorkload",),
 }
 
+_PLUGINS_1_37: Final = {
+    **DEFAULT_PLUGINS,
+    "GangScheduling": replace(DEFAULT_PLUGINS["GangScheduling"], gate="GenericWorkload"),
+}
+
 _V1_36: Final = Release(
     minor="1.36",
     gates=MappingProxyType(dict(sorted(_GATES_1_36.items()))),
@@ -229,7 +237,7 @@ _V1_36: Final = Release(
         widen_node_add=True,
         match_any_anti_affinity=False,
     ),
-    queue=QueueRules(nominate_on_add=False, flush_gated=False, renew_strangers=False),
+    queue=QueueRules(nominate_on_add=False, flush_gated=False, renew_strangers=False, has_group_entries=False),
 )
 _V1_37: Final = replace(
     _V1_36,
@@ -245,7 +253,8 @@ _V1_37: Final = replace(
         widen_node_add=False,
         match_any_anti_affinity=True,
     ),
-    queue=QueueRules(nominate_on_add=True, flush_gated=True, renew_strangers=True),
+    plugins=MappingProxyType(_PLUGINS_1_37),
+    queue=QueueRules(nominate_on_add=True, flush_gated=True, renew_strangers=True, has_group_entries=True),
 )
 
 RELEASES: Final[Mapping[str, Release]] = {release.minor: release for release in (_V1_36, _V1_37)}

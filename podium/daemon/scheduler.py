@@ -252,7 +252,7 @@ class Scheduler:
             observer=self._observers.queue.observer,
             nominator=nominator,
             listing_clock=self.clock,
-            has_groups=self._groups is not None,
+            groups=self.options.pod_groups,
             release=config.release,
         )
 
@@ -462,5 +462,6 @@ class Scheduler:
     def _export_statistics(self) -> None:
         queue = self.queue
         self.metrics.read_pending_pods(lambda: queue.statistics().pending_pods)
+        self.metrics.read_queued_entities(lambda: queue.statistics().queued_entities)
         self.metrics.read_cache_size(self.cache.statistics)
         read_statistics(self.metrics, self.writes.recorder, self.writes.dispatcher, self.informers)

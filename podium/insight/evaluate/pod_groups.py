@@ -87,7 +87,7 @@ class PodGroupQueue:
             self._lookup.get,
             wake=lambda: None,
             nominator=self._nominator,
-            has_groups=True,
+            groups=rules,
             release=config.release,
         )
         self._pod_added = ClusterEvent(config.release.events.unscheduled_pod, ActionType.ADD)
