@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from podium.binder import (
     Binder,
@@ -39,6 +39,7 @@ from podium.daemon.handlers import (
     DeviceClassHandler,
     DeviceTaintRuleHandler,
     NodeHandler,
+    PodGroupHandler,
     ResourceClaimHandler,
     ResourceHandler,
 )
@@ -65,6 +66,7 @@ from podium.objects.resource_types import (
     POD_GROUPS,
     PODS,
     RESOURCE_CLAIMS,
+    ResourceType,
 )
 from podium.queues import (
     Nominator,
@@ -85,6 +87,12 @@ if TYPE_CHECKING:
     from podium.daemon.followed_kubeconfig import FollowedKubeconfig
 
 _NEAR_BEST_MARGIN: Final = 10
+
+_HANDLERS: Final[Mapping[ResourceType[Any], type[ResourceHandler]]] = {
+    POD_GROUPS: PodGroupHandler,
+    RESOURCE_CLAIMS: ResourceClaimHandler,
+}
+"""The handlers of resources whose changes matter to more than the pods that wait for them."""
 
 
 class Scheduler:
@@ -450,8 +458,7 @@ class Scheduler:
                 informers.informer(resource).add_handler(DeviceTaintRuleHandler(queue, clock, metrics))
             if (events := RESOURCE_EVENTS.get(resource)) is None:
                 continue
-            kind = ResourceClaimHandler if resource == RESOURCE_CLAIMS else ResourceHandler
-            handler = kind(events, queue, clock, metrics)
+            handler = _HANDLERS.get(resource, ResourceHandler)(events, queue, clock, metrics)
             if resource == RESOURCE_CLAIMS:
                 follow_devices(self._handle, handler, metrics)
                 continue

@@ -19,6 +19,7 @@ carries the preemption out later and drops it if the pod has been deleted by the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -29,10 +30,10 @@ from podium.config.args import DefaultPreemptionArgs
 from podium.framework import contract as fwk
 from podium.framework.cycle.diagnosis import Diagnosis, none_available
 from podium.framework.cycle.extenders import narrow_by_extenders
-from podium.framework.preemption.candidates import Budgets, Candidate, Importance, choose, errors_of
+from podium.framework.preemption.candidates import Budgets, Candidate, Importance, choose, errors_of, is_leaving
 from podium.framework.preemption.dry_run import dry_run_preemption
 from podium.framework.preemption.lowest_priorities import LowestPriorities
-from podium.framework.preemption.pod_groups import preempt_for_group
+from podium.framework.preemption.pod_groups import preempt_for_group, preempt_for_loose_group
 from podium.framework.preemption.victims import NO_VICTIMS
 from podium.framework.preemption.victims_known import VictimsKnown
 from podium.objects.core import Pod
@@ -41,6 +42,7 @@ from podium.objects.resource_types import POD_DISRUPTION_BUDGETS, POD_GROUPS
 
 _UNSCHEDULABLE: Final = int(fwk.Code.UNSCHEDULABLE)
 _PREFIX: Final = "preemption: "
+_GROUP_PREFIX: Final = "pod group preemption: "
 _WAITING: Final = fwk.unresolvable("waiting for the preemption for this pod to be finished")
 _GROUP_WAITING: Final = fwk.unresolvable("waiting for the preemption for this pod group to be finished")
 _NO_GROUP: Final = fwk.unschedulable(f"{_PREFIX}pod group for pod not found")
@@ -72,6 +74,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
         rules = None if handle.pod_groups is None else handle.pod_groups.rules
         self._by_topology = rules is not None and rules.are_placed_by_topology
         self._as_groups = rules is not None and rules.are_preempted_for
+        self._has_entries = rules is not None and rules.are_entries
         self._groups = handle.lister(POD_GROUPS) if self._by_topology or self._as_groups else None
 
     def pre_enqueue(self, pod: Pod) -> fwk.Status | None:
@@ -91,7 +94,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
     ) -> fwk.Steps[tuple[fwk.PostFilterResult | None, fwk.Status | None]]:
         """Return success with a node and victims, Unschedulable, or Error."""
         self._preemptions.attempted()
-        if self._groups is not None and (refusal := self._refused_in_group(pod)) is not None:
+        if self._groups is not None and not self._has_entries and (refusal := self._refused_in_group(pod)) is not None:
             return None, refusal
         if pod.spec.preemption_policy == "Never":
             return None, _NEVER
@@ -151,21 +154,16 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
                 return _PLACED_BY_TOPOLOGY
         return _WITH_ITS_GROUP if self._as_groups else None
 
-    def pod_group_post_filter(
-        self,
-        group: PodGroup,
-        pods: Sequence[Pod],
-        snapshot: Snapshot,
-        fits: Callable[[Snapshot], fwk.Steps[fwk.Status | None]],
-    ) -> fwk.Steps[fwk.GroupHelp | fwk.Status]:
+    def pod_group_post_filter(self, unscheduled: fwk.UnscheduledGroup) -> fwk.Steps[fwk.GroupHelp | fwk.Status]:
         """Return the victims, or Unschedulable."""
         budgets = Budgets(self._budgets.list())
-        importance = Importance(self._clock.now())
-        return (
-            yield from preempt_for_group(
-                group, pods, snapshot, fits, self._group, budgets, importance, self._is_protected(budgets)
-            )
-        )
+        importance, is_protected = Importance(self._clock.now()), self._is_protected(budgets)
+        if not self._has_entries:
+            return (yield from preempt_for_loose_group(unscheduled, self._group, budgets, importance, is_protected))
+        answer = yield from preempt_for_group(unscheduled, self._group, budgets, importance, is_protected)
+        if isinstance(answer, fwk.GroupHelp):
+            return replace(answer, message=f"{_GROUP_PREFIX}{answer.message}")
+        return fwk.Status(answer.code, (f"{_GROUP_PREFIX}{answer.message}",))
 
     def _group(self, key: str) -> PodGroup | None:
         return None if self._groups is None else self._groups.get(key)
@@ -203,7 +201,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
         if row is None or filtered_nodes.status(row).code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
             return False
         return any(
-            pod_on_node.priority < pod.priority and _is_leaving(pod_on_node) for pod_on_node in snapshot.node(row).pods
+            pod_on_node.priority < pod.priority and is_leaving(pod_on_node) for pod_on_node in snapshot.node(row).pods
         )
 
     def _candidates_max(self, node_count: int) -> int:
@@ -218,14 +216,6 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
     def after_pod_delete(self, pod: Pod, old: Pod | None, new: Pod | None) -> fwk.QueueingHint:
         """Return Skip: the plugins that rejected the pod know whether the deletion helps it."""
         return fwk.QueueingHint.SKIP
-
-
-def _is_leaving(pod: Pod) -> bool:
-    """Return whether the pod is being deleted because a scheduler has preempted it."""
-    if not pod.is_terminating:
-        return False
-    condition = pod.status.condition("DisruptionTarget")
-    return condition is not None and (condition.status, condition.reason) == ("True", "PreemptionByScheduler")
 
 
 def _not_helpful(

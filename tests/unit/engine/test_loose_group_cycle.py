@@ -7,11 +7,12 @@ from typing import Any
 
 from podium.cluster import Cache
 from podium.cluster.pod_groups import PodGroupState, PodGroupStates
-from podium.config import PodGroupRules, default_configuration, parse_feature_gates
+from podium.config import RELEASES, PodGroupRules, default_configuration, parse_feature_gates
 from podium.engine.configurations import with_plugins
+from podium.engine.group_decisions import GroupDecision, MemberDecision, RejectedWithGroup
+from podium.engine.loose_group_cycle import LooseGroupCycle
 from podium.engine.offline import OfflineHandle
 from podium.engine.placing import Engine
-from podium.engine.pod_group_cycle import GroupDecision, MemberDecision, PodGroupCycle, RejectedWithGroup
 from podium.engine.store import ObjectStore
 from podium.framework.contract.bind import ReservePlugin
 from podium.framework.contract.cycle_state import CycleState
@@ -63,7 +64,7 @@ class Bench:
         self.has_group = True
         self.nominator = Nominator({pod.key: pod for pod in pods}.get)
         self.cache: Cache = cache_of(*items)
-        parsed = parse_feature_gates([gates])
+        parsed = parse_feature_gates([gates], RELEASES["1.36"])
         assert parsed.pod_groups is not None
         self.rules = parsed.pod_groups
         groups = Groups(self.rules)
@@ -85,7 +86,7 @@ class Bench:
         frameworks = dict.fromkeys({pod.spec.scheduler_name for pod in self.pods}, self.framework)
         assert self.state is not None
         group = self.group if self.has_group else None
-        cycle = PodGroupCycle(self.engine, frameworks, self.rules, "default/gang", group, self.pods, self.state)
+        cycle = LooseGroupCycle(self.engine, frameworks, self.rules, "default/gang", group, self.pods, self.state)
         return run_unasked(cycle.attempt())
 
 
