@@ -55,7 +55,7 @@ class GangScheduling(fwk.PreEnqueuePlugin, fwk.PermitPlugin):
         if handle.pod_groups is None:
             raise fwk.GateNeededError(self.name, "GenericWorkload")
         self._states = handle.pod_groups
-        self._has_entries = handle.pod_groups.rules.are_entries
+        self._has_entries = handle.release.queue.has_group_entries
         self._groups = handle.lister(POD_GROUPS)
         self._waiting_pods = handle.waiting_pods
 
@@ -120,14 +120,14 @@ class GangScheduling(fwk.PreEnqueuePlugin, fwk.PermitPlugin):
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """Register added pods and PodGroups, which may complete a gang. The group of a pod never changes."""
-        update = fwk.on(fwk.EventResource.POD_GROUP, fwk.ActionType.UPDATE, hint=self.after_pod_group_update)
-        return (
-            *((update,) if self._has_entries else ()),
-            fwk.on(fwk.EventResource.POD, fwk.ActionType.ADD, hint=self.after_pod_add, scope=fwk.HintScope.SPEC),
-            fwk.on(
-                fwk.EventResource.POD_GROUP, fwk.ActionType.ADD, hint=self.after_pod_group_add, scope=fwk.HintScope.SPEC
-            ),
-        )
+        resources, spec = fwk.EventResource, fwk.HintScope.SPEC
+        add, update = fwk.ActionType.ADD, fwk.ActionType.UPDATE
+        pods = [resources.UNSCHEDULED_POD, resources.ASSIGNED_POD] if self._has_entries else [resources.POD]
+        registrations = [fwk.on(resource, add, hint=self.after_pod_add, scope=spec) for resource in pods]
+        registrations.append(fwk.on(resources.POD_GROUP, add, hint=self.after_pod_group_add, scope=spec))
+        if self._has_entries:
+            registrations.append(fwk.on(resources.POD_GROUP, update, hint=self.after_pod_group_update, scope=spec))
+        return tuple(registrations)
 
     def after_pod_add(self, pod: Pod, old: Pod | None, new: Pod | None) -> fwk.QueueingHint:
         """Queue if the added pod is of the same group, and the group is complete with it."""

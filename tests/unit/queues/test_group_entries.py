@@ -8,16 +8,18 @@ from collections.abc import Sequence
 import pytest
 
 from podium.config import PodGroupRules
-from podium.framework.contract.cluster_event import UNSCHEDULABLE_POD_ADD, EventRegistration
+from podium.framework.contract.cluster_event import ActionType, ClusterEvent, EventRegistration
 from podium.framework.contract.plugin import PreEnqueuePlugin
 from podium.framework.contract.queued_pod import QueuedPodGroupInfo
 from podium.framework.contract.status import Status, error_status, unresolvable, unschedulable
 from podium.objects.core import Pod
 from podium.objects.pod_groups import PodGroup
+from podium.objects.resource_types import EventResource
 from podium.queues import AlreadyQueued, QueueState
 from tests.builders import pod, pod_group
 from tests.unit.queues.builders import QueueBench, WithoutArgs
 
+POD_ADDED = ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.ADD)
 REJECTED = unschedulable("no room")
 FAILED = error_status("broken")
 
@@ -42,7 +44,7 @@ class Quorum(WithoutArgs, PreEnqueuePlugin):
         return unresolvable("too few") if len(self.names) < self.min_count else None
 
     def events_to_register(self) -> Sequence[EventRegistration]:
-        return (EventRegistration(UNSCHEDULABLE_POD_ADD),)
+        return (EventRegistration(POD_ADDED),)
 
 
 class GroupBench(QueueBench):
@@ -60,7 +62,7 @@ class GroupBench(QueueBench):
         for each in pods:
             self.quorum.names.add(each.metadata.name)
             self.add(each)
-            self.queue.move_all(UNSCHEDULABLE_POD_ADD, None, each)
+            self.queue.move_all(POD_ADDED, None, each)
 
     def pop_group(self) -> QueuedPodGroupInfo:
         entry = self.pop()
