@@ -33,7 +33,8 @@ from podium.framework.cycle.extenders import narrow_by_extenders
 from podium.framework.preemption.candidates import Budgets, Candidate, Importance, choose, errors_of, is_leaving
 from podium.framework.preemption.dry_run import dry_run_preemption
 from podium.framework.preemption.lowest_priorities import LowestPriorities
-from podium.framework.preemption.pod_groups import preempt_for_group, preempt_for_loose_group
+from podium.framework.preemption.pod_groups import preempt_for_group, preempt_for_loose_group, priority_of
+from podium.framework.preemption.unit_victims import UnitsByNode
 from podium.framework.preemption.victims import NO_VICTIMS
 from podium.framework.preemption.victims_known import VictimsKnown
 from podium.objects.core import Pod
@@ -71,6 +72,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
         self._budgets = handle.lister(POD_DISRUPTION_BUDGETS)
         self._known = VictimsKnown()
         self._lowest = LowestPriorities()
+        self._states = handle.pod_groups
         rules = None if handle.pod_groups is None else handle.pod_groups.rules
         self._by_topology = rules is not None and rules.are_placed_by_topology
         self._as_groups = rules is not None and rules.are_preempted_for
@@ -106,6 +108,10 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
         rows = held_back = snapshot.order[:0]
         loops_on = self._preemptions.held_back_from(pod)
         has_lower = self._lowest.of(snapshot) < pod.priority
+        units = self._units(snapshot) if (rows_of_groups := self._rows_of_groups(snapshot)) else None
+        if units is not None:
+            for group_row in rows_of_groups:
+                has_lower[group_row] = bool(units.below(pod, group_row))
         # In most clusters no node has a victim, and then the nodes need not be listed.
         if loops_on or np.count_nonzero(has_lower):
             rows = snapshot.order[filtered_nodes.codes().take(snapshot.order) == _UNSCHEDULABLE]
@@ -128,6 +134,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
             budgets,
             importance,
             self._known,
+            units,
         )
         if outcome.candidates and extenders:
             return (yield from self._among(outcome.candidates, pod, snapshot, extenders))
@@ -140,6 +147,17 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
         return _not_helpful(
             snapshot, without_victims, outcome.rejections | dict.fromkeys(held_back.tolist(), _COME_BACK)
         )
+
+    def _rows_of_groups(self, snapshot: Snapshot) -> set[int]:
+        """Return the rows with pods of groups, which are evicted by the priority of their group, or as a whole."""
+        if self._states is None or not self._has_entries:
+            return set()
+        rows = (snapshot.row_of.get(pod.node_name) for pod in self._states.scheduled())
+        return {row for row in rows if row is not None}
+
+    def _units(self, snapshot: Snapshot) -> UnitsByNode:
+        is_protected = self._is_protected(Budgets(self._budgets.list()))
+        return UnitsByNode(snapshot, self._group, Importance(self._clock.now()), is_protected)
 
     def _refused_in_group(self, pod: Pod) -> fwk.Status | None:
         """Return why no room is made for a pod of a group, while its group is tried."""
@@ -164,6 +182,10 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
         if isinstance(answer, fwk.GroupHelp):
             return replace(answer, message=f"{_GROUP_PREFIX}{answer.message}")
         return fwk.Status(answer.code, (f"{_GROUP_PREFIX}{answer.message}",))
+
+    def _priority_of(self, pod: Pod) -> int:
+        """Return the priority by which the pod is evicted: that of its group, if groups are entries of the queue."""
+        return priority_of(pod, self._group) if self._has_entries else pod.priority
 
     def _group(self, key: str) -> PodGroup | None:
         return None if self._groups is None else self._groups.get(key)
@@ -194,14 +216,14 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
         best = choose(accepted_candidates, Importance(self._clock.now()))
         return fwk.PostFilterResult(best.node_name, best.victims), None
 
-    @staticmethod
-    def _waits_for_victims(pod: Pod, snapshot: Snapshot, filtered_nodes: fwk.FilteredNodes) -> bool:
+    def _waits_for_victims(self, pod: Pod, snapshot: Snapshot, filtered_nodes: fwk.FilteredNodes) -> bool:
         """Return whether earlier victims still terminate on the nominated node, and the pod may fit there then."""
         row = snapshot.row_of.get(pod.status.nominated_node_name)
         if row is None or filtered_nodes.status(row).code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
             return False
         return any(
-            pod_on_node.priority < pod.priority and is_leaving(pod_on_node) for pod_on_node in snapshot.node(row).pods
+            is_leaving(pod_on_node) and self._priority_of(pod_on_node) < pod.priority
+            for pod_on_node in snapshot.node(row).pods
         )
 
     def _candidates_max(self, node_count: int) -> int:

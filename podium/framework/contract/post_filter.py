@@ -56,7 +56,7 @@ class NodeDryRun(Protocol):
         """The node's state in the dry run."""
 
     def remove(self, pod: Pod) -> None:
-        """Take a pod off the node."""
+        """Take a pod off the node. Of a pod on another node, which leaves with one of this node, only plugins hear."""
 
     def add(self, pod: Pod) -> None:
         """Put back a pod that was removed."""

@@ -45,6 +45,9 @@ class Groups:
     def state(self, key: str) -> PodGroupState | None:
         return self.states.get(key)
 
+    def scheduled(self) -> Iterable[Pod]:
+        return self.states.scheduled()
+
     def activate(self, pods: Iterable[Pod]) -> None:
         """Nothing is queued here."""
 

@@ -691,10 +691,7 @@ def test_a_change_in_a_row_without_a_hint_always_is(row: Row) -> None:
 
 
 def test_every_row_with_a_hint_has_a_change_that_helps_and_one_that_does_not() -> None:
-    shown = {
-        (each.plugin, each.resource, each.action, each.helps)
-        for each in CASES
-    }
+    shown = {(each.plugin, each.resource, each.action, each.helps) for each in CASES}
     with_hint = {row for row, registration in rows().items() if registration.hint is not None}
     wanted = {(*row, True) for row in with_hint - NEVER} | {(*row, False) for row in with_hint - ALWAYS}
     assert wanted <= shown, wanted - shown
