@@ -1,35 +1,16 @@
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from random import Random
-from typing import Any
-
-from podium.cluster import Cache
-from podium.cluster.pod_groups import PodGroupState, PodGroupStates
-from podium.config import RELEASES, PodGroupRules, default_configuration, parse_feature_gates
-from podium.engine.configurations import with_plugins
-from podium.engine.group_decisions import GroupDecision, MemberDecision, RejectedWithGroup
+from podium.config import RELEASES
+from podium.engine.group_decisions import RejectedWithGroup
 from podium.engine.loose_group_cycle import LooseGroupCycle
-from podium.engine.offline import OfflineHandle
-from podium.engine.placing import Engine
-from podium.engine.store import ObjectStore
 from podium.framework.contract.bind import ReservePlugin
 from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.plugin import Plugin
 from podium.framework.contract.pod_groups import SimulatedGroup
 from podium.framework.contract.status import Status, unschedulable
-from podium.framework.contract.steps import run_unasked
-from podium.framework.cycle.schedule import DoesNotFit, Failed, Suggested
-from podium.framework.profile.observer import Observer
-from podium.framework.profile.runtime import Framework
-from podium.lib.clock import ManualClock
+from podium.framework.cycle.schedule import DoesNotFit, Failed
 from podium.objects.core import Node, Pod
-from podium.objects.pod_groups import PodGroup
-from podium.objects.resource_types import POD_GROUPS
-from podium.plugins import IN_TREE
-from podium.queues import Nominator
-from tests.builders import cache_of, node, pod, pod_group
+from tests.builders import node, pod, pod_group
+from tests.unit.engine.group_bench import GroupBench, members, message, nodes_of
 
 GATES = "GenericWorkload=true,GangScheduling=true"
 WAITS = (
@@ -37,76 +18,10 @@ WAITS = (
 )
 
 
-@dataclass
-class Groups:
-    rules: PodGroupRules
-    states: PodGroupStates = field(default_factory=PodGroupStates)
-
-    def state(self, key: str) -> PodGroupState | None:
-        return self.states.get(key)
-
-    def scheduled(self) -> Iterable[Pod]:
-        return self.states.scheduled()
-
-    def activate(self, pods: Iterable[Pod]) -> None:
-        """Nothing is queued here."""
-
-
-class Bench:
-    """A cluster and a group whose pods wait."""
-
-    def __init__(
-        self,
-        pods: Sequence[Pod],
-        *items: Node | Pod,
-        group: PodGroup | None = None,
-        gates: str = GATES,
-        plugins: Sequence[type[Plugin]] = (),
-    ) -> None:
-        self.pods, self.group = pods, group or pod_group("gang", min_count=len(pods))
-        self.has_group = True
-        self.nominator = Nominator({pod.key: pod for pod in pods}.get)
-        self.cache: Cache = cache_of(*items)
-        parsed = parse_feature_gates([gates], RELEASES["1.36"])
-        assert parsed.pod_groups is not None
-        self.rules = parsed.pod_groups
-        groups = Groups(self.rules)
-        for waiting_pod in pods:
-            groups.states.put_waiting(waiting_pod)
-        for assigned_pod in (item for item in items if isinstance(item, Pod)):
-            groups.states.put_assigned(assigned_pod)
-        self.state = groups.states.get("default/gang")
-        handle = OfflineHandle(
-            ManualClock(), Random(1), self.nominator, self.cache.snapshot,
-            ObjectStore([(POD_GROUPS, self.group)]).lister, pod_groups=groups,
-        )  # fmt: skip
-        classes = {**IN_TREE, **{plugin.name: plugin for plugin in plugins}}
-        (profile,) = with_plugins(default_configuration(parsed), plugins).profiles
-        self.framework = Framework(profile, classes, handle, Observer())
-        self.engine = Engine(self.cache, self.nominator, 0)
-
-    def decide(self) -> GroupDecision:
-        frameworks = dict.fromkeys({pod.spec.scheduler_name for pod in self.pods}, self.framework)
-        assert self.state is not None
-        group = self.group if self.has_group else None
-        cycle = LooseGroupCycle(self.engine, frameworks, self.rules, "default/gang", group, self.pods, self.state)
-        return run_unasked(cycle.attempt())
-
-
-def members(count: int, cpu: str = "1", **fields: Any) -> list[Pod]:
-    return [pod(f"m{at}", group="gang", cpu=cpu, **fields) for at in range(count)]
-
-
-def nodes_of(decision: GroupDecision) -> list[str | None]:
-    return [
-        member.decision.node_name if isinstance(member.decision, Suggested) else None for member in decision.members
-    ]
-
-
-def message(decision: MemberDecision) -> str:
-    if isinstance(decision, DoesNotFit):
-        return decision.error.message
-    return "" if isinstance(decision, Suggested) else decision.status.message
+class Bench(GroupBench):
+    release = RELEASES["1.36"]
+    cycle = LooseGroupCycle
+    gates = GATES
 
 
 def test_a_gang_that_fits_gets_a_node_for_every_pod() -> None:
