@@ -16,8 +16,9 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
+from podium.cel import SelectorRules
 from podium.config.extension_points import DEFAULT_PLUGINS, InTreePlugin
-from podium.objects.resource_types import EventResource
+from podium.objects.resource_types import DEVICE_TAINT_RULES, EventResource
 
 
 class Stage(enum.Enum):
@@ -83,6 +84,43 @@ class QueueRules:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceRules:
+    """The rules of a search for devices, and of the claims that get them.
+
+    Attributes:
+        selectors: the environment of device selectors.
+        name_failing_device: the error of a selector names the device, and the remedy if an attribute is missing.
+        shorten_config: a configuration of a claim stands in the allocation once, and without requests if it is for all;
+            before, once for each request that it names.
+        compare_all_distinct: `distinctAttribute` compares all devices; before, the latest one of each request.
+        undo_all: whatever a device that is not taken has changed is undone: counters, capacities and constraints.
+        place_counters: a slice of counters makes its pool known to the nodes that it selects; before, to all.
+        list_full_devices: a request for all devices includes those whose capacity is used up, and fails for them.
+        check_amounts: negative and too large amounts of capacity are errors, and rounded ones have the step's format.
+        limit_each_request: the limit of devices is checked at each request of a claim; before, after all of them.
+        refuse_alpha_fields: derived attributes, compatibility groups and skipped node operations are refused; before,
+            they were unknown.
+        need_rule_selector: a DeviceTaintRule without a selector taints no device; before, all.
+        wake_on_deletion: a deleted claim that was allocated wakes the pods that wait for devices.
+        fly_until_bound: an allocation is in flight until PreBind has ended; before, until its claim was written.
+    """
+
+    selectors: SelectorRules
+    name_failing_device: bool
+    shorten_config: bool
+    compare_all_distinct: bool
+    undo_all: bool
+    place_counters: bool
+    list_full_devices: bool
+    check_amounts: bool
+    limit_each_request: bool
+    refuse_alpha_fields: bool
+    need_rule_selector: bool
+    wake_on_deletion: bool
+    fly_until_bound: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Release:
     """The rules of one minor.
 
@@ -93,6 +131,8 @@ class Release:
         plugins: the default `multiPoint` list, in order, with the extension points, weight and gate of each plugin.
         events: for the queue, the handlers of changes, and plugins that register for events.
         queue: for the queue.
+        devices: for the search for devices, and the plugin DynamicResources.
+        paths: by the path of a resource, the one of the older version in which its API servers serve it.
     """
 
     minor: str
@@ -101,6 +141,8 @@ class Release:
     plugins: Mapping[str, InTreePlugin]
     events: EventRules
     queue: QueueRules
+    devices: DeviceRules
+    paths: Mapping[str, str]
     default_gates: frozenset[str] = field(init=False)
     """The gates that are on by default."""
 
@@ -222,6 +264,43 @@ _PLUGINS_1_37: Final = {
     **DEFAULT_PLUGINS,
     "GangScheduling": replace(DEFAULT_PLUGINS["GangScheduling"], gate="GenericWorkload"),
 }
+_DEVICES_1_36: Final = DeviceRules(
+    selectors=SelectorRules(),
+    name_failing_device=False,
+    shorten_config=False,
+    compare_all_distinct=False,
+    undo_all=False,
+    place_counters=False,
+    list_full_devices=False,
+    check_amounts=False,
+    limit_each_request=False,
+    refuse_alpha_fields=False,
+    need_rule_selector=False,
+    wake_on_deletion=False,
+    fly_until_bound=False,
+)
+_DEVICES_1_37: Final = DeviceRules(
+    selectors=SelectorRules(
+        has_list_attributes=True,
+        has_quoted_fields=True,
+        resolves_leading_dots=True,
+        keeps_optionals=True,
+        checks_arguments=True,
+        charges_arguments=True,
+    ),
+    name_failing_device=True,
+    shorten_config=True,
+    compare_all_distinct=True,
+    undo_all=True,
+    place_counters=True,
+    list_full_devices=True,
+    check_amounts=True,
+    limit_each_request=True,
+    refuse_alpha_fields=True,
+    need_rule_selector=True,
+    wake_on_deletion=True,
+    fly_until_bound=True,
+)
 
 _V1_36: Final = Release(
     minor="1.36",
@@ -238,6 +317,8 @@ _V1_36: Final = Release(
         match_any_anti_affinity=False,
     ),
     queue=QueueRules(nominate_on_add=False, flush_gated=False, renew_strangers=False, has_group_entries=False),
+    devices=_DEVICES_1_36,
+    paths=MappingProxyType({DEVICE_TAINT_RULES.path: "/apis/resource.k8s.io/v1beta2/devicetaintrules"}),
 )
 _V1_37: Final = replace(
     _V1_36,
@@ -255,6 +336,8 @@ _V1_37: Final = replace(
     ),
     plugins=MappingProxyType(_PLUGINS_1_37),
     queue=QueueRules(nominate_on_add=True, flush_gated=True, renew_strangers=True, has_group_entries=True),
+    devices=_DEVICES_1_37,
+    paths=MappingProxyType({}),
 )
 
 RELEASES: Final[Mapping[str, Release]] = {release.minor: release for release in (_V1_36, _V1_37)}

@@ -139,7 +139,10 @@ class App(Process):
 
     def _scheduler(self, session: ApiSession, observers: Observers) -> Scheduler:
         informers = self._informer_set(
-            session, keep=json_to_keep(self._config.extenders), on_made=self._boundary.add_informer
+            session,
+            keep=json_to_keep(self._config.extenders),
+            paths=self._config.release.paths,
+            on_made=self._boundary.add_informer,
         )
         return Scheduler(
             self._config,

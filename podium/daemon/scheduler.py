@@ -66,6 +66,7 @@ from podium.objects.resource_types import (
     POD_GROUPS,
     PODS,
     RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
     ResourceType,
 )
 from podium.queues import (
@@ -88,10 +89,7 @@ if TYPE_CHECKING:
 
 _NEAR_BEST_MARGIN: Final = 10
 
-_HANDLERS: Final[Mapping[ResourceType[Any], type[ResourceHandler]]] = {
-    POD_GROUPS: PodGroupHandler,
-    RESOURCE_CLAIMS: ResourceClaimHandler,
-}
+_HANDLERS: Final[Mapping[ResourceType[Any], type[ResourceHandler]]] = {POD_GROUPS: PodGroupHandler}
 """The handlers of resources whose changes matter to more than the pods that wait for them."""
 
 
@@ -455,15 +453,19 @@ class Scheduler:
         )
         for resource in tuple(informers.resources):
             if resource == DEVICE_TAINT_RULES:
-                informers.informer(resource).add_handler(DeviceTaintRuleHandler(queue, clock, metrics))
+                rules, slices = self.config.release.devices, informers.informer(RESOURCE_SLICES)
+                informers.informer(resource).add_handler(
+                    DeviceTaintRuleHandler(queue, clock, metrics, rules, slices.list)
+                )
             if (events := RESOURCE_EVENTS.get(resource)) is None:
                 continue
-            handler = _HANDLERS.get(resource, ResourceHandler)(events, queue, clock, metrics)
             if resource == RESOURCE_CLAIMS:
-                follow_devices(self._handle, handler, metrics)
+                rules = self.config.release.devices
+                follow_devices(self._handle, ResourceClaimHandler(events, queue, clock, metrics, rules), metrics)
                 continue
             if resource == DEVICE_CLASSES:
                 informers.informer(resource).add_handler(DeviceClassHandler(self.frameworks.values()))
+            handler = _HANDLERS.get(resource, ResourceHandler)(events, queue, clock, metrics)
             informers.informer(resource).add_handler(handler)
 
     def _export_statistics(self) -> None:

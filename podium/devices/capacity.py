@@ -1,6 +1,7 @@
 """Computes what a request consumes of a device's capacities, and checks that the device has that much left.
 
-Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/consumable_capacity.go, v0.36.2.
+Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/consumable_capacity.go, v0.36.2
+and v0.37.2.
 """
 
 from __future__ import annotations
@@ -9,11 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from podium.config.releases import DeviceRules
+from podium.devices.errors import CapacityError
 from podium.objects.devices import CapacityRequestPolicy, CapacityRequestPolicyRange, DeviceCapacity
 from podium.objects.meta import RawQuantity
-from podium.objects.quantity import canonical_text, parse
+from podium.objects.quantity import INT64_MAX, canonical_text, parse, quantity_format
 
 _KIBI: Final = 1024
+_NANO: Final = 10**9
+_NOT_REPRESENTABLE: Final = "capacity request cannot be represented in the device's range arithmetic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,33 +35,51 @@ class Amount:
         return cls(canonical_text(raw), parse(raw).nano_value, raw)
 
     @classmethod
-    def from_int(cls, number: int) -> Amount:
-        """Return an integer that upstream holds in the binary format."""
+    def from_int(cls, number: int, form: str = "BinarySI") -> Amount:
+        """Return an integer in a format of quantities, see `quantity_format`."""
+        if form != "BinarySI":
+            return cls.of(f"{number}e0" if form == "DecimalExponent" else str(number))
         if abs(number) < _KIBI:
             return cls(canonical_text(str(number)), parse(str(number)).nano_value)
         text = canonical_text(f"{number // _KIBI}Ki") if number % _KIBI == 0 else str(number)
         return cls(text, parse(text).nano_value)
 
 
-def consumption(amounts: Mapping[str, RawQuantity], capacities: Mapping[str, DeviceCapacity]) -> dict[str, Amount]:
-    """Return what a request consumes of each capacity of a device."""
-    return {name: _consumption_of(amounts.get(name), capacity) for name, capacity in capacities.items()}
+def consumption(
+    amounts: Mapping[str, RawQuantity], capacities: Mapping[str, DeviceCapacity], rules: DeviceRules
+) -> dict[str, Amount]:
+    """Return what a request consumes of each capacity of a device.
+
+    Raises: CapacityError: an amount is negative, or does not fit into an int64 where it is to be rounded.
+    """
+    consumed_amounts = {}
+    for name, capacity in capacities.items():
+        try:
+            amount = consumed_amounts[name] = _consumption_of(amounts.get(name), capacity, rules)
+            if rules.check_amounts and amount.nano < 0:
+                raise CapacityError("capacity value is negative")
+        except CapacityError as error:
+            raise CapacityError(f'capacity "{name}": {error}') from None
+    return consumed_amounts
 
 
 def has_capacity(
     amounts_requested: Mapping[str, RawQuantity],
     capacities: Mapping[str, DeviceCapacity],
+    rules: DeviceRules,
     *consumptions: Mapping[str, int],
 ) -> bool:
     """Return True if the device has every requested capacity, its policies allow the amounts, and enough is left.
 
     Args:
-        taken: what has been consumed already, in billionths.
+        consumptions: what has been consumed already, in billionths.
+
+    Raises: CapacityError: as `consumption`.
     """
     if not amounts_requested.keys() <= capacities.keys():
         return False
-    for name, capacity in capacities.items():
-        amount = _consumption_of(amounts_requested.get(name), capacity)
+    for name, amount in consumption(amounts_requested, capacities, rules).items():
+        capacity = capacities[name]
         if capacity.request_policy is not None and _violates(amount, capacity.request_policy):
             return False
         if amount.nano + sum(amounts.get(name, 0) for amounts in consumptions) > parse(capacity.value).nano_value:
@@ -64,7 +87,7 @@ def has_capacity(
     return True
 
 
-def _consumption_of(request: RawQuantity | None, capacity: DeviceCapacity) -> Amount:
+def _consumption_of(request: RawQuantity | None, capacity: DeviceCapacity, rules: DeviceRules) -> Amount:
     policy = capacity.request_policy
     if request is None:
         is_full = policy is None or policy.default is None
@@ -72,20 +95,28 @@ def _consumption_of(request: RawQuantity | None, capacity: DeviceCapacity) -> Am
     if policy is None:
         return Amount.of(request)
     if policy.valid_range is not None and policy.valid_range.min is not None:
-        return _rounded_up(request, policy.valid_range.min, policy.valid_range.step)
+        return _rounded_up(request, policy.valid_range.min, policy.valid_range.step, rules)
     exact = parse(request).nano_value
     valid = (value for value in policy.valid_values if exact <= parse(value).nano_value)
     return Amount.of(next(valid, request))
 
 
-def _rounded_up(request: RawQuantity, minimum: RawQuantity, step: RawQuantity | None) -> Amount:
+def _rounded_up(request: RawQuantity, minimum: RawQuantity, step: RawQuantity | None, rules: DeviceRules) -> Amount:
     if parse(request).nano_value < parse(minimum).nano_value:
         return Amount.of(minimum)
     size = 0 if step is None else parse(step).value
-    if not size:
+    if step is None or not size:
         return Amount.of(request)
     least = parse(minimum).value
-    return Amount.from_int(least + size * -((least - parse(request).value) // size))
+    if not rules.check_amounts:
+        return Amount.from_int(least + size * -((least - parse(request).value) // size))
+    if parse(request).nano_value > INT64_MAX * _NANO:
+        raise CapacityError(f"{_NOT_REPRESENTABLE}: request {canonical_text(request)} exceeds MaxInt64")
+    amount = least + size * -((least - parse(request).value) // size)
+    if amount > INT64_MAX:
+        rounding = f"rounding request {canonical_text(request)} up to the next step passes MaxInt64"
+        raise CapacityError(f"{_NOT_REPRESENTABLE}: {rounding}")
+    return Amount.from_int(amount, quantity_format(step))
 
 
 def _violates(amount: Amount, policy: CapacityRequestPolicy) -> bool:
@@ -107,4 +138,4 @@ def _is_outside(amount: Amount, valid_range: CapacityRequestPolicyRange) -> bool
 
 
 def _whole(amount: Amount) -> int:
-    return -(-amount.nano // 10**9)
+    return -(-amount.nano // _NANO)

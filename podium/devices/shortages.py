@@ -18,12 +18,13 @@ from itertools import chain
 from typing import Final
 
 from podium.cel import CompileError, EvaluationError
+from podium.config.releases import DeviceRules
 from podium.devices.allocated import AllocatedDevices
 from podium.devices.capacity import consumption, has_capacity
 from podium.devices.choices import Choices, is_borne
 from podium.devices.constraints import attribute_of, new_constraint, value_of
 from podium.devices.counters import AvailableCounters, ConsumedCounters
-from podium.devices.errors import AllocationError, StepsExceededError
+from podium.devices.errors import AllocationError, CapacityError, StepsExceededError
 from podium.devices.interruptible import Interruptible, T, run_uninterrupted
 from podium.devices.inventory import DeviceID, Inventory, SliceDevice
 from podium.devices.pools import NodePools, pools_of_node
@@ -171,6 +172,7 @@ class _NodeShortages:
         self._pools = pools
         self._node_name = node_name
         self._labels = labels
+        self._rules = shortages._inventory.rules
         self._allocated = shortages._allocated
         self._available = shortages._available
         self._budget = StepBudget(shortages.limits.steps)
@@ -245,7 +247,9 @@ class _NodeShortages:
     def _reader(self) -> RequestReader:
         self._budget.start_search()
         shortages, pools = self._shortages, self._pools.pools
-        return RequestReader(self._node_name, self._labels, pools, self._allocated, shortages._class_of, self._budget)
+        return RequestReader(
+            self._node_name, self._labels, pools, self._allocated, shortages._class_of, self._budget, self._rules
+        )
 
     # ------------------------------------------------------------ one request alone
 
@@ -296,16 +300,30 @@ class _NodeShortages:
         """Return why the request cannot get a free device; "" if it can."""
         device, data = candidate.device, look.data
         capacities, usage = device.device.capacity or {}, self._allocated.consumed.of(device.id)
-        if not has_capacity(data.capacities, capacities, usage):
-            if usage:
-                look.holders[device.id] = None
-            return _capacity_lack(data, device, usage)
+        try:
+            if not has_capacity(data.capacities, capacities, self._rules, usage):
+                if usage:
+                    look.holders[device.id] = None
+                return _capacity_lack(data, device, usage, self._rules)
+        except CapacityError as error:
+            return str(error)
         taint = next((taint for taint in device.device.taints if not is_borne(data, taint)), None)
         if taint is not None:
             return f"tainted {taint_text(taint)}"
-        if device.consumes and not (device.is_shared and device.id in self._allocated.consumed):
+        is_paid_for = device.id in self._allocated.consumed or self._allocated.has_shares(device.id)
+        if device.consumes and not (device.is_shared and is_paid_for):
             return self._counter_lack(look, candidate)
         return ""
+
+    def _values(self, devices: Sequence[SliceDevice], look: _Look, index: int) -> tuple[str, ...]:
+        """Describe the devices' values of the fields that the selector reads, or the selector's error."""
+        if index in look.errors:
+            return (f"fails: {look.errors[index]}",)
+        texts = []
+        for kind, name in compile_selector(look.selectors[index][1], self._rules.selectors).reads():
+            counts = Counter(_field_text(device, kind, name) for device in devices)
+            texts.append(f"{name.rpartition('/')[2] or kind}: {_counts_text(counts)}")
+        return tuple(texts)
 
     def _counter_lack(self, look: _Look, candidate: Candidate) -> str:
         device, pool = candidate
@@ -329,7 +347,7 @@ class _NodeShortages:
         mismatches: tuple[Mismatch, ...] = ()
         if len(look.matching) < (look.count or 1):
             mismatches = tuple(
-                Mismatch(*look.selectors[index], len(devices), _values(look.selectors[index][1], devices, look, index))
+                Mismatch(*look.selectors[index], len(devices), self._values(devices, look, index))
                 for index, devices in sorted(look.mismatches.items())
             )
         unmet = UnmetRequest(
@@ -386,10 +404,10 @@ class _NodeShortages:
             fresh = tuple(
                 constraint_state
                 for constraint in constraints_here
-                if (constraint_state := new_constraint(constraint)) is not None
+                if (constraint_state := new_constraint(constraint, self._rules)) is not None
             )
             parts.append(ClaimData(claim.claim, claim.requests[:count] if is_last else claim.requests, fresh))
-        choices = Choices(parts, self._allocated, self._available, undoes_all=True)
+        choices = Choices(parts, self._allocated, self._available, self._rules, undoes_all=True)
         return self._run(Search(parts, self._pools.pools, self._reader(), choices).run())
 
     def _constraint_reason(self, claim_data: Sequence[ClaimData], index: int, number: int) -> str:
@@ -424,13 +442,15 @@ def _constraint_text(constraint: DeviceConstraint) -> str:
     return f"constraint distinctAttribute {constraint.distinct_attribute}"
 
 
-def _capacity_lack(data: RequestData, device: SliceDevice, consumed_amounts: Mapping[str, int]) -> str:
+def _capacity_lack(
+    data: RequestData, device: SliceDevice, consumed_amounts: Mapping[str, int], rules: DeviceRules
+) -> str:
     """Return the capacity that the device lacks for the request."""
     capacities = device.device.capacity or {}
     for name in data.capacities:
         if name not in capacities:
             return f"without capacity {name}"
-    for name, amount in consumption(data.capacities, capacities).items():
+    for name, amount in consumption(data.capacities, capacities, rules).items():
         remaining = parse(capacities[name].value).nano_value - consumed_amounts.get(name, 0)
         if amount.nano > remaining:
             has = (
@@ -440,17 +460,6 @@ def _capacity_lack(data: RequestData, device: SliceDevice, consumed_amounts: Map
             )
             return f"short of {name} (asks for {amount.text}, {has})"
     return "whose policy allows no such amount"
-
-
-def _values(expression: str, devices: Sequence[SliceDevice], look: _Look, index: int) -> tuple[str, ...]:
-    """Describe the devices' values of the fields that the selector reads, or the selector's error."""
-    if index in look.errors:
-        return (f"fails: {look.errors[index]}",)
-    texts = []
-    for kind, name in compile_selector(expression).reads():
-        counts = Counter(_field_text(device, kind, name) for device in devices)
-        texts.append(f"{name.rpartition('/')[2] or kind}: {_counts_text(counts)}")
-    return tuple(texts)
 
 
 def _counts_text(counts: Counter[str]) -> str:

@@ -170,9 +170,7 @@ RESOURCE_CLAIMS = ResourceType(
 RESOURCE_SLICES = ResourceType(
     "ResourceSlice", "/apis/resource.k8s.io/v1/resourceslices", ResourceSlice, event=EventResource.RESOURCE_SLICE
 )
-DEVICE_TAINT_RULES = ResourceType(
-    "DeviceTaintRule", "/apis/resource.k8s.io/v1beta2/devicetaintrules", DeviceTaintRule, gate="DRADeviceTaintRules"
-)
+DEVICE_TAINT_RULES = ResourceType("DeviceTaintRule", "/apis/resource.k8s.io/v1/devicetaintrules", DeviceTaintRule)
 POD_GROUPS = ResourceType(
     "PodGroup",
     "/apis/scheduling.k8s.io/v1alpha2/podgroups",

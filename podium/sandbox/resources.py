@@ -97,7 +97,7 @@ RESOURCES: tuple[ResourceType, ...] = (
     _type("resource.k8s.io/v1", "resourceclaims", "ResourceClaim", sub="status"),
     _type("resource.k8s.io/v1", "resourceclaimtemplates", "ResourceClaimTemplate"),
     _type("resource.k8s.io/v1", "resourceslices", "ResourceSlice", cluster=True),
-    _type("resource.k8s.io/v1beta2", "devicetaintrules", "DeviceTaintRule", sub="status", cluster=True),
+    _type("resource.k8s.io/v1", "devicetaintrules", "DeviceTaintRule", sub="status", cluster=True),
     _type("scheduling.k8s.io/v1", "priorityclasses", "PriorityClass", short="pc", cluster=True),
     _type("scheduling.k8s.io/v1alpha2", "podgroups", "PodGroup", sub="status"),
     _type("scheduling.x-k8s.io/v1alpha1", "podgroups", "PodGroup", short="pg pgs", sub="status"),

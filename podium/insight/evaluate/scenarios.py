@@ -82,7 +82,8 @@ class Evaluator:
                 answer.
         """
         if scenario.expression is not None:
-            return answer_selector(scenario.expression, scenario.driver, scenario.device)
+            rules = self._configurations.release.devices.selectors
+            return answer_selector(scenario.expression, scenario.driver, scenario.device, rules)
         settings = (f"{name}={str(value).lower()}" for name, value in scenario.gates.items())
         gates = parse_feature_gates(settings, self._configurations.release)
         config = self._configurations.of(scenario.config, gates)

@@ -9,7 +9,7 @@ Requeue: a claim of the pod changes, any claim loses its allocation, a class or 
 added, changes labels or grows; the pod's own claims have been generated.
 Cost: nothing for pods without claims and without extended resources that devices back; otherwise one search for
 devices on each node.
-Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, v1.36.2.
+Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, v1.36.2 and v1.37.2.
 Differs: `filterTimeout` limits the steps of a search, 50,000 for a second, so that the same question has the same
 answer; no limit (0) counts as 10 s, because no other pod is tried meanwhile. A pod keeps its claims for a minute if its
 binding failed without a definite answer, since it may be bound yet; in podium's first minute it keeps those that were
@@ -17,7 +17,8 @@ reserved for it before. After that it loses them only if the API server shows th
 allocation failed without a definite answer are withheld until the claim has been read after a minute. After an error on
 one node, the others are not looked at. Only if a claim asks for all devices, and slices of the node contradict each
 other, the attempt goes on if another node has devices for the pod: one broken driver does not stop the claims of all.
-The allocation that PostFilter takes back is cleared after the attempt, which does not wait for that.
+The allocation that PostFilter takes back is cleared after the attempt, which does not wait for that. A claim that was
+written stays as written if its pod is not bound; upstream takes it for what the watch has shown last.
 """
 
 from __future__ import annotations
@@ -81,7 +82,8 @@ class DynamicResources(
         self._devices = handle.shared(ClusterDevices)
         if args.has_taint_rules:
             self._devices.follow_taint_rules(handle.lister(DEVICE_TAINT_RULES))
-        self._search = NodeSearch(self._devices, handle.clock, args.binding_timeout_s)
+        self._rules = handle.release.devices
+        self._search = NodeSearch(self._devices, handle.clock, args.binding_timeout_s, self._rules)
         self._steps_max = int((args.filter_timeout_s or _FILTER_TIMEOUT_S) * _STEPS_PER_S)
         self._binding_timeout_s = args.binding_timeout_s
         self._writer = ClaimWriter(handle, self._devices)
@@ -349,8 +351,19 @@ class DynamicResources(
             needs_none = all(index >= pod_devices.user_count for index in indexes)
             return None if needs_none else fwk.error_status("claim allocation not found for node")
         for index, allocation in zip(indexes, on_node.results, strict=True):
-            uid = pod_devices.claims[index].metadata.uid
-            pod_devices.reserved[index], pod_devices.in_flight[index] = allocation, uid
+            claim = pod_devices.claims[index]
+            pod_devices.reserved[index], uid = allocation, claim.metadata.uid
+            if self._rules.fly_until_bound and index < pod_devices.user_count and not self._devices.is_in_flight(uid):
+                latest = self._devices.claims.get(claim.key)
+                if latest is None:
+                    place = f"look up assumed claim {claim.key}, UID={uid}"
+                    reason = f'{place}: could not find ResourceClaim "{claim.key}"'
+                    return fwk.error_status(
+                        f"internal error, couldn't signal allocation for claim {claim.metadata.name}: {reason}"
+                    )
+                if latest.metadata.uid == uid and latest.status.allocation is not None:
+                    continue  # PreBind says that it was allocated elsewhere.
+            pod_devices.in_flight[index] = uid
             self._devices.start_allocation(uid, allocation, is_simulated=_is_simulated(state))
         return None
 
@@ -388,7 +401,13 @@ class DynamicResources(
                 )
         except fwk.PluginError as error:
             return fwk.error_status(error)
+        self._end_allocations(pod_devices)
         return None
+
+    def _end_allocations(self, pod_devices: PodDevices) -> None:
+        """Take allocations out of flight whose claims are written."""
+        while pod_devices.in_flight:
+            self._devices.end_allocation(pod_devices.in_flight.popitem()[1], for_all=self._rules.fly_until_bound)
 
     def clean_up(self, state: fwk.CycleState, pod: Pod) -> Coroutine[Any, Any, None] | None:
         """Release the claims of a pod that is not bound; carry out what PostFilter decided.
@@ -423,8 +442,7 @@ class DynamicResources(
         if pod_devices is None:
             return []
         writes = written_claims(pod_devices, pod, node_name, self._handle.clock.now(), self._devices.claims)
-        while pod_devices.in_flight:
-            self._devices.end_allocation(pod_devices.in_flight.popitem()[1])
+        self._end_allocations(pod_devices)
         return writes
 
     def writes_after_failure(self, state: fwk.CycleState, pod: Pod) -> Sequence[fwk.ObjectWrite]:
@@ -443,17 +461,21 @@ class DynamicResources(
         """Register whatever may make devices available, or the pod's claims usable."""
         add, update = fwk.ActionType.ADD, fwk.ActionType.UPDATE
         nodes = (add, fwk.ActionType.UPDATE_NODE_LABEL, fwk.ActionType.UPDATE_NODE_ALLOCATABLE)
+        claims = (add, update, fwk.ActionType.DELETE) if self._rules.wake_on_deletion else (add, update)
         generated = fwk.ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM
         return (
             fwk.on(fwk.EventResource.NODE, *nodes),
-            fwk.on(fwk.EventResource.RESOURCE_CLAIM, add, update, hint=self.after_claim_change),
+            fwk.on(fwk.EventResource.RESOURCE_CLAIM, *claims, hint=self.after_claim_change),
             fwk.on(self._handle.release.events.own_pod, generated, hint=self.after_claims_generated),
             fwk.on(fwk.EventResource.DEVICE_CLASS, add, update),
             fwk.on(fwk.EventResource.RESOURCE_SLICE, add, update),
         )
 
-    def after_claim_change(self, pod: Pod, old: ResourceClaim | None, new: ResourceClaim) -> fwk.QueueingHint:
+    def after_claim_change(self, pod: Pod, old: ResourceClaim | None, new: ResourceClaim | None) -> fwk.QueueingHint:
         """Queue if a claim lost its allocation or is readable again, or the status of a claim of the pod changed."""
+        if new is None:
+            # What held the devices is gone, unless it lost them before.
+            return queue_if(old is None or isinstance(old, UnreadableClaim) or old.status.allocation is not None)
         claims = self._claims_of(pod)
         if isinstance(claims, ClaimProblem):
             return fwk.QueueingHint.SKIP

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from podium.config import RELEASES
 from podium.devices.selectors import bind_device, compile_selector
 from podium.objects.devices import Device
 
@@ -20,14 +21,17 @@ ATTRIBUTES = 'device.attributes["gpu.example.com"]'
 CAPACITY = 'device.capacity["gpu.example.com"]'
 
 
-def bound(driver="gpu.example.com", **changes):
-    return bind_device(driver, msgspec.convert({**GPU, **changes}, Device))
+OLD, NEW = (RELEASES[minor].devices.selectors for minor in ("1.36", "1.37"))
 
 
-def holds(expression, **changes):
+def bound(driver="gpu.example.com", rules=NEW, **changes):
+    return bind_device(driver, msgspec.convert({**GPU, **changes}, Device), rules)
+
+
+def holds(expression, rules=NEW, **changes):
     """Whether the expression chooses the device, the same with costs and without."""
-    selector = compile_selector(expression)
-    device = bound(**changes)
+    selector = compile_selector(expression, rules)
+    device = bound(rules=rules, **changes)
     answer = selector.matches(device)
     assert selector.evaluate(device)[0] is answer
     return answer

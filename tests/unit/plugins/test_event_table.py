@@ -91,7 +91,7 @@ TABLE: Mapping[str, Mapping[str, str]] = {
     "DynamicResources": {
         "Node": f"Add {LABEL} {ALLOCATABLE}",
         "TargetPod": "UpdatePodGeneratedResourceClaim",
-        "resource.k8s.io/ResourceClaim": "Add Update",
+        "resource.k8s.io/ResourceClaim": "Add Update Delete",
         "resource.k8s.io/DeviceClass": "Add Update",
         "resource.k8s.io/ResourceSlice": "Add Update",
     },
@@ -185,7 +185,8 @@ def test_plugins_of_1_36_are_registered_for_pods_of_any_kind_and_with_new_nodes_
     with_taints = {
         (plugin, "Node", TAINT) for plugin, resource, action in EXPECTED if (resource, action) == ("Node", "Add")
     }
-    assert set(rows(in_tree_hints(RELEASES["1.36"]))) == of_any_pod | with_taints
+    of_deleted_claims = {("DynamicResources", "resource.k8s.io/ResourceClaim", "Delete")}
+    assert set(rows(in_tree_hints(RELEASES["1.36"]))) == (of_any_pod | with_taints) - of_deleted_claims
 
 
 # ---------------------------------------------------------------- one change for each row
@@ -579,6 +580,14 @@ CASES = [
         CLAIMING,
         helps=(device_claim("other", allocation={}), device_claim("other")),
         not_=(device_claim("other"), device_claim("other", allocation={})),
+    ),
+    *changes(
+        "DynamicResources",
+        "resource.k8s.io/ResourceClaim",
+        "Delete",
+        PLAIN,
+        helps=(device_claim("other", allocation={}), None),
+        not_=(device_claim("other"), None),
     ),
     *changes(
         "NodeResourcesFit",

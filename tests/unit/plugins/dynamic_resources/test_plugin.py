@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from podium.cluster.pod_groups import PodGroupState
+from podium.config import NEWEST, RELEASES, Release
 from podium.config.args import DynamicResourcesArgs
 from podium.framework.contract.cluster_event import QueueingHint
 from podium.framework.contract.cycle_state import CycleState
@@ -15,11 +16,13 @@ from podium.framework.contract.status import SKIP, Code, Status
 from podium.framework.cycle.diagnosis import Diagnosis
 from podium.objects.claims import AllocationResult, ResourceClaim
 from podium.objects.core import Pod
+from podium.objects.devices import DeviceTaintRule
+from podium.objects.unreadable import UnreadableClaim
 from podium.plugins.dynamic_resources.plugin import DynamicResources
 from podium.plugins.dynamic_resources.pod_devices import PodDevices
 from podium.plugins.shared.cluster_devices import ClusterDevices
 from tests.builders import node, pod, snapshot_of
-from tests.unit.devices.test_taint_rules import a_rule
+from tests.unit.devices.test_taint_rules import TAINT, a_rule
 from tests.unit.plugins.clusters import normalized, scored, scored_one_by_one
 from tests.unit.plugins.dynamic_resources.claims import (
     GPU,
@@ -33,14 +36,15 @@ from tests.unit.plugins.dynamic_resources.claims import (
 
 NODES = snapshot_of(node("n1"), node("n2"))
 WANTS_GPU = pod(spec={"containers": [{"name": "main", "resources": {"requests": {GPU: "1"}}}]})
+OLD, NEW = RELEASES["1.36"], RELEASES["1.37"]
 QUEUE, HINT_SKIP = QueueingHint.QUEUE, QueueingHint.SKIP
 
 
 class Attempt:
     """PreFilter and Filter of one pod on all nodes."""
 
-    def __init__(self, item: Pod, *objects: Any, **args: Any) -> None:
-        self.handle = DeviceHandle(*objects)
+    def __init__(self, item: Pod, *objects: Any, release: Release = NEWEST, **args: Any) -> None:
+        self.handle = DeviceHandle(*objects, release=release)
         self.plugin = DynamicResources(DynamicResourcesArgs(**args), self.handle)
         self.state, self.pod = CycleState(), item
         self.before = self.plugin.pre_filter(self.state, item, NODES)[1]
@@ -154,6 +158,42 @@ def test_rules_taint_devices_only_with_the_gate() -> None:
     assert [each.device for each in _chosen(Attempt(*objects))] == ["g0"]
     assert [each.device for each in _chosen(Attempt(*objects, has_taint_rules=True))] == ["g1"]
     assert "n1" in Attempt(*objects, a_rule("all"), has_taint_rules=True).statuses
+
+
+@pytest.mark.parametrize(("release", "is_tainted"), [(OLD, True), (NEW, False)], ids=["old", "new"])
+def test_a_rule_without_a_selector_taints_no_device_in_newer_minors(release: Release, is_tainted: bool) -> None:
+    rule = msgspec.convert({"metadata": {"name": "r"}, "spec": {"taint": TAINT}}, DeviceTaintRule)
+    attempt = Attempt(user("c"), a_claim(), a_slice("n1", "g0"), rule, has_taint_rules=True, release=release)
+    assert ("n1" in attempt.statuses) is is_tainted
+
+
+@pytest.mark.parametrize("release", [OLD, NEW], ids=["old", "new"])
+@pytest.mark.parametrize("features", [(), ("DRAOptionalNodeOperations",)])
+def test_skipped_node_operations_need_a_node_that_declares_them_in_newer_minors(
+    release: Release, features: tuple[str, ...]
+) -> None:
+    held = allocation("g0")
+    held["devices"]["results"][0]["skipNodeOperations"] = ["*"]
+    attempt = Attempt(user("c"), a_claim(allocation=held), release=release)
+    declaring = node("n1", status={"declaredFeatures": list(features)})
+    status = attempt.plugin.filter(attempt.state, attempt.pod, snapshot_of(declaring).node(0))
+    if release is OLD or features:
+        assert status is None
+        return
+    assert status is not None
+    assert (status.code, status.message) == (
+        Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+        "resourceclaim not available on the node",
+    )
+
+
+def test_a_deleted_claim_wakes_pods_if_it_was_allocated() -> None:
+    plugin = Attempt(user("c"), a_claim()).plugin
+    held, waiting = a_claim("other", allocation=allocation("g0")), user("missing")
+    assert plugin.after_claim_change(waiting, held, None) is QUEUE
+    assert plugin.after_claim_change(waiting, a_claim("other"), None) is HINT_SKIP
+    unknown = UnreadableClaim(metadata=held.metadata, field="status", detail="Expected `object`")
+    assert plugin.after_claim_change(waiting, unknown, None) is QUEUE
 
 
 def _chosen(attempt: Attempt) -> Any:
