@@ -12,6 +12,7 @@ from podium.config.expansion import ExpandedPlugins, expand_plugins
 from podium.config.extension_points import IN_TREE_PLUGINS, ExtensionPoint, PluginRegistry
 from podium.config.feature_gates import (
     DEFAULT_GATES,
+    LOOSE_GROUPS,
     ConfigGates,
     FeatureGateError,
     PodGroupRules,
@@ -65,6 +66,7 @@ __all__ = [
     "KIND",
     "KUBE_SCHEDULERS_LEASE",
     "LEASE_NAME",
+    "LOOSE_GROUPS",
     "NEWEST",
     "OWN_NAME",
     "RELEASES",

@@ -73,32 +73,14 @@ class QueueRules:
         flush_gated: a gated pod is checked again when it has waited very long without an event; before, never.
         renew_strangers: an update of a pod that is not queued, or is queued with another uid, adds it as a new one;
             before, it counted as an update, and the pod took the place of the other one with its attempts.
+        has_group_entries: with GenericWorkload, a pod group is one entry of the queue, and is tried and preempted for
+            as a whole; before, its pods waited one by one, and were tried together when one of them was popped.
     """
 
     nominate_on_add: bool
     flush_gated: bool
     renew_strangers: bool
-
-
-@dataclass(frozen=True, slots=True)
-class PreemptionRules:
-    """The rules of PostFilter, and of evicting victims.
-
-    Attributes:
-        tell_node: the text of a pod that does not fit ends in the node that is made room on, and the number of victims;
-            before, after the reasons of the nodes.
-        stop_at_exhausted_budget: the first budget that a pod exceeds ends the count of this pod; before, each budget of
-            the pod was counted down.
-        tell_no_deallocation: DynamicResources says that it could not free devices.
-        wake_after_last_in_memory: the preemptor is activated if its last victim was not bound yet, and so not deleted.
-        count_terminating: a preemption all of whose victims are being deleted already is observed.
-    """
-
-    tell_node: bool
-    stop_at_exhausted_budget: bool
-    tell_no_deallocation: bool
-    wake_after_last_in_memory: bool
-    count_terminating: bool
+    has_group_entries: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +118,27 @@ class DeviceRules:
     need_rule_selector: bool
     wake_on_deletion: bool
     fly_until_bound: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionRules:
+    """The rules of PostFilter, and of evicting victims.
+
+    Attributes:
+        tell_node: the text of a pod that does not fit ends in the node that is made room on, and the number of victims;
+            before, after the reasons of the nodes.
+        stop_at_exhausted_budget: the first budget that a pod exceeds ends the count of this pod; before, each budget of
+            the pod was counted down.
+        tell_no_deallocation: DynamicResources says that it could not free devices.
+        wake_after_last_in_memory: the preemptor is activated if its last victim was not bound yet, and so not deleted.
+        count_terminating: a preemption all of whose victims are being deleted already is observed.
+    """
+
+    tell_node: bool
+    stop_at_exhausted_budget: bool
+    tell_no_deallocation: bool
+    wake_after_last_in_memory: bool
+    count_terminating: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +253,7 @@ _NEEDS_1_36: Final = {
     "WorkloadAwarePreemption": ("GangScheduling",),
 }
 
-_REMOVED_IN_1_37: Final = {"SchedulerQueueingHints", "SidecarContainers"}
+_REMOVED_IN_1_37: Final = {"GangScheduling", "SchedulerQueueingHints", "SidecarContainers", "WorkloadAwarePreemption"}
 _GATES_1_37: Final[Mapping[str, Gate]] = {
     **{name: gate for name, gate in _GATES_1_36.items() if name not in _REMOVED_IN_1_37},
     "CompositePodGroup": _ALPHA,
@@ -287,6 +290,10 @@ _NEEDS_1_37: Final = {
     "TopologyAwareWorkloadScheduling": ("GenericWorkload",),
 }
 
+_PLUGINS_1_37: Final = {
+    **DEFAULT_PLUGINS,
+    "GangScheduling": replace(DEFAULT_PLUGINS["GangScheduling"], gate="GenericWorkload"),
+}
 _DEVICES_1_36: Final = DeviceRules(
     selectors=SelectorRules(),
     name_failing_device=False,
@@ -339,7 +346,7 @@ _V1_36: Final = Release(
         widen_node_add=True,
         match_any_anti_affinity=False,
     ),
-    queue=QueueRules(nominate_on_add=False, flush_gated=False, renew_strangers=False),
+    queue=QueueRules(nominate_on_add=False, flush_gated=False, renew_strangers=False, has_group_entries=False),
     preemption=PreemptionRules(
         tell_node=False,
         stop_at_exhausted_budget=False,
@@ -365,7 +372,7 @@ _V1_37: Final = replace(
         widen_node_add=False,
         match_any_anti_affinity=True,
     ),
-    queue=QueueRules(nominate_on_add=True, flush_gated=True, renew_strangers=True),
+    queue=QueueRules(nominate_on_add=True, flush_gated=True, renew_strangers=True, has_group_entries=True),
     preemption=PreemptionRules(
         tell_node=True,
         stop_at_exhausted_budget=True,
@@ -374,6 +381,7 @@ _V1_37: Final = replace(
         count_terminating=True,
     ),
     needs_installed_drivers=True,
+    plugins=MappingProxyType(_PLUGINS_1_37),
     devices=_DEVICES_1_37,
     paths=MappingProxyType({}),
 )

@@ -17,8 +17,8 @@ from podium.daemon.failures import Attempt, FailureHandler
 from podium.daemon.pod_groups import GroupAttempt
 from podium.daemon.status_writes import AnyStatusWrite, PodGroupStatusWrite, StatusWrite, StatusWrites
 from podium.engine.flight_recorder import AttemptObserver
+from podium.engine.group_decisions import GroupDecision, MemberDecision, RejectedWithGroup
 from podium.engine.placing import Engine
-from podium.engine.pod_group_cycle import GroupDecision, MemberDecision, RejectedWithGroup
 from podium.framework.contract.status import Status, error_status
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import rejected_on
@@ -71,6 +71,7 @@ class DecisionExecutor:
             self._make_room_or_wait(attempt, decision, tasks)
         elif isinstance(decision, RejectedWithGroup):
             nominated_node_name = decision.nominated_node_name
+            start_clean_ups(attempt, tasks)
             self._write(self._failures.rejected_with_group(attempt, decision.status, nominated_node_name), tasks)
         else:
             self._write(self._failures.attempt_failed(attempt, decision.status), tasks)
@@ -93,6 +94,7 @@ class DecisionExecutor:
             preemptions.append(self._preemption.begin_for_group(group, pods, decision.victims))
         for info, member in zip(attempt.infos, decision.members, strict=True):
             self.carry_out(Attempt(info, member.cycle, attempt.started_s), member.decision, tasks)
+        self.end_group_attempt(attempt, decision.status_before_help)
         for preemption in preemptions:
             self._start_preemption(preemption, tasks)
         condition = None if group is None else decision.condition(group)
@@ -102,6 +104,11 @@ class DecisionExecutor:
         self._metrics.count_group_attempt(decision.result, decision.members[0].cycle.framework.name, seconds)
         _log(attempt, decision, seconds)
         log_if_long(log, "Scheduling", attempt.started_s, steps, attempt.started_s + seconds, pod_group=attempt.key)
+
+    def end_group_attempt(self, attempt: GroupAttempt, status: Status | None) -> None:
+        """Put the group back into the queue, if it is an entry of it and pods of it wait."""
+        if attempt.entry is not None:
+            self._failures.group_returns(attempt.entry, status)
 
     @property
     def rejections(self) -> int:

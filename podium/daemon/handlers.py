@@ -24,6 +24,7 @@ from podium.objects.claims import ResourceClaim, ResourceClaimStatus
 from podium.objects.core import Node, Pod
 from podium.objects.devices import DeviceClass, DeviceTaintRule, ResourceSlice
 from podium.objects.errors import FieldError
+from podium.objects.pod_groups import PodGroup
 from podium.objects.resource_types import EventResource, KubeObject, ResourceType
 from podium.objects.unreadable import kind_of, unread_field
 from podium.objects.wire import BrokenObject
@@ -167,6 +168,29 @@ class ResourceHandler(MeasuredHandler):
     def on_delete(self, old: KubeObject) -> None:
         """Handle a deleted object."""
         self.measure(self._deleted.label, self._queue.move_all, self._deleted, old, None)
+
+
+class PodGroupHandler(ResourceHandler):
+    """Handles PodGroups: the queue must know a group before its pods are moved."""
+
+    def on_add(self, new: KubeObject) -> None:
+        """Handle an added group."""
+        self._put(new)
+        super().on_add(new)
+
+    def on_update(self, old: KubeObject, new: KubeObject) -> None:
+        """Handle an updated group."""
+        self._put(new)
+        super().on_update(old, new)
+
+    def on_delete(self, old: KubeObject) -> None:
+        """Handle a deleted group."""
+        self._queue.drop_group(old.key)
+        super().on_delete(old)
+
+    def _put(self, group: KubeObject) -> None:
+        if isinstance(group, PodGroup):
+            self._queue.put_group(group)
 
 
 class ResourceClaimHandler(ResourceHandler):

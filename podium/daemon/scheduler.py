@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from podium.binder import (
     Binder,
@@ -39,6 +39,7 @@ from podium.daemon.handlers import (
     DeviceClassHandler,
     DeviceTaintRuleHandler,
     NodeHandler,
+    PodGroupHandler,
     ResourceClaimHandler,
     ResourceHandler,
 )
@@ -66,6 +67,7 @@ from podium.objects.resource_types import (
     PODS,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
+    ResourceType,
 )
 from podium.queues import (
     Nominator,
@@ -86,6 +88,9 @@ if TYPE_CHECKING:
     from podium.daemon.followed_kubeconfig import FollowedKubeconfig
 
 _NEAR_BEST_MARGIN: Final = 10
+
+_HANDLERS: Final[Mapping[ResourceType[Any], type[ResourceHandler]]] = {POD_GROUPS: PodGroupHandler}
+"""The handlers of resources whose changes matter to more than the pods that wait for them."""
 
 
 class Scheduler:
@@ -253,7 +258,7 @@ class Scheduler:
             observer=self._observers.queue.observer,
             nominator=nominator,
             listing_clock=self.clock,
-            has_groups=self._groups is not None,
+            groups=self.options.pod_groups,
             release=config.release,
         )
 
@@ -461,10 +466,12 @@ class Scheduler:
                 continue
             if resource == DEVICE_CLASSES:
                 informers.informer(resource).add_handler(DeviceClassHandler(self.frameworks.values()))
-            informers.informer(resource).add_handler(ResourceHandler(events, queue, clock, metrics))
+            handler = _HANDLERS.get(resource, ResourceHandler)(events, queue, clock, metrics)
+            informers.informer(resource).add_handler(handler)
 
     def _export_statistics(self) -> None:
         queue = self.queue
         self.metrics.read_pending_pods(lambda: queue.statistics().pending_pods)
+        self.metrics.read_queued_entities(lambda: queue.statistics().queued_entities)
         self.metrics.read_cache_size(self.cache.statistics)
         read_statistics(self.metrics, self.writes.recorder, self.writes.dispatcher, self.informers)

@@ -19,6 +19,7 @@ carries the preemption out later and drops it if the pod has been deleted by the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -29,10 +30,11 @@ from podium.config.args import DefaultPreemptionArgs
 from podium.framework import contract as fwk
 from podium.framework.cycle.diagnosis import Diagnosis, none_available
 from podium.framework.cycle.extenders import narrow_by_extenders
-from podium.framework.preemption.candidates import Budgets, Candidate, Importance, choose, errors_of
+from podium.framework.preemption.candidates import Budgets, Candidate, Importance, choose, errors_of, is_leaving
 from podium.framework.preemption.dry_run import dry_run_preemption
 from podium.framework.preemption.lowest_priorities import LowestPriorities
-from podium.framework.preemption.pod_groups import preempt_for_group
+from podium.framework.preemption.pod_groups import preempt_for_group, preempt_for_loose_group, priority_of
+from podium.framework.preemption.unit_victims import UnitsByNode
 from podium.framework.preemption.victim_cache import VictimCache
 from podium.framework.preemption.victims import NO_VICTIMS
 from podium.objects.core import Pod
@@ -41,6 +43,7 @@ from podium.objects.resource_types import POD_DISRUPTION_BUDGETS, POD_GROUPS
 
 _UNSCHEDULABLE: Final = int(fwk.Code.UNSCHEDULABLE)
 _PREFIX: Final = "preemption: "
+_GROUP_PREFIX: Final = "pod group preemption: "
 _WAITING: Final = fwk.unresolvable("waiting for the preemption for this pod to be finished")
 _GROUP_WAITING: Final = fwk.unresolvable("waiting for the preemption for this pod group to be finished")
 _NO_GROUP: Final = fwk.unschedulable(f"{_PREFIX}pod group for pod not found")
@@ -70,9 +73,11 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
         self._budgets = handle.lister(POD_DISRUPTION_BUDGETS)
         self._known = VictimCache()
         self._lowest = LowestPriorities()
+        self._states = handle.pod_groups
         rules = None if handle.pod_groups is None else handle.pod_groups.rules
         self._by_topology = rules is not None and rules.are_placed_by_topology
         self._as_groups = rules is not None and rules.are_preempted_for
+        self._has_entries = rules is not None and rules.are_entries
         self._groups = handle.lister(POD_GROUPS) if self._by_topology or self._as_groups else None
 
     def pre_enqueue(self, pod: Pod) -> fwk.Status | None:
@@ -92,7 +97,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
     ) -> fwk.Steps[tuple[fwk.PostFilterResult | None, fwk.Status | None]]:
         """Return success with a node and victims, Unschedulable, or Error."""
         self._preemptions.attempted()
-        if self._groups is not None and (refusal := self._refused_in_group(pod)) is not None:
+        if self._groups is not None and not self._has_entries and (refusal := self._refused_in_group(pod)) is not None:
             return None, refusal
         if pod.spec.preemption_policy == "Never":
             return None, _NEVER
@@ -104,6 +109,10 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
         rows = held_back = snapshot.order[:0]
         loops_on = self._preemptions.held_back_from(pod)
         has_lower = self._lowest.of(snapshot) < pod.priority
+        units = self._units(snapshot) if (rows_of_groups := self._rows_of_groups(snapshot)) else None
+        if units is not None:
+            for group_row in rows_of_groups:
+                has_lower[group_row] = bool(units.below(pod, group_row))
         # In most clusters no node has a victim, and then the nodes need not be listed.
         if loops_on or np.count_nonzero(has_lower):
             rows = snapshot.order[filtered_nodes.codes().take(snapshot.order) == _UNSCHEDULABLE]
@@ -126,6 +135,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
             budgets,
             importance,
             self._known,
+            units,
         )
         if outcome.candidates and extenders:
             return (yield from self._among(outcome.candidates, pod, snapshot, extenders))
@@ -137,6 +147,17 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
         return _not_helpful(
             snapshot, without_victims, outcome.rejections | dict.fromkeys(held_back.tolist(), _COME_BACK)
         )
+
+    def _rows_of_groups(self, snapshot: Snapshot) -> set[int]:
+        """Return the rows with pods of groups, which are evicted by the priority of their group, or as a whole."""
+        if self._states is None or not self._has_entries:
+            return set()
+        rows = (snapshot.row_of.get(pod.node_name) for pod in self._states.scheduled())
+        return {row for row in rows if row is not None}
+
+    def _units(self, snapshot: Snapshot) -> UnitsByNode:
+        is_protected = self._is_protected(Budgets(self._budgets.list()))
+        return UnitsByNode(snapshot, self._group, Importance(self._clock.now()), is_protected)
 
     def _refused_in_group(self, pod: Pod) -> fwk.Status | None:
         """Return why no room is made for a pod of a group, while its group is tried."""
@@ -151,21 +172,20 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
                 return _PLACED_BY_TOPOLOGY
         return _WITH_ITS_GROUP if self._as_groups else None
 
-    def pod_group_post_filter(
-        self,
-        group: PodGroup,
-        pods: Sequence[Pod],
-        snapshot: Snapshot,
-        fits: Callable[[Snapshot], fwk.Steps[fwk.Status | None]],
-    ) -> fwk.Steps[fwk.GroupHelp | fwk.Status]:
+    def pod_group_post_filter(self, unscheduled: fwk.UnscheduledGroup) -> fwk.Steps[fwk.GroupHelp | fwk.Status]:
         """Return the victims, or Unschedulable."""
         budgets = Budgets(self._budgets.list(), self._rules)
-        importance = Importance(self._clock.now())
-        return (
-            yield from preempt_for_group(
-                group, pods, snapshot, fits, self._group, budgets, importance, self._is_protected(budgets)
-            )
-        )
+        importance, is_protected = Importance(self._clock.now()), self._is_protected(budgets)
+        if not self._has_entries:
+            return (yield from preempt_for_loose_group(unscheduled, self._group, budgets, importance, is_protected))
+        answer = yield from preempt_for_group(unscheduled, self._group, budgets, importance, is_protected)
+        if isinstance(answer, fwk.GroupHelp):
+            return replace(answer, message=f"{_GROUP_PREFIX}{answer.message}")
+        return fwk.Status(answer.code, (f"{_GROUP_PREFIX}{answer.message}",))
+
+    def _priority_of(self, pod: Pod) -> int:
+        """Return the priority by which the pod is evicted: that of its group, if groups are entries of the queue."""
+        return priority_of(pod, self._group) if self._has_entries else pod.priority
 
     def _group(self, key: str) -> PodGroup | None:
         return None if self._groups is None else self._groups.get(key)
@@ -199,14 +219,14 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
         where = f"found a potential placement for pod on node {best.node_name}, preempting {len(best.victims)} victims"
         return fwk.PostFilterResult(best.node_name, best.victims, _PREFIX + where if self._rules.tell_node else "")
 
-    @staticmethod
-    def _waits_for_victims(pod: Pod, snapshot: Snapshot, filtered_nodes: fwk.FilteredNodes) -> bool:
+    def _waits_for_victims(self, pod: Pod, snapshot: Snapshot, filtered_nodes: fwk.FilteredNodes) -> bool:
         """Return whether earlier victims still terminate on the nominated node, and the pod may fit there then."""
         row = snapshot.row_of.get(pod.status.nominated_node_name)
         if row is None or filtered_nodes.status(row).code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
             return False
         return any(
-            pod_on_node.priority < pod.priority and _is_leaving(pod_on_node) for pod_on_node in snapshot.node(row).pods
+            is_leaving(pod_on_node) and self._priority_of(pod_on_node) < pod.priority
+            for pod_on_node in snapshot.node(row).pods
         )
 
     def _candidates_max(self, node_count: int) -> int:
@@ -221,14 +241,6 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
     def after_pod_delete(self, pod: Pod, old: Pod | None, new: Pod | None) -> fwk.QueueingHint:
         """Return Skip: the plugins that rejected the pod know whether the deletion helps it."""
         return fwk.QueueingHint.SKIP
-
-
-def _is_leaving(pod: Pod) -> bool:
-    """Return whether the pod is being deleted because a scheduler has preempted it."""
-    if not pod.is_terminating:
-        return False
-    condition = pod.status.condition("DisruptionTarget")
-    return condition is not None and (condition.status, condition.reason) == ("True", "PreemptionByScheduler")
 
 
 def _not_helpful(

@@ -65,11 +65,11 @@ class EventMoves:
     def _requeue(self, moves: Iterable[_Move], interest: Interest, pre_check: PreCheck | None) -> None:
         # Run all hints before the first move, or a pod that moves to another class would be considered twice.
         for info, strategy in tuple(moves):
-            if pre_check is not None and not pre_check(info.pod):
+            if pre_check is not None and not any(pre_check(member.pod) for member in info.member_infos):
                 continue
             if not self._requeuing.requeue(info, strategy, interest.label) and info.is_gated:
                 # Upstream takes the pod out before it finds it gated, so it counts as one that has come in.
-                self._observer.incoming("unschedulable", interest.label)
+                self._observer.incoming("unschedulable", interest.label, info, is_moved=True)
 
     def _one_by_one(self, pods: Iterable[QueuedPodInfo], interest: Interest, old: Any, new: Any) -> Iterator[_Move]:
         for info in pods:

@@ -196,7 +196,17 @@ class Hints:
         return {profile: _plugins_of_scope(HintScope.LABELS, hint_map) for profile, hint_map in self._maps.items()}
 
     def strategy(self, info: QueuedPodInfo, interest: Interest, old: Any, new: Any) -> Strategy:
-        """Decide whether the event is worth another attempt of the pod, and how soon."""
+        """Decide whether the event is worth another attempt, and how soon: of a group if it is of one of its pods."""
+        best = Strategy.SKIP
+        for member in info.member_infos:
+            strategy = self._strategy_of_pod(member, interest, old, new)
+            if strategy is Strategy.IMMEDIATELY:
+                return strategy
+            if strategy is Strategy.AFTER_BACKOFF:
+                best = strategy
+        return best
+
+    def _strategy_of_pod(self, info: QueuedPodInfo, interest: Interest, old: Any, new: Any) -> Strategy:
         unschedulable, pending = info.unschedulable_plugins, info.pending_plugins
         if not unschedulable and not pending:
             return Strategy.AFTER_BACKOFF

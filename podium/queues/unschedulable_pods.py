@@ -53,7 +53,7 @@ class UnschedulablePods:
 
     def push(self, info: QueuedPodInfo) -> None:
         """Add the pod, or update its object and rejector plugins."""
-        key = info.pod.key
+        key = info.key
         self.remove(key)
         identity = self._identity(info)
         alike = self._classes.get(identity)

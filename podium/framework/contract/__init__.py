@@ -24,6 +24,7 @@ from podium.framework.contract.filter import (
     PreFilterResult,
     TableFilterPlugin,
 )
+from podium.framework.contract.group_post_filter import GroupHelp, PodGroupPostFilterPlugin, UnscheduledGroup
 from podium.framework.contract.handle import Handle, Lister
 from podium.framework.contract.pausing import FilterInterrupted, LongFilterPlugin, Turn
 from podium.framework.contract.placements import PlacementGeneratePlugin, PlacementScorePlugin
@@ -32,8 +33,6 @@ from podium.framework.contract.pod_groups import Placement, ProposedGroup, Simul
 from podium.framework.contract.post_filter import (
     AskingPostFilterPlugin,
     FilteredNodes,
-    GroupHelp,
-    PodGroupPostFilterPlugin,
     PostFilterPlugin,
     PostFilterResult,
 )
@@ -110,6 +109,7 @@ __all__ = [
     "TableScorePlugin",
     "ThoroughSearch",
     "Turn",
+    "UnscheduledGroup",
     "Victims",
     "WritingPlugin",
     "error_status",

@@ -6,7 +6,7 @@ Source: staging kube-scheduler/framework/interface.go, v1.36.2.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
@@ -19,7 +19,6 @@ from podium.framework.contract.plugin import Plugin
 from podium.framework.contract.status import Code, PluginError, Status, short_repr
 from podium.framework.contract.steps import Steps, run_unasked
 from podium.objects.core import Pod
-from podium.objects.pod_groups import PodGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,7 @@ class NodeDryRun(Protocol):
         """The node's state in the dry run."""
 
     def remove(self, pod: Pod) -> None:
-        """Take a pod off the node."""
+        """Take a pod off the node. Of a pod on another node, which leaves with one of this node, only plugins hear."""
 
     def add(self, pod: Pod) -> None:
         """Put back a pod that was removed."""
@@ -159,25 +158,3 @@ class AskingPostFilterPlugin(PostFilterPlugin):
     ) -> tuple[PostFilterResult | None, Status | None]:
         """Return the result without any extender."""
         return run_unasked(self.post_filter_asking(state, pod, snapshot, filtered, ()))
-
-
-@dataclass(frozen=True, slots=True)
-class GroupHelp:
-    """The evictions that make a pod group fit, the most important pod first."""
-
-    victims: tuple[Pod, ...]
-
-
-class PodGroupPostFilterPlugin(Plugin):
-    """Runs when a pod group as a whole cannot be scheduled."""
-
-    @abstractmethod
-    def pod_group_post_filter(
-        self, group: PodGroup, pods: Sequence[Pod], snapshot: Snapshot, fits: Callable[[Snapshot], Steps[Status | None]]
-    ) -> Steps[GroupHelp | Status]:
-        """Return what helps the group, or why nothing does.
-
-        Args:
-            pods: the waiting pods of the group.
-            fits: tries the group on a fork of the snapshot; None if it can be scheduled there.
-        """

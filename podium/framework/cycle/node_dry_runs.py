@@ -46,15 +46,23 @@ class ForkedNodeDryRun:
         return self._snapshot.node(self._row)
 
     def remove(self, pod: Pod) -> None:
-        """Take a pod off the node."""
-        self._snapshot.remove_pod(self._row, pod.uid)
-        self._off[pod.uid] = pod
-        self._framework.run_remove_pod(self._state, self._incoming, pod, self.node)
+        """Take a pod off the node; of a pod on another node only the plugins hear."""
+        if self._is_here(pod):
+            self._snapshot.remove_pod(self._row, pod.uid)
+            self._off[pod.uid] = pod
+        self._framework.run_remove_pod(self._state, self._incoming, pod, self._node_of(pod))
 
     def add(self, pod: Pod) -> None:
         """Put a pod back."""
-        self._put_back(pod)
-        self._framework.run_add_pod(self._state, self._incoming, pod, self.node)
+        if self._is_here(pod):
+            self._put_back(pod)
+        self._framework.run_add_pod(self._state, self._incoming, pod, self._node_of(pod))
+
+    def _is_here(self, pod: Pod) -> bool:
+        return pod.node_name == self._snapshot.name(self._row)
+
+    def _node_of(self, pod: Pod) -> NodeInfo:
+        return self.node if self._is_here(pod) else self._snapshot.node(self._snapshot.row_of[pod.node_name])
 
     def status(self) -> Status | None:
         """Return the filters' status for the incoming pod, or None if it fits."""

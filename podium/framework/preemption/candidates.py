@@ -93,6 +93,14 @@ class Importance:
         return sorted(pods, key=lambda pod: (-pod.priority, now_s if (start_s := started_s(pod)) is None else start_s))
 
 
+def is_leaving(pod: Pod) -> bool:
+    """Return whether the pod is being deleted because a scheduler has preempted it."""
+    if not pod.is_terminating:
+        return False
+    condition = pod.status.condition("DisruptionTarget")
+    return condition is not None and (condition.status, condition.reason) == ("True", "PreemptionByScheduler")
+
+
 def started_s(pod: Pod) -> float | None:
     """Return the pod's start time; None if it has not started or its start time cannot be parsed."""
     text = pod.status.start_time
@@ -160,6 +168,22 @@ class Budgets:
                 for budget in self._of(pod)
             )
             (violating if is_too_much else harmless).append(unit)
+        return violating, harmless
+
+    def split_by_count(self, units: Iterable[UnitT]) -> tuple[list[tuple[UnitT, int]], list[UnitT]]:
+        """Like `split_units`, with the number of a unit's pods that violate a budget: each counts up to the first."""
+        disruptions_allowed: dict[str, int] = {}
+        violating: list[tuple[UnitT, int]] = []
+        harmless: list[UnitT] = []
+        for unit in units:
+            count = sum(
+                any(self._counts_below_zero(budget, disruptions_allowed, pod) for budget in self._of(pod))
+                for pod in unit.pods
+            )
+            if count:
+                violating.append((unit, count))
+            else:
+                harmless.append(unit)
         return violating, harmless
 
     def _violates(self, pod: Pod, disruptions_allowed: dict[str, int]) -> bool:

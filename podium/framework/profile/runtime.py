@@ -23,11 +23,12 @@ from podium.framework.contract.filter import (
     PreFilterPlugin,
     TableFilterPlugin,
 )
+from podium.framework.contract.group_post_filter import PodGroupPostFilterPlugin
 from podium.framework.contract.handle import Handle
 from podium.framework.contract.pausing import LongFilterPlugin
 from podium.framework.contract.placements import PlacementGeneratePlugin, PlacementScorePlugin
 from podium.framework.contract.plugin import Plugin, PreEnqueuePlugin, QueueSortPlugin, Scope
-from podium.framework.contract.post_filter import PodGroupPostFilterPlugin, PostFilterPlugin
+from podium.framework.contract.post_filter import PostFilterPlugin
 from podium.framework.contract.score import PreScorePlugin, ScorePlugin, TableScorePlugin
 from podium.framework.contract.status import (
     FAILED,

@@ -15,14 +15,17 @@ from podium.cluster import Cache
 from podium.config import KubeSchedulerConfiguration, PodGroupRules
 from podium.engine.errors import ClusterError
 from podium.engine.evaluation import as_status
+from podium.engine.group_cycle import GroupCycle
+from podium.engine.group_decisions import GroupDecision, MemberDecision, RejectedWithGroup
+from podium.engine.loose_group_cycle import LooseGroupCycle
 from podium.engine.offline import OfflineHandle
 from podium.engine.placing import Engine
 from podium.engine.plugin_writes import carry_out, writes_before_binding
-from podium.engine.pod_group_cycle import GroupDecision, MemberDecision, PodGroupCycle, RejectedWithGroup
+from podium.engine.pod_group_cycle import PodGroupCycle
 from podium.engine.store import ObjectStore
 from podium.framework.contract.cluster_event import ActionType, ClusterEvent
 from podium.framework.contract.plugin import Plugin
-from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.framework.contract.queued_pod import QueuedPodGroupInfo, QueuedPodInfo
 from podium.framework.contract.status import demand_status
 from podium.framework.contract.steps import run_unasked
 from podium.framework.cycle.cycle import Cycle
@@ -87,7 +90,7 @@ class PodGroupQueue:
             self._lookup.get,
             wake=lambda: None,
             nominator=self._nominator,
-            has_groups=True,
+            groups=rules,
             release=config.release,
         )
         self._pod_added = ClusterEvent(config.release.events.unscheduled_pod, ActionType.ADD)
@@ -107,6 +110,8 @@ class PodGroupQueue:
     # ------------------------------------------------------------ the cluster and the queue
 
     def _fill(self) -> None:
+        for group in self._store.objects(POD_GROUPS).values():
+            self._queue.put_group(group)
         for node in self._store.objects(NODES).values():
             self._cache.put_node(node)
         for pod in self._store.objects(PODS).values():
@@ -141,7 +146,7 @@ class PodGroupQueue:
         while self._queue.statistics().active:
             info = self._queue.pop()
             assert info is not None
-            key = group_of(info.pod)
+            key = info.group.key if isinstance(info, QueuedPodGroupInfo) else group_of(info.pod)
             yield self._try_pod(info) if key is None else self._try_group(key, info)
 
     def _try_pod(self, info: QueuedPodInfo) -> dict[str, Any]:
@@ -152,15 +157,19 @@ class PodGroupQueue:
         return answer | self._evict(post_filter.victims if post_filter is not None else ())
 
     def _try_group(self, key: str, first: QueuedPodInfo) -> dict[str, Any]:
-        infos, state = self._groups.pop_with(first, key), self._groups.state(key)
+        entry = first if isinstance(first, QueuedPodGroupInfo) else None
+        infos = self._groups.pop_with(first, key) if entry is None else tuple(entry.members)
+        state, group = self._groups.state(key), self._store.get(POD_GROUPS, key)
         assert state is not None, key
         pods = [info.pod for info in infos]
-        group = self._store.get(POD_GROUPS, key)
-        cycle = PodGroupCycle(self._engine, self._frameworks, self._rules, key, group, pods, state)
+        kind: type[GroupCycle] = LooseGroupCycle if entry is None else PodGroupCycle
+        cycle = kind(self._engine, self._frameworks, self._rules, key, group, pods, state)
         decision = run_unasked(cycle.attempt())
         answer: dict[str, Any] = {"group": key, "pods": []}
         for info, member in zip(infos, decision.members, strict=True):
             answer["pods"].append(self._carry_out(info, member.cycle, member.decision))
+        if entry is not None:
+            self._queue.end_group_attempt(entry, decision.status_before_help)
         victims = [*decision.victims, *(victim for eviction in decision.evictions for victim in eviction.help.victims)]
         return answer | self._evict(victims) | self._condition(key, decision)
 

@@ -56,6 +56,8 @@ from podium.plugins.shared.normalize import default_normalize
 
 _STEPS_PER_S: Final = 50_000
 _FILTER_TIMEOUT_S: Final = 10.0
+_NOT_FOUND: Final = fwk.error_status("not found")
+_CLAIMS_TAKEN_BACK: Final = fwk.unschedulable("deallocation and deletion of ResourceClaims completed")
 _NO_CLAIMS_TO_TAKE: Final = "no new claims to deallocate"
 _STILL_UNSCHEDULABLE: Final = "still not schedulable"
 
@@ -66,6 +68,7 @@ class DynamicResources(
     fwk.LongFilterPlugin,
     fwk.FilterPlugin,
     fwk.PostFilterPlugin,
+    fwk.PodGroupPostFilterPlugin,
     fwk.TableScorePlugin,
     fwk.ScorePlugin,
     fwk.ReservePlugin,
@@ -85,6 +88,8 @@ class DynamicResources(
         self._steps_max = int((args.filter_timeout_s or _FILTER_TIMEOUT_S) * _STEPS_PER_S)
         self._binding_timeout_s = args.binding_timeout_s
         self._writer = ClaimWriter(handle, self._devices)
+        groups = handle.pod_groups
+        self._is_placed_by_topology = groups is not None and groups.rules.are_placed_by_topology
 
     def pre_enqueue(self, pod: Pod) -> fwk.Status | None:
         """Return UnschedulableAndUnresolvable if a claim is missing, being deleted, or owned by another object."""
@@ -271,15 +276,32 @@ class DynamicResources(
         self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, filtered_nodes: fwk.FilteredNodes
     ) -> tuple[fwk.PostFilterResult | None, fwk.Status | None]:
         """Return Unschedulable. An allocation that no other pod uses is taken back if nodes could not use it."""
+        return None, self._take_back_claim(state, pod)
+
+    def pod_group_post_filter(self, unscheduled: fwk.UnscheduledGroup) -> fwk.Steps[fwk.GroupHelp | fwk.Status]:
+        """Return Unschedulable. Allocations are taken back as for single pods, except in groups with a topology."""
+        yield from ()
+        if self._is_placed_by_topology and unscheduled.group.spec.scheduling_constraints is not None:
+            return fwk.unschedulable()
+        attempts = [attempt for attempt in unscheduled.attempts if self.name in attempt.pre_filtered_by]
+        if not attempts:
+            return _NOT_FOUND
+        for attempt in attempts:
+            status = self._take_back_claim(attempt.state, attempt.pod)
+            if not status.is_rejected:
+                return status
+        return _CLAIMS_TAKEN_BACK
+
+    def _take_back_claim(self, state: fwk.CycleState, pod: Pod) -> fwk.Status:
         pod_devices = state.find(PodDevices)
         if pod_devices is None:
-            return None, fwk.error_status(fwk.PluginError("not found"))
+            return _NOT_FOUND
         if not pod_devices.claims:
-            return None, self._nothing_freed(_NO_CLAIMS_TO_TAKE)
+            return self._nothing_freed(_NO_CLAIMS_TO_TAKE)
         if left_s := self._devices.may_be_bound_for_s(pod):
             # The outcome of the binding is unknown until then, and no event follows.
             self._handle.activate([pod], left_s)
-            return None, self._nothing_freed(_STILL_UNSCHEDULABLE)
+            return self._nothing_freed(_STILL_UNSCHEDULABLE)
         special = pod_devices.special
         is_left_over = special is not None and special.metadata.name != SPECIAL_NAME
         unavailable = sorted(pod_devices.unavailable)
@@ -293,11 +315,11 @@ class DynamicResources(
             users = claim.status.reserved_for
             if not users or (len(users) == 1 and users[0].uid == pod.uid):
                 pod_devices.claim_to_deallocate = replace(claim, status=ResourceClaimStatus())
-                return None, fwk.unschedulable("deallocation of ResourceClaim completed")
+                return fwk.unschedulable("deallocation of ResourceClaim completed")
         if is_left_over:
             pod_devices.claim_to_delete = special
-            return None, fwk.unschedulable("deletion of ResourceClaim completed")
-        return None, self._nothing_freed(_STILL_UNSCHEDULABLE)
+            return fwk.unschedulable("deletion of ResourceClaim completed")
+        return self._nothing_freed(_STILL_UNSCHEDULABLE)
 
     def _nothing_freed(self, reason: str) -> fwk.Status:
         return (

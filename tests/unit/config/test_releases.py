@@ -1,6 +1,7 @@
 import pytest
 
 from podium.config.releases import NEWEST, RELEASES, release_of_server
+from podium.objects.resource_types import ALL
 
 
 @pytest.mark.parametrize(
@@ -27,3 +28,11 @@ def test_releases_are_ordered_and_the_newest_is_one_of_them() -> None:
 def test_gates_of_a_plugin_exist_in_every_release() -> None:
     for release in RELEASES.values():
         assert {row.gate for row in release.plugins.values() if row.gate} <= release.gates.keys()
+
+
+def test_paths_of_older_versions_are_those_of_resources_that_podium_knows() -> None:
+    for release in RELEASES.values():
+        for path, older_path in release.paths.items():
+            (resource,) = (resource for resource in ALL if resource.path == path)
+            assert older_path.rpartition("/")[2] == resource.plural
+    assert not NEWEST.paths

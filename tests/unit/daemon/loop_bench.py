@@ -274,7 +274,7 @@ class LoopBench:
             self.known.get,
             wake=self.wake_up.set,
             observer=QueueMetrics(self.metrics),
-            has_groups=self.groups is not None,
+            groups=None if self.groups is None else self.groups.rules,
         )
 
     def _binding_cycles(self, pool: Any) -> BindingCycles:

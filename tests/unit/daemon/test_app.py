@@ -20,6 +20,7 @@ from podium.daemon.face import Face
 from podium.daemon.loop import SchedulingLoop
 from podium.daemon.options import Options
 from podium.daemon.scheduler import Scheduler
+from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.objects.core import Node
 from podium.objects.resource_types import NODES
 from podium.queues import QueueObserver
@@ -166,7 +167,7 @@ class Joins(QueueObserver, RequestObserver):
         self.scheduling.set()
         await anyio.sleep_forever()
 
-    def incoming(self, queue: str, event: str) -> None:
+    def incoming(self, queue: str, event: str, info: QueuedPodInfo, *, is_moved: bool) -> None:
         self.story.append(f"{queue} {event}")
 
     def stream_answered(self, status: int | None) -> None:

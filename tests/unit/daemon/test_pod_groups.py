@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import anyio
 import pytest
 
-from podium.config import PodGroupRules
+from podium.config import LOOSE_GROUPS
 from podium.config.args import DefaultPreemptionArgs, NodeResourcesFitArgs
 from podium.framework.contract.bind import ReservePlugin
 from podium.framework.contract.status import Status
@@ -44,7 +45,7 @@ def anyio_backend() -> object:
 
 
 def gang_bench(*plugins: type[Any], **rules: bool) -> LoopBench:
-    return LoopBench(Fit, *plugins, GangScheduling, rules=PodGroupRules(**rules))
+    return LoopBench(Fit, *plugins, GangScheduling, rules=replace(LOOSE_GROUPS, **rules))
 
 
 def group_conditions(bench: LoopBench) -> list[tuple[str, str, str]]:
@@ -86,7 +87,7 @@ async def test_a_gang_that_gathers_costs_one_question_for_each_of_its_pods() -> 
             return super().pre_enqueue(pod)
 
     count = 40
-    bench = LoopBench(Fit, Asked, rules=PodGroupRules())
+    bench = LoopBench(Fit, Asked, rules=LOOSE_GROUPS)
     bench.put(node(cpu="64"), pod_group("gang", min_count=count))
     async with bench.running():
         bench.put(*(pod(f"p{at}", group="gang", cpu="1") for at in range(count)))

@@ -47,6 +47,9 @@ class GroupsOfPods:
     def state(self, key: str) -> PodGroupState | None:
         return self.states.get(key)
 
+    def scheduled(self) -> Iterable[Pod]:
+        return self.states.scheduled()
+
     def activate(self, pods: Iterable[Pod]) -> None:
         self.activated += [each.key for each in pods]
 

@@ -96,7 +96,7 @@ TABLE: Mapping[str, Mapping[str, str]] = {
         "resource.k8s.io/ResourceSlice": "Add Update",
     },
     "NodeDeclaredFeatures": {"Node": "Add UpdateNodeDeclaredFeature", "TargetPod": "Update"},
-    "GangScheduling": {"Pod": "Add", "scheduling.k8s.io/PodGroup": "Add"},
+    "GangScheduling": {"AssignedPod": "Add", "UnscheduledPod": "Add", "scheduling.k8s.io/PodGroup": "Add Update"},
 }
 _SINGLE_UPDATES = [each for each in ActionType if each in ActionType.UPDATE]
 
@@ -177,8 +177,11 @@ def test_plugins_are_registered_for_what_kube_schedulers_are() -> None:
 
 
 def test_plugins_of_1_36_are_registered_for_pods_of_any_kind_and_with_new_nodes_for_changed_taints() -> None:
-    kinds = {"AssignedPod", "TargetPod"}
-    of_any_pod = {(plugin, "Pod" if resource in kinds else resource, action) for plugin, resource, action in EXPECTED}
+    kinds = {"AssignedPod", "TargetPod", "UnscheduledPod"}
+    of_any_pod = {
+        (plugin, "Pod" if resource in kinds else resource, action)
+        for plugin, resource, action in EXPECTED - {("GangScheduling", "scheduling.k8s.io/PodGroup", "Update")}
+    }
     with_taints = {
         (plugin, "Node", TAINT) for plugin, resource, action in EXPECTED if (resource, action) == ("Node", "Add")
     }
@@ -626,6 +629,15 @@ CASES = [
         not_=(PLAIN, PLAIN),
     ),
     *changes("GangScheduling", "UnscheduledPod", "Add", MEMBER, helps=(None, MEMBER), not_=(None, PLAIN)),
+    *changes("GangScheduling", "AssignedPod", "Add", MEMBER, helps=(None, MEMBER), not_=(None, PLAIN)),
+    *changes(
+        "GangScheduling",
+        "scheduling.k8s.io/PodGroup",
+        "Update",
+        MEMBER,
+        helps=(pod_group("gang", min_count=3), pod_group("gang", min_count=2)),
+        not_=(pod_group("gang", min_count=2), pod_group("gang", min_count=3)),
+    ),
     *changes(
         "GangScheduling",
         "scheduling.k8s.io/PodGroup",
@@ -688,10 +700,7 @@ def test_a_change_in_a_row_without_a_hint_always_is(row: Row) -> None:
 
 
 def test_every_row_with_a_hint_has_a_change_that_helps_and_one_that_does_not() -> None:
-    shown = {
-        (each.plugin, "Pod" if each.resource == "UnscheduledPod" else each.resource, each.action, each.helps)
-        for each in CASES
-    }
+    shown = {(each.plugin, each.resource, each.action, each.helps) for each in CASES}
     with_hint = {row for row, registration in rows().items() if registration.hint is not None}
     wanted = {(*row, True) for row in with_hint - NEVER} | {(*row, False) for row in with_hint - ALWAYS}
     assert wanted <= shown, wanted - shown

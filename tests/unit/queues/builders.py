@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from podium.config import NEWEST, Release
+from podium.config import NEWEST, PodGroupRules, Release
 from podium.framework.contract.cluster_event import EventRegistration
 from podium.framework.contract.filter import FilterPlugin
 from podium.framework.contract.plugin import Plugin, PreEnqueuePlugin, QueueSortPlugin
@@ -71,7 +71,7 @@ class Recorder(QueueObserver):
         self.failures: list[tuple[str, str, str]] = []
         self.astray: list[tuple[str, str]] = []
 
-    def incoming(self, queue: str, event: str) -> None:
+    def incoming(self, queue: str, event: str, info: QueuedPodInfo, *, is_moved: bool) -> None:
         self.entered.append((queue, event))
 
     def unschedulable_delta(self, plugin: str, profile: str, delta: int) -> None:
@@ -100,7 +100,7 @@ class QueueBench:
         times: QueueTimes | None = None,
         start_s: float = 1000.0,
         observer: QueueObserver | None = None,
-        has_groups: bool = False,
+        groups: PodGroupRules | None = None,
         release: Release = NEWEST,
     ) -> None:
         self.clock = ManualClock(start_s)
@@ -123,7 +123,7 @@ class QueueBench:
             wake=self._wake,
             times=times or QueueTimes(),
             observer=observer or self.recorder,
-            has_groups=has_groups,
+            groups=groups,
             release=release,
         )
 

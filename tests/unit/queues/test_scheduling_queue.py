@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from podium.config import RELEASES
+from podium.config import LOOSE_GROUPS, RELEASES
 from podium.framework.contract.cluster_event import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
@@ -802,7 +802,7 @@ def test_time_that_is_excluded_is_not_counted() -> None:
 
 
 def test_a_group_is_popped_with_all_its_pods_wherever_they_wait() -> None:
-    bench = QueueBench(FIT, Gates(), has_groups=True)
+    bench = QueueBench(FIT, Gates(), groups=LOOSE_GROUPS)
     rejected = bench.rejected(pod("rejected", group="gang", priority=1), "Fit").pod
     assert bench.state_of(rejected) is QueueState.ERROR_BACKOFF
     gated, low, high = (
@@ -822,7 +822,7 @@ def test_a_group_is_popped_with_all_its_pods_wherever_they_wait() -> None:
 
 
 def test_pods_of_one_priority_are_tried_in_the_order_in_which_they_became_ready() -> None:
-    bench = QueueBench(has_groups=True)
+    bench = QueueBench(groups=LOOSE_GROUPS)
     for name in ("a", "b", "c"):
         bench.add(pod(name, group="gang"))
         bench.clock.advance(1)
@@ -833,7 +833,7 @@ def test_pods_of_one_priority_are_tried_in_the_order_in_which_they_became_ready(
 
 @pytest.mark.parametrize("has_groups", [True, False])
 def test_a_rejected_pod_of_a_group_backs_off_and_waits_for_no_event(has_groups: bool) -> None:
-    bench = QueueBench(FIT, has_groups=has_groups)
+    bench = QueueBench(FIT, groups=LOOSE_GROUPS if has_groups else None)
     bench.rejected(member := pod(group="gang"), "Fit")
     assert bench.state_of(member) is (QueueState.ERROR_BACKOFF if has_groups else QueueState.UNSCHEDULABLE)
     assert bench.queue.pop() is None
@@ -842,7 +842,7 @@ def test_a_rejected_pod_of_a_group_backs_off_and_waits_for_no_event(has_groups: 
 
 
 def test_no_event_is_recorded_for_a_pod_of_a_group_that_is_activated_while_it_is_tried() -> None:
-    bench = QueueBench(FIT, has_groups=True)
+    bench = QueueBench(FIT, groups=LOOSE_GROUPS)
     bench.add(member := pod(group="gang"))
     bench.pop()
     bench.queue.activate([member])

@@ -390,6 +390,8 @@ class Simulation:
             ("backoff",): states[QueueState.BACKOFF] + states[QueueState.ERROR_BACKOFF],
             ("unschedulable",): states[QueueState.UNSCHEDULABLE],
             ("gated",): states[QueueState.GATED],
+            ("incomplete",): 0,
+            ("pending",): 0,
         }
         assert self.read("scheduler_queue_incoming_pods_total") == self.model.entered
         waiting = (pod for pod in self.model.pods.values() if pod.state is not QueueState.IN_FLIGHT)
