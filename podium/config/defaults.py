@@ -111,7 +111,8 @@ def complete_profile(
         for name in sorted(plugins.enabled_names() - names)
         if name in ARGS_BY_PLUGIN
     ]
-    return replace(profile, plugins=plugins, plugin_config=(*configured, *missing), release=gates.release)
+    release = gates.release.under(gates.on_gates)
+    return replace(profile, plugins=plugins, plugin_config=(*configured, *missing), release=release)
 
 
 def complete(
@@ -131,7 +132,8 @@ def complete(
     contention = config.enable_contention_profiling
     if not config.enable_profiling and "enableContentionProfiling" not in present:
         contention = False
-    return replace(config, profiles=tuple(completed), enable_contention_profiling=contention, release=gates.release)
+    release = gates.release.under(gates.on_gates)
+    return replace(config, profiles=tuple(completed), enable_contention_profiling=contention, release=release)
 
 
 def default_configuration(gates: ConfigGates = DEFAULT_GATES) -> KubeSchedulerConfiguration:

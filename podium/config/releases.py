@@ -11,7 +11,7 @@ Source: pkg/features/kube_features.go, pkg/scheduler (kube-scheduler 1.36.2 and 
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
@@ -121,6 +121,27 @@ class DeviceRules:
 
 
 @dataclass(frozen=True, slots=True)
+class PreemptionRules:
+    """The rules of PostFilter, and of evicting victims.
+
+    Attributes:
+        tell_node: the text of a pod that does not fit ends in the node that is made room on, and the number of victims;
+            before, after the reasons of the nodes.
+        stop_at_exhausted_budget: the first budget that a pod exceeds ends the count of this pod; before, each budget of
+            the pod was counted down.
+        tell_no_deallocation: DynamicResources says that it could not free devices.
+        wake_after_last_in_memory: the preemptor is activated if its last victim was not bound yet, and so not deleted.
+        count_terminating: a preemption all of whose victims are being deleted already is observed.
+    """
+
+    tell_node: bool
+    stop_at_exhausted_budget: bool
+    tell_no_deallocation: bool
+    wake_after_last_in_memory: bool
+    count_terminating: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Release:
     """The rules of one minor.
 
@@ -133,6 +154,9 @@ class Release:
         queue: for the queue.
         devices: for the search for devices, and the plugin DynamicResources.
         paths: by the path of a resource, the one of the older version in which its API servers serve it.
+        preemption: for PostFilter plugins, and those who evict victims.
+        needs_installed_drivers: a volume needs a node with its CSI driver, if the CSIDriver says so; the default of the
+            gate VolumeLimitScaling, and in a completed configuration its value.
     """
 
     minor: str
@@ -143,12 +167,18 @@ class Release:
     queue: QueueRules
     devices: DeviceRules
     paths: Mapping[str, str]
+    preemption: PreemptionRules
+    needs_installed_drivers: bool
     default_gates: frozenset[str] = field(init=False)
     """The gates that are on by default."""
 
     def __post_init__(self) -> None:
         """Derive the gates that are on by default."""
         object.__setattr__(self, "default_gates", frozenset(name for name, gate in self.gates.items() if gate.default))
+
+    def under(self, on_gates: Container[str]) -> Release:
+        """Return the rules with those gates on."""
+        return replace(self, needs_installed_drivers="VolumeLimitScaling" in on_gates)
 
     def __hash__(self) -> int:
         return hash(self.minor)
@@ -210,11 +240,11 @@ _GATES_1_36: Final[Mapping[str, Gate]] = {
     "SchedulerPopFromBackoffQ": _BETA_ON,
     "SchedulerQueueingHints": _LOCKED,
     "SidecarContainers": _LOCKED,
-    "StorageCapacityScoring": _ALPHA,
+    "StorageCapacityScoring": _switchable(_ALPHA),
     "TaintTolerationComparisonOperators": _ALPHA,
     "TopologyAwareWorkloadScheduling": _switchable(_ALPHA),
     "VolumeAttributesClass": _LOCKED,
-    "VolumeLimitScaling": _ALPHA,
+    "VolumeLimitScaling": _switchable(_ALPHA),
     "WorkloadAwarePreemption": _switchable(_ALPHA),
 }
 _NEEDS_1_36: Final = {
@@ -319,6 +349,14 @@ _V1_36: Final = Release(
     queue=QueueRules(nominate_on_add=False, flush_gated=False, renew_strangers=False, has_group_entries=False),
     devices=_DEVICES_1_36,
     paths=MappingProxyType({DEVICE_TAINT_RULES.path: "/apis/resource.k8s.io/v1beta2/devicetaintrules"}),
+    preemption=PreemptionRules(
+        tell_node=False,
+        stop_at_exhausted_budget=False,
+        tell_no_deallocation=True,
+        wake_after_last_in_memory=False,
+        count_terminating=False,
+    ),
+    needs_installed_drivers=False,
 )
 _V1_37: Final = replace(
     _V1_36,
@@ -338,6 +376,14 @@ _V1_37: Final = replace(
     queue=QueueRules(nominate_on_add=True, flush_gated=True, renew_strangers=True, has_group_entries=True),
     devices=_DEVICES_1_37,
     paths=MappingProxyType({}),
+    preemption=PreemptionRules(
+        tell_node=True,
+        stop_at_exhausted_budget=True,
+        tell_no_deallocation=False,
+        wake_after_last_in_memory=True,
+        count_terminating=True,
+    ),
+    needs_installed_drivers=True,
 )
 
 RELEASES: Final[Mapping[str, Release]] = {release.minor: release for release in (_V1_36, _V1_37)}

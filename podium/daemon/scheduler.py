@@ -321,7 +321,7 @@ class Scheduler:
                 if name not in kept_plugins and is_users(classes[name])
             }
             # Their events are asked for again once they are in use; if that does not end, it should be here.
-            build_hint_map(plugins.values())
+            build_hint_map(plugins.values(), config.release.events)
             new.by_profile[profile.scheduler_name] = plugins
         return new
 
@@ -428,6 +428,7 @@ class Scheduler:
             activate=lambda pod: queue.activate([pod]),
             is_gated=lambda pod: queue.state_of(pod) is QueueState.GATED,
             takes_room=lambda uid: cache.pod(uid) is not None,
+            rules=self.config.release.preemption,
         )
 
     # ------------------------------------------------------------ the watches, and the metrics

@@ -64,6 +64,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
 
     def __init__(self, args: DefaultPreemptionArgs, handle: fwk.Handle) -> None:
         self._events = handle.release.events
+        self._rules = handle.release.preemption
         self._percentage = args.min_candidate_nodes_percentage
         self._absolute = args.min_candidate_nodes_absolute
         self._clock = handle.clock
@@ -120,7 +121,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
             count = len(rows)
         if not count:
             return None, _HELD_BACK
-        budgets = Budgets(self._budgets.list())
+        budgets = Budgets(self._budgets.list(), self._rules)
         importance = Importance(self._clock.now(), self._is_protected(budgets))
         # Start at a random row, so that the same nodes are not always tried first.
         start = self._random.randrange(count)
@@ -139,8 +140,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
         if outcome.candidates and extenders:
             return (yield from self._among(outcome.candidates, pod, snapshot, extenders))
         if outcome.candidates:
-            best = choose(outcome.candidates, importance)
-            return fwk.PostFilterResult(best.node_name, best.victims), None
+            return self._nominate(choose(outcome.candidates, importance)), None
         if errors := errors_of(outcome.rejections.values()):
             return None, fwk.error_status(_PREFIX + errors)
         without_victims = count - int(np.count_nonzero(have_lower))
@@ -174,7 +174,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
 
     def pod_group_post_filter(self, unscheduled: fwk.UnscheduledGroup) -> fwk.Steps[fwk.GroupHelp | fwk.Status]:
         """Return the victims, or Unschedulable."""
-        budgets = Budgets(self._budgets.list())
+        budgets = Budgets(self._budgets.list(), self._rules)
         importance, is_protected = Importance(self._clock.now()), self._is_protected(budgets)
         if not self._has_entries:
             return (yield from preempt_for_loose_group(unscheduled, self._group, budgets, importance, is_protected))
@@ -213,8 +213,11 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
         accepted_candidates = [
             Candidate(name, victims.pods, victims.violations) for name, victims in victims_left.items()
         ]
-        best = choose(accepted_candidates, Importance(self._clock.now()))
-        return fwk.PostFilterResult(best.node_name, best.victims), None
+        return self._nominate(choose(accepted_candidates, Importance(self._clock.now()))), None
+
+    def _nominate(self, best: Candidate) -> fwk.PostFilterResult:
+        where = f"found a potential placement for pod on node {best.node_name}, preempting {len(best.victims)} victims"
+        return fwk.PostFilterResult(best.node_name, best.victims, _PREFIX + where if self._rules.tell_node else "")
 
     def _waits_for_victims(self, pod: Pod, snapshot: Snapshot, filtered_nodes: fwk.FilteredNodes) -> bool:
         """Return whether earlier victims still terminate on the nominated node, and the pod may fit there then."""

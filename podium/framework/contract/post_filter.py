@@ -25,11 +25,13 @@ from podium.objects.core import Pod
 class PostFilterResult:
     """The result of a PostFilter plugin. A nominated node of "" clears an earlier nomination.
 
-    `victims` are the pods to evict from that node, the most important one first.
+    `victims` are the pods to evict from that node, the most important one first. `message` ends the text of the pod's
+    condition and Event if the plugin succeeds.
     """
 
     nominated_node_name: str
     victims: tuple[Pod, ...] = ()
+    message: str = ""
 
     def __post_init__(self) -> None:
         """Refuse values that cannot be nominated or evicted.
@@ -43,6 +45,8 @@ class PostFilterResult:
             )
         if type(self.victims) is not tuple or not all(isinstance(victim, Pod) for victim in self.victims):
             raise PluginError(f"PostFilterResult.victims: {short_repr(self.victims)} is not a tuple of pods")
+        if not isinstance(self.message, str):
+            raise PluginError(f"PostFilterResult.message: {short_repr(self.message)} is not a text")
 
 
 class NodeDryRun(Protocol):

@@ -26,6 +26,13 @@ _STEPS: Final = (Pause, *get_args(Question))
 _Outcome: TypeAlias = tuple[PostFilterResult | None, Status | None]
 
 
+def message_of(result: PostFilterResult | None, status: Status | None) -> str:
+    """Return what the plugins say for the pod's condition and Event."""
+    if status is not None:
+        return status.message
+    return result.message if result is not None else ""
+
+
 def run_post_filter(cycle: Cycle, nodes: FilteredNodes, extenders: Sequence[Extender] = ()) -> Steps[_Outcome]:
     """Run the PostFilter plugins in order until one succeeds, fails, or returns UnschedulableAndUnresolvable.
 

@@ -4,7 +4,7 @@ Owns the importance of pods, the effect of disruption budgets on victims, and th
 run: `podium.framework.preemption.victims` and `dry_run` do.
 
 Source: kubernetes pkg/scheduler/framework/preemption/preemption.go, plugins/defaultpreemption/default_preemption.go and
-pkg/scheduler/util/utils.go, v1.36.2.
+pkg/scheduler/framework/preemption/util.go, v1.36.2 and v1.37.2.
 Differs: nodes are tried one after the other, in the order of the snapshot from a random one on, so the plan is the
 same whenever that start is. Where upstream leaves it to chance, here the first in that order wins: among pods of one
 priority and start time, and among nodes that are equally good. A pod that has not started counts as starting now. Pods
@@ -22,6 +22,7 @@ from typing import Final, Protocol, TypeVar
 
 from msgspec.structs import replace
 
+from podium.config import NEWEST, PreemptionRules
 from podium.framework.contract.status import Code, Status
 from podium.objects.core import Pod
 from podium.objects.errors import FieldError
@@ -121,8 +122,9 @@ class Budgets:
     labels.
     """
 
-    def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
+    def __init__(self, budgets: Iterable[PodDisruptionBudget], rules: PreemptionRules = NEWEST.preemption) -> None:
         self.all = list(budgets)
+        self._stops_at_exhausted = rules.stop_at_exhausted_budget
         self._budgets: dict[str, list[PodDisruptionBudget]] = {}
         for budget in self.all:
             self._budgets.setdefault(budget.metadata.namespace, []).append(budget)
@@ -185,11 +187,9 @@ class Budgets:
         return violating, harmless
 
     def _violates(self, pod: Pod, disruptions_allowed: dict[str, int]) -> bool:
-        """Count the pod's eviction against all its budgets; return whether it violates one of them."""
-        is_too_much = False
-        for budget in self._of(pod):
-            is_too_much |= self._counts_below_zero(budget, disruptions_allowed, pod)
-        return is_too_much
+        """Count the pod's eviction against its budgets; return whether it violates one of them."""
+        violations = (self._counts_below_zero(budget, disruptions_allowed, pod) for budget in self._of(pod))
+        return any(violations if self._stops_at_exhausted else list(violations))
 
     @staticmethod
     def _counts_below_zero(budget: PodDisruptionBudget, disruptions_allowed: dict[str, int], pod: Pod) -> bool:

@@ -58,7 +58,8 @@ _STEPS_PER_S: Final = 50_000
 _FILTER_TIMEOUT_S: Final = 10.0
 _NOT_FOUND: Final = fwk.error_status("not found")
 _CLAIMS_TAKEN_BACK: Final = fwk.unschedulable("deallocation and deletion of ResourceClaims completed")
-_NO_CLAIMS_TO_TAKE: Final = fwk.unschedulable("no new claims to deallocate")
+_NO_CLAIMS_TO_TAKE: Final = "no new claims to deallocate"
+_STILL_UNSCHEDULABLE: Final = "still not schedulable"
 
 
 class DynamicResources(
@@ -296,11 +297,11 @@ class DynamicResources(
         if pod_devices is None:
             return _NOT_FOUND
         if not pod_devices.claims:
-            return _NO_CLAIMS_TO_TAKE
+            return self._nothing_freed(_NO_CLAIMS_TO_TAKE)
         if left_s := self._devices.may_be_bound_for_s(pod):
             # The outcome of the binding is unknown until then, and no event follows.
             self._handle.activate([pod], left_s)
-            return fwk.unschedulable("still not schedulable")
+            return self._nothing_freed(_STILL_UNSCHEDULABLE)
         special = pod_devices.special
         is_left_over = special is not None and special.metadata.name != SPECIAL_NAME
         unavailable = sorted(pod_devices.unavailable)
@@ -318,7 +319,11 @@ class DynamicResources(
         if is_left_over:
             pod_devices.claim_to_delete = special
             return fwk.unschedulable("deletion of ResourceClaim completed")
-        return fwk.unschedulable("still not schedulable")
+        return self._nothing_freed(_STILL_UNSCHEDULABLE)
+
+    def _nothing_freed(self, reason: str) -> fwk.Status:
+        reasons = (reason,) if self._handle.release.preemption.tell_no_deallocation else ()
+        return fwk.unschedulable(*reasons)
 
     # ------------------------------------------------------------ scoring
 
