@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Final
 
 from podium.cel import SelectorRules
-from podium.config.extension_points import DEFAULT_PLUGINS, InTreePlugin
+from podium.config.extension_points import DEFAULT_PLUGINS, ExtensionPoint, InTreePlugin
 from podium.objects.resource_types import DEVICE_TAINT_RULES, EventResource
 
 
@@ -150,6 +150,7 @@ class Release:
         gates: the feature gates that exist, by name.
         gate_needs: gate → the gates that must be on for it.
         plugins: the default `multiPoint` list, in order, with the extension points, weight and gate of each plugin.
+        absent_points: the extension points that a profile cannot have.
         events: for the queue, the handlers of changes, and plugins that register for events.
         queue: for the queue.
         devices: for the search for devices, and the plugin DynamicResources.
@@ -163,6 +164,7 @@ class Release:
     gates: Mapping[str, Gate]
     gate_needs: Mapping[str, tuple[str, ...]]
     plugins: Mapping[str, InTreePlugin]
+    absent_points: frozenset[ExtensionPoint]
     events: EventRules
     queue: QueueRules
     devices: DeviceRules
@@ -290,10 +292,6 @@ _NEEDS_1_37: Final = {
     "TopologyAwareWorkloadScheduling": ("GenericWorkload",),
 }
 
-_PLUGINS_1_37: Final = {
-    **DEFAULT_PLUGINS,
-    "GangScheduling": replace(DEFAULT_PLUGINS["GangScheduling"], gate="GenericWorkload"),
-}
 _DEVICES_1_36: Final = DeviceRules(
     selectors=SelectorRules(),
     name_failing_device=False,
@@ -331,12 +329,26 @@ _DEVICES_1_37: Final = DeviceRules(
     wake_on_deletion=True,
     fly_until_bound=True,
 )
+_PRE_FILTERS_OF_1_37: Final = {"NodeUnschedulable", "NodeName", "TaintToleration"}
+_NEW_POINTS_1_37: Final = frozenset({ExtensionPoint.POD_GROUP_POST_FILTER})
+_PLUGINS_1_36: Final = {
+    name: replace(
+        DEFAULT_PLUGINS[name],
+        points=DEFAULT_PLUGINS[name].points
+        - _NEW_POINTS_1_37
+        - ({ExtensionPoint.PRE_FILTER} if name in _PRE_FILTERS_OF_1_37 else set()),
+        gate="GangScheduling" if name == "GangScheduling" else DEFAULT_PLUGINS[name].gate,
+    )
+    # NodeUnschedulable is before NodeName.
+    for name in dict.fromkeys(("SchedulingGates", "PrioritySort", "NodeUnschedulable", *DEFAULT_PLUGINS))
+}
 
 _V1_36: Final = Release(
     minor="1.36",
     gates=MappingProxyType(dict(sorted(_GATES_1_36.items()))),
     gate_needs=MappingProxyType(_NEEDS_1_36),
-    plugins=DEFAULT_PLUGINS,
+    plugins=MappingProxyType(_PLUGINS_1_36),
+    absent_points=_NEW_POINTS_1_37,
     events=EventRules(
         target_pod=EventResource.UNSCHEDULABLE_POD,
         unscheduled_pod=EventResource.UNSCHEDULABLE_POD,
@@ -363,6 +375,8 @@ _V1_37: Final = replace(
     minor="1.37",
     gates=MappingProxyType(dict(sorted(_GATES_1_37.items()))),
     gate_needs=MappingProxyType(_NEEDS_1_37),
+    plugins=DEFAULT_PLUGINS,
+    absent_points=frozenset(),
     events=EventRules(
         target_pod=EventResource.TARGET_POD,
         unscheduled_pod=EventResource.UNSCHEDULED_POD,
@@ -372,7 +386,6 @@ _V1_37: Final = replace(
         widen_node_add=False,
         match_any_anti_affinity=True,
     ),
-    plugins=MappingProxyType(_PLUGINS_1_37),
     queue=QueueRules(nominate_on_add=True, flush_gated=True, renew_strangers=True, has_group_entries=True),
     devices=_DEVICES_1_37,
     paths=MappingProxyType({}),

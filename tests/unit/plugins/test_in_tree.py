@@ -10,7 +10,7 @@ from podium.framework.contract.bind import BindPlugin, PermitPlugin, PreBindPlug
 from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, TableFilterPlugin
 from podium.framework.contract.placements import PlacementGeneratePlugin, PlacementScorePlugin
 from podium.framework.contract.plugin import Plugin, PreEnqueuePlugin, QueueSortPlugin
-from podium.framework.contract.post_filter import PostFilterPlugin
+from podium.framework.contract.post_filter import PodGroupPostFilterPlugin, PostFilterPlugin
 from podium.framework.contract.score import PreScorePlugin, ScorePlugin, TableScorePlugin
 from podium.plugins import IN_TREE
 from tests.unit.plugins.clusters import RecordingHandle
@@ -29,6 +29,7 @@ INTERFACES = {
     ExtensionPoint.BIND: BindPlugin,
     ExtensionPoint.PLACEMENT_GENERATE: PlacementGeneratePlugin,
     ExtensionPoint.PLACEMENT_SCORE: PlacementScorePlugin,
+    ExtensionPoint.POD_GROUP_POST_FILTER: PodGroupPostFilterPlugin,
 }
 
 
