@@ -28,7 +28,15 @@ from podium.config.own_names import (
     OWN_NAME,
     with_own_names,
 )
-from podium.config.releases import NEWEST, RELEASES, DeviceRules, EventRules, PreemptionRules, Release, release_of_server
+from podium.config.releases import (
+    NEWEST,
+    RELEASES,
+    DeviceRules,
+    EventRules,
+    PreemptionRules,
+    Release,
+    release_of_server,
+)
 from podium.config.support import Unsupported, unsupported_features
 from podium.config.types import (
     API_VERSION,

@@ -122,7 +122,7 @@ def test_every_default_plugin_is_in_tree():
 
 def test_gates_add_their_plugins_at_the_end():
     gates = replace(
-        DEFAULT_GATES, on_gates=DEFAULT_GATES.on_gates | {"GangScheduling", "TopologyAwareWorkloadScheduling"}
+        DEFAULT_GATES, on_gates=DEFAULT_GATES.on_gates | {"GenericWorkload", "TopologyAwareWorkloadScheduling"}
     )
     assert default_plugins(gates).multi_point.enabled[-3:] == (
         Plugin("GangScheduling"),

@@ -322,7 +322,7 @@ def test_default_profile_runs_every_plugin_where_upstream_does():
             "NodeDeclaredFeatures",
         ),
         "postFilter": ("DynamicResources", "DefaultPreemption"),
-        "podGroupPostFilter": ("DefaultPreemption",),
+        "podGroupPostFilter": ("DynamicResources", "DefaultPreemption"),
         "reserve": ("VolumeBinding", "DynamicResources"),
         "preScore": (
             "TaintToleration",

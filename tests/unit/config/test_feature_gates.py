@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from podium.config.feature_gates import (
     DEFAULT_GATES,
+    LOOSE_GROUPS,
     FeatureGateError,
     PodGroupRules,
     parse_feature_gates,
@@ -112,7 +113,8 @@ def test_pods_are_scheduled_in_groups_only_with_the_gate() -> None:
     gates = parse_feature_gates(
         ["GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true"], RELEASES["1.36"]
     )
-    assert gates.pod_groups == PodGroupRules(have_gangs=True, are_placed_by_topology=False, are_preempted_for=True)
+    assert gates.pod_groups == replace(LOOSE_GROUPS, are_preempted_for=True)
+    assert parse_feature_gates(["GenericWorkload=true"]).pod_groups == PodGroupRules()
 
 
 @pytest.mark.parametrize("release", RELEASES.values(), ids=RELEASES)

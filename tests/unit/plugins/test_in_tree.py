@@ -8,9 +8,10 @@ import pytest
 from podium.config import ARGS_BY_PLUGIN, IN_TREE_PLUGINS, ExtensionPoint, args
 from podium.framework.contract.bind import BindPlugin, PermitPlugin, PreBindPlugin, ReservePlugin
 from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, TableFilterPlugin
+from podium.framework.contract.group_post_filter import PodGroupPostFilterPlugin
 from podium.framework.contract.placements import PlacementGeneratePlugin, PlacementScorePlugin
 from podium.framework.contract.plugin import Plugin, PreEnqueuePlugin, QueueSortPlugin
-from podium.framework.contract.post_filter import PodGroupPostFilterPlugin, PostFilterPlugin
+from podium.framework.contract.post_filter import PostFilterPlugin
 from podium.framework.contract.score import PreScorePlugin, ScorePlugin, TableScorePlugin
 from podium.plugins import IN_TREE
 from tests.unit.plugins.clusters import RecordingHandle
