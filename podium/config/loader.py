@@ -75,7 +75,7 @@ def load(
     Raises: ConfigError with every error found.
     """
     text, source = configuration_in(text, source)
-    reading = Reading()
+    reading = Reading(absent_keys=gates.release.absent_points)
     document, file_config = _fields(text, source, reading)
     unreadable = {error.path for error in reading.errors.errors if error.kind not in _HARMLESS}
     config, late = _judge(file_config, unreadable, reading, registry, gates)

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Final
 
 from podium.cel import SelectorRules
-from podium.config.extension_points import DEFAULT_PLUGINS, InTreePlugin
+from podium.config.extension_points import DEFAULT_PLUGINS, ExtensionPoint, InTreePlugin
 from podium.objects.resource_types import DEVICE_TAINT_RULES, EventResource
 
 
@@ -150,6 +150,7 @@ class Release:
         gates: the feature gates that exist, by name.
         gate_needs: gate → the gates that must be on for it.
         plugins: the default `multiPoint` list, in order, with the extension points, weight and gate of each plugin.
+        absent_points: the extension points that a profile cannot have.
         events: for the queue, the handlers of changes, and plugins that register for events.
         queue: for the queue.
         preemption: for PostFilter plugins, and those who evict victims.
@@ -157,18 +158,24 @@ class Release:
             gate VolumeLimitScaling, and in a completed configuration its value.
         devices: for the search for devices, and the plugin DynamicResources.
         paths: by the path of a resource, the one of the older version in which its API servers serve it.
+        preemption: for PostFilter plugins, and those who evict victims.
+        needs_installed_drivers: a volume needs a node with its CSI driver, if the CSIDriver says so; the default of the
+            gate VolumeLimitScaling, and in a completed configuration its value.
     """
 
     minor: str
     gates: Mapping[str, Gate]
     gate_needs: Mapping[str, tuple[str, ...]]
     plugins: Mapping[str, InTreePlugin]
+    absent_points: frozenset[ExtensionPoint]
     events: EventRules
     queue: QueueRules
     preemption: PreemptionRules
     needs_installed_drivers: bool
     devices: DeviceRules
     paths: Mapping[str, str]
+    preemption: PreemptionRules
+    needs_installed_drivers: bool
     default_gates: frozenset[str] = field(init=False)
     """The gates that are on by default."""
 
@@ -290,10 +297,6 @@ _NEEDS_1_37: Final = {
     "TopologyAwareWorkloadScheduling": ("GenericWorkload",),
 }
 
-_PLUGINS_1_37: Final = {
-    **DEFAULT_PLUGINS,
-    "GangScheduling": replace(DEFAULT_PLUGINS["GangScheduling"], gate="GenericWorkload"),
-}
 _DEVICES_1_36: Final = DeviceRules(
     selectors=SelectorRules(),
     name_failing_device=False,
@@ -331,12 +334,26 @@ _DEVICES_1_37: Final = DeviceRules(
     wake_on_deletion=True,
     fly_until_bound=True,
 )
+_PRE_FILTERS_OF_1_37: Final = {"NodeUnschedulable", "NodeName", "TaintToleration"}
+_NEW_POINTS_1_37: Final = frozenset({ExtensionPoint.POD_GROUP_POST_FILTER})
+_PLUGINS_1_36: Final = {
+    name: replace(
+        DEFAULT_PLUGINS[name],
+        points=DEFAULT_PLUGINS[name].points
+        - _NEW_POINTS_1_37
+        - ({ExtensionPoint.PRE_FILTER} if name in _PRE_FILTERS_OF_1_37 else set()),
+        gate="GangScheduling" if name == "GangScheduling" else DEFAULT_PLUGINS[name].gate,
+    )
+    # NodeUnschedulable is before NodeName.
+    for name in dict.fromkeys(("SchedulingGates", "PrioritySort", "NodeUnschedulable", *DEFAULT_PLUGINS))
+}
 
 _V1_36: Final = Release(
     minor="1.36",
     gates=MappingProxyType(dict(sorted(_GATES_1_36.items()))),
     gate_needs=MappingProxyType(_NEEDS_1_36),
-    plugins=DEFAULT_PLUGINS,
+    plugins=MappingProxyType(_PLUGINS_1_36),
+    absent_points=_NEW_POINTS_1_37,
     events=EventRules(
         target_pod=EventResource.UNSCHEDULABLE_POD,
         unscheduled_pod=EventResource.UNSCHEDULABLE_POD,
@@ -357,12 +374,22 @@ _V1_36: Final = Release(
     needs_installed_drivers=False,
     devices=_DEVICES_1_36,
     paths=MappingProxyType({DEVICE_TAINT_RULES.path: "/apis/resource.k8s.io/v1beta2/devicetaintrules"}),
+    preemption=PreemptionRules(
+        tell_node=False,
+        stop_at_exhausted_budget=False,
+        tell_no_deallocation=True,
+        wake_after_last_in_memory=False,
+        count_terminating=False,
+    ),
+    needs_installed_drivers=False,
 )
 _V1_37: Final = replace(
     _V1_36,
     minor="1.37",
     gates=MappingProxyType(dict(sorted(_GATES_1_37.items()))),
     gate_needs=MappingProxyType(_NEEDS_1_37),
+    plugins=DEFAULT_PLUGINS,
+    absent_points=frozenset(),
     events=EventRules(
         target_pod=EventResource.TARGET_POD,
         unscheduled_pod=EventResource.UNSCHEDULED_POD,
@@ -384,6 +411,14 @@ _V1_37: Final = replace(
     plugins=MappingProxyType(_PLUGINS_1_37),
     devices=_DEVICES_1_37,
     paths=MappingProxyType({}),
+    preemption=PreemptionRules(
+        tell_node=True,
+        stop_at_exhausted_budget=True,
+        tell_no_deallocation=False,
+        wake_after_last_in_memory=True,
+        count_terminating=True,
+    ),
+    needs_installed_drivers=True,
 )
 
 RELEASES: Final[Mapping[str, Release]] = {release.minor: release for release in (_V1_36, _V1_37)}

@@ -1,10 +1,10 @@
 """NodeUnschedulable: cordoned nodes take only pods that tolerate the cordon.
 
-Runs at: Filter.
+Runs at: PreFilter, Filter.
 Verdict: UnschedulableAndUnresolvable.
 Requeue: a schedulable node is added, or a node is uncordoned; the pod itself gets a toleration for cordoned nodes.
 Cost: one gather over the rows; nothing for pods that tolerate the cordon.
-Source: kubernetes pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go, v1.36.2.
+Source: kubernetes pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go, v1.36.2 and v1.37.2.
 """
 
 from __future__ import annotations
@@ -28,8 +28,14 @@ def _tolerates_cordon(spec: PodSpec) -> bool:
     return is_tolerated(spec.tolerations, CORDONED)
 
 
-class NodeUnschedulable(fwk.TableFilterPlugin, fwk.FilterPlugin):
+class NodeUnschedulable(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlugin):
     """Rejects nodes with `spec.unschedulable`."""
+
+    def pre_filter(
+        self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot
+    ) -> tuple[fwk.PreFilterResult | None, fwk.Status | None]:
+        """Return success: upstream runs the plugin here for the sake of an alpha gate."""
+        return None, None
 
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """Return verdict 1 for nodes that are cordoned."""

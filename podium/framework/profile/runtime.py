@@ -78,6 +78,7 @@ _CLASSES: Mapping[ExtensionPoint, tuple[type, ...]] = {
     ExtensionPoint.POST_BIND: (PostBindPlugin,),
     ExtensionPoint.PLACEMENT_GENERATE: (PlacementGeneratePlugin,),
     ExtensionPoint.PLACEMENT_SCORE: (PlacementScorePlugin,),
+    ExtensionPoint.POD_GROUP_POST_FILTER: (PodGroupPostFilterPlugin,),
 }
 
 
@@ -168,9 +169,9 @@ class Framework:
         self.long_filters = frozenset(form.name for form in self.filters if isinstance(form.plugin, LongFilterPlugin))
         self.detailing = {form.name: form.plugin for form in self.filters if isinstance(form.plugin, Detailing)}
         self.post_filter = self._at(plugins, ExtensionPoint.POST_FILTER, PostFilterPlugin)
-        self.pod_group_post_filter = [
-            plugin for plugin in self.post_filter if isinstance(plugin, PodGroupPostFilterPlugin)
-        ]
+        has_own_point = ExtensionPoint.POD_GROUP_POST_FILTER not in profile.release.absent_points
+        of_groups = ExtensionPoint.POD_GROUP_POST_FILTER if has_own_point else ExtensionPoint.POST_FILTER
+        self.pod_group_post_filter = self._at(plugins, of_groups, PodGroupPostFilterPlugin)
         self.pre_score = self._at(plugins, ExtensionPoint.PRE_SCORE, PreScorePlugin)
         self.scorers: Sequence[tuple[Scorer, int]] = [
             (scorer, plugins.score_weights[plugin.name])

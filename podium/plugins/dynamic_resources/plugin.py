@@ -322,9 +322,8 @@ class DynamicResources(
         return self._nothing_freed(_STILL_UNSCHEDULABLE)
 
     def _nothing_freed(self, reason: str) -> fwk.Status:
-        return (
-            fwk.unschedulable(reason) if self._handle.release.preemption.tell_no_deallocation else fwk.unschedulable()
-        )
+        reasons = (reason,) if self._handle.release.preemption.tell_no_deallocation else ()
+        return fwk.unschedulable(*reasons)
 
     # ------------------------------------------------------------ scoring
 

@@ -51,7 +51,11 @@ def test_pod_that_fits_nowhere_has_reasons_and_the_verdict_of_preemption():
 def test_preemption_names_node_and_victims():
     objects = [node("n1"), pod("b", cpu="2", node="n1"), pod("a", cpu="2", node="n1")]
     answer = _answer(objects=objects, pod=pod("web", cpu="4", priority=10))
-    assert (answer["postfilter"], answer["nominated"]) == ({"code": "Success"}, "n1")
+    text = "preemption: found a potential placement for pod on node n1, preempting 2 victims"
+    assert (answer["postfilter"], answer["nominated"]) == (
+        {"code": "Success", "reasons": [text]},
+        "n1",
+    )
     assert answer["victims"] == ["default/a", "default/b"]
     assert answer["message"] == answer["fit_error"]
 

@@ -83,7 +83,15 @@ def test_a_pod_without_claims_is_left_alone() -> None:
     assert plugin.pre_bind_pre_flight(state, plain, "n1")[1] is SKIP
     assert plugin.clean_up(state, plain) is None
     assert plugin.writes_before_binding(state, plain, "n1") == plugin.writes_after_failure(state, plain) == []
-    assert plugin.post_filter(state, plain, NODES, Diagnosis())[1] == Status(
+    assert plugin.post_filter(state, plain, NODES, Diagnosis())[1] == Status(Code.UNSCHEDULABLE)
+
+
+def test_1_36_says_why_no_claim_is_deallocated() -> None:
+    handle, state = DeviceHandle(), CycleState()
+    handle.release = RELEASES["1.36"]
+    plugin = DynamicResources(DynamicResourcesArgs(), handle)
+    plugin.pre_filter(state, pod(), NODES)
+    assert plugin.post_filter(state, pod(), NODES, Diagnosis())[1] == Status(
         Code.UNSCHEDULABLE, ("no new claims to deallocate",)
     )
 
@@ -252,9 +260,9 @@ def test_an_allocation_in_the_way_is_taken_back_if_no_other_pod_uses_it() -> Non
     unused = Attempt(user("c"), a_claim(allocation=allocation("g0", node="n3")))
     shared = Attempt(user("c"), a_claim(allocation=allocation("g0", node="n3"), users=["web-1", "web-2"]))
     assert [each.post_filter() for each in (own, unused, shared)] == [
-        Status(Code.UNSCHEDULABLE, ("still not schedulable",)),
+        Status(Code.UNSCHEDULABLE),
         Status(Code.UNSCHEDULABLE, ("deallocation of ResourceClaim completed",)),
-        Status(Code.UNSCHEDULABLE, ("still not schedulable",)),
+        Status(Code.UNSCHEDULABLE),
     ]
     (write,) = unused.plugin.writes_after_failure(unused.state, unused.pod)
     assert write.before.status.allocation is not None
