@@ -153,9 +153,6 @@ class Release:
         absent_points: the extension points that a profile cannot have.
         events: for the queue, the handlers of changes, and plugins that register for events.
         queue: for the queue.
-        preemption: for PostFilter plugins, and those who evict victims.
-        needs_installed_drivers: a volume needs a node with its CSI driver, if the CSIDriver says so; the default of the
-            gate VolumeLimitScaling, and in a completed configuration its value.
         devices: for the search for devices, and the plugin DynamicResources.
         paths: by the path of a resource, the one of the older version in which its API servers serve it.
         preemption: for PostFilter plugins, and those who evict victims.
@@ -170,8 +167,6 @@ class Release:
     absent_points: frozenset[ExtensionPoint]
     events: EventRules
     queue: QueueRules
-    preemption: PreemptionRules
-    needs_installed_drivers: bool
     devices: DeviceRules
     paths: Mapping[str, str]
     preemption: PreemptionRules
@@ -364,14 +359,6 @@ _V1_36: Final = Release(
         match_any_anti_affinity=False,
     ),
     queue=QueueRules(nominate_on_add=False, flush_gated=False, renew_strangers=False, has_group_entries=False),
-    preemption=PreemptionRules(
-        tell_node=False,
-        stop_at_exhausted_budget=False,
-        tell_no_deallocation=True,
-        wake_after_last_in_memory=False,
-        count_terminating=False,
-    ),
-    needs_installed_drivers=False,
     devices=_DEVICES_1_36,
     paths=MappingProxyType({DEVICE_TAINT_RULES.path: "/apis/resource.k8s.io/v1beta2/devicetaintrules"}),
     preemption=PreemptionRules(
@@ -400,15 +387,6 @@ _V1_37: Final = replace(
         match_any_anti_affinity=True,
     ),
     queue=QueueRules(nominate_on_add=True, flush_gated=True, renew_strangers=True, has_group_entries=True),
-    preemption=PreemptionRules(
-        tell_node=True,
-        stop_at_exhausted_budget=True,
-        tell_no_deallocation=False,
-        wake_after_last_in_memory=True,
-        count_terminating=True,
-    ),
-    needs_installed_drivers=True,
-    plugins=MappingProxyType(_PLUGINS_1_37),
     devices=_DEVICES_1_37,
     paths=MappingProxyType({}),
     preemption=PreemptionRules(
