@@ -30,6 +30,7 @@ from podium.config.own_names import (
 )
 from podium.config.releases import (
     NEWEST,
+    OLDEST_SERVER,
     RELEASES,
     DeviceRules,
     EventRules,
@@ -68,6 +69,7 @@ __all__ = [
     "LEASE_NAME",
     "LOOSE_GROUPS",
     "NEWEST",
+    "OLDEST_SERVER",
     "OWN_NAME",
     "RELEASES",
     "ClientConnection",

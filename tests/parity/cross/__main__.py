@@ -1,4 +1,4 @@
-"""`python -m tests.parity.cross --seed N`: new questions, answered by upstream's own code and by podium.
+"""`python -m tests.parity.cross --seed N`: new questions, answered by upstream's own code of each minor and by podium.
 
 Recorded scenarios, queues, changes, pods with devices and configuration files are crossed by chance from the seed, and
 device selectors are drawn. The kube-scheduler binary reads the files, kube-scheduler's own packages answer the rest.
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import click
 
+from podium.config import NEWEST, RELEASES
 from tests.control_plane import builder
 from tests.control_plane.progress import Progress
 from tests.parity.cross import recorder
@@ -31,13 +32,19 @@ from tests.parity.cross.devices import about_one_pod, crossed_devices
 from tests.parity.cross.scenarios import crossed_scenarios, crossed_sequences
 from tests.parity.cross.selectors import crossed_selectors
 from tests.parity.recorded import DEVICE_HINTS, DEVICES, HINTS, SCENARIOS, SELECTORS, SEQUENCES
+from tests.skew import releases
 
 SHOWN, LINES_SHOWN = 5, 4
 _ASKED_OF = (SCENARIOS, SEQUENCES, HINTS, DEVICES, DEVICE_HINTS, SELECTORS)
 
 
 def outcomes(
-    seed: int, counts: dict[str, int], recorder_binary: Path, scheduler_binary: Path, kept: Keeping
+    seed: int,
+    counts: dict[str, int],
+    recorder_binary: Path,
+    scheduler_binary: Path,
+    kept: Keeping,
+    minor: str = NEWEST.minor,
 ) -> Iterator[tuple[str, Outcome]]:
     """What comes of so many questions of each kind, kind by kind."""
     recorded = {name: recorded_questions(name) for name in _ASKED_OF}
@@ -52,9 +59,9 @@ def outcomes(
     }
     with tempfile.TemporaryDirectory(prefix="podium-parity-") as directory:
         for name, crossed in crossings.items():
-            yield name, compare_answers(crossed(counts[name]), recorder_binary, Path(directory) / name, kept)
+            yield name, compare_answers(crossed(counts[name]), recorder_binary, Path(directory) / name, kept, minor)
     files = crossed_configurations(recorded_files(), seed, counts["configurations"])
-    yield "configurations", compare_configurations(files, scheduler_binary, kept)
+    yield "configurations", compare_configurations(files, scheduler_binary, kept, minor)
 
 
 def show(name: str, outcome: Outcome) -> None:
@@ -67,6 +74,7 @@ def show(name: str, outcome: Outcome) -> None:
 
 @click.command(help=__doc__)
 @click.option("--seed", type=int, default=1, show_default=True)
+@click.option("--minor", "minors", multiple=True, type=click.Choice(list(RELEASES)), help="By default all of them.")
 @click.option("--scenarios", type=int, default=1000, show_default=True, help="Single attempts.")
 @click.option("--sequences", type=int, help="Queues of 20 to 60 pods.  [default: a 20th of the scenarios]")
 @click.option("--changes", type=int, help="Changes of a cluster.  [default: half of the scenarios]")
@@ -86,6 +94,7 @@ def show(name: str, outcome: Outcome) -> None:
 @click.option("--build-only", is_flag=True, help="Build what answers the questions, and ask none.")
 def main(
     seed: int,
+    minors: tuple[str, ...],
     scenarios: int,
     sequences: int | None,
     changes: int | None,
@@ -105,18 +114,19 @@ def main(
         "selectors": scenarios if selectors is None else selectors,
         "configurations": scenarios // 5 if configurations is None else configurations,
     }
-    progress = Progress()
-    try:
-        binaries = recorder.obtain(progress), builder.obtain(progress)["kube-scheduler"]
-    except builder.BuildError as problem:
-        raise click.ClickException(str(problem)) from problem
-    if build_only:
-        click.echo("\n".join(str(binary) for binary in binaries))
-        return
-    differing = 0
-    for name, outcome in outcomes(seed, counts, *binaries, Keeping(keep)):
-        show(name, outcome)
-        differing += len(outcome.differing)
+    progress, differing = Progress(), 0
+    for minor in minors or RELEASES:
+        try:
+            binaries = recorder.obtain(progress, minor=minor), releases.kube_scheduler(progress, minor)
+        except builder.BuildError as problem:
+            raise click.ClickException(str(problem)) from problem
+        if build_only:
+            click.echo("\n".join(str(binary) for binary in binaries))
+            continue
+        click.echo(f"== Kubernetes {minor}")
+        for name, outcome in outcomes(seed, counts, *binaries, Keeping(keep / minor), minor):
+            show(name, outcome)
+            differing += len(outcome.differing)
     sys.exit(int(differing > 0))
 
 

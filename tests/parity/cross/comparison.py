@@ -13,11 +13,19 @@ from pathlib import Path
 
 import orjson
 
-from podium.insight.evaluate import Evaluator
+from podium.config import NEWEST
 from tests.parity import configured
 from tests.parity.cross import kube_scheduler, recorder
 from tests.parity.cross.drawing import Json
-from tests.parity.recorded import DATA, as_json, comparable, differences, scenarios, without_unrecorded
+from tests.parity.recorded import (
+    DATA,
+    as_json,
+    comparable,
+    differences,
+    evaluator_of,
+    scenarios,
+    without_unrecorded,
+)
 
 _ORDERED_REASONS = ("Too many pods", "Insufficient cpu", "Insufficient memory", "Insufficient ephemeral-storage")
 _BROKEN_POOL = "asks for all devices, but resource pool "
@@ -67,7 +75,9 @@ def recorded_files() -> list[str]:
         return [json.loads(line)["yaml"] for line in lines]
 
 
-def compare_answers(questions: Iterable[Json], binary: Path, asked: Path, kept: Keeping) -> Outcome:
+def compare_answers(
+    questions: Iterable[Json], binary: Path, asked: Path, kept: Keeping, minor: str = NEWEST.minor
+) -> Outcome:
     """Have the recorder answer them, and podium while it does.
 
     Args:
@@ -75,7 +85,7 @@ def compare_answers(questions: Iterable[Json], binary: Path, asked: Path, kept: 
     """
     with asked.open("wb") as lines:
         lines.writelines(orjson.dumps(question) + b"\n" for question in questions)
-    evaluator, outcome = Evaluator(), Outcome()
+    evaluator, outcome = evaluator_of(minor), Outcome()
     with asked.open("rb") as lines:
         for line, expected in zip(lines, recorder.answers(binary, asked), strict=True):
             outcome.asked += 1
@@ -112,14 +122,16 @@ def _without_special_claim(answer: Json) -> Json:
     return answer
 
 
-def compare_configurations(files: Iterable[tuple[str, str]], binary: Path, kept: Keeping) -> Outcome:
+def compare_configurations(
+    files: Iterable[tuple[str, str]], binary: Path, kept: Keeping, minor: str = NEWEST.minor
+) -> Outcome:
     """Have kube-scheduler read them, as many at a time as there are cores."""
     named = list(files)
     outcome = Outcome(asked=len(named))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         verdicts = pool.map(lambda each: kube_scheduler.verdict(binary, each[1]), named)
         for (name, text), verdict in zip(named, verdicts, strict=True):
-            if found := tuple(configured.differences(verdict, text)):
+            if found := tuple(configured.differences(verdict, text, minor)):
                 file = kept.keep(f"{name}.yaml", text.encode())
                 outcome.differing.append(Difference(name, found, file))
     return outcome
