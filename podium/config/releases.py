@@ -156,6 +156,8 @@ class Release:
         devices: for the search for devices, and the plugin DynamicResources.
         paths: by the path of a resource, the one of the older version in which its API servers serve it.
         preemption: for PostFilter plugins, and those who evict victims.
+        sums_resized_pods: a pod that is resized in place counts with the highest of its totals; before, with the total
+            of the highest amounts of each container.
         needs_installed_drivers: a volume needs a node with its CSI driver, if the CSIDriver says so; the default of the
             gate VolumeLimitScaling, and in a completed configuration its value.
     """
@@ -170,6 +172,7 @@ class Release:
     devices: DeviceRules
     paths: Mapping[str, str]
     preemption: PreemptionRules
+    sums_resized_pods: bool
     needs_installed_drivers: bool
     default_gates: frozenset[str] = field(init=False)
     """The gates that are on by default."""
@@ -368,6 +371,7 @@ _V1_36: Final = Release(
         wake_after_last_in_memory=False,
         count_terminating=False,
     ),
+    sums_resized_pods=False,
     needs_installed_drivers=False,
 )
 _V1_37: Final = replace(
@@ -396,6 +400,7 @@ _V1_37: Final = replace(
         wake_after_last_in_memory=True,
         count_terminating=True,
     ),
+    sums_resized_pods=True,
     needs_installed_drivers=True,
 )
 

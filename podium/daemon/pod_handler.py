@@ -13,7 +13,7 @@ from types import MappingProxyType
 from podium.binder import EventRecorder, WaitingPods, failed_scheduling
 from podium.cluster import Cache, CacheError
 from podium.cluster.pod_states import PodState
-from podium.config import NEWEST, EventRules
+from podium.config import NEWEST, Release
 from podium.daemon.conflicts import Conflicts
 from podium.daemon.handlers import BrokenObjects, MeasuredHandler
 from podium.framework.contract.cluster_event import (
@@ -53,7 +53,7 @@ class PodHandler(MeasuredHandler):
         saw_unbound: called when a pod has lost the node that it was bound to.
         binding_cycles: the target nodes of the binding cycles under way, by pod uid.
         pod_groups: the pod groups, whose pods that wait are kept up to date here; None if each pod is scheduled alone.
-        rules: which events there are.
+        release: the release whose events are raised.
     """
 
     def __init__(
@@ -69,12 +69,12 @@ class PodHandler(MeasuredHandler):
         saw_unbound: Callable[[Pod], None] = lambda _: None,
         binding_cycles: Mapping[str, str] = MappingProxyType({}),
         pod_groups: PodGroups | None = None,
-        rules: EventRules = NEWEST.events,
+        release: Release = NEWEST,
     ) -> None:
         super().__init__(clock, metrics)
-        self._rules = rules
+        self._release = release
         self._unscheduled_add, self._unscheduled_update, self._unscheduled_delete = (
-            ClusterEvent(rules.unscheduled_pod, action)
+            ClusterEvent(release.events.unscheduled_pod, action)
             for action in (ActionType.ADD, ActionType.UPDATE, ActionType.DELETE)
         )
         self._raises_additions = pod_groups is not None and pod_groups.rules.have_gangs
@@ -103,7 +103,7 @@ class PodHandler(MeasuredHandler):
             self.measure("AssignedPodAdd", self._on_bound, old, new)
         elif self._is_ours(new):
             seconds = self.measure(self._unscheduled_update.label, self._update_pending, old, new)
-            for event in pod_changes(old, new, self._rules, is_own=False):
+            for event in pod_changes(old, new, self._release, is_own=False):
                 if event != self._unscheduled_update:
                     self._metrics.observe_event(event.label, seconds)
 
@@ -153,7 +153,7 @@ class PodHandler(MeasuredHandler):
         started_s = self._clock.monotonic()
         self._to_cache(self._cache.update_pod, new)
         before_s = self._clock.monotonic() - started_s
-        for event in pod_changes(old, new, self._rules, is_own=False):
+        for event in pod_changes(old, new, self._release, is_own=False):
             if event.label == _ASSIGNED_POD_UPDATE:
                 self._queue.move_all(event, old, new)
             else:

@@ -22,7 +22,7 @@ from podium.binder import (
 )
 from podium.client.dispatcher import Requester
 from podium.client.informer_set import InformerSet
-from podium.cluster import Cache
+from podium.cluster import Cache, pod_usage_in
 from podium.config import KubeSchedulerConfiguration, Profile
 from podium.daemon.backlog import Backlog
 from podium.daemon.binding_cycles import BindingCycles
@@ -153,7 +153,11 @@ class Scheduler:
             may_bind=(lambda: True) if term is None else term.may_write,
         )
         self._groups = None if options.pod_groups is None else QueuedPodGroups(options.pod_groups)
-        self.cache = Cache(BrokenObjects(metrics), pod_groups=None if self._groups is None else self._groups.states)
+        self.cache = Cache(
+            BrokenObjects(metrics),
+            pod_usage_in(config.release),
+            pod_groups=None if self._groups is None else self._groups.states,
+        )
         self._preemptions = self._make_running_preemptions()
         nominator = Nominator(self._pods.get)
         self.frameworks = self._make_frameworks(nominator)
@@ -449,7 +453,7 @@ class Scheduler:
                 saw_unbound=informers.saw_unbound,
                 binding_cycles=self.binding_cycles.under_way,
                 pod_groups=self._groups,
-                rules=self.config.release.events,
+                release=self.config.release,
             )
         )
         for resource in tuple(informers.resources):

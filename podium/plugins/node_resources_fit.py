@@ -84,6 +84,7 @@ class NodeResourcesFit(
 
     def __init__(self, args: NodeResourcesFitArgs, handle: fwk.Handle) -> None:
         self._events = handle.release.events
+        self._by_container = not handle.release.sums_resized_pods
         self._devices = handle.shared(ClusterDevices)
         self._totals = DeviceTotals.of_resources(self._devices, args.scoring_strategy.resources)
         self._ignored = frozenset(args.ignored_resources)
@@ -232,7 +233,7 @@ class NodeResourcesFit(
             return fwk.QueueingHint.QUEUE
         if not new.node_name:
             return fwk.QueueingHint.SKIP
-        old_requests, new_requests = requests_on_node(old), requests_on_node(new)
+        old_requests, new_requests = (requests_on_node(item, by_container=self._by_container) for item in (old, new))
         return queue_if(any(old_requests.get(name, 0) > new_requests.get(name, 0) for name, _ in _demands(pod.spec)))
 
     def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> fwk.QueueingHint:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
-from podium.config import EventRules
+from podium.config import Release
 from podium.framework.contract.cluster_event import ActionType, ClusterEvent
 from podium.objects.core import Node, Pod
 from podium.objects.errors import FieldError
@@ -23,15 +23,15 @@ from podium.objects.resource_types import EventResource
 _NodeCheck: TypeAlias = Callable[[Node, Node], bool]
 
 
-def pod_changes(old: Pod, new: Pod, rules: EventRules, *, is_own: bool = True) -> tuple[ClusterEvent, ...]:
+def pod_changes(old: Pod, new: Pod, release: Release, *, is_own: bool = True) -> tuple[ClusterEvent, ...]:
     """Return the events that describe the pod's change; one generic update if no specific event does.
 
     Args:
         is_own: the events are for the pod itself; if it has a node, they are for other pods in any case.
     """
-    waiting = rules.target_pod if is_own else rules.unscheduled_pod
+    waiting = release.events.target_pod if is_own else release.events.unscheduled_pod
     resource = EventResource.ASSIGNED_POD if new.node_name else waiting
-    return tuple(ClusterEvent(resource, action) for action in _pod_actions(old, new, rules)) or (
+    return tuple(ClusterEvent(resource, action) for action in _pod_actions(old, new, release)) or (
         ClusterEvent(resource, ActionType.UPDATE),
     )
 
@@ -44,11 +44,11 @@ def node_changes(old: Node, new: Node) -> tuple[ClusterEvent, ...]:
 # ---------------------------------------------------------------- pods
 
 
-def _pod_actions(old: Pod, new: Pod, rules: EventRules) -> Iterator[ActionType]:
+def _pod_actions(old: Pod, new: Pod, release: Release) -> Iterator[ActionType]:
     if old.metadata.labels != new.metadata.labels:
         yield ActionType.UPDATE_POD_LABEL
     if old.spec is not new.spec or old.status != new.status:
-        yield from _resizes(old, new, rules)
+        yield from _resizes(old, new, release)
     if old.spec.scheduling_gates and not new.spec.scheduling_gates:
         yield ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
     if len(old.spec.tolerations) != len(new.spec.tolerations):
@@ -60,15 +60,17 @@ def _pod_actions(old: Pod, new: Pod, rules: EventRules) -> Iterator[ActionType]:
         yield ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM
 
 
-def _resizes(old: Pod, new: Pod, rules: EventRules) -> Iterator[ActionType]:
+def _resizes(old: Pod, new: Pod, release: Release) -> Iterator[ActionType]:
     try:
-        old_requests, new_requests = pod_requests_with_status(old), pod_requests_with_status(new)
+        by_container = not release.sums_resized_pods
+        old_requests = pod_requests_with_status(old, by_container=by_container)
+        new_requests = pod_requests_with_status(new, by_container=by_container)
     except FieldError:
         yield ActionType.UPDATE_POD_SCALE_DOWN
         return
     if _exceeds(old_requests, new_requests):
         yield ActionType.UPDATE_POD_SCALE_DOWN
-    if rules.have_scale_up and _exceeds(new_requests, old_requests):
+    if release.events.have_scale_up and _exceeds(new_requests, old_requests):
         yield ActionType.UPDATE_POD_SCALE_UP
 
 

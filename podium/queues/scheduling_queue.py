@@ -101,7 +101,7 @@ class SchedulingQueue:
         self._delayed = DelayedPods(clock)
         self._is_closed = False
         self._has_loose_groups = groups is not None and not groups.are_entries
-        self._rules, self._event_rules = release.queue, release.events
+        self._rules, self._release = release.queue, release
         pod_added, self._pod_deleted = (
             ClusterEvent(release.events.unscheduled_pod, action).label for action in (ActionType.ADD, ActionType.DELETE)
         )
@@ -154,7 +154,7 @@ class SchedulingQueue:
     def update(self, old: Pod, new: Pod) -> None:
         """Update a pod that is to be scheduled."""
         if new.uid in self._in_flight:
-            for event in pod_changes(old, new, self._event_rules):
+            for event in pod_changes(old, new, self._release):
                 self._in_flight.record(self._hints.interest(event), old, new)
             return
         info = self.get(new)
@@ -190,7 +190,7 @@ class SchedulingQueue:
         return self._groups if pod.spec.scheduling_group is not None else None
 
     def _reconsider(self, info: QueuedPodInfo, old: Pod, new: Pod) -> None:
-        for event in pod_changes(old, new, self._event_rules):
+        for event in pod_changes(old, new, self._release):
             interest = self._hints.interest(event)
             strategy = self._hints.strategy(info, interest, old, new)
             if strategy is not Strategy.SKIP and self._requeuing.requeue(info, strategy, interest.label):

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
-from podium.cluster.pod_usage import readable_pod_usage
+from podium.cluster.pod_usage import PodUsage
 from podium.cluster.snapshot import BoolArray
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.post_filter import Basis
@@ -38,7 +38,7 @@ class ForkedNodeDryRun:
         self._state = state
         self._snapshot = snapshot
         self._row = row
-        self._off: dict[str, Pod] = {}
+        self._off: dict[str, tuple[Pod, PodUsage]] = {}
 
     @property
     def node(self) -> NodeInfo:
@@ -48,8 +48,8 @@ class ForkedNodeDryRun:
     def remove(self, pod: Pod) -> None:
         """Take a pod off the node; of a pod on another node only the plugins hear."""
         if self._is_here(pod):
+            self._off[pod.uid] = pod, self._snapshot.pod_usages(self._row)[pod.uid]
             self._snapshot.remove_pod(self._row, pod.uid)
-            self._off[pod.uid] = pod
         self._framework.run_remove_pod(self._state, self._incoming, pod, self._node_of(pod))
 
     def add(self, pod: Pod) -> None:
@@ -73,12 +73,12 @@ class ForkedNodeDryRun:
 
     def undo(self) -> None:
         """Restore the snapshot. The cloned state is dropped, so it need not be restored."""
-        for pod in tuple(self._off.values()):
+        for pod, _ in tuple(self._off.values()):
             self._put_back(pod)
 
     def _put_back(self, pod: Pod) -> None:
-        del self._off[pod.uid]
-        self._snapshot.add_pod(self._row, pod, readable_pod_usage(pod))
+        _, usage = self._off.pop(pod.uid)
+        self._snapshot.add_pod(self._row, pod, usage)
 
 
 class ForkedNodesDryRun:

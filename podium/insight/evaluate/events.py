@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from podium.config import EventRules
+from podium.config import Release
 from podium.framework.contract.cluster_event import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
@@ -37,13 +37,13 @@ class Change:
     new: Any
 
 
-def events_of(change: Change, rules: EventRules) -> tuple[ClusterEvent, ...]:
+def events_of(change: Change, release: Release) -> tuple[ClusterEvent, ...]:
     """Return the cluster events of a change; empty if it cannot make any pod schedulable."""
     item = change.new if change.new is not None else change.old
     if isinstance(item, Node):
         return _node_events(change.old, change.new)
     if isinstance(item, Pod):
-        return _pod_events(change.old, change.new, rules)
+        return _pod_events(change.old, change.new, release)
     resource = RESOURCES_BY_KIND.get(type(item).__name__)
     if resource is None:
         return ()
@@ -62,16 +62,16 @@ def _node_events(old: Node | None, new: Node | None) -> tuple[ClusterEvent, ...]
     return (NODE_DELETE,) if new is None else node_changes(old, new)
 
 
-def _pod_events(old: Pod | None, new: Pod | None, rules: EventRules) -> tuple[ClusterEvent, ...]:
+def _pod_events(old: Pod | None, new: Pod | None, release: Release) -> tuple[ClusterEvent, ...]:
     if new is None:
         assert old is not None
         # As upstream's handler: only a pod that holds a node's resources frees any.
         return (ASSIGNED_POD_DELETE,) if old.node_name or old.status.nominated_node_name else ()
     if old is None:
-        return (ASSIGNED_POD_ADD if new.node_name else ClusterEvent(rules.unscheduled_pod, ActionType.ADD),)
+        return (ASSIGNED_POD_ADD if new.node_name else ClusterEvent(release.events.unscheduled_pod, ActionType.ADD),)
     if new.node_name and not old.node_name:
         return (ASSIGNED_POD_ADD,)
-    return pod_changes(old, new, rules)
+    return pod_changes(old, new, release)
 
 
 def hints_for(framework: Framework, pod: Pod, event: ClusterEvent, change: Change) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from podium.cluster import Cache
+from podium.cluster import Cache, pod_usage_in
 from podium.config import KubeSchedulerConfiguration, PodGroupRules
 from podium.engine.errors import ClusterError
 from podium.engine.evaluation import as_status
@@ -63,7 +63,7 @@ class PodGroupQueue:
         self._rules = rules
         self._groups = QueuedPodGroups(rules)
         self._clock = ManualClock(_NOW_S)
-        self._cache = Cache(_refuse, pod_groups=self._groups.states)
+        self._cache = Cache(_refuse, pod_usage_in(config.release), pod_groups=self._groups.states)
         self._lookup: dict[str, Pod] = {pod.key: pod for pod in pods}
         self._nominator = Nominator(self._lookup.get)
         handle = OfflineHandle(

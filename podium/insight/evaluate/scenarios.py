@@ -154,6 +154,6 @@ def _read(manifest: Any, side: str) -> Any:
 
 def _answer_event(cluster: Cluster, pod: Pod, change: Change) -> dict[str, Any]:
     framework = cluster.framework_for(pod)
-    events = events_of(change, framework.release.events)
+    events = events_of(change, framework.release)
     hints = {event.label: hints_for(framework, pod, event, change) for event in events}
     return {"events": [event.label for event in events], "hints": hints}

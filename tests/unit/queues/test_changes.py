@@ -9,7 +9,7 @@ from podium.objects.core import Node, Pod
 from podium.queues import node_changes, pod_changes
 from tests.builders import node, pod
 
-RULES, RULES_1_36 = NEWEST.events, RELEASES["1.36"].events
+RULES, RULES_1_36 = NEWEST, RELEASES["1.36"]
 
 
 def pod_labels(old: Pod, new: Pod) -> list[str]:

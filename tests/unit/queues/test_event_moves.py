@@ -202,7 +202,7 @@ def some_event(random: Random, nodes: Sequence[Node], placed: Sequence[Pod], wai
         return [(ASSIGNED_POD_DELETE, old, None)]
     other = random.choice(placed)
     new = changed(old, spec=other.spec, metadata=changed(old.metadata, labels=other.metadata.labels))
-    return [(event, old, new) for event in pod_changes(old, new, NEWEST.events)]
+    return [(event, old, new) for event in pod_changes(old, new, NEWEST)]
 
 
 @pytest.mark.parametrize("seed", range(12))

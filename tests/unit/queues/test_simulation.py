@@ -227,7 +227,7 @@ class Simulation:
             drops_gates=drops_gates,
             in_status=new.status.nominated_node_name,
         )
-        return known.index, [event.label for event in pod_changes(old, new, NEWEST.events)]
+        return known.index, [event.label for event in pod_changes(old, new, NEWEST)]
 
     def delete(self) -> object:
         gone = self.some(QueueState.ACTIVE, QueueState.BACKOFF, QueueState.ERROR_BACKOFF, *model.WAITING)
@@ -312,7 +312,7 @@ class Simulation:
             case model.POD_DELETE:
                 self.happens(ASSIGNED_POD_DELETE, other, None, Happening(name))
             case model.POD_LABEL:
-                (change,) = pod_changes(other, relabelled, NEWEST.events)
+                (change,) = pod_changes(other, relabelled, NEWEST)
                 self.happens(change, other, relabelled, Happening(name))
             case _:
                 old, new = node("n1"), changed_node(CHANGE_OF_NODE[name], parity, level)

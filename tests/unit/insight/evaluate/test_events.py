@@ -38,4 +38,4 @@ CLASS = StorageClass(metadata=ObjectMeta(name="fast"))
     ],
 )
 def test_a_change_is_the_events_that_may_requeue_pods(old: Any, new: Any, labels: list[str]) -> None:
-    assert [event.label for event in events_of(Change(old, new), NEWEST.events)] == labels
+    assert [event.label for event in events_of(Change(old, new), NEWEST)] == labels

@@ -57,7 +57,7 @@ def test_preemption_names_node_and_victims():
         "n1",
     )
     assert answer["victims"] == ["default/a", "default/b"]
-    assert answer["message"] == answer["fit_error"]
+    assert answer["message"] == f"{answer['fit_error']} {text}"
 
 
 def test_promised_room_is_kept_for_a_pod_that_names_its_scheduler():
