@@ -156,6 +156,10 @@ class Release:
         devices: for the search for devices, and the plugin DynamicResources.
         paths: by the path of a resource, the one of the older version in which its API servers serve it.
         preemption: for PostFilter plugins, and those who evict victims.
+        counts_image_volumes: for ImageLocality, an image volume raises the size at which a node gets the full score.
+        needs_bind_mount_options: for NodeDeclaredFeatures, a mount with `bindMountOptions` needs a node's feature.
+        lists_namespaces: for InterPodAffinity, a term selects namespaces with matching labels; before, also all others,
+            if a namespace without labels would match.
         sums_resized_pods: a pod that is resized in place counts with the highest of its totals; before, with the total
             of the highest amounts of each container.
         needs_installed_drivers: a volume needs a node with its CSI driver, if the CSIDriver says so; the default of the
@@ -172,6 +176,9 @@ class Release:
     devices: DeviceRules
     paths: Mapping[str, str]
     preemption: PreemptionRules
+    counts_image_volumes: bool
+    needs_bind_mount_options: bool
+    lists_namespaces: bool
     sums_resized_pods: bool
     needs_installed_drivers: bool
     default_gates: frozenset[str] = field(init=False)
@@ -371,6 +378,9 @@ _V1_36: Final = Release(
         wake_after_last_in_memory=False,
         count_terminating=False,
     ),
+    counts_image_volumes=False,
+    needs_bind_mount_options=False,
+    lists_namespaces=False,
     sums_resized_pods=False,
     needs_installed_drivers=False,
 )
@@ -400,6 +410,9 @@ _V1_37: Final = replace(
         wake_after_last_in_memory=True,
         count_terminating=True,
     ),
+    counts_image_volumes=True,
+    needs_bind_mount_options=True,
+    lists_namespaces=True,
     sums_resized_pods=True,
     needs_installed_drivers=True,
 )

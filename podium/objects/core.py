@@ -86,6 +86,12 @@ class ContainerRestartRule(Value, frozen=True):
     action: str = ""
 
 
+class VolumeMount(Value, frozen=True):
+    """The options with which a container mounts a volume."""
+
+    bind_mount_options: tuple[str, ...] = ()
+
+
 class Container(Value, frozen=True):
     """A container or init container; one with `restart_policy` Always among the init containers is a sidecar."""
 
@@ -95,6 +101,7 @@ class Container(Value, frozen=True):
     ports: tuple[ContainerPort, ...] = ()
     restart_policy: str | None = None
     restart_policy_rules: tuple[ContainerRestartRule, ...] = ()
+    volume_mounts: tuple[VolumeMount, ...] = ()
 
     @property
     def is_sidecar(self) -> bool:
@@ -128,6 +135,7 @@ class PodSpec(Value, frozen=True, gc=True, weakref=True, dict=True):
     preemption_policy: str | None = None
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
+    ephemeral_containers: tuple[Container, ...] = ()
     overhead: ResourceList = {}
     resources: ResourceRequirements | None = None
     node_selector: dict[str, str] = {}

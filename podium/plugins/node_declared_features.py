@@ -34,9 +34,16 @@ def _has_own_users_on_host_network(spec: PodSpec) -> bool:
     return spec.host_network and spec.host_users is False
 
 
+def _sets_bind_mount_options(spec: PodSpec) -> bool:
+    containers = (*spec.containers, *spec.init_containers, *spec.ephemeral_containers)
+    return any(mount.bind_mount_options for container in containers for mount in container.volume_mounts)
+
+
+_BIND_MOUNT_OPTIONS: Final = "VolumeBindMountOptions"
 _NEEDS: Final[dict[str, Callable[[PodSpec], bool]]] = {
     "RestartAllContainersOnContainerExits": _restarts_all_containers,
     "UserNamespacesHostNetworkSupport": _has_own_users_on_host_network,
+    _BIND_MOUNT_OPTIONS: _sets_bind_mount_options,
 }
 """The features that a spec can need, with the test for each."""
 
@@ -49,15 +56,23 @@ def _needed_features(spec: PodSpec) -> frozenset[str]:
 class NodeDeclaredFeatures(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlugin):
     """Rejects nodes that do not declare every feature the pod needs."""
 
+    def __init__(self, args: object, handle: fwk.Handle) -> None:
+        super().__init__(args, handle)
+        self._knows_bind_mount_options = handle.release.needs_bind_mount_options
+
+    def _needed(self, spec: PodSpec) -> frozenset[str]:
+        features = _needed_features(spec)
+        return features if self._knows_bind_mount_options else features - {_BIND_MOUNT_OPTIONS}
+
     def pre_filter(
         self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot
     ) -> tuple[fwk.PreFilterResult | None, fwk.Status | None]:
         """Return Skip if the pod needs no feature."""
-        return None, None if _needed_features(pod.spec) else fwk.SKIP
+        return None, None if self._needed(pod.spec) else fwk.SKIP
 
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """Return verdict 1 for nodes that lack a feature."""
-        features = _needed_features(pod.spec)
+        features = self._needed(pod.spec)
         if not features:
             return None
         lacks_feature = [
@@ -71,7 +86,7 @@ class NodeDeclaredFeatures(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.Filte
 
     def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
         """Return success or UnschedulableAndUnresolvable."""
-        return None if _needed_features(pod.spec).issubset(node.node.status.declared_features) else _REJECTED
+        return None if self._needed(pod.spec).issubset(node.node.status.declared_features) else _REJECTED
 
     def filter_scope(self, spec: PodSpec) -> fwk.Scope:
         """Return NODE: the answer depends on the node's declared features."""
@@ -104,4 +119,4 @@ class NodeDeclaredFeatures(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.Filte
         """Queue if the pod itself needs other features than before."""
         if old is None or new is None:
             return fwk.QueueingHint.QUEUE
-        return queue_if(is_about(pod, new) and _needed_features(old.spec) != _needed_features(new.spec))
+        return queue_if(is_about(pod, new) and self._needed(old.spec) != self._needed(new.spec))

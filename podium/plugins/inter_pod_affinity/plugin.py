@@ -92,6 +92,7 @@ class InterPodAffinity(
 
     def __init__(self, args: InterPodAffinityArgs, handle: fwk.Handle) -> None:
         self._events = handle.release.events
+        self._lists_namespaces = handle.release.lists_namespaces
         self._hard_weight = args.hard_pod_affinity_weight
         self._ignores_preferences_of_others = args.ignore_preferred_terms_of_existing_pods
         self._namespaces = _ListedNamespaces(handle.lister(resource_types.NAMESPACES))
@@ -174,13 +175,13 @@ class InterPodAffinity(
         return (float(fwk.MAX_NODE_SCORE) * ((scores - least) / float(greatest - least))).astype(np.int64)
 
     def _incoming(self, terms: Iterable[AffinityTerm]) -> tuple[IncomingTerm, ...]:
-        return tuple(incoming_term(term, self._namespaces) for term in terms)
+        return tuple(self._incoming_term(term) for term in terms)
+
+    def _incoming_term(self, term: AffinityTerm) -> IncomingTerm:
+        return incoming_term(term, self._namespaces, lists_namespaces=self._lists_namespaces)
 
     def _preferences(self, terms: PodTerms) -> list[tuple[IncomingTerm, int]]:
-        return [
-            (incoming_term(weighted_term.term, self._namespaces), weighted_term.weight)
-            for weighted_term in terms.preferred
-        ]
+        return [(self._incoming_term(weighted_term.term), weighted_term.weight) for weighted_term in terms.preferred]
 
     # ------------------------------------------------------------ requeueing
 

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from podium.config import RELEASES
 from podium.framework.contract.cluster_event import QueueingHint
 from podium.framework.contract.status import SKIP, unresolvable
 from podium.objects.core import Node
@@ -54,6 +55,18 @@ def test_nodes_that_do_not_declare_what_the_pod_needs_are_rejected(spec: dict[st
     rejected = unresolvable("node(s) didn't match Pod's required features")
     assert filtered(PLUGIN, needy, snapshot) == {"n1": rejected, "n3": rejected}
     assert filtered_one_by_one(PLUGIN, needy, snapshot) == {"n1": rejected, "n3": rejected}
+
+
+@pytest.mark.parametrize("kind", ["containers", "initContainers", "ephemeralContainers"])
+def test_mounts_with_options_need_a_feature_since_1_37(kind: str) -> None:
+    plain = {"name": "c", "image": "app"}
+    mounting = {**plain, "volumeMounts": [{"name": "v", "mountPath": "/v", "bindMountOptions": ["noexec"]}]}
+    needy = pod(spec={"containers": [plain]} | {kind: [mounting]})
+    snapshot = snapshot_of(node("n1"), declaring("n2", "VolumeBindMountOptions"))
+    assert set(filtered(PLUGIN, needy, snapshot)) == {"n1"}
+    former = NodeDeclaredFeatures(None, RecordingHandle(release=RELEASES["1.36"]))
+    assert former.pre_filter(STATE, needy, snapshot) == (None, SKIP)
+    assert filtered(former, needy, snapshot) == {}
 
 
 def test_all_needed_features_must_be_declared() -> None:
