@@ -1,6 +1,8 @@
 """Carries out decisions: starts binding cycles and preemptions, and requeues pods that do not fit.
 
-Source: kubernetes pkg/scheduler/schedule_one.go, v1.36.2.
+Source: kubernetes pkg/scheduler/schedule_one.go and schedule_one_podgroup.go, v1.36.2 and v1.37.2.
+Differs: a group's condition is never taken back while the group is in the queue; upstream writes the failure of its
+remaining pods over it if the watch has not shown the success yet.
 """
 
 from __future__ import annotations
@@ -97,13 +99,25 @@ class DecisionExecutor:
         self.end_group_attempt(attempt, decision.status_before_help)
         for preemption in preemptions:
             self._start_preemption(preemption, tasks)
-        condition = None if group is None else decision.condition(group)
-        if group is not None and condition is not None:
-            self._write(PodGroupStatusWrite(group, condition), tasks)
+        self._write_condition(attempt, decision, group, tasks)
         seconds = self._clock.monotonic() - attempt.started_s
         self._metrics.count_group_attempt(decision.result, decision.members[0].cycle.framework.name, seconds)
         _log(attempt, decision, seconds)
         log_if_long(log, "Scheduling", attempt.started_s, steps, attempt.started_s + seconds, pod_group=attempt.key)
+
+    def _write_condition(
+        self, attempt: GroupAttempt, decision: GroupDecision, group: PodGroup | None, tasks: asyncio.TaskGroup
+    ) -> None:
+        """Write the group's condition. Pods that a success has left over are tried at once, and do not take it back."""
+        condition = None if group is None else decision.condition(group)
+        if group is None or condition is None:
+            return
+        if attempt.entry is not None:
+            if decision.status is None:
+                attempt.entry.has_been_scheduled = True
+            elif attempt.entry.has_been_scheduled:
+                return
+        self._write(PodGroupStatusWrite(group, condition), tasks)
 
     def end_group_attempt(self, attempt: GroupAttempt, status: Status | None) -> None:
         """Put the group back into the queue, if it is an entry of it and pods of it wait."""

@@ -86,10 +86,12 @@ class QueuedPodGroupInfo(QueuedPodInfo):
             and the scheduler name of one of its pods.
         group: the PodGroup.
         members: the waiting pods, in the order in which they are tried.
+        has_been_scheduled: an attempt at the group has succeeded, whether or not its object shows that yet.
     """
 
     group: PodGroup = field(default_factory=PodGroup)
     members: list[QueuedPodInfo] = field(default_factory=list)
+    has_been_scheduled: bool = False
 
     @classmethod
     def of(cls, group: PodGroup, first: QueuedPodInfo) -> QueuedPodGroupInfo:

@@ -53,6 +53,8 @@ def test_every_gate_may_be_set_to_its_default(name: str) -> None:
             "NodeDeclaredFeatures=false",
             "cannot set feature gate NodeDeclaredFeatures to false, feature is locked to true",
         ),
+        ("GangScheduling=true,GenericWorkload=true", "unrecognized feature gate: GangScheduling"),
+        ("WorkloadAwarePreemption=true", "unrecognized feature gate: WorkloadAwarePreemption"),
         (
             "DRAListTypeAttributes=true",
             "cannot set feature gate DRAListTypeAttributes (alpha) to true: podium supports only false",
@@ -60,6 +62,14 @@ def test_every_gate_may_be_set_to_its_default(name: str) -> None:
         (
             "TopologyAwareWorkloadScheduling=true",
             "TopologyAwareWorkloadScheduling is enabled, but depends on features that are disabled: [GenericWorkload]",
+        ),
+        (
+            "CompositePodGroup=true",
+            "cannot set feature gate CompositePodGroup (alpha) to true: podium supports only false",
+        ),
+        (
+            "PodGroupPreemptionPolicy=true",
+            "cannot set feature gate PodGroupPreemptionPolicy (alpha) to true: podium supports only false",
         ),
         (
             "PodLevelResources=false",
@@ -110,11 +120,19 @@ def test_all_problems_are_reported_at_once() -> None:
 
 def test_pods_are_scheduled_in_groups_only_with_the_gate() -> None:
     assert DEFAULT_GATES.pod_groups is None
-    gates = parse_feature_gates(
-        ["GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true"], RELEASES["1.36"]
-    )
-    assert gates.pod_groups == replace(LOOSE_GROUPS, are_preempted_for=True)
     assert parse_feature_gates(["GenericWorkload=true"]).pod_groups == PodGroupRules()
+    gates = parse_feature_gates(["GenericWorkload=true,TopologyAwareWorkloadScheduling=true"])
+    assert gates.pod_groups == PodGroupRules(are_placed_by_topology=True)
+
+
+def test_pods_of_groups_wait_one_by_one_in_the_release_where_they_do() -> None:
+    release = RELEASES["1.36"]
+    gates = parse_feature_gates(["GenericWorkload=true,GangScheduling=true"], release)
+    assert gates.pod_groups == LOOSE_GROUPS
+    gates = parse_feature_gates(["GenericWorkload=true"], release)
+    assert gates.pod_groups == replace(LOOSE_GROUPS, have_gangs=False)
+    gates = parse_feature_gates(["GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true"], release)
+    assert gates.pod_groups == replace(LOOSE_GROUPS, are_preempted_for=True)
 
 
 @pytest.mark.parametrize("release", RELEASES.values(), ids=RELEASES)

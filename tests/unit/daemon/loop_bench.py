@@ -32,7 +32,7 @@ from podium.daemon.boundary import Boundary
 from podium.daemon.conflicts import Conflicts
 from podium.daemon.decisions import DecisionExecutor
 from podium.daemon.failures import FailureHandler
-from podium.daemon.handlers import BrokenObjects, NodeHandler, ResourceHandler
+from podium.daemon.handlers import BrokenObjects, NodeHandler, PodGroupHandler, ResourceHandler
 from podium.daemon.loop import SchedulingLoop
 from podium.daemon.observers import Observers, PreemptionMetrics, QueueMetrics
 from podium.daemon.pod_groups import PodGroupAttempts
@@ -228,7 +228,7 @@ class LoopBench:
             binding_cycles=self.binding_cycles.under_way,
             pod_groups=self.groups,
         )
-        self.group_handler = ResourceHandler(EventResource.POD_GROUP, self.queue, self.clock, self.metrics)
+        self.group_handler = PodGroupHandler(EventResource.POD_GROUP, self.queue, self.clock, self.metrics)
         self.coscheduling_handler = ResourceHandler(
             EventResource.COSCHEDULING_POD_GROUP, self.queue, self.clock, self.metrics
         )
