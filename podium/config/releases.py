@@ -18,7 +18,7 @@ from typing import Final
 
 from podium.cel import SelectorRules
 from podium.config.extension_points import DEFAULT_PLUGINS, ExtensionPoint, InTreePlugin
-from podium.objects.resource_types import DEVICE_TAINT_RULES, EventResource
+from podium.objects.resource_types import DEVICE_TAINT_RULES, POD_GROUPS, EventResource, ObjectT, ResourceType
 
 
 class Stage(enum.Enum):
@@ -195,6 +195,10 @@ class Release:
     def __hash__(self) -> int:
         return hash(self.minor)
 
+    def served(self, resource: ResourceType[ObjectT]) -> ResourceType[ObjectT]:
+        """Return the resource at the path at which the release's API servers serve it."""
+        return replace(resource, path=self.paths.get(resource.path, resource.path))
+
 
 _LOCKED: Final = Gate(Stage.GA, default=True, is_locked=True)
 _GA_ON: Final = Gate(Stage.GA, default=True)
@@ -370,7 +374,12 @@ _V1_36: Final = Release(
     ),
     queue=QueueRules(nominate_on_add=False, flush_gated=False, renew_strangers=False, has_group_entries=False),
     devices=_DEVICES_1_36,
-    paths=MappingProxyType({DEVICE_TAINT_RULES.path: "/apis/resource.k8s.io/v1beta2/devicetaintrules"}),
+    paths=MappingProxyType(
+        {
+            DEVICE_TAINT_RULES.path: "/apis/resource.k8s.io/v1beta2/devicetaintrules",
+            POD_GROUPS.path: "/apis/scheduling.k8s.io/v1alpha2/podgroups",
+        }
+    ),
     preemption=PreemptionRules(
         tell_node=False,
         stop_at_exhausted_budget=False,

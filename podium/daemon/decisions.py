@@ -29,6 +29,7 @@ from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.objects.core import Pod
 from podium.objects.pod_groups import PodGroup
+from podium.objects.resource_types import POD_GROUPS, ResourceType
 from podium.telemetry import Metrics
 from podium.telemetry.slow_trace import LONG_S, Step, log_if_long
 
@@ -36,7 +37,11 @@ log = get_logger("scheduler")
 
 
 class DecisionExecutor:
-    """Carries out each decision at once, as far as it needs no request; requests are made by tasks."""
+    """Carries out each decision at once, as far as it needs no request; requests are made by tasks.
+
+    Args:
+        groups: PodGroups, at the path at which the API server serves them.
+    """
 
     def __init__(
         self,
@@ -49,6 +54,8 @@ class DecisionExecutor:
         metrics: Metrics,
         clock: Clock,
         observer: AttemptObserver,
+        *,
+        groups: ResourceType[PodGroup] = POD_GROUPS,
     ) -> None:
         self._engine = engine
         self._binding_cycles = binding_cycles
@@ -59,6 +66,7 @@ class DecisionExecutor:
         self._metrics = metrics
         self._clock = clock
         self._observer = observer
+        self._groups = groups
 
     def carry_out(self, attempt: Attempt, decision: MemberDecision, tasks: asyncio.TaskGroup) -> None:
         """Carry out the decision on a pod."""
@@ -117,7 +125,7 @@ class DecisionExecutor:
                 attempt.entry.has_been_scheduled = True
             elif attempt.entry.has_been_scheduled:
                 return
-        self._write(PodGroupStatusWrite(group, condition), tasks)
+        self._write(PodGroupStatusWrite(group, condition, self._groups), tasks)
 
     def end_group_attempt(self, attempt: GroupAttempt, status: Status | None) -> None:
         """Put the group back into the queue, if it is an entry of it and pods of it wait."""

@@ -286,6 +286,7 @@ class Scheduler:
             self.metrics,
             self.clock,
             self._observers.attempts.observer,
+            groups=self.config.release.served(POD_GROUPS),
         )
         return SchedulingLoop(
             self.frameworks,

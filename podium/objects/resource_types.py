@@ -173,7 +173,7 @@ RESOURCE_SLICES = ResourceType(
 DEVICE_TAINT_RULES = ResourceType("DeviceTaintRule", "/apis/resource.k8s.io/v1/devicetaintrules", DeviceTaintRule)
 POD_GROUPS = ResourceType(
     "PodGroup",
-    "/apis/scheduling.k8s.io/v1alpha2/podgroups",
+    "/apis/scheduling.k8s.io/v1beta1/podgroups",
     PodGroup,
     event=EventResource.POD_GROUP,
     gate="GenericWorkload",

@@ -116,7 +116,7 @@ def test_a_gang_in_one_topology_domain() -> None:
 
 
 def test_pods_that_need_no_others_have_no_gang() -> None:
-    basic = {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "metadata": {"name": "train"}}
+    basic = {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "metadata": {"name": "train"}}
     basic["spec"] = {"schedulingPolicy": {"basic": {}}}  # type: ignore[assignment]
     cluster = load(node("n1"), basic, *members(UPSTREAM, 1), pod("web"))
     assert [cluster.why(pod).gang for pod in cluster.pods] == [None, None]
