@@ -149,6 +149,34 @@ def unplaceable_pods(scheduler_name: str = "podium") -> list[Json]:
     return [too_big, no_such_node, not_tolerating]
 
 
+def gangs_and_pods(count: int, scheduler_name: str = "podium") -> tuple[list[Json], list[Json]]:
+    """PodGroups that need all of their three pods, and these pods, which fit wherever `varied_pods` do."""
+    names = [f"gang-{index:05d}" for index in range(count)]
+    members = [(name, f"{name}-{letter}") for name in names for letter in "abc"]
+    pods = [sample_pod(pod_name, scheduler_name=scheduler_name) for _, pod_name in members]
+    for (name, _), pod in zip(members, pods, strict=True):
+        pod["spec"]["schedulingGroup"] = {"podGroupName": name}
+    return [_gang(name, 3) for name in names], pods
+
+
+def unplaceable_gang(scheduler_name: str = "podium") -> tuple[Json, list[Json]]:
+    """A gang of three pods, of which one fits nowhere, so that none of them starts."""
+    pods = [sample_pod(f"no-gang-{letter}", scheduler_name=scheduler_name) for letter in "ab"]
+    pods.append(sample_pod("no-gang-too-big", cpu_milli=64_000, scheduler_name=scheduler_name))
+    for pod in pods:
+        pod["spec"]["schedulingGroup"] = {"podGroupName": "no-gang"}
+    return _gang("no-gang", 3), pods
+
+
+def _gang(name: str, min_count: int) -> Json:
+    return {
+        "apiVersion": "scheduling.k8s.io/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": min_count}}},
+    }
+
+
 def sample_pod(
     name: str,
     *,

@@ -22,7 +22,7 @@ from podium.engine.derivation.workload_kinds import has_template
 from podium.engine.errors import ManifestError
 from podium.engine.manifests import Manifest
 from podium.objects.pod_defaults import with_pod_defaults
-from podium.objects.resource_types import NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PODS, ResourceType
+from podium.objects.resource_types import NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, POD_GROUPS, PODS, ResourceType
 from podium.objects.wire import without_nulls
 
 _BUILT_IN_PRIORITIES: Final[Mapping[str, Manifest]] = {
@@ -57,6 +57,7 @@ class Admission:
             NODES: _node,
             NAMESPACES: _namespace,
             PERSISTENT_VOLUME_CLAIMS: self._claim,
+            POD_GROUPS: self._pod_group,
         }
 
     def admit(self, manifest: Manifest, resource: ResourceType[Any]) -> Manifest:
@@ -111,6 +112,12 @@ class Admission:
             spec = with_runtime_class(spec, self._runtime_class(pod))
             spec = with_label_keys(spec, mapping_at(pod, "metadata", "labels"))
         return {**pod, "spec": spec}
+
+    def _pod_group(self, group: dict[str, Any]) -> dict[str, Any]:
+        priority_class = self._priority_class(spec := {**mapping_at(group, "spec")})
+        if priority_class is not None:
+            spec.setdefault("priority", priority_class.get("value"))
+        return {**group, "spec": spec}
 
     def _priority_class(self, spec: Mapping[str, Any]) -> Manifest | None:
         name = spec.get("priorityClassName")

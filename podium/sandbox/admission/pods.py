@@ -49,8 +49,8 @@ def set_group_priority(group: Json, lookup: Lookup) -> None:
     value = 0 if priority_class is None else priority_class.get("value", 0)
     if spec.get("priority") not in (None, value):
         text = (
-            f"the integer value of priority ({spec['priority']}) must not be provided in spec; priority admission "
-            f"controller computed {value} from the given PriorityClass name"
+            f"priority set in the pod group ({spec['priority']}) must match the priority computed ({value}) based on "
+            "the priority class set in the spec"
         )
         raise forbidden(_POD_GROUPS, group, text)
     if priority_class is not None:

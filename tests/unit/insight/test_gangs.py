@@ -99,7 +99,7 @@ def test_the_time_that_members_wait_is_the_groups_or_the_profiles() -> None:
 def test_members_of_a_group_of_kubernetes_hold_nothing_while_they_wait() -> None:
     answer = story(load(node("n1", "4"), group(UPSTREAM, 2), *members(UPSTREAM, 2)), "train-0")
     assert "no member holds a node meanwhile: the whole gang is tried again after its backoff" in answer.lines
-    assert "GangScheduling" in answer.note
+    assert "GenericWorkload" in answer.note
 
 
 def test_a_gang_in_one_topology_domain() -> None:
