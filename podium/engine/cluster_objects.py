@@ -11,7 +11,7 @@ from typing import Any, Final, Self, cast
 from weakref import ref
 
 from podium.cluster import CacheError
-from podium.config import KubeSchedulerConfiguration
+from podium.config import KubeSchedulerConfiguration, Release
 from podium.engine.cluster_state import ClusterState
 from podium.engine.configurations import Config, read_config, release_named
 from podium.engine.derivation.admission import Admission
@@ -213,6 +213,11 @@ class ClusterObjects:
     def engine_to_ask(self) -> Engine:
         """The engine for attempts that place nothing. Cost: none, whereas `engine` copies a shared state."""
         return self._state.engine
+
+    @property
+    def release(self) -> Release:
+        """The minor of Kubernetes whose rules apply."""
+        return self._state.config.release
 
     @property
     def profiles(self) -> Mapping[str, Framework]:

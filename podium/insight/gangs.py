@@ -115,7 +115,7 @@ def gang_of(cluster: Cluster, pod: Pod) -> Gang | None:
 def _of_upstream(cluster: Cluster, key: str, members: tuple[Pod, ...]) -> Gang | None:
     group = cluster.store.get(POD_GROUPS, key)
     # A dump does not say which gates the cluster has, and pods of a group schedule one by one without them.
-    has_entries = cluster.config.release.queue.has_group_entries
+    has_entries = cluster.release.queue.has_group_entries
     gates = "gate GenericWorkload" if has_entries else "gates GenericWorkload and GangScheduling"
     note = f"so it is with the feature {gates}"
     if group is None:

@@ -186,3 +186,12 @@ def test_members_have_claims_of_their_own() -> None:
     assert len(answer.would_get) == 2
     ((count, text),) = answer.missing
     assert (count, "asks for 3 devices of class gpu: 4 of 4 match, 3 taken, 1 free" in text) == (2, True)
+
+
+def test_a_gang_whose_pods_have_another_priority_than_their_group_says_so() -> None:
+    objects = [node("n1", "16"), group(UPSTREAM, 2), *members(UPSTREAM, 2, priority=5)]
+    answer = story(load(*objects), "train-0")
+    assert answer.problem == (
+        "all pods in a single pod group should have the same priority as the pod group's priority, got 5 and 0"
+    )
+    assert story(Cluster.load(objects, CONFIG, [Coscheduling], decide_as="1.36"), "train-0").problem == ""
