@@ -162,6 +162,7 @@ class Release:
             if a namespace without labels would match.
         sums_resized_pods: a pod that is resized in place counts with the highest of its totals; before, with the total
             of the highest amounts of each container.
+        hidden_metrics: those that podium counts and this minor does not have.
         needs_installed_drivers: a volume needs a node with its CSI driver, if the CSIDriver says so; the default of the
             gate VolumeLimitScaling, and in a completed configuration its value.
     """
@@ -180,6 +181,7 @@ class Release:
     needs_bind_mount_options: bool
     lists_namespaces: bool
     sums_resized_pods: bool
+    hidden_metrics: frozenset[str]
     needs_installed_drivers: bool
     default_gates: frozenset[str] = field(init=False)
     """The gates that are on by default."""
@@ -391,6 +393,13 @@ _V1_36: Final = Release(
     needs_bind_mount_options=False,
     lists_namespaces=False,
     sums_resized_pods=False,
+    hidden_metrics=frozenset(
+        {
+            "dynamic_resource_allocation_resourceclaim_creates_total",
+            "scheduler_queue_incoming_entities_total",
+            "scheduler_queued_entities",
+        }
+    ),
     needs_installed_drivers=False,
 )
 _V1_37: Final = replace(
@@ -423,6 +432,9 @@ _V1_37: Final = replace(
     needs_bind_mount_options=True,
     lists_namespaces=True,
     sums_resized_pods=True,
+    hidden_metrics=frozenset(
+        {"scheduler_preemption_goroutines_duration_seconds", "scheduler_resourceclaim_creates_total"}
+    ),
     needs_installed_drivers=True,
 )
 

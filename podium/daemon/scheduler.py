@@ -123,6 +123,7 @@ class Scheduler:
         self.informers = informers
         self.clock = clock
         self.metrics = metrics
+        metrics.hide(config.release.hidden_metrics)
         self.boundary = boundary = boundary or Boundary()
         self._decision_clock = boundary.clock(clock)
         self.config = config
@@ -476,7 +477,10 @@ class Scheduler:
 
     def _export_statistics(self) -> None:
         queue = self.queue
-        self.metrics.read_pending_pods(lambda: queue.statistics().pending_pods)
+        absent = () if self.config.release.queue.has_group_entries else ("incomplete", "pending")
+        self.metrics.read_pending_pods(
+            lambda: {name: count for name, count in queue.statistics().pending_pods.items() if name not in absent}
+        )
         self.metrics.read_queued_entities(lambda: queue.statistics().queued_entities)
         self.metrics.read_cache_size(self.cache.statistics)
         read_statistics(self.metrics, self.writes.recorder, self.writes.dispatcher, self.informers)
