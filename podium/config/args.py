@@ -82,7 +82,7 @@ class DynamicResourcesArgs:
 
     filter_timeout_s: float | None = 10.0
     binding_timeout_s: float | None = 600.0
-    has_taint_rules: bool = field(default=False, metadata={"set_by": "DRADeviceTaintRules"})
+    has_taint_rules: bool = field(default=True, metadata={"set_by": "DRADeviceTaintRules"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,8 +86,8 @@ def _gated_args(
             args = replace(args, filter_timeout_s=None)
         if not gates.dra_binding_timeout and f"{path}.bindingTimeout" not in present:
             args = replace(args, binding_timeout_s=None)
-        if gates.has("DRADeviceTaintRules"):
-            args = replace(args, has_taint_rules=True)
+        if not gates.has("DRADeviceTaintRules"):
+            args = replace(args, has_taint_rules=False)
     elif isinstance(args, VolumeBindingArgs) and gates.has("StorageCapacityScoring") and not args.shape:
         args = replace(args, shape=_STORAGE_CAPACITY_SHAPE)
     return args

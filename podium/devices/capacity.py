@@ -138,4 +138,5 @@ def _is_outside(amount: Amount, valid_range: CapacityRequestPolicyRange) -> bool
 
 
 def _whole(amount: Amount) -> int:
-    return -(-amount.nano // _NANO)
+    """Return the amount rounded up to an integer, which wraps around as upstream's does."""
+    return parse(amount.text if amount.raw is None else amount.raw).value

@@ -60,6 +60,12 @@ def test_amount_beyond_the_policy_or_the_capacity_does_not_fit(policy, request_a
     assert has_capacity({} if request_amount is None else {"memory": request_amount}, capacities(policy=policy)) is fits
 
 
+def test_a_capacity_beyond_an_int64_wraps_around_before_it_is_compared_with_the_steps():
+    for release in (OLD, NEW):
+        assert not has_capacity({}, capacities("10E", {"validRange": {"min": "1", "step": "3"}}), release=release)
+        assert has_capacity({}, capacities("10P", {"validRange": {"min": "1", "step": "3"}}), release=release)
+
+
 def test_default_is_recognized_by_its_text():
     policy = {"default": "1Gi", "validRange": {"min": "1Mi", "max": "512Mi"}}
     assert has_capacity({"memory": "1Gi"}, capacities(policy=policy))

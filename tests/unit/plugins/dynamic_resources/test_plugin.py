@@ -163,15 +163,15 @@ def test_a_pod_that_saw_devices_withheld_is_tried_again_when_they_no_longer_are(
 
 def test_rules_taint_devices_only_with_the_gate() -> None:
     objects = (user("c"), a_claim(), a_slice("n1", "g0", "g1"), a_rule(device="g0"))
-    assert [each.device for each in _chosen(Attempt(*objects))] == ["g0"]
-    assert [each.device for each in _chosen(Attempt(*objects, has_taint_rules=True))] == ["g1"]
-    assert "n1" in Attempt(*objects, a_rule("all"), has_taint_rules=True).statuses
+    assert [each.device for each in _chosen(Attempt(*objects, has_taint_rules=False))] == ["g0"]
+    assert [each.device for each in _chosen(Attempt(*objects))] == ["g1"]
+    assert "n1" in Attempt(*objects, a_rule("all")).statuses
 
 
 @pytest.mark.parametrize(("release", "is_tainted"), [(OLD, True), (NEW, False)], ids=["old", "new"])
 def test_a_rule_without_a_selector_taints_no_device_in_newer_minors(release: Release, is_tainted: bool) -> None:
     rule = msgspec.convert({"metadata": {"name": "r"}, "spec": {"taint": TAINT}}, DeviceTaintRule)
-    attempt = Attempt(user("c"), a_claim(), a_slice("n1", "g0"), rule, has_taint_rules=True, release=release)
+    attempt = Attempt(user("c"), a_claim(), a_slice("n1", "g0"), rule, release=release)
     assert ("n1" in attempt.statuses) is is_tainted
 
 
