@@ -93,7 +93,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _workload_help() -> str:
-    return "; ".join(f"{each.name}: {each.about}" for each in WORKLOADS.values()) + f"; or {ALL}"
+    return "; ".join(f"{workload.name}: {workload.about}" for workload in WORKLOADS.values()) + f"; or {ALL}"
 
 
 def positive(text: str) -> int:
@@ -110,18 +110,22 @@ def positive(text: str) -> int:
 def sizes(options: argparse.Namespace) -> list[api_server.Size]:
     """Those that have targets, unless told otherwise."""
     if options.workload is None and options.nodes is None:
-        return [api_server.Size(each.workload, each.nodes, options.pods) for each in targets.TARGETS]
+        return [api_server.Size(target.workload, target.nodes, options.pods) for target in targets.TARGETS]
     return [
         api_server.Size(name, nodes, options.pods)
         for nodes in options.nodes or [5_000]
-        for name in chosen(options, Place.API_SERVER, ["plain"])
+        for name in workload_names(options, Place.API_SERVER, ["plain"])
     ]
 
 
-def chosen(options: argparse.Namespace, place: Place, default: list[str]) -> list[str]:
+def workload_names(options: argparse.Namespace, place: Place, default: list[str]) -> list[str]:
     """The names of the workloads."""
-    wanted = options.workload or default
-    return [name for name, each in WORKLOADS.items() if (name in wanted or ALL in wanted) and place in each.places]
+    requested_names = options.workload or default
+    return [
+        name
+        for name, workload in WORKLOADS.items()
+        if (name in requested_names or ALL in requested_names) and place in workload.places
+    ]
 
 
 def schedulers(options: argparse.Namespace) -> list[str]:
@@ -157,11 +161,11 @@ def _runs(
     binaries, where = _control_plane()
     runs: list[Run] = []
     failures: list[api_server.Failure] = []
-    for each in api_server.measure(plan, binaries, _tell):
-        if isinstance(each, api_server.Failure):
-            failures.append(each)
+    for run in api_server.measure(plan, binaries, _tell):
+        if isinstance(run, api_server.Failure):
+            failures.append(run)
             continue
-        runs.append(each)
+        runs.append(run)
         # After each, so that a run that fails late does not take the others with it.
         _write(options, name, report.as_json(runs, where))
     return report.medians(runs), where, failures
@@ -169,7 +173,9 @@ def _runs(
 
 def _raise_for(failures: Sequence[api_server.Failure]) -> None:
     if failures:
-        raise StallError("\n".join(f"{each.workload}, {each.nodes:,} nodes: {each.problem}" for each in failures))
+        raise StallError(
+            "\n".join(f"{failure.workload}, {failure.nodes:,} nodes: {failure.problem}" for failure in failures)
+        )
 
 
 def _control_plane() -> tuple[Binaries, dict[str, Any]]:
@@ -178,15 +184,15 @@ def _control_plane() -> tuple[Binaries, dict[str, Any]]:
     return obtain(Progress()), machine.describe(versions)
 
 
-def _written(
+def _write_each(
     options: argparse.Namespace, name: str, key: str, where: Mapping[str, Any], measured: Iterable[ResultT]
 ) -> list[ResultT]:
     """What is measured, written after each: one that fails late does not take the others with it."""
-    found: list[ResultT] = []
-    for each in measured:
-        found.append(each)
-        _write(options, name, {"machine": where, key: [asdict(one) for one in found]})
-    return found
+    results: list[ResultT] = []
+    for result in measured:
+        results.append(result)
+        _write(options, name, {"machine": where, key: [asdict(result) for result in results]})
+    return results
 
 
 def measure_start_up(options: argparse.Namespace) -> None:
@@ -194,7 +200,9 @@ def measure_start_up(options: argparse.Namespace) -> None:
     nodes, pods = (options.nodes or [start_up.NODES])[0], options.pods or start_up.PODS
     plan = start_up.Plan(nodes, pods, options.repeat, schedulers(options))
     binaries, where = _control_plane()
-    figures = start_up.medians(_written(options, "start-up", "starts", where, start_up.measure(plan, binaries, _tell)))
+    figures = start_up.medians(
+        _write_each(options, "start-up", "starts", where, start_up.measure(plan, binaries, _tell))
+    )
     _console.print(start_up.table(figures))
     _show(list(start_up.checks(figures)))
 
@@ -205,7 +213,7 @@ def measure_storm(options: argparse.Namespace) -> None:
         (options.nodes or [storm.NODES])[0], options.pods or storm.PODS, options.repeat, schedulers(options)
     )
     binaries, where = _control_plane()
-    figures = storm.medians(_written(options, "storm", "phases", where, storm.measure(plan, binaries, _tell)))
+    figures = storm.medians(_write_each(options, "storm", "phases", where, storm.measure(plan, binaries, _tell)))
     _console.print(storm.table(figures))
     for note in storm.notes(figures):
         _console.print(f"! {note}")
@@ -217,7 +225,7 @@ def measure_neighbours(options: argparse.Namespace) -> None:
     plan = neighbours.Plan((options.nodes or [neighbours.NODES])[0], options.repeat)
     binaries, where = _control_plane()
     figures = neighbours.sums(
-        _written(options, "neighbours", "fillings", where, neighbours.measure(plan, binaries, _tell))
+        _write_each(options, "neighbours", "fillings", where, neighbours.measure(plan, binaries, _tell))
     )
     _console.print(neighbours.table(figures))
     _show(list(neighbours.checks(figures)))
@@ -231,7 +239,7 @@ def measure_estimates(options: argparse.Namespace) -> None:
     tools = estimates.Tools(karmada.obtain(karmada.CLIENT, progress), karmada.obtain(karmada.SERVER, progress))
     where["karmada"] = karmada.version()
     measured = estimates.measure(estimates.Plan(nodes, pods, options.repeat), binaries, tools, _tell)
-    figures = estimates.medians(_written(options, "estimator", "estimates", where, measured))
+    figures = estimates.medians(_write_each(options, "estimator", "estimates", where, measured))
     _console.print(estimates.table(figures))
     _show(list(estimates.checks(figures)))
 
@@ -242,7 +250,7 @@ def measure_estimates(options: argparse.Namespace) -> None:
 def measure_in_process(options: argparse.Namespace) -> None:
     """Podium's engine alone."""
     rates = []
-    for name in chosen(options, Place.ENGINE, [ALL]):
+    for name in workload_names(options, Place.ENGINE, [ALL]):
         for nodes in options.nodes or in_process.NODES:
             attempts = options.pods or in_process.ATTEMPTS
             rates.append(in_process.measure(WORKLOADS[name], nodes, attempts, options.repeat))
@@ -262,13 +270,13 @@ def measure_recorder(options: argparse.Namespace) -> None:
 
 def measure_growth(options: argparse.Namespace) -> None:
     """The engine's cost in larger and larger clusters."""
-    workloads = [WORKLOADS[name] for name in chosen(options, Place.ENGINE, [ALL])]
-    found = []
+    workloads = [WORKLOADS[name] for name in workload_names(options, Place.ENGINE, [ALL])]
+    growths = []
     for rates in growth.measure_all(workloads, options.pods or growth.ATTEMPTS, options.repeat, _tell):
-        found.append(rates)
-        _write(options, "growth", _rates([rate for each in found for rate in each]))
-    _console.print(growth.table(found))
-    _show(list(growth.checks(found)))
+        growths.append(rates)
+        _write(options, "growth", _rates([rate for rates in growths for rate in rates]))
+    _console.print(growth.table(growths))
+    _show(list(growth.checks(growths)))
 
 
 def measure_claims(options: argparse.Namespace) -> None:
@@ -292,7 +300,7 @@ def measure_provisioning(options: argparse.Namespace) -> None:
     """Plans of nodes to buy, by podium and by Karpenter's own simulated scheduling in turn, and how podium's grow."""
     planner, where = karpenter.obtain(Progress()), machine.describe({"karpenter": karpenter.version()})
     measured = provisioning.measure(provisioning.QUESTIONS, options.repeat, planner, _tell)
-    plans = _written(options, "provisioning", "plans", where, measured)
+    plans = _write_each(options, "provisioning", "plans", where, measured)
     figures = provisioning.medians(plans)
     _console.print(provisioning.table(figures))
     for note in provisioning.notes(plans):
@@ -301,8 +309,8 @@ def measure_provisioning(options: argparse.Namespace) -> None:
 
 
 def _rates(rates: list[in_process.Rate]) -> dict[str, Any]:
-    listed = [{**asdict(each), "attempts_per_s": each.attempts_per_s} for each in rates]
-    return {"machine": machine.describe(), "rates": listed}
+    rate_fields = [{**asdict(rate), "attempts_per_s": rate.attempts_per_s} for rate in rates]
+    return {"machine": machine.describe(), "rates": rate_fields}
 
 
 def profile(options: argparse.Namespace) -> None:
@@ -324,9 +332,9 @@ def count_instructions(options: argparse.Namespace) -> None:
     binaries, where = _control_plane()
     measured = (
         instructions.measure(WORKLOADS[name], nodes, pods, binaries)
-        for name in chosen(options, Place.API_SERVER, ["plain"])
+        for name in workload_names(options, Place.API_SERVER, ["plain"])
     )
-    _console.print(instructions.table(_written(options, "instructions", "counts", where, measured)))
+    _console.print(instructions.table(_write_each(options, "instructions", "counts", where, measured)))
 
 
 def write_page(options: argparse.Namespace) -> None:

@@ -64,25 +64,25 @@ def measure(plan: Plan, binaries: Binaries, tell: Callable[[str], None]) -> Iter
                 for scheduler in turns(list(plan.schedulers), plan.repeat):
                     number += 1
                     try:
-                        done = run(plane, workload, nodes, pods, scheduler, plan.schedulers[scheduler])
+                        run_result = run(plane, workload, nodes, pods, scheduler, plan.schedulers[scheduler])
                     except StallError as problem:
                         # The others may still be worth having.
                         tell(f"run {number} of {plan.run_count}: {size.workload}, {scheduler} failed: {problem}")
                         yield Failure(size.workload, nodes, scheduler, str(problem).partition("\n")[0])
                         continue
-                    tell(f"run {number} of {plan.run_count}: {summary(done)}")
-                    yield done
+                    tell(f"run {number} of {plan.run_count}: {summary(run_result)}")
+                    yield run_result
 
 
 def _nodes(size: Size) -> int:
     return size.nodes
 
 
-def summary(done: Run) -> str:
+def summary(run: Run) -> str:
     """One run in one line."""
     return (
-        f"{done.workload}, {done.nodes:,} nodes, {done.scheduler}: {done.pods:,} pods in {done.interval_s:.1f} s, "
-        f"{done.pods_per_s:,.0f} pods/s, "
-        f"{done.cpu_ms_per_pod:.2f} CPU ms per pod ({done.cpu_ms_per_pod_with_tail:.2f} until quiet), "
-        f"API server and etcd {done.servers_cores:.2f} cores, other processes {done.others_cores:.2f}"
+        f"{run.workload}, {run.nodes:,} nodes, {run.scheduler}: {run.pods:,} pods in {run.interval_s:.1f} s, "
+        f"{run.pods_per_s:,.0f} pods/s, "
+        f"{run.cpu_ms_per_pod:.2f} CPU ms per pod ({run.cpu_ms_per_pod_with_tail:.2f} until quiet), "
+        f"API server and etcd {run.servers_cores:.2f} cores, other processes {run.others_cores:.2f}"
     )

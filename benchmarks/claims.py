@@ -23,19 +23,19 @@ _GROWTH_MAX: Final = 1.2
 
 
 def measure(
-    nodes: int = NODES, allocated: Sequence[int] = ALLOCATED, attempts: int = ATTEMPTS, rounds: int = ROUNDS
+    nodes: int = NODES, claim_counts: Sequence[int] = ALLOCATED, attempts: int = ATTEMPTS, rounds: int = ROUNDS
 ) -> list[Rate]:
     """The rates beside so many allocated claims each."""
-    return measure_in_turn([(_beside(each), Size(nodes)) for each in allocated], attempts, rounds)
+    return measure_in_turn([(_beside(count), Size(nodes)) for count in claim_counts], attempts, rounds)
 
 
 def _beside(count: int) -> Workload:
     workload = WORKLOADS["devices"]
 
-    def before(node_count: int, pod_count: int) -> Iterator[Json]:
-        return itertools.chain(workload.before(node_count, pod_count), devices.allocated_claims(count))
+    def existing(node_count: int, pod_count: int) -> Iterator[Json]:
+        return itertools.chain(workload.existing(node_count, pod_count), devices.allocated_claims(count))
 
-    return replace(workload, name=f"devices-beside-{count}", before=before)
+    return replace(workload, name=f"devices-beside-{count}", existing=existing)
 
 
 def checks(rates: Sequence[Rate]) -> list[Check]:
@@ -46,11 +46,11 @@ def checks(rates: Sequence[Rate]) -> list[Check]:
 
 def table(rates: Sequence[Rate]) -> Table:
     """What people read."""
-    shown = Table(
+    rich_table = Table(
         title=f"an attempt at a pod with a claim, engine alone, {rates[0].nodes:,} nodes", title_justify="left"
     )
-    shown.add_column("beside")
-    shown.add_column("µs per attempt", justify="right")
-    for each in rates:
-        shown.add_row(each.workload, f"{each.us_per_attempt:,.0f}")
-    return shown
+    rich_table.add_column("beside")
+    rich_table.add_column("µs per attempt", justify="right")
+    for rate in rates:
+        rich_table.add_row(rate.workload, f"{rate.us_per_attempt:,.0f}")
+    return rich_table

@@ -91,10 +91,10 @@ class Histogram:
     def total(self) -> float:
         return self.counts[-1] if self.counts else 0.0
 
-    def above(self, bound: float) -> int:
+    def above(self, limit: float) -> int:
         """How many are above one of the bounds."""
         counts = dict(zip(self.bounds, self.counts, strict=True))
-        return int(self.total - counts.get(bound, self.total))
+        return int(self.total - counts.get(limit, self.total))
 
     def quantile(self, share: float) -> float:
         """As Prometheus estimates it: a straight line within the bucket. NaN where there is nothing."""
@@ -102,34 +102,36 @@ class Histogram:
             return math.nan
         rank = share * self.total
         lower_s, below = 0.0, 0.0
-        for bound, count in zip(self.bounds, self.counts, strict=True):
+        for limit, count in zip(self.bounds, self.counts, strict=True):
             if count >= rank:
-                if math.isinf(bound):
+                if math.isinf(limit):
                     break
-                return lower_s + (bound - lower_s) * (rank - below) / (count - below)
-            lower_s, below = bound, count
+                return lower_s + (limit - lower_s) * (rank - below) / (count - below)
+            lower_s, below = limit, count
         return lower_s
 
     def since(self, earlier: Histogram) -> Histogram:
         """What has been added to an earlier reading, which may be of before there was anything to read."""
-        before = dict(zip(earlier.bounds, earlier.counts, strict=True))
-        added = (count - before.get(bound, 0.0) for bound, count in zip(self.bounds, self.counts, strict=True))
-        return Histogram(self.bounds, tuple(added))
+        earlier_counts = dict(zip(earlier.bounds, earlier.counts, strict=True))
+        added_counts = (
+            count - earlier_counts.get(limit, 0.0) for limit, count in zip(self.bounds, self.counts, strict=True)
+        )
+        return Histogram(self.bounds, tuple(added_counts))
 
 
 def histogram(page: str, name: str, **labels: str) -> Histogram:
     """One histogram of a page of metrics, all together whose labels are as given."""
     counts: dict[float, float] = {}
-    for found, value in _samples(page, f"{name}_bucket"):
-        if labels.items() <= found.items():
-            bound = float(found["le"])
-            counts[bound] = counts.get(bound, 0.0) + value
-    return Histogram(tuple(sorted(counts)), tuple(counts[bound] for bound in sorted(counts)))
+    for sample_labels, value in _samples(page, f"{name}_bucket"):
+        if labels.items() <= sample_labels.items():
+            limit = float(sample_labels["le"])
+            counts[limit] = counts.get(limit, 0.0) + value
+    return Histogram(tuple(sorted(counts)), tuple(counts[limit] for limit in sorted(counts)))
 
 
 def total(page: str, name: str, **labels: str) -> float:
     """The sum of the samples of that name whose labels are as given."""
-    return sum(value for found, value in _samples(page, name) if labels.items() <= found.items())
+    return sum(value for sample_labels, value in _samples(page, name) if labels.items() <= sample_labels.items())
 
 
 def _samples(page: str, name: str) -> Iterable[tuple[dict[str, str], float]]:

@@ -105,7 +105,7 @@ class Estimates:
 def measure(plan: Plan, binaries: Binaries, tools: Tools, tell: Callable[[str], None]) -> Iterator[Estimates]:
     """Every server and kind of question, on one control plane. Raises: StallError."""
     tell(f"{plan.nodes:,} nodes and {plan.pods:,} pods: starting a control plane and filling it")
-    compared: list[Any] = []
+    first_answers: list[Any] = []
     with cluster(binaries, plan.nodes, _node) as plane:
         with Etcd(plane.etcd_address) as etcd:
             etcd.put(realistic.running_pod(number, plan.nodes) for number in range(plan.pods))
@@ -114,35 +114,35 @@ def measure(plan: Plan, binaries: Binaries, tools: Tools, tell: Callable[[str], 
             server = _Server(name, plane, tools)
             try:
                 answers = server.wait_answers()
-                compared = compared or answers
-                if answers != compared:
-                    raise StallError(f"{name} answers otherwise: {_first_difference(compared, answers)}")
+                first_answers = first_answers or answers
+                if answers != first_answers:
+                    raise StallError(f"{name} answers otherwise: {_first_difference(first_answers, answers)}")
                 # All floods first: what a slow server leaves undone at the rate would count in the next.
                 floods = {claim: server.flood(claim) for claim in CLAIMS}
                 # An API server is busy for a while after it has listed everything for somebody.
                 settle(plane)
                 for claim, flood in floods.items():
-                    done = server.steady(claim, flood, plan)
-                    tell(summary(done))
-                    yield done
+                    result = server.steady(claim, flood, plan)
+                    tell(summary(result))
+                    yield result
             finally:
                 server.process.stop()
             settle(plane)
 
 
 def _node(number: int) -> Json:
-    made = realistic.node(number)
+    manifest = realistic.node(number)
     if number % _TAINTED_EVERY == 0:
-        made["spec"]["taints"] = [_TAINT]
-    return made
+        manifest["spec"]["taints"] = [_TAINT]
+    return manifest
 
 
 def questions(claim: str, count: int = _QUESTIONS) -> list[Json]:
     """Questions that differ in their amounts."""
     amounts = ({"cpu": f"{100 + number}m", "memory": f"{64 + number % 512}Mi"} for number in range(count))
     return [
-        {"id": _MEMBER, "requirements": {"resourceRequest": each, "nodeClaim": CLAIMS[claim] or None}}
-        for each in amounts
+        {"id": _MEMBER, "requirements": {"resourceRequest": amount, "nodeClaim": CLAIMS[claim] or None}}
+        for amount in amounts
     ]
 
 
@@ -170,14 +170,14 @@ class _Server:
 
     def wait_answers(self) -> list[Any]:
         """Answers to a few questions of every kind, once it knows its cluster. Raises: StallError."""
-        asked = [each for claim in CLAIMS for each in questions(claim, _COMPARED)]
+        all_questions = [question for claim in CLAIMS for question in questions(claim, _COMPARED)]
         deadline_s, answers = time.monotonic() + _ANSWERS_S_MAX, []
         while self.process.is_running and time.monotonic() < deadline_s:
-            answers = self._run(asked[:1])
+            answers = self._run(all_questions[:1])
             if answers and answers[0].get("replicas"):
                 wait_quiet(self.process)
                 self._rss_at_rest_mib = rss_bytes(self._status()) / _MIB
-                return self._run(asked)
+                return self._run(all_questions)
             time.sleep(_POLL_S)
         raise StallError(f"{self.process.name} gives no answers, but {answers[:1]}:\n{self.process.log_tail()}")
 
@@ -211,21 +211,23 @@ class _Server:
     def _status(self) -> str:
         return Path(f"/proc/{self.process.pid}/status").read_text()
 
-    def _run(self, asked: Iterable[Json], *flags: str) -> list[Any]:
-        lines = "\n".join(map(json.dumps, asked))
-        done = subprocess.run([*self._client, *flags], input=lines, capture_output=True, text=True, check=False)
-        return [json.loads(line) for line in done.stdout.splitlines()]
+    def _run(self, questions_asked: Iterable[Json], *flags: str) -> list[Any]:
+        lines = "\n".join(map(json.dumps, questions_asked))
+        result = subprocess.run([*self._client, *flags], input=lines, capture_output=True, text=True, check=False)
+        return [json.loads(line) for line in result.stdout.splitlines()]
 
 
-def _first_difference(one: Sequence[Any], other: Sequence[Any]) -> str:
-    return next(f"{theirs} for {ours}" for ours, theirs in zip(one, other, strict=True) if ours != theirs)
+def _first_difference(first_answers: Sequence[Any], other_answers: Sequence[Any]) -> str:
+    return next(
+        f"{theirs} for {ours}" for ours, theirs in zip(first_answers, other_answers, strict=True) if ours != theirs
+    )
 
 
-def summary(done: Estimates) -> str:
+def summary(row: Estimates) -> str:
     """One kind of question in one line."""
     return (
-        f"{done.server}, {done.claim}: {done.cpu_ms:.2f} ms of CPU, p99 {_time(done.p99_ms)} ms at {RATE}/s, "
-        f"{done.rss_mib:,.0f} MiB"
+        f"{row.server}, {row.claim}: {row.cpu_ms:.2f} ms of CPU, p99 {_time(row.p99_ms)} ms at {RATE}/s, "
+        f"{row.rss_mib:,.0f} MiB"
     )
 
 
@@ -236,42 +238,42 @@ def _time(ms: float) -> str:
 
 def medians(estimates: Iterable[Estimates]) -> list[Estimates]:
     """One for each server and kind of question."""
-    return medians_of(estimates, lambda each: (each.server, each.claim))
+    return medians_of(estimates, lambda row: (row.server, row.claim))
 
 
 def checks(figures: Iterable[Estimates]) -> Iterator[Check]:
     """Whether podium is that much better than Karmada."""
-    by_kind = {(each.server, each.claim): each for each in figures}
+    by_kind = {(figure.server, figure.claim): figure for figure in figures}
     for claim in CLAIMS:
-        podium, other = by_kind.get((PODIUM, claim)), by_kind.get((KARMADA, claim))
-        if podium is None or other is None:
+        podium, karmada = by_kind.get((PODIUM, claim)), by_kind.get((KARMADA, claim))
+        if podium is None or karmada is None:
             continue
         about = f"estimates, {claim}, {podium.nodes:,} nodes: "
-        yield at_least(f"{about}questions per core", podium.per_core_s / other.per_core_s, _PER_CORE_MIN, "×")
+        yield at_least(f"{about}questions per core", podium.per_core_s / karmada.per_core_s, _PER_CORE_MIN, "×")
         yield at_most(f"{about}p99 at {RATE}/s", podium.p99_ms or math.inf, _P99_MS_MAX, " ms")
-        yield at_most(f"{about}memory", podium.rss_mib / other.rss_mib, 1.0, "×")
+        yield at_most(f"{about}memory", podium.rss_mib / karmada.rss_mib, 1.0, "×")
 
 
 def table(figures: Sequence[Estimates]) -> Table:
     """What people read."""
     about = f"Estimates for {figures[0].nodes:,} nodes and {figures[0].pods:,} running pods"
-    shown = Table(title=about, title_justify="left")
-    shown.add_column("server")
-    shown.add_column("replicas")
+    rich_table = Table(title=about, title_justify="left")
+    rich_table.add_column("server")
+    rich_table.add_column("replicas")
     headings = ("CPU ms per question", "questions/s per core", "answered/s", f"p50 ms at {RATE}/s", "p99 ms")
     for heading in (*headings, "failed", "MiB at rest", "peak MiB"):
-        shown.add_column(heading, justify="right")
-    for each in figures:
-        shown.add_row(
-            each.server,
-            each.claim,
-            f"{each.cpu_ms:.2f}",
-            f"{each.per_core_s:,.0f}",
-            f"{each.per_s:,.0f}",
-            _time(each.p50_ms),
-            _time(each.p99_ms),
-            f"{each.failed:,}",
-            f"{each.rss_mib:,.0f}",
-            f"{each.peak_rss_mib:,.0f}",
+        rich_table.add_column(heading, justify="right")
+    for figure in figures:
+        rich_table.add_row(
+            figure.server,
+            figure.claim,
+            f"{figure.cpu_ms:.2f}",
+            f"{figure.per_core_s:,.0f}",
+            f"{figure.per_s:,.0f}",
+            _time(figure.p50_ms),
+            _time(figure.p99_ms),
+            f"{figure.failed:,}",
+            f"{figure.rss_mib:,.0f}",
+            f"{figure.peak_rss_mib:,.0f}",
         )
-    return shown
+    return rich_table

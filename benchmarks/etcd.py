@@ -68,7 +68,7 @@ class Etcd:
         for request in puts(objects):
             self._ask("txn", request)
         # Its revision is its own: who has seen it has seen all objects of the last request.
-        self._ask("put", msgspec.json.encode({"key": _encoded(b"/benchmarks/written"), "value": ""}))
+        self._ask("put", msgspec.json.encode({"key": _encode(b"/benchmarks/written"), "value": ""}))
 
     def put_singly(self, bodies: Iterable[bytes]) -> None:
         """Store what `single_put` made, each at a revision of its own: a scheduler may look on."""
@@ -87,15 +87,15 @@ class Etcd:
         return int(answer.get("count", 0))
 
     def _delete(self, prefix: str) -> None:
-        while found := self._range(prefix, keys_only=True, limit=_KEYS_PER_DELETION).get("kvs"):
-            after_last = base64.b64decode(found[-1]["key"]) + b"\0"
-            body = {"key": found[0]["key"], "range_end": _encoded(after_last)}
+        while records := self._range(prefix, keys_only=True, limit=_KEYS_PER_DELETION).get("kvs"):
+            after_last = base64.b64decode(records[-1]["key"]) + b"\0"
+            body = {"key": records[0]["key"], "range_end": _encode(after_last)}
             self._ask("deleterange", msgspec.json.encode(body))
 
     def _range(self, prefix: str, **options: Any) -> Json:
         # "0" comes after "/": the range holds everything under the prefix.
         end = prefix[:-1] + "0"
-        body = {"key": _encoded(prefix.encode()), "range_end": _encoded(end.encode()), **options}
+        body = {"key": _encode(prefix.encode()), "range_end": _encode(end.encode()), **options}
         return self._ask("range", msgspec.json.encode(body))
 
     def _ask(self, operation: str, body: bytes) -> Json:
@@ -104,26 +104,26 @@ class Etcd:
         content = answer.read()
         if answer.status != http.HTTPStatus.OK:
             raise EtcdError(content.decode(errors="replace"))
-        decoded: Json = json.loads(content)
-        return decoded
+        document: Json = json.loads(content)
+        return document
 
 
 def single_put(item: Json) -> bytes:
     """A request that stores one object."""
-    value = _encoded(msgspec.json.encode(stored(item)))
-    return msgspec.json.encode({"key": _encoded(key(item).encode()), "value": value})
+    value = _encode(msgspec.json.encode(as_stored(item)))
+    return msgspec.json.encode({"key": _encode(key(item).encode()), "value": value})
 
 
 def puts(objects: Iterable[Json]) -> Iterator[bytes]:
     """Requests that store the objects, each of a bounded size."""
     operations: list[Json] = []
     size = 0
-    for each in objects:
-        value = _encoded(msgspec.json.encode(stored(each)))
+    for manifest in objects:
+        value = _encode(msgspec.json.encode(as_stored(manifest)))
         if operations and (len(operations) == _OPERATIONS_PER_REQUEST or size + len(value) > _BYTES_PER_REQUEST):
             yield _transaction(operations)
             operations, size = [], 0
-        operations.append({"requestPut": {"key": _encoded(key(each).encode()), "value": value}})
+        operations.append({"requestPut": {"key": _encode(key(manifest).encode()), "value": value}})
         size += len(value)
     if operations:
         yield _transaction(operations)
@@ -133,7 +133,7 @@ def _transaction(operations: Sequence[Json]) -> bytes:
     return msgspec.json.encode({"success": operations})
 
 
-def _encoded(content: bytes) -> str:
+def _encode(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
 
@@ -144,11 +144,16 @@ def key(item: Json) -> str:
     return "/".join(("", "registry", REGISTRY[item["kind"]], *place, metadata["name"]))
 
 
-def stored(item: Json) -> Json:
+def as_stored(item: Json) -> Json:
     """The object with what the API server gives to each that it creates."""
     metadata = item["metadata"]
-    given = {"uid": _uid(), "creationTimestamp": _CREATED, "generation": 1, "managedFields": [managed_fields(item)]}
-    return {**item, "metadata": {**given, **metadata}}
+    server_fields = {
+        "uid": _uid(),
+        "creationTimestamp": _CREATED,
+        "generation": 1,
+        "managedFields": [managed_fields(item)],
+    }
+    return {**item, "metadata": {**server_fields, **metadata}}
 
 
 def managed_fields(item: Json) -> Json:
@@ -166,9 +171,9 @@ def managed_fields(item: Json) -> Json:
 
 def _fields(value: Any) -> Json:
     if isinstance(value, dict):
-        return {f"f:{name}": _fields(each) for name, each in value.items()}
+        return {f"f:{name}": _fields(child) for name, child in value.items()}
     if isinstance(value, list) and value and isinstance(value[0], dict) and "name" in value[0]:
-        return {f'k:{{"name":"{each["name"]}"}}': {".": {}, **_fields(each)} for each in value}
+        return {f'k:{{"name":"{child["name"]}"}}': {".": {}, **_fields(child)} for child in value}
     return {}
 
 

@@ -87,29 +87,31 @@ class VictimCosts:
 
 def measure_victims(nodes: int = _VICTIM_NODE_COUNT, victims: int = _VICTIM_COUNT) -> VictimCosts:
     """Let pods that fit nowhere preempt: every node is full, and some of them of pods with a lower priority."""
-    made = [msgspec.convert(node(number), Node) for number in range(nodes)]
+    node_objects = [msgspec.convert(node(number), Node) for number in range(nodes)]
     fillers = (
         pod(
             f"filler-{number:06}",
-            node=each.name,
-            cpu=str(each.status.allocatable["cpu"]),
+            node=node_object.name,
+            cpu=str(node_object.status.allocatable["cpu"]),
             labels={"app": "filler"},
             spec={"priority": 0 if number < victims else 1_000},
         )
-        for number, each in enumerate(made)
+        for number, node_object in enumerate(node_objects)
     )
-    objects = [*((NODES, each) for each in made), *((PODS, each) for each in fillers)]
+    objects = [*((NODES, node_object) for node_object in node_objects), *((PODS, filler) for filler in fillers)]
     cluster = Cluster(load(json.dumps(_ALL_CANDIDATES), "config", registry_of(IN_TREE)).config, ObjectStore(objects))
     plain, apart = (
-        pod("asked", cpu="1", spec={"schedulerName": "default-scheduler", "priority": 100, **more})
-        for more in ({}, _APART)
+        pod("asked", cpu="1", spec={"schedulerName": "default-scheduler", "priority": 100, **spec})
+        for spec in ({}, _APART)
     )
-    times = [median(_ms(partial(_preempt, cluster, asked)) for _ in range(_PREEMPTIONS)) for asked in (plain, apart)]
+    times = [
+        median(_ms(partial(_preempt, cluster, preemptor)) for _ in range(_PREEMPTIONS)) for preemptor in (plain, apart)
+    ]
     return VictimCosts(nodes, victims, *times)
 
 
-def _preempt(cluster: Cluster, asked: Pod) -> None:
-    assert cluster.place(asked).victims, "no victim was found"
+def _preempt(cluster: Cluster, preemptor: Pod) -> None:
+    assert cluster.place(preemptor).victims, "no victim was found"
 
 
 def measure(nodes: int = _NODE_COUNT, pods: int = _POD_COUNT, forks: int = _FORKS) -> ForkCosts:
@@ -119,22 +121,24 @@ def measure(nodes: int = _NODE_COUNT, pods: int = _POD_COUNT, forks: int = _FORK
     worlds: list[Cluster] = []
     fork_ms = _ms(lambda: worlds.extend(cluster.fork() for _ in range(forks)))
     fork_kb = _kb(lambda: worlds.extend(cluster.fork() for _ in range(forks)))
-    written, node_name = min(_WRITTEN, forks // 3), cluster.nodes[1].name
-    first_pod = [_ms(partial(each.remove, "Pod", "pod-000001")) for each in worlds[:written]]
-    first_node = [_ms(partial(each.remove, "Node", node_name)) for each in worlds[written : 2 * written]]
-    next_change = [_ms(partial(each.remove, "Pod", "pod-000002")) for each in worlds[:written]]
+    written_worlds, node_name = min(_WRITTEN, forks // 3), cluster.nodes[1].name
+    first_pod = [_ms(partial(world.remove, "Pod", "pod-000001")) for world in worlds[:written_worlds]]
+    first_node = [
+        _ms(partial(world.remove, "Node", node_name)) for world in worlds[written_worlds : 2 * written_worlds]
+    ]
+    next_change = [_ms(partial(world.remove, "Pod", "pod-000002")) for world in worlds[:written_worlds]]
     written_kb = _kb(partial(worlds[-1].remove, "Pod", "pod-000001"))
     medians = map(median, (first_pod, first_node, next_change))
     return ForkCosts(nodes, pods, forks, fork_ms / forks, fork_kb / forks, *medians, written_kb)
 
 
 def _cluster(nodes: int, pods: int) -> Cluster:
-    made = [msgspec.convert(node(number), Node) for number in range(nodes)]
+    node_objects = [msgspec.convert(node(number), Node) for number in range(nodes)]
     running = (
-        pod(f"pod-{number:06}", node=made[number % nodes].name, cpu="100m", labels={"app": f"{number % 50}"})
+        pod(f"pod-{number:06}", node=node_objects[number % nodes].name, cpu="100m", labels={"app": f"{number % 50}"})
         for number in range(pods)
     )
-    objects = [*((NODES, each) for each in made), *((PODS, each) for each in running)]
+    objects = [*((NODES, node_object) for node_object in node_objects), *((PODS, pod_object) for pod_object in running)]
     return Cluster(default_configuration(), ObjectStore(objects))
 
 
@@ -148,11 +152,11 @@ def _kb(work: Callable[[], object]) -> float:
     """What is still there of the memory that it has taken."""
     gc.collect()
     tracemalloc.start()
-    before = tracemalloc.get_traced_memory()[0]
+    start_bytes = tracemalloc.get_traced_memory()[0]
     work()
-    taken = tracemalloc.get_traced_memory()[0] - before
+    traced_bytes = tracemalloc.get_traced_memory()[0] - start_bytes
     tracemalloc.stop()
-    return taken / 1e3
+    return traced_bytes / 1e3
 
 
 def checks(costs: ForkCosts, victims: VictimCosts) -> list[Check]:
@@ -172,7 +176,7 @@ def checks(costs: ForkCosts, victims: VictimCosts) -> list[Check]:
 
 def table(costs: ForkCosts, victims: VictimCosts) -> Table:
     """What people read."""
-    shown = Table("", "one fork", title="Worlds: forks of a cluster", title_justify="left")
+    rich_table = Table("", "one fork", title="Worlds: forks of a cluster", title_justify="left")
     for heading, value in (
         ("nodes", f"{costs.nodes:,}"),
         ("pods", f"{costs.pods:,}"),
@@ -186,5 +190,5 @@ def table(costs: ForkCosts, victims: VictimCosts) -> Table:
         (f"{victims.victims:,} victims ms", f"{victims.plain_ms:.1f}"),
         ("with anti-affinity ms", f"{victims.apart_ms:.1f}"),
     ):
-        shown.add_row(heading, value)
-    return shown
+        rich_table.add_row(heading, value)
+    return rich_table

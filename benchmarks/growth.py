@@ -32,21 +32,21 @@ def measure_all(
         *(Size(nodes, RUNNING[1]) for nodes in MORE_NODES if nodes != NODES),
     ]
     for workload in workloads:
-        rates = measure_in_turn([(workload, each) for each in sizes], attempts // _TURNS, repeat * _TURNS)
-        for each in rates:
-            size = f"{each.nodes:,} nodes, {each.running:,} pods"
-            tell(f"{each.workload}, {size}: {each.us_per_attempt:,.0f} µs per attempt")
+        rates = measure_in_turn([(workload, size) for size in sizes], attempts // _TURNS, repeat * _TURNS)
+        for rate in rates:
+            size = f"{rate.nodes:,} nodes, {rate.running:,} pods"
+            tell(f"{rate.workload}, {size}: {rate.us_per_attempt:,.0f} µs per attempt")
         yield rates
 
 
 def by_pods(rates: Sequence[Rate]) -> Mapping[int, Rate]:
     """One workload's rates by how many pods run."""
-    return {each.running: each for each in rates if each.nodes == NODES}
+    return {rate.running: rate for rate in rates if rate.nodes == NODES}
 
 
 def by_nodes(rates: Sequence[Rate]) -> Mapping[int, Rate]:
     """One workload's rates by how many nodes there are."""
-    return {each.nodes: each for each in rates if each.running == RUNNING[1]}
+    return {rate.nodes: rate for rate in rates if rate.running == RUNNING[1]}
 
 
 def checks(workloads: Sequence[Sequence[Rate]]) -> Iterator[Check]:
@@ -61,14 +61,14 @@ def checks(workloads: Sequence[Sequence[Rate]]) -> Iterator[Check]:
 
 def table(workloads: Sequence[Sequence[Rate]]) -> Table:
     """What people read."""
-    shown = Table(title="CPU µs per attempt of podium's engine", title_justify="left")
-    shown.add_column("workload")
+    rich_table = Table(title="CPU µs per attempt of podium's engine", title_justify="left")
+    rich_table.add_column("workload")
     for running in RUNNING:
-        shown.add_column(f"{running:,}\npods", justify="right")
+        rich_table.add_column(f"{running:,}\npods", justify="right")
     for nodes in MORE_NODES:
-        shown.add_column(f"{nodes:,}\nnodes", justify="right")
+        rich_table.add_column(f"{nodes:,}\nnodes", justify="right")
     for rates in workloads:
         costs = (*by_pods(rates).values(), *(by_nodes(rates)[nodes] for nodes in MORE_NODES))
-        shown.add_row(rates[0].workload, *(f"{each.us_per_attempt:,.0f}" for each in costs))
-    shown.caption = f"running pods with {NODES:,} nodes; nodes with {RUNNING[1]:,} running pods"
-    return shown
+        rich_table.add_row(rates[0].workload, *(f"{cost.us_per_attempt:,.0f}" for cost in costs))
+    rich_table.caption = f"running pods with {NODES:,} nodes; nodes with {RUNNING[1]:,} running pods"
+    return rich_table

@@ -49,7 +49,7 @@ _TARGETS: Final = {
     ("plain", 15_000): 3_000,
 }
 
-_TYPES = {each.kind: each.type for each in ALL}
+_TYPES = {resource_type.kind: resource_type.type for resource_type in ALL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,21 +79,23 @@ class FullCluster:
         recorder: hears of each attempt, if there is one.
     """
 
-    def __init__(self, nodes: int, before: Iterable[Json] = (), recorder: AttemptObserver | None = None) -> None:
+    def __init__(
+        self, nodes: int, objects_before: Iterable[Json] = (), recorder: AttemptObserver | None = None
+    ) -> None:
         self._recorder = recorder
         # The daemon's queue makes one for every pod, with or without a recorder, so making it is no cost of one.
         self._info = QueuedPodInfo(Pod(), 0.0, attempts=1)
         self._cache = Cache(_no_broken_object)
         for number in range(nodes):
             self._cache.put_node(msgspec.convert(node(number), Node))
-        listed = []
-        for each in decoded(before):
-            if isinstance(each, Pod):
-                self._cache.add_pod(each)
+        handle_events = []
+        for item in decode(objects_before):
+            if isinstance(item, Pod):
+                self._cache.add_pod(item)
             else:
-                listed.append(each)
+                handle_events.append(item)
         profile = load(msgspec.json.encode(configuration()).decode(), "benchmark").config.profiles[0]
-        handle = RecordingHandle(self._cache.snapshot(), listed)
+        handle = RecordingHandle(self._cache.snapshot(), handle_events)
         self._framework = Framework(profile, IN_TREE, handle, PluginMetrics(Metrics()))
         self._engine = Engine(
             self._cache, handle.nominator, percentage_of_nodes_to_score=0, keeps_scores=recorder is not None
@@ -105,8 +107,8 @@ class FullCluster:
         cycle = self._engine.cycle(self._framework, pod)
         decision = self._engine.decide(cycle)
         assert isinstance(decision, Suggested), f"{pod.key}: {decision}"
-        placed = self._engine.place(cycle, decision.node_name)
-        assert placed.status is None, f"{pod.key}: {placed.status}"
+        placement = self._engine.place(cycle, decision.node_name)
+        assert placement.status is None, f"{pod.key}: {placement.status}"
         self.placed += 1
         if self._recorder is not None:
             self._recorder.on_decision(self._info, cycle, decision, 0.0, 0.0)
@@ -117,7 +119,7 @@ def _no_broken_object(item: Node | Pod, error: FieldError) -> None:
     raise AssertionError(f"{item.key}: {error}")
 
 
-def decoded(objects: Iterable[Json]) -> Iterator[KubeObject]:
+def decode(objects: Iterable[Json]) -> Iterator[KubeObject]:
     """As the informers decode them, each with a uid of its own."""
     for number, wire in enumerate(objects):
         wire["metadata"]["uid"] = f"{wire['metadata']['name']}-{number}"
@@ -126,7 +128,7 @@ def decoded(objects: Iterable[Json]) -> Iterator[KubeObject]:
 
 def pods_of(workload: Workload, count: int) -> list[Pod]:
     """The measured pods."""
-    return [each for each in decoded(map(workload.pod, range(count))) if isinstance(each, Pod)]
+    return [pod_object for pod_object in decode(map(workload.pod, range(count))) if isinstance(pod_object, Pod)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,17 +155,19 @@ def measure_in_turn(cases: Sequence[tuple[Workload, Size]], attempts: int, round
 def measure_with_recorder(workload: Workload, nodes: int, attempts: int, rounds: int) -> list[Rate]:
     """The same attempts without the flight recorder and with it, in turn."""
     recorders = None, FlightRecorder(RECORDER_BYTES)
-    return _rates_in_turn([_Backlog(workload, Size(nodes), attempts, rounds, each) for each in recorders], rounds)
+    return _rates_in_turn(
+        [_Backlog(workload, Size(nodes), attempts, rounds, recorder) for recorder in recorders], rounds
+    )
 
 
 def _rates_in_turn(backlogs: Sequence[_Backlog], rounds: int) -> list[Rate]:
     with _settled_garbage_collector():
-        for each in backlogs:
-            each.warm_up()
+        for backlog in backlogs:
+            backlog.warm_up()
         for _ in range(rounds):
-            for each in backlogs:
-                each.take_turn()
-    return [each.rate() for each in backlogs]
+            for backlog in backlogs:
+                backlog.take_turn()
+    return [backlog.rate() for backlog in backlogs]
 
 
 class _Backlog:
@@ -176,8 +180,8 @@ class _Backlog:
         self._size = size
         self._attempts = workload.pods_that_fit(size.nodes, attempts * rounds) // rounds
         count = WARM_UP + self._attempts * rounds
-        before = workload.objects_before(size.nodes, count, size.running)
-        self._cluster = FullCluster(size.nodes, before, recorder)
+        objects_before = workload.objects_before(size.nodes, count, size.running)
+        self._cluster = FullCluster(size.nodes, objects_before, recorder)
         self._pods = iter(pods_of(workload, count))
         self._spent_s: list[float] = []
 
@@ -216,19 +220,19 @@ def _settled_garbage_collector() -> Iterator[None]:
 def checks(rates: Sequence[Rate]) -> list[Check]:
     """Those that have a target."""
     return [
-        at_least(f"{each.workload}, {each.nodes:,} nodes", each.attempts_per_s, target, " attempts/s")
-        for each in rates
-        if (target := _TARGETS.get((each.workload, each.nodes)))
+        at_least(f"{rate.workload}, {rate.nodes:,} nodes", rate.attempts_per_s, target, " attempts/s")
+        for rate in rates
+        if (target := _TARGETS.get((rate.workload, rate.nodes)))
     ]
 
 
 def table(rates: Sequence[Rate]) -> Table:
     """What people read."""
-    shown = Table(title="podium's engine alone, one core", title_justify="left")
-    shown.add_column("workload")
+    rich_table = Table(title="podium's engine alone, one core", title_justify="left")
+    rich_table.add_column("workload")
     for heading in ("nodes", "running pods", "attempts", "attempts/s", "µs per attempt"):
-        shown.add_column(heading, justify="right")
-    for each in rates:
-        figures = (each.nodes, each.running, each.attempts, each.attempts_per_s, each.us_per_attempt)
-        shown.add_row(each.workload, *(f"{figure:,.0f}" for figure in figures))
-    return shown
+        rich_table.add_column(heading, justify="right")
+    for rate in rates:
+        figures = (rate.nodes, rate.running, rate.attempts, rate.attempts_per_s, rate.us_per_attempt)
+        rich_table.add_row(rate.workload, *(f"{figure:,.0f}" for figure in figures))
+    return rich_table

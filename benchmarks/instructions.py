@@ -59,8 +59,8 @@ def measure(workload: Workload, nodes: int, pods: int, binaries: Binaries) -> Co
     os.environ["PYTHONHASHSEED"] = "0"
     all_pods = workload.pods_that_fit(nodes, pods)
     some_pods = all_pods // _FEWER
-    some, every = (_count(workload, nodes, each, binaries) for each in (some_pods, all_pods))
-    return Count(workload.name, nodes, all_pods, (every - some) / (all_pods - some_pods))
+    part_count, every = (_count(workload, nodes, pod_count, binaries) for pod_count in (some_pods, all_pods))
+    return Count(workload.name, nodes, all_pods, (every - part_count) / (all_pods - some_pods))
 
 
 def _count(workload: Workload, nodes: int, pods: int, binaries: Binaries) -> int:
@@ -74,10 +74,10 @@ def _count(workload: Workload, nodes: int, pods: int, binaries: Binaries) -> int
 
 def total(log: str) -> int:
     """The count in valgrind's log. Raises: ValueError if it has none."""
-    found = _COUNT.search(log)
-    if found is None:
+    match = _COUNT.search(log)
+    if match is None:
         raise ValueError(f"valgrind has counted nothing:\n{log}")
-    return int(found[1].replace(",", ""))
+    return int(match[1].replace(",", ""))
 
 
 def _end(process: ServerProcess) -> None:
@@ -90,9 +90,9 @@ def _end(process: ServerProcess) -> None:
 
 def table(counts: Iterable[Count]) -> Table:
     """One row for each workload."""
-    shown = Table(title="Instructions per pod, user space", title_justify="left")
+    rich_table = Table(title="Instructions per pod, user space", title_justify="left")
     for heading in ("workload", "nodes", "pods", "thousands per pod"):
-        shown.add_column(heading, justify="left" if heading == "workload" else "right")
-    for each in counts:
-        shown.add_row(each.workload, f"{each.nodes:,}", f"{each.pods:,}", f"{each.per_pod / 1e3:,.0f}")
-    return shown
+        rich_table.add_column(heading, justify="left" if heading == "workload" else "right")
+    for count in counts:
+        rich_table.add_row(count.workload, f"{count.nodes:,}", f"{count.pods:,}", f"{count.per_pod / 1e3:,.0f}")
+    return rich_table

@@ -46,8 +46,8 @@ def addition_ns(additions: int = 1_000_000, rounds: int = 5) -> float:
     for _ in range(rounds):
         started_s = time.process_time()
         total = 0
-        for each in range(additions):
-            total += each
+        for index in range(additions):
+            total += index
         best_s = min(best_s, time.process_time() - started_s)
     return best_s / additions * 1e9
 
@@ -59,8 +59,8 @@ def cores() -> int:
 
 def cpu_model(cpuinfo: str) -> str:
     """The processor's name in the text of /proc/cpuinfo."""
-    found = re.search(r"^model name\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
-    return found.group(1) if found else platform.machine()
+    match = re.search(r"^model name\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
+    return match.group(1) if match else platform.machine()
 
 
 def _commit() -> str:

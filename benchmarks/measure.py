@@ -98,8 +98,8 @@ class Run:
     @property
     def others_cores(self) -> float:
         """What the machine did beside scheduler, servers and harness: noise."""
-        known = self.servers_cores + self.harness_cores + self.cpu_interval_s / self.interval_s
-        return max(0.0, self.machine_cores - known)
+        known_cores = self.servers_cores + self.harness_cores + self.cpu_interval_s / self.interval_s
+        return max(0.0, self.machine_cores - known_cores)
 
 
 def run(plane: ControlPlane, workload: Workload, nodes: int, pods: int, scheduler: str, start: Start) -> Run:
@@ -111,17 +111,17 @@ def run(plane: ControlPlane, workload: Workload, nodes: int, pods: int, schedule
     Raises:
         StallError: not all pods were bound.
     """
-    with Etcd(plane.etcd_address) as etcd, workload.beside(plane, nodes) as more:
+    with Etcd(plane.etcd_address) as etcd, workload.beside(plane, nodes) as fields:
         prepare(plane, etcd, workload, nodes, pods)
         earlier_bindings = _bindings(plane)
-        with BoundPods(plane.url, plane.admin_token, plane.ssl_context()) as bound:
+        with BoundPods(plane.url, plane.admin_token, plane.ssl_context()) as bound_pods:
             started_s = time.monotonic()
-            measured = start(plane, more)
+            measured = start(plane, fields)
             process = measured.process
             try:
                 wait_ready(measured)
                 first = Reading.take(process, plane)
-                wait_bound(bound, process, pods)
+                wait_bound(bound_pods, process, pods)
                 last = Reading.take(process, plane)
                 wait_quiet(process)
                 cpu_total_s = process.cpu_s()
@@ -162,12 +162,14 @@ def _bindings(plane: ControlPlane) -> Histogram:
     return histogram(get(plane, "/metrics"), API_REQUEST, **BINDING)
 
 
-def wait_bound(bound: BoundPods, process: ServerProcess, count: int) -> None:
+def wait_bound(bound_pods: BoundPods, process: ServerProcess, count: int) -> None:
     """Poll until that many pods are bound. Raises: StallError."""
     progress = Progress()
-    while (now := bound.count()) < count:
-        if not process.is_running or progress.is_stalled(now, process.cpu_s(), time.monotonic()):
-            raise StallError(f"{process.name} has bound {now} of {count} pods and no more:\n{process.log_tail()}")
+    while (bound_count := bound_pods.count()) < count:
+        if not process.is_running or progress.is_stalled(bound_count, process.cpu_s(), time.monotonic()):
+            raise StallError(
+                f"{process.name} has bound {bound_count} of {count} pods and no more:\n{process.log_tail()}"
+            )
         time.sleep(_POLL_S)
 
 

@@ -23,10 +23,10 @@ def medians(rows: Iterable[RowT], key: Callable[[RowT], Hashable]) -> list[RowT]
 
 def _middle(group: Sequence[RowT]) -> RowT:
     first = group[0]
-    columns = {each.name: [getattr(row, each.name) for row in group] for each in fields(first)}  # type: ignore[arg-type]
+    columns = {column.name: [getattr(row, column.name) for row in group] for column in fields(first)}  # type: ignore[arg-type]
     return type(first)(**{name: _median(values) for name, values in columns.items()})
 
 
 def _median(values: Sequence[Any]) -> Any:
-    is_common = all(each == values[0] for each in values)
+    is_common = all(value == values[0] for value in values)
     return values[0] if is_common else median(values)

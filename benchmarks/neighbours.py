@@ -82,26 +82,27 @@ def measure(plan: Plan, binaries: Binaries, tell: Callable[[str], None]) -> Iter
             pods = waiting_pods(plan.nodes, Random(number))
             # Whoever comes first runs on a colder server.
             for mitigation in sorted(FLAGS, reverse=number % 2 == 0):
-                done = fill(plane, pods, mitigation)
-                tell(summary(done))
-                yield done
+                filling = fill(plane, pods, mitigation)
+                tell(summary(filling))
+                yield filling
 
 
-def summary(done: Filled) -> str:
+def summary(filling: Filled) -> str:
     """One filling in one line."""
     return (
-        f"mitigation {done.mitigation}: podium bound {done.bound:,} pods, {done.turned_away} of them in vain "
-        f"({done.cpus_turned_away} CPUs), kube-scheduler {done.neighbours_bound:,} and {done.neighbours_turned_away}; "
-        f"podium counted {done.counted} and {done.neighbours_counted}"
+        f"mitigation {filling.mitigation}: podium bound {filling.bound:,} pods, {filling.turned_away} of them in vain "
+        f"({filling.cpus_turned_away} CPUs), kube-scheduler {filling.neighbours_bound:,} and "
+        f"{filling.neighbours_turned_away}; "
+        f"podium counted {filling.counted} and {filling.neighbours_counted}"
     )
 
 
 def waiting_pods(nodes: int, random: Random) -> list[Json]:
     """Pods of several sizes for so much of the nodes, in turn for either scheduler."""
-    left, pods = int(nodes * CPUS * FILLED), []
-    while left > 0:
-        cpus = min(random.choice(_CPUS_OF_PODS), left)
-        left -= cpus
+    cpus_left, pods = int(nodes * CPUS * FILLED), []
+    while cpus_left > 0:
+        cpus = min(random.choice(_CPUS_OF_PODS), cpus_left)
+        cpus_left -= cpus
         name = (SCHEDULER_NAME, NEIGHBOUR)[len(pods) % 2]
         pods.append(pod(f"pod-{len(pods):05}", name, cpu=str(cpus), memory="100Mi", schedulerName=name))
     return pods
@@ -116,15 +117,15 @@ def fill(plane: ControlPlane, pods: Sequence[Json], mitigation: str) -> Filled:
         neighbour = start_kube_scheduler(plane, {"profiles": [{"schedulerName": NEIGHBOUR}]})
         try:
             wait_ready(podium)
-            with BoundPods(plane.url, plane.admin_token, plane.ssl_context()) as bound:
+            with BoundPods(plane.url, plane.admin_token, plane.ssl_context()) as bound_pods:
                 _create(plane.etcd_address, pods)
-                _wait_quiet(bound, (podium, neighbour))
-                page = _metrics_up_to_date(podium, bound.count())
+                _wait_quiet(bound_pods, (podium, neighbour))
+                page = _metrics_up_to_date(podium, bound_pods.count())
         finally:
             neighbour.process.stop()
     finally:
         podium.process.stop()
-    by, away = who_bound(asyncio.run(_listed(plane.url, plane.admin_token, plane.ssl_context())))
+    by, away = who_bound(asyncio.run(_list_pods(plane.url, plane.admin_token, plane.ssl_context())))
     return Filled(
         mitigation=mitigation,
         runs=1,
@@ -141,30 +142,30 @@ def fill(plane: ControlPlane, pods: Sequence[Json], mitigation: str) -> Filled:
 
 def who_bound(pods: Iterable[Json]) -> tuple[Mapping[str, int], Mapping[str, Sequence[int]]]:
     """By scheduler: how many pods are bound, and the CPUs of each that its node had no room for."""
-    taken: dict[str, int] = defaultdict(int)
-    bound: dict[str, int] = defaultdict(int)
+    cpus_by_node: dict[str, int] = defaultdict(int)
+    bound_counts: dict[str, int] = defaultdict(int)
     away: dict[str, list[int]] = defaultdict(list)
     # The binding is the last that was written of any pod here.
-    for each in sorted(pods, key=lambda each: int(each["metadata"]["resourceVersion"])):
-        spec = each["spec"]
+    for pod_object in sorted(pods, key=lambda pod_object: int(pod_object["metadata"]["resourceVersion"])):
+        spec = pod_object["spec"]
         if not (node := spec.get("nodeName")):
             continue
         cpus, by = int(spec["containers"][0]["resources"]["requests"]["cpu"]), spec["schedulerName"]
-        bound[by] += 1
-        if taken[node] + cpus > CPUS:
+        bound_counts[by] += 1
+        if cpus_by_node[node] + cpus > CPUS:
             away[by].append(cpus)
         else:
-            taken[node] += cpus
-    return bound, away
+            cpus_by_node[node] += cpus
+    return bound_counts, away
 
 
-async def _listed(url: str, token: str, tls: ssl.SSLContext) -> list[Json]:
+async def _list_pods(url: str, token: str, tls: ssl.SSLContext) -> list[Json]:
     async with Client(url, token=token, tls=tls) as client:
         return await client.list("/api/v1/pods")
 
 
 def _create(address: str, pods: Sequence[Json]) -> None:
-    bodies = [single_put(each) for each in pods]
+    bodies = [single_put(pod_object) for pod_object in pods]
 
     def put(share: int) -> None:
         with Etcd(address) as etcd:
@@ -174,24 +175,24 @@ def _create(address: str, pods: Sequence[Json]) -> None:
         list(writers.map(put, range(_WRITERS)))
 
 
-def _wait_quiet(bound: BoundPods, schedulers: Sequence[Scheduler]) -> None:
+def _wait_quiet(bound_pods: BoundPods, schedulers: Sequence[Scheduler]) -> None:
     """Until nothing was bound for a while: the last pods may fit nowhere."""
     ends_s, count, since_s = time.monotonic() + _WAIT_S_MAX, 0, time.monotonic()
     while time.monotonic() < min(ends_s, since_s + _QUIET_S):
-        for each in schedulers:
-            if not each.process.is_running:
-                raise StallError(f"{each.process.name} has ended:\n{each.process.log_tail()}")
-        if (now := bound.count()) != count:
-            count, since_s = now, time.monotonic()
+        for scheduler in schedulers:
+            if not scheduler.process.is_running:
+                raise StallError(f"{scheduler.process.name} has ended:\n{scheduler.process.log_tail()}")
+        if (bound_count := bound_pods.count()) != count:
+            count, since_s = bound_count, time.monotonic()
         time.sleep(_POLL_S)
 
 
-def _metrics_up_to_date(podium: Scheduler, bound: int) -> str:
+def _metrics_up_to_date(podium: Scheduler, bound_count: int) -> str:
     """When its watch has shown podium all that was bound. Raises: StallError."""
     ends_s = time.monotonic() + _WAIT_S_MAX
     while time.monotonic() < ends_s:
         page = get(podium, "/metrics")
-        if total(page, _CACHE, type="pods") - total(page, _CACHE, type="assumed_pods") == bound:
+        if total(page, _CACHE, type="pods") - total(page, _CACHE, type="assumed_pods") == bound_count:
             return page
         time.sleep(_POLL_S)
     raise StallError(f"podium has not seen all pods bound:\n{podium.process.log_tail()}")
@@ -199,30 +200,32 @@ def _metrics_up_to_date(podium: Scheduler, bound: int) -> str:
 
 def sums(fillings: Iterable[Filled]) -> list[Filled]:
     """One without the mitigation, one with it: conflicts are too few to take a median of."""
-    found: dict[str, Filled] = {}
-    for each in fillings:
-        known = found.get(each.mitigation)
-        found[each.mitigation] = each if known is None else _sum(known, each)
-    return list(found.values())
+    sum_by_mitigation: dict[str, Filled] = {}
+    for filling in fillings:
+        former = sum_by_mitigation.get(filling.mitigation)
+        sum_by_mitigation[filling.mitigation] = filling if former is None else _sum(former, filling)
+    return list(sum_by_mitigation.values())
 
 
-def _sum(one: Filled, other: Filled) -> Filled:
+def _sum(first: Filled, second: Filled) -> Filled:
     numbers = [name for name in Filled.__slots__ if name != "mitigation"]
-    return replace(one, **{name: getattr(one, name) + getattr(other, name) for name in numbers})
+    return replace(first, **{name: getattr(first, name) + getattr(second, name) for name in numbers})
 
 
 def checks(figures: Iterable[Filled]) -> Iterator[Check]:
     """Whether the mitigation leaves at most half of what podium does wrong without it."""
-    found = {each.mitigation: each for each in figures}
-    if found.keys() == FLAGS.keys() and found["off"].cpus_turned_away:
-        left = found["on"].cpus_turned_away / found["off"].cpus_turned_away
-        yield at_most("two schedulers at once: podium's overcommit that is left", left, _LEFT_MAX, "×")
+    figure_by_mitigation = {figure.mitigation: figure for figure in figures}
+    if figure_by_mitigation.keys() == FLAGS.keys() and figure_by_mitigation["off"].cpus_turned_away:
+        share_left = figure_by_mitigation["on"].cpus_turned_away / figure_by_mitigation["off"].cpus_turned_away
+        yield at_most("two schedulers at once: podium's overcommit that is left", share_left, _LEFT_MAX, "×")
 
 
 def table(figures: Sequence[Filled]) -> Table:
     """What people read."""
-    shown = Table(title=f"{figures[0].runs} fillings to {FILLED:.0%} by two schedulers at once", title_justify="left")
-    shown.add_column("mitigation")
+    rich_table = Table(
+        title=f"{figures[0].runs} fillings to {FILLED:.0%} by two schedulers at once", title_justify="left"
+    )
+    rich_table.add_column("mitigation")
     for heading in (
         "pods",
         "podium bound",
@@ -233,17 +236,17 @@ def table(figures: Sequence[Filled]) -> Table:
         "counted by podium: own",
         "others'",
     ):
-        shown.add_column(heading, justify="right")
-    for each in figures:
-        shown.add_row(
-            each.mitigation,
-            f"{each.pods:,}",
-            f"{each.bound:,}",
-            f"{each.turned_away:,}",
-            f"{each.cpus_turned_away:,}",
-            f"{each.neighbours_bound:,}",
-            f"{each.neighbours_turned_away:,}",
-            f"{each.counted:,}",
-            f"{each.neighbours_counted:,}",
+        rich_table.add_column(heading, justify="right")
+    for figure in figures:
+        rich_table.add_row(
+            figure.mitigation,
+            f"{figure.pods:,}",
+            f"{figure.bound:,}",
+            f"{figure.turned_away:,}",
+            f"{figure.cpus_turned_away:,}",
+            f"{figure.neighbours_bound:,}",
+            f"{figure.neighbours_turned_away:,}",
+            f"{figure.counted:,}",
+            f"{figure.neighbours_counted:,}",
         )
-    return shown
+    return rich_table

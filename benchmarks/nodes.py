@@ -61,7 +61,7 @@ def node(number: int) -> Json:
         "status": {
             "capacity": dict(_RESOURCES),
             "allocatable": dict(_RESOURCES),
-            "conditions": [_condition(*each) for each in _CONDITIONS],
+            "conditions": [_condition(*condition) for condition in _CONDITIONS],
             "addresses": [
                 {"type": "InternalIP", "address": f"172.16.{number >> 8 & 255}.{number & 255}"},
                 {"type": "Hostname", "address": own},

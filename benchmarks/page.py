@@ -108,14 +108,14 @@ def _api_server(results: ApiServerResults | None, docs: Path) -> Iterator[str]:
         return
     yield from _opening("podium and kube-scheduler on the same API server", results, _HOW_API_SERVER)
     figures, cores = report.medians(results.runs), results.machine["cores"]
-    plots.bars(figures, lambda each: each.pods_per_s, "pods bound per second", docs / PLOTS / "throughput.svg")
+    plots.bars(figures, lambda figure: figure.pods_per_s, "pods bound per second", docs / PLOTS / "throughput.svg")
     cpu_title = "CPU ms per pod, Events included"
-    plots.bars(figures, lambda each: each.cpu_ms_per_pod_with_tail, cpu_title, docs / PLOTS / "cpu.svg")
+    plots.bars(figures, lambda figure: figure.cpu_ms_per_pod_with_tail, cpu_title, docs / PLOTS / "cpu.svg")
     yield f"![Pods bound per second]({PLOTS}/throughput.svg)\n"
     yield f"![CPU time per pod]({PLOTS}/cpu.svg)\n"
     yield markdown(report.table(figures, cores))
     yield "".join(f"- {note}\n" for note in report.notes(figures))
-    yield from _checked(targets.on_api_server(figures, cores))
+    yield from _check_table(targets.on_api_server(figures, cores))
 
 
 def _in_process(results: Rates | None) -> Iterator[str]:
@@ -123,20 +123,20 @@ def _in_process(results: Rates | None) -> Iterator[str]:
         return
     yield from _opening("The engine alone", results, _HOW_IN_PROCESS)
     yield markdown(in_process.table(results.rates))
-    yield from _checked(in_process.checks(results.rates))
+    yield from _check_table(in_process.checks(results.rates))
 
 
 def _growth(results: Rates | None, docs: Path) -> Iterator[str]:
     if results is None:
         return
     yield from _opening("Growth", results, _HOW_GROWTH)
-    workloads = [list(rates) for _, rates in groupby(results.rates, key=lambda each: each.workload)]
+    workloads = [list(rates) for _, rates in groupby(results.rates, key=lambda workload: workload.workload)]
     plots.growth(workloads, docs / PLOTS / "growth.svg")
     yield f"![CPU time per attempt by running pods and by nodes]({PLOTS}/growth.svg)\n"
-    shown = growth.table(workloads)
-    yield markdown(shown)
-    yield f"{shown.caption}.\n".capitalize()
-    yield from _checked(growth.checks(workloads))
+    rich_table = growth.table(workloads)
+    yield markdown(rich_table)
+    yield f"{rich_table.caption}.\n".capitalize()
+    yield from _check_table(growth.checks(workloads))
 
 
 def _start_up(results: Starts | None) -> Iterator[str]:
@@ -145,7 +145,7 @@ def _start_up(results: Starts | None) -> Iterator[str]:
     yield from _opening("Start-up", results, _HOW_START_UP)
     figures = start_up.medians(results.starts)
     yield markdown(start_up.table(figures))
-    yield from _checked(start_up.checks(figures))
+    yield from _check_table(start_up.checks(figures))
 
 
 def _storm(results: Storms | None) -> Iterator[str]:
@@ -155,7 +155,7 @@ def _storm(results: Storms | None) -> Iterator[str]:
     figures = storm.medians(results.phases)
     yield markdown(storm.table(figures))
     yield "".join(f"- {note}\n" for note in storm.notes(figures))
-    yield from _checked(storm.checks(figures))
+    yield from _check_table(storm.checks(figures))
 
 
 def _estimator(results: EstimatorResults | None) -> Iterator[str]:
@@ -164,7 +164,7 @@ def _estimator(results: EstimatorResults | None) -> Iterator[str]:
     yield from _opening("Replica estimates", results, _HOW_ESTIMATOR)
     figures = estimates.medians(results.estimates)
     yield markdown(estimates.table(figures))
-    yield from _checked(estimates.checks(figures))
+    yield from _check_table(estimates.checks(figures))
 
 
 def _provisioning(results: ProvisioningResults | None) -> Iterator[str]:
@@ -174,7 +174,7 @@ def _provisioning(results: ProvisioningResults | None) -> Iterator[str]:
     figures = provisioning.medians(results.plans)
     yield markdown(provisioning.table(figures))
     yield "".join(f"- {note}\n" for note in provisioning.notes(results.plans))
-    yield from _checked(provisioning.checks(figures))
+    yield from _check_table(provisioning.checks(figures))
 
 
 def _opening(title: str, results: Results, how: str) -> Iterator[str]:
@@ -199,17 +199,17 @@ def machine(about: Mapping[str, Any]) -> str:
     )
 
 
-def _checked(checks: Iterable[Check]) -> Iterator[str]:
-    if listed := list(checks):
-        yield markdown(targets.table(listed))
+def _check_table(checks: Iterable[Check]) -> Iterator[str]:
+    if check_list := list(checks):
+        yield markdown(targets.table(check_list))
 
 
 def markdown(table: Table) -> str:
     """The table's cells; rows that are bold stay bold."""
     columns = list(table.columns)
-    head = [" ".join(str(each.header).split()) for each in columns]
-    rule = ["---:" if each.justify == "right" else "---" for each in columns]
-    rows = zip(*([_plain(cell) for cell in each.cells] for each in columns), strict=True)
+    head = [" ".join(str(column.header).split()) for column in columns]
+    rule = ["---:" if column.justify == "right" else "---" for column in columns]
+    rows = zip(*([_plain(cell) for cell in column.cells] for column in columns), strict=True)
     bold = (row.style == "bold" for row in table.rows)
     body = [
         [f"**{cell}**" if strong and cell else cell for cell in row] for row, strong in zip(rows, bold, strict=True)

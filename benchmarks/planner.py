@@ -22,15 +22,15 @@ from podium.provisioner.state.settings import Settings
 
 def answer(path: Path) -> dict[str, Any]:
     """Plan once. Units: dollars per hour, seconds, bytes."""
-    objects, catalogue, now = _read(path)
+    objects, catalogue, moment = _read(path)
     gc.collect()
     began_s, began_cpu_s = time.perf_counter(), time.process_time()
-    plan = plan_provisioning(objects, catalogue, Settings(), now)
+    plan = plan_provisioning(objects, catalogue, Settings(), moment)
     cpu_s, wall_s = time.process_time() - began_cpu_s, time.perf_counter() - began_s
     return {
         "claims": len(plan["claims"]),
-        "price": sum(each["price"] for each in plan["claims"]),
-        "on_claims": sum(len(each["pods"]) for each in plan["claims"]),
+        "price": sum(claim["price"] for claim in plan["claims"]),
+        "on_claims": sum(len(claim["pods"]) for claim in plan["claims"]),
         "on_nodes": sum(map(len, plan["existing"].values())),
         "errors": len(plan["errors"]),
         "wall_s": wall_s,

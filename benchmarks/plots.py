@@ -26,8 +26,8 @@ mpl.rcParams["svg.hashsalt"] = "podium"
 def bars(figures: Sequence[Figures], value: Callable[[Figures], float], title: str, path: Path) -> None:
     """A pair of bars for each workload and size, with the ratio podium : kube-scheduler behind them."""
     pairs: dict[tuple[str, int], dict[str, float]] = {}
-    for each in figures:
-        pairs.setdefault((each.workload, each.nodes), {})[each.scheduler] = value(each)
+    for row in figures:
+        pairs.setdefault((row.workload, row.nodes), {})[row.scheduler] = value(row)
     figure = Figure(figsize=(_WIDTH_INCHES, 1 + _INCHES_PER_PAIR * len(pairs)), layout="constrained")
     axes = figure.add_subplot()
     for offset, scheduler in ((-_BAR_HEIGHT / 2, PODIUM), (_BAR_HEIGHT / 2, KUBE_SCHEDULER)):
@@ -49,16 +49,16 @@ def bars(figures: Sequence[Figures], value: Callable[[Figures], float], title: s
 def growth(workloads: Sequence[Sequence[Rate]], path: Path) -> None:
     """The cost of an attempt by running pods, and by nodes."""
     figure = Figure(figsize=(_WIDTH_INCHES * 1.2, 5), layout="constrained")
-    left, right = figure.subplots(1, 2, sharey=True)
-    for axes in (left, right):
+    pod_axes, right = figure.subplots(1, 2, sharey=True)
+    for axes in (pod_axes, right):
         axes.set_prop_cycle(color=mpl.colormaps["tab20"].resampled(20)(range(20)))
     for rates in workloads:
-        _curve(left, rates[0].workload, by_pods(rates))
+        _curve(pod_axes, rates[0].workload, by_pods(rates))
         _curve(right, rates[0].workload, by_nodes(rates))
-    left.set_xlabel("running pods")
+    pod_axes.set_xlabel("running pods")
     right.set_xlabel("nodes")
-    left.set_ylabel("CPU µs per attempt")
-    left.set_ylim(bottom=0)
+    pod_axes.set_ylabel("CPU µs per attempt")
+    pod_axes.set_ylim(bottom=0)
     right.legend(loc="upper left", bbox_to_anchor=(1, 1))
     _save(figure, path)
 

@@ -54,7 +54,7 @@ def pod(name: str, app: str, *, cpu: str = "100m", memory: str = "500Mi", **spec
     }
 
 
-def bound(wire: Json, node: str) -> Json:
+def bind(wire: Json, node: str) -> Json:
     """The pod as it is when it runs on that node. `MARK` tells it from those that are measured."""
     wire["metadata"]["labels"] |= MARK
     wire["spec"]["nodeName"] = node
@@ -87,8 +87,8 @@ def near(app: str, topology: str) -> Json:
 
 def rather_near(app: str, topology: str) -> Json:
     """Preferred pod affinity."""
-    preferred = {"weight": 1, "podAffinityTerm": _term(app, topology)}
-    return {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [preferred]}}
+    weighted_term = {"weight": 1, "podAffinityTerm": _term(app, topology)}
+    return {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [weighted_term]}}
 
 
 def apart(app: str, topology: str) -> Json:

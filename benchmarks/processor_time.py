@@ -75,7 +75,7 @@ def noise(where: str, others_cores: float) -> str | None:
 
 def busy_s(stat: str) -> float:
     """CPU time that all processes together have spent, from the text of /proc/stat."""
-    ticks = [int(each) for each in stat.splitlines()[0].split()[1:]]
+    ticks = [int(tick) for tick in stat.splitlines()[0].split()[1:]]
     return sum(ticks[index] for index in (_USER, _NICE, _SYSTEM, _IRQ, _SOFT_IRQ)) / os.sysconf("SC_CLK_TCK")
 
 
@@ -90,9 +90,9 @@ def rss_bytes(status: str) -> int:
 
 
 def _kilobytes(status: str, name: str) -> int:
-    found = re.search(rf"^{name}:\s+(\d+) kB$", status, re.MULTILINE)
-    assert found is not None, f"no {name} line"
-    return int(found.group(1))
+    match = re.search(rf"^{name}:\s+(\d+) kB$", status, re.MULTILINE)
+    assert match is not None, f"no {name} line"
+    return int(match.group(1))
 
 
 def wait_quiet(process: ServerProcess, cpu_s_max: float = _QUIET_CPU_S) -> None:

@@ -20,9 +20,9 @@ class ProfiledApp(App):
     # CPU time: by the clock, a write would include the time that the API server takes the core away.
     profile = cProfile.Profile(time.thread_time)
 
-    async def run(self, started: Callable[[], None] = lambda: None) -> None:
+    async def run(self, on_start: Callable[[], None] = lambda: None) -> None:
         def started_with_profile() -> None:
-            started()
+            on_start()
             self.profile.enable()
 
         await super().run(started_with_profile)

@@ -87,12 +87,12 @@ def bind_backlog(
     with cluster(binaries, nodes) as plane, Etcd(plane.etcd_address) as etcd:
         prepare(plane, etcd, workload, nodes, pods)
         with (
-            workload.beside(plane, nodes) as more,
-            BoundPods(plane.url, plane.admin_token, plane.ssl_context()) as bound,
+            workload.beside(plane, nodes) as fields,
+            BoundPods(plane.url, plane.admin_token, plane.ssl_context()) as bound_pods,
         ):
-            process = start_podium(plane, more, command).process
+            process = start_podium(plane, fields, command).process
             try:
-                wait_bound(bound, process, pods)
+                wait_bound(bound_pods, process, pods)
                 wait_quiet(process)
                 end(process)
             finally:
@@ -102,8 +102,8 @@ def bind_backlog(
 def costs(stats: pstats.Stats) -> list[Cost]:
     """Every function, the dearest first."""
     raw: Mapping[Code, tuple[int, int, float, float, object]] = stats.stats  # type: ignore[attr-defined]
-    found = [Cost(place(code), calls, own_s, total_s) for code, (_, calls, own_s, total_s, _) in raw.items()]
-    return sorted(found, key=lambda each: -each.own_s)
+    rows = [Cost(place(code), calls, own_s, total_s) for code, (_, calls, own_s, total_s, _) in raw.items()]
+    return sorted(rows, key=lambda cost: -cost.own_s)
 
 
 def place(code: Code) -> str:
@@ -121,14 +121,14 @@ def table(title: str, costs: list[Cost], pods: int) -> Table:
 
     Compiled functions that do not tell the profiler, such as uvloop's, count as their caller's own time.
     """
-    shown = Table(title=f"{title}: CPU µs per pod under the profiler", title_justify="left")
+    rich_table = Table(title=f"{title}: CPU µs per pod under the profiler", title_justify="left")
     for heading in ("own", "share", "with callees", "calls per pod"):
-        shown.add_column(heading, justify="right")
-    shown.add_column("function", overflow="fold")
-    whole_s = sum(each.own_s for each in costs)
-    for each in costs[:FUNCTIONS_SHOWN]:
-        own_us, total_us = each.own_s / pods * 1e6, each.total_s / pods * 1e6
-        cells = (f"{own_us:.1f}", f"{each.own_s / whole_s:.1%}", f"{total_us:.1f}", f"{each.calls / pods:.1f}")
-        shown.add_row(*cells, each.function.replace("[", r"\["))
-    shown.caption = f"{whole_s / pods * 1e6:,.0f} µs per pod in all"
-    return shown
+        rich_table.add_column(heading, justify="right")
+    rich_table.add_column("function", overflow="fold")
+    whole_s = sum(cost.own_s for cost in costs)
+    for cost in costs[:FUNCTIONS_SHOWN]:
+        own_us, total_us = cost.own_s / pods * 1e6, cost.total_s / pods * 1e6
+        cells = (f"{own_us:.1f}", f"{cost.own_s / whole_s:.1%}", f"{total_us:.1f}", f"{cost.calls / pods:.1f}")
+        rich_table.add_row(*cells, cost.function.replace("[", r"\["))
+    rich_table.caption = f"{whole_s / pods * 1e6:,.0f} µs per pod in all"
+    return rich_table

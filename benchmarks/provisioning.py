@@ -79,19 +79,19 @@ def measure(
             case = Path(directory) / "case.jsonl"
             write_case(case, question.pods, question.pools, question.nodes, question.node_cpu)
             for planner in turns(list(commands) if question.is_compared else [PODIUM], repeat):
-                done = planned(planner, question, _run([*commands[planner], str(case)]))
-                tell(f"{planner}, {done.name}, {done.pods:,} pods: {done.cpu_s:.2f} s of CPU")
-                yield done
+                plan = plan_of(planner, question, _run([*commands[planner], str(case)]))
+                tell(f"{planner}, {plan.name}, {plan.pods:,} pods: {plan.cpu_s:.2f} s of CPU")
+                yield plan
 
 
 def _run(command: Sequence[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise StallError(f"{' '.join(command)} failed:\n{done.stderr}")
-    return done.stdout
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise StallError(f"{' '.join(command)} failed:\n{result.stderr}")
+    return result.stdout
 
 
-def planned(planner: str, question: Question, printed: str) -> Planned:
+def plan_of(planner: str, question: Question, printed: str) -> Planned:
     """What a planner printed. Raises: StallError, where pods are missing from it."""
     answer = json.loads(printed)
     pods = answer["on_claims"] + answer["on_nodes"] + answer["errors"]
@@ -108,15 +108,15 @@ def planned(planner: str, question: Question, printed: str) -> Planned:
 
 def medians(plans: Iterable[Planned]) -> list[Planned]:
     """One for each question and planner."""
-    return medians_of(plans, lambda each: (each.name, each.pods, each.planner))
+    return medians_of(plans, lambda plan: (plan.name, plan.pods, plan.planner))
 
 
 def _pairs(figures: Iterable[Planned]) -> Iterator[tuple[Planned, Planned]]:
     """The answers of podium and Karpenter to the same question."""
-    found: dict[tuple[str, int], dict[str, Planned]] = {}
-    for each in figures:
-        found.setdefault((each.name, each.pods), {})[each.planner] = each
-    for pair in found.values():
+    plans_by_planner: dict[tuple[str, int], dict[str, Planned]] = {}
+    for figure in figures:
+        plans_by_planner.setdefault((figure.name, figure.pods), {})[figure.planner] = figure
+    for pair in plans_by_planner.values():
         if pair.keys() == {PODIUM, KARPENTER}:
             yield pair[PODIUM], pair[KARPENTER]
 
@@ -127,59 +127,59 @@ def checks(figures: Sequence[Planned]) -> Iterator[Check]:
         about = f"plans, {podium.name}, {podium.pods:,} pods: "
         yield at_most(f"{about}CPU", podium.cpu_s / karpenter.cpu_s, _CPU_MAX, "×")
         yield at_most(f"{about}memory", podium.peak_rss_mib / karpenter.peak_rss_mib, _MEMORY_MAX, "×")
-    alone = {(each.name, each.pods): each for each in figures if each.planner == PODIUM}
-    few, many = alone.get(("diverse", 2_000)), alone.get(("diverse", 20_000))
-    if few is not None and many is not None:
-        growth = many.cpu_s / few.cpu_s / (many.pods / few.pods)
+    alone = {(figure.name, figure.pods): figure for figure in figures if figure.planner == PODIUM}
+    small_plan, large_plan = alone.get(("diverse", 2_000)), alone.get(("diverse", 20_000))
+    if small_plan is not None and large_plan is not None:
+        growth = large_plan.cpu_s / small_plan.cpu_s / (large_plan.pods / small_plan.pods)
         yield at_most("plans, from 2,000 to 20,000 pods: growth of the CPU for each pod", growth, _GROWTH_MAX, "×")
-        yield at_most("plans, 20,000 pods", many.wall_s, _LARGEST_S_MAX, " s")
+        yield at_most("plans, 20,000 pods", large_plan.wall_s, _LARGEST_S_MAX, " s")
 
 
 def notes(plans: Sequence[Planned]) -> Iterator[str]:
     """Where the two plan otherwise: Karpenter walks maps in a random order, so its own plans differ from run to run."""
     for podium, _ in _pairs(plans):
-        runs = [each for each in plans if (each.planner, each.name, each.pods) == (KARPENTER, podium.name, podium.pods)]
+        runs = [plan for plan in plans if (plan.planner, plan.name, plan.pods) == (KARPENTER, podium.name, podium.pods)]
         for about, ours, theirs in (
-            ("nodes to buy", podium.claims, [each.claims for each in runs]),
-            ("onto nodes", podium.on_nodes, [each.on_nodes for each in runs]),
-            ("left", podium.errors, [each.errors for each in runs]),
-            ("dollars per hour", round(podium.price, 2), [round(each.price, 2) for each in runs]),
+            ("nodes to buy", podium.claims, [run.claims for run in runs]),
+            ("onto nodes", podium.on_nodes, [run.on_nodes for run in runs]),
+            ("left", podium.errors, [run.errors for run in runs]),
+            ("dollars per hour", round(podium.price, 2), [round(run.price, 2) for run in runs]),
         ):
             if {ours} != set(theirs):
-                others = f"{min(theirs):,} to {max(theirs):,}" if len(set(theirs)) > 1 else f"{theirs[0]:,}"
-                yield f"{podium.name}, {podium.pods:,} pods: {about}: podium {ours:,}, Karpenter {others}"
+                range_text = f"{min(theirs):,} to {max(theirs):,}" if len(set(theirs)) > 1 else f"{theirs[0]:,}"
+                yield f"{podium.name}, {podium.pods:,} pods: {about}: podium {ours:,}, Karpenter {range_text}"
 
 
 def table(figures: Sequence[Planned]) -> Table:
     """What people read: each question's rows, and their ratio under them."""
     ratios = {(karpenter.name, karpenter.pods): (podium, karpenter) for podium, karpenter in _pairs(figures)}
-    shown = Table(title=f"Plans of nodes to buy, {INSTANCE_TYPES} instance types", title_justify="left")
-    shown.add_column("pods", justify="right")
-    shown.add_column("")
-    shown.add_column("planner")
+    rich_table = Table(title=f"Plans of nodes to buy, {INSTANCE_TYPES} instance types", title_justify="left")
+    rich_table.add_column("pods", justify="right")
+    rich_table.add_column("")
+    rich_table.add_column("planner")
     for heading in ("nodes to buy", "$ per hour", "onto nodes", "left", "s", "CPU s", "us of CPU per pod", "peak MiB"):
-        shown.add_column(heading, justify="right")
-    for index, each in enumerate(figures):
-        shown.add_row(f"{each.pods:,}", each.name, each.planner, *_cells(each))
-        key = (each.name, each.pods)
+        rich_table.add_column(heading, justify="right")
+    for index, figure in enumerate(figures):
+        rich_table.add_row(f"{figure.pods:,}", figure.name, figure.planner, *_cells(figure))
+        key = (figure.name, figure.pods)
         is_last = index + 1 == len(figures) or (figures[index + 1].name, figures[index + 1].pods) != key
         if is_last and key in ratios:
-            shown.add_row("", "", "ratio", *_ratio_cells(*ratios[key]), style="bold")
+            rich_table.add_row("", "", "ratio", *_ratio_cells(*ratios[key]), style="bold")
         if is_last:
-            shown.add_section()
-    return shown
+            rich_table.add_section()
+    return rich_table
 
 
-def _cells(each: Planned) -> tuple[str, ...]:
+def _cells(figure: Planned) -> tuple[str, ...]:
     return (
-        f"{each.claims:,.0f}",
-        f"{each.price:,.2f}",
-        f"{each.on_nodes:,.0f}",
-        f"{each.errors:,.0f}",
-        f"{each.wall_s:.2f}",
-        f"{each.cpu_s:.2f}",
-        f"{each.cpu_s / each.pods * 1e6:,.0f}",
-        f"{each.peak_rss_mib:,.0f}",
+        f"{figure.claims:,.0f}",
+        f"{figure.price:,.2f}",
+        f"{figure.on_nodes:,.0f}",
+        f"{figure.errors:,.0f}",
+        f"{figure.wall_s:.2f}",
+        f"{figure.cpu_s:.2f}",
+        f"{figure.cpu_s / figure.pods * 1e6:,.0f}",
+        f"{figure.peak_rss_mib:,.0f}",
     )
 
 

@@ -24,7 +24,7 @@ def node(number: int) -> Json:
     wire["status"]["images"] = [nodes.image(number % 11 + index) for index in range(_IMAGES)]
     volumes = [f"kubernetes.io/csi/driver.invalid^volume-{number}-{index}" for index in range(_VOLUMES)]
     wire["status"]["volumesInUse"] = volumes
-    wire["status"]["volumesAttached"] = [{"name": each, "devicePath": ""} for each in volumes]
+    wire["status"]["volumesAttached"] = [{"name": volume, "devicePath": ""} for volume in volumes]
     return wire
 
 
@@ -32,7 +32,7 @@ def running_pod(number: int, node_count: int) -> Json:
     """2 to 8 KB, by its app, a third of which are bare; on the nodes in turn."""
     app = number % APPS
     name = f"app-{app:03}"
-    wire = pods.bound(pods.pod(f"{name}-{number:06}", name), nodes.name(number % node_count))
+    wire = pods.bind(pods.pod(f"{name}-{number:06}", name), nodes.name(number % node_count))
     wire["metadata"]["labels"] |= {"app.kubernetes.io/name": name, "pod-template-hash": f"{app:010x}"}
     if app % 3 == 0:
         return wire
@@ -46,7 +46,7 @@ def running_pod(number: int, node_count: int) -> Json:
     }
     wire["status"] |= {
         "conditions": [_condition(kind) for kind in _CONDITIONS],
-        "containerStatuses": [_status(each["name"], each["image"], number) for each in containers],
+        "containerStatuses": [_status(container["name"], container["image"], number) for container in containers],
         "hostIP": f"172.16.{number >> 8 & 255}.{number & 255}",
         "podIP": f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}",
         "startTime": _STARTED,
@@ -71,7 +71,7 @@ def _container(app: int, index: int) -> Json:
     return {
         "name": f"container-{index}",
         "image": f"registry.invalid/service-{app}-{index}:1",
-        "env": [{"name": f"SETTING_{each}", "value": f"value-{app}-{each}"} for each in range(app % 8)],
+        "env": [{"name": f"SETTING_{index}", "value": f"value-{app}-{index}"} for index in range(app % 8)],
         "ports": [{"name": "http", "containerPort": 8080 + index}],
         "resources": {"requests": resources, "limits": resources},
         "readinessProbe": {"httpGet": {"path": "/readyz", "port": 8080 + index}, "periodSeconds": 10},

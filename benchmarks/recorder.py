@@ -25,15 +25,15 @@ def measure(nodes: int = NODES, attempts: int = ATTEMPTS, rounds: int = ROUNDS) 
 
 def checks(rates: Sequence[Rate]) -> list[Check]:
     """Whether an attempt costs hardly more."""
-    without, recorded = rates
-    return [at_most("recorder, an attempt", recorded.us_per_attempt - without.us_per_attempt, _US_MAX, " µs")]
+    without, recording_rate = rates
+    return [at_most("recorder, an attempt", recording_rate.us_per_attempt - without.us_per_attempt, _US_MAX, " µs")]
 
 
 def table(rates: Sequence[Rate]) -> Table:
     """What people read."""
-    shown = Table(title="the flight recorder, engine alone, one core", title_justify="left")
+    rich_table = Table(title="the flight recorder, engine alone, one core", title_justify="left")
     for heading in ("recorder", "nodes", "attempts", "µs per attempt"):
-        shown.add_column(heading, justify="right")
-    for name, each in zip(("off", "on"), rates, strict=True):
-        shown.add_row(name, f"{each.nodes:,}", f"{each.attempts:,}", f"{each.us_per_attempt:,.1f}")
-    return shown
+        rich_table.add_column(heading, justify="right")
+    for name, rate in zip(("off", "on"), rates, strict=True):
+        rich_table.add_row(name, f"{rate.nodes:,}", f"{rate.attempts:,}", f"{rate.us_per_attempt:,.1f}")
+    return rich_table

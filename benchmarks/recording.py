@@ -30,7 +30,7 @@ def plan(nodes: int, pods: int | None, repeat: int) -> Plan:
 
 def ratios(figures: Sequence[Figures]) -> Mapping[str, float]:
     """The CPU per pod, Events included, of each mode to that without a recorder."""
-    cpu_ms = {each.scheduler: each.cpu_ms_per_pod_with_tail for each in figures}
+    cpu_ms = {figure.scheduler: figure.cpu_ms_per_pod_with_tail for figure in figures}
     return {name: cpu_ms[name] / cpu_ms[WITHOUT] for name in cpu_ms} if WITHOUT in cpu_ms else {}
 
 
@@ -43,12 +43,17 @@ def checks(figures: Sequence[Figures]) -> Iterator[Check]:
 
 def table(figures: Sequence[Figures]) -> Table:
     """What people read."""
-    shown, compared = Table(title="recorders, on a real API server", title_justify="left"), ratios(figures)
-    shown.add_column("command", overflow="fold")
+    rich_table, ratio_by_scheduler = (
+        Table(title="recorders, on a real API server", title_justify="left"),
+        ratios(figures),
+    )
+    rich_table.add_column("command", overflow="fold")
     for heading in ("nodes", "pods", "pods/s", "CPU ms per pod", "ratio", "MiB at most"):
-        shown.add_column(heading, justify="right")
-    for each in figures:
-        cells = f"{each.nodes:,} {each.pods:,} {each.pods_per_s:,.0f} {each.cpu_ms_per_pod_with_tail:.3f}".split()
-        ratio = f"{compared[each.scheduler]:.3f}" if compared else ""
-        shown.add_row(each.scheduler, *cells, ratio, f"{each.peak_rss_mib:,.0f}")
-    return shown
+        rich_table.add_column(heading, justify="right")
+    for figure in figures:
+        cells = (
+            f"{figure.nodes:,} {figure.pods:,} {figure.pods_per_s:,.0f} {figure.cpu_ms_per_pod_with_tail:.3f}".split()
+        )
+        ratio = f"{ratio_by_scheduler[figure.scheduler]:.3f}" if ratio_by_scheduler else ""
+        rich_table.add_row(figure.scheduler, *cells, ratio, f"{figure.peak_rss_mib:,.0f}")
+    return rich_table

@@ -59,8 +59,8 @@ class Ratios:
 def medians(runs: Iterable[Run]) -> list[Figures]:
     """One row for each workload, size and scheduler, in the order of their first runs."""
     groups: dict[tuple[str, int, str], list[Run]] = {}
-    for each in runs:
-        groups.setdefault((each.workload, each.nodes, each.scheduler), []).append(each)
+    for run in runs:
+        groups.setdefault((run.workload, run.nodes, run.scheduler), []).append(run)
     return [_figures(*key, group) for key, group in groups.items()]
 
 
@@ -75,9 +75,9 @@ def _figures(workload: str, nodes: int, scheduler: str, runs: Sequence[Run]) -> 
         runs=len(runs),
         pods=runs[0].pods,
         # The worst, since there is to be none.
-        loop_stalls=max(each.loop_stalls for each in runs),
-        peak_rss_mib=middle(lambda each: each.peak_rss_bytes) / MIB,
-        events_per_pod=middle(lambda each: each.events / each.pods),
+        loop_stalls=max(run.loop_stalls for run in runs),
+        peak_rss_mib=middle(lambda run: run.peak_rss_bytes) / MIB,
+        events_per_pod=middle(lambda run: run.events / run.pods),
         **{name: middle(attrgetter(name)) for name in _AS_THEY_ARE},
     )
 
@@ -100,29 +100,29 @@ _AS_THEY_ARE: Final = (
 def ratios(figures: Iterable[Figures]) -> list[Ratios]:
     """One row for each workload and size that both schedulers have run."""
     by_scheduler: dict[tuple[str, int], dict[str, Figures]] = {}
-    for each in figures:
-        by_scheduler.setdefault((each.workload, each.nodes), {})[each.scheduler] = each
+    for figure in figures:
+        by_scheduler.setdefault((figure.workload, figure.nodes), {})[figure.scheduler] = figure
     return [
         Ratios(
             workload=workload,
             nodes=nodes,
-            pods_per_s=podium.pods_per_s / other.pods_per_s,
-            cpu_ms_per_pod=podium.cpu_ms_per_pod / other.cpu_ms_per_pod,
-            cpu_ms_per_pod_with_tail=podium.cpu_ms_per_pod_with_tail / other.cpu_ms_per_pod_with_tail,
-            peak_rss_mib=podium.peak_rss_mib / other.peak_rss_mib,
+            pods_per_s=podium.pods_per_s / kube_scheduler.pods_per_s,
+            cpu_ms_per_pod=podium.cpu_ms_per_pod / kube_scheduler.cpu_ms_per_pod,
+            cpu_ms_per_pod_with_tail=podium.cpu_ms_per_pod_with_tail / kube_scheduler.cpu_ms_per_pod_with_tail,
+            peak_rss_mib=podium.peak_rss_mib / kube_scheduler.peak_rss_mib,
         )
         for (workload, nodes), pair in by_scheduler.items()
-        if (podium := pair.get(PODIUM)) and (other := pair.get(KUBE_SCHEDULER))
+        if (podium := pair.get(PODIUM)) and (kube_scheduler := pair.get(KUBE_SCHEDULER))
     ]
 
 
 def table(figures: Sequence[Figures], cores: int) -> Table:
     """What people read: each size's rows, and their ratio under them."""
-    compared = {(each.workload, each.nodes): each for each in ratios(figures)}
-    shown = Table(title="podium and kube-scheduler on the same API server", title_justify="left")
-    shown.add_column("workload", overflow="fold")
-    shown.add_column("nodes", justify="right")
-    shown.add_column("scheduler")
+    ratio_by_size = {(ratio.workload, ratio.nodes): ratio for ratio in ratios(figures)}
+    rich_table = Table(title="podium and kube-scheduler on the same API server", title_justify="left")
+    rich_table.add_column("workload", overflow="fold")
+    rich_table.add_column("nodes", justify="right")
+    rich_table.add_column("scheduler")
     for heading in (
         "pods",
         "pods/s",
@@ -138,63 +138,63 @@ def table(figures: Sequence[Figures], cores: int) -> Table:
         f"API server\n+ etcd\nof {cores} cores",
         "whole\nmachine",
     ):
-        shown.add_column(heading, justify="right", no_wrap=False)
-    for index, each in enumerate(figures):
-        key = (each.workload, each.nodes)
-        shown.add_row(each.workload, f"{each.nodes:,}", each.scheduler, *_cells(each))
+        rich_table.add_column(heading, justify="right", no_wrap=False)
+    for index, figure in enumerate(figures):
+        key = (figure.workload, figure.nodes)
+        rich_table.add_row(figure.workload, f"{figure.nodes:,}", figure.scheduler, *_cells(figure))
         is_last = index + 1 == len(figures) or (figures[index + 1].workload, figures[index + 1].nodes) != key
-        if is_last and key in compared:
-            shown.add_row("", "", "ratio", *_ratio_cells(compared[key]), style="bold")
+        if is_last and key in ratio_by_size:
+            rich_table.add_row("", "", "ratio", *_ratio_cells(ratio_by_size[key]), style="bold")
         if is_last:
-            shown.add_section()
-    return shown
+            rich_table.add_section()
+    return rich_table
 
 
-def _cells(each: Figures) -> tuple[str, ...]:
+def _cells(figure: Figures) -> tuple[str, ...]:
     return (
-        f"{each.pods:,}",
-        f"{each.pods_per_s:,.0f}",
-        f"{each.cpu_ms_per_pod:.2f}",
-        f"{each.cpu_ms_per_pod_with_tail:.2f}",
-        f"{each.attempt_p50_ms:.2f}",
-        f"{each.attempt_p99_ms:.2f}",
-        f"{each.algorithm_p99_ms:.2f}",
-        f"{each.binding_p99_ms:.1f}",
-        f"{each.peak_rss_mib:,.0f}",
-        f"{each.until_ready_s:.1f}",
-        f"{each.events_per_pod:.2f}",
-        f"{each.servers_cores:.2f}",
-        f"{each.machine_cores:.2f}",
+        f"{figure.pods:,}",
+        f"{figure.pods_per_s:,.0f}",
+        f"{figure.cpu_ms_per_pod:.2f}",
+        f"{figure.cpu_ms_per_pod_with_tail:.2f}",
+        f"{figure.attempt_p50_ms:.2f}",
+        f"{figure.attempt_p99_ms:.2f}",
+        f"{figure.algorithm_p99_ms:.2f}",
+        f"{figure.binding_p99_ms:.1f}",
+        f"{figure.peak_rss_mib:,.0f}",
+        f"{figure.until_ready_s:.1f}",
+        f"{figure.events_per_pod:.2f}",
+        f"{figure.servers_cores:.2f}",
+        f"{figure.machine_cores:.2f}",
     )
 
 
-def _ratio_cells(each: Ratios) -> tuple[str, ...]:
+def _ratio_cells(ratio: Ratios) -> tuple[str, ...]:
     return (
         "",
-        f"{each.pods_per_s:.2f}×",
-        f"{each.cpu_ms_per_pod:.2f}×",
-        f"{each.cpu_ms_per_pod_with_tail:.2f}×",
+        f"{ratio.pods_per_s:.2f}×",
+        f"{ratio.cpu_ms_per_pod:.2f}×",
+        f"{ratio.cpu_ms_per_pod_with_tail:.2f}×",
         "",
         "",
         "",
         "",
-        f"{each.peak_rss_mib:.2f}×",
+        f"{ratio.peak_rss_mib:.2f}×",
     )
 
 
 def notes(figures: Iterable[Figures]) -> list[str]:
     """What makes a comparison doubtful, a sentence each: Events that were left out, and other work on the machine."""
-    found = []
-    for each in figures:
-        where = f"{each.workload}, {each.nodes:,} nodes, {each.scheduler}"
-        if each.events_per_pod < _EVENTS_PER_POD_MIN:
-            found.append(
-                f"{where}: wrote {each.events_per_pod:.2f} Events per pod; "
+    lines = []
+    for figure in figures:
+        where = f"{figure.workload}, {figure.nodes:,} nodes, {figure.scheduler}"
+        if figure.events_per_pod < _EVENTS_PER_POD_MIN:
+            lines.append(
+                f"{where}: wrote {figure.events_per_pod:.2f} Events per pod; "
                 "those left out were saved at the API server too, which flatters its figures"
             )
-        if note := noise(where, each.others_cores):
-            found.append(note)
-    return found
+        if note := noise(where, figure.others_cores):
+            lines.append(note)
+    return lines
 
 
 def as_json(runs: Sequence[Run], machine: dict[str, Any]) -> dict[str, Any]:
@@ -202,8 +202,8 @@ def as_json(runs: Sequence[Run], machine: dict[str, Any]) -> dict[str, Any]:
     figures = medians(runs)
     return {
         "machine": machine,
-        "ratios": [asdict(each) for each in ratios(figures)],
-        "medians": [asdict(each) for each in figures],
+        "ratios": [asdict(ratio) for ratio in ratios(figures)],
+        "medians": [asdict(figure) for figure in figures],
         "notes": notes(figures),
-        "runs": [asdict(each) for each in runs],
+        "runs": [asdict(run) for run in runs],
     }

@@ -31,7 +31,7 @@ def configuration() -> dict[str, Any]:
 
 
 def start_podium(
-    plane: ControlPlane, more: Mapping[str, Any] | None = None, command: Sequence[str] = RUN_PODIUM
+    plane: ControlPlane, fields: Mapping[str, Any] | None = None, command: Sequence[str] = RUN_PODIUM
 ) -> Scheduler:
     """Starts podium as its users do, and returns at once.
 
@@ -42,7 +42,7 @@ def start_podium(
     port = free_ports(1)[0]
     kubeconfig = plane.kubeconfig()
     config = plane.directory / f"podium-{port}.yaml"
-    content = {**configuration(), **(more or {})}
+    content = {**configuration(), **(fields or {})}
     content["clientConnection"]["kubeconfig"] = str(kubeconfig)
     config.write_text(yaml.safe_dump(content))
     options = ["--config", config, "--kubeconfig", kubeconfig, "--bind-address", "127.0.0.1", "--secure-port", port]
@@ -52,20 +52,20 @@ def start_podium(
     return Scheduler(process, f"https://127.0.0.1:{port}")
 
 
-def start_kube_scheduler(plane: ControlPlane, more: Mapping[str, Any] | None = None) -> Scheduler:
+def start_kube_scheduler(plane: ControlPlane, fields: Mapping[str, Any] | None = None) -> Scheduler:
     """Starts the real kube-scheduler."""
-    return plane.start_scheduler({**configuration(), **(more or {})})
+    return plane.start_scheduler({**configuration(), **(fields or {})})
 
 
-def start_without_recorder(plane: ControlPlane, more: Mapping[str, Any] | None = None) -> Scheduler:
+def start_without_recorder(plane: ControlPlane, fields: Mapping[str, Any] | None = None) -> Scheduler:
     """Starts podium without its flight recorder."""
-    return start_podium(plane, more, (*RUN_PODIUM, "--recorder-memory", "0"))
+    return start_podium(plane, fields, (*RUN_PODIUM, "--recorder-memory", "0"))
 
 
-def start_recording(plane: ControlPlane, more: Mapping[str, Any] | None = None) -> Scheduler:
+def start_recording(plane: ControlPlane, fields: Mapping[str, Any] | None = None) -> Scheduler:
     """Starts podium, which records into a directory of its own."""
     directory = tempfile.mkdtemp(prefix="recording-", dir=plane.directory)
-    return start_podium(plane, more, (*RUN_PODIUM, "--record", directory))
+    return start_podium(plane, fields, (*RUN_PODIUM, "--record", directory))
 
 
 Start: TypeAlias = Callable[[ControlPlane, Mapping[str, Any]], Scheduler]

@@ -63,9 +63,9 @@ def application(delay_s: float) -> web.Application:
         await asyncio.sleep(delay_s)
         return web.Response(body=answer(body), content_type="application/json")
 
-    made = web.Application(client_max_size=1 << 30)
-    made.router.add_post("/filter", filter_nodes)
-    return made
+    web_application = web.Application(client_max_size=1 << 30)
+    web_application.router.add_post("/filter", filter_nodes)
+    return web_application
 
 
 if __name__ == "__main__":

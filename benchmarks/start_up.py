@@ -70,22 +70,23 @@ def measure(plan: Plan, binaries: Binaries, tell: Callable[[str], None]) -> Iter
             etcd.put(realistic.running_pod(number, plan.nodes) for number in range(plan.pods))
         settle(plane)
         for number, scheduler in enumerate(turns(plan.schedulers, plan.repeat), start=1):
-            done = start(plane, plan, scheduler)
+            start_result = start(plane, plan, scheduler)
             tell(
                 f"start {number} of {plan.repeat * len(plan.schedulers)}: {scheduler} was ready after "
-                f"{done.until_ready_s:.1f} s, {done.cpu_s:.1f} s of CPU, with {done.peak_rss_mib:,.0f} MiB"
+                f"{start_result.until_ready_s:.1f} s, {start_result.cpu_s:.1f} s of CPU, "
+                f"with {start_result.peak_rss_mib:,.0f} MiB"
             )
-            yield done
+            yield start_result
 
 
 def start(plane: ControlPlane, plan: Plan, name: str) -> StartUp:
     """Raises: NotReadyError."""
-    before = Reading.take(None, plane)
+    first_reading = Reading.take(None, plane)
     scheduler = STARTERS[name](plane, {})
     process = scheduler.process
     try:
         wait_ready(scheduler)
-        after = Reading.take(process, plane)
+        last_reading = Reading.take(process, plane)
         wait_quiet(process)
         page = get(scheduler, "/metrics")
         status = Path(f"/proc/{process.pid}/status").read_text()
@@ -93,13 +94,13 @@ def start(plane: ControlPlane, plan: Plan, name: str) -> StartUp:
         process.stop()
     # The next one is not to start while the API server still tidies up after this one.
     settle(plane)
-    cores = after.cores_since(before)
+    cores = last_reading.cores_since(first_reading)
     return StartUp(
         scheduler=name,
         nodes=plan.nodes,
         pods=plan.pods,
-        until_ready_s=after.clock_s - before.clock_s,
-        cpu_s=after.scheduler_s,
+        until_ready_s=last_reading.clock_s - first_reading.clock_s,
+        cpu_s=last_reading.scheduler_s,
         servers_cores=cores.apiserver_cores + cores.etcd_cores,
         machine_cores=cores.machine_cores,
         peak_rss_mib=peak_rss_bytes(status) / _MIB,
@@ -111,35 +112,35 @@ def start(plane: ControlPlane, plan: Plan, name: str) -> StartUp:
 def medians(starts: Sequence[StartUp]) -> list[StartUp]:
     """One for each scheduler; of the loop's stalls the worst, since there is to be none."""
     stalls: dict[str, int] = {}
-    for each in starts:
-        stalls[each.scheduler] = max(each.loop_stalls, stalls.get(each.scheduler, 0))
-    middle = medians_of(starts, lambda each: each.scheduler)
-    return [replace(each, loop_stalls=stalls[each.scheduler]) for each in middle]
+    for start in starts:
+        stalls[start.scheduler] = max(start.loop_stalls, stalls.get(start.scheduler, 0))
+    middle = medians_of(starts, lambda start: start.scheduler)
+    return [replace(figure, loop_stalls=stalls[figure.scheduler]) for figure in middle]
 
 
 def checks(figures: Iterable[StartUp]) -> Iterator[Check]:
     """Those that can be judged by what was measured."""
-    by_scheduler = {each.scheduler: each for each in figures}
-    podium, other = by_scheduler.get(PODIUM), by_scheduler.get(KUBE_SCHEDULER)
+    by_scheduler = {figure.scheduler: figure for figure in figures}
+    podium, kube_scheduler = by_scheduler.get(PODIUM), by_scheduler.get(KUBE_SCHEDULER)
     if podium is None:
         return
     about = f"start with {podium.nodes:,} nodes and {podium.pods:,} pods: "
     if (podium.nodes, podium.pods) == (NODES, PODS):
         yield at_most(f"{about}ready", podium.until_ready_s, _READY_S_MAX, " s")
     yield at_most(f"{about}loop stalls over {STALL_S * 1e3:.0f} ms", podium.loop_stalls, 0)
-    if other is not None:
-        yield at_most(f"{about}peak memory", podium.peak_rss_mib / other.peak_rss_mib, 1.0, "×")
+    if kube_scheduler is not None:
+        yield at_most(f"{about}peak memory", podium.peak_rss_mib / kube_scheduler.peak_rss_mib, 1.0, "×")
 
 
 def table(figures: Sequence[StartUp]) -> Table:
     """What people read."""
     about = f"Start-up with {figures[0].nodes:,} nodes and {figures[0].pods:,} running pods"
-    shown = Table(title=about, title_justify="left")
-    shown.add_column("scheduler")
+    rich_table = Table(title=about, title_justify="left")
+    rich_table.add_column("scheduler")
     for heading in ("ready after s", "CPU s", "API server + etcd cores", "whole machine", "peak MiB", "MiB at rest"):
-        shown.add_column(heading, justify="right")
-    for each in figures:
-        cells = (each.until_ready_s, each.cpu_s, each.servers_cores, each.machine_cores)
-        memory = (each.peak_rss_mib, each.rss_mib)
-        shown.add_row(each.scheduler, *(f"{cell:.2f}" for cell in cells), *(f"{cell:,.0f}" for cell in memory))
-    return shown
+        rich_table.add_column(heading, justify="right")
+    for figure in figures:
+        cells = (figure.until_ready_s, figure.cpu_s, figure.servers_cores, figure.machine_cores)
+        memory = (figure.peak_rss_mib, figure.rss_mib)
+        rich_table.add_row(figure.scheduler, *(f"{cell:.2f}" for cell in cells), *(f"{cell:,.0f}" for cell in memory))
+    return rich_table

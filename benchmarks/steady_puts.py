@@ -58,9 +58,9 @@ class SteadyPuts:
     Raises: what it raises, at the end of the block.
     """
 
-    def __init__(self, put: Callable[[Sequence[bytes]], None], messages: Sequence[bytes], per_s: float) -> None:
+    def __init__(self, send: Callable[[Sequence[bytes]], None], messages: Sequence[bytes], per_s: float) -> None:
         self.made = 0
-        self._put = put
+        self._put = send
         self._messages = itertools.cycle(messages) if messages else None
         self._per_s = per_s
         self._is_over = Event()
@@ -84,6 +84,6 @@ class SteadyPuts:
         started_s = time.monotonic()
         while not self._is_over.wait(_TICK_S):
             due = int((time.monotonic() - started_s) * self._per_s) - self.made
-            sent = list(itertools.islice(messages, min(due, _AT_ONCE_MAX)))
-            self._put(sent)
-            self.made += len(sent)
+            batch = list(itertools.islice(messages, min(due, _AT_ONCE_MAX)))
+            self._put(batch)
+            self.made += len(batch)

@@ -21,7 +21,7 @@ from benchmarks.api_server import turns
 from benchmarks.bound_pods import BoundPods
 from benchmarks.cluster import cluster, settle
 from benchmarks.endpoints import get, total, wait_ready
-from benchmarks.etcd import Etcd, key, stored
+from benchmarks.etcd import Etcd, as_stored, key
 from benchmarks.etcd_stream import EtcdStream, put_message
 from benchmarks.measure import StallError
 from benchmarks.medians import medians as medians_of
@@ -89,8 +89,8 @@ class Phase:
     @property
     def others_cores(self) -> float:
         """What the machine did beside all that: noise."""
-        known = self.scheduler_cores + self.apiserver_cores + self.etcd_cores + self.harness_cores
-        return max(0.0, self.machine_cores - known)
+        known_cores = self.scheduler_cores + self.apiserver_cores + self.etcd_cores + self.harness_cores
+        return max(0.0, self.machine_cores - known_cores)
 
 
 def measure(plan: Plan, binaries: Binaries, tell: Callable[[str], None]) -> Iterator[Phase]:
@@ -98,22 +98,22 @@ def measure(plan: Plan, binaries: Binaries, tell: Callable[[str], None]) -> Iter
     tell(f"{plan.nodes:,} nodes, {WAITING:,} pods that fit nowhere: starting a control plane")
     with cluster(binaries, plan.nodes, _node, _SERVERS_ENVIRON) as plane:
         updates = {
-            ELSEWHERE: _updates(plane, plan.nodes, _unwatched),
+            ELSEWHERE: _updates(plane, plan.nodes, _unwatched_object),
             STORM: _updates(plane, plan.nodes, _node),
         }
         for scheduler in turns(plan.schedulers, plan.repeat):
-            for done in phases(plane, plan, scheduler, updates):
-                tell(summary(done))
-                yield done
+            for phase in phases(plane, plan, scheduler, updates):
+                tell(summary(phase))
+                yield phase
 
 
-def summary(done: Phase) -> str:
+def summary(phase: Phase) -> str:
     """One phase in one line."""
     return (
-        f"{done.scheduler}, {done.load}: {done.pods_per_s:,.0f} pods/s, {done.updates_per_s:,.0f} updates/s; "
-        f"cores: {done.scheduler_cores:.2f} scheduler, {done.apiserver_cores:.2f} API server, "
-        f"{done.etcd_cores:.2f} etcd, {done.harness_cores:.2f} benchmark, {done.machine_cores:.2f} whole machine; "
-        f"{done.hint_cpu_s:.2f} s in hints"
+        f"{phase.scheduler}, {phase.load}: {phase.pods_per_s:,.0f} pods/s, {phase.updates_per_s:,.0f} updates/s; "
+        f"cores: {phase.scheduler_cores:.2f} scheduler, {phase.apiserver_cores:.2f} API server, "
+        f"{phase.etcd_cores:.2f} etcd, {phase.harness_cores:.2f} benchmark, {phase.machine_cores:.2f} whole machine; "
+        f"{phase.hint_cpu_s:.2f} s in hints"
     )
 
 
@@ -123,14 +123,14 @@ def phases(plane: ControlPlane, plan: Plan, name: str, updates: Mapping[str, Seq
         etcd.delete_all_but_nodes()
         etcd.put(pod(f"huge-{number:06}", "huge", cpu=str(2 * CPUS)) for number in range(WAITING))
         settle(plane)
-    with BoundPods(plane.url, plane.admin_token, plane.ssl_context()) as bound:
+    with BoundPods(plane.url, plane.admin_token, plane.ssl_context()) as bound_pods:
         scheduler = STARTERS[name](plane, {})
         try:
             wait_ready(scheduler)
             _wait_rejected(scheduler)
             for number, load in enumerate((CALM, ELSEWHERE, STORM)):
                 numbers = range(number * plan.pods, (number + 1) * plan.pods)
-                yield _phase(_Subject(plane, plan, name, scheduler, bound), load, numbers, updates.get(load, ()))
+                yield _phase(_Subject(plane, plan, name, scheduler, bound_pods), load, numbers, updates.get(load, ()))
         finally:
             scheduler.process.stop()
 
@@ -143,7 +143,7 @@ class _Subject:
     plan: Plan
     name: str
     scheduler: Scheduler
-    bound: BoundPods
+    bound_pods: BoundPods
 
     def reading(self) -> Reading:
         return Reading.take(self.scheduler.process, self.plane)
@@ -153,10 +153,10 @@ def _phase(subject: _Subject, load: str, numbers: range, updates: Sequence[bytes
     # Events of what was scheduled before are still written for a while, and updates of before still read.
     wait_quiet(subject.scheduler.process)
     settle(subject.plane)
-    page, first, bound_before = get(subject.scheduler, "/metrics"), subject.reading(), subject.bound.count()
+    page, first, bound_before = get(subject.scheduler, "/metrics"), subject.reading(), subject.bound_pods.count()
     with EtcdStream(subject.plane.etcd_address) as stream, SteadyPuts(stream.put, updates, UPDATES_PER_S) as puts:
         _schedule(subject, numbers)
-        bound, last = subject.bound.count() - bound_before, subject.reading()
+        bound_count, last = subject.bound_pods.count() - bound_before, subject.reading()
         if load == STORM:
             time.sleep(max(0.0, first.clock_s + STORM_S - time.monotonic()))
     phase_s, later_page = time.monotonic() - first.clock_s, get(subject.scheduler, "/metrics")
@@ -169,7 +169,7 @@ def _phase(subject: _Subject, load: str, numbers: range, updates: Sequence[bytes
         load=load,
         nodes=subject.plan.nodes,
         pods=len(numbers),
-        pods_per_s=bound / (last.clock_s - first.clock_s),
+        pods_per_s=bound_count / (last.clock_s - first.clock_s),
         updates_per_s=puts.made / phase_s,
         **asdict(last.cores_since(first)),
         phase_s=phase_s,
@@ -196,13 +196,13 @@ def _updates(plane: ControlPlane, count: int, build: Callable[[int, int], Json])
 
 def _node(number: int, cpus: int = CPUS) -> Json:
     """The node with an identity of its own, which its updates keep."""
-    made = node(number)
-    made["metadata"]["uid"] = f"00000000-0000-4000-8000-{number:012}"
-    made["status"]["allocatable"]["cpu"] = str(cpus)
-    return made
+    manifest = node(number)
+    manifest["metadata"]["uid"] = f"00000000-0000-4000-8000-{number:012}"
+    manifest["status"]["allocatable"]["cpu"] = str(cpus)
+    return manifest
 
 
-def _unwatched(number: int, cpus: int = CPUS) -> Json:
+def _unwatched_object(number: int, cpus: int = CPUS) -> Json:
     """An object about as large as a node, of a kind that schedulers do not watch: a template of pods."""
     containers = [
         {
@@ -237,14 +237,14 @@ def _wait_rejected(scheduler: Scheduler) -> None:
 
 def _schedule(subject: _Subject, numbers: range) -> None:
     """Create the pods and see them bound, or as many as are in two minutes. Raises: StallError."""
-    items = [stored(pod(f"small-{number:06}", "small")) for number in numbers]
+    items = [as_stored(pod(f"small-{number:06}", "small")) for number in numbers]
     messages = [put_message(key(item), msgspec.json.encode(item)) for item in items]
     deadline_s = time.monotonic() + _SCHEDULED_S_MAX
     process = subject.scheduler.process
     with EtcdStream(subject.plane.etcd_address) as stream:
         for start in range(0, len(messages), _AT_ONCE):
             stream.put(messages[start : start + _AT_ONCE])
-    while subject.bound.count() < numbers.stop and time.monotonic() < deadline_s:
+    while subject.bound_pods.count() < numbers.stop and time.monotonic() < deadline_s:
         if not process.is_running:
             raise StallError(f"{process.name} has ended:\n{process.log_tail()}")
         time.sleep(_LOOK_S)
@@ -255,12 +255,12 @@ def _schedule(subject: _Subject, numbers: range) -> None:
 
 def medians(measured: Iterable[Phase]) -> list[Phase]:
     """One for each scheduler and load."""
-    return medians_of(measured, lambda each: (each.scheduler, each.load))
+    return medians_of(measured, lambda phase: (phase.scheduler, phase.load))
 
 
-def kept(figures: Iterable[Phase]) -> dict[tuple[str, str], float]:
+def shares_kept(figures: Iterable[Phase]) -> dict[tuple[str, str], float]:
     """By scheduler and load, the share of the scheduler's rate in calm."""
-    rates = {(each.scheduler, each.load): each.pods_per_s for each in figures}
+    rates = {(figure.scheduler, figure.load): figure.pods_per_s for figure in figures}
     return {
         (scheduler, load): rate / rates[scheduler, CALM]
         for (scheduler, load), rate in rates.items()
@@ -270,7 +270,7 @@ def kept(figures: Iterable[Phase]) -> dict[tuple[str, str], float]:
 
 def checks(figures: Sequence[Phase]) -> Iterator[Check]:
     """Whether podium keeps its rate: of that in calm, and of that with updates that cost the API server alone."""
-    shares = kept(figures)
+    shares = shares_kept(figures)
     in_storm, elsewhere = shares.get((PODIUM, STORM)), shares.get((PODIUM, ELSEWHERE))
     if in_storm is None or not elsewhere:
         return
@@ -281,17 +281,17 @@ def checks(figures: Sequence[Phase]) -> Iterator[Check]:
 
 def notes(figures: Iterable[Phase]) -> Iterator[str]:
     """What makes the figures doubtful, a sentence each: other work on the machine."""
-    for each in figures:
-        if note := noise(f"{each.scheduler}, {each.load}", each.others_cores):
+    for figure in figures:
+        if note := noise(f"{figure.scheduler}, {figure.load}", figure.others_cores):
             yield note
 
 
 def table(figures: Sequence[Phase]) -> Table:
     """What people read: each scheduler's phases."""
     about = f"{WAITING:,} pods that fit nowhere, {UPDATES_PER_S:,} updates/s, {figures[0].nodes:,} nodes"
-    shown = Table(title=about, title_justify="left")
-    shown.add_column("scheduler")
-    shown.add_column("load")
+    rich_table = Table(title=about, title_justify="left")
+    rich_table.add_column("scheduler")
+    rich_table.add_column("load")
     for heading in (
         "pods/s",
         "of calm",
@@ -305,30 +305,30 @@ def table(figures: Sequence[Phase]) -> Table:
         "CPU s in hints",
         "hint calls",
     ):
-        shown.add_column(heading, justify="right")
-    shares = kept(figures)
-    for scheduler, rows in itertools.groupby(figures, key=lambda each: each.scheduler):
-        for each in rows:
-            share = shares.get((scheduler, each.load))
-            shown.add_row(scheduler, each.load, f"{each.pods_per_s:,.0f}", _share(share), *_cells(each))
-        shown.add_section()
-    return shown
+        rich_table.add_column(heading, justify="right")
+    shares = shares_kept(figures)
+    for scheduler, rows in itertools.groupby(figures, key=lambda row: row.scheduler):
+        for row in rows:
+            share = shares.get((scheduler, row.load))
+            rich_table.add_row(scheduler, row.load, f"{row.pods_per_s:,.0f}", _share(share), *_cells(row))
+        rich_table.add_section()
+    return rich_table
 
 
 def _share(share: float | None) -> str:
     return "" if share is None else f"{share:.2f}×"
 
 
-def _cells(each: Phase) -> Iterator[str]:
-    yield f"{each.updates_per_s:,.0f}"
-    yield f"{each.events_seen:,.0f}"
+def _cells(phase: Phase) -> Iterator[str]:
+    yield f"{phase.updates_per_s:,.0f}"
+    yield f"{phase.events_seen:,.0f}"
     for cores in (
-        each.scheduler_cores,
-        each.apiserver_cores,
-        each.etcd_cores,
-        each.harness_cores,
-        each.machine_cores,
-        each.hint_cpu_s,
+        phase.scheduler_cores,
+        phase.apiserver_cores,
+        phase.etcd_cores,
+        phase.harness_cores,
+        phase.machine_cores,
+        phase.hint_cpu_s,
     ):
         yield f"{cores:.2f}"
-    yield f"{each.hint_calls:,.0f}"
+    yield f"{phase.hint_calls:,.0f}"

@@ -70,13 +70,13 @@ def _number(value: float) -> str:
 
 def on_api_server(figures: Sequence[Figures], cores: int) -> Iterator[Check]:
     """The ratios of whatever was measured and has a target. CPU time counts until all Events are written."""
-    compared = {(each.workload, each.nodes): each for each in ratios(figures)}
-    of_podium = {(each.workload, each.nodes): each for each in figures if each.scheduler == PODIUM}
+    ratio_by_size = {(ratio.workload, ratio.nodes): ratio for ratio in ratios(figures)}
+    of_podium = {(figure.workload, figure.nodes): figure for figure in figures if figure.scheduler == PODIUM}
     for target in TARGETS:
         size = (target.workload, target.nodes)
-        if size in compared:
+        if size in ratio_by_size:
             about = f"{target.workload}, {target.nodes:,} nodes: "
-            ratio, podium = compared[size], of_podium[size]
+            ratio, podium = ratio_by_size[size], of_podium[size]
             yield _throughput(about, ratio.pods_per_s, target.pods_per_s_min, podium, cores)
             yield at_most(f"{about}CPU per pod, Events included", ratio.cpu_ms_per_pod_with_tail, target.cpu_max, "×")
             limit_ms = target.attempt_p99_ms_max
@@ -109,9 +109,9 @@ def servers_are_the_limit(podium: Figures, cores: int) -> bool:
 
 def table(checks: Iterable[Check]) -> Table:
     """What people read."""
-    shown = Table(title="Targets", title_justify="left")
+    rich_table = Table(title="Targets", title_justify="left")
     for heading in ("", "target", "measured", ""):
-        shown.add_column(heading)
-    for each in checks:
-        shown.add_row(each.about, each.target, each.measured, "met" if each.is_met else "[bold red]missed[/]")
-    return shown
+        rich_table.add_column(heading)
+    for check in checks:
+        rich_table.add_row(check.about, check.target, check.measured, "met" if check.is_met else "[bold red]missed[/]")
+    return rich_table

@@ -36,7 +36,7 @@ def write_case(path: Path, pods: int, pools: int, nodes: int, node_cpu: int) -> 
     ]
     question = {"id": "bench", "kind": "solve", "now": "2026-06-01T00:00:00Z", "objects": objects}
     lines = ({"instanceTypes": instance_types(), "catalogue": _CATALOGUE}, {**question, "catalogue": _CATALOGUE})
-    path.write_text("".join(f"{json.dumps(each)}\n" for each in lines))
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
 
 
 def instance_types(count: int = INSTANCE_TYPES) -> list[Json]:
@@ -115,7 +115,7 @@ def _pool(name: str) -> Json:
             "limits": {"cpu": "10000000", "memory": "10000000Gi"},
             "template": {"spec": {"nodeClassRef": node_class}},
         },
-        "status": {"conditions": [{"type": each, "status": "True"} for each in states]},
+        "status": {"conditions": [{"type": state, "status": "True"} for state in states]},
     }
 
 

@@ -23,7 +23,7 @@ from tests.control_plane.servers import ControlPlane
 PodOf: TypeAlias = Callable[[int, str], Json]
 """Makes the pod of a number, which belongs to an app: its label, and what its selectors ask for."""
 
-Before: TypeAlias = Callable[[int, int], Iterable[Json]]
+Existing: TypeAlias = Callable[[int, int], Iterable[Json]]
 """Makes the objects, of any kind, that a cluster of so many nodes has before so many pods are measured."""
 
 Beside: TypeAlias = Callable[[ControlPlane, int], AbstractContextManager[Mapping[str, Any]]]
@@ -69,7 +69,7 @@ class Workload:
     pods: int
     running_per_node: float = 0.2
     is_exclusive: bool = False
-    before: Before = _nothing
+    existing: Existing = _nothing
     beside: Beside = _alone
     places: frozenset[Place] = frozenset(Place)
 
@@ -89,17 +89,17 @@ class Workload:
             app = f"{self.name}-{turn}" if self.is_exclusive and index >= self.running_count(node_count) else self.name
             wire = self.pod_of(first + index, app)
             wire["metadata"]["name"] = f"running-{index:06}"
-            yield pods.bound(wire, nodes.name(node))
+            yield pods.bind(wire, nodes.name(node))
 
     def objects_before(self, node_count: int, pod_count: int, running_count: int | None = None) -> Iterator[Json]:
         """Everything but the nodes that is there when the scheduler starts."""
         count = self.running_count(node_count) if running_count is None else running_count
         running = self.running(node_count, count, first=pod_count)
-        return itertools.chain(running, self.before(node_count, pod_count + count))
+        return itertools.chain(running, self.existing(node_count, pod_count + count))
 
-    def pods_that_fit(self, node_count: int, wanted: int | None = None) -> int:
+    def pods_that_fit(self, node_count: int, pod_count: int | None = None) -> int:
         """How many pods a run has in a cluster of that size."""
-        count = wanted or self.pods
+        count = pod_count or self.pods
         if not self.is_exclusive:
             return count
         return min(count, int(node_count * (1 - self.running_per_node)) - WARM_UP)
@@ -153,7 +153,7 @@ _MIXED: Final[tuple[PodOf, ...]] = (
 )
 
 
-def _mixed(number: int, app: str) -> Json:
+def _mixed_pod(number: int, app: str) -> Json:
     kind = number % len(_MIXED)
     return _MIXED[kind](number, f"{app}-{kind}")
 
@@ -173,7 +173,7 @@ def _full_of_low_priority(node_count: int, pod_count: int) -> Iterator[Json]:
     del pod_count
     for number in range(node_count * _LOW_PRIORITY_PER_NODE):
         low = pods.pod(f"low-{number:06}", "low", cpu=f"{_CPUS_PER_LOW_PRIORITY_POD:.1f}")
-        yield pods.bound(low, nodes.name(number % node_count))
+        yield pods.bind(low, nodes.name(number % node_count))
 
 
 # ------------------------------------------------------------ pods that wait and do not go
@@ -186,16 +186,16 @@ def _unschedulable(node_count: int, pod_count: int) -> Iterator[Json]:
     """Of a high priority, so that they are tried before all others, and could preempt."""
     del node_count, pod_count
     for number in range(_TOO_BIG):
-        yield _marked(pods.pod(f"too-big-{number:06}", "too-big", cpu=f"{nodes.CPUS + 1}", priority=10))
+        yield _mark(pods.pod(f"too-big-{number:06}", "too-big", cpu=f"{nodes.CPUS + 1}", priority=10))
 
 
-def _gated(node_count: int, pod_count: int) -> Iterator[Json]:
+def _gated_pods(node_count: int, pod_count: int) -> Iterator[Json]:
     del node_count, pod_count
     gates = [{"name": "benchmark.invalid/hold"}]
-    return (_marked(pods.pod(f"held-{each:06}", "held", schedulingGates=gates)) for each in range(_HELD))
+    return (_mark(pods.pod(f"held-{index:06}", "held", schedulingGates=gates)) for index in range(_HELD))
 
 
-def _marked(wire: Json) -> Json:
+def _mark(wire: Json) -> Json:
     wire["metadata"]["labels"] |= MARK
     return wire
 
@@ -256,8 +256,8 @@ def _object(api_version: str, kind: str, metadata: Json, **fields: Json) -> Json
 _API_SERVER_ONLY: Final = frozenset({Place.API_SERVER})
 
 WORKLOADS: Final[Mapping[str, Workload]] = {
-    each.name: each
-    for each in (
+    workload.name: workload
+    for workload in (
         Workload(name="plain", about="requests and nothing else", pod_of=_plain, pods=3000),
         Workload(
             name="node-affinity",
@@ -300,7 +300,7 @@ WORKLOADS: Final[Mapping[str, Workload]] = {
             pods=1200,
             is_exclusive=True,
         ),
-        Workload(name="mixed", about="six kinds in turn", pod_of=_mixed, pods=1200, running_per_node=1),
+        Workload(name="mixed", about="six kinds in turn", pod_of=_mixed_pod, pods=1200, running_per_node=1),
         Workload(name="daemon-set", about="each pod names its node", pod_of=_daemon_set, pods=3000),
         Workload(
             name="preemption",
@@ -309,7 +309,7 @@ WORKLOADS: Final[Mapping[str, Workload]] = {
             pods=1000,
             running_per_node=0,
             is_exclusive=True,
-            before=_full_of_low_priority,
+            existing=_full_of_low_priority,
             places=_API_SERVER_ONLY,
         ),
         Workload(
@@ -317,7 +317,7 @@ WORKLOADS: Final[Mapping[str, Workload]] = {
             about=f"plain, after {_TOO_BIG:,} pods that fit nowhere",
             pod_of=_plain,
             pods=2000,
-            before=_unschedulable,
+            existing=_unschedulable,
             places=_API_SERVER_ONLY,
         ),
         Workload(
@@ -325,7 +325,7 @@ WORKLOADS: Final[Mapping[str, Workload]] = {
             about=f"plain, while {_HELD:,} pods are held by a scheduling gate",
             pod_of=_plain,
             pods=3000,
-            before=_gated,
+            existing=_gated_pods,
             places=_API_SERVER_ONLY,
         ),
         Workload(
@@ -334,7 +334,7 @@ WORKLOADS: Final[Mapping[str, Workload]] = {
             pod_of=_with_claim,
             pods=1500,
             running_per_node=0,
-            before=_bound_claims,
+            existing=_bound_claims,
         ),
         Workload(
             name="devices",
@@ -342,7 +342,7 @@ WORKLOADS: Final[Mapping[str, Workload]] = {
             pod_of=devices.pod_with_claim,
             pods=2000,
             running_per_node=0,
-            before=devices.claims_and_devices,
+            existing=devices.claims_and_devices,
         ),
         Workload(
             name="extender",

@@ -51,22 +51,22 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 @pytest.fixture(autouse=True)
 def log_as_before() -> Iterator[None]:
     """What a test, or podium in it, changes about the log does not hide what the next one logs, nor adds to it."""
-    root, before = logging.getLogger(), structlog.get_config()
+    root, structlog_config = logging.getLogger(), structlog.get_config()
     handlers, level, podium_verbosity = list(root.handlers), root.level, verbosity()
     yield
     set_verbosity(podium_verbosity)
     root.handlers[:] = handlers
     root.setLevel(level)
-    structlog.configure(**before)
+    structlog.configure(**structlog_config)
 
 
 @pytest.fixture(scope="module")
 def no_log() -> Iterator[None]:
     """podium's own log is off."""
-    before = structlog.get_config()
+    structlog_config = structlog.get_config()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     yield
-    structlog.configure(**before)
+    structlog.configure(**structlog_config)
 
 
 @pytest.fixture(scope="module")
@@ -129,13 +129,13 @@ async def empty_control_plane(control_plane: ControlPlane, admin: Client) -> Con
 @pytest.fixture(scope="module")
 async def browser(anyio_backend: object, pytestconfig: pytest.Config) -> AsyncIterator[Browser]:
     """A headless Chromium, fetched on first use, which takes half a minute."""
-    found = built_or_skipped(pytestconfig, "Chromium", chromium.obtain)
+    chromium_binary = built_or_skipped(pytestconfig, "Chromium", chromium.obtain)
     # Imported here: most runs of tests have no page to look at.
     from playwright.async_api import async_playwright
 
     async with async_playwright() as playwright:
-        environ = {**os.environ, **found.environ}
-        running = await playwright.chromium.launch(executable_path=found.program, env=environ)
+        environ = {**os.environ, **chromium_binary.environ}
+        running = await playwright.chromium.launch(executable_path=chromium_binary.program, env=environ)
         yield running
         await running.close()
 

@@ -26,7 +26,7 @@ def devices(count: int, prefix: str = "gpu", **fields: Any) -> list[Json]:
 
 def resource_slice(
     name: str,
-    listed: Iterable[Json],
+    device_list: Iterable[Json],
     *,
     node: str | None = None,
     pool: str | None = None,
@@ -38,14 +38,14 @@ def resource_slice(
     """A slice of a node's pool; of all nodes if it names none."""
     where = {"allNodes": True} if node is None else {"nodeName": node}
     pool_spec = {"name": pool or node or name, "generation": generation, "resourceSliceCount": slices}
-    spec = {"driver": driver, "pool": pool_spec, **where, "devices": list(listed), **spec}
+    spec = {"driver": driver, "pool": pool_spec, **where, "devices": list(device_list), **spec}
     return {"apiVersion": RESOURCE_API, "kind": "ResourceSlice", "metadata": {"name": name}, "spec": spec}
 
 
 def device_class(name: str = "gpu", *expressions: str, **spec: Any) -> Json:
     """A class of the devices that the expressions select; of those of its driver unless any is given."""
-    chosen = expressions or (f'device.driver == "{name}.example.com"',)
-    selectors = [{"cel": {"expression": each}} for each in chosen]
+    cel_expressions = expressions or (f'device.driver == "{name}.example.com"',)
+    selectors = [{"cel": {"expression": expression}} for expression in cel_expressions]
     return {
         "apiVersion": RESOURCE_API,
         "kind": "DeviceClass",
@@ -56,7 +56,7 @@ def device_class(name: str = "gpu", *expressions: str, **spec: Any) -> Json:
 
 def exactly(name: str = "gpu", device_class: str = "gpu", *expressions: str, **fields: Any) -> Json:
     """A request for devices of a class that the expressions select."""
-    selectors = [{"cel": {"expression": each}} for each in expressions]
+    selectors = [{"cel": {"expression": expression}} for expression in expressions]
     return {"name": name, "exactly": {"deviceClassName": device_class, "selectors": selectors, **fields}}
 
 
@@ -73,17 +73,17 @@ def resource_claim(name: str, *requests: Json, constraints: Iterable[Json] = (),
     }
 
 
-def held_claim(name: str, taken: Mapping[str, Iterable[str]], users: Iterable[str] = ()) -> Json:
+def held_claim(name: str, devices_by_node: Mapping[str, Iterable[str]], users: Iterable[str] = ()) -> Json:
     """A claim that has these devices, by the node whose pool they are of."""
     results = [
-        {"request": "gpu", "driver": GPU_DRIVER, "pool": node, "device": each}
-        for node, names in taken.items()
-        for each in names
+        {"request": "gpu", "driver": GPU_DRIVER, "pool": node, "device": device_name}
+        for node, names in devices_by_node.items()
+        for device_name in names
     ]
-    reserved = [{"resource": "pods", "name": each, "uid": f"uid-{each}"} for each in users]
+    reserved = [{"resource": "pods", "name": user, "uid": f"uid-{user}"} for user in users]
     return resource_claim(name, exactly(), allocation={"devices": {"results": results}}, reservedFor=reserved)
 
 
 def claiming(*names: str) -> list[Json]:
     """`spec.resourceClaims` of a pod that uses these claims."""
-    return [{"name": f"claim-{index}", "resourceClaimName": each} for index, each in enumerate(names)]
+    return [{"name": f"claim-{index}", "resourceClaimName": claim_name} for index, claim_name in enumerate(names)]

@@ -28,9 +28,9 @@ def diagrams() -> str:
 
 def with_diagrams(page: str) -> str:
     """The page with its diagrams brought up to date."""
-    before, _, rest = page.partition(_BEGIN)
-    _, _, after = rest.partition(_END)
-    return f"{before}{_BEGIN}\n{diagrams()}\n\n{_END}{after}"
+    head, _, tail = page.partition(_BEGIN)
+    _, _, tail_after = tail.partition(_END)
+    return f"{head}{_BEGIN}\n{diagrams()}\n\n{_END}{tail_after}"
 
 
 if __name__ == "__main__":

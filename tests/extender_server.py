@@ -24,14 +24,14 @@ def names(args: Any) -> list[str]:
     return [node["metadata"]["name"] for node in args["Nodes"]["items"]]
 
 
-def let_through(*passed: str, failed: Json | None = None, unresolvable: Json | None = None) -> Reply:
+def let_through(*passing: str, failing: Json | None = None, unresolvable: Json | None = None) -> Reply:
     """Only these nodes pass; answered as asked, by name or with the nodes themselves."""
 
     def reply(args: Any) -> Json:
-        result: Json = {"FailedNodes": failed, "FailedAndUnresolvableNodes": unresolvable}
+        result: Json = {"FailedNodes": failing, "FailedAndUnresolvableNodes": unresolvable}
         if args["Nodes"] is None:
-            return {**result, "NodeNames": [name for name in passed if name in args["NodeNames"]]}
-        items = [node for node in args["Nodes"]["items"] if node["metadata"]["name"] in passed]
+            return {**result, "NodeNames": [name for name in passing if name in args["NodeNames"]]}
+        items = [node for node in args["Nodes"]["items"] if node["metadata"]["name"] in passing]
         return {**result, "Nodes": {"items": items}}
 
     return reply
@@ -62,7 +62,7 @@ class ExtenderServer:
 
     def bodies(self, verb: str) -> list[Any]:
         """What it was asked under that verb."""
-        return [body for asked, body in self.asked if asked == verb]
+        return [body for question_verb, body in self.asked if question_verb == verb]
 
     async def __aenter__(self) -> Self:
         app = web.Application(client_max_size=1 << 30)

@@ -25,10 +25,10 @@ def group(kind: str, size: int, name: str = "train", **spec: Any) -> Json:
     """The PodGroup of a gang of that size."""
     metadata = {"name": name, "namespace": "default"}
     if kind == COSCHEDULING:
-        version, found = f"{kind}/v1alpha1", {"minMember": size, **spec}
+        version, group_spec = f"{kind}/v1alpha1", {"minMember": size, **spec}
     else:
-        version, found = f"{kind}/v1beta1", {"schedulingPolicy": {"gang": {"minCount": size}}, **spec}
-    return {"apiVersion": version, "kind": "PodGroup", "metadata": metadata, "spec": found}
+        version, group_spec = f"{kind}/v1beta1", {"schedulingPolicy": {"gang": {"minCount": size}}, **spec}
+    return {"apiVersion": version, "kind": "PodGroup", "metadata": metadata, "spec": group_spec}
 
 
 def member(kind: str, name: str, gang: str = "train", cpu: str = "3", **fields: Any) -> Json:

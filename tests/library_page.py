@@ -79,14 +79,14 @@ def page() -> str:
     parts = [_HEAD, text(inspect.getdoc(Cluster) or ""), "\n"]
     for title, names in SECTIONS.items():
         parts += [f"\n### {title}\n", *(_member(name) for name in names)]
-    parts += ["\n## Answers\n", *(_value(each) for each in VALUES)]
+    parts += ["\n## Answers\n", *(_value(value_type) for value_type in VALUES)]
     return "".join(parts)
 
 
 def _member(name: str) -> str:
-    found = inspect.getattr_static(Cluster, name)
-    if isinstance(found, property):
-        return f"\n#### `{name}`\n\n{text(inspect.getdoc(found) or '')}\n"
+    member = inspect.getattr_static(Cluster, name)
+    if isinstance(member, property):
+        return f"\n#### `{name}`\n\n{text(inspect.getdoc(member) or '')}\n"
     function = getattr(Cluster, name)
     return f"\n#### `{name}{signature(function)}`\n\n{text(inspect.getdoc(function) or '')}\n"
 
@@ -94,16 +94,16 @@ def _member(name: str) -> str:
 def signature(function: object) -> str:
     """The signature without `self`."""
     signature = inspect.signature(function)  # type: ignore[arg-type]
-    named = [each for each in signature.parameters.values() if each.name != "self"]
-    return str(signature.replace(parameters=named)).replace("'", "")
+    parameters = [parameter for parameter in signature.parameters.values() if parameter.name != "self"]
+    return str(signature.replace(parameters=parameters)).replace("'", "")
 
 
 def _value(kind: type) -> str:
-    shown = f"\n### `{kind.__name__}`\n\n{text(inspect.getdoc(kind) or '')}\n"
+    section = f"\n### `{kind.__name__}`\n\n{text(inspect.getdoc(kind) or '')}\n"
     if issubclass(kind, enum.Enum):
-        return shown + "\nOne of " + ", ".join(f"`{each.value}`" for each in kind) + ".\n"
+        return section + "\nOne of " + ", ".join(f"`{value.value}`" for value in kind) + ".\n"
     fields = ", ".join(f"`{name}`" for name in inspect.get_annotations(kind) if not name.startswith("_"))
-    return shown + (f"\nFields: {fields}.\n" if fields else "")
+    return section + (f"\nFields: {fields}.\n" if fields else "")
 
 
 def text(doc: str) -> str:

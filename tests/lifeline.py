@@ -22,11 +22,11 @@ PASSED: Final = (_READ,)
 """The descriptors that a guarded command needs to inherit."""
 
 
-def guarded(command: Sequence[str | Path]) -> list[str | Path]:
+def guard(command: Sequence[str | Path]) -> list[str | Path]:
     """The command, watched; to be started with `pass_fds=PASSED`."""
     return [sys.executable, "-I", "-S", _GUARD, str(_READ), *command]
 
 
 def start(command: Sequence[str | Path], **options: Any) -> subprocess.Popen[Any]:
     """As `subprocess.Popen`."""
-    return subprocess.Popen(guarded(command), pass_fds=PASSED, **options)
+    return subprocess.Popen(guard(command), pass_fds=PASSED, **options)

@@ -60,14 +60,18 @@ def pod(
     container: Json = {"name": "main", "image": image, "resources": {"requests": {"cpu": cpu, "memory": memory}}}
     if host_port is not None:
         container["ports"] = [{"containerPort": host_port, "hostPort": host_port}]
-    named = {"nodeName": node or None, "schedulerName": scheduler}
-    made = {
+    optional_fields = {"nodeName": node or None, "schedulerName": scheduler}
+    manifest = {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": name, "namespace": "default", "labels": dict(labels or {})},
-        "spec": {**{key: name for key, name in named.items() if name is not None}, "containers": [container], **spec},
+        "spec": {
+            **{key: name for key, name in optional_fields.items() if name is not None},
+            "containers": [container],
+            **spec,
+        },
     }
-    return made if status is None else {**made, "status": dict(status)}
+    return manifest if status is None else {**manifest, "status": dict(status)}
 
 
 def pods(count: int, prefix: str = "web", **fields: Any) -> list[Json]:
@@ -77,4 +81,4 @@ def pods(count: int, prefix: str = "web", **fields: Any) -> list[Json]:
 
 def condition(item: Json, kind: str = "PodScheduled") -> Json:
     """The pod's condition of that type; empty where it has none."""
-    return next((each for each in item.get("status", {}).get("conditions", ()) if each["type"] == kind), {})
+    return next((entry for entry in item.get("status", {}).get("conditions", ()) if entry["type"] == kind), {})

@@ -44,8 +44,9 @@ def page() -> str:
 
 def _table(families: Iterable[Family[Any] | ReadFamily]) -> str:
     rows = [
-        f"| `{each.name}` | {each.kind} | {', '.join(f'`{label}`' for label in each.labels) or '–'} | {each.help} |"
-        for each in families
+        f"| `{family.name}` | {family.kind} | {', '.join(f'`{label}`' for label in family.labels) or '–'} "
+        f"| {family.help} |"
+        for family in families
     ]
     return "\n".join(("| name | type | labels | meaning |", "|---|---|---|---|", *rows)) + "\n"
 

@@ -20,16 +20,16 @@ NOTEBOOK = ROOT / "docs" / "notebooks" / "library.ipynb"
 CLUSTER = ROOT / "examples" / "clusters" / "shop.yaml"
 
 
-def executed() -> dict[str, Any]:
+def execute() -> dict[str, Any]:
     """The notebook with what its cells print now, run beside a copy of the cluster."""
     notebook: dict[str, Any] = json.loads(NOTEBOOK.read_text())
     names: dict[str, Any] = {"__name__": "__main__"}
-    before = Path.cwd()
+    directory_before = Path.cwd()
     with tempfile.TemporaryDirectory() as directory:
         shutil.copy(CLUSTER, directory)
         os.chdir(directory)
         try:
-            code = [each for each in notebook["cells"] if each["cell_type"] == "code"]
+            code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
             for number, cell in enumerate(code, start=1):
                 printed = io.StringIO()
                 with contextlib.redirect_stdout(printed):
@@ -38,14 +38,14 @@ def executed() -> dict[str, Any]:
                 cell["execution_count"] = number
                 cell["outputs"] = [{"name": "stdout", "output_type": "stream", "text": text}] if text else []
         finally:
-            os.chdir(before)
+            os.chdir(directory_before)
     return notebook
 
 
-def written(notebook: dict[str, Any]) -> str:
+def file_text(notebook: dict[str, Any]) -> str:
     """The notebook as it is in its file."""
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":
-    NOTEBOOK.write_text(written(executed()))
+    NOTEBOOK.write_text(file_text(execute()))

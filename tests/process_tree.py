@@ -19,7 +19,7 @@ def children_of(pid: int) -> list[int]:
 def descendants_of(pid: int) -> list[int]:
     """The processes that this one has started, and those that they have."""
     children = children_of(pid)
-    return children + [each for child in children for each in descendants_of(child)]
+    return children + [descendant for child in children for descendant in descendants_of(child)]
 
 
 def wait_children(pid: int, count: int) -> list[int]:
@@ -47,6 +47,6 @@ def wait_gone(pids: Iterable[int], within_s: float = PATIENCE_S) -> bool:
 
 def _processes() -> dict[int, tuple[int, str]]:
     """The parent and the state of each process."""
-    listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,stat="], capture_output=True, text=True, check=True).stdout
-    rows = (line.split() for line in listed.splitlines())
+    output = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,stat="], capture_output=True, text=True, check=True).stdout
+    rows = (line.split() for line in output.splitlines())
     return {int(pid): (int(parent), state) for pid, parent, state in rows}

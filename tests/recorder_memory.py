@@ -50,7 +50,7 @@ def measure(
     """
     random, names = Random(seed), [f"node-{number}" for number in range(nodes)]
     cluster, all_rows = Cluster(*names), np.arange(nodes)
-    counted = traced = 0
+    counted_bytes = traced = 0
     gc.collect()
     tracemalloc.start()
     recorder = FlightRecorder(memory_bytes)
@@ -65,20 +65,20 @@ def measure(
                 reject(recorder, cluster, pod, rejection(all_rows[:first], FULL), rejection(all_rows[first:], TAINTED))
             else:
                 rows = all_rows[first : first + _NODES_FOUND]
-                found = scores(rows, Fit=rows, Spread=rows)
+                decision_scores = scores(rows, Fit=rows, Spread=rows)
                 if random.random() < 0.5:
                     signature = random.randrange(_SIGNATURES)
                     if not histories[signature].note(first):
                         histories[signature] = ScoreHistory(histories[signature].table.copy())
                     history = histories[signature]
-                    found = Scored(rows, {}, history, history.version, {"Fit": 1, "Spread": 1})
-                place(recorder, cluster, pod, 0, scores=found)
+                    decision_scores = Scored(rows, {}, history, history.version, {"Fit": 1, "Spread": 1})
+                place(recorder, cluster, pod, 0, scores=decision_scores)
                 recorder.on_bound(pod, 0.1)
-            counted = max(counted, recorder.nbytes)
+            counted_bytes = max(counted_bytes, recorder.nbytes)
             if number % _LOOKED_AT_EVERY == _LOOKED_AT_EVERY - 1:
                 traced = max(traced, tracemalloc.get_traced_memory()[0])
                 tell(number + 1)
-        return Memory(counted, traced, recorder.attempts)
+        return Memory(counted_bytes, traced, recorder.attempts)
     finally:
         tracemalloc.stop()
 
@@ -102,10 +102,10 @@ def main() -> int:
         if number % 50_000 == 0:
             _say(f"{number:,} attempts")
 
-    found = measure(options.attempts, options.nodes, limit, options.seed, tell)
-    counted, traced = found.counted_bytes_max / 2**20, found.traced_bytes_max / 2**20
-    _say(f"at most {counted:.1f} MiB counted and {traced:.1f} MiB traced")
-    return int(max(found.counted_bytes_max, found.traced_bytes_max) > limit)
+    memory = measure(options.attempts, options.nodes, limit, options.seed, tell)
+    counted_mib, traced = memory.counted_bytes_max / 2**20, memory.traced_bytes_max / 2**20
+    _say(f"at most {counted_mib:.1f} MiB counted and {traced:.1f} MiB traced")
+    return int(max(memory.counted_bytes_max, memory.traced_bytes_max) > limit)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from podium.daemon.permissions import needs
 from podium.lib.clock import ManualClock
 
 
-def granted(objects: Iterable[Mapping[str, Any]]) -> Iterator[Permission]:
+def grants(objects: Iterable[Mapping[str, Any]]) -> Iterator[Permission]:
     """Everything that the roles among these objects grant on resources."""
     for item in objects:
         if item["kind"] not in ("ClusterRole", "Role"):
@@ -27,8 +27,8 @@ def granted(objects: Iterable[Mapping[str, Any]]) -> Iterator[Permission]:
                             yield Permission(group, resource, verb, namespace, name)
 
 
-async def needs_of(good: Usable, **more: Any) -> Needs:
+async def needs_of(good: Usable, **fields: Any) -> Needs:
     """What podium needs with that configuration."""
     clock = ManualClock()
     async with ApiSession(await load(None, clock, master="http://127.0.0.1:1")) as session:
-        return needs(good.config, good.plugins, session, clock, **more)
+        return needs(good.config, good.plugins, session, clock, **fields)

@@ -64,7 +64,7 @@ class Block:
     @property
     def commands(self) -> list[str]:
         """What is typed, without the prompt and comments at the end of lines."""
-        return [re.sub(r" +# .*", "", typed[2:]) for typed in _COMMAND.findall(self.text)]
+        return [re.sub(r" +# .*", "", line[2:]) for line in _COMMAND.findall(self.text)]
 
     @property
     def output(self) -> str:
@@ -106,26 +106,26 @@ def live_answers() -> dict[str, Block]:
 
 def faults(page: str, text: str) -> Iterator[str]:
     """The places of answers that nothing makes, and of Python that does not show what it prints."""
-    before: Block | None = None
+    last_block: Block | None = None
     for block in [*blocks(page, text), None]:
         shows_output = block is not None and block.language == "text"
-        if before is not None and before.prints and not shows_output:
-            yield f"{before.place}: it prints something, and no block of text below shows what"
-        if block is not None and block.is_answer and not block.name and not _is_made_here(block, before):
+        if last_block is not None and last_block.prints and not shows_output:
+            yield f"{last_block.place}: it prints something, and no block of text below shows what"
+        if block is not None and block.is_answer and not block.name and not _is_made_here(block, last_block):
             yield f"{block.place}: nothing makes this answer"
-        before = block
+        last_block = block
 
 
-def made(page: str, text: str) -> str:
+def remake(page: str, text: str) -> str:
     """That text of a page with what its commands and its Python print now, run in the working directory."""
     names: dict[str, Any] = {"__name__": "__main__"}
     printed = ""
-    before: Block | None = None
+    last_block: Block | None = None
 
-    def answered(fence: re.Match[str]) -> str:
-        nonlocal printed, before
-        block, above = _block(page, text, fence), before
-        before = block
+    def answer(fence: re.Match[str]) -> str:
+        nonlocal printed, last_block
+        block, above = _block(page, text, fence), last_block
+        last_block = block
         if block.language == "python":
             printed = _printed_by(block, names) if _shows_results(page, text) else ""
         elif not block.name and _is_made_here(block, above) and (block.is_answer or block.language == "text"):
@@ -133,7 +133,7 @@ def made(page: str, text: str) -> str:
             return _with_output(fence, block, output)
         return fence[0]
 
-    return _BLOCK.sub(answered, text)
+    return _BLOCK.sub(answer, text)
 
 
 def _is_made_here(block: Block, above: Block | None) -> bool:
@@ -161,8 +161,8 @@ def _answer_to(block: Block) -> str:
 
 
 def _with_output(fence: re.Match[str], block: Block, output: str) -> str:
-    typed = _COMMAND.findall(block.text) if block.language == "console" else []
-    lines = [*"\n".join(typed).splitlines(), *(line.rstrip() for line in output.splitlines())]
+    command_lines = _COMMAND.findall(block.text) if block.language == "console" else []
+    lines = [*"\n".join(command_lines).splitlines(), *(line.rstrip() for line in output.splitlines())]
     indented = "".join(f"{fence['indent']}{line}".rstrip() + "\n" for line in lines)
     start, end = fence.start("text") - fence.start(), fence.end("text") - fence.start()
     return fence[0][:start] + indented + fence[0][end:]
@@ -175,4 +175,4 @@ def _text(page: str) -> str:
 if __name__ == "__main__":
     os.chdir(ROOT)
     for path in pages():
-        (ROOT / path).write_text(made(path, _text(path)))
+        (ROOT / path).write_text(remake(path, _text(path)))

@@ -43,11 +43,11 @@ def main() -> int:
         documents = list(grid_documents(effective(configuration()), grid))[:rows]
         combinations = [Combination(str(day), name, text, REFERENCES) for name, text in documents]
         pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=end_with_pool_owner)
-        one = list(sweep(combinations, lambda: pool, {}))
-        many = list(_on_dask(combinations))
-    is_same = table(one) == table(many)
-    missing = sum(each.outcomes is None for each in many)
-    click.echo(f"{len(many)} combinations, {missing} without outcomes; one process and Dask agree: {is_same}")
+        in_process = list(sweep(combinations, lambda: pool, {}))
+        on_dask = list(_on_dask(combinations))
+    is_same = table(in_process) == table(on_dask)
+    missing = sum(result.outcomes is None for result in on_dask)
+    click.echo(f"{len(on_dask)} combinations, {missing} without outcomes; one process and Dask agree: {is_same}")
     return 0 if is_same and not missing else 1
 
 
@@ -55,12 +55,12 @@ def _on_dask(combinations: list[Combination]) -> Iterator[Result]:
     with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0") as cluster:
 
         @contextmanager
-        def connected() -> Iterator[Executor]:
+        def connect() -> Iterator[Executor]:
             with Client(cluster) as client, client.get_executor(pure=False) as executor:
                 yield executor
 
         victim = next(iter(cluster.workers.values())).pid
-        for number, result in enumerate(sweep(combinations, connected, {}, loss_errors=(KilledWorker,)), 1):
+        for number, result in enumerate(sweep(combinations, connect, {}, loss_errors=(KilledWorker,)), 1):
             if number == AFTER:
                 threading.Thread(target=os.kill, args=(victim, signal.SIGKILL)).start()
                 click.echo(f"killed the worker {victim} after {number} results")

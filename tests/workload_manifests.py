@@ -30,16 +30,16 @@ def workload(
     labels = {"app": name}
     selector = {} if kind in ("Job", "CronJob") else {"selector": {"matchLabels": labels}}
     count = {} if replicas is None else {"replicas": replicas}
-    made = {
+    manifest = {
         "apiVersion": _API_VERSIONS.get(kind, "apps/v1"),
         "kind": kind,
         "metadata": {"name": name, "namespace": "default"},
         "spec": {**selector, **count, "template": template(cpu, labels, **(pod_spec or {})), **spec},
     }
-    return made if status is None else {**made, "status": dict(status)}
+    return manifest if status is None else {**manifest, "status": dict(status)}
 
 
-def owned(item: Json, kind: str, name: str, uid: str = "") -> Json:
+def with_owner(item: Json, kind: str, name: str, uid: str = "") -> Json:
     """The object as one that a workload controls."""
     reference = {
         "apiVersion": _API_VERSIONS.get(kind, "apps/v1"),
@@ -53,8 +53,8 @@ def owned(item: Json, kind: str, name: str, uid: str = "") -> Json:
 
 def claim_template(name: str = "data", size: str = "5Gi", storage_class: str | None = "slow") -> Json:
     """A template of a claim to storage."""
-    named = {} if storage_class is None else {"storageClassName": storage_class}
-    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}, **named}
+    class_fields = {} if storage_class is None else {"storageClassName": storage_class}
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}, **class_fields}
     return {"metadata": {"name": name}, "spec": spec}
 
 
@@ -77,7 +77,7 @@ def claim(
     return manifest if status is None else {**manifest, "status": dict(status)}
 
 
-def storage(left: str, name: str = "slow", *, is_default: bool = False) -> list[Json]:
+def storage(size: str, name: str = "slow", *, is_default: bool = False) -> list[Json]:
     """A class that waits for its first consumer, and how much its driver has left on all nodes."""
     driver = f"{name}.example.com"
     marks = {"storageclass.kubernetes.io/is-default-class": "true"} if is_default else {}
@@ -101,7 +101,7 @@ def storage(left: str, name: str = "slow", *, is_default: bool = False) -> list[
             "metadata": {"name": f"{name}-left", "namespace": "default"},
             "storageClassName": name,
             "nodeTopology": {},
-            "capacity": left,
+            "capacity": size,
         },
     ]
 
@@ -112,9 +112,9 @@ def limit_range(*items: Mapping[str, Any]) -> Json:
     return {"apiVersion": "v1", "kind": "LimitRange", "metadata": metadata, "spec": {"limits": list(items)}}
 
 
-def quota(name: str = "quota", used: Mapping[str, str] | None = None, **spec: Any) -> Json:
+def quota(name: str = "quota", usage: Mapping[str, str] | None = None, **spec: Any) -> Json:
     """A ResourceQuota of the default namespace; `hard` is a field of its spec."""
-    status = {} if used is None else {"status": {"hard": spec.get("hard"), "used": dict(used)}}
+    status = {} if usage is None else {"status": {"hard": spec.get("hard"), "used": dict(usage)}}
     metadata = {"name": name, "namespace": "default"}
     return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": spec, **status}
 

@@ -141,6 +141,7 @@ class ApiClient:
         try:
             await self._send_binding(pod, path, self._with_check(pod, node_name, body))
         except ApiError as error:
+            # The server has refused: nothing was bound, and the caller may try another node.
             if not error.may_have_happened:
                 raise
             await self._settle(pod, node_name, path, body, error)
@@ -150,6 +151,7 @@ class ApiClient:
         if is_too_late is None:
             return body
 
+        # Called when the request is sent, which may be long after it was queued.
         def compose() -> bytes:
             if is_too_late(pod):
                 raise NodeFilled(f'node "{node_name}" has been filled by another scheduler')
@@ -220,6 +222,7 @@ class ApiClient:
         try:
             await self._retry("DELETE", pod, PODS, "", body, JSON, _DELETE_RETRIED, check_deleted)
         except (NotFound, Conflict):
+            # By uid: a pod of a StatefulSet that was recreated has the same name.
             return False
         return True
 
@@ -243,6 +246,7 @@ class ApiClient:
             }
         )
         try:
+            # A refusal for a budget is an answer here, not a fault to retry.
             answer = await self._dispatcher.send(
                 Priority.STATUS, "POST", path, body, namespace=metadata.namespace, retries_max=0
             )
@@ -293,6 +297,7 @@ class ApiClient:
                     namespace=item.metadata.namespace,
                     urgency=item.spec.priority,
                 )
+                # Nothing was left to write when its turn came, so there is no response to check.
                 if is_sent:
                     check(answer, resource.api_version, resource.kind, item.metadata)
                 return
@@ -358,6 +363,7 @@ class ApiClient:
                 await self._send_binding(pod, path, body)
                 return
             except Conflict:
+                # The server refuses a second binding to any node, also to the right one.
                 if await self._is_bound(pod, node_name, path, doubt):
                     return
                 raise
@@ -372,6 +378,7 @@ class ApiClient:
         Raises: `NotFound`, `Conflict` as `bind`; `OutcomeUnknown` if the pod cannot be read.
         """
         current_pod = await self._read(pod, path, doubt)
+        # The pod was deleted, and another one of its name exists: this one was never bound, nor will be.
         if current_pod.metadata.uid != pod.uid:
             raise Conflict(
                 f'pod "{pod.key}" was recreated: its uid is {current_pod.metadata.uid}, not {pod.uid}',

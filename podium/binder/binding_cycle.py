@@ -156,6 +156,7 @@ class Binder:
         if status is not None:
             BINDING_CYCLE.next(cycle.stage, BindingEvent.STEP_FAILED)
             return BindOutcome(status, cycle.stage, self.clock.monotonic(), cycle.waited_s, cycle.is_nominated)
+        # Before the Event and PostBind, which are no part of the time until the pod is bound.
         ended_at_s = self.clock.monotonic()
         self.events.record(scheduled_event(instruction.pod, instruction.node_name))
         if instruction.plugins.post_bind:
@@ -276,6 +277,7 @@ class _BindingCycle:
                     status = await self._pre_bind_group(group)
                     if status is not None:
                         break
+            # From here on the pod is being bound, and can no longer be preempted in memory.
             if status is None and not pre_binding.mark_pre_bound():
                 assert pre_binding.cause is not None
                 status = error_status(PluginError(pre_binding.cause))
@@ -294,6 +296,7 @@ class _BindingCycle:
             status = await self._pre_bind_one(plugin)
             if status is not None:
                 failures.append(status)
+                # The binding has failed anyway, and the other plugins' work would be undone.
                 tasks.cancel_scope.cancel()
 
         async with anyio.create_task_group() as tasks:
@@ -309,6 +312,7 @@ class _BindingCycle:
         self._move(BindingEvent.BIND_STARTED)
         instruction, extenders = self._instruction, self._binder.extenders
         status: Status | None = SKIP
+        # As upstream: an extender that binds comes before the plugins.
         if extenders is not None:
             status = await extenders.bind(instruction.pod, instruction.node_name)
         if status is SKIP:

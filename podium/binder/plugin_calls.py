@@ -60,6 +60,7 @@ async def outcome_of(
     except GeneratorExit:
         raise
     except BaseException as error:
+        # Our own cancellation goes on; a plugin that raises the exception by itself has failed.
         if isinstance(error, asyncio.CancelledError) and _is_cancelled():
             raise
         return _exception_status(f"running {point} plugin", plugin, error)
@@ -95,6 +96,7 @@ async def _run_in_task(method: AsyncMethod, state: CycleState, pod: Pod, node_na
         await asyncio.wait((task,))
     except BaseException:
         task.cancel()
+        # A plugin may clean up after a cancellation, but must not keep the process from ending.
         with anyio.move_on_after(_CLEAN_UP_S_MAX, shield=True):
             await asyncio.wait((task,))
         raise

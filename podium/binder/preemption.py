@@ -241,6 +241,7 @@ class PreemptionExecutor:
         if preemption.victims or self._rules.count_terminating:
             self._under_way.observe_victims(victim_count)
         if not preemption.victims:
+            # All of them end already: the pod only has to wait, and their deletes will wake it.
             return None
         self._under_way.begin(preemption)
         return preemption
@@ -254,11 +255,13 @@ class PreemptionExecutor:
         try:
             has_succeeded = await self._clear_lower_nominations(preemption)
             *first, last = preemption.victims
+            # As upstream: the last delete must reach the watch when the pod can be queued again, so it comes alone.
             if await self._preempt_all(preemption, first):
                 preemption.is_last_victim = True
                 has_succeeded &= await self._preempt(preemption, last)
             else:
                 has_succeeded = False
+            # Its victims are still there, and an attempt at once would choose them again.
             if not has_succeeded:
                 await anyio.sleep(_PAUSE_AFTER_FAILURE_S)
         finally:
@@ -293,6 +296,7 @@ class PreemptionExecutor:
             try:
                 await self._evictor.patch_status(pod, nominated_node_name="")
             except NotFound:
+                # The pod is gone, and its nomination with it.
                 continue
             except ApiError as error:
                 log.error("Nomination could not be cleared", pod=pod.key, error=str(error))
@@ -353,12 +357,14 @@ class PreemptionExecutor:
     async def _delete(self, preemption: Preemption, victim: Pod) -> bool:
         """Set the disruption condition, then delete; False if the victim was deleted already."""
         try:
+            # Before the delete, because a controller that sees the pod end reads the reason from its condition.
             await self._evictor.patch_status(victim, condition=_disruption_condition(preemption, victim))
         except (NotFound, Invalid):  # Invalid: another pod has its name now
             return False
         try:
             return await self._evictor.delete_pod(victim)
         except ApiError as error:
+            # If the delete may have happened, the condition is true, and must stay.
             if not error.may_have_happened:
                 await self._take_back(victim)
             raise

@@ -45,6 +45,7 @@ class WaitingPod:
         self.node_name = node_name
         self._clock = clock
         now_s = clock.monotonic()
+        # As upstream: no plugin may hold resources for longer than 15 minutes.
         self._timeouts_s = {plugin: min(wait_s, PERMIT_TIMEOUT_S_MAX) for plugin, wait_s in timeouts_s.items()}
         self._deadlines_s = {plugin: now_s + wait_s for plugin, wait_s in self._timeouts_s.items()}
         self._rejected = on_reject
@@ -83,6 +84,7 @@ class WaitingPod:
 
     async def wait(self) -> Status | None:
         """Wait for the signal and return it; None if every plugin has allowed the pod."""
+        # In a loop, since allowing a plugin may leave a later deadline.
         while self._is_open():
             with anyio.move_on_after(min(self._deadlines_s.values()) - self._clock.monotonic()):
                 await self._decided.wait()
@@ -90,6 +92,7 @@ class WaitingPod:
 
     def _is_open(self) -> bool:
         """Return whether there is no signal yet, counting a timeout that has passed."""
+        # A decision stands, whatever is said after it.
         if self._decided.is_set():
             return False
         plugin = min(self._deadlines_s, key=self._deadlines_s.__getitem__)

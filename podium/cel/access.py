@@ -21,9 +21,9 @@ class DomainMap(NativeMap):
 
 
 def select(container: Any, key: Any) -> Any:
-    """Return the value under a key, wrapped if `held` is optional.
+    """Return the value under a key, wrapped if the container is optional.
 
-    Raises: EvaluationError: the key is missing, or `held` is not a map or list.
+    Raises: EvaluationError: the key is missing, or the container is not a map or list.
     """
     if type(container) is Optional:
         return select_optional(container, key)
@@ -52,6 +52,7 @@ def is_present(container: Any, key: str) -> bool:
         return bool(container.present) and is_present(container.value, key)
     if type(container) is list:
         return bool(_look_up(container, key)[1])
+    # Every domain is present in upstream's map of a device.
     return type(container) is DomainMap or (isinstance(container, dict) and key in container)
 
 

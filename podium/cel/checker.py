@@ -82,6 +82,7 @@ class Checker:
         named_type = TYPE_NAMES.get(name)
         if named_type is None or (is_global and name in scope):
             raise self._fail(node, f"undeclared reference to '{node.name}'")
+        # A name of a type is a value as well: `type(x) == int`.
         node.constant = TypeValue(named_type)
         return types.type_of(named_type)
 
@@ -110,6 +111,7 @@ class Checker:
                 raise self._fail(node, f"undefined field '{field}'")
             result = fields[field]
         elif target.kind == "parameter":
+            # A selection proves nothing about a variable's type but that it has fields.
             self._types.assignable(types.DYN, target)
         elif not is_dynamic(target):
             raise self._fail(node, f"type '{target}' does not support field selection")
@@ -138,6 +140,7 @@ class Checker:
         if node.target is None:
             return self._functions.get(node.function.removeprefix("."))
         prefix = qualified_name(node.target)
+        # As cel-go: a qualified function is looked for first, as in `lists.range`.
         if prefix is not None:
             function = self._functions.get(f"{prefix}.{node.function}".removeprefix("."))
             if function is not None:
@@ -161,10 +164,12 @@ class Checker:
             candidate, *expected_type = self._types.instantiate((overload.result, *overload.arguments))
             if not self._types.all_assignable(arguments, tuple(expected_type)):
                 continue
+            # All overloads that may apply stay: which of them runs is decided by the values.
             node.overloads.append(overload.id)
             candidate = self._types.resolve(candidate)
             if result is None:
                 result = candidate
+            # Several overloads with different results leave the type open until run time.
             elif not is_dynamic(result) and candidate != result:
                 result = types.DYN
         if result is None:
@@ -203,6 +208,7 @@ class Checker:
     def _join(self, previous: Type | None, current: Type) -> Type:
         if previous is None:
             return current
+        # Elements of different types are allowed, and make a list of dyn.
         return most_general(previous, current) if self._types.assignable(previous, current) else types.DYN
 
     def _check_message(self, node: MessageLiteral, _scope: Scope) -> Type:
@@ -211,6 +217,7 @@ class Checker:
     def _check_comprehension(self, node: Comprehension, scope: Scope) -> Type:
         self._check(node.iterated, scope)
         self._check(node.initial, scope)
+        # The result sees the accumulator, but no longer the iteration variables.
         outer = {**scope, node.accumulator: node.initial.type}
         inner = {**outer, **self._iteration_types(node)}
         self._check(node.condition, inner)

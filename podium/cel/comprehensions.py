@@ -80,11 +80,13 @@ def quantifier(loop: Loop, predicate: Run, deciding: bool) -> Run:
         failure: EvaluationError | None = None
         turns = loop.iterate(frame)
         for _ in turns:
+            # Before the predicate, since upstream checks the condition of the loop first.
             if loop.counts_costs:
                 charge(frame, per_check + per_turn)
             try:
                 value = predicate(frame)
             except EvaluationError as error:
+                # As in `||`: an error counts only if no iteration decides.
                 failure = failure or error
                 continue
             if value is deciding:
@@ -188,6 +190,7 @@ def bind(slot: int, result: Run) -> Run:
     """Compile `cel.bind`. The value of the bound name is computed on its first read."""
 
     def run(frame: Frame) -> Any:
+        # Lazily, as in cel-go: a bound value that is never read neither fails nor costs.
         frame[slot] = _UNSET
         return result(frame)
 
@@ -223,6 +226,7 @@ def repeated_name(slot: int, value: Run) -> Run:
             frame[slot] = target, frame[COST_SLOT] - cost_before
             return target
         target, cost = frame[slot]
+        # Upstream repeats the target's expression, and evaluates it each time.
         charge(frame, cost)
         return target
 

@@ -127,6 +127,7 @@ def _matcher(expected_type: Type) -> Matcher:
         element = _matcher(expected_type.parameters[0])
         if element is None:
             return lambda value: type(value) is list
+        # As cel-go: the first element stands for all, since a whole list would cost a pass on each call.
         return lambda value: type(value) is list and (not value or element(value[0]))
     if expected_type.kind == "map":
         return lambda value: isinstance(value, dict)

@@ -39,6 +39,7 @@ Macro: TypeAlias = Callable[[Call], Expr | None]
 
 def expand(call: Call) -> Expr:
     """Return the expansion of a call. A call that is not a macro is returned unchanged. Raises: MacroError."""
+    # A function of that name with other arguments is no macro, and may be a real function.
     macro = _MACROS.get((call.function, len(call.arguments), call.target is not None))
     expansion = macro(call) if macro is not None else None
     return call if expansion is None else expansion
@@ -54,6 +55,7 @@ def _variables(call: Call, body: int) -> tuple[str, str | None]:
     """Return the one or two iteration variables before the `body` last arguments."""
     names = [_name(argument) for argument in call.arguments[:-body]]
     for name in names:
+        # The name of older versions of cel-go is still refused.
         if name in (ACCUMULATOR, _OLD_ACCUMULATOR):
             raise MacroError(call.position, "iteration variable overwrites accumulator variable")
     if len(names) == 2 and names[0] == names[1]:
@@ -117,6 +119,7 @@ def _appending(call: Call, element: Expr) -> Expr:
 
 
 def _map(call: Call) -> Expr:
+    # Its name only: `map` has no form with two variables.
     variables = (_variables(Call(call.position, "", None, call.arguments[:2]), 1)[0], None)
     step = _appending(call, call.arguments[-1])
     if len(call.arguments) == 3:
@@ -160,6 +163,7 @@ def _binding(call: Call, name: str, value: Expr, result: Expr) -> Comprehension:
 
 
 def _bind(call: Call) -> Expr | None:
+    # Any other target is a value with a member function `bind`.
     if not isinstance(call.target, Ident) or call.target.name != "cel":
         return None
     name, value, result = call.arguments
@@ -192,6 +196,7 @@ def _on_value(call: Call, wrap: Callable[[Expr], Expr]) -> Expr:
 
 def _sort_by(call: Call) -> Expr:
     target = call.target
+    # cel-go accepts only what may be a list.
     if not isinstance(target, (ListLiteral, Select, Ident, Comprehension, Call)):
         raise MacroError(call.position, "sortBy can only be applied to a list, identifier, call or select expression")
     keys = _map(Call(call.position, "map", Ident(call.position, _SORTED), call.arguments))

@@ -18,6 +18,7 @@ _MEMBERS = frozenset({str, int, UInt, bool, float})
 
 def logical(terms: list[Run], deciding: bool) -> Run:
     """Compile `||` (deciding: True) or `&&` (False). A deciding term absorbs the errors of all other terms."""
+    # Two terms are by far the most frequent case, and need neither the loop nor a failure to remember.
     if len(terms) == 2:
         return _logical_pair(terms[0], terms[1], deciding)
     name = _name_of(deciding)
@@ -28,6 +29,7 @@ def logical(terms: list[Run], deciding: bool) -> Run:
             try:
                 value = term(frame)
             except EvaluationError as error:
+                # An error counts only if no other term decides: CEL's logic is commutative.
                 failure = failure or error
                 continue
             if value is deciding:
@@ -52,6 +54,7 @@ def _logical_pair(first: Run, second: Run, deciding: bool) -> Run:
             if value is not (not deciding):
                 raise no_such_overload(name)
         except EvaluationError:
+            # The second term may still decide; if it fails too, its own error is as good.
             if second(frame) is deciding:
                 return deciding
             raise
@@ -92,6 +95,7 @@ def equal(lhs: Run, rhs: Run, constant: Any, *, counts_costs: bool) -> Run:
 
     def run_constant(frame: Frame) -> bool:
         value = lhs(frame)
+        # Python compares scalars of the same type as CEL does; bool and int differ in type.
         if type(value) is kind:
             return bool(value == constant)
         is_equal = equals(value, constant)
@@ -101,6 +105,7 @@ def equal(lhs: Run, rhs: Run, constant: Any, *, counts_costs: bool) -> Run:
 
     def run_and_charge(frame: Frame) -> bool:
         values = (lhs(frame), rhs(frame))
+        # Upstream's Kubernetes types have no size, and their comparison costs 1.
         charge(frame, 1 if isinstance(values[0], Opaque) else smaller_size(values, None))
         is_equal = equals(*values)
         if is_equal is None:
@@ -155,9 +160,11 @@ def call(
         type_is_certain: for each argument, True if all values of its static type have exactly that type at run time.
         counts_costs: the closure counts costs.
     """
+    # Operators go by the values at run time, unless these cannot have another type.
     overload = function.by_id[ids[0]] if len(ids) == 1 and (all(type_is_certain) or not function.by_value) else None
     if counts_costs:
         return _charged_call(function, overload, arguments)
+    # Closures for one and two arguments avoid a tuple on each call; more arguments are rare.
     if overload is None or len(arguments) > 2:
         return _checked_call(function, overload, arguments)
     if all(type_is_certain):
@@ -223,6 +230,7 @@ def _charged_call(function: Function, overload: Overload | None, arguments: list
         choice = _applicable(function, overload, values)
         if not choice.postpaid:
             charge(frame, choice.cost(values, None))
+            # The cost depends on the size of the result, which therefore must exist first.
             return choice.run(*values)
         result = choice.run(*values)
         charge(frame, choice.cost(values, result))
@@ -235,12 +243,14 @@ def is_member(value: Run, members: list[Any]) -> Run | None:
     """Compile `value in [1, 2]` for constants of simple types, which has no cost; None for other constants."""
     if any(type(member) not in _MEMBERS for member in members):
         return None
+    # The set is for texts alone: in Python 1, 1.0 and True would be one member.
     texts = frozenset(member for member in members if type(member) is str)
 
     def run(frame: Frame) -> bool:
         candidate = value(frame)
         if type(candidate) is str:
             return candidate in texts
+        # Upstream looks the value up in a set, and fails for one that it cannot hash.
         assert_hashable(candidate)
         return any(equals(candidate, member) is True for member in members)
 
@@ -285,6 +295,7 @@ def map_literal(entries: list[tuple[Run, Run, bool]]) -> Run:
             if optional:
                 content = _optional(content)
                 if not content.present:
+                    # As upstream: an absent optional entry removes one of that key before it.
                     result.pop(place, None)
                     continue
                 content = content.value

@@ -1,4 +1,4 @@
-"""Parse an expression to its syntax tree, with macros expand.
+"""Parse an expression to its syntax tree, with macros expanded.
 
 Differs: upstream limits the depth of each grammar rule. podium limits nested expressions and chains of operators and
 members, which differs for expressions more than 100 levels deep.
@@ -63,6 +63,7 @@ class _Parser:
 
     def expression(self) -> Expr:
         """Parse `a ? b : c` and everything that binds tighter."""
+        # Python's own limit of recursion would be reached at other depths, depending on the caller.
         self._enter()
         tree = self._binary(1)
         if self._peek().kind == "?":
@@ -150,6 +151,7 @@ class _Parser:
         else:
             tree = self._primary()
         length = 0
+        # In a loop, not by recursion, since chains are longer than expressions nest.
         while (token := self._peek()).kind in (".", "["):
             length += 1
             if length >= DEPTH_MAX:
@@ -167,6 +169,7 @@ class _Parser:
             raise self._fail(self._peek().position, f"unexpected {self._peek().text}")
         if sign.kind == "-" and self._peek().kind in ("int", "float"):
             count -= 1
+            # Read with its sign: the smallest int has no positive counterpart.
             self._negative = True
         tree = self._operand()
         return Call(sign.position, f"{sign.kind}_", None, [tree]) if count % 2 else tree
@@ -195,6 +198,7 @@ class _Parser:
     def _call(self, position: int, name: str, target: Expr | None) -> Expr:
         call = Call(position, name, target, self._expressions(")"))
         try:
+            # At once, so that a macro's arguments may hold macros that are expanded already.
             return expand(call)
         except MacroError as error:
             raise self._fail(error.position, str(error)) from error
@@ -234,6 +238,7 @@ class _Parser:
     def _name(self, token: Token) -> Expr:
         dot = "." if token.kind == "." else ""
         name = self._take() if dot else token
+        # A message is parsed to the end, so that the error is about messages, not about a brace.
         if self._is_message():
             return self._message(token, name)
         if name.text in _RESERVED:

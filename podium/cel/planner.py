@@ -65,6 +65,7 @@ class Planner:
             case Literal(value=value):
                 return lambda _frame: value
             case Ident():
+                # The target of `optMap` is the planner's own name, for which upstream charges nothing.
                 return self._with_cost(self._name(node), 0 if node.name == TARGET else 1)
             case Select():
                 return self._select(node)
@@ -85,6 +86,7 @@ class Planner:
         run = _DEVICE if node.name == ".device" else self._scope[node.name]
         if self._keeps_optionals or node.name == TARGET or not (is_optional(node.type) or is_dynamic(node.type)):
             return run
+        # Upstream converts an optional value when it reads a variable, which changes some of its types.
         return lambda frame: as_read(run(frame))
 
     def _with_cost(self, run: Run, cost: int) -> Run:
@@ -99,10 +101,12 @@ class Planner:
         return run_and_charge
 
     def _select(self, node: Select) -> Run:
+        # Costs are charged for each step of a path, which one lookup would leave out.
         path = None if self._counts_costs else _device_path(node, self._scope)
         if path is not None:
             return _device_value(*path)
         operand, field = self.plan(node.operand), node.name
+        # As upstream: a chain of selections is one attribute, and charged once.
         relative = 0 if _is_attribute(node.operand) else 1
         if node.test_only:
             return self._with_cost(lambda frame: is_present(operand(frame), field), relative)
@@ -115,10 +119,12 @@ class Planner:
             return special
         values = ([] if node.target is None else [node.target]) + node.arguments
         arguments = [self.plan(value) for value in values]
+        # A list of constants as a set: selectors often compare a model with a long list.
         if node.overloads == ["in_list"] and isinstance(values[1], Literal):
             member = operators.is_member(arguments[0], values[1].value)
             if member is not None:
                 return member
+        # Tests of the type are left out only where the checker cannot be wrong.
         type_is_certain = [not self._distrusts and _is_known(value.type) for value in values]
         return operators.call(
             self._functions[node.function], node.overloads, arguments, type_is_certain, counts_costs=self._counts_costs
@@ -126,6 +132,7 @@ class Planner:
 
     def _constant(self, node: Call) -> Run | None:
         """Evaluate a constant call such as `quantity("1Gi")` once, at compile time. A failing call stays in place."""
+        # With costs the call must be charged each time.
         if self._counts_costs or node.function not in _CONSTRUCTORS or node.target is not None:
             return None
         values = tuple(argument.value for argument in node.arguments if isinstance(argument, Literal))
@@ -134,6 +141,7 @@ class Planner:
         try:
             value = self._functions[node.function].for_values(values).run(*values)
         except EvaluationError:
+            # The error belongs to the evaluation, where `||` may absorb it.
             return None
         return lambda _frame: value
 
@@ -176,6 +184,7 @@ class Planner:
     def _branch(self, node: Expr) -> Run:
         """Compile a branch of a conditional. Reading a name there has no cost."""
         run = self.plan(node)
+        # Upstream merges a branch that is a name into the attribute of the conditional, so that it costs nothing.
         return self._with_cost(run, -1) if _is_attribute(node) and not _is_choice(node) else run
 
     def _equality(self, node: Call) -> Run:
@@ -226,6 +235,7 @@ class Planner:
     def _comprehension(self, node: Comprehension) -> Run:
         outer, first_slot = self._scope, self._next_slot
         try:
+            # Bindings are loops over an empty list, as in cel-go's tree.
             if node.variable == UNUSED:
                 return self._binding(node)
             iterated = self.plan(node.iterated)
@@ -238,6 +248,7 @@ class Planner:
                 self._scope[node.second_variable] = _variable(second)
             return self._loop(node, comprehensions.Loop(iterated, first, second, counts_costs=self._counts_costs))
         finally:
+            # Slots are used again by the next loop, which keeps frames small.
             self._scope, self._next_slot = outer, first_slot
 
     def _binding(self, node: Comprehension) -> Run:
@@ -289,6 +300,7 @@ def _selection(operand: Run, field: str) -> Run:
         try:
             return container[field]
         except (KeyError, TypeError, IndexError):
+            # The general lookup only after a failure: most selections are of a key that exists, in a dict.
             return select(container, field)
 
     return run
@@ -347,6 +359,7 @@ def _device_value(*keys: str) -> Run:
                 try:
                     return frame[DEVICE_SLOT][field][domain][name]
                 except KeyError:
+                    # Only the last step can fail: an unknown domain is an empty map.
                     raise EvaluationError(f"no such key: {name}") from None
 
             return run

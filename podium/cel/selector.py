@@ -66,6 +66,7 @@ class Selector:
         self.driver = _only_driver(self._tree)
         self._plans: dict[bool, tuple[Run, int]] = {}
         try:
+            # At once, so that an expression that nests too deeply is refused on creation, not for some device.
             self._plan(counts_costs=self._is_expensive)
         except RecursionError:
             raise CompileError("the expression nests too deeply") from None
@@ -110,6 +111,7 @@ class Selector:
             return None, _SOON_COST_MAX
 
     def _answer(self, device: BoundDevice, cost_limit: int, steps_max: int) -> tuple[bool, int]:
+        # The costs of CEL charge a search by the length of its text alone, whatever the pattern does with it.
         limit_steps(steps_max)
         answer, cost = self._run(device, cost_limit, counts_costs=self._is_expensive or not device.is_small)
         steps = steps_max - steps_left()
@@ -126,6 +128,7 @@ class Selector:
     def _run(self, device: BoundDevice, cost_limit: int, *, counts_costs: bool) -> tuple[bool, int]:
         try:
             run, slots = self._plan(counts_costs=counts_costs)
+            # Comparing nested values has no cost upstream; this counts their elements.
             start_walk()
             frame = new_frame(device.variables, cost_limit, slots)
             value = run(frame)
@@ -214,6 +217,7 @@ def _member(node: Expr) -> tuple[Expr, str] | None:
 def _may_be_expensive(tree: Expr) -> bool:
     """Tell whether an evaluation may reach the cost limit with a device of the size that the API allows."""
     nodes = walk(tree)
+    # Devices are small by the API's limits, so only loops and growing values can reach a cost of a million.
     return sum(map(_weight, nodes)) > _WEIGHT_MAX or any(map(_repeats_or_grows, nodes))
 
 
@@ -235,6 +239,7 @@ def _repeats_or_grows(node: Expr) -> bool:
         case Comprehension():
             return node.variable != UNUSED
         case Call(function="_+_"):
+            # Sums of texts and lists grow; those of numbers do not.
             return node.type not in _NUMBERS
         case Call():
             return node.function in _GROWING

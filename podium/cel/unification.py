@@ -40,6 +40,7 @@ class Substitutions:
         self._journal.clear()
         if self._all(lhs, rhs):
             return True
+        # In reverse, so that a variable bound twice gets its first binding back.
         for variable, previous in reversed(self._journal):
             if previous is None:
                 del self._bound[variable]
@@ -78,6 +79,7 @@ class Substitutions:
     def _assignable(self, lhs: Type, rhs: Type) -> bool:
         if rhs.kind == "parameter":
             valid, had_one = self._substitutes(lhs, rhs)
+            # If it was bound to something incompatible, the other side is not tried.
             if valid or had_one:
                 return valid
         if lhs.kind == "parameter":
@@ -99,6 +101,7 @@ class Substitutions:
             return True, True
         binding = self._bound.get(variable)
         if binding is None:
+            # A variable within its own binding would make the type infinite.
             if not self._free_of(variable, candidate):
                 return False, False
             self._bind(variable, candidate)

@@ -127,6 +127,7 @@ def type_name(value: Any) -> str:
 def equals(lhs: Any, rhs: Any) -> bool | None:
     """Tell whether two values are equal; None if equality is undefined. Values of different types differ."""
     kind = type(lhs)
+    # By exact type: in Python True == 1, in CEL they differ.
     if kind is str or kind is bool or kind is bytes or kind is Timestamp or kind is Duration:
         return type(rhs) is kind and bool(lhs == rhs)
     if lhs is None or rhs is None:
@@ -141,6 +142,7 @@ def equals(lhs: Any, rhs: Any) -> bool | None:
         return _equal_optionals(lhs, rhs)
     if kind is TypeValue:
         return type(rhs) is TypeValue and lhs.type.name == rhs.type.name
+    # cel-go refuses to compare its Kubernetes types with others, which makes the expression fail.
     if type(rhs) is not kind or getattr(rhs, "is_sum", False):
         return None
     return bool(lhs.equals(rhs))
@@ -148,6 +150,7 @@ def equals(lhs: Any, rhs: Any) -> bool | None:
 
 def equal_numbers(lhs: float, rhs: Any) -> bool:
     """Tell whether a number equals a value. Integers and doubles are compared as doubles."""
+    # As doubles, like cel-go; Python would compare exactly, and find 2**53 + 1 unequal to 2.0**53.
     if type(rhs) is float:
         return bool(rhs == lhs) if type(lhs) is float else float(lhs) == rhs
     if type(rhs) is int or type(rhs) is UInt:
@@ -158,6 +161,7 @@ def equal_numbers(lhs: float, rhs: Any) -> bool:
 def _equal_lists(lhs: list[Any], rhs: list[Any]) -> bool:
     if len(lhs) != len(rhs):
         return False
+    # Comparisons cost 1 upstream whatever their size, so they are limited apart from costs.
     walk(lhs)
     return all(equals(a, b) is not False for a, b in zip(lhs, rhs, strict=True))
 
@@ -208,6 +212,7 @@ def key_of(value: Any) -> Any:
         return value
     if kind is bool:
         return TRUE_KEY if value else FALSE_KEY
+    # cel-go finds 1 under the key 1.0.
     return int(value) if kind is float and value.is_integer() else None
 
 
@@ -216,6 +221,7 @@ def has_key(mapping: dict[Any, Any], value: Any) -> bool:
     place = key_of(value)
     if place is not None:
         return place in mapping
+    # The empty map is not searched upstream, so that no value is hashed.
     if mapping and not isinstance(mapping, NativeMap):
         assert_hashable(value)
     return False
@@ -286,6 +292,7 @@ def duration(ns: int) -> Duration:
 
 def double_to_int(number: float) -> int:
     """Return the integer part of a double. Raises: EvaluationError."""
+    # As cel-go: the bounds themselves are refused, since doubles near them are not exact.
     if not math.isfinite(number) or not float(INT_MIN) < number < float(INT_MAX):
         raise EvaluationError("integer overflow")
     return int(number)

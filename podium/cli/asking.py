@@ -38,7 +38,7 @@ def load_cluster(
     Args:
         live: the kubeconfig and its context.
         asked_pods: the pods in question, from other files.
-        beside: more objects of the cluster, from the files of these pods.
+        extra_objects: more objects of the cluster, from the files of these pods.
         running: the configuration of a running podium, which decides if the command line names none.
 
     Raises:
@@ -48,13 +48,15 @@ def load_cluster(
     from podium.cli.cluster_source import objects_in, objects_of_cluster
     from podium.cli.options.configuration import usable
     from podium.insight.loading import Loader
+    from podium.lib.system_clock import SystemClock
     from podium.objects import resource_types
 
     demand_one_cluster(clusters, *live)
     good = usable(config, plugins, to_run=False)
     kinds = () if clusters else resource_types.WITHOUT_GATES
     is_known = config is not None or running is not None
-    loader = Loader(running or good.config, good.plugins, kinds, any_scheduler=not is_known)
+    now_s = SystemClock().now()
+    loader = Loader(running or good.config, good.plugins, kinds, any_scheduler=not is_known, now_s=now_s)
     documents = (
         objects_in(clusters, loader.report) if clusters else objects_of_cluster(*live, resource_types.WITHOUT_GATES)
     )

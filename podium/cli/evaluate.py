@@ -101,8 +101,9 @@ def command(
 
 def _answer_scenarios(names: tuple[str, ...], good: Usable) -> None:
     from podium.insight.evaluate import Evaluator
+    from podium.lib.system_clock import SystemClock
 
-    evaluator = Evaluator(good.plugins, good.config)
+    evaluator = Evaluator(good.plugins, good.config, SystemClock().now())
     for name in names:
         answer_count = 0
         for number, line in _scenarios_in(name):
@@ -161,6 +162,7 @@ def _answer_to(
     """Read the cluster and the pod, and choose its node."""
     from podium.cli.cluster_source import objects_in, objects_of_cluster, warn_of_left_out, warn_of_missing
     from podium.insight.evaluate import Question
+    from podium.lib.system_clock import SystemClock
     from podium.objects import resource_types
     from podium.objects.resource_types import NODES, PODS
 
@@ -171,6 +173,7 @@ def _answer_to(
         else:
             kinds = resource_types.WITHOUT_GATES
             question = Question.read(objects_of_cluster(*live, kinds), pod, pod_file, complete_kinds=kinds)
+        question.store.now_s = SystemClock().now()
         note_size(len(question.store.objects(NODES)), len(question.store.objects(PODS)))
         answer = question.ask(good.config, good.plugins, any_scheduler=any_scheduler, limit=current_time_limit())
     warn_of_left_out(pod, pod_file)

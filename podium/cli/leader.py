@@ -142,7 +142,7 @@ async def _leader_identity(session: ApiSession, lease: str) -> str:
     except (ApiError, msgspec.DecodeError) as error:
         raise NotAskedError(f"the Lease {lease} cannot be read ({error})") from error
     if not spec.holder_identity:
-        raise NotAskedError(f"nobody holds the Lease {lease}")
+        raise NotAskedError(f"the Lease {lease} has no holder")
     return spec.holder_identity
 
 

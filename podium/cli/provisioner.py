@@ -37,7 +37,7 @@ def command() -> None:
     type=PROVIDERS,
     default="plan-only",
     show_default=True,
-    help="Who makes nodes: nobody, podium as objects without machines, or a Karpenter that is told by NodeClaims.",
+    help="What makes nodes: nothing, podium as objects without machines, or a Karpenter that reads NodeClaims.",
 )
 @purchase_options
 @rules_options

@@ -79,7 +79,7 @@ def _until(_: click.Context, parameter: click.Parameter, text: str | None) -> Re
 @click.option(
     "--counterfactual",
     is_flag=True,
-    help="Go on after the first difference, with a simulated API server, and print what it comes to.",
+    help="Go on after the first difference, with a simulated API server, and print the result.",
 )
 @output_option()
 def command(

@@ -80,7 +80,7 @@ def _flags(context: click.Context) -> dict[str, str]:
         value = params[parameter.name or ""]
         several = value if isinstance(value, tuple) else () if value is None else (value,)
         text = ",".join(str(item).lower() if isinstance(item, bool) else str(item) for item in several)
-        # Proxies and collectors may be given with a password, and /flagz shows this to whoever may read it.
+        # Proxies and collectors may be given with a password, and /flagz would show it to all its readers.
         values[max(parameter.opts, key=len).lstrip("-")] = re.sub("//[^/]*@", "//", text)
     return values
 
@@ -217,12 +217,10 @@ def command(
         from podium.daemon.options import Options
         from podium.server.tls_limits import TlsLimits
 
-        # The rest of the process need not look at them again.
         garbage_collection.exempt_present_objects()
 
     access = take_access_options(options_by_name)
     tracing = take_tracing_options(options_by_name)
-    # Options name nothing that could change, so the request must be a mistake.
     if reloads and config is None and kubeconfig is None and not _plugin_files(plugins):
         raise click.UsageError("--reload needs a file to follow: --config, --kubeconfig, or --plugin with a file")
 

@@ -91,7 +91,7 @@ def command(
     html: Path | None,
     output: str,
 ) -> None:
-    """Replay recordings to their ends with many configurations, and compare what these come to.
+    """Replay recordings to their ends with many configurations, and compare the results.
 
     Without --config, the recorded configuration is varied. A star marks the Pareto front: what no other configuration
     beats.

@@ -320,7 +320,7 @@ def _proxy(cluster: Section, server: str, environ: Mapping[str, str]) -> Address
 
 
 async def _token_source(paths: str, selection: kubeconfig.Chosen, default_header: str | None) -> TokenSource:
-    """Return the source of the user's token; a fixed `otherwise` header if the user has none, as in Go."""
+    """Return the source of the user's token; `default_header` if the user has none, as in Go."""
     user = selection.user
     if (token_file := user.path("tokenFile")) is not None:
         return TokenFile(token_file)

@@ -66,6 +66,7 @@ def pod_terms(pod: Pod) -> PodTerms:
     namespace = pod.metadata.namespace
     terms = by_namespace.get(namespace)
     if terms is None:
+        # Checked first: a pod with a hundred thousand terms would take seconds to compile.
         too_much = excess_of_pod_affinity(pod.spec)
         terms = by_namespace[namespace] = (
             _terms_of_crowd(affinity.pod_anti_affinity, namespace, too_much)
@@ -110,12 +111,14 @@ def _compile(affinity: PodAffinity | None, anti_affinity: PodAffinity | None, na
     )
     enforced_terms, not_enforced = required_anti, None
     if len(required_anti) < len(anti_affinity_spec.required):
+        # One invalid term must not free the node of all the others that a running pod has.
         groups, not_enforced = grouped_terms(anti_affinity_spec.required, namespace)
         enforced_terms = _enforced_terms(groups)
     return PodTerms(
         required_affinity=_bare(required_affinity),
         required_anti_affinity=_bare(required_anti),
         preferred=preferred_terms,
+        # As upstream: affinity is symmetric in scores, and anti-affinity in filters, too.
         for_other_pods=(*required_affinity, *enforced_terms, *preferred_terms),
         errors=tuple(errors),
         not_enforced=not_enforced,

@@ -305,7 +305,7 @@ class Cache:
         """Return the snapshot with all changes applied. Always the same object, valid until the next call.
 
         Changes are also applied without a call once `CHANGES_WAITING_MAX` are waiting; across an await the snapshot
-        stays unchanged only while it is `held`.
+        stays unchanged only within `hold`.
 
         Cost: proportional to what changed since the last call.
         """

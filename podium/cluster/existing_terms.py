@@ -107,6 +107,7 @@ class _PodsWithTerm:
             self.rows[row] = remainder
         else:
             del self.rows[row]
+        # A column that is not asked for any more is dropped, not kept up to date.
         if self.column is not None:
             if row < len(self.column):
                 self.column[row] = remainder
@@ -160,6 +161,7 @@ class ExistingTerms:
         existing_terms = pod_terms(pod).for_other_pods
         if not existing_terms:
             return
+        # Only pods with terms: the log is short, and the many others would push these out of it.
         self.changes.append(PodChange(row, pod, 1))
         for pod_term in existing_terms:
             entry = self._pods_with_term.get(pod_term)
@@ -203,6 +205,8 @@ class ExistingTerms:
                     yield entry
 
     def _candidates(self, kind: TermKind, incoming_pod: IncomingPod) -> Iterator[_PodsWithTerm]:
+        # A pod can be selected only through its namespace or one of its labels, or by a term that has neither as its
+        # index.
         for namespace in (incoming_pod.namespace, None):
             for pair in (None, *incoming_pod.labels.items()):
                 bucket = self._buckets.get((kind, namespace, pair))
@@ -211,6 +215,7 @@ class ExistingTerms:
 
     def _column(self, entry: _PodsWithTerm) -> IntArray:
         pod_term = entry.pod_term
+        # Dictionaries keep the order of insertion, so that the first entry is the least recently used.
         if self._columns.pop(pod_term, None) is None and len(self._columns) >= COLUMNS_MAX:
             oldest = next(iter(self._columns))
             self._columns.pop(oldest).column = None
@@ -234,6 +239,7 @@ _BUCKETS_MAX: Final = 16
 def _buckets_of(pod_term: PodTerm) -> Iterable[_BucketKey]:
     """Return the namespaces and labels under which the term is indexed; None for any, or too many."""
     term = pod_term.term
+    # A selector of nothing needs no index entry; its pod only has the term.
     if term.selector.nothing:
         return ()
     is_named = term.namespace_selector.nothing and len(term.namespaces) <= _BUCKETS_MAX
@@ -242,6 +248,7 @@ def _buckets_of(pod_term: PodTerm) -> Iterable[_BucketKey]:
     for requirement in term.selector.requirements:
         if requirement.operator is Operator.IN and len(requirement.values) <= _BUCKETS_MAX:
             pairs = [(requirement.key, value) for value in requirement.values]
+            # One requirement is index enough; the term itself is checked for each candidate.
             break
     return [(pod_term.kind, namespace, pair) for namespace in namespaces for pair in pairs]
 
@@ -272,12 +279,14 @@ class ForkedExistingTerms:
         if self._anew is not None:
             return self._anew.matching(incoming_pod, kinds)
         changes = None if self._original is None else self._original.changes.since(self._since)
+        # The original has changed too much since: its log no longer reaches back to the fork.
         if self._original is None or changes is None:
             self._anew = ExistingTerms.of(self._pods)
             return self._anew.matching(incoming_pod, kinds)
         counts_by_term = self._original.matching(incoming_pod, kinds)
         size, differences = len(self._pods), self._own
         if changes:
+            # A copy, because the changes to undo are not the fork's own.
             differences = {pod_term: dict(rows) for pod_term, rows in self._own.items()}
             for row, pod, sign in undone(changes):
                 _note(differences, row, pod, sign)
@@ -313,6 +322,7 @@ class ForkedExistingTerms:
 
     def fork(self, pods: PodsByRow) -> TermCounter:
         """Return the counter of a fork of this fork."""
+        # Each fork asks its original; in a long line every question would pass through all of them.
         is_last = self._place == LINE_MAX
         return ForkedExistingTerms(None, pods) if is_last else ForkedExistingTerms(self, pods, self._place + 1)
 

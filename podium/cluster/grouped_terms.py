@@ -45,6 +45,7 @@ class AnyOf(AffinityTerm):
     members: dict[_Pair, list[_Member]] = field(default_factory=dict, repr=False)
 
     def __eq__(self, other: object) -> bool:
+        # Comparing members would take as long as matching them; a pod's terms are compiled only once.
         return self is other
 
     def __hash__(self) -> int:
@@ -69,6 +70,7 @@ def grouped_terms(
     for index, term in enumerate(terms):
         group = groups.get(term.topology_key)
         try:
+            # Before the term is compiled, because too many keys are the term's error as well.
             if group is None:
                 group = _new_group(groups, term.topology_key)
             pair, member = _plain(term, pod_namespaces) or _compile(term, pod_namespaces)
@@ -106,6 +108,7 @@ def _compile(term: PodAffinityTerm, pod_namespaces: frozenset[str]) -> tuple[_Pa
 
 def _pair(selector: Selector) -> _Pair:
     """Return a label that every selected pod must have, or None if there is none, or a choice of several."""
+    # With several values, the member would have to stand under each of them.
     for requirement in selector.requirements:
         if requirement.operator is Operator.IN and len(requirement.values) == 1:
             (value,) = requirement.values

@@ -43,6 +43,7 @@ class LabelColumn:
         """Set the row's value. A new value gets the next id."""
         value = labels.get(self.key)
         value_id = ABSENT if value is None else self._id(value)
+        # Kubelets report their labels again and again; only a change invalidates what was computed.
         if self.ids[row] != value_id:
             self.ids[row] = value_id
             self.version += 1
@@ -63,6 +64,7 @@ class LabelColumn:
     def without_dead_values(self) -> LabelColumn:
         """Return a new column without the unused values; this one if at least half of its values are in use."""
         in_use = self.values_in_use()
+        # Labels such as a host name have a value for each node, dead ones included; copying is worth it only for many.
         if 2 * np.count_nonzero(in_use) >= len(self.values):
             self.values_max = 2 * len(self.values)
             return self
@@ -87,6 +89,7 @@ class LabelColumn:
         return value_id
 
     def _look_again(self) -> None:
+        # Counted on demand: a change of one row would otherwise cost a pass over all.
         if self._seen != self.version:
             sizes = np.bincount(self.ids, minlength=len(self.values))
             sizes[ABSENT] = 0

@@ -145,6 +145,7 @@ class PodCounts:
         self.changes.append(PodChange(row, pod, -1))
         in_namespace = self._groups[pod.metadata.namespace]
         group = in_namespace[_group_key(pod)]
+        # Groups know their counters, so that a pod costs its own counters, not all of them.
         for counter in group.counters:
             counter.count(row, -1)
         group.rows[row] -= 1
@@ -169,6 +170,7 @@ class PodCounts:
     # ------------------------------------------------------------ inside
 
     def _counter(self, query: PodQuery) -> _Counter:
+        # Removed and put back, so that the first entry is the least recently used.
         counter = self._counters.pop(query, None)
         if counter is None:
             counter = self._count(query)
@@ -185,6 +187,7 @@ class PodCounts:
             group = in_namespace[key] = self._new_group(pod, key)
         group.rows[row] = group.rows.get(row, 0) + 1
         for counter in group.counters:
+            # Rows are added in blocks, and a counter grows only when it is needed.
             if row >= len(counter.counts):
                 counter.counts = grown(counter.counts, len(self._pods))
             counter.count(row, 1)
@@ -192,6 +195,7 @@ class PodCounts:
     def _new_group(self, pod: Pod, key: _GroupKey) -> _Group:
         meta = pod.metadata
         group = _Group(meta.namespace, meta.labels, pod.is_terminating, key)
+        # Matching a selector is the costly part, and happens once for each set of labels, not for each pod.
         for query, counter in self._counters.items():
             if query.takes(meta.namespace, meta.labels, group.is_terminating):
                 group.counters.append(counter)
@@ -239,11 +243,13 @@ class ForkedPodCounts:
         if entry is None:
             entry = self._inherit(query)
             if entry is None:
+                # Counting anew in the fork costs one pass over the groups, for this and every later query.
                 self._anew = self._anew or PodCounts(self._pods)
                 return self._anew.matching(query)
         counts, position = entry
         if len(counts) < len(self._pods):
             counts = grown(counts, len(self._pods))
+        # Only what has happened since the last question.
         _apply(counts, self.changes.since(position) or (), query)
         self._counts[query] = counts, self.changes.end
         return counts
@@ -274,6 +280,7 @@ class ForkedPodCounts:
         changes = None if self._original is None else self._original.changes.since(self._since)
         if self._original is None or changes is None:
             return None
+        # Copied, since the original's array is that of the live cluster.
         counts = self._original.matching(query).copy()
         _apply(counts, undone(changes), query)
         return counts, 0

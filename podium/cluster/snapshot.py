@@ -241,6 +241,7 @@ class Snapshot:
         """Put a pod on the row's node."""
         uid = pod.uid
         assert uid not in self.pods[row], f"{pod.key} is on {self.name(row)} already"
+        # New mappings, not changes: forks share them row by row.
         self.pods[row] = {**self.pods[row], uid: pod}
         self._pod_usages[row] = {**self._pod_usages[row], uid: pod_usage}
         self._count(row, pod_usage, 1)
@@ -286,6 +287,7 @@ class Snapshot:
             self._labels.settle()
             if len(self.taint_sets) > self._taint_sets_max:
                 self._forget_taint_sets()
+        # Not on every change: thousands of nodes may be added before the next attempt.
         if self._order_is_stale:
             self.order = np.array([self.row_of[name] for name in self._tree.order()], np.intp)
             self.order.setflags(write=False)  # handed to plugins as it is
@@ -474,6 +476,7 @@ class Snapshot:
         self._usage = _widen(self._usage, growth)
         self._show()
         self._labels.resize(size)
+        # Reversed, so that rows are taken from the lowest up, and the columns in use stay dense.
         self._free_rows.extend(range(size - 1, former_size - 1, -1))
 
 

@@ -59,6 +59,7 @@ class VolumesInUse:
         self._count(row, pod, 1)
         for key in _keys(pod):
             rows = self._own().get(key, {})
+            # New mappings, because copies share them.
             self._rows[key] = {**rows, row: rows.get(row, 0) + 1}
 
     def remove(self, row: int, pod: Pod) -> None:
@@ -108,6 +109,7 @@ class VolumesInUse:
         self._own()
         missing = row + 1 - self._counts.shape[1]
         if missing > 0:
+            # At least doubled, so that adding row by row stays linear.
             self._counts = np.pad(self._counts, ((0, 0), (0, max(missing, row))))
         for column, number in zip(self._counts, named_and_unclear, strict=True):
             column[row] += sign * number

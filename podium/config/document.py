@@ -41,7 +41,7 @@ class _UnreadableError(Exception):
 
 
 def parse_document(text: str, errors: ErrorList) -> Document | None:
-    """Parse a text; returns None, with at least one more error, if it cannot be parsed.
+    """Parse a text, and return None, with at least one more error, if it cannot be parsed.
 
     Duplicate keys are errors, but the tree (with the last value of each key) is still returned.
     """

@@ -81,6 +81,7 @@ def build_errors(
     """
     errors: list[FieldError] = []
     queue_sorts: list[tuple[int, Profile, str]] = []
+    # Most files give all profiles the same plugins, and expanding them takes most of the time of a reload.
     good: dict[Plugins, ExpandedPlugins] = {}
     for i, profile in enumerate(config.profiles):
         errors += _fit_errors(profile, f"profiles[{i}]", gates)
@@ -113,6 +114,7 @@ def _fit_errors(profile: Profile, path: str, gates: ConfigGates) -> Iterator[Fie
 
 
 def _different_queue_sorts(queue_sorts: Sequence[tuple[int, Profile, str]]) -> Iterator[FieldError]:
+    # Compared with the first profile alone, as upstream does.
     for i, profile, name in queue_sorts[1:]:
         _, first, first_name = queue_sorts[0]
         if name != first_name:
@@ -144,6 +146,7 @@ class _Expansion:
 
     def run(self) -> ExpandedPlugins:
         """Expand every point, then check the plugins that a profile must have."""
+        # Once for the profile; otherwise each extension point would report the name again.
         for plugin in self._plugins.multi_point.enabled:
             if plugin.name not in self._registry:
                 self._unknown(plugin.name, _POINTS[0], f"{self._path}.multiPoint.enabled")
@@ -155,6 +158,7 @@ class _Expansion:
     def _at(self, point: ExtensionPoint) -> tuple[str, ...]:
         explicit = self._explicit(point)
         disabled = {plugin.name for plugin in self._plugins.at(point).disabled}
+        # `*` disables what multiPoint would add; the point's own list is not affected.
         if EVERY_PLUGIN in disabled:
             return explicit
         overridden: set[str] = set()
@@ -193,6 +197,7 @@ class _Expansion:
     def _check_cardinality(self, names_by_point: Mapping[ExtensionPoint, tuple[str, ...]]) -> None:
         name = f'profile with scheduler name "{self._profile.scheduler_name}"'
         count = len(names_by_point[ExtensionPoint.QUEUE_SORT])
+        # A name that was refused may have been the missing one, and one error is enough.
         if count != 1 and ExtensionPoint.QUEUE_SORT not in self._refused:
             reason = f"only one queue sort plugin required for {name}, but got {count}"
             self._error(f"{self._path}.queueSort", reason)
@@ -204,6 +209,7 @@ class _Expansion:
 
     def _weights(self, point: ExtensionPoint) -> Mapping[str, int]:
         """Return the weight per plugin that extends the point: its own list overrides ``multiPoint``, 0 means 1."""
+        # In this order, since the first weight of a name counts.
         candidates: tuple[Plugin, ...] = (*self._plugins.at(point).enabled, *self._plugins.multi_point.enabled)
         weights: dict[str, int] = {}
         for plugin in candidates:

@@ -54,6 +54,7 @@ def load_file(
     Raises: ConfigError, OSError.
     """
     try:
+        # Editors on Windows write a byte order mark.
         text = read_file(path, FILE_BYTES_MAX).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         detail = f"not UTF-8 text: {error.reason} at byte {error.start}"
@@ -77,6 +78,7 @@ def load(
     text, source = configuration_in(text, source)
     reading = Reading(absent_keys=gates.release.absent_points)
     document, file_config = _fields(text, source, reading)
+    # What could not be read has a default now, about which a later stage must not complain.
     unreadable = {error.path for error in reading.errors.errors if error.kind not in _HARMLESS}
     config, late = _judge(file_config, unreadable, reading, registry, gates)
     reading.errors.extend(replace(error, line=_line_of(error.path, reading)) for error in late)
@@ -118,6 +120,7 @@ def _body(root: Node, errors: ErrorList) -> Node | None:
     fields = dict(root.value or {})
     version = _head(fields.pop("apiVersion", None), "apiVersion", API_VERSION, errors)
     kind_ok = _head(fields.pop("kind", None), "kind", KIND, errors)
+    # An empty document, or one of another kind, has no fields worth an error each.
     if not fields and not (version and kind_ok):
         return None
     is_own_version = version is None or str(version).startswith(f"{API_GROUP}/")
@@ -145,10 +148,12 @@ def _judge(
     """Complete the configuration, and collect its errors beyond those of its form."""
     config = complete(file_config, gates, reading.present)
     errors = list(validate(config, gates))
+    # Upstream looks for these args only then, and fails without them.
     if any(resource.ignored_by_scheduler for entry in config.extenders for resource in entry.managed_resources):
         errors += _missing_fit_args(config)
     config = apply_extenders(config)
     spoilt = {above for path in unreadable for above in _upwards(path)}
+    # Plugins of a profile that was not read in full would be reported as missing.
     skip = {i for i in range(len(config.profiles)) if f"profiles[{i}]" in spoilt}
     errors += build_errors(config, registry, gates, skip)
     return config, [error for error in errors if not any(above in unreadable for above in _upwards(error.path))]

@@ -203,6 +203,7 @@ class Release:
         """Return the rules with those gates on."""
         return replace(self, needs_installed_drivers="VolumeLimitScaling" in on_gates)
 
+    # The mappings cannot be hashed, and a minor has one release.
     def __hash__(self) -> int:
         return hash(self.minor)
 
@@ -280,6 +281,7 @@ _NEEDS_1_36: Final = {
     "WorkloadAwarePreemption": ("GangScheduling",),
 }
 
+# Gates that are locked for some releases are removed; setting them is an error from then on.
 _REMOVED_IN_1_37: Final = {"GangScheduling", "SchedulerQueueingHints", "SidecarContainers", "WorkloadAwarePreemption"}
 _GATES_1_37: Final[Mapping[str, Gate]] = {
     **{name: gate for name, gate in _GATES_1_36.items() if name not in _REMOVED_IN_1_37},
@@ -459,9 +461,11 @@ def release_of_server(major: str, minor: str) -> Release:
 
     Source: the fields of `/version`; managed clusters write minors such as `37+`.
     """
+    # Providers add letters to the minor, as in `1.36+`.
     digits = "".join(character for character in minor if character.isdigit())
     server = (int(major), int(digits))
     older = [release for release in RELEASES.values() if _number(release) <= server]
+    # Older than all: the oldest is nearer to it than the newest.
     return older[-1] if older else next(iter(RELEASES.values()))
 
 

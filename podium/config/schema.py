@@ -154,10 +154,12 @@ class _PluginConfigShape:
 
     def read(self, node: Node, path: str, reading: Reading) -> Any:
         """Read the entry; the args of in-tree plugins are typed, all others are kept as they are."""
+        # Null keeps the default in upstream's decoder, at any depth.
         if not isinstance(node.value, dict):
             return UNSET if node.value is None else reading.wrong_type(node, path, "an object")
         other_fields = Node({key: item for key, item in node.value.items() if key != "args"}, node.line)
         values = read_keys(other_fields, path, self._keys, reading)
+        # The name first, since it decides how the args are read, wherever in the object they are.
         name = values.get("name", "") if isinstance(values, dict) else ""
         args_node = node.value.get("args", Node(None, node.line))
         if args_node.value is not None:
@@ -165,6 +167,7 @@ class _PluginConfigShape:
         cls = args.ARGS_BY_PLUGIN.get(name)
         if cls is not None:
             return types.PluginConfig(name, _read_args(cls, args_node, child(path, "args"), reading))
+        # Args of plugins of users are theirs to check.
         return types.PluginConfig(name, None if args_node.value is None else args.RawArgs(args_node.plain()))
 
     def write(self, value: types.PluginConfig) -> dict[str, Any]:

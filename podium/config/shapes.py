@@ -78,6 +78,7 @@ class ListOf:
         if not isinstance(node.value, list):
             return reading.wrong_type(node, path, "a list")
         items = (self.item.read(item, f"{path}[{i}]", reading) for i, item in enumerate(node.value))
+        # Errors name positions, and later stages read the rest of the list.
         return tuple(self.item.zero if item is UNSET else item for item in items)
 
     def write(self, value: Any) -> Any:
@@ -133,9 +134,11 @@ def read_keys(node: Node, path: str, keys: Mapping[str, Key], reading: Reading) 
         if key is None or name in reading.absent_keys:
             reading.errors.add(_unknown(below, name, keys, item.line))
             continue
+        # Null counts as absent, so it must not count as set for the warnings either.
         if item.value is not None:
             reading.present[below] = item.line
         value = key.shape.read(item, below, reading)
+        # Upstream's defaulting cannot tell a zero from an absent field without a pointer.
         if value is not UNSET and not (key.zero_is_default and not value):
             values[key.attribute] = value
     return values
@@ -158,6 +161,7 @@ class Record:
         self.keys = {key.name: key for key in keys}
         with_default = {f.name for f in fields(cls) if f.default is not MISSING}
         self._zeros = {key.attribute: key.shape.zero for key in keys if key.attribute not in with_default}
+        # A field without a key could never be set by a file.
         missing = {f.name for f in fields(cls) if "set_by" not in f.metadata} - {key.attribute for key in keys}
         assert not missing, f"{cls.__name__}: no key for {sorted(missing)}"
 

@@ -146,6 +146,7 @@ def unsupported_features(
     plugin_errors = list(_named_plugins(file, plugin_names))
     plugins = tuple(error for _, error in plugin_errors)
     warnings = [f"{row.path}: {row.message}" for row in rows if row.severity is Severity.WARN]
+    # Defaults that are missing only warn: the file's author has not chosen them.
     missing = _defaulted_plugins(file, plugin_names, registry) - {name for name, _ in plugin_errors}
     if missing:
         names = ", ".join(sorted(missing))
@@ -167,6 +168,7 @@ def _named_plugins(file: Loaded, plugin_names: Collection[str]) -> Iterator[tupl
     for i, profile in enumerate(file.file_config.profiles):
         for point in ExtensionPoint:
             for j, plugin in enumerate(profile.plugins.at(point).enabled):
+                # A file that lists the defaults, as /configz prints them, asks for no more than an empty one.
                 as_default = point is ExtensionPoint.MULTI_POINT and plugin in default_plugins().multi_point.enabled
                 if plugin.name in plugin_names or as_default:
                     continue

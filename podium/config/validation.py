@@ -36,6 +36,7 @@ def validate(config: KubeSchedulerConfiguration, gates: ConfigGates = DEFAULT_GA
     errors = ErrorList()
     if config.client_connection.burst < 0:
         errors.invalid("clientConnection.burst", config.client_connection.burst, "must be non-negative")
+    # As upstream: the values do not matter without an election.
     if config.leader_election.leader_elect:
         _leader_election("leaderElection", config.leader_election, errors)
     if config.parallelism <= 0:
@@ -63,6 +64,7 @@ def _leader_election(path: str, election: LeaderElection, errors: ErrorList) -> 
     if election.lease_duration_s <= election.renew_deadline_s:
         deadline = format_duration(election.renew_deadline_s)
         errors.invalid(f"{path}.leaseDuration", deadline, "must be greater than `RenewDeadline`")
+    # Both errors for an empty lock, as upstream.
     if not election.resource_lock:
         errors.required(f"{path}.resourceLock")
     if election.resource_lock != "leases":
@@ -88,6 +90,7 @@ def _profiles(path: str, profiles: Sequence[Profile], gates: ConfigGates, errors
         _profile(f"{path}[{i}]", profile, gates, errors)
         if profile.scheduler_name in names:
             errors.duplicate(f"{path}[{i}].schedulerName", profile.scheduler_name)
+        # Only the later ones are duplicates.
         names.add(profile.scheduler_name)
     _common_queue_sort(path, profiles, errors)
 
@@ -117,6 +120,7 @@ def _common_queue_sort(path: str, profiles: Sequence[Profile], errors: ErrorList
     """Check that all profiles sort alike, since one queue serves them all."""
     first = profiles[0]
     canon = first.plugins.queue_sort
+    # Upstream takes the first profile for the right one, and compares all others with it.
     if len(canon.enabled) > 1:
         # The capital letter is in upstream's path, and parity tests compare errors by path
         queue_sort_path = f"{path}[0].plugins.queueSort.Enabled"
@@ -149,6 +153,7 @@ def _extenders(path: str, extenders: Sequence[Extender], errors: ErrorList) -> N
             if resource.name in managed:
                 errors.invalid(name_path, resource.name, "duplicate extender managed resource name")
             managed.add(resource.name)
+    # Whichever of several came first would bind the pod, and the others would never know.
     binders = sum(bool(extender.bind_verb) for extender in extenders)
     if binders > 1:
         value = f"found {binders} extenders implementing bind"

@@ -34,6 +34,7 @@ def default_preemption(path: str, args: a.DefaultPreemptionArgs, _: ConfigGates,
         errors.invalid(percentage_path, percentage, "not in valid range [0, 100]")
     if absolute < 0:
         errors.invalid(absolute_path, absolute, "not in valid range [0, inf)")
+    # Both errors, as upstream: either field may be the one to correct.
     if percentage == 0 and absolute == 0:
         detail = "cannot be zero at the same time as"
         errors.invalid(percentage_path, percentage, f"{detail} minCandidateNodesAbsolute")
@@ -44,6 +45,7 @@ def dynamic_resources(path: str, args: a.DynamicResourcesArgs, gates: ConfigGate
     """Check two timeouts, each behind its feature gates."""
     timeout_s = args.filter_timeout_s
     if timeout_s is not None and not gates.has("DRASchedulerFilterTimeout"):
+        # Upstream's text misspells the gate.
         detail = "DRASchedulingFilterTimeout feature gate is disabled"
         errors.forbidden(f"{path}.filterTimeout", detail)
     elif timeout_s is not None and timeout_s < 0:
@@ -79,6 +81,7 @@ def balanced_allocation(
             errors.duplicate(f"{path}.resources[{i}].name", resource.name)
         names.add(resource.name)
         if resource.weight != 1:
+            # Weights make no difference to a balance of fractions.
             errors.invalid(f"{path}.resources[{i}].weight", resource.weight, "must be 1")
 
 
@@ -118,6 +121,7 @@ def _function_shape(path: str, shape: Sequence[a.UtilizationShapePoint], errors:
         if shape[i - 1].utilization >= shape[i].utilization:
             detail = "values must be sorted in increasing order"
             errors.invalid(f"{path}[{i}].utilization", shape[i].utilization, detail)
+            # One error, because every later point would be out of order as well.
             break
     for i, point in enumerate(shape):
         if not 0 <= point.utilization <= 100:
@@ -155,6 +159,7 @@ def _spread_constraint(path: str, constraint: a.TopologySpreadConstraint, errors
         errors.required(action_path, "can not be empty")
     elif action not in _WHEN_UNSATISFIABLE:
         errors.not_supported(action_path, action, _WHEN_UNSATISFIABLE)
+    # Default constraints get the selector of the pod's own workload.
     if constraint.label_selector is not None:
         detail = "constraint must not define a selector, as they deduced for each pod"
         errors.forbidden(f"{path}.labelSelector", detail)

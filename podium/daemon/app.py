@@ -19,6 +19,7 @@ from podium.client.session import ApiSession
 from podium.config import AS_DEFAULT_SCHEDULER, LEASE_NAME, KubeSchedulerConfiguration
 from podium.config import effective as effective_configuration
 from podium.daemon.boundary import Boundary
+from podium.daemon.companions import report_missing
 from podium.daemon.extenders import json_to_keep, without_secrets
 from podium.daemon.face import Face, MakeFace
 from podium.daemon.faces import FACES
@@ -120,6 +121,7 @@ class App(Process):
             if paths := kubeconfig_paths(kubeconfig, master=master):
 
                 def apply_new_address() -> None:
+                    # Metrics and messages name the server, which a changed kubeconfig may have moved.
                     observers.request_metrics.host = _host(credentials)
                     connection.outage.server = credentials.base_url
 
@@ -179,6 +181,7 @@ class App(Process):
         access_options = replace(options.access, authorization_always_allow_paths=open_paths)
         access = await stack.enter_async_context(open_access(access_options, credentials, tls, self._clock))
         server = await stack.enter_async_context(self._serve(tls, access, scheduler, faces))
+        # While the loop hangs, the thread of the watchdog answers the probes, for which it needs the listener.
         if self._watchdog is not None and server.listener is not None:
             self._watchdog.stand_in(ProbeStandIn(server.listener, lambda: tls.context))
         return access
@@ -188,6 +191,7 @@ class App(Process):
     ) -> AbstractAsyncContextManager[Server]:
         options = self._options
         leading: dict[str, Check] = {} if self._term is None else {"leaderElection": self._term.health}
+        # Names of upstream's checks, which probes and dashboards of kube-scheduler ask for.
         checks: dict[str, Check] = {"shutdown": self.check_shutdown, "sched-handler-sync": self.check_synced}
         return serve(
             options.bind_address,
@@ -223,6 +227,7 @@ class App(Process):
         bindings = scheduler.binding_cycles.under_way
 
         def begin() -> Iterable[Tasks]:
+            report_missing(scheduler.informers)
             log.info("Scheduling", profiles=list(scheduler.frameworks), **scheduler.cache.statistics())
             on_start()
             return [*(face.scheduling_tasks for face in faces), self._boundary.tasks(scheduler.tasks)]
@@ -270,6 +275,7 @@ def _host(credentials: Credentials) -> str:
 
 def _configz(scheduler: Scheduler) -> dict[str, Any]:
     """Return the configuration in effect, and why a later one is not."""
+    # /configz is readable with few rights.
     configuration = {
         "componentconfig": effective_configuration(without_secrets(scheduler.config)),
         "decidesAs": scheduler.config.release.minor,

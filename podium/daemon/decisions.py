@@ -72,6 +72,7 @@ class DecisionExecutor:
         """Carry out the decision on a pod."""
         seconds = self._clock.monotonic() - attempt.started_s
         self._metrics.observe_algorithm(seconds)
+        # Attempts in a fork are those of a group, which is logged as a whole.
         if seconds >= LONG_S and not attempt.cycle.snapshot.is_fork:
             _log_long(attempt, decision, attempt.started_s + seconds)
         self._observer.on_decision(attempt.info, attempt.cycle, decision, attempt.started_s, seconds)
@@ -94,6 +95,7 @@ class DecisionExecutor:
         Args:
             group: the latest version of the PodGroup; None if it is gone.
         """
+        # Preemptions are announced before the members are requeued, so that none is tried while its victims go.
         steps = [("Deciding on the pods of the group done", self._clock.monotonic())]
         preemptions = [
             self._begin_preemption(eviction.pod, eviction.help.nominated_node_name, eviction.help.victims)
@@ -146,6 +148,7 @@ class DecisionExecutor:
         try:
             placement = self._engine.place(attempt.cycle, decision.node_name)
         except CacheError as error:
+            # The cache refuses a pod that counts on a node already; the attempt then fails as any other.
             self._write(self._failures.attempt_failed(attempt, error_status(error)), tasks)
             return
         if placement.status is not None:
@@ -181,6 +184,7 @@ class DecisionExecutor:
 
     def _begin_preemption(self, pod: Pod, node_name: str, victims: Sequence[Pod]) -> Preemption | None:
         """Hold the pod back for the preemption; None if there is nothing to do, or the pod waits no more."""
+        # Deleted or bound by others since its attempt began: nothing may be evicted for it.
         if self._failures.waiting(pod) is None:
             return None
         return self._preemption.begin(pod, node_name, victims)

@@ -1,4 +1,4 @@
-"""podium's own faces: one function for each, and the list of those that a daemon has unless it is told otherwise."""
+"""podium's own faces: one function for each, and the list of those that a daemon has by default."""
 
 from __future__ import annotations
 

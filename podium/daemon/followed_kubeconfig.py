@@ -65,7 +65,7 @@ class FollowedKubeconfig:
         """Read the kubeconfig again, try it with one request, and have all connections use it.
 
         Args:
-            known: the nodes of the cluster, as far as they have been seen.
+            nodes: the nodes of the cluster, as far as they have been seen.
 
         Raises:
             ConnectionConfigError: it cannot be used, or names another cluster; then nothing has changed.

@@ -48,7 +48,7 @@ class GangStories:
     Args:
         frameworks: the profiles by scheduler name, as they are now.
         states: the pods of groups that pods name in their specs, and `groups` these groups; None without the gate.
-        assumed: the pod with that uid as it counts on a node.
+        assumed_pod: the pod with that uid as it counts on a node.
     """
 
     def __init__(

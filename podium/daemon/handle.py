@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Collection, Container, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, TypeVar, cast
@@ -13,6 +14,8 @@ from podium.binder.events.event import plugin_event
 from podium.client.informer_set import InformerSet
 from podium.cluster import Cache, Snapshot
 from podium.config import NEWEST, Release
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.dry_runs import NodeDryRun
 from podium.framework.contract.handle import ApiClient, Handle, Lister, Preemptions
 from podium.framework.contract.pod_groups import PodGroups
 from podium.framework.contract.status import PluginError
@@ -32,6 +35,7 @@ class PluginHandle:
         watches: the resources that are watched; None before the process runs, when more may be asked for.
         opened: set once the plugins that have it are in use. Until then they may ask for nothing that changes, since
             they are constructed in another thread while pods are scheduled. None if they are in use from the start.
+        reading: passes what is read from outside through the boundary.
     """
 
     clock: Clock
@@ -48,6 +52,10 @@ class PluginHandle:
     move_to_active: Callable[[Iterable[Pod], float], None] = lambda *_: None
     opened: threading.Event | None = None
     release: Release = NEWEST
+    reading: Callable[[Callable[[], bool]], Callable[[], bool]] = lambda read: read
+    kubeconfig: str | None = None
+    scheduler_names: Collection[str] = frozenset()
+    _missing: dict[str, Callable[[], bool]] = field(default_factory=dict)
     _shared: dict[Callable[..., Any], Any] = field(default_factory=dict)
 
     def snapshot(self) -> Snapshot:
@@ -63,6 +71,17 @@ class PluginHandle:
         if self.watches is not None and resource not in self.watches:
             raise PluginError(f"{resource.kind} objects are not watched since the start of podium, restart it")
         return self.informers.informer(resource)
+
+    def is_missing(self, resource: ResourceType[Any]) -> bool:
+        """Return True if the API server does not serve the resource."""
+        read = self._missing.get(resource.path)
+        if read is None:
+            read = self._missing[resource.path] = self.reading(lambda: self.informers.is_absent(resource))
+        return bool(read())
+
+    def dry_run(self, state: CycleState, row: int) -> AbstractContextManager[NodeDryRun]:
+        """Begin a dry run of the attempt's filters on one node."""
+        return state.dry_run(row)
 
     def activate(self, pods: Iterable[Pod], after_s: float = 0.0) -> None:
         """Move the pods to the active queue, after that many seconds."""

@@ -25,7 +25,7 @@ from podium.objects.core import Node, Pod
 from podium.objects.devices import DeviceClass, DeviceTaintRule, ResourceSlice
 from podium.objects.errors import FieldError
 from podium.objects.pod_groups import PodGroup
-from podium.objects.resource_types import EventResource, KubeObject, ResourceType
+from podium.objects.resource_types import CustomEventResource, EventResource, KubeObject, ResourceType
 from podium.objects.unreadable import kind_of, unread_field
 from podium.objects.wire import BrokenObject
 from podium.queues import SchedulingQueue, node_changes
@@ -46,7 +46,7 @@ class MeasuredHandler:
         self._metrics = metrics
 
     def measure(self, event: str, handle: Callable[..., None], *objects: Any, before_s: float = 0.0) -> float:
-        """Call the handler; returns the observed seconds, including `before_s`."""
+        """Call the handler, and return the observed seconds, including `before_s`."""
         started_s = self._clock.monotonic()
         handle(*objects)
         seconds = before_s + self._clock.monotonic() - started_s
@@ -112,7 +112,7 @@ class NodeHandler(MeasuredHandler):
             self._queue.move_all(NODE_ADD, None, node)
 
     def _taken_in(self, old: Node, new: Node) -> list[tuple[ClusterEvent, Node | None, Node | None]]:
-        """Update the cache; returns the events for waiting pods, each with the old and the new object."""
+        """Update the cache, and return the events for waiting pods, each with the old and the new object."""
         was_unusable = new.name in self._unusable
         if not self._put_node(new):
             return [] if was_unusable else [(NODE_DELETE, old, None)]
@@ -121,7 +121,7 @@ class NodeHandler(MeasuredHandler):
         return [(event, old, new) for event in node_changes(old, new)]
 
     def _put_node(self, node: Node) -> bool:
-        """Add the node to the cache; returns whether pods can be scheduled on it."""
+        """Add the node to the cache, and return whether pods can be scheduled on it."""
         is_usable = self._cache.put_node(node)
         if is_usable:
             self._unusable.discard(node.name)
@@ -139,7 +139,9 @@ class NodeHandler(MeasuredHandler):
 class ResourceHandler(MeasuredHandler):
     """Handles objects of any other kind: their changes matter only to waiting pods."""
 
-    def __init__(self, resource: EventResource, queue: SchedulingQueue, clock: Clock, metrics: Metrics) -> None:
+    def __init__(
+        self, resource: EventResource | CustomEventResource, queue: SchedulingQueue, clock: Clock, metrics: Metrics
+    ) -> None:
         super().__init__(clock, metrics)
         self._queue = queue
         self._report_broken = BrokenObjects(metrics)
@@ -200,7 +202,12 @@ class ResourceClaimHandler(ResourceHandler):
     """
 
     def __init__(
-        self, resource: EventResource, queue: SchedulingQueue, clock: Clock, metrics: Metrics, rules: DeviceRules
+        self,
+        resource: EventResource | CustomEventResource,
+        queue: SchedulingQueue,
+        clock: Clock,
+        metrics: Metrics,
+        rules: DeviceRules,
     ) -> None:
         super().__init__(resource, queue, clock, metrics)
         self._reports_loss = not rules.wake_on_deletion
@@ -282,9 +289,9 @@ class DeviceClassHandler:
             framework.signatures.forget()
 
 
-RESOURCE_EVENTS: Mapping[ResourceType[Any], EventResource] = {
+RESOURCE_EVENTS: Mapping[ResourceType[Any], EventResource | CustomEventResource] = {
     resource: resource.event
     for resource in resource_types.ALL
     if resource.event is not None and resource not in (resource_types.PODS, resource_types.NODES)
 }
-"""The resources besides pods and nodes whose changes may make a pod schedulable."""
+"""The resources besides pods and nodes whose changes may make a pod schedulable; custom resources have their own."""

@@ -134,12 +134,14 @@ class SchedulingLoop:
                 if not self._consistency.is_consistent:
                     await self._wait_consistent()
                     continue
+                # Before a pod is popped: a backoff that has ended may have made a more important one ready.
                 self._queue.run_due_timers()
                 turn = self._take_turn(tasks)
                 if isinstance(turn, Unfinished):
                     await self._finish(turn, tasks)
                 elif not turn:
                     await self._wake_up.wait(self._queue.next_timer_s())
+                # One yield for a whole turn: yielding after each pod would cost a good part of its decision.
                 await asyncio.sleep(0)
                 if self._backlog.is_too_long():
                     await self._backlog.wait_short()
@@ -149,10 +151,11 @@ class SchedulingLoop:
         """Wait until the informers' stores show one consistent state of the cluster."""
         consistency = self._consistency
         while not consistency.is_consistent and not self._is_stopping:
+            # Looks again by itself: a watch that has stopped sends no signal.
             await self._wake_up.wait(consistency.wait_s() or LOOK_AGAIN_S)
 
     async def wait_ended(self) -> None:
-        """Wait until `run` has ended; returns at once if it never started."""
+        """Wait until `run` has ended; return at once if it never started."""
         if self._ended is not None:
             await self._ended.wait()
 
@@ -256,6 +259,8 @@ class SchedulingLoop:
                 for info in attempt.infos:
                     self._queue.done(info.pod.uid)
                 return
+            # Extenders were asked for seconds, perhaps: a decision on a cluster that has been listed anew since is
+            # void.
             if self._consistency.changes == changes:
                 self._carry_out(attempt, decision, tasks)
                 return
@@ -277,6 +282,7 @@ class SchedulingLoop:
         """Repeat an attempt, with the current version of each pod."""
         infos = []
         for info in attempt.infos:
+            # The pod may have been changed, deleted or bound by others while the attempt waited.
             current = None if self._is_stopping else self._failures.waiting(info.pod)
             if current is None:
                 self._queue.done(info.pod.uid)

@@ -240,4 +240,5 @@ def read_statistics(metrics: Metrics, recorder: EventRecorder, dispatcher: Dispa
         watches=by_resource(lambda resource_statistics: resource_statistics.watches_total),
         events=by_resource(lambda resource_statistics: resource_statistics.events_total),
         failures=by_resource(lambda resource_statistics: resource_statistics.failures_total),
+        missing=lambda: {resource.plural: 1 for resource in informers.resources if informers.is_absent(resource)},
     )

@@ -23,6 +23,7 @@ from podium.framework.contract.plugin import Plugin
 from podium.framework.profile.runtime import construct, names_to_construct
 from podium.lib.clock import Clock
 from podium.objects.resource_types import COSCHEDULING_POD_GROUPS, NODES, POD_GROUPS, PODS, ResourceType
+from podium.plugins.contrib.capacity_scheduling.objects import ELASTIC_QUOTAS
 from podium.queues import Nominator, QueuedPodGroups
 from podium.telemetry import Metrics
 
@@ -41,10 +42,16 @@ _DOORS = (
     Permission("authorization.k8s.io", "subjectaccessreviews", "create"),
     Permission("", "configmaps", "get", "kube-system", "extension-apiserver-authentication"),
 )
+_EVICTING = (Permission("", "pods", "delete"),)
 _WRITES: Mapping[str, tuple[Permission, ...]] = {
+    "CapacityScheduling": (
+        Permission(ELASTIC_QUOTAS.group, f"{ELASTIC_QUOTAS.plural}/status", "patch"),
+        Permission("", "pods", "delete"),
+    ),
     "Coscheduling": (Permission(COSCHEDULING_POD_GROUPS.group, f"{COSCHEDULING_POD_GROUPS.plural}/status", "patch"),),
     "DefaultBinder": (Permission("", "pods/binding", "create"),),
-    "DefaultPreemption": (Permission("", "pods", "delete"),),
+    "DefaultPreemption": _EVICTING,
+    "PreemptionToleration": _EVICTING,
     "VolumeBinding": tuple(
         Permission("", resource, verb)
         for resource in ("persistentvolumes", "persistentvolumeclaims")

@@ -254,7 +254,7 @@ class PodHandler(MeasuredHandler):
         return True
 
     def _report_news(self, pod: Pod, errors: tuple[FieldError, ...]) -> bool:
-        """Report these errors unless they were reported for the pod before; returns whether they were new."""
+        """Report these errors unless they were reported for the pod before, and return whether they were new."""
         texts = tuple(str(error) for error in errors)
         former_texts = self._reported.pop(pod.uid, ())
         if texts:

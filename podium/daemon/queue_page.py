@@ -85,6 +85,7 @@ class _Question:
 def limit_of(query: Mapping[str, str], default: int, limit_max: int) -> int:
     """Return the parameter `limit`. Raises: web.HTTPBadRequest."""
     limit = query.get("limit", str(default))
+    # isdecimal accepts digits of every script, and int() would parse them.
     if not (limit.isascii() and limit.isdecimal() and 0 < int(limit) <= limit_max):
         raise web.HTTPBadRequest(text=f"limit: a number from 1 to {limit_max}, not {limit!r}\n")
     return int(limit)
@@ -140,6 +141,7 @@ async def _first_chosen(listing: QueueListing, question: _Question, turns: Turns
             if question.after < (identity := f"{info.pod.key}/{info.pod.uid}") < end
             and question.chooses(info.pod, listing.state_of(info))
         ]
+        # A page of the first few is kept, not the whole sorted queue, which may have a hundred thousand pods.
         if len(first) > question.limit:
             first.sort(key=itemgetter(0))
             del first[question.limit + 1 :]
@@ -151,6 +153,7 @@ async def _first_chosen(listing: QueueListing, question: _Question, turns: Turns
 
 async def _list_pods(listing: QueueListing, matches: Sequence[_Found], turns: Turns) -> AsyncIterator[ListedPod]:
     """Yield the pods that still wait or are in flight. Between two of them, other tasks run once a turn is over."""
+    # The list was made at the beginning; a pod may have been placed during the pauses.
     for _, info in matches:
         entry = listing.describe(info)
         if entry.state is not QueueState.GONE:
@@ -202,6 +205,7 @@ def queued_pod_as_json(entry: ListedPod, leader: str | None) -> _Json:
 
 def sendable(text: str) -> str:
     """Return the text, limited in length and free of characters that cannot be encoded."""
+    # A plugin may write anything, also half of a surrogate pair, which JSON cannot hold.
     return text[:_REASON_MAX].encode(errors="backslashreplace").decode()
 
 

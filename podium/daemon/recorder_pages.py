@@ -136,6 +136,7 @@ class RecorderPages:
         turns = Turns(self._clock)
         if is_table:
             return await page_of(await self._table(islice(attempts, limit), turns), turns)
+        # Encoded one by one with pauses in between: a thousand attempts at once would delay the next decisions.
         attempts_json: list[bytes] = []
         for attempt in islice(attempts, limit):
             attempts_json.append(orjson.dumps(self._attempt(attempt)))
@@ -164,6 +165,7 @@ class RecorderPages:
         await turns.next()
         why = await self._why(recorder, attempts, node_name or "", pod, turns)
         if node_name and self._nodes.get(node_name) is None and not _is_told(node_name, why):
+            # Comparing names is slow, so only those with the same initial are compared.
             begins = [attempt.name for attempt in self._nodes.list() if attempt.name.startswith(node_name[:1])]
             raise _not_found(f"there is no node {node_name}{nearest(node_name, begins[:_SIMILAR_MAX])}")
         leader = self._leader()
@@ -171,6 +173,7 @@ class RecorderPages:
             "pod": key,
             "bound_to": "" if pod is None else pod.node_name,
             "exists": pod is not None,
+            # A standby's recorder is empty or old; the leader's name tells where to ask.
             "leader": leader,
             "queue": self._queue_json(key, leader),
             "gang": None if pod is None else await self._gang(recorder, pod, turns),
@@ -195,8 +198,10 @@ class RecorderPages:
         def last_message(member: Pod) -> str:
             return messages.get(member.metadata.name, _NO_ATTEMPT)
 
+        # Most pods are in no gang, and then no message is needed.
         if self._story_of_gang(pod, last_message) is None:
             return None
+        # Members are not indexed by group, so the namespace's last attempts are searched, as far as that is bearable.
         attempts = islice(recorder.newest_first(pod.metadata.namespace, ""), _LIMIT_MAX)
         for attempt in attempts:
             messages.setdefault(attempt.name, sendable(attempt.message))
@@ -239,6 +244,7 @@ class RecorderPages:
             if pod is not None and not pod.node_name:
                 explanation = self._with_details(explanation, pod)
             answer = explanation.as_dict()
+            # All blockers of a large cluster would be megabytes; the groups tell of every node.
             blockers = {node: reasons for node, reasons in answer["blockers"].items() if node == node_name}
             return answer | {"blockers": blockers, "at": self._at(attempt), "examined": attempt.examined}
         return None
@@ -270,6 +276,7 @@ class RecorderPages:
         return [*namesakes, *closer, *remainder][:_SIMILAR_MAX]
 
     def _at(self, attempt: RecordedAttempt) -> str:
+        # Attempts are recorded in monotonic time, which no change of the clock affects.
         return format_micro_time(self._clock.now() - self._clock.monotonic() + attempt.started_s)
 
     def _attempt(self, attempt: RecordedAttempt) -> _Json:

@@ -27,7 +27,7 @@ from podium.config import KubeSchedulerConfiguration, Profile
 from podium.daemon.backlog import Backlog
 from podium.daemon.binding_cycles import BindingCycles
 from podium.daemon.boundary import Boundary
-from podium.daemon.companions import PREEMPTING, demand_same_companions, follow_devices, pod_group_keeper
+from podium.daemon.companions import PREEMPTING, companion_tasks, demand_same_companions, follow_devices
 from podium.daemon.conflicts import Conflicts
 from podium.daemon.decisions import DecisionExecutor
 from podium.daemon.failures import FailureHandler
@@ -60,6 +60,7 @@ from podium.framework.profile.runtime import Framework, construct, names_to_cons
 from podium.lib.clock import Clock
 from podium.objects.core import Pod
 from podium.objects.resource_types import (
+    CUSTOM,
     DEVICE_CLASSES,
     DEVICE_TAINT_RULES,
     NODES,
@@ -151,6 +152,7 @@ class Scheduler:
             self._extenders,
             self.writes.client,
             metrics,
+            # An extender that binds writes to the cluster like podium itself, so it needs the lease, too.
             may_bind=(lambda: True) if term is None else term.may_write,
         )
         self._groups = None if options.pod_groups is None else QueuedPodGroups(options.pod_groups)
@@ -163,6 +165,7 @@ class Scheduler:
         nominator = Nominator(self._pods.get)
         self.frameworks = self._make_frameworks(nominator)
         self.queue = self._make_queue(nominator)
+        # The plugins need the groups, the queue needs the plugins, and the groups need the queue.
         if self._groups is not None:
             self._groups.use_queue(self.queue)
         self.conflicts = Conflicts(self.cache, clock, metrics, self.writes.client.read_failure)
@@ -178,7 +181,7 @@ class Scheduler:
         self.loop = self._make_loop()
         informers.consistency.on_consistent(boundary.signal(self._wake_up.set))
         self._handle_events()
-        self._pod_group_keeper = pod_group_keeper(
+        self._companion_tasks = companion_tasks(
             self.frameworks.values(), self.queue, self.writes.client, informers, self._decision_clock
         )
         self._export_statistics()
@@ -186,13 +189,12 @@ class Scheduler:
     @property
     def tasks(self) -> Tasks:
         """The tasks that run while this process schedules."""
-        keeper = self._pod_group_keeper
         return {
             "conflicts": self.conflicts.run,
             "confirmations": self.binding_cycles.confirmations.run,
             "preemption loops": self._preemption.wake_released,
             "scheduling loop": self.loop.run,
-            **({} if keeper is None else {"pod groups": keeper.run}),
+            **self._companion_tasks,
         }
 
     def leader(self) -> str | None:
@@ -222,6 +224,9 @@ class Scheduler:
             release=self.config.release,
             # The queue is made after the plugins.
             move_to_active=lambda pods, after_s: self.queue.activate(pods, after_s),  # noqa: PLW0108
+            reading=self.boundary.reading,
+            scheduler_names=self.scheduler_names,
+            kubeconfig=self.options.kubeconfig or self.config.client_connection.kubeconfig or None,
         )
         frameworks = {
             profile.scheduler_name: Framework(profile, self.classes, handle, self._observers.plugins.observer)
@@ -252,6 +257,7 @@ class Scheduler:
         config = self.config
         return SchedulingQueue(
             self._queue_profiles(self.frameworks),
+            # All profiles have the same QueueSort plugin, which the configuration's validation demands.
             next(iter(self.frameworks.values())).queue_sort,
             self._decision_clock,
             self._pods.get,
@@ -262,6 +268,7 @@ class Scheduler:
             ),
             observer=self._observers.queue.observer,
             nominator=nominator,
+            # What people read shows the time of day, also in a replay, whose decisions have a clock of their own.
             listing_clock=self.clock,
             groups=self.options.pod_groups,
             release=config.release,
@@ -273,8 +280,10 @@ class Scheduler:
             self.queue.nominator,
             self.config.percentage_of_nodes_to_score,
             self._extenders,
+            # Replicas that choose the same best node collide on every pod; near ties are worth less than that.
             NearBest(self._random, _NEAR_BEST_MARGIN) if self.options.avoids_conflicts else choose,
             explainer_for(verbosity()),
+            # Scores of an attempt are kept only for the recorder, and take hundreds of bytes for each.
             keeps_scores=self.options.recorder_bytes > 0,
         )
         executor = DecisionExecutor(
@@ -318,6 +327,8 @@ class Scheduler:
             RestartNeededError, ConfigError, PluginError: it cannot be used.
         """
         demand_no_restart(self.config, config)
+        # Watches cannot be added once informers run, so the plugins get those that exist; nothing opens before
+        # `reload`.
         new = NewPlugins(replace(self._handle, watches=frozenset(self.informers.resources), opened=threading.Event()))
         for profile in config.profiles:
             kept_plugins = self._kept_plugins(profile, classes)
@@ -334,7 +345,7 @@ class Scheduler:
     def reload(
         self, config: KubeSchedulerConfiguration, classes: Mapping[str, type[Plugin]], new: NewPlugins
     ) -> tuple[str, ...]:
-        """Decide by another configuration from the next attempt on; returns the profiles that have changed.
+        """Decide by another configuration from the next attempt on, and return the profiles that have changed.
 
         A plugin whose class and args are as before stays, with all that it knows. An attempt under way ends as it
         began. Pods that were rejected or gated are tried again.
@@ -351,6 +362,7 @@ class Scheduler:
         }
         profiles = self._queue_profiles(frameworks)
         profile_names = tuple(name for name, framework in frameworks.items() if framework is not self.frameworks[name])
+        # Nothing below can fail, as a reload must not stop half way.
         new.open()
         self.config, self.classes = config, classes
         self._engine.percentage_of_nodes_to_score = config.percentage_of_nodes_to_score
@@ -365,6 +377,7 @@ class Scheduler:
         return {
             name: plugin
             for name, plugin in self.frameworks[profile.scheduler_name].plugins.items()
+            # A plugin that stays keeps its state, such as gangs that wait, which a new one would have lost.
             if classes.get(name) is type(plugin) and former.args_of(name) == profile.args_of(name)
         }
 
@@ -464,7 +477,8 @@ class Scheduler:
                 informers.informer(resource).add_handler(
                     DeviceTaintRuleHandler(queue, clock, metrics, rules, slices.list)
                 )
-            if (events := RESOURCE_EVENTS.get(resource)) is None:
+            events = resource.event if resource.gate == CUSTOM else RESOURCE_EVENTS.get(resource)
+            if events is None:
                 continue
             if resource == RESOURCE_CLAIMS:
                 rules = self.config.release.devices

@@ -25,7 +25,7 @@ class Sender(Protocol):
     """Sends spans; `telemetry.otlp.SpanSender` is one."""
 
     def send(self, roots: list[Span]) -> str | None:
-        """Send these spans and wait for the answer; returns why that failed, None if it did not."""
+        """Send these spans, wait for the answer, and return why that failed, None if it did not."""
 
     def close(self) -> None:
         """Hurry up a `send` that is under way in another thread."""

@@ -40,7 +40,7 @@ async def finish(
     compute: Compute,
     clock: Clock,
 ) -> T:
-    """Run steps that have reached a question or a pause to their end; returns their result."""
+    """Run steps that have reached a question or a pause to their end, and return their result."""
     turns = Turns(clock)
     await turns.next()
     try:

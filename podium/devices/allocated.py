@@ -62,6 +62,7 @@ class ConsumedCapacity:
             return
         for name, amount in amounts.items():
             device_amounts[name] = device_amounts.get(name, 0) - amount
+        # As upstream: an entry whose sums are all zero is dropped.
         if not any(device_amounts.values()):
             del self._amounts[device]
 
@@ -113,10 +114,12 @@ class AllocatedDevices:
         """Note that a claim got these devices."""
         for device, result in _exclusive_results(allocation):
             self._note_change(device)
+            # A name is missing: the allocation may hold any device with the names that it has.
             if not all(device):
                 self._unclear[device] += 1
                 continue
             amounts = _amounts(result)
+            # Without a readable amount nothing can be known to be left, so the device counts as taken.
             if result.share_id is None or amounts is None:
                 self._dedicated[device] += 1
                 continue
@@ -130,6 +133,7 @@ class AllocatedDevices:
             self._note_change(device)
             if not all(device):
                 self._unclear[device] -= 1
+                # Drops counts of zero, or devices would remain held.
                 self._unclear = +self._unclear
                 continue
             amounts = _amounts(result)

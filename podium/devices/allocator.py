@@ -83,6 +83,7 @@ class Allocator:
             StepsExceededError.
         """
         pools = pools_of_node(self._inventory, node_name, labels)
+        # Devices that are shared, consume counters or are of one node only: the answer is of this node alone.
         if self._questions is None or not pools.is_repeatable:
             return (yield from self._search(pools, node_name, labels, claims))
         query = self._query
@@ -93,6 +94,7 @@ class Allocator:
         if cache is not None and cache[0] == version:
             answer: tuple[AllocationResult, ...] | Refusal = cache[1]
             return answer
+        # Unused questions are not told apart; the others are asked again soon.
         if cache is None and len(pools.answers) >= _ANSWERS_MAX:
             pools.answers.clear()
         answer = yield from self._search(pools, node_name, labels, claims)
@@ -116,6 +118,7 @@ class Allocator:
         result: dict[tuple[frozenset[DeviceID], ...], tuple[AllocationResult, ...]] = {}
 
         def keep() -> bool:
+            # By sets: in another order the same devices are no other allocation.
             key = tuple(frozenset(choice.device.id for choice in choice_list) for choice_list in choices.by_claim)
             if key not in result:
                 result[key] = self._result(claim_data, search, choices, node_name)
@@ -133,6 +136,7 @@ class Allocator:
         choices = Choices(claim_data, self._allocated, self._available, self._inventory.rules)
         search = Search(claim_data, pools.pools, reader, choices)
         if not (yield from search.run()):
+            # Upstream's message differs if a pool was left out for being invalid.
             return Refusal.INVALID_POOLS if any(pool.is_invalid for pool in pools.pools) else Refusal.NOT_FOUND
         return self._result(claim_data, search, choices, node_name)
 

@@ -90,6 +90,7 @@ def has_capacity(
 def _consumption_of(request: RawQuantity | None, capacity: DeviceCapacity, rules: DeviceRules) -> Amount:
     policy = capacity.request_policy
     if request is None:
+        # Without a default, a request that does not name the capacity takes all of it.
         is_full = policy is None or policy.default is None
         return Amount.of(capacity.value if is_full else policy.default)  # type: ignore[union-attr,arg-type]
     if policy is None:
@@ -104,6 +105,7 @@ def _consumption_of(request: RawQuantity | None, capacity: DeviceCapacity, rules
 def _rounded_up(request: RawQuantity, minimum: RawQuantity, step: RawQuantity | None, rules: DeviceRules) -> Amount:
     if parse(request).nano_value < parse(minimum).nano_value:
         return Amount.of(minimum)
+    # As upstream: steps are integers, so that fractions of a quantity are rounded up first.
     size = 0 if step is None else parse(step).value
     if step is None or not size:
         return Amount.of(request)
@@ -134,6 +136,7 @@ def _is_outside(amount: Amount, valid_range: CapacityRequestPolicyRange) -> bool
         return True
     size = 0 if valid_range.step is None else parse(valid_range.step).value
     least = 0 if valid_range.min is None else parse(valid_range.min).value
+    # The range is counted from its minimum, not from zero.
     return bool(size) and (_whole(amount) - least) % size != 0
 
 

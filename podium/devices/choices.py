@@ -75,6 +75,7 @@ class Choices:
     def is_in_use(self, claim: int, data: RequestData, device: DeviceID) -> bool:
         """Return True if a claim that holds the device keeps the request from it. Shared devices are never in use."""
         claims = self._claims_of.get(device)
+        # As upstream: an administrator may have a device that is in use, but no claim the same one twice.
         if data.has_admin_access:
             return claims is not None and claim in claims
         return bool(claims) or self._allocated.is_dedicated(device)
@@ -112,13 +113,16 @@ class Choices:
         device, pool = candidate
         if self.is_in_use(claim, data, device.id):
             return False
+        # A shared device consumes its counters once, with its first share.
         is_charged = bool(device.consumes) and not self._is_paid_for(device)
         if is_charged and not self._counters.charge(device, pool):
             return False
         if not _tolerates(data, device) or not self._satisfies_constraints(claim, data, device):
+            # Upstream does not give the counters back here, which later candidates of the pool feel, and answers show.
             if is_charged and self._undoes_all:
                 self._counters.give_back(device, pool)
             return False
+        # Shared devices are never in use.
         if not device.is_shared:
             self._claims_of.setdefault(device.id, set()).add(claim)
         if not self.has_capacity(data, device, "rechecking"):
@@ -169,6 +173,7 @@ class Choices:
         for index, constraint in enumerate(constraints):
             if constraint.add(base, subrequest, device):
                 continue
+            # In mode All no other device can take its place, so upstream ends the attempt with an error.
             if data.devices is not None:
                 request_name = f"claim {data.claim.key}, request {data.name}"
                 reason = "because a claim constraint would not be satisfied"

@@ -45,6 +45,7 @@ class Constraint:
 
     def _applies(self, request: str, subrequest: str) -> bool:
         names = self._requests
+        # A main request in the list stands for all of its alternatives.
         return not names or request in names or (bool(subrequest) and f"{request}/{subrequest}" in names)
 
     def _admit(self, request: str, value: Value | None) -> bool:
@@ -66,6 +67,7 @@ class MatchAttribute(Constraint):
         del request
         if self._count == 0:
             self._value = value
+        # The first device decides, even one whose attribute has no value, as upstream.
         elif value is None or value != self._value:
             return False
         self._count += 1
@@ -106,12 +108,14 @@ class DistinctRequests(Constraint):
         self._values: dict[str, Value | None] = {}
 
     def _admit(self, request: str, value: Value | None) -> bool:
+        # Upstream remembers one value for each request: of several devices of one request only the last is compared.
         if self._values and (value is None or value in self._values.values()):
             return False
         self._values[request] = value
         return True
 
     def _forget(self, request: str) -> None:
+        # With that, the value of an earlier device of the same request is forgotten, too, as upstream.
         self._values.pop(request, None)
 
 

@@ -102,6 +102,7 @@ class SliceDevice:
             self.selection = NodeSelection(device.node_name, device.all_nodes, device.node_selector)
         self.consumes = tuple(
             (consumption.counter_set, name, parse(counter.value).nano_value)
+            # Exact, since upstream's quantities are: sums of floats would differ in the last digit.
             for consumption in device.consumes_counters
             for name, counter in consumption.counters.items()
         )
@@ -209,6 +210,7 @@ class InventorySlice:
         self.name_hashes = np.fromiter((hash(device.id.device) for device in devices), np.int64, len(devices))
         self.consumers = tuple(device for device in devices if device.device.consumes_counters)
         self.needs = frozenset(need for device in self.consumers for need in _needs(device))
+        # These depend on the node, or on what others have of the pool, so the answer of one node is not another's.
         self.is_repeatable = not any(
             device.is_shared or device.consumes or device.selection is not None or device.device.binds_to_node
             for device in devices
@@ -245,6 +247,7 @@ class InventorySlice:
                         parse(quantity)
         except QuantityError:
             return False
+        # One unreadable selector makes upstream's whole pool invalid.
         selections = (self.selection, *(device.selection for device in devices))
         if not all(selection is None or selection.is_readable for selection in selections):
             return False
@@ -290,6 +293,7 @@ class Inventory:
 
     def put(self, new: ResourceSlice, old: ResourceSlice | None = None) -> None:
         """Add a slice, or replace its older state."""
+        # First, because a changed slice may have moved to another node or pool.
         if old is not None:
             self.remove(old)
         key = new.key
@@ -317,6 +321,7 @@ class Inventory:
             self._taint_rules.put(new)
         elif old is not None:
             self._taint_rules.remove(old)
+        # A rule's status changes often, with the number of pods that it evicts.
         if old is not None and new is not None and old.spec == new.spec:
             return
         rules = [rule for rule in (old, new) if rule is not None]

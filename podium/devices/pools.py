@@ -94,6 +94,7 @@ def pools_of_node(inventory: Inventory, node_name: str, labels: Mapping[str, str
 
 
 def _pools(inventory: Inventory, node_name: str, labels: Mapping[str, str]) -> NodePools:
+    # Upstream's order of drivers and pools, in which devices are tried.
     relevant = sorted(_relevant(inventory, node_name, labels).items())
     slices = [entry for _, entries in relevant for entry in entries]
     return _once(inventory.interned, slices, lambda: _read(inventory, relevant))
@@ -104,6 +105,7 @@ def _read(inventory: Inventory, relevant: Sequence[tuple[tuple[str, str], list[I
     conditional: list[Pool] = []
     for (driver, name), slices in relevant:
         pool = _once(inventory.interned_pools, slices, partial(_pool, inventory, driver, name, slices))
+        # As upstream: devices that must be prepared before binding are the last to be tried.
         if pool is not None:
             (conditional if pool.is_conditional else usual).append(pool)
     return NodePools.of(usual + conditional)
@@ -111,6 +113,7 @@ def _read(inventory: Inventory, relevant: Sequence[tuple[tuple[str, str], list[I
 
 def _once(cache: dict[tuple[int, ...], Any], slices: Sequence[InventorySlice], compute: Callable[[], T]) -> T:
     """Compute a value from these slices, once for all nodes that reach them if none of them belongs to one node."""
+    # Of such slices there is one set for each node, and caching them would only fill memory.
     if any(entry.item.spec.node_name for entry in slices):
         return compute()
     key = _identity(slices)
@@ -145,10 +148,13 @@ def _pool(inventory: Inventory, driver: str, name: str, slices: list[InventorySl
 
     Cost: grows with its slices, not with its devices but for putting them in a row.
     """
+    # Upstream's order of slices within a pool, which decides which devices are tried first.
     slices = sorted(slices, key=lambda entry: entry.item.metadata.name)
     pool_ref, kept_aside = slices[0].item.spec.pool, list[InventorySlice]()
+    # As upstream: if the count fits, a newer generation elsewhere goes unnoticed.
     if len(slices) != pool_ref.resource_slice_count:
         everywhere = inventory.of_pool((driver, name))
+        # The driver has published a newer generation, which does not offer this node anything.
         if any(_generation(entry) > pool_ref.generation for entry in everywhere):
             return None
         current = [
@@ -159,6 +165,7 @@ def _pool(inventory: Inventory, driver: str, name: str, slices: list[InventorySl
         if len(current) != pool_ref.resource_slice_count:
             return _incomplete(driver, name, current)
         identities = set(_identity(slices))
+        # Their devices cannot be had here, but consume the same counters.
         kept_aside = [entry for entry in current if id(entry) not in identities]
     offering = [entry for entry in slices if not entry.has_counters]
     devices = tuple(chain.from_iterable(entry.devices for entry in offering))
@@ -223,6 +230,7 @@ def _contradiction(
 
 def _are_distinct(slices: Sequence[InventorySlice], devices: Sequence[SliceDevice]) -> bool:
     """Return True if these devices of the slices have different names. Names are compared only if hashes are equal."""
+    # Hashes of names in a sorted array: pools of thousands of devices are checked for each node.
     hashes = np.sort(np.concatenate([np.empty(0, np.int64), *(entry.name_hashes for entry in slices)]))
     return not (hashes[1:] == hashes[:-1]).any() or len({device.id for device in devices}) == len(devices)
 

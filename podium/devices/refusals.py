@@ -62,6 +62,7 @@ class Holder:
     @property
     def text(self) -> str:
         """The devices, the claim and its pods."""
+        # A claim whose allocation names no driver or pool may hold any device.
         if not self.claim:
             return f"{self.devices_text}: taken by an allocation that cannot be read"
         return f"{self.devices_text}: taken by claim {self.claim} ({self.users_text})"

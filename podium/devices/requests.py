@@ -220,11 +220,13 @@ class RequestReader:
         """
         candidates = []
         for pool in self.pools:
+            # "All" of a pool that is being updated is not known.
             if pool.is_incomplete or pool.is_invalid:
                 if _excludes(data, pool.driver, self.rules):
                     continue
                 state = "being updated" if pool.is_incomplete else "invalid"
                 text = f"{request_path}: asks for all devices, but resource pool {pool} is currently {state}"
+                # A pool that is only incomplete heals with the next slice; one that contradicts itself never does.
                 raise BrokenPoolError(text) if pool.contradicts_itself else AllocationError(text)
             for device in pool.devices:
                 if self.budget.take():
@@ -249,6 +251,7 @@ def _excludes(data: RequestData, driver: str, rules: DeviceRules) -> bool:
     """Return True if a selector names another driver, so that it matches no device of this driver."""
     for selector in (*data.device_class.spec.selectors, *data.request.selectors):
         expression = expression_of(selector)
+        # Compiling a long expression would take longer than the check saves.
         if len(expression) > SHORT_MAX:
             continue
         try:

@@ -94,6 +94,7 @@ class Search:
         requests = self._claims[claim].requests
         if request >= len(requests):
             outcome = yield self._request(claim + 1, 0)
+            # As upstream: between claims it is a dead end like any other, as each claim has its own limit.
             return Outcome.DEAD_END if outcome is Outcome.TOO_MANY else outcome
         were_all_too_many = True
         for index, data in enumerate(requests[request]):
@@ -101,11 +102,12 @@ class Search:
             outcome = yield self._devices(claim, request, data, 0, _START)
             if outcome is Outcome.FOUND:
                 return outcome
+            # Other alternatives may need fewer devices.
             were_all_too_many = were_all_too_many and outcome is Outcome.TOO_MANY
         return Outcome.TOO_MANY if were_all_too_many else Outcome.DEAD_END
 
     def _devices(self, claim: int, request: int, data: RequestData, count: int, start: _Position) -> _Part:
-        """Allocate the devices of a request from the one at index `taken` on, and everything after the request.
+        """Allocate the devices of a request from the one at index `count` on, and everything after the request.
 
         Args: `start` is the first device to try.
         """
@@ -119,12 +121,16 @@ class Search:
         if data.devices is not None:
             return (yield from self._with_device(claim, request, data, count, data.devices[count], _START))
         take_step = self._reader.budget.take
+        # After the device chosen last: the order of a request's devices does not matter, so only combinations are
+        # tried.
         for index in range(start[0], len(self._pools)):
             pool = self._pools[index]
             first = start[1] if index == start[0] else 0
             for number, device in enumerate(islice(pool.devices, first, None), first):
                 if take_step():
                     yield None
+                # Upstream checks this first, so an expression that fails on a device goes unnoticed while that is
+                # taken.
                 if choices.is_in_use(claim, data, device.id):
                     continue  # Such a device is not shown to selectors.
                 is_selectable = self._reader.is_selectable_soon(data, device)

@@ -137,6 +137,7 @@ class Shortages:
     def on_node(self, node_name: str, labels: Mapping[str, str], claims: Sequence[ResourceClaim]) -> NodeRefusal:
         """Return why the claims, none of which is allocated, cannot all get devices on the node."""
         pools = pools_of_node(self._inventory, node_name, labels)
+        # By identity: nodes with the same pools share one object, and thousands of nodes have few of them.
         answer = self._answers.get(id(pools))
         if answer is not None and answer[1] == claims:
             return answer[2]
@@ -181,6 +182,7 @@ class _NodeShortages:
     def refusal(self, claims: Sequence[ResourceClaim]) -> NodeRefusal:
         """Explain as `Shortages.on_node`."""
         problems = tuple(f"pool {pool}: {pool.problem}" for pool in self._pools.pools if pool.problem)
+        # What a broken pool lacks is in no device, so such a node is not like another.
         shape = None if problems else self._shape()
         answer = None if shape is None else self._shortages.answers_by_shape.get(shape)
         if answer is not None and answer[0] is claims:
@@ -200,6 +202,7 @@ class _NodeShortages:
         is_dedicated = self._allocated.is_dedicated
         parts: list[Hashable] = []
         for device in self._devices:
+            # Counters and own node selections are of one pool and node, so no key can stand for them.
             if device.look is None or device.has_policies:
                 return None
             parts.append((id(device.look), is_dedicated(device.id), device.device.taints or None))
@@ -217,6 +220,7 @@ class _NodeShortages:
         """Return the requests that are not met. Raises: AllocationError, StepsExceededError."""
         claim_data = self._run(self._reader().read(claims))
         requests = [data for claim in claim_data for alternatives in claim.requests for data in alternatives]
+        # Each look may evaluate an expression, and a cluster may have a hundred thousand devices.
         if not self._shortages.may_look(len(requests) * len(self._devices)):
             raise StepsExceededError
         looks = {id(data): self._look(data) for data in requests}
@@ -325,6 +329,7 @@ class _NodeShortages:
             texts.append(f"{name.rpartition('/')[2] or kind}: {_counts_text(counts)}")
         return tuple(texts)
 
+    # Which counter is short only matters once the charge as a whole fails.
     def _counter_lack(self, look: _Look, candidate: Candidate) -> str:
         device, pool = candidate
         if ConsumedCounters(self._available).charge(device, pool):
@@ -375,6 +380,7 @@ class _NodeShortages:
         """Return the first request that exceeds what the earlier ones leave, by claim and request index, and why."""
         places = [(index, number) for index, claim in enumerate(claim_data) for number in range(len(claim.requests))]
         try:
+            # First without constraints: without enough devices, constraints are not to blame.
             for index, number in places:
                 if not self._finds(claim_data[: index + 1], number + 1, None):
                     is_first = (index, number) == places[0]

@@ -75,6 +75,7 @@ class Cluster(ClusterObjects):
         """
         world, pod = self.asked(pod)
         state = world._state
+        # Seeded for each question, so that ties end alike whatever was asked before.
         state.random.seed(SEED)
         cycle = state.engine.cycle(world.framework_for(pod), pod)
         if not len(cycle.snapshot):
@@ -96,6 +97,7 @@ class Cluster(ClusterObjects):
             try:
                 status = demand_status(plugin.pre_enqueue(pod))
             except BaseException as error:
+                # Plugins of others may raise anything; a question answers with an error and does not end the process.
                 raise ClusterError(f'running PreEnqueue plugin "{plugin.name}": {error_text(error)}') from error
             if status is not None:
                 gates.append(status.by(plugin.name))
@@ -125,6 +127,7 @@ class Cluster(ClusterObjects):
         return self._place(pod, makes_room=False)
 
     def _place(self, pod: Pod, *, makes_room: bool, creates_claims: bool = True) -> Placement:
+        # A second count of the same pod would take its requests twice.
         if self._state.cache.pod(pod.uid) is not None:
             raise ClusterError(f"Pod {pod.key} counts on a node already")
         pod = self.create_claims(pod) if creates_claims else pod
@@ -157,6 +160,7 @@ class Cluster(ClusterObjects):
         placed_pod = state.engine.place(cycle, decision.node_name)
         if placed_pod.status is not None:
             return Placement(pod, None, placed_pod.status.message)
+        # What PreBind writes, such as the volume of a claim, must exist for the pods that are placed next.
         object_writes = writes_before_binding(cycle.framework, cycle.state, pod, decision.node_name)
         if isinstance(object_writes, str):
             state.engine.take_back(placed_pod)
@@ -181,6 +185,7 @@ class Cluster(ClusterObjects):
         framework = None if placed_pod is None else state.frameworks.get(placed_pod.pod.spec.scheduler_name)
         if (
             placed_pod is None
+            # After a change of other objects plugins are built anew, and know nothing of this pod's reservation.
             or placed_pod.framework is not framework
             or not state.cache.is_assumed(placed_pod.pod.uid)
         ):
@@ -218,6 +223,7 @@ class Cluster(ClusterObjects):
         cordoned_node = self._demand(NODES, node)
         leaving = [resource for resource in self._state.cache.pods_on(node) if not stays_on_node(resource)]
         state = self._own()
+        # First, lest the scheduler give the pods this node again.
         state.put(
             NODES,
             msgspec.structs.replace(
@@ -246,6 +252,7 @@ class Cluster(ClusterObjects):
         if placement.nominated_node is not None:
             if state.store.get(PODS, pod.key) is None:
                 state.store.put(PODS, pod)
+            # As upstream: a nomination of less priority gives way, as its pod would not find the room it was promised.
             for nominated_pod in state.nominator.pods(placement.nominated_node):
                 if nominated_pod.priority < pod.priority:
                     state.nominator.delete(nominated_pod)
@@ -272,6 +279,7 @@ class Cluster(ClusterObjects):
         world = self.with_workload_of(pod)
         typed_pod = world.read_pod(pod)
         pod_with_claims, claims = world.claims_of(typed_pod)
+        # A question must not leave claims behind.
         world = self.fork() if claims and world is self else world
         world._create_all(claims)
         return world, pod_with_claims

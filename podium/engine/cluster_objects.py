@@ -23,23 +23,23 @@ from podium.engine.manifests import Manifest, as_manifest, is_namespaced, read_m
 from podium.engine.object_files import Objects, objects_given
 from podium.engine.placing import Engine
 from podium.engine.plugin_writes import carry_out
-from podium.engine.store import ObjectStore
+from podium.engine.store import LATER_THAN_ALL_S, ObjectStore
 from podium.framework.contract.plugin import Plugin
 from podium.framework.profile.runtime import Framework
 from podium.lib.garbage_collection import collection_disabled
 from podium.lib.nearest import nearest
 from podium.objects.core import Node, Pod, PodStatus
+from podium.objects.custom_resources import all_resources
 from podium.objects.resource_types import (
-    ALL,
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PODS,
     ResourceType,
 )
 from podium.plugins import IN_TREE
+from podium.plugins.contrib import CONTRIB
 
 _NO_CLASSES: Final = Admission(())
-_KINDS: Final[Mapping[str, ResourceType[Any]]] = {resource.kind: resource for resource in ALL}
 
 
 class ClusterObjects:
@@ -89,17 +89,24 @@ class ClusterObjects:
             ConfigError, PluginError: the configuration cannot be read, or a profile cannot be built.
             OSError: a file cannot be read.
         """
-        classes = {**IN_TREE, **{plugin.name: plugin for plugin in plugins}}
+        classes = {**IN_TREE, **CONTRIB, **{plugin.name: plugin for plugin in plugins}}
         configuration = read_config(config, classes, plugins, release_named(decide_as))
         with collection_disabled():
             items = objects_given(objects)
             admission = Admission(item.manifest for item in items)
+            store = ObjectStore(read_all(items, admission))
+            store.now_s = cls._now_s()
             try:
-                cluster = cls(configuration, ObjectStore(read_all(items, admission)), classes, admission=admission)
+                cluster = cls(configuration, store, classes, admission=admission)
             except CacheError as error:
                 raise ManifestError(str(error)) from error
         cluster._keep(items)
         return cluster
+
+    @classmethod
+    def _now_s(cls) -> float:
+        """Return the time at which questions are answered. Subclasses may read a clock."""
+        return LATER_THAN_ALL_S
 
     def _keep(self, items: Sequence[LocatedManifest]) -> None:
         """Do nothing. Subclasses may keep the loaded objects, to answer questions about more than a scheduler reads."""
@@ -115,6 +122,7 @@ class ClusterObjects:
         twin = object.__new__(type(self))
         twin._state = self._state
         twin._origin, twin._forked = ref(self), self._state
+        # Copied only on the first change, by whichever of the two changes first.
         self._state.is_shared = True
         return twin
 
@@ -127,6 +135,7 @@ class ClusterObjects:
         origin = self._origin() if self._origin is not None else None
         if self._forked is None or origin is None:
             raise ClusterError("there is no cluster to commit to: this one was not forked from any that still exists")
+        # A commit on top of other changes would drop them without a word.
         if origin._state is not self._forked:
             raise ClusterError("the cluster has changed since this one was forked from it: fork it again")
         self._state.is_shared = True
@@ -184,9 +193,10 @@ class ClusterObjects:
         self._own().drop(resource, item)
 
     def _find(self, kind: str, name: str, namespace: str) -> tuple[ResourceType[Any], Any]:
-        resource = _KINDS.get(kind)
+        kinds = {resource.kind: resource for resource in reversed(all_resources())}
+        resource = kinds.get(kind)
         if resource is None:
-            raise ManifestError(f"kind: no scheduler reads objects of kind {kind!r}; known are {', '.join(_KINDS)}")
+            raise ManifestError(f"kind: no scheduler reads objects of kind {kind!r}; known are {', '.join(kinds)}")
         if namespace and not is_namespaced(resource):
             raise ManifestError(f"namespace: objects of kind {kind} have none")
         key = f"{namespace or 'default'}/{name}" if is_namespaced(resource) else name
@@ -256,6 +266,7 @@ class ClusterObjects:
         """Add an object that did not exist. An immediate claim is bound if a volume suits it."""
         self.put(resource, item)
         if resource is PERSISTENT_VOLUME_CLAIMS:
+            # The volume controller binds such a claim at once, and pods that use it wait until it is bound.
             carry_out(self._own().store, immediate_binding(self._state.store, item))
 
     @property
@@ -286,6 +297,7 @@ class ClusterObjects:
 
     def _own(self) -> ClusterState:
         """Return the state, copied first if another cluster or an evaluation still reads it."""
+        # An evaluation reads columns of the cache lazily, so they must stay as they were when it was made.
         if self._state.is_shared or self._state.evaluations:
             self._state = self._state.fork()
         return self._state
@@ -319,5 +331,6 @@ def read_object(item: LocatedManifest, resource: ResourceType[Any], admission: A
 
 def unbound(pod: Pod) -> Pod:
     """Return the pod without a node, with only the claims of its status."""
+    # The rest of the status says where the pod was before, which would decide about its next node.
     status = PodStatus(resource_claim_statuses=pod.status.resource_claim_statuses)
     return Pod(metadata=pod.metadata, spec=pod.spec, status=status)

@@ -36,9 +36,6 @@ from podium.objects.resource_types import (
 from podium.objects.unreadable import kind_of
 from podium.queues import Nominator
 
-_NOW_S: Final = 4_102_444_800.0
-"""2100-01-01: later than every date in the objects."""
-
 SEED: Final = 1
 
 _FOLLOWED: Final = frozenset({PERSISTENT_VOLUMES.path, PERSISTENT_VOLUME_CLAIMS.path, RESOURCE_CLAIMS.path})
@@ -98,21 +95,24 @@ class ClusterState:
         twin.is_shared, twin.evaluations, twin._frameworks = False, WeakSet(), None
         twin.random = Random(SEED)
         twin._be(self.cache.fork(), self.nominator.fork(twin._pending_pod))
+        # Also the point where the next search begins, so that a fork places pods as the original would.
         twin.engine.rotation.next_start = self.engine.rotation.next_start
         return twin
 
     @property
     def frameworks(self) -> Mapping[str, Framework]:
         """The profiles by name, built on first use."""
+        # Plugins of an earlier build must not hear of changes: they would answer from a state that is not this one.
         if self._frameworks is None:
             self.store.forget_handlers()
             handle = OfflineHandle(
-                ManualClock(_NOW_S),
+                ManualClock(self.store.now_s),
                 self.random,
                 self.nominator,
                 self.cache.snapshot,
                 self.store.lister,
                 release=self.config.release,
+                scheduler_names=frozenset(profile.scheduler_name for profile in self.config.profiles),
             )
             self._frameworks = {
                 profile.scheduler_name: Framework(profile, self.classes, handle, Observer())
@@ -123,6 +123,8 @@ class ClusterState:
     def framework_for(self, pod: Pod) -> Framework:
         """Return the profile of the pod's scheduler name. Raises: as `Cluster.framework_for`."""
         try:
+            # Here, because a pod whose requests cannot be read would fail within a plugin, without the name of its
+            # field.
             filter_requests(pod.spec)
         except FieldError as error:
             raise ManifestError(f"Pod {pod.key}: {error}") from error

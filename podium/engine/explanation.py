@@ -133,6 +133,7 @@ class Explanation:
         if not self.scores:
             return ""
         best = self.scores[0]
+        # A pod that runs is asked about its own node; without that, the runner-up is the interesting rival.
         other_name = self.asked or (self.bound_to if self.bound_to != best.node else "")
         rivals = [score for score in self.scores if score.node == other_name] or list(self.scores[1:2])
         if not rivals:

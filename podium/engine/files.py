@@ -56,6 +56,7 @@ def read_objects(
     """
     for number, document in enumerate(_documents(text, name), start=1):
         if document is not None:
+            # A broken document must not hide the others of a file.
             try:
                 yield from unpack_lists(document, f"{name}: document {number}", on_broken=on_broken)
             except ManifestError as error:
@@ -68,6 +69,7 @@ def read_objects(
 def _documents(text: bytes, name: str) -> list[Any]:
     try:
         text = _without_mark(text)
+        # JSON is tried first: msgspec reads it far faster than the reader of YAML, of which it is a part.
         if _JSON_BEGINS.match(text):
             try:
                 return [msgspec.json.decode(text)]
@@ -133,6 +135,7 @@ def unpack_lists(
         return
     if not isinstance(content, dict):
         raise NoObjectError(f"{source}: expected an object, got {_json_type(content)}")
+    # A document with one of the two is taken for an object with a mistake; without both it is something else.
     if not content.get("kind") and not content.get("apiVersion"):
         raise NoObjectError(f"{source}: kind: required")
     kind, version = _text(content, "kind", source), _text(content, "apiVersion", source)
@@ -147,6 +150,7 @@ def unpack_lists(
     items = content["items"] or []
     if not isinstance(items, list):
         raise ManifestError(f"{source}: items: expected an array, got {_json_type(items)}")
+    # Items of a typed list, as API servers return them, have neither kind nor apiVersion.
     inherited = {} if kind == "List" else {"apiVersion": version, "kind": kind.removesuffix("List")}
     yield from _items(items, inherited, f"{source}: items", lists, on_broken)
 

@@ -117,6 +117,7 @@ class GangStory:
         for member, message in self.lacking.items():
             by_message.setdefault(message, {})[member] = message
         lines = []
+        # A gang may have thousands of members, and most fail for the same reason.
         for message, members in list(by_message.items())[:_NAMES_MAX]:
             verb = "gets none" if len(members) == 1 else "get none"
             lines.append(f"{_names(members)} {verb}: {message}")

@@ -94,6 +94,7 @@ class GroupSearch:
 
     def run(self) -> Steps[Sequence[MemberPlacement] | None]:
         """Return the placement; None if there is no solution or the budget is spent. The simulation stays unchanged."""
+        # An extender cannot be asked about a cluster that exists only in the simulation.
         if self.min_count > len(self.pods) or self.engine.extenders.have_a_say:
             return None
         try:
@@ -114,15 +115,18 @@ class GroupSearch:
             return None
         finally:
             for frame in reversed(self._stack):
+                # The simulation is given back as it was, also if the caller stops asking.
                 self._take_back(frame, keeps=True)
 
     def _descend(self, skips: int) -> None:
         """Continue with the next pod."""
         pod = self.pods[len(self._stack)]
         take_counts = Counter(frame.takes for frame in self._stack)
+        # As a set: whichever of several equal pods has a place, the rest of the search is the same.
         state = len(self._stack), skips, frozenset(take_counts.items())
         self.cache.show_to(pod)
         cycle = self.engine.cycle(self.framework, pod)
+        # Evicting pods is the group's business as a whole, once no placement without that was found.
         cycle.makes_room = False
         cycle.state.write(SimulatedGroup(self.cache.group))
         cycle.state.write(ThoroughSearch(_WAYS_MAX))

@@ -14,6 +14,7 @@ import msgspec
 from podium.engine.errors import ManifestError
 from podium.objects import resource_types
 from podium.objects.core import Pod
+from podium.objects.custom_resources import custom_resource_of
 from podium.objects.errors import field_and_detail
 from podium.objects.meta import NamespacedObject
 from podium.objects.resource_types import KubeObject, ResourceType
@@ -37,7 +38,7 @@ def resource_of(manifest: Manifest) -> ResourceType[Any] | None:
     version, kind = manifest.get("apiVersion"), manifest.get("kind")
     if not isinstance(version, str) or not isinstance(kind, str):
         return None
-    return _RESOURCES.get((version.rpartition("/")[0], kind))
+    return _RESOURCES.get((version.rpartition("/")[0], kind)) or custom_resource_of(version, kind)
 
 
 def read_manifest(manifest: object, resource: ResourceType[ObjectT]) -> ObjectT:

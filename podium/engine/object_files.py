@@ -68,6 +68,7 @@ def objects_given(objects: Objects) -> list[LocatedManifest]:
     items: list[LocatedManifest] = []
     for index, part in enumerate(parts):
         path = os.path.expanduser(part) if isinstance(part, (str, os.PathLike)) else ""
+        # In a list, a string that names no file is reported with its index there.
         if path and (parts is not objects or isinstance(part, os.PathLike) or os.path.exists(path)):
             items += objects_of(sources_of([path], read_file, notes.append), notes.append)
         else:
@@ -100,6 +101,7 @@ def sources_of(names: Iterable[str], read: Callable[[str], bytes], on_note: OnNo
             yield Source(name, read(name))
             continue
         tree = files_below(name, _is_wanted)
+        # Hidden directories hold the likes of .git and .terraform, whose YAML is not the cluster's.
         for hidden in tree.hidden:
             on_note(f"{hidden}: left out, because it is hidden; name it to have it read")
         if not tree.files:
@@ -125,6 +127,7 @@ def objects_of(sources: Iterable[Source], on_note: OnNote, on_broken: OnBroken |
         try:
             items += _objects_in(source, on_note, on_broken)
         except ManifestError as error:
+            # A file that the user named must be readable; one that only lies in a directory may be something else.
             if on_broken is None or not source.is_listed:
                 raise
             on_broken(error)
@@ -143,6 +146,7 @@ def unique(items: Iterable[LocatedManifest], on_note: OnNote) -> list[LocatedMan
         namesake = by_identity.get(identity)
         if namesake is not None and namesake.manifest != item.manifest:
             subject = f"{item.location}: {_text(identity)}"
+            # The later one wins, as with kubectl apply of the files in this order.
             on_note(
                 f"{subject}: is there with other contents in {namesake.location}; "
                 "the last one counts, which is this one"
@@ -186,6 +190,7 @@ def _objects_in(source: Source, on_note: OnNote, on_broken: OnBroken | None) -> 
     try:
         items = list(read_objects(source.content, name, on_broken, note_other if source.is_listed else None))
     except ManifestError as error:
+        # Only a file that cannot be read is searched: braces are no fault where they parse, such as in a ConfigMap.
         if isinstance(error, NoObjectError) or _TEMPLATE.search(source.content) is None:
             raise
         advice = _INSTEAD_OF_TEMPLATE.format(chart="CHART")
@@ -211,6 +216,7 @@ def _is_harmless(source: Source) -> bool:
         (content,) = [document for document in read_documents(source.content) if document is not None]
     except (YamlError, ValueError):
         return False
+    # Any other field, such as a patch or a name prefix, would make other objects than those in the files.
     if not isinstance(content, dict) or not content.keys() <= _HARMLESS_FIELDS:
         return False
     folder, resources = os.path.dirname(source.name), content.get("resources")

@@ -6,12 +6,15 @@ Owns the stand-ins for the protocols of `podium.framework.contract` that refuse,
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, TypeVar, cast
 
 from podium.cluster import Snapshot
 from podium.config import NEWEST, Release
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.dry_runs import NodeDryRun
 from podium.framework.contract.handle import ApiClient, Handle, Lister, Nominator, Preemptions, WaitingPod, WaitingPods
 from podium.framework.contract.pod_groups import PodGroups
 from podium.lib.clock import Clock
@@ -106,6 +109,8 @@ class OfflineHandle:
     preemptions: Preemptions = field(default_factory=NoPreemptions)
     pod_groups: PodGroups | None = None
     release: Release = NEWEST
+    kubeconfig: str | None = None
+    scheduler_names: Collection[str] = frozenset()
     _shared: dict[Callable[..., Any], Any] = field(default_factory=dict)
 
     def snapshot(self) -> Snapshot:
@@ -115,6 +120,15 @@ class OfflineHandle:
     def lister(self, resource: ResourceType[ObjectT]) -> Lister[ObjectT]:
         """Return the stored objects of a kind."""
         return self.lister_of(resource)
+
+    def is_missing(self, resource: ResourceType[Any]) -> bool:
+        """Return False: a cluster in memory has objects of every kind, perhaps none."""
+        del resource
+        return False
+
+    def dry_run(self, state: CycleState, row: int) -> AbstractContextManager[NodeDryRun]:
+        """Begin a dry run of the attempt's filters on one node."""
+        return state.dry_run(row)
 
     def activate(self, pods: Iterable[Pod], after_s: float = 0.0) -> None:
         """Do nothing: there is no queue."""

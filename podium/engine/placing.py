@@ -20,6 +20,7 @@ from podium.framework.contract.steps import Steps, run_unasked
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.explainer import Explainer
 from podium.framework.cycle.extenders import NO_EXTENDERS, Extenders
+from podium.framework.cycle.node_dry_runs import dry_runs_of
 from podium.framework.cycle.schedule import Decision, attempt
 from podium.framework.cycle.scoring import Pick, choose
 from podium.framework.cycle.search import Rotation
@@ -95,7 +96,7 @@ class Engine:
 
     def cycle(self, framework: Framework, pod: Pod) -> Cycle:
         """Begin an attempt at the pod, on the cluster as it is now."""
-        return Cycle(
+        cycle = Cycle(
             framework,
             pod,
             self.cache.snapshot(),
@@ -103,6 +104,8 @@ class Engine:
             keeps_scores=self.keeps_scores,
             measures_plugins=framework.begin_attempt(),
         )
+        cycle.state.dry_runs = dry_runs_of(cycle)
+        return cycle
 
     def attempt(self, cycle: Cycle) -> Steps[Decision]:
         """Choose a node for the pod, calling the extenders that are interested in it."""
@@ -136,6 +139,7 @@ class Engine:
         if status is None and framework.permit and self.asks_permit:
             permit = framework.run_permit(state, pod, node_name)
             status, waits, waits_for = permit.status, permit.waits, permit.message
+        # The pod may wait for minutes, and the verdicts on its nodes are of no more use.
         if waits:
             cycle.forget_nodes()
         placed_pod = PlacedPod(framework, state, pod, node_name, status, waits, nominated_to, waits_for)
@@ -150,6 +154,7 @@ class Engine:
         """
         if placed_pod.status is None:
             self._withdraw(placed_pod)
+        # Unless it was nominated elsewhere meanwhile.
         if placed_pod.nominated_to is not None and self.nominator.node_of(placed_pod.pod.uid) is None:
             self.nominator.add(placed_pod.pod, placed_pod.nominated_to)
 

@@ -106,6 +106,7 @@ class PodGroupCycle(GroupCycle):
                 attempt = yield from self._try(engine, cache, pod)
                 simulation.attempts.append(attempt)
                 if attempt.error is not None:
+                    # As upstream: one error fails the whole group, and the pods that follow are not tried.
                     message = f"failed to schedule other pod from a pod group: {attempt.error.message}"
                     simulation.status = error_status(message)
                     break
@@ -113,6 +114,7 @@ class PodGroupCycle(GroupCycle):
                 if simulation.status is not None and simulation.status.code is not Code.WAIT:
                     break
         finally:
+            # In reverse, so that each plugin finds the state that its own Reserve left.
             for attempt in reversed(simulation.attempts):
                 if attempt.placed_pod is not None:
                     engine.take_back(attempt.placed_pod)

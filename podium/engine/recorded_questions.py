@@ -20,10 +20,15 @@ QuestionT = TypeVar("QuestionT", bound="RecordedQuestion")
 
 
 class RecordedQuestion(msgspec.Struct):
-    """The objects of a cluster, the pod in question, and optionally a configuration."""
+    """The objects of a cluster, the pod in question, and optionally a configuration.
+
+    Attributes:
+        custom: the objects of CustomResourceDefinitions.
+    """
 
     id: str | int = ""
     objects: list[Any] | None = None
+    custom: list[Any] | None = None
     pod: Any = None
     config: dict[str, Any] | None = None
 
@@ -33,7 +38,7 @@ class RecordedQuestion(msgspec.Struct):
         Raises:
             ManifestError: an object cannot be read.
         """
-        return ObjectStore.of(item for item in self.objects or () if isinstance(item, dict))
+        return ObjectStore.of(item for item in (*(self.objects or ()), *(self.custom or ())) if isinstance(item, dict))
 
 
 def answer_line(

@@ -9,7 +9,7 @@ import numpy as np
 
 from podium.cluster import Cache, IntArray, Snapshot
 from podium.engine.explanation import Group
-from podium.framework.cycle.details import details_on
+from podium.framework.cycle.details import details_text
 from podium.framework.profile.runtime import Framework
 from podium.objects.amounts import distinct_texts
 from podium.objects.core import Pod
@@ -36,10 +36,7 @@ class RejectionDetails:
             return ""
         if group.plugin == NodeResourcesFit.name:
             return asked_and_free(pod, snapshot, rows)
-        details = details_on(framework, group.plugin, pod, snapshot, np.asarray(rows))
-        if len(details) == 1 and len(rows) == sum(details.values()):
-            return next(iter(details))
-        return ", ".join(f"{text} on {count} node(s)" for text, count in details.items())
+        return details_text(framework, group.plugin, pod, snapshot, np.asarray(rows))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

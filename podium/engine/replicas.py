@@ -73,6 +73,7 @@ class Replicas:
             return None
         cycle = self._engine.cycle(self._framework, pod)
         snapshot, rows = cycle.snapshot, filter_all(cycle).rows
+        # Each copy takes a place of its own, so the columns answer at once what placing them one by one would.
         counts = snapshot.allowed_pods.take(rows) - snapshot.pod_count.take(rows)
         for fits in fits_by_resource(snapshot, pod.spec).values():
             np.minimum(counts, fits.take(rows), out=counts)
@@ -109,6 +110,7 @@ class Replicas:
 
     def place_if_feasible(self, pod: Pod) -> None:
         """Attempt to place a pod, unless an equal pod has failed and nothing has been placed since."""
+        # Copies share their spec as an object, so its id tells equal pods without comparing them.
         alike = (pod.metadata.namespace, id(pod.spec), tuple(sorted(pod.metadata.labels.items())))
         if alike not in self._hopeless and self.place(pod) is None and not pod.status.nominated_node_name:
             self._hopeless.add(alike)
@@ -135,6 +137,7 @@ class Replicas:
             self._engine.take_back(placed_pod)
             return None
         self._placed.append(placed_pod)
+        # What was placed may satisfy the affinity of a pod that failed before.
         self._hopeless.clear()
         return placed_pod.node_name
 

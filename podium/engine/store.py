@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Generic
+from typing import Any, Final, Generic
 
 from podium.engine.manifests import Manifest, read_manifest, resource_of
 from podium.objects.core import Pod
 from podium.objects.resource_types import PODS, KubeObject, ObjectT, ResourceType
+
+LATER_THAN_ALL_S: Final = 4_102_444_800.0
+"""2100-01-01 in seconds since the epoch: later than every date in the objects."""
 
 
 class StoredObjects(Generic[ObjectT]):
@@ -51,6 +54,9 @@ class ObjectStore:
     Args:
         complete_kinds: the kinds whose list is complete, even if it is empty.
 
+    Attributes:
+        now_s: the time at which questions about the objects are answered, in seconds since the epoch.
+
     Invariant: the objects of a kind are handed out in order of namespace and name, as an API server lists them.
     """
 
@@ -60,6 +66,7 @@ class ObjectStore:
         complete_kinds: Collection[ResourceType[Any]] = (),
     ) -> None:
         self._complete_kinds = frozenset(complete_kinds)
+        self.now_s = LATER_THAN_ALL_S
         self._listers: dict[ResourceType[Any], StoredObjects[Any]] = {}
         self._objects: dict[str, dict[str, Any]] = {}
         self._shared: set[str] = set()
@@ -68,6 +75,7 @@ class ObjectStore:
         self._missing: set[ResourceType[Any]] = set()
         """The kinds that plugins have read, here or in a fork, and of which there was no object."""
         for resource, item in objects:
+            # A pod that has ended holds nothing on its node, so to a scheduler it does not exist.
             if not (isinstance(item, Pod) and item.has_ended):
                 self.put(resource, item)
 
@@ -96,8 +104,10 @@ class ObjectStore:
         Cost: none at once; a copy of the objects of a kind when the first of them changes.
         """
         twin = ObjectStore((), self._complete_kinds)
-        twin._missing = self._missing
+        # The same set: a question is answered in a fork, and the warning about missing kinds is for its origin.
+        twin._missing, twin.now_s = self._missing, self.now_s
         twin._objects, twin._unsorted = dict(self._objects), set(self._unsorted)
+        # Each side copies a kind on its first change: a question changes one or two kinds of dozens.
         self._shared = set(self._objects)
         twin._shared = set(self._objects)
         return twin
@@ -109,6 +119,7 @@ class ObjectStore:
     def objects(self, resource: ResourceType[ObjectT]) -> Mapping[str, ObjectT]:
         """Return the objects of one kind by key."""
         path = resource.path
+        # Sorted on the next read, because loading adds thousands of objects one by one.
         if path in self._unsorted:
             self._unsorted.discard(path)
             self._shared.discard(path)
@@ -153,6 +164,7 @@ class ObjectStore:
 
     def note_read(self, resource: ResourceType[Any]) -> None:
         """Note that a plugin has read objects of the kind."""
+        # An empty kind may be one that was not dumped, so that the answer rests on a guess.
         if not self._objects.get(resource.path) and resource not in self._complete_kinds:
             self._missing.add(resource)
 

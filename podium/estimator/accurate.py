@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from podium.config.types import Profile
+from podium.config.types import PluginSet, Profile
 from podium.engine.placing import Engine
 from podium.engine.replicas import PLACED_MAX, ClaimCreator, Replicas, make_copy, no_claims
 from podium.estimator.errors import EstimateError
@@ -22,20 +22,30 @@ from podium.objects.affinity import Affinity, NodeAffinity
 from podium.objects.core import Container, Pod, PodSpec, ResourceRequirements
 from podium.objects.meta import ObjectMeta
 
-_PREEMPTION: Final = "DefaultPreemption"
+_PREEMPTING: Final = frozenset({"DefaultPreemption", "PreemptionToleration"})
 
 EstimateSteps: TypeAlias = Generator[None, None, int]
 """A running estimate. Its return value is the number of replicas."""
 
 
 def without_preemption(profile: Profile) -> Profile:
-    """Return the profile for dry runs, without DefaultPreemption: replicas preempt no pods.
+    """Return the profile for dry runs, without plugins that do nothing but preempt: replicas preempt no pods.
 
     Planning a preemption would cost more than a hundred attempts.
     """
-    everywhere = profile.plugins.multi_point
-    plugins = tuple(plugin for plugin in everywhere.enabled if plugin.name != _PREEMPTION)
-    return replace(profile, plugins=replace(profile.plugins, multi_point=replace(everywhere, enabled=plugins)))
+    plugins = profile.plugins
+    return replace(
+        profile,
+        plugins=replace(
+            plugins,
+            multi_point=_without_preemption(plugins.multi_point),
+            post_filter=_without_preemption(plugins.post_filter),
+        ),
+    )
+
+
+def _without_preemption(plugins: PluginSet) -> PluginSet:
+    return replace(plugins, enabled=tuple(plugin for plugin in plugins.enabled if plugin.name not in _PREEMPTING))
 
 
 def accurate_replicas(

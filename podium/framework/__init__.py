@@ -24,6 +24,8 @@ from podium.framework.contract.score import MAX_NODE_SCORE, PreScorePlugin, Scor
 from podium.framework.contract.status import SKIP, Code, PluginError, Status, error_status, unresolvable, unschedulable
 from podium.objects import resource_types
 from podium.objects.core import Node, Pod
+from podium.objects.custom_resources import custom_resource, raw_objects
+from podium.objects.meta import ClusterObject, NamespacedObject, Value
 from podium.objects.resource_types import EventResource
 
 __all__ = [
@@ -31,6 +33,7 @@ __all__ = [
     "SKIP",
     "ActionType",
     "BindPlugin",
+    "ClusterObject",
     "Code",
     "CycleState",
     "EventRegistration",
@@ -39,6 +42,7 @@ __all__ = [
     "Handle",
     "HintScope",
     "IntArray",
+    "NamespacedObject",
     "Node",
     "NodeInfo",
     "Nominator",
@@ -65,10 +69,13 @@ __all__ = [
     "Status",
     "TableFilterPlugin",
     "TableScorePlugin",
+    "Value",
     "WaitingPod",
     "WaitingPods",
+    "custom_resource",
     "error_status",
     "on",
+    "raw_objects",
     "resource_types",
     "unresolvable",
     "unschedulable",

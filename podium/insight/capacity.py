@@ -391,7 +391,7 @@ def headroom(cluster: Cluster, copy: PodCopy, times: int, limit: TimeLimit = UNL
     try:
         # cpu and memory first, which is how people think of a pod's size.
         for resource in sorted({CPU, MEMORY} & requests.keys()) + sorted(requests.keys() - {CPU, MEMORY}):
-            # Whole MiB: more exact answers take more attempts and help nobody.
+            # Whole MiB: more exact answers take more attempts and are of no use.
             step = _BYTES_STEP if resource == MEMORY else 1
             size_max = int(engine.cache.snapshot().allocatable(resource).max(initial=0)) // step
             if best := _largest(size_max, partial(takes, resource, step)):

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+import numpy as np
+
 from podium.cluster import Snapshot
 from podium.cluster.matching.node_selectors import required_terms
 from podium.framework.contract.status import Status
+from podium.framework.cycle.details import details_text
+from podium.framework.profile.runtime import Framework
 from podium.insight.pod_edits import untolerated_taints
 from podium.objects.amounts import amount_text
 from podium.objects.core import Pod
 from podium.objects.requests import filter_requests
 from podium.objects.tolerations import taint_text
+
+IN_TEXT: Final = ("TaintToleration", "NodeAffinity")
+"""The plugins whose details are part of the blocker's text."""
 
 
 def kind_of_blocker(pod: Pod, snapshot: Snapshot, row: int, status: Status) -> str:
@@ -29,10 +38,12 @@ def kind_of_blocker(pod: Pod, snapshot: Snapshot, row: int, status: Status) -> s
     return f"{status.message} ({', '.join(details)})" if details else status.message
 
 
-def amounts(pod: Pod, snapshot: Snapshot, row: int, status: Status) -> str:
-    """Return the request for each resource that is short, and what is free of it; "" for other statuses."""
-    if status.plugin != "NodeResourcesFit":
+def amounts(framework: Framework, pod: Pod, snapshot: Snapshot, row: int, status: Status) -> str:
+    """Return the request for each resource that is short, and what is free of it; for others the plugin's details."""
+    if status.plugin in IN_TEXT:
         return ""
+    if status.plugin != "NodeResourcesFit":
+        return details_text(framework, status.plugin, pod, snapshot, np.array([row]))
     shortages = []
     for resource, amount in filter_requests(pod.spec).items():
         free = int(snapshot.allocatable(resource)[row] - snapshot.requested(resource)[row])

@@ -294,7 +294,7 @@ def _missing(trial: GangTrial) -> Sequence[tuple[int, str]]:
             if status.plugin == DEVICES and (refusal := refusals.get(snapshot.name(row))) is not None:
                 text = f"{text} ({refusal.text})"
             counts[text] = counts.get(text, 0) + 1
-            if text not in details and (detail := amounts(pod, snapshot, row, status)):
+            if text not in details and (detail := amounts(framework, pod, snapshot, row, status)):
                 details[text] = f"{detail} on {snapshot.name(row)}"
     ranking = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return [(count, f"{text} ({details[text]})" if text in details else text) for text, count in ranking]

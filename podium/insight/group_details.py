@@ -9,10 +9,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
+import numpy as np
+
 from podium.cluster import Snapshot, host_ports
 from podium.engine.explanation import Group
 from podium.engine.rejection_details import asked_and_free
 from podium.engine.store import ObjectStore
+from podium.framework.cycle.details import details_text
+from podium.framework.profile.runtime import Framework
+from podium.insight.details import IN_TEXT
 from podium.insight.evictions import Evictions
 from podium.objects.core import Pod
 from podium.objects.meta import LabelSelector
@@ -24,14 +29,25 @@ _OF_VOLUMES: Final = frozenset({"VolumeBinding", "VolumeZone", "VolumeRestrictio
 
 
 def with_details(
-    groups: Iterable[Group], pod: Pod, store: ObjectStore, snapshot: Snapshot, evictions: Evictions
+    groups: Iterable[Group],
+    pod: Pod,
+    framework: Framework,
+    store: ObjectStore,
+    snapshot: Snapshot,
+    evictions: Evictions,
 ) -> tuple[Group, ...]:
     """Return the groups with their details.
 
     Args:
         evictions: of the pod in this snapshot.
     """
-    return tuple(replace(group, detail=_detail(group, pod, store, snapshot, evictions)) for group in groups)
+    return tuple(
+        replace(
+            group,
+            detail=_detail(group, pod, store, snapshot, evictions) or _own_detail(group, pod, framework, snapshot),
+        )
+        for group in groups
+    )
 
 
 def _detail(group: Group, pod: Pod, store: ObjectStore, snapshot: Snapshot, evictions: Evictions) -> str:
@@ -53,6 +69,14 @@ def _detail(group: Group, pod: Pod, store: ObjectStore, snapshot: Snapshot, evic
     if plugin == "NodeName":
         return f"spec.nodeName is {pod.node_name}"
     return "; ".join(_claims(pod, store)) if plugin in _OF_VOLUMES else ""
+
+
+def _own_detail(group: Group, pod: Pod, framework: Framework, snapshot: Snapshot) -> str:
+    """Return what the plugin itself says about the nodes."""
+    if group.plugin in IN_TEXT:
+        return ""
+    rows = np.array([snapshot.row_of[name] for name in group.nodes])
+    return details_text(framework, group.plugin, pod, snapshot, rows)
 
 
 def _pods(pods: Iterable[Pod], node: str) -> str:

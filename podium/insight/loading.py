@@ -16,7 +16,7 @@ from podium.engine.derivation.workload_kinds import has_template, templates_in
 from podium.engine.errors import ClusterError, ManifestError
 from podium.engine.files import LocatedManifest
 from podium.engine.manifests import resource_of
-from podium.engine.store import ObjectStore
+from podium.engine.store import LATER_THAN_ALL_S, ObjectStore
 from podium.framework.contract.plugin import Plugin
 from podium.insight.cluster import Cluster
 from podium.lib.nearest import nearest
@@ -70,6 +70,7 @@ class Loader:
         complete_kinds: the kinds whose list is complete, even if it is empty.
         any_scheduler: let the first profile decide for every scheduler that a pod names.
         may_be_empty: whether a cluster may have no nodes.
+        now_s: the time at which questions are answered, in seconds since the epoch.
         read_errors: what could not be read so far.
     """
 
@@ -78,6 +79,7 @@ class Loader:
     complete_kinds: Collection[ResourceType[Any]] = ()
     any_scheduler: bool = False
     may_be_empty: bool = False
+    now_s: float = LATER_THAN_ALL_S
     read_errors: list[str] = field(default_factory=list)
 
     def report(self, error: ManifestError) -> None:
@@ -96,6 +98,7 @@ class Loader:
         extra_pods = list(extra_pods)
         admission = Admission(item.manifest for item in (*items, *extra_pods))
         store = ObjectStore(self._readable(items, admission), self.complete_kinds)
+        store.now_s = self.now_s
         # With no node every answer would be the same, and the file is most likely the wrong one.
         if not store.objects(NODES) and not self.may_be_empty:
             suffix = (

@@ -18,10 +18,11 @@ from podium.engine.files import LocatedManifest
 from podium.engine.manifests import Manifest
 from podium.lib.system_clock import SystemClock
 from podium.objects.api_errors import ApiError, Forbidden, Unauthorized, Unreachable
+from podium.objects.custom_resources import custom_resources
 from podium.objects.resource_types import COSCHEDULING_POD_GROUPS, POD_GROUPS, WITHOUT_GATES, ResourceType
 
 _GROUPS: Final = (POD_GROUPS, COSCHEDULING_POD_GROUPS)
-"""Listed in addition where the cluster serves them: only they say how many members a gang needs."""
+"""Listed in addition where the cluster serves them, as are custom resources: they say how many members a gang needs."""
 
 
 async def list_objects(
@@ -35,7 +36,7 @@ async def list_objects(
     Args:
         kubeconfig: the path; kubectl's default unless given.
         context: the kubeconfig's current one unless given.
-        beside: more kinds, as far as the cluster serves them and they may be listed.
+        extra_resources: more kinds, as far as the cluster serves them and they may be listed.
 
     Raises:
         ConnectionConfigError: there is no kubeconfig, or it cannot be used.
@@ -45,7 +46,9 @@ async def list_objects(
     async with ApiSession(credentials) as session:
         try:
             objects = []
-            for resource in dict.fromkeys((*resources, *CONTROL_RESOURCES, *_GROUPS, *extra_resources)):
+            for resource in dict.fromkeys(
+                (*resources, *CONTROL_RESOURCES, *_GROUPS, *custom_resources(), *extra_resources)
+            ):
                 items: Sequence[Manifest]
                 try:
                     items = await all_objects(session, resource)

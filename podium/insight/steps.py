@@ -29,12 +29,12 @@ from podium.insight.trial import Trial
 from podium.lib.nearest import nearest
 from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
 from podium.objects.core import Pod
-from podium.objects.resource_types import ALL, NODES, PODS, REPLICA_SETS, ResourceType
+from podium.objects.custom_resources import all_resources
+from podium.objects.resource_types import NODES, PODS, REPLICA_SETS, ResourceType
 
 NODES_MAX: Final = 10_000
 """The maximum number of nodes that one step may add."""
 
-_KINDS = {resource.kind.lower(): resource for resource in ALL}
 _WORKLOADS = {kind.lower(): kind for kind in KINDS}
 _ABOVE = {"ReplicaSet": "Deployment", "Job": "CronJob"}
 
@@ -237,7 +237,8 @@ class Remove:
     def carry_out(self, trial: Trial) -> None:
         """Delete the object. Raises: ClusterError: it does not exist."""
         world = trial.world
-        resource = _KINDS.get(self.kind.lower())
+        kinds = {resource.kind.lower(): resource for resource in reversed(all_resources())}
+        resource = kinds.get(self.kind.lower())
         kind = _WORKLOADS.get(self.kind.lower(), self.kind)
         namespace = self.namespace or "default"
         if resource is NODES:

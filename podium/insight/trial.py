@@ -5,7 +5,7 @@ that could not be placed is tried again only after something has changed that ma
 that its message is that of its last attempt.
 
 A pod on a node that is deleted terminates first, which takes longer than anything else: it counts on its node until the
-rest has come to an end. Some controllers replace it at once, so that its replacement is placed beside it.
+rest has ended. Some controllers replace it at once, so that its replacement is placed beside it.
 """
 
 from __future__ import annotations

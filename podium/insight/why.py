@@ -14,6 +14,7 @@ from podium.engine.evaluation import Evaluation
 from podium.engine.explanation import Blocker, Explanation, Group, NodeScore, group_blockers
 from podium.engine.gang_story import GangStory
 from podium.framework.contract.status import ScheduleError, Status
+from podium.framework.profile.runtime import Framework
 from podium.insight.absent_claims import AbsentClaim, absent_claims
 from podium.insight.asked_pod import as_pending
 from podium.insight.details import amounts, kind_of_blocker
@@ -65,7 +66,7 @@ def explain(cluster: Cluster, pod: Pod, node: str = "", limit: TimeLimit = UNLIM
         if not limit.is_over():
             raise
     limit.is_noticed = True
-    return _with_first_blockers(base, pod, evaluation)
+    return _with_first_blockers(base, world, pod, evaluation)
 
 
 def _without_blockers(
@@ -100,10 +101,10 @@ def _without_blockers(
     )
 
 
-def _with_first_blockers(base: Why, pod: Pod, evaluation: Evaluation) -> Why:
+def _with_first_blockers(base: Why, world: Cluster, pod: Pod, evaluation: Evaluation) -> Why:
     """Return the answer with the blocker at which the attempt left each node."""
     statuses = {row: (status,) for row, status in evaluation.found.diagnosis.statuses().items()}
-    blockers_by_node = _by_node(pod, evaluation.snapshot, statuses)
+    blockers_by_node = _by_node(world.framework_for(pod), pod, evaluation.snapshot, statuses)
     return replace(base, blockers=blockers_by_node, groups=group_blockers(blockers_by_node), is_partial=True)
 
 
@@ -120,7 +121,8 @@ def _with_all_blockers(
     search = FixSearch(world, pod, limit)
     blockers = search.blockers()
     snapshot, statuses = blockers.snapshot, blockers.by_row()
-    blockers_by_node = _by_node(pod, snapshot, statuses)
+    framework = world.framework_for(pod)
+    blockers_by_node = _by_node(framework, pod, snapshot, statuses)
     is_lost = evaluation.node is None
     absent = absent_claims(world.store, pod) if is_lost else ()
     summarized = _reasons_for(absent, blockers_by_node)
@@ -128,7 +130,7 @@ def _with_all_blockers(
     return replace(
         base,
         blockers=blockers_by_node,
-        groups=with_details(group_blockers(blockers_by_node), pod, world.store, snapshot, search.evictions),
+        groups=with_details(group_blockers(blockers_by_node), pod, framework, world.store, snapshot, search.evictions),
         # Dry runs of one edit each, which only a pod without a node needs.
         one_edit_away=tuple(sorted(snapshot.name(row) for row in search.rows_one_edit_away())) if is_lost else (),
         preemption=_preemption(answer, awaited, evaluation.victims, covers_claims=bool(summarized)) if is_lost else "",
@@ -171,11 +173,17 @@ def _devices(
     return group_by_devices(device_refusals(cluster.framework_for(pod), pod, snapshot, rejections))
 
 
-def _by_node(pod: Pod, snapshot: Snapshot, statuses: Mapping[int, Sequence[Status]]) -> dict[str, tuple[Blocker, ...]]:
+def _by_node(
+    framework: Framework, pod: Pod, snapshot: Snapshot, statuses: Mapping[int, Sequence[Status]]
+) -> dict[str, tuple[Blocker, ...]]:
     """Return the blockers of each node, by its name."""
     return {
         name: tuple(
-            Blocker(status.plugin, kind_of_blocker(pod, snapshot, row, status), amounts(pod, snapshot, row, status))
+            Blocker(
+                status.plugin,
+                kind_of_blocker(pod, snapshot, row, status),
+                amounts(framework, pod, snapshot, row, status),
+            )
             for status in statuses[row]
         )
         for name, row in sorted(snapshot.row_of.items())

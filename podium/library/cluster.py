@@ -20,6 +20,7 @@ from podium.insight import cluster as insight
 from podium.insight.steps import Apply, Step, UseProfiles, carry_out_steps, pods_of, read_steps
 from podium.insight.trial import Trial
 from podium.insight.what_if import Outcome, Usage, outcome_of, utilisation
+from podium.lib.system_clock import SystemClock
 from podium.library.planned_objects import original_key
 from podium.objects.amounts import amount_text
 from podium.objects.core import Pod
@@ -46,6 +47,10 @@ class Cluster(insight.Cluster):
         from podium.library.plans import ONLY_PLANNED
 
         return ONLY_PLANNED
+
+    @classmethod
+    def _now_s(cls) -> float:
+        return SystemClock().now()
 
     def _keep(self, documents: Sequence[LocatedManifest]) -> None:
         originals = {key: document for document in documents if (key := original_key(document)) is not None}

@@ -11,7 +11,8 @@ from podium.engine.cluster import Cluster
 from podium.engine.derivation.control_objects import CONTROL_RESOURCES
 from podium.engine.files import LocatedManifest
 from podium.engine.manifests import DEFAULT_NAMESPACE, Manifest, as_manifest
-from podium.objects.resource_types import ALL, ResourceType
+from podium.objects.custom_resources import all_resources
+from podium.objects.resource_types import ResourceType
 
 NODE_POOL: Final = "NodePool"
 _ONLY_PLANNED: Final = frozenset({NODE_POOL, "NodeClaim"})
@@ -36,7 +37,8 @@ def objects_to_plan(cluster: Cluster, originals: Originals) -> list[LocatedManif
     """Return all objects that plans read, as they are now."""
     documents = [
         LocatedManifest(_full_manifest(resource, item, originals.get((resource.kind, item.key))), resource.kind)
-        for resource in ALL
+        for resource in all_resources()
+        if resource not in CONTROL_RESOURCES
         for item in cluster.store.objects(resource).values()
     ]
     for resource in CONTROL_RESOURCES:

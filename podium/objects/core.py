@@ -92,6 +92,19 @@ class VolumeMount(Value, frozen=True):
     bind_mount_options: tuple[str, ...] = ()
 
 
+class SeccompProfileSource(Value, frozen=True):
+    """The seccomp profile of a container or pod: with the type Localhost a file on the node."""
+
+    type: str = ""
+    localhost_profile: str = ""
+
+
+class SecurityContext(Value, frozen=True):
+    """The security settings of a container or pod, as far as a plugin reads them."""
+
+    seccomp_profile: SeccompProfileSource = SeccompProfileSource()
+
+
 class Container(Value, frozen=True):
     """A container or init container; one with `restart_policy` Always among the init containers is a sidecar."""
 
@@ -102,6 +115,7 @@ class Container(Value, frozen=True):
     restart_policy: str | None = None
     restart_policy_rules: tuple[ContainerRestartRule, ...] = ()
     volume_mounts: tuple[VolumeMount, ...] = ()
+    security_context: SecurityContext = SecurityContext()
 
     @property
     def is_sidecar(self) -> bool:
@@ -132,6 +146,7 @@ class PodSpec(Value, frozen=True, gc=True, weakref=True, dict=True):
     wire_node_name: str = field(default="", name="nodeName")
     scheduler_name: str = "default-scheduler"
     priority: Int32 | None = None
+    priority_class_name: str = ""
     preemption_policy: str | None = None
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
@@ -148,6 +163,7 @@ class PodSpec(Value, frozen=True, gc=True, weakref=True, dict=True):
     host_network: bool = False
     host_users: bool | None = None
     scheduling_group: SchedulingGroup | None = None
+    security_context: SecurityContext = SecurityContext()
 
 
 _INTERNED = "interned"
@@ -231,6 +247,7 @@ class PodStatus(Value, frozen=True):
     """A pod's status, as far as scheduling depends on it."""
 
     phase: str = ""
+    qos_class: str = ""
     conditions: tuple[PodCondition, ...] = ()
     nominated_node_name: str = ""
     start_time: str | None = None

@@ -74,9 +74,9 @@ def exact_limits(spec: PodSpec) -> Mapping[str, Quantity]:
     """
     total = _containers_total(spec, _spec_limits, {})
     if spec.resources is not None:
-        pod_level = _exact(spec.resources.limits, "spec.resources.limits")
+        pod_level = exact_amounts(spec.resources.limits, "spec.resources.limits")
         total.update((name, amount) for name, amount in pod_level.items() if is_pod_level_resource(name))
-    for name, amount in _exact(spec.overhead, "spec.overhead").items():
+    for name, amount in exact_amounts(spec.overhead, "spec.overhead").items():
         if name in total and total[name].unscaled:
             total[name] += amount
     return total
@@ -148,7 +148,7 @@ def whole_amounts(amounts: ResourceList, path: str) -> Requests:
     Raises:
         FieldError: a quantity cannot be parsed.
     """
-    return _integers(_exact(amounts, path))
+    return _integers(exact_amounts(amounts, path))
 
 
 def node_allocatable(node: Node) -> tuple[Requests, int]:
@@ -202,18 +202,18 @@ _RequestsOf: TypeAlias = Callable[[Container, str], _Exact]
 
 
 def _spec_requests(container: Container, path: str) -> _Exact:
-    return _exact(container.resources.requests, f"{path}.resources.requests")
+    return exact_amounts(container.resources.requests, f"{path}.resources.requests")
 
 
 def _spec_limits(container: Container, path: str) -> _Exact:
-    return _exact(container.resources.limits, f"{path}.resources.limits")
+    return exact_amounts(container.resources.limits, f"{path}.resources.limits")
 
 
 def _spec_total(spec: PodSpec) -> _Exact:
     total = _containers_total(spec, _spec_requests, {})
     if _sets_pod_level(spec):
         assert spec.resources is not None
-        pod_level = _exact(spec.resources.requests, "spec.resources.requests")
+        pod_level = exact_amounts(spec.resources.requests, "spec.resources.requests")
         total.update((name, amount) for name, amount in pod_level.items() if is_pod_level_resource(name))
     return _with_overhead(total, spec)
 
@@ -264,7 +264,7 @@ def _crowd(path: str, amount: str, limit: int) -> FieldError:
 
 def _with_overhead(total: _Exact, spec: PodSpec) -> _Exact:
     if spec.overhead:
-        _add(total, _exact(spec.overhead, "spec.overhead"))
+        _add(total, exact_amounts(spec.overhead, "spec.overhead"))
     return total
 
 
@@ -327,7 +327,7 @@ def _status_total(pod: Pod, defaults: Mapping[str, Quantity], *, by_container: b
     total = (_container_maxima if by_container else _highest_total)(pod, defaults, is_infeasible=is_infeasible)
     if _sets_pod_level(spec):
         assert spec.resources is not None
-        pod_level = _exact(spec.resources.requests, "spec.resources.requests")
+        pod_level = exact_amounts(spec.resources.requests, "spec.resources.requests")
         total_held = pod_level
         if status.resources is not None:
             total_held = _highest({} if is_infeasible else pod_level, *_pod_level_amounts(status))
@@ -341,8 +341,8 @@ def _pod_level_amounts(status: PodStatus) -> tuple[_Exact, _Exact]:
     """Return what the pod as a whole has, and what it is promised."""
     assert status.resources is not None
     return (
-        _exact(status.resources.requests, "status.resources.requests"),
-        _exact(status.allocated_resources, "status.allocatedResources"),
+        exact_amounts(status.resources.requests, "status.resources.requests"),
+        exact_amounts(status.allocated_resources, "status.allocatedResources"),
     )
 
 
@@ -358,13 +358,13 @@ def _highest_total(pod: Pod, defaults: Mapping[str, Quantity], *, is_infeasible:
         status_path, container_status = statuses.get(container.name, ("", None))
         if container_status is None or not container_status.allocated_resources:
             return asked(container, path)
-        return _exact(container_status.allocated_resources, f"{status_path}.allocatedResources")
+        return exact_amounts(container_status.allocated_resources, f"{status_path}.allocatedResources")
 
     def held(container: Container, path: str) -> _Exact:
         status_path, container_status = statuses.get(container.name, ("", None))
         if container_status is None or container_status.resources is None or not container_status.resources.requests:
             return promised(container, path)
-        return _exact(container_status.resources.requests, f"{status_path}.resources.requests")
+        return exact_amounts(container_status.resources.requests, f"{status_path}.resources.requests")
 
     asked_total = {} if is_infeasible else _containers_total(spec, asked, defaults)
     if status.allocated_resources and status.resources is not None and status.resources.requests:
@@ -385,8 +385,8 @@ def _container_maxima(pod: Pod, defaults: Mapping[str, Quantity], *, is_infeasib
             return requests
         return _highest(
             {} if is_infeasible else requests,
-            _exact(container_status.resources.requests, f"{status_path}.resources.requests"),
-            _exact(container_status.allocated_resources, f"{status_path}.allocatedResources"),
+            exact_amounts(container_status.resources.requests, f"{status_path}.resources.requests"),
+            exact_amounts(container_status.allocated_resources, f"{status_path}.allocatedResources"),
         )
 
     return _containers_total(pod.spec, requests_of, defaults)
@@ -408,7 +408,15 @@ def _resize_is_infeasible(status: PodStatus) -> bool:
 # ---------------------------------------------------------------- exact amounts
 
 
-def _exact(amounts: ResourceList, path: str) -> _Exact:
+def exact_amounts(amounts: ResourceList, path: str) -> dict[str, Quantity]:
+    """Return these amounts unrounded, under any resource name.
+
+    Args:
+        path: the path of the amounts, for errors.
+
+    Raises:
+        FieldError: a quantity cannot be parsed.
+    """
     return {name: _parse(raw, f"{path}[{name}]") for name, raw in amounts.items()}
 
 

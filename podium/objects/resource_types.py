@@ -28,6 +28,7 @@ from podium.objects.storage import (
 from podium.objects.workloads import (
     Namespace,
     PodDisruptionBudget,
+    PriorityClass,
     ReplicaSet,
     ReplicationController,
     Service,
@@ -59,6 +60,13 @@ class EventResource(enum.Enum):
     WILDCARD = "*"
 
 
+@dataclass(frozen=True, slots=True)
+class CustomEventResource:
+    """The objects of a CustomResourceDefinition that changed; the value is `<plural>.<version>.<group>`."""
+
+    value: str
+
+
 class KubeObject(Protocol):
     """The attributes that reflectors and stores require of an object."""
 
@@ -82,14 +90,15 @@ class ResourceType(Generic[ObjectT]):
 
     Attributes:
         event: what its changes are for pods that wait; None if no pod waits for them.
-        gate: the feature gate without which no API server serves it; `CUSTOM` for a custom resource.
+        gate: the feature gate without which no API server serves it; `CUSTOM` for a custom resource, `ON_REQUEST` for a
+            kind that only plugins outside the default set read.
     """
 
     kind: str
     path: str
     type: type[ObjectT]
     field_selector: str = ""
-    event: EventResource | None = None
+    event: EventResource | CustomEventResource | None = None
     gate: str = ""
 
     @property
@@ -122,6 +131,7 @@ class ResourceType(Generic[ObjectT]):
 
 
 CUSTOM = "CustomResourceDefinition"
+ON_REQUEST = "on request"
 
 PODS = ResourceType(
     "Pod", "/api/v1/pods", Pod, field_selector="status.phase!=Succeeded,status.phase!=Failed", event=EventResource.POD
@@ -177,6 +187,9 @@ POD_GROUPS = ResourceType(
     PodGroup,
     event=EventResource.POD_GROUP,
     gate="GenericWorkload",
+)
+PRIORITY_CLASSES = ResourceType(
+    "PriorityClass", "/apis/scheduling.k8s.io/v1/priorityclasses", PriorityClass, gate=ON_REQUEST
 )
 COSCHEDULING_POD_GROUPS = ResourceType(
     "PodGroup",

@@ -9,6 +9,12 @@ class Namespace(ClusterObject, frozen=True):
     """A namespace; its labels are what namespace selectors match."""
 
 
+class PriorityClass(ClusterObject, frozen=True):
+    """A named priority of pods."""
+
+    value: Int32 = 0
+
+
 class ServiceSpec(Value, frozen=True):
     """The pods of a service."""
 

@@ -28,18 +28,16 @@ from podium.cluster import Snapshot
 from podium.config import Extender
 from podium.config.args import DefaultPreemptionArgs
 from podium.framework import contract as fwk
-from podium.framework.cycle.diagnosis import Diagnosis, none_available
-from podium.framework.cycle.extenders import narrow_by_extenders
-from podium.framework.preemption.candidates import Budgets, Candidate, Importance, choose, errors_of, is_leaving
+from podium.framework.preemption.candidates import Budgets, Importance, errors_of, is_leaving
 from podium.framework.preemption.dry_run import dry_run_preemption
 from podium.framework.preemption.lowest_priorities import LowestPriorities
 from podium.framework.preemption.pod_groups import preempt_for_group, preempt_for_loose_group, priority_of
 from podium.framework.preemption.unit_victims import UnitsByNode
 from podium.framework.preemption.victim_cache import VictimCache
-from podium.framework.preemption.victims import NO_VICTIMS
 from podium.objects.core import Pod
 from podium.objects.pod_groups import PodGroup, group_of
 from podium.objects.resource_types import POD_DISRUPTION_BUDGETS, POD_GROUPS
+from podium.plugins.shared.preemption_outcomes import best_of, no_help
 
 _UNSCHEDULABLE: Final = int(fwk.Code.UNSCHEDULABLE)
 _PREFIX: Final = "preemption: "
@@ -55,8 +53,6 @@ _NEVER: Final = fwk.unschedulable(f"{_PREFIX}not eligible due to preemptionPolic
 _VICTIMS_LEAVING: Final = fwk.unschedulable(f"{_PREFIX}not eligible due to a terminating pod on the nominated node.")
 _HELD_BACK: Final = fwk.unschedulable(f"{_PREFIX}not eligible: its victims keep coming back.")
 _COME_BACK: Final = fwk.unschedulable("Preemption is held back: victims keep coming back")
-_NO_CANDIDATE: Final = fwk.unschedulable(f"{_PREFIX}no candidate node for preemption")
-_NOT_HELPFUL: Final = fwk.unresolvable("Preemption is not helpful for scheduling")
 
 
 class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.PodGroupPostFilterPlugin):
@@ -105,7 +101,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
             return None, _VICTIMS_LEAVING
         count = filtered_nodes.count(fwk.Code.UNSCHEDULABLE)
         if not count:
-            return _not_helpful(snapshot, 0, {})
+            return no_help(snapshot, {}, _PREFIX)
         rows = held_back = snapshot.order[:0]
         loops_on = self._preemptions.held_back_from(pod)
         has_lower = self._lowest.of(snapshot) < pod.priority
@@ -137,16 +133,18 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
             self._known,
             units,
         )
-        if outcome.candidates and extenders:
-            return (yield from self._among(outcome.candidates, pod, snapshot, extenders))
         if outcome.candidates:
-            return self._nominate(choose(outcome.candidates, importance)), None
+            tells_node = self._rules.tell_node
+            return (
+                yield from best_of(
+                    outcome.candidates, pod, snapshot, extenders, importance, _PREFIX, tells_node=tells_node
+                )
+            )
         if errors := errors_of(outcome.rejections.values()):
             return None, fwk.error_status(_PREFIX + errors)
+        rejections = outcome.rejections | dict.fromkeys(held_back.tolist(), _COME_BACK)
         without_victims = count - int(np.count_nonzero(have_lower))
-        return _not_helpful(
-            snapshot, without_victims, outcome.rejections | dict.fromkeys(held_back.tolist(), _COME_BACK)
-        )
+        return no_help(snapshot, rejections, _PREFIX, without_victims)
 
     def _rows_of_groups(self, snapshot: Snapshot) -> set[int]:
         """Return the rows with pods of groups, which are evicted by the priority of their group, or as a whole."""
@@ -197,28 +195,6 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
             return is_protected
         return lambda victim: is_protected(victim) or budgets.forbid(victim)
 
-    def _among(
-        self, candidates: Sequence[Candidate], pod: Pod, snapshot: Snapshot, extenders: Sequence[Extender]
-    ) -> fwk.Steps[tuple[fwk.PostFilterResult | None, fwk.Status | None]]:
-        """Return the best of the candidates that the extenders accept."""
-        victims_by_node = {
-            candidate.node_name: fwk.Victims(candidate.victims, candidate.violations) for candidate in candidates
-        }
-        try:
-            victims_left = yield from narrow_by_extenders(extenders, pod, snapshot, victims_by_node)
-        except fwk.ScheduleError as error:
-            return None, fwk.error_status(f"{_PREFIX}{error}")
-        if not victims_left:
-            return None, _NO_CANDIDATE
-        accepted_candidates = [
-            Candidate(name, victims.pods, victims.violations) for name, victims in victims_left.items()
-        ]
-        return self._nominate(choose(accepted_candidates, Importance(self._clock.now()))), None
-
-    def _nominate(self, best: Candidate) -> fwk.PostFilterResult:
-        where = f"found a potential placement for pod on node {best.node_name}, preempting {len(best.victims)} victims"
-        return fwk.PostFilterResult(best.node_name, best.victims, _PREFIX + where if self._rules.tell_node else "")
-
     def _waits_for_victims(self, pod: Pod, snapshot: Snapshot, filtered_nodes: fwk.FilteredNodes) -> bool:
         """Return whether earlier victims still terminate on the nominated node, and the pod may fit there then."""
         row = snapshot.row_of.get(pod.status.nominated_node_name)
@@ -241,17 +217,3 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
     def after_pod_delete(self, pod: Pod, old: Pod | None, new: Pod | None) -> fwk.QueueingHint:
         """Return Skip: the plugins that rejected the pod know whether the deletion helps it."""
         return fwk.QueueingHint.SKIP
-
-
-def _not_helpful(
-    snapshot: Snapshot, without_victims: int, rejections: dict[int, fwk.Status]
-) -> tuple[fwk.PostFilterResult, fwk.Status]:
-    """Return the result if no node helps: clear the nomination, and count the reasons of the nodes in the message.
-
-    Args:
-        without_victims: the number of nodes without pods of lower priority, whose dry run would find no victim.
-    """
-    reasons = Diagnosis(single=rejections).reasons(len(rejections))
-    reasons[NO_VICTIMS.message] += without_victims
-    reasons[_NOT_HELPFUL.message] += len(snapshot) - without_victims - len(rejections)
-    return fwk.PostFilterResult(""), fwk.unschedulable(_PREFIX + none_available(len(snapshot), reasons))

@@ -64,6 +64,7 @@ def build_hint_map(
     """
     hints: dict[str, Sequence[EventRegistration]] = {}
     for plugin in plugins:
+        # Upstream asks every plugin that can reject, also those that registered nothing, whose pods only time can free.
         registers = type(plugin).events_to_register is not Plugin.events_to_register
         if registers or isinstance(plugin, _REJECTING):
             registrations = _registrations(plugin)
@@ -97,6 +98,7 @@ def _with_taints(registrations: Sequence[EventRegistration]) -> Sequence[EventRe
     for registration in registrations:
         if registration.event.resource is EventResource.NODE:
             actions |= registration.event.action
+    # Upstream adds taint updates to node additions: a node is added with a taint that goes later.
     if actions & ActionType.ADD and not actions & ActionType.UPDATE_NODE_TAINT:
         return (*registrations, _NODE_TAINTED)
     return tuple(registrations)
@@ -208,9 +210,11 @@ class Hints:
 
     def _strategy_of_pod(self, info: QueuedPodInfo, interest: Interest, old: Any, new: Any) -> Strategy:
         unschedulable, pending = info.unschedulable_plugins, info.pending_plugins
+        # Rejected by no plugin: the pod failed for an error, and any event may have removed its cause.
         if not unschedulable and not pending:
             return Strategy.AFTER_BACKOFF
         if interest.is_wildcard:
+            # The wildcard also means that another pod was activated, which concerns only that pod.
             is_anothers = new is not None and new.uid != info.pod.uid
             return Strategy.SKIP if is_anothers else Strategy.AFTER_BACKOFF
         strategy = Strategy.SKIP
@@ -222,6 +226,7 @@ class Hints:
             if is_pending:
                 return Strategy.IMMEDIATELY
             strategy = Strategy.AFTER_BACKOFF
+            # Without pending plugins no hint can bring more than a backoff.
             if not pending:
                 break
         return strategy

@@ -93,6 +93,7 @@ class QueuedPods:
         except InvalidTransition:
             raise InvalidTransition(QUEUE_STATES.name, old_state, move, f"{key}:\n{info.transitions}") from None
         containers = self._containers
+        # Without a change of state the push below only updates the position.
         if old_state is not new_state and old_state in containers:
             containers[old_state].remove(key)
         container = containers.get(new_state)

@@ -122,6 +122,7 @@ class Requeuing:
 
     def _hold_back(self, info: QueuedPodInfo, event: str, coming_from: QueueState, strategy: Strategy | None) -> None:
         """Gate the pod; if a PreEnqueue plugin failed, back the pod off instead."""
+        # A plugin that fails would gate the pod for ever, as no event frees it.
         if info.has_failed_at_gate:
             info.consecutive_errors_count += 1
             info.timestamp_s, info.backoff_expiration_s = self._clock.now(), 0.0

@@ -102,6 +102,7 @@ class UnschedulablePods:
         readers = self.label_readers.get(pod.spec.scheduler_name, _NO_PLUGINS)
         sees_labels = not (readers.isdisjoint(unschedulable) and readers.isdisjoint(pending))
         labels = frozenset(pod.metadata.labels.items()) if sees_labels else frozenset[tuple[str, str]]()
+        # By id, since replicas share their spec, which an entry keeps alive.
         return id(pod.spec), pod.metadata.namespace, unschedulable, pending, info.gating_plugin, labels
 
     def _open(self, identity: _ClassKey, info: QueuedPodInfo) -> AlikePods:

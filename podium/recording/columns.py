@@ -18,6 +18,7 @@ from msgspec.structs import astuple
 from podium.lib.error_text import cut, error_text
 from podium.objects import resource_types, unreadable
 from podium.objects.core import Pod, PodSpec, PodStatus
+from podium.objects.custom_resources import custom_resources
 from podium.objects.meta import ObjectMeta
 from podium.objects.objects_with_json import NodeWithJson, PodWithJson
 from podium.objects.resource_types import PODS
@@ -430,9 +431,15 @@ def _object(name: str, content: bytes) -> Any:
     if len(content) > _OBJECT_BYTES_MAX:
         raise ValueError("an object in it is too large")
     try:
-        return _OBJECTS[name].decode(content)
+        return (_OBJECTS.get(name) or _custom_decoder(name)).decode(content)
     except (KeyError, RecursionError, msgspec.DecodeError) as error:
         raise ValueError(f"an object in it is not as podium writes it: {error!r}") from None
+
+
+def _custom_decoder(name: str) -> msgspec.msgpack.Decoder[Any]:
+    """Return the decoder of a custom resource's objects. Raises: KeyError."""
+    types = {resource.type.__name__: resource.type for resource in custom_resources()}
+    return msgspec.msgpack.Decoder(types[name])
 
 
 def _answer(call: int, outcome: int, value: Any, content: bytes) -> tuple[int, int, Any]:

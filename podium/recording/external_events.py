@@ -135,7 +135,7 @@ class _Reader:
 
     def _is_expected(self, key: str) -> bool:
         preempted_s = self._victims.get(key)
-        # A deletion long after a preemption is somebody else's.
+        # A deletion long after a preemption has another cause.
         return preempted_s is not None and self._now_s - preempted_s <= _EVICTION_SEEN_S_MAX
 
     def _add_decision(self, decision: Decision) -> None:

@@ -183,7 +183,7 @@ def demand_plugins(description: Mapping[str, Any], plugins: Sequence[str]) -> No
         RecordingError: the recording names plugins, and none are given.
     """
     references = recorded_references(description)
-    # Code is never loaded because a recording names it: whoever wrote the file could run anything.
+    # Code is never loaded because a recording names it: the author of the file could run anything.
     if references and not plugins:
         raise RecordingError(f"the recording was made with custom plugins: {advice_on_plugins(references)}")
 

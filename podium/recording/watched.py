@@ -29,7 +29,8 @@ from podium.lib.clock import ManualClock
 from podium.lib.log import get_logger
 from podium.lib.system_clock import SystemClock
 from podium.objects.core import Pod
-from podium.objects.resource_types import ALL, KubeObject, ResourceType
+from podium.objects.custom_resources import all_resources
+from podium.objects.resource_types import KubeObject, ResourceType
 from podium.recording.entries import MONOTONIC, NOW, PUT, READ, REMOVE, Entry, Times, item_of
 from podium.recording.hashed_names import NameHasher
 from podium.recording.recorder import Recorder
@@ -49,7 +50,6 @@ log = get_logger("record")
 
 _UNLIMITED: Final = ReplayWindow()
 _LOOK_S: Final = 0.5
-_RESOURCES: Final = {resource.path: resource for resource in ALL}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,7 +286,7 @@ def compare_bindings(
 def _apply(shadow: Shadow, entry: Entry, *, is_complete: bool) -> None:
     if entry[0] not in (PUT, REMOVE):
         return
-    resource = _RESOURCES.get(entry[1])
+    resource = next((kind for kind in all_resources() if kind.path == entry[1]), None)
     if resource is None:
         # A kind of a newer podium may decide scheduling, so leaving it out could make every comparison wrong.
         raise RecordingError(f"the recording has objects that this podium does not know: {entry[1]}")

@@ -79,6 +79,7 @@ RESOURCES: tuple[ResourceType, ...] = (
     _type("v1", "secrets", "Secret"),
     _type("v1", "serviceaccounts", "ServiceAccount", short="sa", sub="token"),
     _type("v1", "services", "Service", short="svc", sub="status", every=True),
+    _type("appgroup.diktyo.x-k8s.io/v1alpha1", "appgroups", "AppGroup", short="ag"),
     _type("apps/v1", "controllerrevisions", "ControllerRevision"),
     _type("apps/v1", "daemonsets", "DaemonSet", short="ds", sub="status", every=True),
     _type("apps/v1", "deployments", "Deployment", short="deploy", sub="scale status", every=True),
@@ -87,6 +88,7 @@ RESOURCES: tuple[ResourceType, ...] = (
     _type("batch/v1", "jobs", "Job", sub="status", every=True),
     _type("coordination.k8s.io/v1", "leases", "Lease"),
     _type("events.k8s.io/v1", "events", "Event", short="ev", storage="events"),
+    _type("networktopology.diktyo.x-k8s.io/v1alpha1", "networktopologies", "NetworkTopology", short="nt"),
     _type("node.k8s.io/v1", "runtimeclasses", "RuntimeClass", cluster=True),
     _type("policy/v1", "poddisruptionbudgets", "PodDisruptionBudget", short="pdb", sub="status"),
     _type("rbac.authorization.k8s.io/v1", "clusterrolebindings", "ClusterRoleBinding", cluster=True),
@@ -101,12 +103,21 @@ RESOURCES: tuple[ResourceType, ...] = (
     _type("scheduling.k8s.io/v1", "priorityclasses", "PriorityClass", short="pc", cluster=True),
     _type("scheduling.k8s.io/v1beta1", "podgroups", "PodGroup", sub="status"),
     _type("scheduling.k8s.io/v1beta1", "workloads", "Workload"),
+    _type("scheduling.x-k8s.io/v1alpha1", "elasticquotas", "ElasticQuota", short="eq eqs", sub="status"),
     _type("scheduling.x-k8s.io/v1alpha1", "podgroups", "PodGroup", short="pg pgs", sub="status"),
+    _type("security-profiles-operator.x-k8s.io/v1beta1", "seccompprofiles", "SeccompProfile", short="sp", sub="status"),
     _type("storage.k8s.io/v1", "csidrivers", "CSIDriver", cluster=True),
     _type("storage.k8s.io/v1", "csinodes", "CSINode", cluster=True),
     _type("storage.k8s.io/v1", "csistoragecapacities", "CSIStorageCapacity"),
     _type("storage.k8s.io/v1", "storageclasses", "StorageClass", short="sc", cluster=True),
     _type("storage.k8s.io/v1", "volumeattachments", "VolumeAttachment", sub="status", cluster=True),
+    _type(
+        "topology.node.k8s.io/v1alpha2",
+        "noderesourcetopologies",
+        "NodeResourceTopology",
+        short="node-res-topo",
+        cluster=True,
+    ),
 )
 
 BY_PATH = {(r.group, r.version, r.plural): r for r in RESOURCES}

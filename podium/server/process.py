@@ -352,7 +352,7 @@ class Process:
                 self.stop()
 
     async def _drain(self, parts: Parts, elector: Elector | None) -> bool:
-        """Let the work under way end, within time limits; returns whether all of it has ended."""
+        """Let the work under way end, within time limits, and return whether all of it has ended."""
         self._log.info("Stopping", **parts.unfinished())
         ends_s = anyio.current_time() + parts.drain_s_max + _EVENTS_S_MAX
         with anyio.move_on_after(parts.drain_s_max):

@@ -42,6 +42,7 @@ def cpu_profile(thread_id: int, seconds: float, stop: Event) -> Document:
     Cost: about 2 % of a core, of a thread that is always busy. A stack is seen where the thread lets others run, which
     may be just after the line that used the time.
     """
+    # The clock of that thread, so that waiting for the network does not count as work.
     clock = time.pthread_getcpuclockid(thread_id)
     usage: Counter[Stack] = Counter()
     before_s, ends_s = time.clock_gettime(clock), time.monotonic() + seconds
@@ -59,6 +60,7 @@ def memory_profile(seconds: float, stop: Event) -> Document:
 
     Cost: while it lasts, an attempt takes about 16 times as long.
     """
+    # The process may be tracing already, and that trace must go on.
     was_tracing = tracemalloc.is_tracing()
     if not was_tracing:
         tracemalloc.start(_ALLOCATION_DEPTH)

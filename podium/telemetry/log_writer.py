@@ -143,7 +143,7 @@ class LogWriter:
         self._changed.notify_all()
 
     def flush(self, seconds_max: float) -> bool:
-        """Wait, at most for that long, until everything is written or cannot be; returns whether it is written."""
+        """Wait, at most for that long, until everything is written or cannot be, and return whether it is written."""
         with self._changed:
             self._is_hurried = True
             self._changed.notify_all()

@@ -182,7 +182,7 @@ def lines_waiting() -> float:
 
 
 def flush(seconds_max: float = FLUSH_S_MAX) -> bool:
-    """Wait, at most for that long, until every line is written or cannot be; returns whether all are written."""
+    """Wait, at most for that long, until every line is written or cannot be, and return whether all are written."""
     return _sink.stream is not None or _sink.writer is None or _sink.writer.flush(seconds_max)
 
 

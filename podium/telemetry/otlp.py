@@ -41,7 +41,7 @@ class SpanSender:
         self._tracer = provider.get_tracer("podium", podium.__version__)
 
     def send(self, roots: Iterable[Span]) -> str | None:
-        """Send these spans, each with what is below it, as a trace of its own; returns why that failed, None if not."""
+        """Send these spans, each with what is below it, as a trace of its own, and return why that failed, or None."""
         with _Complaints() as complaints:
             try:
                 for root in roots:

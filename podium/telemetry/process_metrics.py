@@ -12,7 +12,7 @@ class ProcessMetrics:
     """The metric families of one process.
 
     Args:
-        own: the families of this kind of process.
+        families: the families of this kind of process.
         elects: whether the process takes part in a leader election.
     """
 

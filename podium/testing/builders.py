@@ -53,8 +53,10 @@ def pod(
         {"name": "app" if index == 0 else f"app-{index}", "image": image} for index, image in enumerate(images)
     ]
     amounts = {"cpu": cpu, "memory": memory, **(requests or {})}
+    # Only the first has requests, so that sums in a test are the numbers that it names.
     containers[0]["resources"] = {"requests": {key: value for key, value in amounts.items() if value is not None}}
     containers[0]["ports"] = [{"hostPort": port} if isinstance(port, int) else dict(port) for port in host_ports]
+    # Through the decoder, so that a test's objects have the defaults and checks of those of an API server.
     return msgspec.convert(
         {
             "metadata": {

@@ -92,6 +92,7 @@ def _demand_code(point: str, status: object, codes: Collection[Code]) -> None:
 
 def only_the_asynchronous_points_wait(subject: Subject) -> None:
     """Check that methods that carry a decision out are `async def`, and all others plain `def`."""
+    # The methods of the contract only: a plugin may have others, of either kind.
     kinds = (base for base in type(subject.plugin).__mro__ if base.__module__.startswith(_CONTRACT))
     for name in sorted({name for kind in kinds for name in vars(kind) if not name.startswith("_")}):
         method = getattr(type(subject.plugin), name)
@@ -103,6 +104,7 @@ def only_the_asynchronous_points_wait(subject: Subject) -> None:
 def events_are_valid(subject: Subject) -> None:
     """Check that registrations name events that can happen, and that their hints answer."""
     for registration in subject.plugin.events_to_register():
+        # Registrations are plain objects, and a mistake in them shows only when a pod is never requeued.
         _demand(
             isinstance(registration, EventRegistration),
             f"events_to_register has {registration!r}: not an EventRegistration",
@@ -148,6 +150,7 @@ def less_is_an_order(subject: Subject) -> None:
     assert isinstance(subject.plugin, QueueSortPlugin)
     is_less = subject.plugin.less
     infos = [QueuedPodInfo(pod, float(index % 2)) for index, pod in enumerate(subject.cluster.incoming)]
+    # All triples: the heap of the queue misbehaves silently if the order is not transitive.
     for a in infos:
         _demand(not is_less(a, a), "less puts a pod before itself")
         for b in infos:
@@ -193,6 +196,7 @@ def filtering_is_steady(subject: Subject) -> None:
         answers = _answers(form, subject, state, subject.snapshot, rows)
         _demand(previous_answers in (None, answers), "the node form and the table form filter differently")
         previous_answers = answers
+        # Reversed and one by one, since sampling and caches give a plugin any subset in any order.
         repeated_answers = _answers(form, subject, state, subject.snapshot, rows[::-1].copy())
         _demand(repeated_answers == answers, "filtering again, in another order, has another outcome")
         one_by_one = [
@@ -211,6 +215,7 @@ def add_pod_undoes_remove_pod(subject: Subject) -> None:
     for form in _filters(subject.plugin):
         answers = _answers(form, subject, state, subject.snapshot, rows)
         for existing_pod in subject.cluster.existing_pods:
+            # Preemption tries removals on a fork with a clone of the state, as here.
             world, twin = subject.snapshot.fork(), state.clone()
             row = world.row_of[existing_pod.node_name]
             world.remove_pod(row, existing_pod.uid)
@@ -237,6 +242,7 @@ def old_state_follows_removed_pods(subject: Subject) -> None:
         world.remove_pod(row, existing_pod.uid)
         result, status = plugin.pre_filter(anew, subject.pod, world)
         is_skipped = status is not None and status.code is Code.SKIP
+        # An answer other than "go on" may rightly differ once a pod is gone.
         if row not in rows or result is not None or (status is not None and not is_skipped):
             continue
         _demand(
@@ -300,6 +306,7 @@ def unreserve_is_harmless(subject: Subject) -> None:
     assert isinstance(subject.plugin, ReservePlugin)
     state, _ = subject.begin()
     for name in subject.snapshot.row_of:
+        # Upstream calls Unreserve of all plugins if Reserve of one fails, also of those that had not been called.
         subject.plugin.unreserve(state, subject.pod, name)
         _demand_code("reserve", subject.plugin.reserve(state, subject.pod, name), _REJECTIONS)
         subject.plugin.unreserve(state, subject.pod, name)
@@ -315,6 +322,7 @@ def permit_answers(subject: Subject) -> None:
         _demand_code("permit", status, _REJECTIONS | {Code.WAIT})
         _demand(timeout_s >= 0, f"permit answered {timeout_s!r} seconds")
         waits = status is not None and status.code is Code.WAIT
+        # Zero would end the wait at once, as a rejection.
         _demand(not waits or timeout_s > 0, "permit answered Wait without seconds to wait")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Final
+from typing import Any
 
 from podium.binder import WaitingPods
 from podium.cluster import Snapshot
@@ -15,10 +15,9 @@ from podium.engine.offline import OfflineHandle
 from podium.engine.store import ObjectStore
 from podium.lib.clock import ManualClock
 from podium.objects.core import Pod
-from podium.objects.resource_types import ALL, PODS, KubeObject, ObjectT, ResourceType
+from podium.objects.custom_resources import all_resources
+from podium.objects.resource_types import PODS, KubeObject, ObjectT, ResourceType
 from podium.queues import Nominator
-
-_RESOURCES: Final = {resource.type: resource for resource in ALL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +111,8 @@ class RecordingHandle(OfflineHandle):
     def __init__(
         self, snapshot: Snapshot, objects: Iterable[KubeObject] = (), *, seed: int = 1, release: Release = NEWEST
     ) -> None:
-        store = ObjectStore((_RESOURCES[type(item)], item) for item in objects)
+        resources = {resource.type: resource for resource in all_resources()}
+        store = ObjectStore((resources[type(item)], item) for item in objects)
         pods, clock = store.objects(PODS), ManualClock()
         super().__init__(
             clock,

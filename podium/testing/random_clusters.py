@@ -10,6 +10,7 @@ from podium.objects.core import Node, Pod
 from podium.testing.builders import ZONE_LABEL, node, pod
 
 _GPU = "example.com/gpu"
+# Numbers as well, for the operators Gt and Lt, and the empty value, which differs from no label.
 _DISKS = ("ssd", "hdd", "1", "20", "")
 _APPS = ("web", "db", "cache")
 _IMAGES = ("app:1", "app:latest", "db:1")
@@ -42,6 +43,7 @@ def _node(random: Random, name: str) -> Node:
         labels["disk"] = random.choice(_DISKS)
     return node(
         name,
+        # Few enough that some nodes are full.
         cpu=f"{random.randint(0, 8000)}m",
         memory=f"{random.randint(0, 16384)}Mi",
         pods=random.choice((2, 5, 110)),

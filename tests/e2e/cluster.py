@@ -99,9 +99,9 @@ class Cluster:
         async def some_more() -> bool:
             nonlocal placements
             placements = await self.placements()
-            left = missing - placements.keys()
-            assert not left or len(left) < len(missing), f"{len(left)} not bound: {sorted(left)[:5]}"
-            missing.intersection_update(left)
+            unbound = missing - placements.keys()
+            assert not unbound or len(unbound) < len(missing), f"{len(unbound)} not bound: {sorted(unbound)[:5]}"
+            missing.intersection_update(unbound)
             return True
 
         while missing:
@@ -114,22 +114,26 @@ class Cluster:
     async def wait_condition(self, name: str, reason: str = "Unschedulable", within_s: float = PATIENCE_S) -> Json:
         """Until PodScheduled of the pod is False for that reason; returns the condition."""
 
-        async def told() -> Json:
+        async def read_condition() -> Json:
             conditions = (await self.pod(name)).get("status", {}).get("conditions", ())
-            found = [each for each in conditions if each["type"] == "PodScheduled" and each.get("reason") == reason]
-            return found[0] if found else {}
+            conditions_of_reason = [
+                condition
+                for condition in conditions
+                if condition["type"] == "PodScheduled" and condition.get("reason") == reason
+            ]
+            return conditions_of_reason[0] if conditions_of_reason else {}
 
-        return await eventually(told, within_s)
+        return await eventually(read_condition, within_s)
 
     async def wait_events(self, reason: str, count: int, within_s: float = PATIENCE_S) -> Counter[str]:
         """Until there are Events with that reason about so many pods; returns how many about each."""
 
-        async def told() -> Counter[str]:
+        async def count_events() -> Counter[str]:
             counts = await self.events_by_pod(reason)
             assert len(counts) >= count, f"{reason} Events about {len(counts)} of {count} pods"
             return counts
 
-        return await eventually(told, within_s)
+        return await eventually(count_events, within_s)
 
 
 @dataclass(frozen=True, slots=True)

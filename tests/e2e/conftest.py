@@ -58,8 +58,8 @@ async def new_cluster(binaries: Binaries, *flags: str) -> AsyncIterator[RealClus
 @pytest.fixture(params=["sandbox_cluster", pytest.param("real_cluster", marks=pytest.mark.control_plane)])
 def cluster(request: pytest.FixtureRequest) -> Cluster:
     """Each in turn."""
-    found: Cluster = request.getfixturevalue(request.param)
-    return found
+    requested_cluster: Cluster = request.getfixturevalue(request.param)
+    return requested_cluster
 
 
 class StartDaemon(Protocol):
@@ -94,9 +94,17 @@ async def start(anyio_backend: object, tmp_path: Path) -> AsyncIterator[StartDae
         through: tuple[str, ...] = (),
     ) -> Daemon:
         directory = tmp_path / f"podium-{len(daemons)}"
-        known = kubeconfig or cluster.kubeconfig
+        used_kubeconfig = kubeconfig or cluster.kubeconfig
         daemons.append(
-            Daemon(directory, known, config, token=cluster.admin.token, flags=flags, stderr=stderr, through=through)
+            Daemon(
+                directory,
+                used_kubeconfig,
+                config,
+                token=cluster.admin.token,
+                flags=flags,
+                stderr=stderr,
+                through=through,
+            )
         )
         if ready:
             await daemons[-1].wait_ready()

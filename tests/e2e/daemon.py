@@ -132,16 +132,16 @@ class Daemon:
         return int(self._process.returncode)
 
     async def wait_told_bound(self, names: Iterable[str], within_s: float = PATIENCE_S) -> list[str]:
-        """Until it has logged that these pods of `default` are bound, which comes after the answer; returns bound()."""
-        wanted = {f"default/{name}" for name in names}
+        """Wait until it has logged that these pods of `default` are bound; return `bound_pods()`."""
+        keys = {f"default/{name}" for name in names}
 
-        async def told() -> list[str]:
-            bound = self.bound()
-            missing = sorted(wanted.difference(bound))
+        async def read_bound() -> list[str]:
+            pod_keys = self.bound_pods()
+            missing = sorted(keys.difference(pod_keys))
             assert not missing, f"{len(missing)} not told to be bound: {missing[:5]}"
-            return bound
+            return pod_keys
 
-        return await eventually(told, within_s) if wanted else self.bound()
+        return await eventually(read_bound, within_s) if keys else self.bound_pods()
 
     async def stop(self) -> int:
         """SIGTERM, and the exit code."""
@@ -168,17 +168,17 @@ class Daemon:
     async def wait_log(self, message: str, times: int = 1) -> Json:
         """The last log entry with that message, once there are so many: what one tells of may be seen before it."""
 
-        async def told() -> list[Json]:
+        async def read_entries() -> list[Json]:
             entries = self.log(message)
             return entries if len(entries) >= times else []
 
-        return (await eventually(told))[-1]
+        return (await eventually(read_entries))[-1]
 
     def complaints(self) -> list[Json]:
         """Its log entries that are not merely told, but for that the machine is busy, which is no fault of its own."""
         return [entry for entry in self.log() if entry["level"] != "info" and entry["msg"] not in MACHINE_IS_BUSY]
 
-    def bound(self) -> list[str]:
+    def bound_pods(self) -> list[str]:
         """The pods, `<namespace>/<name>`, that its log says it has bound."""
         return [entry["pod"] for entry in self.log("Successfully bound pod to node")]
 
@@ -212,15 +212,15 @@ class Daemon:
         """How many attempts have ended so."""
         return int(await self.metric("scheduler_schedule_attempts_total", result=result, profile="podium"))
 
-    async def wait_metric(self, expected: float, name: str, /, **labels: str) -> None:
+    async def wait_metric(self, target: float, name: str, /, **labels: str) -> None:
         """Until the sum of all samples of that name which have these labels is as expected."""
 
-        async def reached() -> bool:
-            found = await self.metric(name, **labels)
-            assert found == expected, f"{name} is {found} and not {expected}"
+        async def is_reached() -> bool:
+            value = await self.metric(name, **labels)
+            assert value == target, f"{name} is {value} and not {target}"
             return True
 
-        await eventually(reached)
+        await eventually(is_reached)
 
     async def wait_attempts(self, result: str, count: int) -> None:
         """Until exactly so many attempts have ended so: one that binds is counted after the API server's answer."""

@@ -26,17 +26,17 @@ async def create_priority_class(admin: Client, name: str, value: int, **fields: 
     The API server fills in priorities from a cache of its own, which may not know yet what was created just now, or may
     still know a class of that name from before.
     """
-    made = await admin.create(PRIORITY_CLASSES, {"metadata": {"name": name}, "value": value, **fields})
-    wanted = (made["value"], made["preemptionPolicy"])
+    priority_class = await admin.create(PRIORITY_CLASSES, {"metadata": {"name": name}, "value": value, **fields})
+    expected_fields = (priority_class["value"], priority_class["preemptionPolicy"])
 
     async def is_given() -> bool:
         try:
-            tried = await admin.request(
+            dry_run_pod = await admin.request(
                 "POST", PODS, pod(f"tries-{name}", priorityClassName=name), params={"dryRun": "All"}
             )
         except ApiError as error:
             raise AssertionError(str(error)) from error
-        return (tried["spec"]["priority"], tried["spec"]["preemptionPolicy"]) == wanted
+        return (dry_run_pod["spec"]["priority"], dry_run_pod["spec"]["preemptionPolicy"]) == expected_fields
 
     await eventually(is_given)
 

@@ -30,19 +30,21 @@ def manifests(kind: str) -> list[Json]:
 
 def configuration() -> Json:
     [config_map] = manifests("ConfigMap")
-    loaded: Json = yaml.safe_load(config_map["data"]["config.yaml"])
-    return loaded
+    configuration: Json = yaml.safe_load(config_map["data"]["config.yaml"])
+    return configuration
 
 
 async def apply(cluster: RealCluster, binaries: Binaries, *flags: str) -> str:
     """What kubectl prints; it has to succeed, without a warning."""
     command = [binaries["kubectl"], "--kubeconfig", cluster.kubeconfig, "apply", *flags, "-f", f"{DEPLOY}/"]
-    done = await anyio.to_thread.run_sync(lambda: subprocess.run(command, capture_output=True, text=True, check=False))
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
+    result = await anyio.to_thread.run_sync(
+        lambda: subprocess.run(command, capture_output=True, text=True, check=False)
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    return result.stdout
 
 
-def granted() -> Iterator[tuple[str, str, str, str, str]]:
+def grants() -> Iterator[tuple[str, str, str, str, str]]:
     """Group, resource, verb, namespace and name of everything the roles allow."""
     for role in (*manifests("ClusterRole"), *manifests("Role")):
         namespace = role["metadata"].get("namespace", "default")
@@ -76,7 +78,7 @@ async def may(
 
 async def wait_granted(account: Client) -> None:
     """Until the API server has taken in all that the roles grant."""
-    for right in granted():
+    for right in grants():
         await eventually(functools.partial(may, account, *right))
 
 

@@ -54,12 +54,12 @@ class Shell:
     async def run(self, command: str, status: int = 0) -> str:
         """What the command prints; it has to end with that status."""
         line = command
-        for shown, meant in self._instead.items():
-            line = line.replace(shown, meant)
-        done = await anyio.to_thread.run_sync(
+        for part, replacement in self._instead.items():
+            line = line.replace(part, replacement)
+        result = await anyio.to_thread.run_sync(
             lambda: subprocess.run(
                 ["sh", "-c", line], cwd=self._folder, env=self.environment, capture_output=True, text=True, check=False
             )
         )
-        assert done.returncode == status, f"{command}: {done.stdout}{done.stderr}"
-        return done.stdout
+        assert result.returncode == status, f"{command}: {result.stdout}{result.stderr}"
+        return result.stdout

@@ -29,10 +29,10 @@ FOR_EVER_S = 600.0
 async def told_of(daemon: Daemon, name: str) -> list[Json]:
     """The log entries about that object at level error, once there are any: a line may come after what it tells of."""
 
-    async def told() -> list[Json]:
+    async def read_errors() -> list[Json]:
         return [entry for entry in daemon.log() if entry["level"] == "error" and entry.get("object") == name]
 
-    return await eventually(told)
+    return await eventually(read_errors)
 
 
 # ------------------------------------------------------------ broken objects
@@ -53,19 +53,19 @@ def mistyped_pod() -> Json:
 async def test_broken_objects_are_reported_once_and_the_rest_is_scheduled(
     sandbox_cluster: SandboxCluster, start: StartDaemon
 ) -> None:
-    put = sandbox_cluster.sandbox.store.put_raw
-    put(broken_node())
-    put(pod("quantity", cpu="abc"))
-    put(mistyped_pod())
+    put_raw = sandbox_cluster.sandbox.store.put_raw
+    put_raw(broken_node())
+    put_raw(pod("quantity", cpu="abc"))
+    put_raw(mistyped_pod())
     await sandbox_cluster.create(*nodes(2), *pods(5, "before"))
     daemon = await start(sandbox_cluster)
     await sandbox_cluster.wait_bound(f"before-{index}" for index in range(5))
-    put(pod("later", cpu="1X"))
+    put_raw(pod("later", cpu="1X"))
     # None of these changes mends or worsens anything.
-    put({**broken_node(), "metadata": {"name": "broken", "labels": {"seen": "again"}}})
+    put_raw({**broken_node(), "metadata": {"name": "broken", "labels": {"seen": "again"}}})
     for item in (pod("quantity", cpu="abc"), mistyped_pod()):
         item["metadata"]["labels"] = {"seen": "again"}
-        put(item)
+        put_raw(item)
     await sandbox_cluster.create(*pods(5, "after"))
     placements = await sandbox_cluster.wait_bound(f"after-{index}" for index in range(5))
     assert set(placements.values()) == {"node-0", "node-1"}
@@ -82,26 +82,26 @@ async def test_broken_objects_are_reported_once_and_the_rest_is_scheduled(
     assert await daemon.metric("podium_broken_objects_total", kind="Node") == 1
     assert await daemon.metric("podium_broken_objects_total", kind="Pod") == 3
 
-    async def told() -> list[Json]:
+    async def read_events() -> list[Json]:
         return await sandbox_cluster.events("FailedScheduling", name="quantity")
 
-    [failed] = await eventually(told)
-    assert "abc" in failed["note"]
+    [event] = await eventually(read_events)
+    assert "abc" in event["note"]
 
 
 async def test_objects_with_names_that_no_api_server_lets_through_are_reported_and_left_alone(
     sandbox_cluster: SandboxCluster, start: StartDaemon
 ) -> None:
-    put = sandbox_cluster.sandbox.store.put_raw
+    put_raw = sandbox_cluster.sandbox.store.put_raw
     names = (" ", "a b", "../x", "A/b", "new\nline", "x" * 300)
     for name in names[:4]:
-        put(pod(name))
-    put(node("no node"))
+        put_raw(pod(name))
+    put_raw(node("no node"))
     await sandbox_cluster.create(node("only"), *pods(3, "before"))
     daemon = await start(sandbox_cluster)
     await sandbox_cluster.wait_bound(f"before-{index}" for index in range(3))
     for name in names[4:]:
-        put(pod(name))
+        put_raw(pod(name))
     await sandbox_cluster.create(*pods(3, "after"))
     placements = await sandbox_cluster.wait_bound(f"after-{index}" for index in range(3))
     assert set(placements.values()) == {"only"}
@@ -116,46 +116,46 @@ async def test_objects_with_names_that_no_api_server_lets_through_are_reported_a
 async def test_what_runs_and_cannot_be_read_still_takes_its_room(
     sandbox_cluster: SandboxCluster, start: StartDaemon
 ) -> None:
-    put = sandbox_cluster.sandbox.store.put_raw
+    put_raw = sandbox_cluster.sandbox.store.put_raw
     await sandbox_cluster.create(*nodes(3, cpu="4"))
     crowded = pod("crowded", cpu="3", nodeName="node-0")
     crowded["metadata"]["labels"] = {f"k{number}": "v" for number in range(10_001)}
-    put(crowded)
+    put_raw(crowded)
     hidden = {**mistyped_pod(), "spec": {"nodeName": "node-1", "containers": 5}}
-    put(hidden)
+    put_raw(hidden)
     tainted = node("node-2", cpu="4")
     tainted["spec"] = {"taints": 5}
-    put(tainted)
+    put_raw(tainted)
     daemon = await start(sandbox_cluster)
     names = [f"web-{number}" for number in range(4)]
     await sandbox_cluster.create(*(pod(name, cpu="900m") for name in names))
 
     async def all_but_one_wait() -> bool:
-        told = [condition(await sandbox_cluster.pod(name)).get("message", "") for name in names]
-        waiting = [text for text in told if "1 node(s) closed to new pods: a pod there has a field" in text]
+        messages = [condition(await sandbox_cluster.pod(name)).get("message", "") for name in names]
+        waiting = [text for text in messages if "1 node(s) closed to new pods: a pod there has a field" in text]
         return len([text for text in waiting if "1 node(s) closed to new pods: the node has a field" in text]) == 3
 
     await eventually(all_but_one_wait)
-    placed = await sandbox_cluster.placements()
-    assert [placed[name] for name in names if placed.get(name)] == ["node-0"]
+    placements = await sandbox_cluster.placements()
+    assert [placements[name] for name in names if placements.get(name)] == ["node-0"]
 
     async def both_told() -> bool:
-        told = {entry["node_closed"] for entry in daemon.log("Object has a field that cannot be read")}
-        return told == {"node-1", "node-2"}
+        nodes_closed = {entry["node_closed"] for entry in daemon.log("Object has a field that cannot be read")}
+        return nodes_closed == {"node-1", "node-2"}
 
     await eventually(both_told)
 
-    put(node("node-2", cpu="4"))
+    put_raw(node("node-2", cpu="4"))
     await sandbox_cluster.wait_bound(names)
-    placed = await sandbox_cluster.placements()
-    assert sorted(placed[name] for name in names) == ["node-0", "node-2", "node-2", "node-2"]
+    placements = await sandbox_cluster.placements()
+    assert sorted(placements[name] for name in names) == ["node-0", "node-2", "node-2", "node-2"]
 
 
 async def test_broken_objects_that_are_mended_take_part(sandbox_cluster: SandboxCluster, start: StartDaemon) -> None:
-    put = sandbox_cluster.sandbox.store.put_raw
-    put(broken_node())
-    put(pod("quantity", cpu="abc"))
-    put(mistyped_pod())
+    put_raw = sandbox_cluster.sandbox.store.put_raw
+    put_raw(broken_node())
+    put_raw(pod("quantity", cpu="abc"))
+    put_raw(mistyped_pod())
     await sandbox_cluster.create(node("other"), pod("pinned", nodeSelector={HOSTNAME: "broken"}))
     daemon = await start(sandbox_cluster)
 
@@ -164,10 +164,10 @@ async def test_broken_objects_that_are_mended_take_part(sandbox_cluster: Sandbox
 
     await eventually(all_reported)
     await sandbox_cluster.wait_condition("pinned")
-    put(node("broken"))
+    put_raw(node("broken"))
     assert await sandbox_cluster.wait_bound(["pinned"]) == {"pinned": "broken"}
-    put(pod("quantity"))
-    put(pod("mistyped"))
+    put_raw(pod("quantity"))
+    put_raw(pod("mistyped"))
     await sandbox_cluster.wait_bound(["quantity", "mistyped"])
     assert await daemon.metric("podium_broken_objects_total") == 3
 
@@ -175,11 +175,11 @@ async def test_broken_objects_that_are_mended_take_part(sandbox_cluster: Sandbox
 async def test_an_invalid_selector_is_reported_once_and_matches_nothing(
     sandbox_cluster: SandboxCluster, start: StartDaemon
 ) -> None:
-    broken = {"matchExpressions": [{"key": "disk", "operator": "Near", "values": ["ssd"]}]}
+    invalid_term = {"matchExpressions": [{"key": "disk", "operator": "Near", "values": ["ssd"]}]}
     valid = {"matchExpressions": [{"key": HOSTNAME, "operator": "In", "values": ["node-1"]}]}
     await sandbox_cluster.create(*nodes(2))
     daemon = await start(sandbox_cluster)
-    for name, terms in (("nowhere", [broken]), ("elsewhere", [broken, valid])):
+    for name, terms in (("nowhere", [invalid_term]), ("elsewhere", [invalid_term, valid])):
         affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
         sandbox_cluster.sandbox.store.put_raw(pod(name, affinity=affinity))
     await sandbox_cluster.create(*pods(5))
@@ -211,8 +211,8 @@ async def test_bindings_that_are_refused_are_made_again_while_the_pod_is_pending
         await sandbox_cluster.wait_bound([f"refused-{code}"])
         await daemon.wait_attempts("error", index + 1)
         await sandbox_cluster.delete_pod(f"refused-{code}")
-    expected = {"refused-403": 1, "refused-404": 1, "refused-409": 1}
-    assert await sandbox_cluster.wait_events("Scheduled", 3) == expected
+    event_counts = {"refused-403": 1, "refused-404": 1, "refused-409": 1}
+    assert await sandbox_cluster.wait_events("Scheduled", 3) == event_counts
     await daemon.wait_attempts("scheduled", 3)
     await daemon.wait_metric(0, "scheduler_cache_size", type="assumed_pods")
 
@@ -222,27 +222,27 @@ async def test_bindings_that_fail_or_whose_answers_are_lost_are_made_exactly_onc
 ) -> None:
     await sandbox_cluster.create(*nodes(3))
     daemon = await start(sandbox_cluster)
-    created = await sandbox_cluster.create(*pods(20, "gated", schedulingGates=[{"name": "wait"}]))
+    created_pods = await sandbox_cluster.create(*pods(20, "gated", schedulingGates=[{"name": "wait"}]))
     faults = sandbox_cluster.sandbox.faults
     faults.lose_response(5, **BINDINGS)
     faults.server_error(5, **BINDINGS)
     faults.server_error(2, code=503, verb="get", resource="pods")
-    version = max(int(item["metadata"]["resourceVersion"]) for item in created)
-    for item in created:
+    version = max(int(item["metadata"]["resourceVersion"]) for item in created_pods)
+    for item in created_pods:
         await sandbox_cluster.patch_pod(item["metadata"]["name"], {"spec": {"schedulingGates": []}})
-    names = [item["metadata"]["name"] for item in created]
+    names = [item["metadata"]["name"] for item in created_pods]
     await sandbox_cluster.wait_bound(names)
     assert await sandbox_cluster.wait_events("Scheduled", 20) == dict.fromkeys(names, 1)
     await daemon.wait_attempts("scheduled", 20)
     assert sorted(await daemon.wait_told_bound(names)) == sorted(f"default/{name}" for name in names)
     await sandbox_cluster.create(pod("last", schedulingGates=[{"name": "wait"}]))
-    bound = []
+    bound_names = []
     async for change in sandbox_cluster.admin.watch(PODS, resourceVersion=str(version)):
         if change["object"]["metadata"]["name"] == "last":
             break
         if change["object"]["spec"].get("nodeName"):
-            bound.append(change["object"]["metadata"]["name"])
-    assert sorted(bound) == sorted(names)
+            bound_names.append(change["object"]["metadata"]["name"])
+    assert sorted(bound_names) == sorted(names)
 
 
 async def test_bindings_with_senseless_answers_are_looked_up_and_no_pod_is_lost(
@@ -387,12 +387,12 @@ async def test_an_api_server_that_is_away_during_a_backlog_gets_all_pods_bound(
     assert await daemon.attempts("error") > 32
     # Where the answer to a binding was lost and the server stayed away, podium does not know that the pod is bound.
     unknown = {
-        each["pod"]
-        for each in daemon.log("Error scheduling pod; retrying")
-        if "could not be read again" in each["reason"]
+        entry["pod"]
+        for entry in daemon.log("Error scheduling pod; retrying")
+        if "could not be read again" in entry["reason"]
     }
-    told = await daemon.wait_told_bound(name for name in names if f"default/{name}" not in unknown)
-    assert len(told) == len(set(told))
+    pod_keys = await daemon.wait_told_bound(name for name in names if f"default/{name}" not in unknown)
+    assert len(pod_keys) == len(set(pod_keys))
 
 
 @pytest.mark.control_plane
@@ -408,7 +408,7 @@ async def test_an_api_server_that_restarts_in_the_middle_of_work_loses_nothing(
 
     await eventually(some_are_bound)
     await anyio.to_thread.run_sync(real_cluster.plane.stop_apiserver)
-    assert len(daemon.bound()) < 200
+    assert len(daemon.bound_pods()) < 200
     await anyio.to_thread.run_sync(real_cluster.plane.start_apiserver)
     await real_cluster.create(*pods(20, "after", cpu="10m"))
     names = {*(f"web-{index}" for index in range(200)), *(f"after-{index}" for index in range(20))}

@@ -27,16 +27,16 @@ async def test_the_cache_and_the_queue_are_dumped_and_scheduling_goes_on(
         return bool(daemon.log("Dump of scheduling queue"))
 
     await eventually(is_dumped)
-    shown = {entry["node"]: entry for entry in daemon.log("Dump of cached NodeInfo")}
-    assert shown.keys() == {"node-0", "node-1"}
-    assert (shown["node-0"]["deleted"], shown["node-0"]["pods"]) == (False, [])
-    assert shown["node-1"]["allocatable"]["cpu"] == 4000
-    assert shown["node-1"]["requested"]["cpu"] == 1500
-    [web] = shown["node-1"]["pods"]
+    dump_by_node = {entry["node"]: entry for entry in daemon.log("Dump of cached NodeInfo")}
+    assert dump_by_node.keys() == {"node-0", "node-1"}
+    assert (dump_by_node["node-0"]["deleted"], dump_by_node["node-0"]["pods"]) == (False, [])
+    assert dump_by_node["node-1"]["allocatable"]["cpu"] == 4000
+    assert dump_by_node["node-1"]["requested"]["cpu"] == 1500
+    [web] = dump_by_node["node-1"]["pods"]
     assert (web["namespace"], web["name"], web["phase"], web["nominatedNode"]) == ("default", "web-0", "Pending", "")
     [queue] = daemon.log("Dump of scheduling queue")
     assert queue["summary"]["unschedulable"] == 1
-    assert [each["name"] for each in queue["pods"]] == ["huge"]
+    assert [entry["name"] for entry in queue["pods"]] == ["huge"]
     assert daemon.log("Cache mismatch") == []
 
     await sandbox_cluster.create(*pods(3, prefix="later"))

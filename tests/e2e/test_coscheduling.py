@@ -39,23 +39,23 @@ def pod_group(name: str, **spec: Any) -> Json:
 
 
 def gang(name: str, count: int, cpu: str = "1", **annotations: str) -> list[Json]:
-    made = [pod(f"{name}-{at}", cpu=cpu) for at in range(count)]
-    for each in made:
-        each["metadata"]["labels"] = {LABEL: name}
-        each["metadata"]["annotations"] = annotations
-    return made
+    gang_pods = [pod(f"{name}-{at}", cpu=cpu) for at in range(count)]
+    for item in gang_pods:
+        item["metadata"]["labels"] = {LABEL: name}
+        item["metadata"]["annotations"] = annotations
+    return gang_pods
 
 
 def names(pods: list[Json]) -> set[str]:
-    return {each["metadata"]["name"] for each in pods}
+    return {item["metadata"]["name"] for item in pods}
 
 
-async def phase(cluster: SandboxCluster, name: str, wanted: str) -> Json:
-    async def told() -> Json:
+async def phase(cluster: SandboxCluster, name: str, phase_wanted: str) -> Json:
+    async def read_status() -> Json:
         status: Json = (await cluster.admin.get(f"{GROUPS}/{name}")).get("status", {})
-        return status if status.get("phase") == wanted else {}
+        return status if status.get("phase") == phase_wanted else {}
 
-    return await eventually(told)
+    return await eventually(read_status)
 
 
 async def test_two_gangs_of_which_one_fits_do_not_block_each_other(
@@ -67,20 +67,20 @@ async def test_two_gangs_of_which_one_fits_do_not_block_each_other(
         await cluster.admin.create(GROUPS, pod_group(name, minMember=6, scheduleTimeoutSeconds=20))
     ours, theirs = gang("ours", 6), gang("theirs", 6)
     # In turn, so that each holds half of what it needs, unless the queue keeps them apart.
-    mixed = [each for pair in zip(ours, theirs, strict=True) for each in pair]
+    mixed = [item for pair in zip(ours, theirs, strict=True) for item in pair]
     await start(cluster, config())
     await cluster.create(*mixed)
 
     async def one_is_bound() -> set[str]:
-        placed = set(await cluster.placements())
-        return placed if placed in (names(ours), names(theirs)) else set()
+        bound_names = set(await cluster.placements())
+        return bound_names if bound_names in (names(ours), names(theirs)) else set()
 
     first = await eventually(one_is_bound)
     winner = ours if first == names(ours) else theirs
     name = "ours" if winner is ours else "theirs"
     assert (await phase(cluster, name, "Scheduling"))["scheduleStartTime"]
-    for each in winner:
-        await cluster.admin.delete(f"/api/v1/namespaces/default/pods/{each['metadata']['name']}")
+    for item in winner:
+        await cluster.admin.delete(f"/api/v1/namespaces/default/pods/{item['metadata']['name']}")
     await cluster.wait_bound(names(theirs if winner is ours else ours))
 
 
@@ -101,9 +101,9 @@ async def test_the_example_lands(sandbox_cluster: SandboxCluster, start: StartDa
     await cluster.create(*nodes(2, cpu="4"))
     group, job = yaml.safe_load_all((EXAMPLE.parents[1] / "gangs/coscheduling.yaml").read_text())
     pods = gang("train", 3)
-    for each in pods:
-        each |= {"spec": job["spec"]["template"]["spec"]}
-        each["metadata"] |= job["spec"]["template"]["metadata"]
+    for item in pods:
+        item |= {"spec": job["spec"]["template"]["spec"]}
+        item["metadata"] |= job["spec"]["template"]["metadata"]
     await start(cluster, configuration(profiles=yaml.safe_load(EXAMPLE.read_text())["profiles"]))
     await cluster.admin.create(GROUPS, group)
     await cluster.create(*pods)

@@ -83,10 +83,10 @@ async def test_the_manifests_are_taken_and_their_account_may_do_what_podium_does
         "serviceaccount/podium",
     ]
     assert {line.rpartition(" ")[2] for line in printed.splitlines()} == {"created"}
-    again = await apply(real_cluster, control_plane_binaries)
-    changed = [line for line in again.splitlines() if not line.endswith(" unchanged")]
+    second_output = await apply(real_cluster, control_plane_binaries)
+    changed_lines = [line for line in second_output.splitlines() if not line.endswith(" unchanged")]
     # kubectl replaces a budget's selector each time, with the same.
-    assert changed in ([], ["poddisruptionbudget.policy/podium configured"])
+    assert changed_lines in ([], ["poddisruptionbudget.policy/podium configured"])
 
     token = await real_cluster.admin.service_account_token(*ACCOUNT)
     kubeconfig = real_cluster.plane.kubeconfig(token, tmp_path / "kubeconfig")

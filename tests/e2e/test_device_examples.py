@@ -58,13 +58,13 @@ async def test_the_examples_get_their_devices_and_give_them_back(
 
     pods = {pod["metadata"]["name"]: pod for pod in await eventually(running)}
     claims = {claim["metadata"]["name"]: claim for claim in store.list("resourceclaims")}
-    listed = [device for claim in claims.values() for device in devices_of(claim)]
-    assert len(listed) == len(set(listed)) == 3 + 1 + 1 + 2 + 2
+    devices = [device for claim in claims.values() for device in devices_of(claim)]
+    assert len(devices) == len(set(devices)) == 3 + 1 + 1 + 2 + 2
     assert len({pod["spec"]["nodeName"] for name, pod in pods.items() if name.startswith("viewers")}) == 1
     [close] = [claim for name, claim in claims.items() if name.startswith("close-together-")]
     assert {int(device[-1]) // 2 for _, device in devices_of(close)} in ({0}, {1})
     [best] = [claim for name, claim in claims.items() if name.startswith("flexible-")]
-    assert [each["request"] for each in best["status"]["allocation"]["devices"]["results"]] == ["gpu/latest"]
+    assert [result["request"] for result in best["status"]["allocation"]["devices"]["results"]] == ["gpu/latest"]
     printed = rows(await kubectl("get", "resourceclaims"))
     assert {row[1] for row in printed[1:]} == {"allocated,reserved"}
     assert "unchanged" in await kubectl("apply", "-f", str(EXAMPLES / "shared-claim.yaml"))
@@ -79,4 +79,4 @@ async def test_the_examples_get_their_devices_and_give_them_back(
 
 def devices_of(claim: Json) -> list[tuple[str, str]]:
     """Pool and device of each device that the claim holds."""
-    return [(each["pool"], each["device"]) for each in claim["status"]["allocation"]["devices"]["results"]]
+    return [(result["pool"], result["device"]) for result in claim["status"]["allocation"]["devices"]["results"]]

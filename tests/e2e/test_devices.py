@@ -81,13 +81,13 @@ async def test_a_claim_is_allocated_and_reserved_before_its_pod_is_bound(cluster
     await start(cluster)
     await cluster.create(user("web", "mine"))
     assert await cluster.wait_bound(["web"]) == {"web": "node-1"}
-    stored = await cluster.admin.get(f"{CLAIMS}/mine")
-    assert stored["metadata"]["finalizers"] == [FINALIZER]
-    (result,) = stored["status"]["allocation"]["devices"]["results"]
+    stored_claim = await cluster.admin.get(f"{CLAIMS}/mine")
+    assert stored_claim["metadata"]["finalizers"] == [FINALIZER]
+    (result,) = stored_claim["status"]["allocation"]["devices"]["results"]
     assert (result["driver"], result["pool"], result["device"], result["request"]) == (DRIVER, "node-1", "gpu-0", "gpu")
-    assert "allocationTimestamp" in stored["status"]["allocation"]
+    assert "allocationTimestamp" in stored_claim["status"]["allocation"]
     uid = (await cluster.pod("web"))["metadata"]["uid"]
-    assert stored["status"]["reservedFor"] == [{"resource": "pods", "name": "web", "uid": uid}]
+    assert stored_claim["status"]["reservedFor"] == [{"resource": "pods", "name": "web", "uid": uid}]
 
 
 async def test_a_pod_waits_for_its_claim_and_then_for_a_device_that_another_claim_has(
@@ -100,8 +100,8 @@ async def test_a_pod_waits_for_its_claim_and_then_for_a_device_that_another_clai
     assert await cluster.wait_bound(["one"]) == {"one": "node-1"}
     await cluster.create(user("two", "second"))
     await cluster.admin.create(CLAIMS, resource_claim("second", exactly()))
-    told = await cluster.wait_condition("two")
-    assert told["message"].startswith("0/3 nodes are available: 3 cannot allocate all claims.")
+    pod_condition = await cluster.wait_condition("two")
+    assert pod_condition["message"].startswith("0/3 nodes are available: 3 cannot allocate all claims.")
     await cluster.delete_pod("one")
     await free(cluster, "first")
     assert (await cluster.wait_bound(["two"]))["two"] == "node-1"
@@ -113,8 +113,8 @@ async def test_pods_that_share_a_claim_both_run_where_its_device_is(cluster: Clu
     await start(cluster)
     await cluster.create(user("one", "shared"), user("two", "shared"))
     assert await cluster.wait_bound(["one", "two"]) == {"one": "node-1", "two": "node-1"}
-    stored = await cluster.admin.get(f"{CLAIMS}/shared")
-    assert {each["name"] for each in stored["status"]["reservedFor"]} == {"one", "two"}
+    stored_claim = await cluster.admin.get(f"{CLAIMS}/shared")
+    assert {consumer["name"] for consumer in stored_claim["status"]["reservedFor"]} == {"one", "two"}
 
 
 async def test_an_extended_resource_that_devices_provide_gets_a_claim_of_its_own(
@@ -124,16 +124,16 @@ async def test_an_extended_resource_that_devices_provide_gets_a_claim_of_its_own
     await start(cluster)
     await cluster.create(gpu_user("web"))
     assert await cluster.wait_bound(["web"]) == {"web": "node-1"}
-    bound = await cluster.pod("web")
-    said = bound["status"]["extendedResourceClaimStatus"]
-    (mapping,) = said["requestMappings"]
+    bound_pod = await cluster.pod("web")
+    claim_status = bound_pod["status"]["extendedResourceClaimStatus"]
+    (mapping,) = claim_status["requestMappings"]
     assert (mapping["containerName"], mapping["resourceName"]) == ("main", RESOURCE)
-    stored = await cluster.admin.get(f"{CLAIMS}/{said['resourceClaimName']}")
-    assert said["resourceClaimName"].startswith("web-extended-resources-")
-    (request,) = stored["spec"]["devices"]["requests"]
+    stored_claim = await cluster.admin.get(f"{CLAIMS}/{claim_status['resourceClaimName']}")
+    assert claim_status["resourceClaimName"].startswith("web-extended-resources-")
+    (request,) = stored_claim["spec"]["devices"]["requests"]
     assert request["name"] == mapping["requestName"]
-    assert stored["metadata"]["ownerReferences"][0]["uid"] == bound["metadata"]["uid"]
-    assert stored["status"]["reservedFor"][0]["name"] == "web"
+    assert stored_claim["metadata"]["ownerReferences"][0]["uid"] == bound_pod["metadata"]["uid"]
+    assert stored_claim["status"]["reservedFor"][0]["name"] == "web"
 
 
 async def test_rules_keep_pods_off_the_devices_that_they_taint_until_they_are_gone(
@@ -168,8 +168,8 @@ async def rules_hold(cluster: Cluster, start: StartDaemon, rules: str = RULES, f
     await start(cluster, flags=flags)
     await cluster.create(user("one", "first"))
     assert await cluster.wait_bound(["one"]) == {"one": "node-1"}
-    stored = await cluster.admin.get(f"{CLAIMS}/first")
-    assert [each["device"] for each in stored["status"]["allocation"]["devices"]["results"]] == ["gpu-1"]
+    stored_claim = await cluster.admin.get(f"{CLAIMS}/first")
+    assert [result["device"] for result in stored_claim["status"]["allocation"]["devices"]["results"]] == ["gpu-1"]
     await cluster.create(user("two", "second"))
     await cluster.wait_condition("two")
     await cluster.admin.delete(f"{rules}/broken")
@@ -185,8 +185,8 @@ async def test_a_class_that_comes_later_helps_pods_that_were_rejected_before(
     names = ["one", "two", "three"]
     await cluster.create(*(gpu_user(name) for name in names))
     for name in names:
-        told = await cluster.wait_condition(name)
-        assert told["message"].startswith(f"0/2 nodes are available: 2 Insufficient {RESOURCE}.")
+        pod_condition = await cluster.wait_condition(name)
+        assert pod_condition["message"].startswith(f"0/2 nodes are available: 2 Insufficient {RESOURCE}.")
     await cluster.admin.create(CLASSES, device_class(extendedResourceName=RESOURCE))
     assert await cluster.wait_bound(names) == dict.fromkeys(names, "node-1")
 
@@ -204,11 +204,11 @@ async def test_devices_that_must_be_prepared_are_waited_for_and_given_back_if_th
     async def prepare(kind: str) -> str:
         """Does what the driver does about an allocated device; returns the pool of the device."""
 
-        async def allocated() -> Json:
+        async def read_allocation() -> Json:
             status = (await cluster.admin.get(f"{CLAIMS}/mine")).get("status", {})
             return dict(status.get("allocation", {}) if status.get("reservedFor") and "devices" not in status else {})
 
-        (result,) = (await eventually(allocated))["devices"]["results"]
+        (result,) = (await eventually(read_allocation))["devices"]["results"]
         condition = {
             "type": kind,
             "status": "True",
@@ -216,19 +216,19 @@ async def test_devices_that_must_be_prepared_are_waited_for_and_given_back_if_th
             "message": "so it is",
             "lastTransitionTime": "2026-01-01T00:00:00Z",
         }
-        told = {key: result[key] for key in ("driver", "pool", "device")} | {"conditions": [condition]}
-        await cluster.admin.patch(f"{CLAIMS}/mine/status", {"status": {"devices": [told]}})
+        device_status = {key: result[key] for key in ("driver", "pool", "device")} | {"conditions": [condition]}
+        await cluster.admin.patch(f"{CLAIMS}/mine/status", {"status": {"devices": [device_status]}})
         return str(result["pool"])
 
     await prepare("broken")
-    failed = await cluster.wait_condition("web", "SchedulerError")
-    assert failed["message"] == (
+    pod_condition = await cluster.wait_condition("web", "SchedulerError")
+    assert pod_condition["message"] == (
         'running PreBind plugin "DynamicResources": device binding failed: claim=mine, reason=Tried, message="so it is"'
     )
     pool = await prepare("ready")
     assert await cluster.wait_bound(["web"]) == {"web": pool}
-    told = {"profile": "podium", "driver": DRIVER, "status": "failed"}
-    await daemon.wait_metric(1, "scheduler_dra_bindingconditions_allocations_total", **told)
+    labels = {"profile": "podium", "driver": DRIVER, "status": "failed"}
+    await daemon.wait_metric(1, "scheduler_dra_bindingconditions_allocations_total", **labels)
 
 
 async def test_selectors_that_take_long_or_fail_affect_only_their_own_pods(
@@ -238,10 +238,10 @@ async def test_selectors_that_take_long_or_fail_affect_only_their_own_pods(
     # Enough of them that selectors are still evaluated when one is taken, in later attempts, too.
     await set_up(sandbox_cluster, *({"name": f"gpu-{number}"} for number in range(4)))
     loops = "lists.range(1000).all(a, lists.range(1000).all(b, a + b >= 0))"
-    many = " && ".join(f"device.driver != 'driver-{number}.example.com'" for number in range(500))
+    long_expression = " && ".join(f"device.driver != 'driver-{number}.example.com'" for number in range(500))
     failing = {
         "loops": (loops, "CEL runtime error: operation cancelled: actual cost limit exceeded"),
-        "long": (f"{many} && 1 + 1", "CEL compile error: "),
+        "long": (f"{long_expression} && 1 + 1", "CEL compile error: "),
         "nested": ("(" * 40_000 + "true" + ")" * 40_000, "CEL compile error: expression recursion limit exceeded"),
     }
     await start(sandbox_cluster)

@@ -85,10 +85,10 @@ def partitions(node_name: str) -> list[Json]:
     """A GPU of 80Gi that can be had as a whole or in two halves, and of which one half is tainted."""
     pool = {"name": f"{node_name}-partitions", "generation": 1, "resourceSliceCount": 2}
     spec = {"driver": DRIVER, "nodeName": node_name, "pool": pool}
-    whole = {"counterSet": "gpu", "counters": {"memory": {"value": "80Gi"}}}
+    counters = {"counterSet": "gpu", "counters": {"memory": {"value": "80Gi"}}}
     half = {"counterSet": "gpu", "counters": {"memory": {"value": "40Gi"}}}
     devices = [
-        gpu(0, "partition", consumesCounters=[whole]),
+        gpu(0, "partition", consumesCounters=[counters]),
         *(gpu(index, "partition", consumesCounters=[half]) for index in (1, 2)),
     ]
     devices[2]["taints"] = [{"key": "example.com/hot", "value": "yes", "effect": "NoSchedule"}]
@@ -114,8 +114,8 @@ async def test_claims_of_every_kind_get_devices_and_give_them_back(
     await create(CLASSES, device_class(extendedResourceName=RESOURCE))
     await create(SLICES, device_slice("node-0", *(gpu(index) for index in range(4))))
     await create(SLICES, device_slice("node-1", *(gpu(index, "small") for index in range(4))))
-    for each in partitions("node-2"):
-        await create(SLICES, each)
+    for partition in partitions("node-2"):
+        await create(SLICES, partition)
     small, large, part = (f'device.attributes["DRIVER"].model == "{name}"' for name in ("small", "large", "partition"))
     hot = {"key": "example.com/hot", "operator": "Exists"}
     latest = {"name": "latest", **exactly('device.attributes["DRIVER"].model == "none"')}
@@ -124,9 +124,9 @@ async def test_claims_of_every_kind_get_devices_and_give_them_back(
     await create(TEMPLATES, template("best", {"firstAvailable": [latest, {"name": "any", **exactly(large)}]}))
     await create(TEMPLATES, template("half", {"exactly": exactly(part + ' && device.attributes["DRIVER"].index > 0')}))
     await create(TEMPLATES, template("hot", {"exactly": exactly(part, tolerations=[hot])}))
-    shared = resource_claim("shared", device_request())
-    shared["spec"]["devices"]["requests"][0]["exactly"] |= exactly(large, count=1)
-    await create(CLAIMS, shared)
+    shared_claim = resource_claim("shared", device_request())
+    shared_claim["spec"]["devices"]["requests"][0]["exactly"] |= exactly(large, count=1)
+    await create(CLAIMS, shared_claim)
 
     config = configuration()
     config["profiles"][0] |= {"plugins": {"multiPoint": {"enabled": [{"name": "Gang"}]}}}
@@ -139,23 +139,35 @@ async def test_claims_of_every_kind_get_devices_and_give_them_back(
     assert "gang-0" not in await cluster.placements()
     await cluster.create(gang[1], gpu_user("classic"))
     names = ["half", "one", "two", "hot", "best", "s", "gang-0", "gang-1", "classic"]
-    placed = await cluster.wait_bound(names)
-    held = await check_no_device_twice(cluster)
-    of_pod = {name: devices for claim_name, devices in held.items() for name in names if claim_name.startswith(name)}
+    nodes_by_pod = await cluster.wait_bound(names)
+    devices_by_claim = await check_no_device_twice(cluster)
+    of_pod = {
+        name: devices
+        for claim_name, devices in devices_by_claim.items()
+        for name in names
+        if claim_name.startswith(name)
+    }
     assert of_pod["half"] == [("node-2-partitions", "gpu-1")]
     assert of_pod["hot"] == [("node-2-partitions", "gpu-2")]
-    assert placed["one"] == placed["two"] == placed["best"] == placed["gang-0"] == placed["gang-1"] == "node-0"
-    assert placed["classic"] == placed["s"] == "node-1"
+    assert (
+        nodes_by_pod["one"]
+        == nodes_by_pod["two"]
+        == nodes_by_pod["best"]
+        == nodes_by_pod["gang-0"]
+        == nodes_by_pod["gang-1"]
+        == "node-0"
+    )
+    assert nodes_by_pod["classic"] == nodes_by_pod["s"] == "node-1"
 
     await asyncio.gather(*(cluster.admin.delete(f"{PODS}/{name}?gracePeriodSeconds=0") for name in names))
 
     async def only_the_shared_one_is_left() -> bool:
         claims = await cluster.admin.list(CLAIMS)
-        return [each["metadata"]["name"] for each in claims] == ["shared"] and not claims[0].get("status")
+        return [claim["metadata"]["name"] for claim in claims] == ["shared"] and not claims[0].get("status")
 
     await eventually(only_the_shared_one_is_left)
-    left = await cluster.admin.get(f"{CLAIMS}/shared")
-    assert "finalizers" not in left["metadata"]
+    shared_claim = await cluster.admin.get(f"{CLAIMS}/shared")
+    assert "finalizers" not in shared_claim["metadata"]
     await cluster.create(*(from_template(f"again-{at}", "large") for at in range(4)))
     await cluster.wait_bound([f"again-{at}" for at in range(4)])
 
@@ -175,8 +187,8 @@ async def test_no_device_is_given_twice_however_often_podium_is_killed(
     await kill_at(cluster, partial(start, cluster, ready=False), (5, 20), qps=20)
     await start(cluster)
     await cluster.wait_bound(names)
-    held = await check_no_device_twice(cluster)
-    assert sorted(len(devices) for devices in held.values()) == [1] * 40
+    devices_by_claim = await check_no_device_twice(cluster)
+    assert sorted(len(devices) for devices in devices_by_claim.values()) == [1] * 40
 
 
 async def test_claims_that_were_written_before_a_kill_are_used_by_the_next_podium(
@@ -196,17 +208,17 @@ async def test_claims_that_were_written_before_a_kill_are_used_by_the_next_podiu
 
     async def all_are_reserved() -> bool:
         claims = await cluster.admin.list(CLAIMS)
-        return all(each.get("status", {}).get("reservedFor") for each in claims)
+        return all(claim.get("status", {}).get("reservedFor") for claim in claims)
 
     await eventually(all_are_reserved)
-    before = await check_no_device_twice(cluster)
+    claims_before = await check_no_device_twice(cluster)
     daemon.kill()
     assert await cluster.placements() == {}
     cluster.sandbox.faults.clear()
     await start(cluster)
-    placed = await cluster.wait_bound(names)
-    assert await check_no_device_twice(cluster) == before
-    assert placed == {name: before[f"of-{name}"][0][0] for name in names}
+    nodes_by_pod = await cluster.wait_bound(names)
+    assert await check_no_device_twice(cluster) == claims_before
+    assert nodes_by_pod == {name: claims_before[f"of-{name}"][0][0] for name in names}
 
 
 @pytest.mark.control_plane

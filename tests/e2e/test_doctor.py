@@ -29,12 +29,14 @@ ROLE = "/apis/rbac.authorization.k8s.io/v1/clusterroles/podium"
 async def doctor(kubeconfig: Path, *arguments: str) -> tuple[int, str]:
     """Its exit code and what it prints; it must not fail otherwise."""
     command = [sys.executable, "-m", "podium", "doctor", "--kubeconfig", str(kubeconfig), *arguments]
-    done = await anyio.to_thread.run_sync(lambda: subprocess.run(command, capture_output=True, text=True, check=False))
-    assert "Traceback" not in done.stderr, done.stderr
-    return done.returncode, done.stdout
+    result = await anyio.to_thread.run_sync(
+        lambda: subprocess.run(command, capture_output=True, text=True, check=False)
+    )
+    assert "Traceback" not in result.stderr, result.stderr
+    return result.returncode, result.stdout
 
 
-def deployed(tmp_path: Path) -> str:
+def write_configuration(tmp_path: Path) -> str:
     path = tmp_path / "deployed.yaml"
     path.write_text(yaml.safe_dump(configuration()))
     return str(path)
@@ -49,10 +51,10 @@ async def test_the_sandbox_is_fine_and_broken_configurations_and_servers_are_not
     sandbox_cluster: SandboxCluster, tmp_path: Path
 ) -> None:
     kubeconfig = sandbox_cluster.kubeconfig
-    status, text = await doctor(kubeconfig, "--config", deployed(tmp_path))
+    status, text = await doctor(kubeconfig, "--config", write_configuration(tmp_path))
     assert status == 0, text
     assert "api server: it is v1.37.2" in text
-    status, text = await doctor(kubeconfig, "--config", deployed(tmp_path), "--output", "json")
+    status, text = await doctor(kubeconfig, "--config", write_configuration(tmp_path), "--output", "json")
     assert (status, json.loads(text)["ok"], bad(text)) == (0, True, [])
 
     provisioner = ("--provisioner", "sandbox", "--rules", "podium", "--output", "json")
@@ -75,7 +77,7 @@ async def test_the_sandbox_is_fine_and_broken_configurations_and_servers_are_not
     status, text = await doctor(tmp_path / "nowhere", "--output", "json")
     assert (status, bad(text)[-1]["check"]) == (1, "credentials")
     sandbox_cluster.sandbox.faults.refuse_connections(30.0)
-    status, text = await doctor(kubeconfig, "--config", deployed(tmp_path), "--output", "json")
+    status, text = await doctor(kubeconfig, "--config", write_configuration(tmp_path), "--output", "json")
     assert (status, [finding["check"] for finding in bad(text)]) == (1, ["api server"])
 
 
@@ -85,7 +87,7 @@ async def test_the_shipped_role_is_enough_on_the_real_api_server_and_what_is_tak
 ) -> None:
     token = await shipped_token(real_cluster, control_plane_binaries)
     kubeconfig = real_cluster.plane.kubeconfig(token, tmp_path / "kubeconfig")
-    arguments = ("--config", deployed(tmp_path), "--output", "json")
+    arguments = ("--config", write_configuration(tmp_path), "--output", "json")
 
     status, text = await doctor(kubeconfig, *arguments)
     assert (status, bad(text)) == (0, []), text
@@ -118,7 +120,7 @@ async def test_the_shipped_role_is_enough_on_the_real_api_server_and_what_is_tak
 @pytest.mark.control_plane
 async def test_a_token_that_is_not_valid_is_told_of(real_cluster: RealCluster, tmp_path: Path) -> None:
     kubeconfig = real_cluster.plane.kubeconfig("a-token-that-is-not-valid", tmp_path / "kubeconfig")
-    status, text = await doctor(kubeconfig, "--config", deployed(tmp_path), "--output", "json")
+    status, text = await doctor(kubeconfig, "--config", write_configuration(tmp_path), "--output", "json")
     errors = [finding for finding in bad(text) if finding["verdict"] == "error"]
     assert (status, errors[0]["check"]) == (1, "credentials")
     assert "a-token-that-is-not-valid" not in text
@@ -127,7 +129,7 @@ async def test_a_token_that_is_not_valid_is_told_of(real_cluster: RealCluster, t
 async def test_another_process_that_binds_under_the_same_name_is_found_in_its_events(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    arguments = ("--config", deployed(tmp_path), "--output", "json")
+    arguments = ("--config", write_configuration(tmp_path), "--output", "json")
     _, text = await doctor(cluster.kubeconfig, *arguments)
     assert "no other process has bound pods as podium lately" in text
     event = {

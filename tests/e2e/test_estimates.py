@@ -28,17 +28,17 @@ SPREAD = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule
 
 async def _estimate(cluster: Cluster, workload: Path) -> int:
     command = [sys.executable, "-m", "podium", "estimate", "--mode", "accurate", "--output", "json"]
-    done = await anyio.run_process([*command, "--kubeconfig", str(cluster.kubeconfig), "--workload", str(workload)])
-    return int(json.loads(done.stdout)["replicas"])
+    result = await anyio.run_process([*command, "--kubeconfig", str(cluster.kubeconfig), "--workload", str(workload)])
+    return int(json.loads(result.stdout)["replicas"])
 
 
 @pytest.mark.parametrize(
-    ("spec", "expected"),
+    ("spec", "count"),
     [({}, 12), ({"affinity": APART}, 6), ({"topologySpreadConstraints": [SPREAD]}, 9)],
     ids=["plain", "anti-affinity", "spread"],
 )
 async def test_that_many_replicas_are_bound_and_one_more_stays_pending(
-    sandbox_cluster: SandboxCluster, start: StartDaemon, tmp_path: Path, spec: dict[str, Any], expected: int
+    sandbox_cluster: SandboxCluster, start: StartDaemon, tmp_path: Path, spec: dict[str, Any], count: int
 ) -> None:
     sizes = {"a": ("3", "3", "3"), "b": ("1", "1", "2")}
     await sandbox_cluster.create(
@@ -61,5 +61,5 @@ async def test_that_many_replicas_are_bound_and_one_more_stays_pending(
         await sandbox_cluster.create({**template, "metadata": {**template["metadata"], "name": name}})
     await sandbox_cluster.wait_condition(names[-1])
     assert (await sandbox_cluster.wait_bound(names[:-1])).keys() == {"waiting", *names[:-1]}
-    assert answer == expected
-    await daemon.wait_attempts("scheduled", expected + 1)
+    assert answer == count
+    await daemon.wait_attempts("scheduled", count + 1)

@@ -29,16 +29,16 @@ LATENCY_S_MAX = 4.0
 CPU_RATIO_MAX = 2.0
 
 
-async def _becomes(expected: int | str, ask: Callable[[], Awaitable[int]], within_s: float) -> None:
-    found: object = None
+async def _becomes(target: int | str, ask: Callable[[], Awaitable[int]], within_s: float) -> None:
+    answer: object = None
     with anyio.move_on_after(within_s):
-        while found != expected:
+        while answer != target:
             try:
-                found = await ask()
+                answer = await ask()
             except grpc.aio.AioRpcError as error:
-                found = error.details()
+                answer = error.details()
             await anyio.sleep(0.02)
-    assert found == expected
+    assert answer == target
 
 
 async def test_estimates_follow_two_hundred_nodes_and_their_pods(cluster: Cluster) -> None:
@@ -97,16 +97,16 @@ async def test_member_that_is_stopped_leaves_the_others_answers_and_latency_unto
     async with serving(app) as asker:
         await _becomes(4 * NODES, lambda: asker.replicas("stays", ONE_CPU), PATIENCE_S)
         await _becomes(7, lambda: asker.replicas("goes", ONE_CPU), PATIENCE_S)
-        before_cpu_s, _ = await _asked(asker)
+        before_cpu_s, _ = await _ask_often(asker)
         assert own_cluster.plane.apiserver is not None
         own_cluster.plane.apiserver.kill()
         await _becomes("cluster goes cannot be reached", lambda: asker.replicas("goes", ONE_CPU), PATIENCE_S)
-        after_cpu_s, slowest_s = await _asked(asker)
+        after_cpu_s, slowest_s = await _ask_often(asker)
     assert after_cpu_s < CPU_RATIO_MAX * before_cpu_s
     assert slowest_s < LATENCY_S_MAX
 
 
-async def _asked(asker: Asker) -> tuple[float, float]:
+async def _ask_often(asker: Asker) -> tuple[float, float]:
     """CPU time of this process for many questions to the member that stays, and how long the slowest took."""
     slowest_s, started_cpu_s = 0.0, time.process_time()
     for _ in range(QUESTIONS):

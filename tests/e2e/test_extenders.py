@@ -25,7 +25,7 @@ def asking(server: ExtenderServer, **fields: Any) -> Json:
     return configuration(extenders=[{"urlPrefix": server.url, **fields}])
 
 
-def licensed(name: str) -> Json:
+def pod_with_licence(name: str) -> Json:
     """A pod that asks for what no node has: only an extender knows about it."""
     item = pod(name)
     item["spec"]["containers"][0]["resources"] = {"requests": {LICENCE: "1"}, "limits": {LICENCE: "1"}}
@@ -33,26 +33,26 @@ def licensed(name: str) -> Json:
 
 
 async def test_pods_go_where_the_extender_lets_them_and_likes_them(cluster: Cluster, start: StartDaemon) -> None:
-    created = {item["metadata"]["name"]: item for item in await cluster.create(*nodes(4))}
-    filtering = let_through("node-1", "node-2", failed={"node-0": "no licence"})
+    created_nodes = {item["metadata"]["name"]: item for item in await cluster.create(*nodes(4))}
+    filtering = let_through("node-1", "node-2", failing={"node-0": "no licence"})
     async with ExtenderServer(filter=filtering, prioritize=scores(node_2=10)) as server:
         await start(cluster, asking(server, filterVerb="filter", prioritizeVerb="prioritize", weight=5))
         [web] = await cluster.create(pod("web", enableServiceLinks=False))
         assert await cluster.wait_bound(["web"]) == {"web": "node-2"}
-    [filtered], [scored] = server.bodies("filter"), server.bodies("prioritize")
-    assert {node["metadata"]["name"]: node["spec"] for node in filtered["Nodes"]["items"]} == {
-        name: node["spec"] for name, node in created.items()
+    [filter_body], [prioritize_body] = server.bodies("filter"), server.bodies("prioritize")
+    assert {node["metadata"]["name"]: node["spec"] for node in filter_body["Nodes"]["items"]} == {
+        name: node["spec"] for name, node in created_nodes.items()
     }
-    assert names(scored) == ["node-1", "node-2"]
-    assert filtered["Pod"]["spec"] == web["spec"]
-    assert "managedFields" not in filtered["Pod"]["metadata"]
+    assert names(prioritize_body) == ["node-1", "node-2"]
+    assert filter_body["Pod"]["spec"] == web["spec"]
+    assert "managedFields" not in filter_body["Pod"]["metadata"]
 
 
 async def test_a_pod_that_the_extender_turns_down_is_tried_again_with_the_next_change(
     sandbox_cluster: SandboxCluster, start: StartDaemon
 ) -> None:
     await sandbox_cluster.create(*nodes(2))
-    turning_down = let_through(failed={"node-0": "no licence"}, unresolvable={"node-1": "too old"})
+    turning_down = let_through(failing={"node-0": "no licence"}, unresolvable={"node-1": "too old"})
     async with ExtenderServer(filter=turning_down) as server:
         config = asking(
             server,
@@ -61,7 +61,7 @@ async def test_a_pod_that_the_extender_turns_down_is_tried_again_with_the_next_c
             managedResources=[{"name": LICENCE, "ignoredByScheduler": True}],
         )
         daemon = await start(sandbox_cluster, config)
-        await sandbox_cluster.create(licensed("web"), pod("plain"))
+        await sandbox_cluster.create(pod_with_licence("web"), pod("plain"))
         condition = await sandbox_cluster.wait_condition("web")
         assert condition["message"].startswith("0/2 nodes are available: 1 no licence, 1 too old.")
         # The binding of plain is a change, too: for the moment of the next attempt web counts as no longer rejected.
@@ -81,18 +81,18 @@ async def test_everything_else_goes_on_while_an_extender_hangs(
         config = asking(server, filterVerb="filter", httpTimeout="5s", managedResources=[{"name": LICENCE}])
         config["extenders"][0]["managedResources"][0]["ignoredByScheduler"] = True
         daemon = await start(sandbox_cluster, config)
-        await sandbox_cluster.create(licensed("web"))
+        await sandbox_cluster.create(pod_with_licence("web"))
 
-        async def asked() -> bool:
+        async def is_asked() -> bool:
             return bool(server.asked)
 
-        await eventually(asked)
+        await eventually(is_asked)
         await sandbox_cluster.create(pod("later"))
 
-        async def seen() -> bool:
+        async def is_queued() -> bool:
             return await daemon.pending("active") == 1
 
-        await eventually(seen)
+        await eventually(is_queued)
         assert (await daemon.get("/healthz"))[0] == http.HTTPStatus.OK
         assert await sandbox_cluster.placements() == {}
         condition = await sandbox_cluster.wait_condition("web", "SchedulerError")
@@ -137,5 +137,5 @@ async def test_an_extender_chooses_the_victims(cluster: Cluster, start: StartDae
     assert await missing(cluster, ["on-0", "on-1", "on-2"]) == {"on-1"}
     candidates = server.bodies("preempt")[0]["NodeNameToMetaVictims" if capable else "NodeNameToVictims"]
     assert sorted(candidates) == ["node-0", "node-1", "node-2"]
-    [shown] = candidates["node-1"]["Pods"]
-    assert (shown["UID"] if capable else shown["metadata"]["uid"]) == uid
+    [victim] = candidates["node-1"]["Pods"]
+    assert (victim["UID"] if capable else victim["metadata"]["uid"]) == uid

@@ -34,7 +34,7 @@ _TICK_S = 0.05
 Json = dict[str, Any]
 
 
-def elected() -> Json:
+def election_configuration() -> Json:
     election = {
         "leaderElect": True,
         "resourceName": "podium",
@@ -55,10 +55,10 @@ class Replicas:
         self.current: list[Daemon] = []
 
     def replenish(self) -> None:
-        self.current = [each for each in self.current if each.is_running]
+        self.current = [daemon for daemon in self.current if daemon.is_running]
         while len(self.current) < 2:
             directory = self._directory / f"podium-{len(self.all)}"
-            self.current.append(Daemon(directory, self._cluster.kubeconfig, elected()))
+            self.current.append(Daemon(directory, self._cluster.kubeconfig, election_configuration()))
             self.all.append(self.current[-1])
 
     async def keep(self) -> None:
@@ -69,20 +69,20 @@ class Replicas:
 
     def leader(self) -> Daemon | None:
         """The one that acquired the lease last, if it lives."""
-        latest = max(self.acquisitions(), default=None, key=lambda each: each[0])
+        latest = max(self.acquisitions(), default=None, key=lambda acquisition: acquisition[0])
         return latest[1] if latest is not None and latest[1].is_running else None
 
     def acquisitions(self) -> list[tuple[float, Daemon]]:
         """When the lease was acquired, and by whom."""
         return [
-            (datetime.fromisoformat(entry["ts"]).timestamp(), each)
-            for each in self.all
-            for entry in each.log("Successfully acquired lease")
+            (datetime.fromisoformat(entry["ts"]).timestamp(), daemon)
+            for daemon in self.all
+            for entry in daemon.log("Successfully acquired lease")
         ]
 
     def kill(self) -> None:
-        for each in self.all:
-            each.kill()
+        for daemon in self.all:
+            daemon.kill()
 
 
 class Trial:
@@ -146,12 +146,12 @@ class Trial:
 
     def _from_s(self, index: int) -> float:
         """When that leader was killed, or later, when the first of the others stood for election."""
-        killed_s, gone = self.killed[index][0], [daemon for _, daemon in self.killed[: index + 1]]
+        killed_s, dead_daemons = self.killed[index][0], [daemon for _, daemon in self.killed[: index + 1]]
         standing_s = [
             datetime.fromisoformat(entry["ts"]).timestamp()
-            for each in self.replicas.all
-            if each not in gone and not each.log("Leaderelection lost")
-            for entry in each.log("Attempting to acquire leader lease...")
+            for daemon in self.replicas.all
+            if daemon not in dead_daemons and not daemon.log("Leaderelection lost")
+            for entry in daemon.log("Attempting to acquire leader lease...")
         ]
         return max(killed_s, min(standing_s, default=killed_s))
 
@@ -163,13 +163,13 @@ class Trial:
         to spare.
         """
         acquired_s = sorted(at_s for at_s, _ in self.replicas.acquisitions())
-        found = []
+        durations_s = []
         for killed_s in map(self._from_s, range(len(self.killed))):
-            next_s = min((each for each in acquired_s if each > killed_s), default=time.time())
+            next_s = min((time_s for time_s in acquired_s if time_s > killed_s), default=time.time())
             away_s = max(0.0, min(next_s, self.outage_s[1]) - max(killed_s, self.outage_s[0]))
             stalled_s = sum(late_s for at_s, late_s in self.stalls if killed_s <= at_s <= next_s)
-            found.append(next_s - killed_s - away_s - stalled_s)
-        return found
+            durations_s.append(next_s - killed_s - away_s - stalled_s)
+        return durations_s
 
 
 async def test_every_pod_is_bound_and_no_node_overfull_though_leaders_and_the_api_server_are_killed(
@@ -180,8 +180,8 @@ async def test_every_pod_is_bound_and_no_node_overfull_though_leaders_and_the_ap
     trial = Trial(real_cluster, replicas)
     try:
         replicas.replenish()
-        for each in replicas.current:
-            await each.wait_ready()
+        for daemon in replicas.current:
+            await daemon.wait_ready()
         async with anyio.create_task_group() as care:
             care.start_soon(replicas.keep)
             async with anyio.create_task_group() as trouble:
@@ -197,7 +197,7 @@ async def test_every_pod_is_bound_and_no_node_overfull_though_leaders_and_the_ap
         assert max(Counter(placements.values()).values()) <= CORES * 1000 // POD_MILLI
         assert len(trial.killed) >= 5
         assert max(trial.failovers_s()) <= FAILOVER_S_MAX, trial.failovers_s()
-        for each in replicas.all:
-            assert "Traceback" not in each.output(), each.output()
+        for daemon in replicas.all:
+            assert "Traceback" not in daemon.output(), daemon.output()
     finally:
         replicas.kill()

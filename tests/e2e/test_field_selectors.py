@@ -60,24 +60,24 @@ def path_of(resource: ResourceType) -> str:
 async def answer(cluster: Cluster, path: str, selector: str, method: str = "GET", **params: str) -> Any:
     """The names of the test's objects that it selects, or how it is refused."""
     try:
-        listed = await cluster.admin.request(method, path, params={"fieldSelector": selector, **params})
+        listing = await cluster.admin.request(method, path, params={"fieldSelector": selector, **params})
     except ApiError as refusal:
         return refusal.status, refusal.reason, refusal.body["message"]
     # Each server has objects of its own beside them.
-    return sorted({item["metadata"]["name"] for item in listed.get("items", ())} & NAMES)
+    return sorted({item["metadata"]["name"] for item in listing.get("items", ())} & NAMES)
 
 
 async def differences(real: Cluster, sandbox: Cluster, questions: Iterator[tuple[str, str]]) -> list[Any]:
     """The questions, each a path and a selector, that the two answer in different ways."""
     limiter = asyncio.Semaphore(16)
 
-    async def asked(path: str, selector: str) -> Any:
+    async def ask_both(path: str, selector: str) -> Any:
         async with limiter:
             answers = [await answer(cluster, path, selector) for cluster in (real, sandbox)]
         return None if answers[0] == answers[1] else (path, selector, *answers)
 
     async with asyncio.TaskGroup() as tasks:
-        running = [tasks.create_task(asked(path, selector)) for path, selector in questions]
+        running = [tasks.create_task(ask_both(path, selector)) for path, selector in questions]
     return [task.result() for task in running if task.result() is not None]
 
 

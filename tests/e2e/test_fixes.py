@@ -47,7 +47,7 @@ async def test_a_pending_pod_is_bound_where_the_fix_says_once_kubectl_has_applie
     await real_cluster.wait_condition("web")
 
     answer = json.loads(await shell.run("kubectl podium why web --fix -o json"))
-    (fix,) = (each for each in answer["fixes"] if [edit["kind"] for edit in each["edits"]] == [kind])
+    (fix,) = (fix for fix in answer["fixes"] if [edit["kind"] for edit in fix["edits"]] == [kind])
     for edit in fix["edits"]:
         patch = shlex.quote(json.dumps(edit["patch"]))
         await shell.run(f"kubectl patch {edit['object']['kind']} {edit['object']['name']} --type json -p {patch}")

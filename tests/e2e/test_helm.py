@@ -20,7 +20,7 @@ from tests.e2e.shipped import may
 from tests.e2e.waiting import eventually
 from tests.helm.chart import CHART, Helm
 from tests.manifests import node, pod
-from tests.rights import granted
+from tests.rights import grants
 
 pytestmark = [pytest.mark.anyio, pytest.mark.control_plane]
 
@@ -61,14 +61,14 @@ EVERYTHING = {
 
 async def everything(admin: Client) -> set[tuple[str, str | None, str]]:
     """All that is in the cluster but for namespaces, and Events, which nobody removes."""
-    found = set()
+    keys = set()
     kinds = [resource.collection for resource in RESOURCES if resource.name not in ("events", "namespaces")]
     kinds += ["/apis/networking.k8s.io/v1/networkpolicies"]
     kinds += [f"/apis/monitoring.coreos.com/v1/{plural}" for plural in OPERATOR.values()]
     for collection in kinds:
         for item in await admin.list(collection):
-            found.add((collection, item["metadata"].get("namespace"), item["metadata"]["name"]))
-    return found
+            keys.add((collection, item["metadata"].get("namespace"), item["metadata"]["name"]))
+    return keys
 
 
 class Release:
@@ -81,23 +81,23 @@ class Release:
     async def run(self, command: str, *arguments: str, values: Json | None = None) -> str:
         """What helm prints; it has to succeed, without a warning."""
         flags = ("--namespace", NAMESPACE, "--kubeconfig", str(self._cluster.kubeconfig))
-        done = await anyio.to_thread.run_sync(
+        result = await anyio.to_thread.run_sync(
             lambda: self._helm.run(command, "podium", *arguments, *flags, values=values)
         )
-        assert (done.returncode, done.stderr) == (0, "")
-        return done.stdout
+        assert (result.returncode, result.stderr) == (0, "")
+        return result.stdout
 
-    async def deployed(self, name: str = "podium") -> Json:
+    async def deployment(self, name: str = "podium") -> Json:
         return await self._cluster.admin.get(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{name}")
 
     async def configuration(self) -> Json:
         config_map = await self._cluster.admin.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/podium")
-        loaded: Json = yaml.safe_load(config_map["data"]["config.yaml"])
-        return loaded
+        configuration: Json = yaml.safe_load(config_map["data"]["config.yaml"])
+        return configuration
 
     async def flags(self, plugins: Path) -> tuple[str, ...]:
         """What the container runs podium with beside the configuration, with the mounted files in a folder."""
-        template = (await self.deployed())["spec"]["template"]["spec"]
+        template = (await self.deployment())["spec"]["template"]["spec"]
         [container] = template["containers"]
         mounted = {volume["name"]: volume["configMap"]["name"] for volume in template["volumes"]}
         command, config, port, *flags = container["args"]
@@ -119,11 +119,11 @@ class Release:
         ]
         kinds = ("ClusterRole", "Role", "Role")
         async with Client(cluster.plane.url, token=token, tls=cluster.plane.ssl_context()) as account:
-            for right in granted([{**role, "kind": kind} for kind, role in zip(kinds, roles, strict=True)]):
+            for right in grants([{**role, "kind": kind} for kind, role in zip(kinds, roles, strict=True)]):
 
                 async def is_granted(right: Any = right) -> bool:
-                    asked = (right.group, right.resource, right.verb, right.namespace or "default", right.name)
-                    return await may(account, *asked)
+                    right_fields = (right.group, right.resource, right.verb, right.namespace or "default", right.name)
+                    return await may(account, *right_fields)
 
                 await eventually(is_granted)
         return cluster.plane.kubeconfig(token, path)
@@ -148,8 +148,10 @@ async def check_with_doctor(kubeconfig: Path, config: Json, path: Path, *flags: 
     """`podium doctor` finds nothing wrong."""
     await anyio.Path(path).write_text(yaml.safe_dump(config))
     command = [sys.executable, "-m", "podium", "doctor", "--kubeconfig", kubeconfig, "--config", path, *flags]
-    done = await anyio.to_thread.run_sync(lambda: subprocess.run(command, capture_output=True, text=True, check=False))
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = await anyio.to_thread.run_sync(
+        lambda: subprocess.run(command, capture_output=True, text=True, check=False)
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 async def test_the_chart_is_installed_runs_and_is_upgraded_and_removed_without_a_trace(
@@ -159,11 +161,11 @@ async def test_the_chart_is_installed_runs_and_is_upgraded_and_removed_without_a
     restricted = {"pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/warn": "restricted"}
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": restricted}}
     await cluster.admin.create("/api/v1/namespaces", namespace)
-    before = await everything(cluster.admin)
+    objects_before = await everything(cluster.admin)
 
     notes = await release.run("install", str(CHART))
     assert "podium schedules pods with schedulerName: podium." in notes
-    first = await release.deployed()
+    first = await release.deployment()
     kubeconfig = await release.account(tmp_path / "first")
     config = await release.configuration()
     await check_with_doctor(kubeconfig, config, tmp_path / "config.yaml")
@@ -179,7 +181,7 @@ async def test_the_chart_is_installed_runs_and_is_upgraded_and_removed_without_a
     await cluster.admin.create(f"/api/v1/namespaces/{NAMESPACE}/pods?dryRun=All", replica)
 
     await release.run("upgrade", str(CHART), values=EVERYTHING)
-    second = await release.deployed()
+    second = await release.deployment()
     assert second["spec"]["template"]["metadata"]["annotations"] != template["metadata"]["annotations"]
     kubeconfig = await release.account(tmp_path / "second")
     config, flags = await release.configuration(), await release.flags(tmp_path)
@@ -207,7 +209,7 @@ async def test_the_chart_is_installed_runs_and_is_upgraded_and_removed_without_a
 
     # What is switched off again is removed.
     await release.run("upgrade", str(CHART), "--reset-values")
-    assert (await release.deployed())["spec"]["template"] == template
+    assert (await release.deployment())["spec"]["template"] == template
     for name in ("first", "second", "third", "fourth"):
         await cluster.delete_pod(name)
     for name in ("small", "big"):
@@ -215,6 +217,6 @@ async def test_the_chart_is_installed_runs_and_is_upgraded_and_removed_without_a
     await release.run("uninstall")
     # podium made its Lease, so helm knows nothing of it.
     await cluster.admin.delete(f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/podium")
-    assert await everything(cluster.admin) == before
+    assert await everything(cluster.admin) == objects_before
     # Only the kind stays, since the groups would go with it.
     await cluster.admin.delete(f"{DEFINITIONS}/podgroups.scheduling.x-k8s.io")

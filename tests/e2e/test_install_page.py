@@ -41,24 +41,26 @@ async def test_the_commands_of_the_page_lead_to_bound_pods(
     await admin.create(pods, asked_about)
     await start(cluster)
 
-    commands, said = shown_in("docs/install.md"), dict[str, str]()
+    commands, outputs = shown_in("docs/install.md"), dict[str, str]()
     assert set(commands) > NOT_RUN
     for command in commands:
         if command.startswith("kubectl get events"):
             await cluster.wait_bound(["podium-one"])
         if command not in NOT_RUN:
-            said[command] = await shell.run(command)
-    assert "1 Insufficient cpu" in said[".venv/bin/podium why web-7d4 -n shop --kubeconfig ~/.kube/config"]
-    assert "schedulerName: podium" in said["helm install podium deploy/helm/podium --namespace kube-system"]
-    assert "pod/podium-one" in said["kubectl get events --field-selector reason=Scheduled -A"]
+            outputs[command] = await shell.run(command)
+    assert "1 Insufficient cpu" in outputs[".venv/bin/podium why web-7d4 -n shop --kubeconfig ~/.kube/config"]
+    assert "schedulerName: podium" in outputs["helm install podium deploy/helm/podium --namespace kube-system"]
+    assert "pod/podium-one" in outputs["kubectl get events --field-selector reason=Scheduled -A"]
     # The README shows the same.
     readme = (ROOT / "README.md").read_text()
-    assert all(each in readme for each in said if each.startswith(("helm install", "kubectl apply -f deploy/")))
+    assert all(
+        command in readme for command in outputs if command.startswith(("helm install", "kubectl apply -f deploy/"))
+    )
 
     async def is_given_to_podium() -> bool:
-        tried = pod("tried", scheduler="default-scheduler")
-        tried["metadata"]["namespace"] = "shop"
-        found = await admin.request("POST", pods, tried, params={"dryRun": "All"})
-        return bool(found["spec"]["schedulerName"] == "podium")
+        dry_run_item = pod("tried", scheduler="default-scheduler")
+        dry_run_item["metadata"]["namespace"] = "shop"
+        dry_run_pod = await admin.request("POST", pods, dry_run_item, params={"dryRun": "All"})
+        return bool(dry_run_pod["spec"]["schedulerName"] == "podium")
 
     await eventually(is_given_to_podium)

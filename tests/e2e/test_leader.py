@@ -56,9 +56,9 @@ async def leading_podium(cluster: RealCluster, start: StartDaemon, kubelet_port:
     await cluster.create(pod("huge", "64"), pod("typo", scheduler="podum"))
 
     async def is_told() -> bool:
-        shown = await why(cluster.kubeconfig, "huge", "-o", "json")
-        assert (shown.returncode, shown.stderr) == (0, "")
-        return bool(json.loads(shown.stdout).get("running", {}).get("attempts"))
+        result = await why(cluster.kubeconfig, "huge", "-o", "json")
+        assert (result.returncode, result.stderr) == (0, "")
+        return bool(json.loads(result.stdout).get("running", {}).get("attempts"))
 
     await eventually(is_told)
     return daemon
@@ -69,14 +69,14 @@ async def test_the_leader_is_found_and_asked_without_any_flag(
 ) -> None:
     async with kubelet(tmp_path) as port:
         await leading_podium(real_cluster, start, port)
-        shown = await why(real_cluster.kubeconfig, "huge")
-        assert (shown.returncode, shown.stderr) == (0, "")
-        assert f"Told by kube-system/{socket.gethostname()}, the running podium that leads" in shown.stdout
-        assert "It waits in the queue: unschedulable" in shown.stdout
+        answer = await why(real_cluster.kubeconfig, "huge")
+        assert (answer.returncode, answer.stderr) == (0, "")
+        assert f"Told by kube-system/{socket.gethostname()}, the running podium that leads" in answer.stdout
+        assert "It waits in the queue: unschedulable" in answer.stdout
 
-        fixed = await why(real_cluster.kubeconfig, "huge", "--fix")
-        assert "Answered by the profile podium of the running podium" in fixed.stdout
-        assert "lower the request for cpu from 64 to 2" in fixed.stdout
+        answer_with_fix = await why(real_cluster.kubeconfig, "huge", "--fix")
+        assert "Answered by the profile podium of the running podium" in answer_with_fix.stdout
+        assert "lower the request for cpu from 64 to 2" in answer_with_fix.stdout
 
         misspelt = await why(real_cluster.kubeconfig, "typo")
         first, *_ = misspelt.stdout.splitlines()
@@ -92,8 +92,8 @@ async def test_a_user_with_the_documented_role_may_ask_and_another_is_told_what_
         await admin.create("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "operator"}})
         token = await admin.service_account_token("default", "operator")
         kubeconfig = real_cluster.plane.kubeconfig(token, tmp_path / "operator")
-        refused = await why(kubeconfig, "huge")
-        assert refused.returncode == 1  # nor may it list the cluster
+        refusal = await why(kubeconfig, "huge")
+        assert refusal.returncode == 1  # nor may it list the cluster
         await admin.create(f"{RBAC}/clusterroles", {"metadata": {"name": "ask-podium"}, **yaml.safe_load(RULES)})
         subject = {"kind": "ServiceAccount", "name": "operator", "namespace": "default"}
         role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "ask-podium"}

@@ -30,7 +30,7 @@ LONG_LEASE_S, LONG_RENEW_S = 120.0, 90.0
 RETRY_S = 0.5
 
 
-def elected(lease_s: float = LONG_LEASE_S, renew_s: float = LONG_RENEW_S, **fields: Any) -> Json:
+def election_configuration(lease_s: float = LONG_LEASE_S, renew_s: float = LONG_RENEW_S, **fields: Any) -> Json:
     """A configuration in which replicas elect a leader."""
     election = {
         "leaderElect": True,
@@ -51,28 +51,28 @@ async def wait_leader(*daemons: Daemon) -> Daemon:
     """The one that leads."""
 
     async def leader() -> Daemon | None:
-        for each in daemons:
-            if each.is_running and await leads(each):
-                return each
+        for daemon in daemons:
+            if daemon.is_running and await leads(daemon):
+                return daemon
         return None
 
-    found = await eventually(leader)
-    assert found is not None
-    return found
+    leader_daemon = await eventually(leader)
+    assert leader_daemon is not None
+    return leader_daemon
 
 
 async def test_one_of_two_replicas_schedules_and_the_other_takes_over_when_it_ends(
     cluster: Cluster, start: StartDaemon
 ) -> None:
     await cluster.create(*nodes(3))
-    one, two = await start(cluster, elected()), await start(cluster, elected())
-    leader = await wait_leader(one, two)
-    standby = two if leader is one else one
+    first, two = await start(cluster, election_configuration()), await start(cluster, election_configuration())
+    leader = await wait_leader(first, two)
+    standby = two if leader is first else first
     await cluster.create(*pods(20, "a"))
     await cluster.wait_bound(f"a-{index}" for index in range(20))
     lease = (await cluster.admin.get(LEASE))["spec"]
     assert (lease["leaseDurationSeconds"], lease["leaseTransitions"]) == (LONG_LEASE_S, 0)
-    assert standby.bound() == []
+    assert standby.bound_pods() == []
     await cluster.create(pod("huge", cpu="999"))
     page = json.loads((await standby.get("/debug/queue"))[1])
     assert page["leader"] == (await cluster.admin.get(LEASE))["spec"]["holderIdentity"]
@@ -87,12 +87,12 @@ async def test_one_of_two_replicas_schedules_and_the_other_takes_over_when_it_en
     await cluster.create(*pods(20, "b"))
     await cluster.wait_bound(f"b-{index}" for index in range(20))
     assert len(await standby.wait_told_bound(f"b-{index}" for index in range(20))) == 20
-    taken = (await cluster.admin.get(LEASE))["spec"]
-    assert taken["leaseTransitions"] == 1
+    lease_spec = (await cluster.admin.get(LEASE))["spec"]
+    assert lease_spec["leaseTransitions"] == 1
 
     async def all_told() -> bool:
-        told = [event["note"].partition(" ")[2] for event in await cluster.admin.list(LEASE_EVENTS)]
-        assert sorted(told) == ["became leader", "became leader", "stopped leading"]
+        phrases = [event["note"].partition(" ")[2] for event in await cluster.admin.list(LEASE_EVENTS)]
+        assert sorted(phrases) == ["became leader", "became leader", "stopped leading"]
         return True
 
     await eventually(all_told)
@@ -105,31 +105,31 @@ async def test_a_leader_that_was_stopped_for_longer_than_its_lease_binds_nothing
     cluster = real_cluster
     names = [f"web-{index}" for index in range(800)]
     await cluster.create(*nodes(20), *pods(len(names), cpu="10m"))
-    leader = await start(cluster, elected(LEASE_S, RENEW_S, qps=50, burst=10))
-    standby = await start(cluster, elected(qps=200, burst=10), ready=False)
+    leader = await start(cluster, election_configuration(LEASE_S, RENEW_S, qps=50, burst=10))
+    standby = await start(cluster, election_configuration(qps=200, burst=10), ready=False)
 
     async def is_busy() -> bool:
-        return len(leader.bound()) > 50
+        return len(leader.bound_pods()) > 50
 
     await eventually(is_busy)
     leader.signal(signal.SIGSTOP)
-    before = set(leader.bound())
+    pods_before = set(leader.bound_pods())
     await standby.wait_ready()
     assert await wait_leader(standby) is standby
 
     async def has_taken_over() -> bool:
-        return len(standby.bound()) > 20
+        return len(standby.bound_pods()) > 20
 
     await eventually(has_taken_over)
-    known = set(await cluster.placements())
+    placements = set(await cluster.placements())
     leader.signal(signal.SIGCONT)
     assert await leader.wait_ended() == 1
     assert "Leaderelection lost" in leader.output()
     assert "Traceback" not in leader.output()
     await cluster.wait_bound(names)
     # Whatever was under way when it was stopped had arrived by then; nothing came from it later.
-    assert set(leader.bound()) - before <= {f"default/{name}" for name in known}
-    await standby.wait_told_bound(set(names) - known)
+    assert set(leader.bound_pods()) - pods_before <= {f"default/{name}" for name in placements}
+    await standby.wait_told_bound(set(names) - placements)
 
 
 LINGERS = '''
@@ -170,13 +170,13 @@ async def test_bindings_that_come_due_while_the_leader_is_held_up_are_not_made_b
     blocked_s = LEASE_S + 2.0
     plugin.write_text(LINGERS.replace("BLOCKED_S", str(blocked_s)))
     (tmp_path / "may-block").touch()
-    enabled = {"multiPoint": {"enabled": [{"name": "Lingers"}]}}
-    profiles = [{"schedulerName": "podium", "plugins": enabled}]
+    plugins = {"multiPoint": {"enabled": [{"name": "Lingers"}]}}
+    profiles = [{"schedulerName": "podium", "plugins": plugins}]
     flags = ("--plugin", f"{plugin}:Lingers")
     await sandbox_cluster.create(*nodes(3))
-    leader = await start(sandbox_cluster, elected(LEASE_S, RENEW_S, profiles=profiles), flags=flags)
+    leader = await start(sandbox_cluster, election_configuration(LEASE_S, RENEW_S, profiles=profiles), flags=flags)
     await wait_leader(leader)
-    standby = await start(sandbox_cluster, elected(profiles=profiles), flags=flags)
+    standby = await start(sandbox_cluster, election_configuration(profiles=profiles), flags=flags)
     names = [f"web-{index}" for index in range(10)]
     await sandbox_cluster.create(*pods(len(names)))
 
@@ -197,20 +197,20 @@ async def test_bindings_that_come_due_while_the_leader_is_held_up_are_not_made_b
     assert await leader.wait_ended() == 1
     await sandbox_cluster.wait_bound(names)
     await standby.wait_told_bound(names)
-    assert leader.bound() == []
+    assert leader.bound_pods() == []
 
 
 async def test_a_leader_that_cannot_reach_the_api_server_ends_before_its_lease_does(
     sandbox_cluster: SandboxCluster, start: StartDaemon
 ) -> None:
-    daemon = await start(sandbox_cluster, elected(LEASE_S, RENEW_S))
+    daemon = await start(sandbox_cluster, election_configuration(LEASE_S, RENEW_S))
     await wait_leader(daemon)
     sandbox_cluster.sandbox.faults.refuse_connections(60.0)
     refused_s = time.time()
     assert await daemon.wait_ended() == 1
-    [lost] = daemon.log("Leaderelection lost")
-    assert datetime.fromisoformat(lost["ts"]).timestamp() - refused_s < LEASE_S + 5.0
-    assert lost["level"] == "error"
+    [loss] = daemon.log("Leaderelection lost")
+    assert datetime.fromisoformat(loss["ts"]).timestamp() - refused_s < LEASE_S + 5.0
+    assert loss["level"] == "error"
     last = daemon.log()[-1]
     assert (last["level"], last["msg"], last["error"]) == ("critical", "Fatal error", "leaderelection lost")
 
@@ -219,7 +219,7 @@ async def test_caches_are_filled_only_by_the_leader_when_the_configuration_says_
     sandbox_cluster: SandboxCluster, start: StartDaemon
 ) -> None:
     await sandbox_cluster.create(*nodes(2))
-    config = elected(delayCacheUntilActive=True)
+    config = election_configuration(delayCacheUntilActive=True)
     first = await start(sandbox_cluster, config)
     second = await start(sandbox_cluster, config, ready=False)
 
@@ -241,5 +241,5 @@ async def test_flags_have_the_last_word(sandbox_cluster: SandboxCluster, start: 
     await wait_leader(daemon)
     lease = await sandbox_cluster.admin.get(LEASE.replace("podium", "other"))
     assert lease["spec"]["leaseDurationSeconds"] == 20
-    shown = json.loads((await daemon.get("/configz"))[1])["componentconfig"]["leaderElection"]
-    assert (shown["leaderElect"], shown["resourceName"], shown["leaseDuration"]) == (True, "other", "20s")
+    election = json.loads((await daemon.get("/configz"))[1])["componentconfig"]["leaderElection"]
+    assert (election["leaderElect"], election["resourceName"], election["leaseDuration"]) == (True, "other", "20s")

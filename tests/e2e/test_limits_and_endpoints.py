@@ -62,8 +62,8 @@ async def test_endpoints_tell_what_was_done_and_with_which_configuration(cluster
 
     status, text = await daemon.get("/debug/queue")
     assert status == 200
-    waiting = {each["name"]: each for each in json.loads(text)["pods"]}
-    assert {name: each["queue"] for name, each in waiting.items()} == {"huge": "unschedulable", "gated": "gated"}
+    waiting = {entry["name"]: entry for entry in json.loads(text)["pods"]}
+    assert {name: entry["queue"] for name, entry in waiting.items()} == {"huge": "unschedulable", "gated": "gated"}
     assert (waiting["huge"]["attempts"], waiting["huge"]["unschedulablePlugins"]) == (1, ["NodeResourcesFit"])
     assert waiting["huge"]["reason"].startswith("0/1 nodes are available: 1 Insufficient cpu.")
     assert waiting["gated"]["gatingPlugin"] == "SchedulingGates"
@@ -80,13 +80,13 @@ async def test_endpoints_tell_what_was_done_and_with_which_configuration(cluster
 
     status, text = await daemon.get("/configz")
     assert status == 200
-    shown = json.loads(text)["componentconfig"]
-    assert shown["apiVersion"] == "kubescheduler.config.k8s.io/v1"
-    assert shown["kind"] == "KubeSchedulerConfiguration"
-    assert shown["podInitialBackoffSeconds"] == 2
-    assert shown["podMaxBackoffSeconds"] == 10
-    assert shown["parallelism"] == 16
-    [profile] = shown["profiles"]
+    component_config = json.loads(text)["componentconfig"]
+    assert component_config["apiVersion"] == "kubescheduler.config.k8s.io/v1"
+    assert component_config["kind"] == "KubeSchedulerConfiguration"
+    assert component_config["podInitialBackoffSeconds"] == 2
+    assert component_config["podMaxBackoffSeconds"] == 10
+    assert component_config["parallelism"] == 16
+    [profile] = component_config["profiles"]
     assert profile["schedulerName"] == "podium"
     assert "NodeResourcesFitArgs" in {entry["args"]["kind"] for entry in profile["pluginConfig"]}
 
@@ -110,8 +110,8 @@ async def test_idle_connections_by_anybody_leave_descriptors_for_the_api_server(
         assert await daemon.get("/livez") == (200, "ok")
         assert len(os.listdir(f"/proc/{daemon.pid}/fd")) < 200
     finally:
-        for each in crowd:
-            each.close()
+        for connection in crowd:
+            connection.close()
 
 
 async def test_the_soft_limit_of_descriptors_is_raised(sandbox_cluster: SandboxCluster, start: StartDaemon) -> None:

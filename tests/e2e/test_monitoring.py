@@ -32,14 +32,14 @@ async def test_every_panel_and_every_rule_finds_data_of_both_schedulers(
 ) -> None:
     cluster, plane = real_cluster, real_cluster.plane
     daemon = await start(cluster, configuration(leaderElection={"leaderElect": True, "resourceName": "podium"}))
-    other = await anyio.to_thread.run_sync(
+    kube_scheduler = await anyio.to_thread.run_sync(
         plane.start_scheduler,
         {"leaderElection": {"leaderElect": True}, "clientConnection": {"qps": 2000, "burst": 2000}},
     )
     try:
         insecure = plane.ssl_context()
         insecure.check_hostname, insecure.verify_mode = False, False  # type: ignore[assignment]
-        async with Client(other.url, token=plane.admin_token, tls=insecure) as theirs:
+        async with Client(kube_scheduler.url, token=plane.admin_token, tls=insecure) as theirs:
 
             async def scrape() -> dict[str, str]:
                 return {"podium": (await daemon.get("/metrics"))[1], "kube-scheduler": await theirs.text("/metrics")}
@@ -55,25 +55,27 @@ async def test_every_panel_and_every_rule_finds_data_of_both_schedulers(
                 # The alerts ask for states that are rare: it must be possible to see them.
                 assert missing_series(scrapes, metrics_of_rules()) == []
                 queries = [*queries_of_dashboard(), *recorded_by_rules()]
-                found = await anyio.to_thread.run_sync(without_data, tools[PROMTOOL], tmp_path, scrapes, queries)
-                assert found == []
+                queries_without_data = await anyio.to_thread.run_sync(
+                    without_data, tools[PROMTOOL], tmp_path, scrapes, queries
+                )
+                assert queries_without_data == []
                 return True
 
             await eventually(all_have_data)
     finally:
-        await anyio.to_thread.run_sync(other.process.stop)
+        await anyio.to_thread.run_sync(kube_scheduler.process.stop)
 
 
 async def attempt_everything(cluster: RealCluster, scheduler: str) -> None:
     """Have pods bound, one rejected, and one preempted by another."""
     own = f"{scheduler}-node"
     await cluster.create(node(own, cpu="1"))
-    there = {"nodeSelector": {HOSTNAME: own}, "terminationGracePeriodSeconds": 0}
+    spec = {"nodeSelector": {HOSTNAME: own}, "terminationGracePeriodSeconds": 0}
     names = [f"{scheduler}-{index}" for index in range(PODS)]
     await cluster.create(*[pod(name, cpu="10m", scheduler=scheduler) for name in names])
-    await cluster.create(pod(f"{scheduler}-victim", cpu="800m", scheduler=scheduler, **there))
+    await cluster.create(pod(f"{scheduler}-victim", cpu="800m", scheduler=scheduler, **spec))
     await cluster.wait_bound([*names, f"{scheduler}-victim"])
-    urgent = pod(f"{scheduler}-urgent", cpu="800m", scheduler=scheduler, priorityClassName="urgent", **there)
+    urgent = pod(f"{scheduler}-urgent", cpu="800m", scheduler=scheduler, priorityClassName="urgent", **spec)
     await cluster.create(urgent, pod(f"{scheduler}-huge", cpu="640", scheduler=scheduler))
     await cluster.wait_bound([f"{scheduler}-urgent"])
     await cluster.wait_condition(f"{scheduler}-huge")

@@ -72,8 +72,8 @@ async def test_keeping_out_of_the_way_of_another_scheduler_keeps_no_pod_waiting(
     daemon = await start(sandbox_cluster, flags=("--avoid-conflicts",))
     await bind_theirs(sandbox_cluster, "theirs", cpu="6")
     await sandbox_cluster.create(*[pod(f"web-{number}", cpu="1") for number in range(74)])
-    placed = await sandbox_cluster.wait_bound(f"web-{number}" for number in range(74))
-    on_node = Counter(node for name, node in placed.items() if name != "theirs")
+    nodes_by_pod = await sandbox_cluster.wait_bound(f"web-{number}" for number in range(74))
+    on_node = Counter(node for name, node in nodes_by_pod.items() if name != "theirs")
     assert on_node == {"node-0": 10, **{f"node-{number}": 16 for number in range(1, 5)}}
     assert await daemon.metric("podium_conflicts_total") == 0
 
@@ -87,10 +87,10 @@ FOR_EVER_S = 600
 
 def their_pods(count: int) -> list[Json]:
     """Pods of another namespace."""
-    found = pods(count, "theirs")
-    for item in found:
+    foreign_pods = pods(count, "theirs")
+    for item in foreign_pods:
         item["metadata"]["namespace"] = THEIRS
-    return found
+    return foreign_pods
 
 
 async def bound_of_theirs(cluster: SandboxCluster) -> int:
@@ -140,26 +140,32 @@ async def test_one_refused_binding_delays_no_others_of_its_namespace(
 
 
 async def test_pods_of_any_size_that_others_have_bound_take_their_room(cluster: Cluster, start: StartDaemon) -> None:
-    labelled = pod("labelled", cpu="3", nodeName="node-0", scheduler=OTHERS)
-    labelled["metadata"]["labels"] = {f"k{number}": "v" for number in range(10_001)}
+    pod_with_labels = pod("labelled", cpu="3", nodeName="node-0", scheduler=OTHERS)
+    pod_with_labels["metadata"]["labels"] = {f"k{number}": "v" for number in range(10_001)}
     minding = pod("minding", cpu="1", nodeName="node-1", scheduler=OTHERS)
     apart = [
         {"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"app": app}}}
         for app in (*(f"other-{number}" for number in range(1_200)), "web")
     ]
     minding["spec"]["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": apart}}
-    await cluster.create(*nodes(2, cpu="4"), labelled, minding)
+    await cluster.create(*nodes(2, cpu="4"), pod_with_labels, minding)
     await start(cluster)
     names = [f"web-{number}" for number in range(4)]
     web = [pod(name, cpu="900m") for name in names]
-    for each in web:
-        each["metadata"]["labels"] = {"app": "web"}
+    for item in web:
+        item["metadata"]["labels"] = {"app": "web"}
     await cluster.create(*web)
 
     async def all_but_one_wait() -> bool:
-        told = [condition(await cluster.pod(name)).get("message", "") for name in names]
-        return sum("1 Insufficient cpu" in each and "existing pods anti-affinity rules" in each for each in told) == 3
+        messages = [condition(await cluster.pod(name)).get("message", "") for name in names]
+        return (
+            sum(
+                "1 Insufficient cpu" in message and "existing pods anti-affinity rules" in message
+                for message in messages
+            )
+            == 3
+        )
 
     await eventually(all_but_one_wait)
-    placed = await cluster.placements()
-    assert [placed[name] for name in names if placed.get(name)] == ["node-0"]
+    placements = await cluster.placements()
+    assert [placements[name] for name in names if placements.get(name)] == ["node-0"]

@@ -35,8 +35,8 @@ async def test_pods_of_labelled_namespaces_that_chose_no_scheduler_are_podiums(
         for name, labels in {"shop": {"podium/schedules": "true"}, "bank": {}}.items():
             await admin.create("/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
 
-        async def scheduler_of(namespace: str, chosen: str, **params: str) -> str:
-            item = pod("web", scheduler=chosen)
+        async def scheduler_of(namespace: str, scheduler_name: str, **params: str) -> str:
+            item = pod("web", scheduler=scheduler_name)
             item["metadata"]["namespace"] = namespace
             path = f"/api/v1/namespaces/{namespace}/pods"
             return str((await admin.request("POST", path, item, params=params))["spec"]["schedulerName"])

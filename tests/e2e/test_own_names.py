@@ -43,11 +43,11 @@ def running(shell: Shell, command: str) -> Iterator[subprocess.Popen[bytes]]:
 async def holder(cluster: RealCluster, name: str) -> str:
     """Who holds that lease in kube-system."""
 
-    async def held() -> str:
+    async def read_holder() -> str:
         leases = {lease["metadata"]["name"]: lease for lease in await cluster.admin.list(LEASES)}
         return str(leases[name]["spec"].get("holderIdentity") or "") if name in leases else ""
 
-    return await eventually(held)
+    return await eventually(read_holder)
 
 
 async def test_the_commands_of_the_readme_work_in_its_order(
@@ -57,12 +57,12 @@ async def test_the_commands_of_the_readme_work_in_its_order(
     cluster = own_cluster
     programs = {"kubectl": control_plane_binaries["kubectl"], "helm": helm.binary}
     shell = Shell(tmp_path / "home", cluster.kubeconfig, ROOT, programs)
-    shown = shown_in("README.md")
-    run = next(command for command in shown if command.startswith("podium run"))
-    [install] = [command for command in shown if command.startswith("helm install")]
-    [examples] = [command for command in shown if command == "kubectl apply -f examples/pods/"]
+    commands = shown_in("README.md")
+    run = next(command for command in commands if command.startswith("podium run"))
+    [install] = [command for command in commands if command.startswith("helm install")]
+    [examples] = [command for command in commands if command == "kubectl apply -f examples/pods/"]
     assert f"{install}    # or: kubectl apply -f deploy/" in (ROOT / "README.md").read_text()
-    assert shown.index(run) < shown.index(install) < shown.index(examples)
+    assert commands.index(run) < commands.index(install) < commands.index(examples)
 
     await cluster.create(node("there", cpu="8"), pod("left-alone", scheduler="default-scheduler"))
     with running(shell, run):
@@ -88,20 +88,20 @@ async def test_kube_schedulers_lease_is_shared_only_with_the_flag(own_cluster: R
     scheduler = await anyio.to_thread.run_sync(lambda: cluster.plane.start_scheduler(config))
     try:
         theirs = await holder(cluster, "shared")
-        refused = await start(cluster, configuration(leaderElection=SHARED), ready=False)
-        assert await refused.wait_ended() == 1
-        [entry] = [entry for entry in refused.log() if entry["level"] == "critical"]
+        refused_daemon = await start(cluster, configuration(leaderElection=SHARED), ready=False)
+        assert await refused_daemon.wait_ended() == 1
+        [entry] = [entry for entry in refused_daemon.log() if entry["level"] == "critical"]
         assert f"kube-system/shared is held by {theirs}: leaderElection.resourceName: " in entry["error"]
         assert "--as-default-scheduler" in entry["error"]
 
-        allowed = await start(cluster, configuration(**config), flags=("--as-default-scheduler",))
-        await allowed.wait_log("New leader elected")
+        shared_daemon = await start(cluster, configuration(**config), flags=("--as-default-scheduler",))
+        await shared_daemon.wait_log("New leader elected")
         await cluster.create(node("there"), pod("first", scheduler="default-scheduler"))
         await cluster.wait_bound(["first"])
-        assert allowed.bound() == []
+        assert shared_daemon.bound_pods() == []
     finally:
         await anyio.to_thread.run_sync(scheduler.process.kill)
     # kube-scheduler has ended: podium takes its place once the lease has run out.
     await cluster.create(pod("second", scheduler="default-scheduler"))
     await cluster.wait_bound(["second"], within_s=120.0)
-    assert "default/second" in await allowed.wait_told_bound(["second"])
+    assert "default/second" in await shared_daemon.wait_told_bound(["second"])

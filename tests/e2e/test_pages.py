@@ -44,8 +44,8 @@ OTHER: Final = {
 
 def configuration(file: Path, **profile: Any) -> Path:
     kind = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-    more = {"leaderElection": {"leaderElect": False}, "profiles": [{"schedulerName": "podium", **profile}]}
-    file.write_text(json.dumps({**kind, **more}))
+    fields = {"leaderElection": {"leaderElect": False}, "profiles": [{"schedulerName": "podium", **profile}]}
+    file.write_text(json.dumps({**kind, **fields}))
     return file
 
 
@@ -59,16 +59,16 @@ def day(tmp_path_factory: pytest.TempPathFactory, no_log: None) -> Path:
     ]
     pods = [pod(f"web-{at}", random.choice(("1", "2", "3")), memory=random.choice(("1Gi", "8Gi"))) for at in range(200)]
     steps = [creating(*pods[at : at + 4]) for at in range(0, 200, 4)]
-    steps = [each for both in zip(steps, map(deleting, pods), strict=False) for each in both]
+    steps = [step for pair in zip(steps, map(deleting, pods), strict=False) for step in pair]
     steps += map(deleting, pods[50:120])
     record(folder / "monday", configuration(folder / "base.yaml"), (), nodes, steps)
     return folder
 
 
 @pytest.fixture(scope="module")
-def replayed(day: Path) -> Path:
-    done = run("replay", day / "monday", "--config", day / "other.yaml", "--html", day / "replay.html", "--expect")
-    assert done.exit_code == 1, done.output
+def replay_page(day: Path) -> Path:
+    result = run("replay", day / "monday", "--config", day / "other.yaml", "--html", day / "replay.html", "--expect")
+    assert result.exit_code == 1, result.output
     return day / "replay.html"
 
 
@@ -76,18 +76,18 @@ def replayed(day: Path) -> Path:
 def went_on(day: Path) -> Path:
     """The page of that replay beyond the first difference."""
     file = day / "counterfactual.html"
-    done = run("replay", day / "monday", "--config", day / "other.yaml", "--counterfactual", "--html", file)
-    assert done.exit_code == 0, done.output
+    result = run("replay", day / "monday", "--config", day / "other.yaml", "--counterfactual", "--html", file)
+    assert result.exit_code == 0, result.output
     return file
 
 
-async def opened(page: Opened, file: Path) -> list[str]:
+async def open_page(page: Opened, file: Path) -> list[str]:
     """Open the file; returns what it asks for."""
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
     await page.goto(file.as_uri())
     await page.wait_for_selector("main h2")
-    return asked
+    return requests
 
 
 async def assert_accessible(page: Opened, axe: Path) -> None:
@@ -100,8 +100,8 @@ async def assert_accessible(page: Opened, axe: Path) -> None:
             assert await page.evaluate("document.documentElement.scrollWidth") <= size["width"], (scheme, size)
 
 
-async def test_slider_moves_nodes_and_lines_through_the_day(replayed: Path, page: Opened) -> None:
-    assert await opened(page, replayed) == [replayed.as_uri()]
+async def test_slider_moves_nodes_and_lines_through_the_day(replay_page: Path, page: Opened) -> None:
+    assert await open_page(page, replay_page) == [replay_page.as_uri()]
     nodes = page.locator(".heat button")
     assert await nodes.count() == 24
     late = await nodes.all_inner_texts()
@@ -118,8 +118,8 @@ async def test_slider_moves_nodes_and_lines_through_the_day(replayed: Path, page
     assert await page.locator("svg path").count() == 6
 
 
-async def test_node_is_told_on_a_click_and_found_with_the_keyboard(replayed: Path, page: Opened) -> None:
-    await opened(page, replayed)
+async def test_node_is_told_on_a_click_and_found_with_the_keyboard(replay_page: Path, page: Opened) -> None:
+    await open_page(page, replay_page)
     await page.click(".heat >> text=node-12")
     assert "node-12 in zone-a: CPU" in await page.inner_text("#node")
     await page.keyboard.press("ArrowRight")
@@ -127,8 +127,8 @@ async def test_node_is_told_on_a_click_and_found_with_the_keyboard(replayed: Pat
     assert "node-15 in zone-a: CPU" in await page.inner_text("#node")
 
 
-async def test_first_difference_is_shown_with_both_tables_of_scores(replayed: Path, page: Opened) -> None:
-    await opened(page, replayed)
+async def test_first_difference_is_shown_with_both_tables_of_scores(replay_page: Path, page: Opened) -> None:
+    await open_page(page, replay_page)
     assert "The first difference is at attempt 1" in await page.inner_text("#headline")
     for title in ("Scores, recorded", "Scores, replayed"):
         table = page.locator(f"section:has(h2:text-is('{title}')) table")
@@ -138,13 +138,13 @@ async def test_first_difference_is_shown_with_both_tables_of_scores(replayed: Pa
         assert (await table.locator("tbody th").first.inner_text()) == "node-0"
 
 
-async def test_axe_finds_nothing_serious_in_light_and_dark(replayed: Path, page: Opened, axe: Path) -> None:
-    await opened(page, replayed)
+async def test_axe_finds_nothing_serious_in_light_and_dark(replay_page: Path, page: Opened, axe: Path) -> None:
+    await open_page(page, replay_page)
     await assert_accessible(page, axe)
 
 
 async def test_counterfactual_replay_shows_the_other_day(went_on: Path, page: Opened) -> None:
-    assert await opened(page, went_on) == [went_on.as_uri()]
+    assert await open_page(page, went_on) == [went_on.as_uri()]
     assert "would have been placed" in await page.inner_text("#headline")
     assert await page.locator(".heat button").count() == 24
     assert await page.locator(".heat .h0").count() < 24
@@ -152,9 +152,9 @@ async def test_counterfactual_replay_shows_the_other_day(went_on: Path, page: Op
 
 async def test_points_of_a_sweep_tell_what_they_are(day: Path, page: Opened, axe: Path) -> None:
     file = day / "sweep.html"
-    done = run("sweep", day / "monday", "--grid", "NodeResourcesFit=1,40", "--workers", "1", "--html", file)
-    assert done.exit_code == 0, done.output
-    assert await opened(page, file) == [file.as_uri()]
+    result = run("sweep", day / "monday", "--grid", "NodeResourcesFit=1,40", "--workers", "1", "--html", file)
+    assert result.exit_code == 0, result.output
+    assert await open_page(page, file) == [file.as_uri()]
     assert await page.locator("tbody tr").count() == await page.locator("circle").count() == 2
     await page.locator("circle").last.click()
     assert "NodeResourcesFit=" in await page.inner_text("[role=status]")
@@ -166,7 +166,7 @@ async def test_points_of_a_sweep_tell_what_they_are(day: Path, page: Opened, axe
 async def test_zones_are_shown_before_and_after_a_drain(tmp_path: Path, page: Opened, axe: Path) -> None:
     file, cluster = tmp_path / "what-if.html", Path(__file__).parents[2] / "examples/clusters/shop.yaml"
     assert run("what-if", "-f", cluster, "--drain", "node-a", "--html", file).exit_code == 0
-    assert await opened(page, file) == [file.as_uri()]
+    assert await open_page(page, file) == [file.as_uri()]
     assert "z2\nbefore 1\nafter 2" in await page.inner_text("main")
     assert "shop/web-1\tnode-a\tnode-b" in await page.inner_text("main")
     await assert_accessible(page, axe)
@@ -175,7 +175,7 @@ async def test_zones_are_shown_before_and_after_a_drain(tmp_path: Path, page: Op
 async def test_disagreements_of_a_shadow_are_listed_and_can_be_sorted(tmp_path: Path, page: Opened, axe: Path) -> None:
     file = tmp_path / "shadow.html"
     file.write_bytes(document(shadow_page("Shadow of default-scheduler", shadow_report(12), TIMELINE), "1"))
-    assert await opened(page, file) == [file.as_uri()]
+    assert await open_page(page, file) == [file.as_uri()]
     table = page.locator("section:has(h2:text-is('Disagreements')) table")
     assert await table.locator("tbody tr").count() == 13
     assert await table.locator("tbody th").first.inner_text() == "default/odd"
@@ -196,7 +196,7 @@ async def test_whatever_a_cluster_says_is_text(tmp_path: Path, page: Opened, axe
     ]
     file = tmp_path / "page.html"
     file.write_bytes(document(Page(HOSTILE, HOSTILE, sections, (0.0, 60.0)), HOSTILE))
-    assert await opened(page, file) == [file.as_uri()]
+    assert await open_page(page, file) == [file.as_uri()]
     await page.click("circle")
     await page.click(".heat button")
     assert await page.title() == HOSTILE
@@ -215,14 +215,14 @@ async def test_page_without_anything_to_draw_is_drawn(tmp_path: Path, page: Open
     ]
     file = tmp_path / "page.html"
     file.write_bytes(document(Page("Nothing", "", sections, (0.0,)), "1"))
-    await opened(page, file)
+    await open_page(page, file)
     assert await page.locator("h2").count() == len(sections)
 
 
-async def test_screenshots_are_small(replayed: Path, page: Opened, tmp_path: Path) -> None:
+async def test_screenshots_are_small(replay_page: Path, page: Opened, tmp_path: Path) -> None:
     """`PODIUM_SCREENSHOTS=docs/images` renews those of the documentation."""
     folder = Path(os.environ.get("PODIUM_SCREENSHOTS") or tmp_path)
-    await opened(page, replayed)
+    await open_page(page, replay_page)
     await page.locator("input[type=range]").fill("20")
     await page.evaluate("document.querySelector('section:has(.matrix)').scrollIntoView()")
     assert 5_000 < len(await page.screenshot(path=folder / "replay-page.png")) < SCREENSHOT_BYTES_MAX

@@ -29,10 +29,10 @@ def gang_of_three(seconds: float) -> dict[str, Any]:
 
 
 def members(*names: str) -> list[dict[str, Any]]:
-    found = [pod(name) for name in names]
-    for each in found:
-        each["metadata"]["labels"] = {"example.com/gang": "train", "example.com/gang-size": "3"}
-    return found
+    gang_pods = [pod(name) for name in names]
+    for item in gang_pods:
+        item["metadata"]["labels"] = {"example.com/gang": "train", "example.com/gang-size": "3"}
+    return gang_pods
 
 
 async def test_a_gang_waits_for_its_last_member_and_is_bound_together(cluster: Cluster, start: StartDaemon) -> None:
@@ -66,7 +66,7 @@ async def test_a_gang_that_does_not_come_together_gives_its_room_back_together(
     await anyio.sleep(1.0)  # so that it is not in the same moment that the second one's time is up
     await cluster.create(*members("b"))
     await cluster.wait_events("FailedScheduling", 2)
-    notes = {each["regarding"]["name"]: each["note"] for each in await cluster.events("FailedScheduling")}
+    notes = {event["regarding"]["name"]: event["note"] for event in await cluster.events("FailedScheduling")}
     assert notes == {
         "a": "0/1 nodes are available: 1 rejected due to timeout after waiting 6s at plugin Gang.",
         "b": "0/1 nodes are available: 1 a of the same gang gave up.",
@@ -146,8 +146,8 @@ async def test_a_plugin_that_breaks_is_named_everywhere_and_podium_goes_on(
 ) -> None:
     plugin = tmp_path / "breaks.py"
     plugin.write_text(BREAKS)
-    enabled = {"multiPoint": {"enabled": [{"name": "Breaks"}]}}
-    config = configuration(profiles=[{"schedulerName": "podium", "plugins": enabled}])
+    plugins = {"multiPoint": {"enabled": [{"name": "Breaks"}]}}
+    config = configuration(profiles=[{"schedulerName": "podium", "plugins": plugins}])
     points = (*FAIL_THE_ATTEMPT, "PreEnqueue", "PostBind")
     await sandbox_cluster.create(*nodes(2), *map(breaking, points), breaking("PostFilter", cpu="99"), breaking("Slow"))
     # Not by the fixture, which finds tracebacks in the log: here they belong there.
@@ -162,16 +162,16 @@ async def test_a_plugin_that_breaks_is_named_everywhere_and_podium_goes_on(
         assert (noticed["type"], noticed["action"]) == ("Warning", "Binding")
         assert noticed["reportingController"] == "podium"
         for point in FAIL_THE_ATTEMPT:
-            told = await sandbox_cluster.wait_condition(point.lower(), "SchedulerError")
-            assert '"Breaks"' in told["message"], told
-            assert f"broken in {point}" in told["message"]
+            pod_condition = await sandbox_cluster.wait_condition(point.lower(), "SchedulerError")
+            assert '"Breaks"' in pod_condition["message"], pod_condition
+            assert f"broken in {point}" in pod_condition["message"]
         assert "broken in PostFilter" in (await sandbox_cluster.wait_condition("postfilter"))["message"]
         assert set(await sandbox_cluster.placements()).isdisjoint({*map(str.lower, FAIL_THE_ATTEMPT), "preenqueue"})
 
         async def all_told() -> list[Json]:
-            found = daemon.log("Plugin failed")
-            assert {entry["extension_point"] for entry in found} == {*points, "PostFilter", "Unreserve"}
-            return found
+            entries = daemon.log("Plugin failed")
+            assert {entry["extension_point"] for entry in entries} == {*points, "PostFilter", "Unreserve"}
+            return entries
 
         failures = await eventually(all_told)
         assert {entry["plugin"] for entry in failures} == {"Breaks"}
@@ -251,8 +251,8 @@ async def test_junk_from_plugins_costs_an_attempt_each_and_nothing_more(
 ) -> None:
     plugin = tmp_path / "junk.py"
     plugin.write_text(JUNK)
-    enabled = {"multiPoint": {"enabled": [{"name": "Junk"}]}}
-    config = configuration(profiles=[{"schedulerName": "podium", "plugins": enabled}])
+    plugins = {"multiPoint": {"enabled": [{"name": "Junk"}]}}
+    config = configuration(profiles=[{"schedulerName": "podium", "plugins": plugins}])
     # "permit-true" has seconds that are not a number in all attempts.
     names = [f"{point}-{way}" for point in ("preenqueue", "filter", "permit", "prebind", "postbind") for way in WAYS]
     names.remove("permit-true")
@@ -261,12 +261,12 @@ async def test_junk_from_plugins_costs_an_attempt_each_and_nothing_more(
     try:
         await daemon.wait_ready()
         await sandbox_cluster.wait_bound([*(f"web-{index}" for index in range(5)), *names], 120)
-        told = await sandbox_cluster.wait_condition("permit-true", "SchedulerError")
-        assert 'running Permit plugin "Junk": answered nan' in told["message"]
+        pod_condition = await sandbox_cluster.wait_condition("permit-true", "SchedulerError")
+        assert 'running Permit plugin "Junk": answered nan' in pod_condition["message"]
 
         async def all_told() -> bool:
-            failed = {entry["pod"].removeprefix("default/") for entry in daemon.log("Plugin failed")}
-            return failed == {*names, "permit-true"}
+            failed_names = {entry["pod"].removeprefix("default/") for entry in daemon.log("Plugin failed")}
+            return failed_names == {*names, "permit-true"}
 
         await eventually(all_told)
         assert await daemon.readyz() == 200

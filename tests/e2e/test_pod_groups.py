@@ -35,15 +35,15 @@ def gang(name: str, count: int, cpu: str = "2") -> dict[str, Json]:
     return {member["metadata"]["name"]: member for member in members}
 
 
-async def scheduled(cluster: SandboxCluster, name: str) -> tuple[str, str]:
+async def group_condition(cluster: SandboxCluster, name: str) -> tuple[str, str]:
     """Status and message of the group's condition, once there is one."""
 
-    async def told() -> Json:
+    async def read_condition() -> Json:
         group = await cluster.admin.get(f"{GROUPS}/{name}")
         conditions = group.get("status", {}).get("conditions", [])
         return conditions[0] if conditions else {}
 
-    condition = await eventually(told)
+    condition = await eventually(read_condition)
     assert condition["type"] == "PodGroupInitiallyScheduled"
     return condition["status"], condition["message"]
 
@@ -62,7 +62,7 @@ async def test_a_gang_lands_as_a_whole_once_its_last_pod_is_there(
     assert (await cluster.placements()).keys() == {"alone"}
     await cluster.create(last)
     await cluster.wait_bound(members)
-    assert await scheduled(cluster, "gang") == ("True", "")
+    assert await group_condition(cluster, "gang") == ("True", "")
     await daemon.wait_metric(1, "scheduler_podgroup_schedule_attempts_total", result="scheduled", profile="podium")
 
 
@@ -70,20 +70,20 @@ async def test_a_gang_that_does_not_fit_waits_as_a_whole_until_it_does(
     sandbox_cluster: SandboxCluster, start: StartDaemon
 ) -> None:
     cluster = sandbox_cluster
-    few, *more = nodes(4, cpu="4")
-    await cluster.create(few)
+    first_node, *other_nodes = nodes(4, cpu="4")
+    await cluster.create(first_node)
     await cluster.admin.create(GROUPS, pod_group("gang", 4))
     daemon = await start(cluster, flags=FLAGS)
     members = gang("gang", 4, cpu="3")
     await cluster.create(*members.values())
-    status, message = await scheduled(cluster, "gang")
+    status, message = await group_condition(cluster, "gang")
     assert status == "False"
     assert message.startswith("minCount (4) cannot be satisfied: 1 scheduled, 2 remaining, pod group preemption: ")
     assert await cluster.placements() == {}
     assert await daemon.attempts("error") == 0
-    await cluster.create(*more)
+    await cluster.create(*other_nodes)
     await cluster.wait_bound(members)
-    assert await scheduled(cluster, "gang") == ("True", "")
+    assert await group_condition(cluster, "gang") == ("True", "")
 
 
 async def test_a_gang_stays_whole_if_podium_is_killed_while_it_binds(

@@ -21,14 +21,14 @@ Json = dict[str, Any]
 NOBODY = "nobody"
 
 
-def container(name: str, requests: Json, limits: Json | None = None, **more: Any) -> Json:
-    return {"name": name, "image": "x", "resources": {"requests": requests, "limits": limits or {}}, **more}
+def container(name: str, requests: Json, limits: Json | None = None, **fields: Any) -> Json:
+    return {"name": name, "image": "x", "resources": {"requests": requests, "limits": limits or {}}, **fields}
 
 
 def of(name: str, *containers: Json, **spec: Any) -> Json:
-    made = pod(name, scheduler=NOBODY, **spec)
-    made["spec"]["containers"] = list(containers)
-    return made
+    item = pod(name, scheduler=NOBODY, **spec)
+    item["spec"]["containers"] = list(containers)
+    return item
 
 
 PODS = (
@@ -66,11 +66,11 @@ async def test_podium_serves_what_kube_scheduler_serves(real_cluster: RealCluste
     plane = real_cluster.plane
     await real_cluster.create(node("n1"), *PODS)
     daemon = await start(real_cluster, configuration())
-    other = await anyio.to_thread.run_sync(plane.start_scheduler)
+    kube_scheduler = await anyio.to_thread.run_sync(plane.start_scheduler)
     try:
         insecure = plane.ssl_context()
         insecure.check_hostname, insecure.verify_mode = False, False  # type: ignore[assignment]
-        async with Client(other.url, token=plane.admin_token, tls=insecure) as theirs:
+        async with Client(kube_scheduler.url, token=plane.admin_token, tls=insecure) as theirs:
 
             async def are_equal() -> bool:
                 status, text = await daemon.get("/metrics/resources")
@@ -78,8 +78,8 @@ async def test_podium_serves_what_kube_scheduler_serves(real_cluster: RealCluste
                 own, upstreams = samples_of(text), samples_of(await theirs.text("/metrics/resources"))
                 assert own == upstreams
                 pods = {dict(labels)["pod"] for _, labels in own}
-                return pods == {each["metadata"]["name"] for each in PODS} - {"none"}
+                return pods == {item["metadata"]["name"] for item in PODS} - {"none"}
 
             await eventually(are_equal)
     finally:
-        await anyio.to_thread.run_sync(other.process.stop)
+        await anyio.to_thread.run_sync(kube_scheduler.process.stop)

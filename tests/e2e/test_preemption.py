@@ -62,10 +62,10 @@ async def test_a_pod_waits_at_its_nominated_node_until_its_victim_has_ended(
     daemon = await start(cluster)
     await cluster.create(high("urgent"))
 
-    async def nominated() -> str:
+    async def nominated_node() -> str:
         return str((await cluster.pod("urgent"))["status"].get("nominatedNodeName", ""))
 
-    on = await eventually(nominated)
+    on = await eventually(nominated_node)
     assert await cluster.placements() == {"slow-0": "node-0", "slow-1": "node-1"}
     victim = f"slow-{on.removeprefix('node-')}"
 
@@ -73,20 +73,20 @@ async def test_a_pod_waits_at_its_nominated_node_until_its_victim_has_ended(
         item = await cluster.pod(victim)
         return item if item["metadata"].get("deletionTimestamp") else {}
 
-    told = condition(await eventually(terminating), "DisruptionTarget")
-    assert (told["status"], told["reason"]) == ("True", "PreemptionByScheduler")
-    assert told["message"] == "podium: preempting to accommodate a higher priority pod"
+    target_condition = condition(await eventually(terminating), "DisruptionTarget")
+    assert (target_condition["status"], target_condition["reason"]) == ("True", "PreemptionByScheduler")
+    assert target_condition["message"] == "podium: preempting to accommodate a higher priority pod"
 
     # A change that brings the pod up again: nobody else is disturbed, and the nomination stays.
-    other = f"node-{1 - int(on.removeprefix('node-'))}"
-    await cluster.patch_node(other, {"metadata": {"labels": {"new": "label"}}})
-    await cluster.patch_node(other, {"spec": {"taints": [{"key": "new", "effect": "NoExecute"}]}})
+    other_node = f"node-{1 - int(on.removeprefix('node-'))}"
+    await cluster.patch_node(other_node, {"metadata": {"labels": {"new": "label"}}})
+    await cluster.patch_node(other_node, {"spec": {"taints": [{"key": "new", "effect": "NoExecute"}]}})
 
     async def tried_again() -> bool:
         return await daemon.attempts("unschedulable") >= 2
 
     await eventually(tried_again)
-    assert await nominated() == on
+    assert await nominated_node() == on
 
     async def told_why() -> bool:
         message = (await cluster.wait_condition("urgent"))["message"]
@@ -94,13 +94,13 @@ async def test_a_pod_waits_at_its_nominated_node_until_its_victim_has_ended(
         return True
 
     await eventually(told_why)
-    assert not (await cluster.pod(f"slow-{other.removeprefix('node-')}"))["metadata"].get("deletionTimestamp")
+    assert not (await cluster.pod(f"slow-{other_node.removeprefix('node-')}"))["metadata"].get("deletionTimestamp")
 
     await cluster.admin.delete(f"{PODS}/{victim}?gracePeriodSeconds=0")
     assert (await cluster.wait_bound(["urgent"]))["urgent"] == on
     # An API server before 1.35 leaves it there.
     version = await cluster.admin.get("/version")
-    assert await nominated() == ("" if int(version["minor"]) >= 35 else on)
+    assert await nominated_node() == ("" if int(version["minor"]) >= 35 else on)
 
 
 async def test_two_in_a_row_do_not_take_the_same_room(cluster: Cluster, start: StartDaemon) -> None:
@@ -123,17 +123,21 @@ async def test_a_pod_of_lower_priority_loses_its_nomination_to_the_room(cluster:
     await start(cluster)
     await cluster.create(pod("before", cpu="2", priorityClassName="middle"))
 
-    async def nominated(name: str) -> str:
+    async def nominated_node(name: str) -> str:
         return str((await cluster.pod(name))["status"].get("nominatedNodeName", ""))
 
     async def leaving() -> list[str]:
         return [name for name, item in (await cluster.pods()).items() if item["metadata"].get("deletionTimestamp")]
 
     async def one_leaves() -> bool:
-        return len(await leaving()) == 1 and await nominated("before") == "only"
+        return len(await leaving()) == 1 and await nominated_node("before") == "only"
 
     async def both_leave() -> bool:
-        return len(await leaving()) == 2 and await nominated("urgent") == "only" and not await nominated("before")
+        return (
+            len(await leaving()) == 2
+            and await nominated_node("urgent") == "only"
+            and not await nominated_node("before")
+        )
 
     await eventually(one_leaves)
     await cluster.create(high("urgent"))
@@ -143,7 +147,7 @@ async def test_a_pod_of_lower_priority_loses_its_nomination_to_the_room(cluster:
     assert await cluster.wait_bound(["urgent"]) == {"urgent": "only"}
 
 
-async def create_budget(cluster: Cluster, app: str, allowed: int) -> None:
+async def create_budget(cluster: Cluster, app: str, disruptions: int) -> None:
     """A disruption budget as its controller would leave it."""
     budget = {
         "apiVersion": "policy/v1",
@@ -151,10 +155,10 @@ async def create_budget(cluster: Cluster, app: str, allowed: int) -> None:
         "metadata": {"name": app, "namespace": "default"},
         "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": app}}},
     }
-    created = await cluster.admin.create(BUDGETS, budget)
-    counted = {"currentHealthy": 2, "desiredHealthy": 1, "expectedPods": 2, "disruptionsAllowed": allowed}
-    created["status"] = counted | {"observedGeneration": 1}
-    await cluster.admin.replace(f"{BUDGETS}/{app}/status", created)
+    stored_budget = await cluster.admin.create(BUDGETS, budget)
+    counts = {"currentHealthy": 2, "desiredHealthy": 1, "expectedPods": 2, "disruptionsAllowed": disruptions}
+    stored_budget["status"] = counts | {"observedGeneration": 1}
+    await cluster.admin.replace(f"{BUDGETS}/{app}/status", stored_budget)
 
 
 async def test_what_a_budget_protects_goes_last(cluster: Cluster, start: StartDaemon) -> None:

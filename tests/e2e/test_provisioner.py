@@ -130,24 +130,24 @@ class Provisioners:
 @asynccontextmanager
 async def nodes_recorded(cluster: RealCluster) -> AsyncIterator[Counter[str]]:
     """How often each node was created meanwhile."""
-    created: Counter[str] = Counter()
+    node_counts: Counter[str] = Counter()
     version = (await cluster.admin.get(NODES))["metadata"]["resourceVersion"]
 
     async def watch() -> None:
         async for event in cluster.admin.watch(NODES, resourceVersion=version):
             if event["type"] == "ADDED":
-                created[event["object"]["metadata"]["name"]] += 1
+                node_counts[event["object"]["metadata"]["name"]] += 1
 
     async with anyio.create_task_group() as group:
         group.start_soon(watch)
-        yield created
+        yield node_counts
         group.cancel_scope.cancel()
 
 
 async def nodes_of(cluster: RealCluster) -> dict[str, Any]:
     """All nodes by name. Asked again and again, lists of this size would keep the machine busy."""
     await anyio.sleep(0.2)
-    return {each["metadata"]["name"]: each for each in await cluster.admin.list(NODES)}
+    return {node_object["metadata"]["name"]: node_object for node_object in await cluster.admin.list(NODES)}
 
 
 async def test_nodes_come_and_go_with_the_load_though_the_provisioner_is_killed(
@@ -157,7 +157,7 @@ async def test_nodes_come_and_go_with_the_load_though_the_provisioner_is_killed(
     provisioners = Provisioners(await shipped_kubeconfig(cluster, tmp_path / "kubeconfig"), tmp_path)
     await start(cluster)
     waiting = pods(POD_COUNT, cpu=f"{POD_MILLI}m", terminationGracePeriodSeconds=0)
-    names = {each["metadata"]["name"] for each in waiting}
+    names = {item["metadata"]["name"] for item in waiting}
 
     async def some_are_bought() -> bool:
         return bool(await nodes_of(cluster))
@@ -169,27 +169,29 @@ async def test_nodes_come_and_go_with_the_load_though_the_provisioner_is_killed(
         return placements
 
     async def only_the_kept_are_left() -> bool:
-        found = await nodes_of(cluster)
-        assert found.keys() == kept, f"{len(found)} nodes, {len(kept)} are needed\n{provisioners.output()[-2000:]}"
+        nodes = await nodes_of(cluster)
+        assert nodes.keys() == kept_names, (
+            f"{len(nodes)} nodes, {len(kept_names)} are needed\n{provisioners.output()[-2000:]}"
+        )
         return True
 
     async def some_are_gone() -> bool:
         return len(await nodes_of(cluster)) < NODE_COUNT
 
     try:
-        async with nodes_recorded(cluster) as created:
+        async with nodes_recorded(cluster) as node_counts:
             provisioners.start()
             await cluster.create(*waiting)
             await eventually(some_are_bought)
             provisioners.kill()
             provisioners.start()
             placements = await eventually(all_are_bound)
-            found = await nodes_of(cluster)
-            assert len(found) == NODE_COUNT
-            assert set(placements.values()) <= found.keys()
+            nodes = await nodes_of(cluster)
+            assert len(nodes) == NODE_COUNT
+            assert set(placements.values()) <= nodes.keys()
 
-            kept = set(sorted(found)[:KEPT])
-            leaving = [name for name, node in placements.items() if node not in kept]
+            kept_names = set(sorted(nodes)[:KEPT])
+            leaving = [name for name, node in placements.items() if node not in kept_names]
             # While the others go, these would be moved together; and nothing is there to make moved pods again.
             for name in names.difference(leaving):
                 await cluster.patch_pod(name, {"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}})
@@ -200,11 +202,11 @@ async def test_nodes_come_and_go_with_the_load_though_the_provisioner_is_killed(
             provisioners.kill()
             provisioners.start()
             await eventually(only_the_kept_are_left)
-            assert set(created.values()) == {1}
-            assert created.keys() == found.keys()
+            assert set(node_counts.values()) == {1}
+            assert node_counts.keys() == nodes.keys()
         staying = await cluster.placements()
         assert staying.keys() == names.difference(leaving)
-        assert set(staying.values()) == kept
+        assert set(staying.values()) == kept_names
         assert await provisioners.stop() == 0, provisioners.output()
         assert "Traceback" not in provisioners.output()
         assert "forbidden" not in provisioners.output().lower()

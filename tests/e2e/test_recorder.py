@@ -46,28 +46,28 @@ async def test_the_recorder_tells_of_placed_and_pending_pods(
     cluster: Cluster, start: StartDaemon, tmp_path: Path
 ) -> None:
     daemon = await run_with_two_pods(cluster, start)
-    listed = json.loads((await daemon.get("/debug/decisions?result=scheduled"))[1])["attempts"]
-    assert [(each["name"], each["node"]) for each in listed] == [("web", "node-0")]
+    attempts = json.loads((await daemon.get("/debug/decisions?result=scheduled"))[1])["attempts"]
+    assert [(attempt["name"], attempt["node"]) for attempt in attempts] == [("web", "node-0")]
 
     access: tuple[str, ...] = ()
     if cluster.admin.token:
         (tmp_path / "token").write_text(cluster.admin.token)
         access = ("--token-file", str(tmp_path / "token"))
 
-    async def bound() -> Json:
+    async def read_story() -> Json:
         # The watch may show the binding later than podium has logged it.
         story: Json = json.loads((await why(daemon, "web", "-o", "json", *access)).stdout)
         return story if story["bound_to"] else {}
 
-    story = await eventually(bound)
+    story = await eventually(read_story)
     assert (story["bound_to"], story["why"]["node"], story["queue"]) == ("node-0", "node-0", None)
 
-    shown = await why(daemon, "huge", "--node", "node-1", *access)
-    assert (shown.returncode, shown.stderr) == (0, "")
-    assert "huge is pending" in shown.stdout
-    assert "It waits in the queue: unschedulable" in shown.stdout
-    assert "0/2 nodes are available" in shown.stdout
-    assert "NodeUnschedulable: node(s) were unschedulable" in shown.stdout
+    answer = await why(daemon, "huge", "--node", "node-1", *access)
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert "huge is pending" in answer.stdout
+    assert "It waits in the queue: unschedulable" in answer.stdout
+    assert "0/2 nodes are available" in answer.stdout
+    assert "NodeUnschedulable: node(s) were unschedulable" in answer.stdout
 
     unknown = await why(daemon, "hug", *access)
     assert (unknown.returncode, unknown.stdout) == (1, "")
@@ -82,11 +82,11 @@ async def test_the_rule_that_a_refusal_names_lets_its_user_ask(
     admin = real_cluster.admin
     await admin.create("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "operator"}})
     (tmp_path / "token").write_text(await admin.service_account_token("default", "operator"))
-    refused = await why(daemon, "huge", "--token-file", str(tmp_path / "token"))
-    assert refused.returncode == 1
+    refusal = await why(daemon, "huge", "--token-file", str(tmp_path / "token"))
+    assert refusal.returncode == 1
     rule = 'nonResourceURLs: ["/debug/pods/*"], verbs: [get]'
-    assert "system:serviceaccount:default:operator" in refused.stderr
-    assert rule in refused.stderr
+    assert "system:serviceaccount:default:operator" in refusal.stderr
+    assert rule in refusal.stderr
 
     rules = [{"nonResourceURLs": ["/debug/pods/*"], "verbs": ["get"]}]
     await admin.create(f"{RBAC}/clusterroles", {"metadata": {"name": "ask-podium"}, "rules": rules})
@@ -123,9 +123,9 @@ async def test_a_member_that_waits_at_permit_is_told_for_whom_and_how_long(
     (lacking,) = gang["lacking"].values()
     assert "0/2 nodes are available: 2 Insufficient cpu." in lacking
     assert 0 < gang["seconds_left"] <= 600
-    shown = (await why(daemon, "train-0")).stdout
-    assert "It is a member of the gang default/train (scheduling.x-k8s.io)" in shown
-    assert "1 more must get a node, so none of those that wait starts" in shown
+    text = (await why(daemon, "train-0")).stdout
+    assert "It is a member of the gang default/train (scheduling.x-k8s.io)" in text
+    assert "1 more must get a node, so none of those that wait starts" in text
 
 
 async def test_devices_that_a_pod_lacks_are_told_by_request(
@@ -143,10 +143,10 @@ async def test_devices_that_a_pod_lacks_are_told_by_request(
     await cluster.create(pod("hungry", resourceClaims=claiming("c")))
     await cluster.wait_condition("hungry")
 
-    async def explained() -> str:
+    async def read_explanation() -> str:
         text = (await why(daemon, "hungry")).stdout
         return text if "devices, as they are now" in text else ""
 
-    shown = await eventually(explained)
-    assert "1 cannot allocate all claims" in shown
-    assert "request gpu of claim default/c asks for 3 devices of class gpu: 2 of 2 match, 2 free" in shown
+    explanation = await eventually(read_explanation)
+    assert "1 cannot allocate all claims" in explanation
+    assert "request gpu of claim default/c asks for 3 devices of class gpu: 2 of 2 match, 2 free" in explanation

@@ -26,8 +26,8 @@ def replay(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def summary(done: subprocess.CompletedProcess[str]) -> Json:
-    last: Json = json.loads(done.stdout.splitlines()[-1])
+def summary(result: subprocess.CompletedProcess[str]) -> Json:
+    last: Json = json.loads(result.stdout.splitlines()[-1])
     return last
 
 
@@ -42,20 +42,20 @@ async def test_recorded_run_replays_twice_to_the_same_digest(
     assert await daemon.stop() == 0
     first, second = replay(recording, "--expect", "-o", "json"), replay(recording, "--expect", "-o", "json")
     assert (first.returncode, first.stderr, first.stdout.count("\n")) == (0, "", 1)
-    found, again = summary(first), summary(second)
-    assert found["attempts"] >= 5
-    assert found["same"] is again["same"] is True
-    assert found["digest"] == found["recorded_digest"] == again["digest"]
+    first_summary, second_summary = summary(first), summary(second)
+    assert first_summary["attempts"] >= 5
+    assert first_summary["same"] is second_summary["same"] is True
+    assert first_summary["digest"] == first_summary["recorded_digest"] == second_summary["digest"]
 
     trace = tmp_path / "trace.json"
     assert replay(recording, "--trace", trace).returncode == 0
     events = json.loads(trace.read_text())["traceEvents"]
-    assert {each["name"] for each in events if each.get("cat") == "binding"} == {f"default/{name}" for name in NAMES}
+    assert {event["name"] for event in events if event.get("cat") == "binding"} == {f"default/{name}" for name in NAMES}
 
-    other = configuration()
+    changed_configuration = configuration()
     strategy = {"scoringStrategy": {"type": "MostAllocated"}}
-    other["profiles"][0]["pluginConfig"] = [{"name": "NodeResourcesFit", "args": strategy}]
-    (tmp_path / "other.yaml").write_text(yaml.safe_dump(other))
+    changed_configuration["profiles"][0]["pluginConfig"] = [{"name": "NodeResourcesFit", "args": strategy}]
+    (tmp_path / "other.yaml").write_text(yaml.safe_dump(changed_configuration))
     differing = replay(recording, "--config", tmp_path / "other.yaml", "--expect")
     assert differing.returncode == 1, differing.stderr
     assert "The first difference is at attempt" in differing.stdout
@@ -79,7 +79,7 @@ async def test_recording_of_a_killed_process_replays_as_far_as_it_was_written(
     await eventually(attempts)
     daemon.kill()
     await daemon.wait_ended()
-    done = replay(recording, "--expect", "-o", "json")
-    assert done.returncode == 0
-    assert summary(done)["same"] is True
-    assert summary(done)["attempts"] >= 1
+    result = replay(recording, "--expect", "-o", "json")
+    assert result.returncode == 0
+    assert summary(result)["same"] is True
+    assert summary(result)["attempts"] >= 1

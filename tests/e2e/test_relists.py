@@ -27,20 +27,20 @@ def running(name: str, node_name: str) -> Json:
 async def test_a_new_list_of_a_full_cluster_lets_no_pod_onto_a_full_node(
     sandbox_cluster: SandboxCluster, start: StartDaemon
 ) -> None:
-    put = sandbox_cluster.sandbox.store.put_raw
+    put_raw = sandbox_cluster.sandbox.store.put_raw
     names = [f"node-{index}" for index in range(NODES_THERE + NODES_NEW)]
     for name in names[:NODES_THERE]:
-        put(node(name, cpu="2"))
+        put_raw(node(name, cpu="2"))
     daemon = await start(sandbox_cluster)
     # All at once, and unseen: others fill every node, new ones among them, and pods come that fit on empty ones only.
     sandbox_cluster.sandbox.faults.drop_watches()
     for name in names[NODES_THERE:]:
-        put(node(name, cpu="2"))
+        put_raw(node(name, cpu="2"))
     # Those that wait come before those that run: by name, as an API server lists them.
     for index in range(PODS_PENDING):
-        put(pod(f"a-{index}", cpu="1"))
+        put_raw(pod(f"a-{index}", cpu="1"))
     for name in names:
-        put(running(f"z-{name}", name))
+        put_raw(running(f"z-{name}", name))
     sandbox_cluster.sandbox.store.compact()
 
     async def all_tried() -> bool:

@@ -71,7 +71,7 @@ async def test_a_backlog_goes_on_by_the_changed_configuration_and_loses_no_pod(
     sandbox_cluster.put(*pods(BACKLOG, cpu="1m"))
 
     async def has_begun() -> bool:
-        return len(daemon.bound()) > BACKLOG // 10
+        return len(daemon.bound_pods()) > BACKLOG // 10
 
     await eventually(has_begun)
     mounted.put(yaml.safe_dump(only_zone("b")))
@@ -116,16 +116,16 @@ async def test_a_configuration_that_cannot_be_used_changes_nothing_and_is_told(
         await sandbox_cluster.create(pod(f"web-{number}"))
         assert (await sandbox_cluster.wait_bound([f"web-{number}"]))[f"web-{number}"] == "a-0"
 
-    async def noted() -> list[Json]:
+    async def read_events() -> list[Json]:
         return await sandbox_cluster.events("ConfigurationRefused")
 
-    assert {event["regarding"]["name"] for event in await eventually(noted)} == {"podium-0"}
+    assert {event["regarding"]["name"] for event in await eventually(read_events)} == {"podium-0"}
     mounted.put(yaml.safe_dump(only_zone("b")))
     await daemon.wait_log(IN_USE)
     await daemon.wait_metric(1, "podium_configuration_last_reload_successful")
-    shown = json.loads((await daemon.get("/configz"))[1])
-    assert "refused" not in shown
-    assert '"b"' in json.dumps(shown["componentconfig"])
+    configz = json.loads((await daemon.get("/configz"))[1])
+    assert "refused" not in configz
+    assert '"b"' in json.dumps(configz["componentconfig"])
 
 
 PICKY = """

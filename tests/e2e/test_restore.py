@@ -63,9 +63,9 @@ async def test_pods_whose_bindings_were_lost_are_bound_again_and_no_node_is_over
     for name in names(4, "rolled-back"):
         await own_cluster.patch_pod(name, {"spec": {"schedulingGates": []}})
     await own_cluster.create(*pods(4, "after", cpu="1"))
-    wanted = names(8, "before") | names(4, "rolled-back") | names(4, "after")
-    placements = await own_cluster.wait_bound(wanted, within_s=60.0)
-    assert placements.keys() == wanted
+    expected_names = names(8, "before") | names(4, "rolled-back") | names(4, "after")
+    placements = await own_cluster.wait_bound(expected_names, within_s=60.0)
+    assert placements.keys() == expected_names
     assert Counter(placements.values()) == {f"node-{index}": CORES for index in range(NODES)}
     await daemon.wait_log(GONE_BACK)
     assert daemon.is_running
@@ -98,29 +98,29 @@ async def test_an_api_server_that_was_not_restarted_with_its_etcd_is_complained_
 
 
 @pytest.mark.parametrize("is_caught_up", [False, True], ids=["versions below", "versions caught up"])
-@pytest.mark.parametrize("lost", [0.0, 0.5], ids=["nodes as before", "nodes made later are gone"])
+@pytest.mark.parametrize("lost_share", [0.0, 0.5], ids=["nodes as before", "nodes made later are gone"])
 async def test_a_sandbox_that_goes_back_has_all_pods_bound_again(
-    sandbox_cluster: SandboxCluster, start: StartDaemon, is_caught_up: bool, lost: float
+    sandbox_cluster: SandboxCluster, start: StartDaemon, is_caught_up: bool, lost_share: float
 ) -> None:
     store, faults = sandbox_cluster.sandbox.store, sandbox_cluster.sandbox.faults
-    before = int(20 * (1 - lost))
-    sandbox_cluster.put(*nodes(before, cpu="2"))
+    count_before = int(20 * (1 - lost_share))
+    sandbox_cluster.put(*nodes(count_before, cpu="2"))
     daemon = await start(sandbox_cluster)
     sandbox_cluster.put(*pods(10, "first", cpu="1"))
     await sandbox_cluster.wait_bound(names(10, "first"))
     # Pending in the backup, and bound by the time of the restore.
     sandbox_cluster.put(*pods(10, "rolled-back", cpu="1"))
     revision = store.revision
-    sandbox_cluster.put(*nodes(20, cpu="2")[before:], *pods(20, "lost", cpu="1"))
+    sandbox_cluster.put(*nodes(20, cpu="2")[count_before:], *pods(20, "lost", cpu="1"))
     await sandbox_cluster.wait_bound(names(10, "rolled-back") | names(20, "lost"))
     store.rewind(revision)
     faults.refuse_connections(0.2)
-    sandbox_cluster.put(*pods(2 * before - 20, "after", cpu="1"))
+    sandbox_cluster.put(*pods(2 * count_before - 20, "after", cpu="1"))
     if is_caught_up:
         for number in range(200):
             store.patch("nodes", "node-0", {"metadata": {"labels": {"number": str(number)}}})
-    wanted = store_names(sandbox_cluster)
-    placements = await sandbox_cluster.wait_bound(wanted, within_s=60.0)
-    assert placements.keys() == wanted
+    expected_names = store_names(sandbox_cluster)
+    placements = await sandbox_cluster.wait_bound(expected_names, within_s=60.0)
+    assert placements.keys() == expected_names
     assert max(Counter(placements.values()).values()) <= 2
     await daemon.wait_log(GONE_BACK)

@@ -16,7 +16,7 @@ async def test_pods_of_podium_are_bound_with_one_event_each_and_others_left_alon
     cluster: Cluster, start: StartDaemon
 ) -> None:
     await cluster.create(*nodes(20))
-    others = await cluster.create(*pods(10, "other", scheduler="default-scheduler"))
+    foreign_pods = await cluster.create(*pods(10, "other", scheduler="default-scheduler"))
     ours = {item["metadata"]["name"]: item for item in await cluster.create(*pods(200))}
     daemon = await start(cluster)
     placements = await cluster.wait_bound(ours)
@@ -33,13 +33,13 @@ async def test_pods_of_podium_are_bound_with_one_event_each_and_others_left_alon
         assert event["reportingController"] == "podium"
         assert event["reportingInstance"].startswith("podium-")
 
-    now = await cluster.pods()
+    pods_by_name = await cluster.pods()
     for name in ours:
-        assert condition(now[name])["status"] == "True"
-    for other in others:
-        assert await cluster.pod(other["metadata"]["name"]) == other
-        assert "nodeName" not in other["spec"]
-        assert not condition(other)
+        assert condition(pods_by_name[name])["status"] == "True"
+    for foreign_pod in foreign_pods:
+        assert await cluster.pod(foreign_pod["metadata"]["name"]) == foreign_pod
+        assert "nodeName" not in foreign_pod["spec"]
+        assert not condition(foreign_pod)
 
     await daemon.wait_attempts("scheduled", 200)
     assert await daemon.attempts("unschedulable") == await daemon.attempts("error") == 0
@@ -52,13 +52,13 @@ async def test_a_pod_that_is_too_big_is_told_why_and_bound_when_a_node_comes_tha
     await cluster.create(*nodes(20))
     daemon = await start(cluster)
     await cluster.create(pod("huge", cpu="64"))
-    told = await cluster.wait_condition("huge")
-    assert told["status"] == "False"
-    assert told["message"].startswith("0/20 nodes are available: 20 Insufficient cpu.")
+    pod_condition = await cluster.wait_condition("huge")
+    assert pod_condition["status"] == "False"
+    assert pod_condition["message"].startswith("0/20 nodes are available: 20 Insufficient cpu.")
     assert await cluster.wait_events("FailedScheduling", 1) == {"huge": 1}
-    [failed] = await cluster.events("FailedScheduling")
-    assert failed["note"] == told["message"]
-    assert (failed["type"], failed["reportingController"]) == ("Warning", "podium")
+    [event] = await cluster.events("FailedScheduling")
+    assert event["note"] == pod_condition["message"]
+    assert (event["type"], event["reportingController"]) == ("Warning", "podium")
     await daemon.wait_attempts("unschedulable", 1)
     await daemon.wait_metric(1, "scheduler_pending_pods", queue="unschedulable")
 
@@ -70,10 +70,10 @@ async def test_a_pod_that_is_too_big_is_told_why_and_bound_when_a_node_comes_tha
 async def test_a_gated_pod_is_not_touched_until_its_last_gate_is_removed(cluster: Cluster, start: StartDaemon) -> None:
     await cluster.create(*nodes(2))
     daemon = await start(cluster)
-    [created] = await cluster.create(pod("gated", schedulingGates=[{"name": "first"}, {"name": "second"}]))
+    [gated_pod] = await cluster.create(pod("gated", schedulingGates=[{"name": "first"}, {"name": "second"}]))
     await cluster.create(pod("plain"))
     await cluster.wait_bound(["plain"])
-    assert await cluster.pod("gated") == created
+    assert await cluster.pod("gated") == gated_pod
     assert await daemon.pending("gated") == 1
 
     one_left = await cluster.patch_pod("gated", {"spec": {"schedulingGates": [{"name": "second"}]}})
@@ -151,12 +151,12 @@ async def test_taints_selectors_and_host_ports_are_respected(cluster: Cluster, s
     await cluster.create(node("plain"), node("fast", labels={"disk": "ssd"}), node("tainted", taints=[taint]))
     await start(cluster)
     toleration = {"key": "dedicated", "operator": "Equal", "value": "gpu", "effect": "NoSchedule"}
-    selected = {"nodeSelector": {HOSTNAME: "tainted"}}
+    node_selector = {"nodeSelector": {HOSTNAME: "tainted"}}
     await cluster.create(
         *pods(6),
         pod("wants-ssd", nodeSelector={"disk": "ssd"}),
-        pod("tolerates", tolerations=[toleration], **selected),
-        pod("tolerates-not", **selected),
+        pod("tolerates", tolerations=[toleration], **node_selector),
+        pod("tolerates-not", **node_selector),
         pod("wants-tape", nodeSelector={"disk": "tape"}),
     )
     placements = await cluster.wait_bound([*(f"web-{index}" for index in range(6)), "wants-ssd", "tolerates"])

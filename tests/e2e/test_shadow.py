@@ -56,5 +56,5 @@ async def test_kube_scheduler_takes_nodes_that_podium_scores_highest(
         answer = Evaluator().answer_line(line, "")
         assert answer == {"id": scenario["id"], **scenario["expect"]}
         if scenario["id"].endswith(" as decided"):
-            scores = {name: each["total"] for name, each in answer["scores"].items()}
+            scores = {name: score["total"] for name, score in answer["scores"].items()}
             assert scores[scenario["shadow"]["chosen"]] == max(scores.values())

@@ -97,14 +97,14 @@ def deployment(name: str, cpu: str) -> str:
     return yaml.safe_dump({**manifest, "spec": {**spec, "template": template}})
 
 
-def weighted(weight: int) -> str:
+def weight_configuration(weight: int) -> str:
     """A configuration that prefers full nodes that much."""
     args = {"scoringStrategy": {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}]}}
-    enabled = [{"name": "NodeResourcesFit", "weight": weight}]
+    plugins = [{"name": "NodeResourcesFit", "weight": weight}]
     profile = {
         "schedulerName": "podium",
         "pluginConfig": [{"name": "NodeResourcesFit", "args": args}],
-        "plugins": {"score": {"enabled": enabled}},
+        "plugins": {"score": {"enabled": plugins}},
     }
     return yaml.safe_dump(configuration(profiles=[profile]))
 
@@ -114,7 +114,7 @@ async def test_recordings_are_replayed_and_compared(
 ) -> None:
     recordings = tmp_path / "podium"
     recordings.mkdir()
-    (tmp_path / "other.yaml").write_text(weighted(50))
+    (tmp_path / "other.yaml").write_text(weight_configuration(50))
     await sandbox_cluster.create(*nodes(4), *pods(20, cpu="100m"))
     # As RUN does it, on a port of its own.
     daemon = await start(sandbox_cluster, flags=("--record", str(recordings / "monday")))
@@ -129,9 +129,9 @@ async def test_recordings_are_replayed_and_compared(
     for command in commands:
         if command.startswith("podium record"):
             shutil.rmtree(recordings / "monday")
-        said = await shell.run(command)
+        output = await shell.run(command)
         if command.endswith("-o json"):
-            assert json.loads(said.splitlines()[-1])["same"]
+            assert json.loads(output.splitlines()[-1])["same"]
     for name in ("monday.json", "monday.html", "difference.html", "sweep.html"):
         assert (tmp_path / name).stat().st_size > 1000
 
@@ -152,10 +152,10 @@ async def test_shadow_reports_and_its_disagreements_are_evaluated(
     shell = Shell(tmp_path / "home", sandbox_cluster.kubeconfig, tmp_path, instead=lasting)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(bind_badly)
-        said = [await shell.run(command) for command in shown_in("docs/shadow.md")]
+        outputs = [await shell.run(command) for command in shown_in("docs/shadow.md")]
         tasks.cancel_scope.cancel()
-    assert "podium agrees on 0 (0.00 %)" in said[0]
-    assert "good" in said[2]
+    assert "podium agrees on 0 (0.00 %)" in outputs[0]
+    assert "good" in outputs[2]
 
 
 @pytest.mark.control_plane
@@ -183,9 +183,11 @@ async def test_a_running_podium_is_asked_about_a_pending_pod(
     }
     shell = Shell(tmp_path / "home", cluster.kubeconfig, tmp_path, kubectl_of(control_plane_binaries), instead)
     pages = ("pending", "queue", "operations")
-    shown = [each for page in pages for each in shown_in(f"docs/{page}.md") if not each.startswith("podium run ")]
-    said = {command: await shell.run(command) for command in shown}
-    told = {
+    commands = [
+        command for page in pages for command in shown_in(f"docs/{page}.md") if not command.startswith("podium run ")
+    ]
+    outputs = {command: await shell.run(command) for command in commands}
+    part_by_command = {
         "kubectl get pod web-1": "podium",
         "podium doctor": "rights:",
         "podium why web-1 -n shop --url": "Attempt 1",
@@ -194,9 +196,9 @@ async def test_a_running_podium_is_asked_about_a_pending_pod(
         "/debug/decisions": "unschedulable",
         "/debug/pods/shop/web-7d4": "Insufficient cpu",
     }
-    for part, answer in told.items():
-        assert [command for command, text in said.items() if part in command and answer not in text] == [], answer
-    profiles = [each async for each in anyio.Path(tmp_path).glob("*.json*")]
+    for part, answer in part_by_command.items():
+        assert [command for command, text in outputs.items() if part in command and answer not in text] == [], answer
+    profiles = [path async for path in anyio.Path(tmp_path).glob("*.json*")]
     assert len(profiles) == 2, profiles
 
 
@@ -223,11 +225,13 @@ async def test_the_questions_of_the_readme_are_answered(sandbox_cluster: Sandbox
     shell = Shell(
         tmp_path / "home", sandbox_cluster.kubeconfig, tmp_path, instead={"web-7d4": "report", "node-1": "node-a"}
     )
-    asked = [
-        each for each in shown_in("README.md") if re.match(r"podium (evaluate|capacity|why|what-if|estimate) ", each)
+    questions = [
+        command
+        for command in shown_in("README.md")
+        if re.match(r"podium (evaluate|capacity|why|what-if|estimate) ", command)
     ]
-    assert len(asked) == 5
-    for command in asked:
+    assert len(questions) == 5
+    for command in questions:
         assert await shell.run(command)
 
 
@@ -243,23 +247,23 @@ async def test_a_plan_for_a_cluster_with_karpenter_s_kinds(
     await own_cluster.create(*nodes(1), pod("web-1", cpu="1"))
     (tmp_path / "instance-types.json").write_text(json.dumps(CATALOGUE))
     (tmp_path / "deployment.yaml").write_text(deployment("api", "1500m"))
-    (tmp_path / "scheduler.yaml").write_text(weighted(5))
+    (tmp_path / "scheduler.yaml").write_text(weight_configuration(5))
     case = {"id": "one", "kind": "solve", "now": "2026-06-01T12:00:00Z", "objects": [POOL], "instanceTypes": CATALOGUE}
     (tmp_path / "cases.jsonl.gz").write_bytes(gzip.compress(json.dumps(case).encode()))
 
     shell = Shell(tmp_path / "home", own_cluster.kubeconfig, tmp_path, kubectl_of(control_plane_binaries))
-    shown = shown_in("docs/plan.md")
-    assert set(shown) > PLAN_NOT_RUN
-    said = {command: await shell.run(command) for command in shown if command not in PLAN_NOT_RUN}
-    assert "default/api-1" in said["podium plan -f cluster.yaml --add deployment.yaml"]
-    assert "default/web-1" in said["podium plan -f cluster.yaml --rules podium --config scheduler.yaml"]
-    assert "No node can go" in said["podium consolidate -f cluster.yaml --search greedy"]
+    commands = shown_in("docs/plan.md")
+    assert set(commands) > PLAN_NOT_RUN
+    outputs = {command: await shell.run(command) for command in commands if command not in PLAN_NOT_RUN}
+    assert "default/api-1" in outputs["podium plan -f cluster.yaml --add deployment.yaml"]
+    assert "default/web-1" in outputs["podium plan -f cluster.yaml --rules podium --config scheduler.yaml"]
+    assert "No node can go" in outputs["podium consolidate -f cluster.yaml --search greedy"]
     assert json.loads((tmp_path / "answers.jsonl").read_text())["id"] == "one"
 
 
 def test_every_page_that_shows_commands_is_run() -> None:
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
-    shown = {str(page.relative_to(ROOT)) for page in pages if "\n$ " in page.read_text()}
-    assert shown == HERE | set(ELSEWHERE)
+    pages_run = {str(page.relative_to(ROOT)) for page in pages if "\n$ " in page.read_text()}
+    assert pages_run == HERE | set(ELSEWHERE)
     for tests in ELSEWHERE.values():
         assert (ROOT / "tests" / tests).is_file()

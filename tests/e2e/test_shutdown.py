@@ -17,10 +17,10 @@ GRACE_S = 25.0
 
 
 async def has_bound(daemon: Daemon, count: int) -> None:
-    async def reached() -> bool:
+    async def is_reached() -> bool:
         return await daemon.attempts("scheduled") >= count
 
-    await eventually(reached)
+    await eventually(is_reached)
 
 
 async def test_sigterm_in_a_backlog_leaves_no_pod_half_bound_and_a_restart_binds_the_rest(
@@ -33,25 +33,27 @@ async def test_sigterm_in_a_backlog_leaves_no_pod_half_bound_and_a_restart_binds
     first.terminate()
     assert await first.wait_ended(GRACE_S) == 0
 
-    now = await cluster.pods()
-    bound = {name for name, item in now.items() if item["spec"].get("nodeName")}
-    assert 100 <= len(bound) < 1000
-    assert {name for name, item in now.items() if condition(item).get("status") == "True"} == bound
-    told = {pod.removeprefix("default/") for pod in first.bound()}
+    pods_by_name = await cluster.pods()
+    bound_names = {name for name, item in pods_by_name.items() if item["spec"].get("nodeName")}
+    assert 100 <= len(bound_names) < 1000
+    assert {name for name, item in pods_by_name.items() if condition(item).get("status") == "True"} == bound_names
+    logged_names = {pod.removeprefix("default/") for pod in first.bound_pods()}
     # A machine that is busy elsewhere may leave too little time for all answers; podium says so.
     unanswered = sum(entry["bindings"] for entry in first.log("Exiting with unfinished work"))
-    assert told <= bound
-    assert len(bound - told) <= unanswered
-    assert await cluster.events_by_pod("Scheduled") == dict.fromkeys(told, 1)
+    assert logged_names <= bound_names
+    assert len(bound_names - logged_names) <= unanswered
+    assert await cluster.events_by_pod("Scheduled") == dict.fromkeys(logged_names, 1)
     assert first.log()[-1]["msg"] == "Stopped"
 
     second = await start(cluster)
     placements = await cluster.wait_bound(names)
-    assert {name: placements[name] for name in bound} == {name: now[name]["spec"]["nodeName"] for name in bound}
-    told_once = names - (bound - told)
+    assert {name: placements[name] for name in bound_names} == {
+        name: pods_by_name[name]["spec"]["nodeName"] for name in bound_names
+    }
+    told_once = names - (bound_names - logged_names)
     assert await cluster.wait_events("Scheduled", len(told_once)) == dict.fromkeys(told_once, 1)
     assert await second.stop() == 0
-    assert sorted(first.bound() + second.bound()) == sorted(f"default/{name}" for name in told_once)
+    assert sorted(first.bound_pods() + second.bound_pods()) == sorted(f"default/{name}" for name in told_once)
 
 
 async def test_events_have_the_time_at_a_stop_that_binding_cycles_do_not_need(
@@ -63,7 +65,7 @@ async def test_events_have_the_time_at_a_stop_that_binding_cycles_do_not_need(
     await has_bound(daemon, 100)
     assert await daemon.stop() == 0
     events = await sandbox_cluster.events_by_pod("Scheduled")
-    assert sorted(daemon.bound()) == sorted(f"default/{name}" for name in events)
+    assert sorted(daemon.bound_pods()) == sorted(f"default/{name}" for name in events)
 
 
 async def test_a_second_signal_does_not_wait(sandbox_cluster: SandboxCluster, start: StartDaemon) -> None:

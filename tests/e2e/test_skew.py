@@ -40,8 +40,8 @@ def config_file(tmp_path: Path) -> str:
 async def missing_kinds(cluster: RealCluster) -> set[str]:
     """The kinds of devices that the API server lacks."""
     groups = await cluster.admin.get("/apis")
-    served = {version["groupVersion"] for group in groups["groups"] for version in group["versions"]}
-    return {each.plural for each in DEVICES if each.api_version not in served}
+    group_versions = {version["groupVersion"] for group in groups["groups"] for version in group["versions"]}
+    return {resource_type.plural for resource_type in DEVICES if resource_type.api_version not in group_versions}
 
 
 async def check_warnings(daemon: Daemon, missing: Collection[str]) -> None:
@@ -61,8 +61,8 @@ async def check_work(cluster: Cluster, start: StartDaemon, missing: Collection[s
     """Pods are bound, whatever is missing; the warnings are as they should be."""
     await cluster.create(*nodes(3))
     daemon = await start(cluster)
-    made = await cluster.create(*pods(30))
-    await cluster.wait_bound(item["metadata"]["name"] for item in made)
+    created_pods = await cluster.create(*pods(30))
+    await cluster.wait_bound(item["metadata"]["name"] for item in created_pods)
     await daemon.wait_attempts("scheduled", 30)
     await check_warnings(daemon, missing)
 
@@ -70,7 +70,7 @@ async def check_work(cluster: Cluster, start: StartDaemon, missing: Collection[s
 async def test_kinds_that_the_server_lacks_cost_one_warning_each_and_pods_are_bound(
     sandbox_cluster: SandboxCluster, start: StartDaemon
 ) -> None:
-    missing = [each.plural for each in DEVICES]
+    missing = [resource_type.plural for resource_type in DEVICES]
     for plural in missing:
         sandbox_cluster.sandbox.faults.server_error(None, code=404, resource=plural)
     await check_work(sandbox_cluster, start, missing)
@@ -96,8 +96,8 @@ async def test_doctor_supports_the_release_and_warns_of_the_kinds_that_it_lacks(
     status, text = await doctor(real_cluster.kubeconfig, "--config", config_file(tmp_path), "--output", "json")
     missing = await missing_kinds(real_cluster)
     # Names its kind after "the API server does not serve".
-    found = {finding["message"].split()[6] for finding in bad(text) if finding["check"] == "apis"}
-    assert (status, found) == (0, missing)
+    kinds = {finding["message"].split()[6] for finding in bad(text) if finding["check"] == "apis"}
+    assert (status, kinds) == (0, missing)
 
 
 @pytest.mark.control_plane
@@ -123,8 +123,8 @@ async def test_a_deployment_of_the_real_controllers_is_bound_with_one_event_for_
         await own_cluster.admin.create("/apis/apps/v1/namespaces/default/deployments", deployment)
 
         async def all_made() -> dict[str, Json]:
-            made = await own_cluster.pods()
-            return made if len(made) == 50 else {}
+            pods_by_name = await own_cluster.pods()
+            return pods_by_name if len(pods_by_name) == 50 else {}
 
         names = await eventually(all_made)
         placements = await own_cluster.wait_bound(names)

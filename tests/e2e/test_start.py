@@ -36,7 +36,7 @@ async def test_an_api_server_that_cannot_be_reached_is_waited_for(tmp_path: Path
     assert (entry["level"], entry["server"]) == ("warning", later.url)
     assert entry["cause"] == "nothing listens at its address"
     assert "check that the API server runs" in entry["advice"]
-    assert not [each for each in daemon.log() if "resource" in each]
+    assert not [entry for entry in daemon.log() if "resource" in entry]
     status, text = await daemon.get("/readyz?verbose")
     assert (status, "[-]sched-handler-sync failed" in text) == (500, True)
     assert (await daemon.get("/livez"))[0] == (await daemon.get("/healthz"))[0] == 200
@@ -47,7 +47,7 @@ async def test_an_api_server_that_cannot_be_reached_is_waited_for(tmp_path: Path
         assert await daemon.stop() == 0
 
 
-async def refused(daemon: Daemon) -> list[str]:
+async def wait_refusal(daemon: Daemon) -> list[str]:
     """The errors that podium logs before it ends with 1; no traceback, and nothing that is not JSON, beside them."""
     assert await daemon.wait_ended() == 1
     output = daemon.output()
@@ -57,10 +57,10 @@ async def refused(daemon: Daemon) -> list[str]:
 
 
 async def test_a_port_that_is_taken_is_named(sandbox_cluster: SandboxCluster, tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
         daemon = Daemon(tmp_path / "podium", sandbox_cluster.kubeconfig, port=port)
-        assert await refused(daemon) == [f"cannot listen on 127.0.0.1 port {port}: Address already in use"]
+        assert await wait_refusal(daemon) == [f"cannot listen on 127.0.0.1 port {port}: Address already in use"]
 
 
 _NOT_A_URL = """
@@ -85,15 +85,15 @@ async def test_a_kubeconfig_that_cannot_be_used_is_named(tmp_path: Path, content
     kubeconfig = tmp_path / "kubeconfig"
     if content is not None:
         kubeconfig.write_text(content)
-    said = "\n".join(await refused(Daemon(tmp_path / "podium", kubeconfig)))
-    assert said.startswith(f"kubeconfig {kubeconfig}: ")
-    assert problem in said
+    errors = "\n".join(await wait_refusal(Daemon(tmp_path / "podium", kubeconfig)))
+    assert errors.startswith(f"kubeconfig {kubeconfig}: ")
+    assert problem in errors
 
 
 async def test_every_error_of_a_configuration_is_told_at_once(tmp_path: Path) -> None:
     config = configuration(parallelism=-1, podInitialBackoffSeconds=0, noSuchField=True)
     config["profiles"] = [{"schedulerName": "podium", "plugins": {"score": {"enabled": [{"nam": "X"}]}}}]
-    lines = await refused(Daemon(tmp_path / "podium", tmp_path / "kubeconfig", config))
+    lines = await wait_refusal(Daemon(tmp_path / "podium", tmp_path / "kubeconfig", config))
     for field in ("noSuchField", "profiles[0].plugins.score.enabled[0].nam"):
         assert [line for line in lines if field in line], lines
 
@@ -101,7 +101,7 @@ async def test_every_error_of_a_configuration_is_told_at_once(tmp_path: Path) ->
 async def test_every_invalid_value_of_a_configuration_is_told_at_once(tmp_path: Path) -> None:
     config = configuration(parallelism=-1, podInitialBackoffSeconds=0, percentageOfNodesToScore=101)
     config["profiles"] *= 2
-    lines = await refused(Daemon(tmp_path / "podium", tmp_path / "kubeconfig", config))
+    lines = await wait_refusal(Daemon(tmp_path / "podium", tmp_path / "kubeconfig", config))
     for field in ("parallelism", "podInitialBackoffSeconds", "percentageOfNodesToScore", "profiles[1].schedulerName"):
         assert [line for line in lines if field in line], lines
 
@@ -141,5 +141,5 @@ async def test_no_credentials_are_told_however_much_is_logged(tmp_path: Path, st
 
 async def test_flags_that_make_no_sense_are_refused(sandbox_cluster: SandboxCluster, tmp_path: Path) -> None:
     daemon = Daemon(tmp_path / "podium", sandbox_cluster.kubeconfig, flags=("--tls-cert-file", "/no/such/file"))
-    [line, *_] = await refused(daemon)
+    [line, *_] = await wait_refusal(daemon)
     assert "/no/such/file" in line or "--tls-private-key-file" in line

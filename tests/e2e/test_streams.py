@@ -92,7 +92,7 @@ async def test_a_log_reader_that_has_stopped_holds_up_no_estimator(
         *("--metrics-bind-address", f"127.0.0.1:{metrics_port}"),
     )
     async with await anyio.open_process(
-        lifeline.guarded(serve), stdin=subprocess.DEVNULL, stdout=None, stderr=writer, pass_fds=lifeline.PASSED
+        lifeline.guard(serve), stdin=subprocess.DEVNULL, stdout=None, stderr=writer, pass_fds=lifeline.PASSED
     ) as process:
         try:
 

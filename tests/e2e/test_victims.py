@@ -74,19 +74,19 @@ async def test_a_victim_that_must_not_be_deleted_stays_as_it_was_until_it_may(
 ) -> None:
     await create_priorities(real_cluster)
     await real_cluster.create(node("only", cpu="4"), running("small", "only"))
-    before = await real_cluster.pod("small")
+    pod_before = await real_cluster.pod("small")
     daemon = await start(real_cluster)
     async with pods_deleted_only_if(real_cluster, "false"):
         await real_cluster.create(high("urgent"))
 
-        async def failed() -> bool:
+        async def has_failed() -> bool:
             return len(daemon.log("Victim could not be preempted")) >= 2
 
         async def as_before() -> bool:
-            now = await real_cluster.pod("small")
-            return bool(now["status"] == before["status"] and now["spec"] == before["spec"])
+            pod_after = await real_cluster.pod("small")
+            return bool(pod_after["status"] == pod_before["status"] and pod_after["spec"] == pod_before["spec"])
 
-        await eventually(failed)
+        await eventually(has_failed)
         await eventually(as_before)
         assert not await real_cluster.events("Preempted")
         await real_cluster.wait_condition("urgent")
@@ -99,10 +99,10 @@ async def wait_rejected_in_memory(cluster: Cluster, victim: Json, preemptor: str
     """Until the preemptor is bound; its victim must still be there, told why, and not deleted."""
     name = victim["metadata"]["name"]
     await cluster.wait_bound([preemptor])
-    now = await cluster.pod(name)
-    assert now["metadata"]["uid"] == victim["metadata"]["uid"]
-    assert "deletionTimestamp" not in now["metadata"]
-    assert condition(now, "DisruptionTarget") == {}
+    pod_seen = await cluster.pod(name)
+    assert pod_seen["metadata"]["uid"] == victim["metadata"]["uid"]
+    assert "deletionTimestamp" not in pod_seen["metadata"]
+    assert condition(pod_seen, "DisruptionTarget") == {}
     await cluster.wait_events("Preempted", 1)
     [event] = await cluster.events("Preempted")
     assert event["regarding"]["name"] == name
@@ -150,20 +150,20 @@ async def test_a_victim_that_cannot_be_deleted_stays_as_it_was_until_it_can(
 ) -> None:
     await create_priorities(sandbox_cluster)
     await sandbox_cluster.create(node("only", cpu="4"), running("small", "only"))
-    before = await sandbox_cluster.pod("small")
+    pod_before = await sandbox_cluster.pod("small")
     sandbox_cluster.sandbox.faults.server_error(None, code=403, verb="delete", resource="pods")
     daemon = await start(sandbox_cluster)
     started_s = time.monotonic()
     await sandbox_cluster.create(high("urgent"))
 
-    async def failed() -> bool:
+    async def has_failed() -> bool:
         return len(daemon.log("Victim could not be preempted")) >= 2
 
-    await eventually(failed)
+    await eventually(has_failed)
 
     async def as_before() -> bool:
-        now = await sandbox_cluster.pod("small")
-        return now["status"].get("conditions", []) == before["status"].get("conditions", [])
+        pod_after = await sandbox_cluster.pod("small")
+        return pod_after["status"].get("conditions", []) == pod_before["status"].get("conditions", [])
 
     await eventually(as_before)
     assert not await sandbox_cluster.events("Preempted")

@@ -62,35 +62,37 @@ async def add_volume(cluster: Cluster, item: Json) -> None:
 
 async def complete(cluster: Cluster, claim_name: str, volume_name: str) -> None:
     """Does what the volume controller does about a claim that has its volume."""
-    done = {"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"}
-    change = {"metadata": {"annotations": done}, "spec": {"volumeName": volume_name}}
+    annotations = {"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"}
+    change = {"metadata": {"annotations": annotations}, "spec": {"volumeName": volume_name}}
     await cluster.admin.patch(f"{CLAIMS}/{claim_name}", change)
     await cluster.admin.patch(f"{CLAIMS}/{claim_name}/status", {"status": {"phase": "Bound"}})
 
 
 async def provision(cluster: Cluster, claim_name: str, storage_class: str) -> str:
     """Does what a provisioner does about a claim whose node is selected; returns the volume's name."""
-    seen = await cluster.admin.get(f"{CLAIMS}/{claim_name}")
-    made = volume(f"pv-{claim_name}", storage_class, seen["metadata"]["annotations"][SELECTED_NODE])
-    made["spec"]["claimRef"] = {
+    stored_claim = await cluster.admin.get(f"{CLAIMS}/{claim_name}")
+    provisioned_volume = volume(
+        f"pv-{claim_name}", storage_class, stored_claim["metadata"]["annotations"][SELECTED_NODE]
+    )
+    provisioned_volume["spec"]["claimRef"] = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
         "namespace": "default",
         "name": claim_name,
-        "uid": seen["metadata"]["uid"],
+        "uid": stored_claim["metadata"]["uid"],
     }
-    await cluster.admin.create(VOLUMES, made)
+    await cluster.admin.create(VOLUMES, provisioned_volume)
     return f"pv-{claim_name}"
 
 
 async def wait_selected(cluster: Cluster, claim_name: str) -> str:
     """Until the claim's node is selected."""
 
-    async def selected() -> str:
+    async def read_selected_node() -> str:
         annotations = (await cluster.admin.get(f"{CLAIMS}/{claim_name}"))["metadata"].get("annotations", {})
         return str(annotations.get(SELECTED_NODE, ""))
 
-    return await eventually(selected)
+    return await eventually(read_selected_node)
 
 
 async def test_a_claim_that_waits_gets_its_node_and_the_pod_is_bound_once_the_volume_is_made(
@@ -101,16 +103,16 @@ async def test_a_claim_that_waits_gets_its_node_and_the_pod_is_bound_once_the_vo
     await cluster.admin.create(CLAIMS, claim("data", "1Gi", "made"))
     await start(cluster)
     await cluster.create(user("web", "data"))
-    selected = await wait_selected(cluster, "data")
+    node_name = await wait_selected(cluster, "data")
 
     async def is_announced() -> bool:
-        return bool((await cluster.pod("web")).get("status", {}).get("nominatedNodeName") == selected)
+        return bool((await cluster.pod("web")).get("status", {}).get("nominatedNodeName") == node_name)
 
     await eventually(is_announced)
     assert await cluster.placements() == {}
 
     await complete(cluster, "data", await provision(cluster, "data", "made"))
-    assert await cluster.wait_bound(["web"]) == {"web": selected}
+    assert await cluster.wait_bound(["web"]) == {"web": node_name}
 
 
 async def test_a_pod_is_tried_again_when_its_volume_is_not_made_in_time(cluster: Cluster, start: StartDaemon) -> None:
@@ -125,18 +127,20 @@ async def test_a_pod_is_tried_again_when_its_volume_is_not_made_in_time(cluster:
     profile = {"schedulerName": "podium", "pluginConfig": [{"name": "VolumeBinding", "args": args}]}
     daemon = await start(cluster, configuration(profiles=[profile], podMaxBackoffSeconds=1))
     await cluster.create(user("web", "data", cpu="16"), pod("late", cpu="16"))
-    selected = await wait_selected(cluster, "data")
-    assert (await cluster.wait_bound(["late"]))["late"] != selected
+    node_name = await wait_selected(cluster, "data")
+    assert (await cluster.wait_bound(["late"]))["late"] != node_name
 
-    told = await cluster.wait_condition("web", "SchedulerError")
-    assert told["message"] == ('running PreBind plugin "VolumeBinding": binding volumes: context deadline exceeded')
+    pod_condition = await cluster.wait_condition("web", "SchedulerError")
+    assert pod_condition["message"] == (
+        'running PreBind plugin "VolumeBinding": binding volumes: context deadline exceeded'
+    )
     assert await daemon.attempts("error") >= 1
     # It is tried again on the same node, for which the volume is being made; until that is given up.
-    assert await wait_selected(cluster, "data") == selected
+    assert await wait_selected(cluster, "data") == node_name
     await cluster.admin.patch(f"{CLAIMS}/data", {"metadata": {"annotations": {SELECTED_NODE: None}}})
-    assert await wait_selected(cluster, "data") == selected  # the only node with room left
+    assert await wait_selected(cluster, "data") == node_name  # the only node with room left
     await complete(cluster, "data", await provision(cluster, "data", "made"))
-    assert (await cluster.wait_bound(["web"]))["web"] == selected
+    assert (await cluster.wait_bound(["web"]))["web"] == node_name
 
 
 async def test_room_is_free_again_when_a_pod_is_deleted_while_its_volume_is_made(
@@ -161,20 +165,24 @@ async def test_a_volume_that_is_there_is_kept_for_the_claim_where_the_pod_goes(
     await cluster.create(*nodes(3))
     await cluster.admin.create(CLASSES, storage_class("local", "kubernetes.io/no-provisioner"))
     await add_volume(cluster, volume("disk-1", "local", "node-1"))
-    created = await cluster.admin.create(CLAIMS, claim("data", "1Gi", "local"))
+    stored_claim = await cluster.admin.create(CLAIMS, claim("data", "1Gi", "local"))
     await start(cluster)
     await cluster.create(user("web", "data"))
 
     async def kept_for() -> Json:
-        seen: Json = (await cluster.admin.get(f"{VOLUMES}/disk-1"))["spec"].get("claimRef", {})
-        return seen
+        reference: Json = (await cluster.admin.get(f"{VOLUMES}/disk-1"))["spec"].get("claimRef", {})
+        return reference
 
-    kept = await eventually(kept_for)
-    assert (kept["kind"], kept["namespace"], kept["name"]) == ("PersistentVolumeClaim", "default", "data")
-    assert kept["uid"] == created["metadata"]["uid"]
-    stored = await cluster.admin.get(f"{VOLUMES}/disk-1")
-    assert stored["metadata"]["annotations"]["pv.kubernetes.io/bound-by-controller"] == "yes"
-    assert stored["spec"]["csi"]["volumeHandle"] == "disk-1"
+    reference = await eventually(kept_for)
+    assert (reference["kind"], reference["namespace"], reference["name"]) == (
+        "PersistentVolumeClaim",
+        "default",
+        "data",
+    )
+    assert reference["uid"] == stored_claim["metadata"]["uid"]
+    stored_volume = await cluster.admin.get(f"{VOLUMES}/disk-1")
+    assert stored_volume["metadata"]["annotations"]["pv.kubernetes.io/bound-by-controller"] == "yes"
+    assert stored_volume["spec"]["csi"]["volumeHandle"] == "disk-1"
     assert await cluster.placements() == {}
     await complete(cluster, "data", "disk-1")
     assert await cluster.wait_bound(["web"]) == {"web": "node-1"}
@@ -194,8 +202,8 @@ async def test_two_pods_in_a_row_do_not_take_one_volume(cluster: Cluster, start:
 
     first = await eventually(kept_for)
     [second] = {"one", "two"} - {first}
-    told = await cluster.wait_condition(second)
-    assert "didn't find available persistent volumes to bind" in told["message"]
+    pod_condition = await cluster.wait_condition(second)
+    assert "didn't find available persistent volumes to bind" in pod_condition["message"]
     await complete(cluster, first, "disk-0")
     assert await cluster.wait_bound([first]) == {first: "node-0"}
     await add_volume(cluster, volume("disk-1", "local", "node-1"))
@@ -213,20 +221,20 @@ async def test_two_pods_never_get_one_claim_that_only_one_may_use(cluster: Clust
     await cluster.admin.create(CLASSES, storage_class("local", "kubernetes.io/no-provisioner"))
     alone = volume("disk-1", "local", "node-1", "ReadWriteOncePod")
     await cluster.admin.create(CLAIMS, claim("data", "1Gi", "local", accessModes=["ReadWriteOncePod"]))
-    stored = await cluster.admin.get(f"{CLAIMS}/data")
-    alone["spec"]["claimRef"] = {"namespace": "default", "name": "data", "uid": stored["metadata"]["uid"]}
+    stored_claim = await cluster.admin.get(f"{CLAIMS}/data")
+    alone["spec"]["claimRef"] = {"namespace": "default", "name": "data", "uid": stored_claim["metadata"]["uid"]}
     await cluster.admin.create(VOLUMES, alone)
     await complete(cluster, "data", "disk-1")
     await start(cluster)
     await cluster.create(user("one", "data"), user("two", "data"))
 
-    async def placed() -> dict[str, str]:
+    async def read_placements() -> dict[str, str]:
         return await cluster.placements()
 
-    [first] = await eventually(placed)
+    [first] = await eventually(read_placements)
     [second] = {"one", "two"} - {first}
-    told = await cluster.wait_condition(second)
-    assert told["message"].startswith(
+    pod_condition = await cluster.wait_condition(second)
+    assert pod_condition["message"].startswith(
         "0/3 nodes are available: 3 node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "
         "already in-use by another pod."
     )

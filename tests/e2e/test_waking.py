@@ -83,8 +83,10 @@ async def test_a_pod_that_waits_for_a_claim_wakes_when_the_claim_is_bound(cluste
     await start(cluster, CONFIG)
     await cluster.create(user("web", "data"))
     await wait_rejected_and_backed_off(cluster, ["web"])
-    told = await cluster.wait_condition("web")
-    assert told["message"].startswith("0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims.")
+    pod_condition = await cluster.wait_condition("web")
+    assert pod_condition["message"].startswith(
+        "0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims."
+    )
     await add_volume(cluster, volume("disk-1", "at-once", "node-1"))
     assert await seconds_until_bound(cluster, ["web"], complete(cluster, "data", "disk-1")) < WAKES_WITHIN_S
     assert await cluster.placements() == {"web": "node-1"}

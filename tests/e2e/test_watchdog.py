@@ -67,11 +67,11 @@ BUSY_MACHINE = 1.5
 """By so much the test's own clock may be late."""
 
 
-async def started(cluster: SandboxCluster, directory: Path) -> Daemon:
+async def start_hanging(cluster: SandboxCluster, directory: Path) -> Daemon:
     plugin = directory / "hangs.py"
     plugin.write_text(HANGS)
-    enabled = {"multiPoint": {"enabled": [{"name": "Hangs"}]}}
-    config = configuration(profiles=[{"schedulerName": "podium", "plugins": enabled}])
+    plugins = {"multiPoint": {"enabled": [{"name": "Hangs"}]}}
+    config = configuration(profiles=[{"schedulerName": "podium", "plugins": plugins}])
     daemon = Daemon(directory / "podium", cluster.kubeconfig, config, flags=("--plugin", f"{plugin}:Hangs"))
     await daemon.wait_ready()
     return daemon
@@ -80,12 +80,12 @@ async def started(cluster: SandboxCluster, directory: Path) -> Daemon:
 async def stuck(daemon: Daemon, message: str = "The event loop is stuck") -> Json:
     """What the log says of it."""
 
-    async def told() -> Json:
+    async def read_entry() -> Json:
         lines = daemon.log(message)
         assert lines
         return lines[0]
 
-    return await eventually(told)
+    return await eventually(read_entry)
 
 
 def says(daemon: Daemon, word: str) -> Callable[[], Awaitable[bool]]:
@@ -103,7 +103,7 @@ async def test_a_plugin_that_never_returns_is_named_and_sigterm_ends_the_process
 ) -> None:
     """Within its grace; a second one ends it at once, which spares the test some waiting."""
     await sandbox_cluster.create(*nodes(2))
-    daemon = await started(sandbox_cluster, tmp_path)
+    daemon = await start_hanging(sandbox_cluster, tmp_path)
     try:
         assert (await daemon.get("/livez"))[0] == 200
         await sandbox_cluster.create(pod(name))
@@ -133,7 +133,7 @@ async def test_sigterm_ends_a_process_whose_plugin_holds_the_interpreter(
     sandbox_cluster: SandboxCluster, tmp_path: Path
 ) -> None:
     await sandbox_cluster.create(*nodes(2))
-    daemon = await started(sandbox_cluster, tmp_path)
+    daemon = await start_hanging(sandbox_cluster, tmp_path)
     try:
         await sandbox_cluster.create(pod("holds"), *pods(1))
 
@@ -149,7 +149,7 @@ async def test_sigterm_ends_a_process_whose_plugin_ignores_that_it_is_cancelled(
     sandbox_cluster: SandboxCluster, tmp_path: Path
 ) -> None:
     await sandbox_cluster.create(*nodes(2))
-    daemon = await started(sandbox_cluster, tmp_path)
+    daemon = await start_hanging(sandbox_cluster, tmp_path)
     try:
         await sandbox_cluster.create(pod("ignores"), *pods(1))
 
@@ -167,7 +167,7 @@ async def test_a_plugin_that_returns_late_is_counted_and_all_goes_on(
     sandbox_cluster: SandboxCluster, tmp_path: Path
 ) -> None:
     await sandbox_cluster.create(*nodes(1))
-    daemon = await started(sandbox_cluster, tmp_path)
+    daemon = await start_hanging(sandbox_cluster, tmp_path)
     try:
         await sandbox_cluster.create(pod("pauses"))
         await stuck(daemon)

@@ -23,6 +23,7 @@ def main() -> int:
         return 1
     values_schema.SCHEMA.write_text(values_schema.schema_text())
     for path, text in render(helm):
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         click.echo(path.relative_to(DEPLOY.parent))
     return 0

@@ -29,6 +29,12 @@ def provisioner(**values: Any) -> dict[str, Any]:
     return {"scheduler": {"enabled": False}, "provisioner": {"enabled": True, **values}}
 
 
+def policies(**plugins: list[str]) -> dict[str, Any]:
+    """Return values that enable these plugins, by extension point."""
+    enabled = {point: {"enabled": [{"name": name} for name in names]} for point, names in plugins.items()}
+    return {"configuration": {"profiles": [{"schedulerName": "podium", "plugins": enabled}]}}
+
+
 RENDERINGS: Final = (
     Rendering(
         "kube-system",
@@ -45,6 +51,20 @@ RENDERINGS: Final = (
         "kube-system",
         {"coscheduling": {"enabled": True}},
         {"coscheduling.yaml": "coscheduling/rbac.yaml", "coscheduling-definition.yaml": "coscheduling/definition.yaml"},
+    ),
+    *(
+        Rendering("kube-system", policies(**plugins), {"policies.yaml": f"policies/{name}/rbac.yaml", **definitions})
+        for name, plugins, has_definitions in (
+            ("capacity-scheduling", {"multiPoint": ["CapacityScheduling"]}, True),
+            ("network", {"multiPoint": ["NetworkOverhead"], "queueSort": ["TopologicalSort"]}, True),
+            ("node-resource-topology-match", {"multiPoint": ["NodeResourceTopologyMatch"]}, True),
+            ("preemption-toleration", {"postFilter": ["PreemptionToleration"]}, False),
+            ("sy-sched", {"score": ["SySched"]}, False),
+            ("topology-levels", {"multiPoint": ["TopologyLevels"]}, False),
+        )
+        for definitions in [
+            {"policies-definitions.yaml": f"policies/{name}/definitions.yaml"} if has_definitions else {}
+        ]
     ),
     Rendering(
         "karmada-system",

@@ -62,6 +62,11 @@ EVERYTHING: Values = {
     },
 }
 PROVISIONER = ["ClusterRole", "ClusterRoleBinding", "Deployment", "Role", "RoleBinding", "ServiceAccount"]
+DEFINITION = "CustomResourceDefinition"
+NUMA_PROFILE = {
+    "schedulerName": "podium",
+    "plugins": {"multiPoint": {"enabled": [{"name": "NodeResourceTopologyMatch"}]}},
+}
 ADDED_OR_GONE: list[tuple[Values, list[str], list[str]]] = [
     ({}, [], []),
     ({"podDisruptionBudget": {"enabled": False}}, [], ["PodDisruptionBudget"]),
@@ -74,6 +79,12 @@ ADDED_OR_GONE: list[tuple[Values, list[str], list[str]]] = [
     ({"ui": {"enabled": True}}, ["ClusterRole"], []),
     ({"coscheduling": {"enabled": True}}, ["ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition"], []),
     ({"coscheduling": {"enabled": True, "createDefinition": False}}, ["ClusterRole", "ClusterRoleBinding"], []),
+    ({"configuration": {"profiles": [NUMA_PROFILE]}}, ["ClusterRole", "ClusterRoleBinding", DEFINITION], []),
+    (
+        {"configuration": {"profiles": [NUMA_PROFILE]}, "policies": {"createDefinitions": False}},
+        ["ClusterRole", "ClusterRoleBinding"],
+        [],
+    ),
     ({"tracing": {"endpoint": "http://collector:4318"}}, [], []),
     ({"monitoring": {"serviceMonitor": {"enabled": True}}}, ["Service", "ServiceMonitor"], []),
     ({"monitoring": {"podMonitor": MONITORING["podMonitor"]}}, ["PodMonitor"], []),

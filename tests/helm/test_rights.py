@@ -13,7 +13,7 @@ from podium.provisioner.controller.app import ProviderName
 from podium.provisioner.controller.permissions import needs
 from tests.helm.chart import Helm, one
 from tests.helm.manifests import provisioner
-from tests.rights import granted, needs_of
+from tests.rights import grants, needs_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.control_plane]
 
@@ -28,7 +28,7 @@ async def check(helm: Helm, tmp_path: Path, values: dict[str, Any], namespace: s
     gates = tuple(f"{name}={str(on).lower()}" for name, on in values.get("featureGates", {}).items())
     good = usable(path, (), gates)
     assert good.warnings == ()
-    rights = list(granted(objects))
+    rights = list(grants(objects))
     assert len(rights) == len(set(rights))
     assert set(rights) == set((await needs_of(good, pod_groups=good.pod_groups)).permissions)
 
@@ -60,13 +60,47 @@ async def test_gates_leases_and_namespaces_have_theirs(
     await check(helm, tmp_path, values, namespace)
 
 
+POLICIES: dict[str, dict[str, Any]] = {
+    "CapacityScheduling": {"plugins": {"multiPoint": {"enabled": [{"name": "CapacityScheduling"}]}}},
+    "NodeResourceTopologyMatch": {"plugins": {"multiPoint": {"enabled": [{"name": "NodeResourceTopologyMatch"}]}}},
+    "NetworkOverhead": {"plugins": {"multiPoint": {"enabled": [{"name": "NetworkOverhead"}]}}},
+    "PreemptionToleration": {"plugins": {"postFilter": {"enabled": [{"name": "PreemptionToleration"}]}}},
+    "SySched": {"plugins": {"score": {"enabled": [{"name": "SySched"}]}}},
+    "TopologicalSort": {
+        "plugins": {"queueSort": {"enabled": [{"name": "TopologicalSort"}], "disabled": [{"name": "*"}]}}
+    },
+    "TopologyLevels": {
+        "plugins": {"multiPoint": {"enabled": [{"name": "TopologyLevels"}]}},
+        "pluginConfig": [{"name": "TopologyLevels", "args": {"levels": ["example.com/rack"]}}],
+    },
+}
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("preempts", [True, False])
+async def test_each_policy_has_its_rights_and_no_others(
+    helm: Helm, tmp_path: Path, name: str, *, preempts: bool
+) -> None:
+    profiles = [{"schedulerName": "a", **POLICIES[name]}]
+    await check(helm, tmp_path, {"features": {"preemption": preempts}, "configuration": {"profiles": profiles}})
+
+
+@pytest.mark.parametrize("has_gangs", [True, False])
+async def test_several_policies_share_their_rights(helm: Helm, tmp_path: Path, *, has_gangs: bool) -> None:
+    names = [name for name in POLICIES if name != "TopologicalSort"]
+    plugins = {"multiPoint": {"enabled": [{"name": name} for name in names]}}
+    profiles = [{"schedulerName": "a", "plugins": plugins, "pluginConfig": POLICIES["TopologyLevels"]["pluginConfig"]}]
+    gangs = {"coscheduling": {"enabled": has_gangs}}
+    await check(helm, tmp_path, {**gangs, "features": {"preemption": False}, "configuration": {"profiles": profiles}})
+
+
 @pytest.mark.parametrize("provider", ["plan-only", "sandbox", "karpenter"])
 @pytest.mark.parametrize("rules", ["karpenter", "podium"])
 @pytest.mark.parametrize("namespace", ["kube-system", "nodes"])
 def test_the_provisioner_has_the_rights_of_its_provider_and_no_others(
     helm: Helm, provider: ProviderName, rules: str, namespace: str
 ) -> None:
-    rights = list(granted(helm.objects(provisioner(provider=provider, rules=rules), namespace=namespace)))
+    rights = list(grants(helm.objects(provisioner(provider=provider, rules=rules), namespace=namespace)))
     assert len(rights) == len(set(rights))
     needs_listed = needs(provider, namespace=namespace, places_with_podium=rules == "podium")
     assert set(rights) == set(needs_listed.permissions)

@@ -13,9 +13,9 @@ LOCKS = ("runtime", "dev", "docs")
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^]]*\])?==([^\s;\\]+)", re.MULTILINE)
 
 
-def locked(name: str) -> dict[str, str]:
+def pins(name: str) -> dict[str, str]:
     text = (ROOT / "requirements" / f"{name}.lock").read_text()
-    return {_normal(found[1]): found[2] for found in _PIN.finditer(text)}
+    return {_normal(pin[1]): pin[2] for pin in _PIN.finditer(text)}
 
 
 def _normal(name: str) -> str:
@@ -34,14 +34,14 @@ def test_every_locked_package_is_pinned_and_has_hashes(name: str) -> None:
 
 def test_every_dependency_is_locked_and_development_runs_what_is_shipped() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = {_normal(re.split(r"[><=!;\[ ]", each)[0]) for each in project["dependencies"]}
-    runtime, dev = locked("runtime"), locked("dev")
-    assert wanted <= runtime.keys()
+    requirements = {_normal(re.split(r"[><=!;\[ ]", dependency)[0]) for dependency in project["dependencies"]}
+    runtime, dev = pins("runtime"), pins("dev")
+    assert requirements <= runtime.keys()
     assert {name: dev.get(name) for name in runtime} == runtime
 
 
 def test_what_builds_the_documentation_changes_nothing_that_tests_run_on() -> None:
-    dev, docs = locked("dev"), locked("docs")
+    dev, docs = pins("dev"), pins("docs")
     assert {name: docs[name] for name in dev.keys() & docs.keys()} == {
         name: dev[name] for name in dev.keys() & docs.keys()
     }

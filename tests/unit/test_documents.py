@@ -33,12 +33,12 @@ def test_the_reference_of_the_library_says_what_the_docstrings_say() -> None:
 
 
 def test_the_reference_of_the_library_has_every_method() -> None:
-    shown = {name for names in library_page.SECTIONS.values() for name in names}
-    assert {name for name in dir(Cluster) if not name.startswith("_")} == shown | library_page.NOT_FOR_USERS
+    methods_shown = {name for names in library_page.SECTIONS.values() for name in names}
+    assert {name for name in dir(Cluster) if not name.startswith("_")} == methods_shown | library_page.NOT_FOR_USERS
 
 
 def test_the_notebook_shows_what_its_cells_print() -> None:
-    assert notebook.NOTEBOOK.read_text() == notebook.written(notebook.executed()), "run: python -m tests.notebook"
+    assert notebook.NOTEBOOK.read_text() == notebook.file_text(notebook.execute()), "run: python -m tests.notebook"
 
 
 def test_the_readme_is_short() -> None:
@@ -65,8 +65,8 @@ def test_the_architecture_page_names_only_code_that_exists() -> None:
     for dotted in re.findall(
         r"`((?:daemon|binder|queues|framework|cluster|client|objects|engine|plugins)\.[\w.]+)`", PAGE.read_text()
     ):
-        package, *rest = dotted.split(".")
-        last = rest[-1]
+        package, *parts = dotted.split(".")
+        last = parts[-1]
         below = ROOT / "podium" / package
-        is_module = below.joinpath(*rest).is_dir() or any(below.rglob(f"{last}.py"))
+        is_module = below.joinpath(*parts).is_dir() or any(below.rglob(f"{last}.py"))
         assert is_module or re.search(rf"\b(class|def) {re.escape(last)}\b|^{re.escape(last)}\b", sources, re.M), dotted

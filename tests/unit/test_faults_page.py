@@ -32,10 +32,10 @@ def culprits() -> dict[str, str]:
 
 def shown_by(row: str) -> Iterator[tuple[Path, list[str]]]:
     """Each file that the last column names, and what the names of tests begin with."""
-    for each in row.split("|")[-2].split(";"):
-        words = each.split()
-        place, *rest = words[0].rstrip(",").split("/")
-        yield TESTS.joinpath(SHORT[place], *rest[:-1], f"test_{rest[-1]}.py"), _NAMES.findall(each)
+    for reference in row.split("|")[-2].split(";"):
+        words = reference.split()
+        place, *parts = words[0].rstrip(",").split("/")
+        yield TESTS.joinpath(SHORT[place], *parts[:-1], f"test_{parts[-1]}.py"), _NAMES.findall(reference)
 
 
 @pytest.mark.parametrize("row", rules(), ids=lambda row: row[2:50])

@@ -90,8 +90,8 @@ def test_each_watched_resource_has_its_rights_in_the_chart_and_its_row_in_the_sa
     resource: ResourceType[Any],
 ) -> None:
     assert (resource.group, resource.plural) in watched_by_chart(ROOT)
-    served = BY_KIND[resource.api_version, resource.kind]
-    assert (served.plural, served.namespaced) == (resource.plural, resource.is_namespaced)
+    row = BY_KIND[resource.api_version, resource.kind]
+    assert (row.plural, row.namespaced) == (resource.plural, resource.is_namespaced)
 
 
 @pytest.mark.parametrize("title", CHECKS)
@@ -102,7 +102,7 @@ def test_a_recipe_works_as_it_is_written(title: str, tmp_path: Path) -> None:
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     rights = watched_by_chart(tmp_path)
     apply(steps, tmp_path)
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", CHECKS[title]],
         cwd=tmp_path,
         env={"PYTHONPATH": str(tmp_path)},
@@ -110,6 +110,6 @@ def test_a_recipe_works_as_it_is_written(title: str, tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    added = {("example.com", "reservations")} if title == "A watched resource" else set()
-    assert watched_by_chart(tmp_path) - rights == added
+    assert result.returncode == 0, result.stderr
+    rights_added = {("example.com", "reservations")} if title == "A watched resource" else set()
+    assert watched_by_chart(tmp_path) - rights == rights_added

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.shown_answers import ROOT, blocks, faults, live_answers, made, pages
+from tests.shown_answers import ROOT, blocks, faults, live_answers, pages, remake
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +19,7 @@ def _in_the_clone(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_page_shows_what_is_printed(page: str) -> None:
     text = Path(page).read_text()
     with warnings.catch_warnings(action="ignore"):
-        assert made(page, text) == text, "run: python -m tests.shown_answers"
+        assert remake(page, text) == text, "run: python -m tests.shown_answers"
 
 
 def test_everything_that_pages_show_is_made_by_something() -> None:
@@ -28,13 +28,19 @@ def test_everything_that_pages_show_is_made_by_something() -> None:
 
 def test_answers_are_found_in_pages() -> None:
     by_page = {page: [block for block in blocks(page, Path(page).read_text()) if block.is_answer] for page in pages()}
-    shown = {page for page, answers in by_page.items() if answers}
-    assert shown >= {"docs/answers.md", "docs/library.md", "docs/questions.md", "docs/queue.md", "docs/shadow.md"}
+    pages_with_answers = {page for page, answers in by_page.items() if answers}
+    assert pages_with_answers >= {
+        "docs/answers.md",
+        "docs/library.md",
+        "docs/questions.md",
+        "docs/queue.md",
+        "docs/shadow.md",
+    }
     assert live_answers().keys() == {"queue", "shadow"}
 
 
 @pytest.mark.parametrize(
-    "shown",
+    "block",
     [
         "```console\n$ kubectl get pods\nNAME   READY\n```\n",
         "```console\n$ podium capacity -f a.yaml\n12 more fit\n$ podium config defaults\n```\n",
@@ -43,8 +49,8 @@ def test_answers_are_found_in_pages() -> None:
         "```python\ncluster = 1\n```\n\n```text\n12\n```\n",
     ],
 )
-def test_an_answer_that_nothing_makes_is_a_fault(shown: str) -> None:
-    (fault,) = faults("page.md", f"Words.\n\n{shown}")
+def test_an_answer_that_nothing_makes_is_a_fault(block: str) -> None:
+    (fault,) = faults("page.md", f"Words.\n\n{block}")
     assert fault.endswith(": nothing makes this answer")
 
 
@@ -68,14 +74,14 @@ def test_what_is_printed_now_takes_the_place_of_what_was() -> None:
     text = (
         "```python\nnumber = 2\n```\n\n  ```python\n  print(number + 1)\n  ```\n\n  ```text\n  4\n  5\n  ```\n\nEnd.\n"
     )
-    assert made("page.md", text) == text.replace("  4\n  5\n", "  3\n")
+    assert remake("page.md", text) == text.replace("  4\n  5\n", "  3\n")
     version = "```console\n$ podium --version\npodium 0\n```\n"
-    assert "podium 0\n" not in made("page.md", version)
-    assert made("page.md", version).startswith("```console\n$ podium --version\npodium")
+    assert "podium 0\n" not in remake("page.md", version)
+    assert remake("page.md", version).startswith("```console\n$ podium --version\npodium")
 
 
 def test_an_answer_of_a_running_podium_is_left_to_its_own_test() -> None:
     text = "<!-- answer: queue -->\n```console\n$ podium why web\nnothing\n```\n"
-    assert made("page.md", text) == text
+    assert remake("page.md", text) == text
     assert list(faults("page.md", text)) == []
     assert [block.name for block in blocks("page.md", text)] == ["queue"]

@@ -22,27 +22,27 @@ INLINE = re.compile(r"`(?:kubectl )?podium ([a-z][^`]*)`")
 def shown_in(text: str) -> Iterator[str]:
     """What follows `podium` in the commands of a text: lines of its blocks, and code within its sentences."""
     for block in BLOCK.findall(text):
-        found = map(LINE.match, block.replace("\\\n", " ").splitlines())
-        yield from (each[1] for each in found if each is not None)
-    yield from (" ".join(each.split()) for each in INLINE.findall(BLOCK.sub("", text)))
+        matches = map(LINE.match, block.replace("\\\n", " ").splitlines())
+        yield from (match[1] for match in matches if match is not None)
+    yield from (" ".join(command.split()) for command in INLINE.findall(BLOCK.sub("", text)))
 
 
 def understood(words: str) -> click.Context:
     """Parse a command up to the first sign that only a shell reads. Raises: click.UsageError."""
     lexer = shlex.shlex(words, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
-    left: list[str] = []
+    arguments: list[str] = []
     for word in lexer:
         if set(word) <= set("();<>|&"):
             break
-        left.append(word)
+        arguments.append(word)
     command: click.Command = main
     context = click.Context(main, info_name="podium")
     while True:
-        _, left, _ = command.make_parser(context).parse_args(left)
-        if not isinstance(command, click.Group) or not left:
+        _, arguments, _ = command.make_parser(context).parse_args(arguments)
+        if not isinstance(command, click.Group) or not arguments:
             return context
-        name, *left = left
+        name, *arguments = arguments
         below = command.get_command(context, name)
         if below is None:
             raise click.UsageError(f"no such command: {name}")

@@ -63,7 +63,9 @@ TESTED_ELSEWHERE = {
     "insight/search": "unit/insight/test_fixes",
     "insight/smallest_edits": "unit/insight/test_fixes",
     "insight/steps": "unit/insight/test_what_if",
+    "plugins/contrib/node_resource_topology_match/fit": "unit/plugins/contrib/node_resource_topology_match/test_plugin",
     "plugins/contrib/coscheduling/gangs": "unit/plugins/contrib/coscheduling/test_plugin",
+    "plugins/contrib/topology_levels/domains": "unit/plugins/contrib/topology_levels/test_plugin",
     "plugins/dynamic_resources/binding_conditions": "unit/plugins/dynamic_resources/test_claim_writer",
     "plugins/dynamic_resources/node_search": "unit/plugins/dynamic_resources/test_plugin",
     "plugins/inter_pod_affinity/counts": "unit/plugins/inter_pod_affinity/test_plugin",
@@ -85,6 +87,7 @@ TESTED_ELSEWHERE = {
     "sandbox/controllers/ownership": "unit/sandbox/controllers/test_controllers",
     "sandbox/defaults": "unit/sandbox/test_store",
     "testing/contract_checks": "unit/testing/test_contract",
+    "cli/asking": "unit/cli/test_why",
     # Nothing but output, read from what a command prints.
     "cli/demo/autoscale": "integration/cli/test_demo",
     "cli/capacity_table": "unit/cli/test_capacity",
@@ -148,11 +151,13 @@ def has_tests_of_its_name(module: Path) -> bool:
 
 def statements_of_functions(source: Path) -> int:
     """Without docstrings."""
-    found: set[ast.stmt] = set()
+    statements: set[ast.stmt] = set()
     for function in ast.walk(ast.parse(source.read_text())):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            found |= {part for part in ast.walk(function) if isinstance(part, ast.stmt)} - {function}
-    return sum(not (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)) for each in found)
+            statements |= {part for part in ast.walk(function) if isinstance(part, ast.stmt)} - {function}
+    return sum(
+        not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)) for statement in statements
+    )
 
 
 def test_every_module_has_its_tests_in_a_place_one_can_guess() -> None:
@@ -168,20 +173,22 @@ def test_every_module_has_its_tests_in_a_place_one_can_guess() -> None:
 
 
 def test_there_is_one_way_to_get_a_logger() -> None:
-    allowed = {PACKAGE / "lib" / "log.py", *(PACKAGE / "telemetry").glob("*.py")}
-    others = [path.name for path in SOURCES if path not in allowed and "structlog.get_logger" in path.read_text()]
-    assert others == []
+    logger_modules = {PACKAGE / "lib" / "log.py", *(PACKAGE / "telemetry").glob("*.py")}
+    other_modules = [
+        path.name for path in SOURCES if path not in logger_modules and "structlog.get_logger" in path.read_text()
+    ]
+    assert other_modules == []
 
 
 @pytest.mark.parametrize("words", [RETIRED, PHRASES], ids=["names", "phrases"])
 def test_retired_words_do_not_come_back(words: str) -> None:
-    found = [
+    lines = [
         f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
         for path in SOURCES
         for number, line in enumerate(lines_of(path), start=1)
         if re.search(rf"\b(?:{words})\b", line)
     ]
-    assert found == []
+    assert lines == []
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
@@ -194,7 +201,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
         ("podium", "podium.library"),
     ):
         graph.remove_import(importer=importer, imported=imported)
-    TopologicalSorter({each: graph.find_modules_directly_imported_by(each) for each in graph.modules}).prepare()
+    TopologicalSorter({module: graph.find_modules_directly_imported_by(module) for module in graph.modules}).prepare()
 
 
 ARRAYS = re.compile(r"\b(?:IntArray|BoolArray|Rows|NDArray)\b")
@@ -224,5 +231,5 @@ def test_functions_that_return_arrays_say_their_shape() -> None:
         if path.relative_to(PACKAGE).parts[0] in ("cluster", "framework", "plugins"):
             functions = list(functions_with_arrays(path))
             declared = contract | {name for _, name, is_said in functions if is_said}
-            silent += [f"{path.relative_to(ROOT)}: {whole}" for whole, name, _ in functions if name not in declared]
+            silent += [f"{path.relative_to(ROOT)}: {text}" for text, name, _ in functions if name not in declared]
     assert silent == []

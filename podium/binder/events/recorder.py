@@ -136,11 +136,12 @@ class EventRecorder:
         self._reported: set[type[ApiError]] = set()
 
     def record(self, event: Event) -> None:
-        """Queue the Event, or drop it if the queue is full; returns at once."""
+        """Queue the Event, or drop it if the queue is full; return at once."""
         if self._is_muted():
             return
         if event.is_unique:
             self._enqueue(self._new(event))
+            # Each attempt at a pod would otherwise be an object of its own in etcd; a series is one that is patched.
             return
         seen_s = self._clock.monotonic()
         identity = event.identity
@@ -148,6 +149,7 @@ class EventRecorder:
         if series is not None and seen_s - series.seen_s < _SERIES_IDLE_S:
             series.count += 1
             series.last_s, series.seen_s = self._clock.now(), seen_s
+            # The second one begins the series at once, as in client-go; later ones wait for the sweep.
             if series.count == 2 and not series.is_queued:
                 self._enqueue(series)
             return
@@ -171,6 +173,7 @@ class EventRecorder:
         Returns:
             The number of Events not written by the deadline.
         """
+        # Their last counts would be lost with the process.
         for series in self._series.values():
             if series.count > series.written_count and not series.is_queued:
                 self._enqueue(series)
@@ -197,6 +200,7 @@ class EventRecorder:
         self._last_ns = max(int(now_s * 1e9), self._last_ns + 1)
         regarding = event.regarding
         name = f"{regarding.name}.{self._last_ns:x}"
+        # An Event's name must be a DNS subdomain of limited length, which a pod's name may fill by itself.
         if len(name) > _NAME_LENGTH_MAX:
             name = f"{regarding.uid}.{self._last_ns:x}"
         return _Series(event, name, regarding.namespace or "default", now_s, now_s, self._clock.monotonic())
@@ -261,10 +265,12 @@ class EventRecorder:
     async def _write(self, series: _Series) -> None:
         """Write the current state of a series; retry as long as the server cannot be reached."""
         for tries_left in reversed(range(_TRIES_MAX)):
+            # Repetitions during the request count for the next write.
             count = series.count
             try:
                 await self._send(series)
             except ApiError as error:
+                # A server that answers with an error has decided, and would answer the same again.
                 if tries_left and isinstance(error, _TRANSPORT):
                     await anyio.sleep(self._retry_s)
                     continue
@@ -305,6 +311,7 @@ class EventRecorder:
             "metadata": {"name": series.name, "namespace": series.namespace},
             "eventTime": format_micro_time(series.first_s),
             "reportingController": event.reporting_controller,
+            # The API refuses a longer instance.
             "reportingInstance": f"{event.reporting_controller}-{self._hostname}"[:_INSTANCE_LENGTH_MAX],
             "action": event.action,
             "reason": event.reason,

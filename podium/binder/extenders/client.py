@@ -72,10 +72,12 @@ class ExtenderClient:
 
     async def __aenter__(self) -> Self:
         """Create the connection pool; connects to nothing yet."""
+        # No limit of connections here: the pool limits bindings, and questions are asked one by one.
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=self._tls),
             timeout=aiohttp.ClientTimeout(total=self._timeout_s),
             headers={"Content-Type": "application/json", "User-Agent": f"podium/{podium.__version__}"},
+            # Scheduling must not depend on cookies or a proxy of the environment.
             cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=False,
             read_bufsize=_READ_BUFFER_BYTES,
@@ -128,12 +130,14 @@ class ExtenderClient:
     async def _post(self, verb: str, body: bytes) -> tuple[int, bytes]:
         """Return status and body of the response. Repeat the request once, unless it binds, if the server hung up."""
         url = f"{self.extender.url_prefix.rstrip('/')}/{verb}"
+        # A kept connection that the server has closed fails at once; a binding may have been carried out before that.
         for is_last in (verb == self.extender.bind_verb, True):
             try:
                 # A large body is sent in pieces, so that other tasks can run in between.
                 data = BytesIO(body) if len(body) > _PIECE_BYTES_MAX else body
                 async with self._session.post(url, data=data, server_hostname=self._server_name or None) as response:
                     if response.status != _OK:
+                        # Upstream does not read the body of an error either.
                         return response.status, b""
                     return _OK, await _read_body(response, _ANSWER_BYTES_MAX + 2 * len(body))
             except aiohttp.ServerDisconnectedError:

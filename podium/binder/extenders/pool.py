@@ -121,6 +121,7 @@ class ExtenderPool:
         async def ask(position: int, extender: Extender) -> None:
             answers[position] = await self._scores(extender, question)
 
+        # One extender, as is usual, needs no task group.
         if len(question.extenders) == 1:
             return [await self._scores(question.extenders[0], question)]
         async with anyio.create_task_group() as tasks:
@@ -190,6 +191,7 @@ class ExtenderPool:
             self._waiting_to_bind -= 1
         started_s = self._progress_s = loop.time()
         try:
+            # The wait for the semaphore may have outlasted the lease.
             if not self._may_bind():
                 return ExtenderFailed(client.extender, "not asked to bind: this process is no longer the leader")
             return await client.bind(pod, node_name)
@@ -206,6 +208,7 @@ class ExtenderPool:
         waiting = self._waiting_to_bind
         if not waiting:
             return 0
+        # With slow extenders only a few pods may wait, or they would hold resources for minutes.
         is_slow = self._was_slow or asyncio.get_running_loop().time() - self._progress_s > SLOW_S
         return max(0, waiting - SLOW_WAITING_MAX) if is_slow else waiting
 

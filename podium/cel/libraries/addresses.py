@@ -78,6 +78,7 @@ class Network(Opaque):
 def _address(text: str) -> _ANY:
     """Parse an address. Raises: EvaluationError: it is invalid, has a zone, or is an IPv4-mapped IPv6 address."""
     try:
+        # Upstream refuses zones, which Python's ipaddress accepts.
         if len(text) > _LENGTH_MAX or "%" in text or "/" in text or not text.isascii():
             raise ValueError(text)
         address = ipaddress.ip_address(text)
@@ -97,6 +98,7 @@ def parse_network(text: str) -> Network:
     """Parse a network such as `10.0.0.0/8`. Raises: EvaluationError."""
     address_text, _, bits = text.rpartition("/")
     address = _address(address_text)
+    # Go accepts neither leading zeros nor a sign in the length.
     if _BITS.fullmatch(bits) is None or int(bits) > address.max_prefixlen:
         raise EvaluationError(f"network address parse error during conversion from string: {text[:_LENGTH_MAX]!r}")
     return Network(address, int(bits))
@@ -124,6 +126,7 @@ def _is_canonical(text: str) -> bool:
 
 def _is_global_unicast(value: Address) -> bool:
     address = value.address
+    # As Go's IsGlobalUnicast: private addresses are global in this sense; Python's is_global denies that.
     return not (
         address == _BROADCAST
         or address.is_unspecified

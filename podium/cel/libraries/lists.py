@@ -37,6 +37,7 @@ def _flatten(values: list[Any], depth: int = 1) -> list[Any]:
     if depth < 0:
         raise EvaluationError("level must be non-negative")
     for _ in range(min(depth, _DEPTH_MAX)):
+        # An argument of millions would otherwise repeat a pass that changes nothing.
         if not any(type(element) is list for element in values):
             break
         for element in values:
@@ -78,6 +79,7 @@ def _includes(target: Any, value: Any) -> bool:
 def _distinct(values: list[Any]) -> list[Any]:
     distinct: list[Any] = []
     for value in values:
+        # Not by hashing, as CEL's equality is not Python's.
         if not any(equals(value, element) is True for element in distinct):
             distinct.append(value)
     return distinct
@@ -89,6 +91,7 @@ def _sort_by(values: list[Any], keys: list[Any]) -> list[Any]:
     if len(keys) > 1 and any(type(key) is not type(keys[0]) for key in keys):
         raise EvaluationError("list elements must have the same type")
     if keys:
+        # A single key is compared as well, to refuse types without an order.
         compare(keys[0], keys[0])
     by_key = functools.cmp_to_key(compare_leniently)
     return [values[i] for i in sorted(range(len(keys)), key=lambda i: by_key(keys[i]))]

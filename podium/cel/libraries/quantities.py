@@ -62,6 +62,7 @@ class Quantity(Opaque):
 
 def _compare(lhs: Quantity, rhs: Quantity) -> int:
     a, b = lhs.amount, rhs.amount
+    # Most quantities of a kind are written alike, and then integers are compared.
     if a.exponent == b.exponent:
         return (a.unscaled > b.unscaled) - (a.unscaled < b.unscaled)
     return (a > b) - (b > a)

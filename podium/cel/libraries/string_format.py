@@ -58,6 +58,7 @@ def clauses(template: str) -> Iterator[Clause]:
             text += "%"
             continue
         precision = match[2] or str(_PRECISION_DEFAULT)
+        # Four digits at most, since int() of a text of any length takes long.
         if len(precision) > 4 or int(precision) > _PRECISION_MAX:
             raise EvaluationError(f"precision {precision} is larger than the limit of {_PRECISION_MAX}")
         yield Clause(text, match[3], int(precision))
@@ -80,6 +81,7 @@ def format_string(template: str, arguments: list[Any]) -> str:
             except StopIteration:
                 raise EvaluationError(f"index {len(arguments)} out of range") from None
             parts.append(_VERBS[clause.verb](argument, clause.precision))
+    # Checked as a whole: each verb may multiply the length of its argument.
     return str(check_size("".join(parts)))
 
 
@@ -118,6 +120,7 @@ def _list_text(values: list[Any]) -> str:
 
 def _map_text(mapping: dict[Any, Any]) -> str:
     walk(mapping.values())
+    # As upstream, sorted by key, so that the text does not depend on the order of insertion.
     pairs = sorted((_nested_text(from_key(key)), _nested_text(value)) for key, value in mapping.items())
     return "{" + ", ".join(f"{key}:{value}" for key, value in pairs) + "}"
 
@@ -179,6 +182,7 @@ def _special(number: float) -> str:
 
 
 def _plain_decimal(number: float, precision: int) -> str:
+    # Through Decimal: Python's format of floats would be in scientific notation for large ones.
     return f"{Decimal(number):.{precision}f}"
 
 
@@ -192,6 +196,7 @@ def _scientific(value: Any, precision: int) -> str:
     if not math.isfinite(number):
         return _special(number)
     mantissa, _, exponent = f"{number:.{precision}e}".partition("e")
+    # cel-go formats scientific notation for people, with narrow spaces and superscripts.
     return f"{mantissa}\u202f×\u202f10{exponent.translate(_SUPERSCRIPT)}"
 
 
@@ -199,6 +204,7 @@ _SUPERSCRIPT = str.maketrans("+-0123456789", "\u207a\u207b\u2070\u00b9\u00b2\u00
 
 
 def _binary(value: Any, _precision: int) -> str:
+    # Only %b accepts bools, for which Python's format as a number fits.
     if isinstance(value, int):
         return f"{int(value):b}"
     raise _mismatch_error("b", value)

@@ -39,6 +39,7 @@ def parse_timestamp(text: str) -> Timestamp:
     *numbers, fraction, sign, hours, minutes = match.groups()
     offset_s = (int(hours or 0) * 3600 + int(minutes or 0) * 60) * (-1 if sign == "-" else 1)
     try:
+        # Go's bounds of an offset, which include 24 and 60.
         if int(hours or 0) > 24 or int(minutes or 0) > 60:
             raise ValueError("offset out of range")
         year, month, day, hour, minute, second = map(int, numbers)
@@ -47,6 +48,7 @@ def parse_timestamp(text: str) -> Timestamp:
     except ValueError:
         raise EvaluationError("type conversion error from 'string' to 'google.protobuf.Timestamp'") from None
     seconds = (moment - _EPOCH) // dt.timedelta(seconds=1) - offset_s
+    # Go keeps nanoseconds and drops further digits.
     return timestamp(seconds * NANOSECONDS + int((fraction or "")[:9].ljust(9, "0")), offset_s)
 
 
@@ -72,6 +74,7 @@ def parse_duration(text: str) -> Duration:
     total, position = 0, 0
     while position < len(unsigned):
         match = _DURATION_PART.match(unsigned, position)
+        # A number of more digits overflows anyway, and int() of a long text takes long.
         if match is None or not (match[1] or match[2]) or len(match[1].lstrip("0")) > _DIGITS_MAX:
             break
         unit = _UNITS_NS[match[3]]
@@ -123,6 +126,7 @@ def _at(moment: Timestamp, zone: str) -> tuple[dt.datetime, int]:
         second = _EPOCH + dt.timedelta(seconds=moment.ns // NANOSECONDS)
     except OverflowError:
         raise EvaluationError("timestamp overflow") from None
+    # The calendar repeats after 400 years, so a zone can be applied in a year that datetime has.
     cycles = {dt.MINYEAR: -1, dt.MAXYEAR: 1}.get(second.year, 0)
     return (second - cycles * _CYCLE).astimezone(_zone(zone)), cycles * _CYCLE_YEARS
 
@@ -180,6 +184,7 @@ def _part(part: Callable[[dt.datetime], int]) -> Callable[..., int]:
 
 def _whole_units(unit: int) -> Callable[[Any], int]:
     def run(length: Duration) -> int:
+        # Towards zero as in Go; Python's division rounds down.
         count = abs(length.ns) // unit
         return count if length.ns >= 0 else -count
 

@@ -63,6 +63,7 @@ def _request_parts(text: str) -> Parts:
     """
     if not text or _CONTROL.search(text):
         raise _fail("invalid control character in URL" if text else "empty url")
+    # Go accepts the asterisk of `OPTIONS *`.
     if text == "*":
         return Parts("", "", "", "*", "")
     match = _SCHEME.match(text)
@@ -105,6 +106,7 @@ def _literal_host(host: str) -> str:
     address, _, zone = host[1:end].partition("%25")
     if host.rfind("[") > 0 or _HOST.fullmatch(zone) is None or ":" not in address:
         raise _fail("invalid IP-literal")
+    # Go accepts IPv4-mapped literals here, which `ip()` refuses.
     if not address.lower().startswith("::ffff:"):
         parse_address(address)
     return f"[{address}{'%' + _unescape(zone) if zone else ''}]{host[end + 1 :]}"
@@ -116,6 +118,7 @@ def _unescape(text: str) -> str:
 
 def parse(text: str) -> Url:
     """Parse a URL. Raises: EvaluationError."""
+    # Upstream parses twice: as a request, where a fragment is part of the path, and then as a URL.
     _request_parts(text)
     return Url(text, _request_parts(text.partition("#")[0] or "/"))
 

@@ -68,6 +68,7 @@ class Pattern:
         self._spend(len(text))
         state = self._initial
         steps = 0
+        # Cached transitions need no steps: the same texts are searched again for each device.
         for character in text:
             following = state.following.get(character, state)
             if following is state and character not in state.following:
@@ -104,6 +105,7 @@ class Pattern:
         else:
             next_state = self._state(frozenset(pending), following)
         self._transitions += 1
+        # A text with many different characters fills the cache; starting again is cheaper than bookkeeping.
         if self._transitions > _TRANSITIONS_MAX:
             self._reset()
         state.following[character] = next_state
@@ -119,6 +121,7 @@ class Pattern:
     def _closure(self, starts: Iterable[int], assertions: frozenset[str], visited: set[int]) -> list[int]:
         """Return the unvisited instructions that wait for a character or have matched, in order of preference."""
         indexes = []
+        # On a stack of its own, as patterns nest deeper than Python's recursion goes.
         stack = [*starts][::-1]
         while stack:
             index = stack.pop()
@@ -153,6 +156,7 @@ class Pattern:
             span = self._find(text, position, steps)
             if span is None:
                 return
+            # As Go: an empty match right after a match is none, or `a*` would match twice at each place.
             if span[1] != position or span[0] != last_end:
                 limit -= 1
                 yield span
@@ -165,6 +169,7 @@ class Pattern:
         span: Span | None = None
         previous = _kind(text[start - 1]) if start else _EDGE
         for position in range(start, len(text) + 1):
+            # Leftmost: once there is a match, no later start can be preferred.
             if span is None:
                 threads.append((self._start, position))
             elif not threads:
@@ -189,6 +194,7 @@ class Pattern:
         for start, begin in threads:
             for index in self._closure((start,), assertions, visited):
                 instruction = self._code[index]
+                # Threads that follow are less preferred, and end here.
                 if type(instruction) is Match:
                     return following, begin
                 if type(instruction) is Step and character and instruction.characters.contains(character):

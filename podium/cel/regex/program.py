@@ -53,13 +53,14 @@ class _Builder:
         self.code: list[Instruction] = []
 
     def add(self, instruction: Instruction) -> int:
+        # Here, before counts are unrolled in full: `x{1000}` copies its part a thousand times.
         if len(self.code) >= INSTRUCTIONS_MAX:
             raise PatternError("expression too large")
         self.code.append(instruction)
         return len(self.code) - 1
 
     def build(self, pattern: Pattern, successor: int) -> int:
-        """Add the instructions of a pattern that continues at `then`, and return the index of the first one."""
+        """Add the instructions of a pattern that continues at `successor`, and return the index of the first one."""
         match pattern:
             case Characters():
                 return self.add(Step(pattern, successor))
@@ -92,6 +93,7 @@ class _Builder:
 
     def _loop(self, pattern: Repeat, successor: int) -> int:
         """Compile `x+`, or `x*` if the minimum is 0."""
+        # A placeholder, because the loop's own start must be known to its body.
         loop_start = self.add(Match())
         body = self.build(pattern.part, loop_start)
         self.code[loop_start] = _split(body, successor, greedy=pattern.greedy)

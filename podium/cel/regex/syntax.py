@@ -90,6 +90,7 @@ class Reader:
 
     def read(self) -> Pattern:
         """Parse the pattern. Raises: PatternError."""
+        # Reading and matching take memory in proportion to the pattern, whose author need not be trusted.
         if len(self._text) > LENGTH_MAX:
             raise PatternError("the pattern is too long")
         while self._at < len(self._text):
@@ -134,9 +135,11 @@ class Reader:
         if match["name"]:
             self._push(self._flags)
             return
+        # As in Go: a flag that is switched on and off in one group is off.
         flags = "".join(sorted((set(self._flags) | set(match["on"])) - set(match["off"] or "")))
         if match["end"] == ":":
             self._push(self._flags)
+        # Without a colon, the flags hold for the rest of the surrounding group.
         self._open[-1].repeated = False
         self._flags = flags
 
@@ -164,6 +167,7 @@ class Reader:
         if (maximum is not None and maximum < minimum) or max(minimum, maximum or 0) > REPEAT_MAX:
             raise PatternError("invalid repeat count")
         part = Repeat(group.parts.pop(), minimum, maximum, greedy=lazy == ("U" in self._flags))
+        # As RE2: nested counts multiply, and `((a{100}){100}){100}` would need a million instructions.
         if _copies(part) > REPEAT_MAX:
             raise PatternError("invalid repeat count")
         group.parts.append(part)
@@ -191,6 +195,7 @@ class Reader:
             return Empty(_ASSERTIONS[following])
         if following == "Q":
             end = self._text.find("\\E", self._at)
+            # RE2 quotes up to the end of the pattern if \E is missing.
             quoted = self._text[self._at + 1 : end if end >= 0 else None]
             self._at = end + 2 if end >= 0 else len(self._text)
             return self._literal(quoted)
@@ -219,6 +224,7 @@ class Reader:
             raise PatternError("invalid character class range")
         self._at = match.end()
         name = match[3] if match[3] is not None else match[4]
+        # Folding is done by the category, whose members are too many to fold one by one.
         members = category(name, negated=(match[1] == "P") != bool(match[2]), fold="i" in self._flags)
         if members is None:
             raise PatternError(f"unknown or unsupported character class: \\{match[0]}")
@@ -229,6 +235,7 @@ class Reader:
         if match := _HEX.match(self._text, self._at):
             self._at = match.end()
             digits = match[1] or match[2].lstrip("0")
+            # No need to compute a number of thousands of digits to see that it is too large.
             code = int(digits or "0", 16) if len(digits) <= 6 else CODE_MAX + 1
         elif match := _OCTAL.match(self._text, self._at):
             self._at = match.end()
@@ -254,6 +261,7 @@ class Reader:
         ranges: list[tuple[int, int]] = []
         categories: list[Category] = []
         first = True
+        # The first ] stands for itself, as in POSIX.
         while first or not self._text.startswith("]", self._at):
             if self._at >= len(self._text):
                 raise PatternError("missing closing ]")
@@ -279,6 +287,7 @@ class Reader:
                 return
             self._at -= 1
         low = high = self._class_code()
+        # A minus before the closing bracket stands for itself.
         if self._text.startswith("-", self._at) and not self._text.startswith("-]", self._at):
             self._at += 1
             high = self._class_code()
@@ -297,7 +306,10 @@ class Reader:
 def _bounds(match: re.Match[str]) -> tuple[int, int | None]:
     """Return the bounds of `{2}`, `{2,}` and `{2,3}`."""
     numbers = [
-        int(digits) if len(digits.lstrip("0")) <= 4 else REPEAT_MAX + 1 for digits in (match[1], match[3]) if digits
+        # Python refuses to convert more than 4,300 digits, with another error.
+        int(digits) if len(digits.lstrip("0")) <= 4 else REPEAT_MAX + 1
+        for digits in (match[1], match[3])
+        if digits
     ]
     if match[2] is None:
         return numbers[0], numbers[0]

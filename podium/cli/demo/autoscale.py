@@ -1,4 +1,4 @@
-"""`podium demo --autoscale`: pods come to a cluster without nodes, nodes are bought, the load goes, and nodes go.
+"""`podium demo --autoscale`: pods arrive in a cluster without nodes, nodes are bought, the load goes, and nodes go.
 
 Scheduler and provisioner run in this process, the API server in another. The screen shows the API server's objects.
 """

@@ -51,7 +51,7 @@ def counterfactual_page(name: str, counterfactual: Counterfactual, timeline: Tim
     if counterfactual.damage:
         facts["not read to its end"] = counterfactual.damage
     headline = f"{outcomes.placed} pods would have been placed, and {outcomes.pending} would wait at the end."
-    sections = [Facts("What it comes to", facts), *sections_of(timeline)]
+    sections = [Facts("Result", facts), *sections_of(timeline)]
     return Page(f"Counterfactual replay of {name}", headline, sections, timeline.times_s, timeline.started_s)
 
 

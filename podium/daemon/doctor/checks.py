@@ -34,6 +34,7 @@ from podium.framework.contract.plugin import Plugin
 from podium.framework.contract.status import PluginError
 from podium.lib.clock import Clock
 from podium.objects.api_errors import ApiError, Forbidden, NotFound, Unauthorized, Unreachable
+from podium.objects.resource_types import CUSTOM
 from podium.objects.times import parse_time
 from podium.server.election import is_held_by_kube_scheduler
 
@@ -97,6 +98,7 @@ async def _check_needs(report: Report, session: ApiSession, needs_of_config: Nee
 async def _check_api_server(report: Report, session: ApiSession, clock: Clock) -> bool:
     """Return True if the API server responds at all; check its version and its clock."""
     try:
+        # A stream, because only it gives the Date header.
         began_s = clock.now()
         stream = await session.stream("/version", deadline_s=_DEADLINE_S, idle_s_max=_DEADLINE_S)
         try:
@@ -118,6 +120,7 @@ async def _check_api_server(report: Report, session: ApiSession, clock: Clock) -
         report.fail("api server", f"it does not report its version: {error}", "is this a Kubernetes API server?")
         return False
     _check_version(report, version)
+    # The server's time is of somewhere between request and response.
     _check_clock_skew(report, date, (began_s + clock.now()) / 2)
     return True
 
@@ -179,11 +182,15 @@ async def _check_apis(report: Report, session: ApiSession, needs_of_config: Need
         if root not in names_by_root:
             names_by_root[root] = await _resource_names(session, root)
         names = names_by_root[root]
+        # Without an answer nothing is known, and the right to read it is checked below.
         if names is not None and resource.plural not in names:
             is_any_missing = True
             message = f"the API server does not serve {resource.plural} at {root}, which {', '.join(users)} reads"
             if resource in needs_of_config.required:
                 report.fail("apis", message, "install its CustomResourceDefinition")
+            elif resource.gate == CUSTOM:
+                report.warn("apis", message, "install its CustomResourceDefinition, or disable the plugin")
+            # A missing kind of an API group is one of a version or feature that is off, with which podium can do.
             elif resource.group:
                 report.warn("apis", message, "podium runs as if no such object existed; disable the plugin or upgrade")
             else:
@@ -205,6 +212,7 @@ async def _resource_names(session: ApiSession, root: str) -> frozenset[str] | No
 
 async def _check_permissions(report: Report, session: ApiSession, needs_of_config: Needs) -> None:
     verdicts: dict[Permission, bool | ApiError] = {}
+    # The reviews pass through the server's priority and fairness, too, which dozens at once would fill.
     limiter = anyio.CapacityLimiter(_REVIEWS_AT_ONCE_MAX)
 
     async def ask(permission: Permission) -> None:
@@ -288,6 +296,7 @@ async def _check_lease(
         return
     spec = content.get("spec") or {}
     holder, age_s = spec.get("holderIdentity") or "", _age_s(spec.get("renewTime"), clock)
+    # Expired long ago is as good as free: a process that ended without a word leaves its name.
     is_held = bool(holder) and age_s is not None and age_s <= float(spec.get("leaseDurationSeconds") or 0) + _SKEW_S_MAX
     if election.leader_elect and is_held_by_kube_scheduler(content) and not is_default_scheduler:
         message = f"{LEASE_NAME}: {lease} is held by {holder}, which is kube-scheduler: podium does not start"
@@ -315,6 +324,7 @@ async def _check_other_schedulers(
         try:
             events = orjson.loads(await session.request("GET", path, deadline_s=_DEADLINE_S)).get("items") or []
         except (Forbidden, NotFound):
+            # The scheduler needs neither right, so that without it there is nothing to report.
             return
         except ApiError as error:
             report.warn(
@@ -322,6 +332,7 @@ async def _check_other_schedulers(
             )
             return
         ages_s = {event.get("reportingInstance", "?"): _age_s(event.get("eventTime"), clock) for event in events}
+        # Events last an hour, and a scheduler that was replaced has left some.
         active_instances = sorted(
             instance for instance, age_s in ages_s.items() if age_s is not None and age_s < _RECENT_S_MAX
         )
@@ -351,6 +362,7 @@ async def _check_stray_pods(
         metadata, name = pod.get("metadata") or {}, (pod.get("spec") or {}).get("schedulerName") or ""
         age_s = _age_s(metadata.get("creationTimestamp"), clock)
         likely_name = similar_name(name, names)
+        # A young pod may only wait for a scheduler that starts.
         if likely_name is not None and age_s is not None and age_s >= WAITING_S_MIN:
             waiting.setdefault((name, likely_name), []).append(f"{metadata.get('namespace')}/{metadata.get('name')}")
     for (name, likely_name), keys in waiting.items():

@@ -61,6 +61,7 @@ _NODES_S_MAX: Final = 2.0
 
 async def node_rows(snapshot: Snapshot) -> dict[str, Row]:
     """Return the requests of each node's pods and what the node offers, by `NODE_COLUMNS`. Units: cpu in milli."""
+    # As Python lists in one step: indexing an array cell by cell takes ten times as long.
     columns = [
         column[snapshot.order].tolist()
         for column in (
@@ -114,6 +115,7 @@ class QueueRows:
 
     def _row(self, info: QueuedPodInfo) -> tuple[object, Row]:
         raw = info.transitions.raw
+        # Describing a pod writes its reasons out; two reads a second would do that for pods that only wait.
         mark = (self._listing.state_of(info), info.attempts, raw[-1] if raw else None)
         former_row = self._known.get(info.pod.uid)
         if former_row is not None and former_row[0] == mark:
@@ -153,6 +155,7 @@ class DecisionRows:
             return None
         self._seen = newest
         attempts = list(islice(self._recorder.newest_first(), SHOWN_MAX))
+        # Attempts that are being bound still change, without a new number.
         self._may_change = any(attempt.result is Result.BINDING for attempt in attempts)
         self._known = {str(attempt.sequence): self._row(attempt) for attempt in reversed(attempts)}
         return self._known

@@ -74,6 +74,7 @@ class Admission:
             RefusedError: the message is the API server's.
         """
         if is_admitted(pod):
+            # Admission runs once, on creation; what exists is allowed to break rules that are newer.
             return
         spec, admitted_spec = mapping_at(pod, "spec"), mapping_at(self.admit(pod, PODS), "spec")
         mutating = (self._priority_refusal(pod), runtime_class_refusal(spec, self._runtime_class(pod)))
@@ -168,6 +169,7 @@ class Admission:
         defaults = [item for item in self.objects.of_kind("StorageClass").values() if _is_default_class(item)]
         if not defaults:
             return claim
+        # KEP-3333: of several default classes the newest counts, and of equally old ones the first by name.
         newest = max(str(mapping_at(item, "metadata").get("creationTimestamp") or "") for item in defaults)
         names = [
             str(metadata["name"])
@@ -226,6 +228,7 @@ def with_node_lost_tolerations(pod: Manifest) -> Manifest:
 def _node(node: dict[str, Any]) -> dict[str, Any]:
     """Set `allocatable` to `capacity` if a node only reports the latter."""
     status = mapping_at(node, "status")
+    # The kubelet reports both; manifests written by hand often only have the capacity.
     if status.get("allocatable") or not status.get("capacity"):
         return node
     return {**node, "status": {**status, "allocatable": status["capacity"]}}

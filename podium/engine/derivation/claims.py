@@ -10,8 +10,10 @@ from typing import Any
 
 from podium.engine.derivation.control_objects import ControlObjects, items_at, mapping_at, namespace_of
 from podium.engine.derivation.pods import claim_name, generated_name, owner_reference
-from podium.engine.manifests import Manifest
+from podium.engine.manifests import Manifest, as_manifest
 from podium.objects.core import Pod
+from podium.objects.resource_types import PERSISTENT_VOLUME_CLAIMS
+from podium.objects.storage import PersistentVolumeClaim
 
 ClaimExists = Callable[[str, str], bool]
 """Tells whether a claim of that kind with that key exists."""
@@ -99,6 +101,22 @@ def _device_claims(pod: Manifest, objects: ControlObjects) -> Iterator[tuple[str
                 "spec": dict(mapping_at(template, "spec", "spec")),
             },
         )
+
+
+def claim_templates_of(pod: Pod, claim_of: Callable[[str], PersistentVolumeClaim | None]) -> list[dict[str, Any]]:
+    """Derive the claim templates of a StatefulSet from the claims of one of its pods."""
+    templates = []
+    for volume in pod.spec.volumes:
+        use = volume.persistent_volume_claim
+        if use is None or use.claim_name != f"{volume.name}-{pod.metadata.name}":
+            continue
+        claim = claim_of(f"{pod.metadata.namespace}/{use.claim_name}")
+        if claim is not None:
+            spec = dict(mapping_at(as_manifest(PERSISTENT_VOLUME_CLAIMS, claim), "spec"))
+            # The next claim must find a volume of its own.
+            spec.pop("volumeName", None)
+            templates.append({"metadata": {"name": volume.name}, "spec": spec})
+    return templates
 
 
 def _kind(claim: Manifest) -> str:

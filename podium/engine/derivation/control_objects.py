@@ -8,7 +8,7 @@ from typing import Any, Final
 from podium.engine.manifests import DEFAULT_NAMESPACE, Manifest
 from podium.objects.core import Pod
 from podium.objects.meta import ClusterObject, NamespacedObject
-from podium.objects.resource_types import ResourceType
+from podium.objects.resource_types import PRIORITY_CLASSES, ResourceType
 
 _CLUSTER_SCOPED: Final = frozenset({"PriorityClass", "RuntimeClass", "StorageClass", "Namespace"})
 _GROUPS: Final[Mapping[str, str]] = {
@@ -28,7 +28,7 @@ _GROUPS: Final[Mapping[str, str]] = {
 }
 
 CONTROL_RESOURCES: Final = (
-    ResourceType("PriorityClass", "/apis/scheduling.k8s.io/v1/priorityclasses", ClusterObject),
+    PRIORITY_CLASSES,
     ResourceType("RuntimeClass", "/apis/node.k8s.io/v1/runtimeclasses", ClusterObject),
     ResourceType("LimitRange", "/api/v1/limitranges", NamespacedObject),
     ResourceType("ResourceQuota", "/api/v1/resourcequotas", NamespacedObject),
@@ -37,7 +37,7 @@ CONTROL_RESOURCES: Final = (
     ResourceType("DaemonSet", "/apis/apps/v1/daemonsets", NamespacedObject),
     ResourceType("Job", "/apis/batch/v1/jobs", NamespacedObject),
 )
-"""The kinds that only derivation reads, not schedulers. They are kept as manifests."""
+"""The kinds that derivation reads, mostly not schedulers. They are kept as manifests."""
 
 
 _LIST: Final = "List"
@@ -86,6 +86,7 @@ class ControlObjects:
         if not isinstance(kind, str):
             return
         if kind.endswith(_LIST) and _GROUPS.get(kind.removesuffix(_LIST)) == group_of(manifest):
+            # An empty list is knowledge, too: without it, a missing class could be one that was not dumped.
             self._empty.add(kind.removesuffix(_LIST))
         if _GROUPS.get(kind) != group_of(manifest) and (
             kind in _GROUPS or self._is_kept is None or not self._is_kept(manifest)
@@ -114,6 +115,7 @@ class ControlObjects:
 
     def _note_time(self, metadata: Mapping[str, Any], status: Mapping[str, Any]) -> None:
         time = metadata.get("creationTimestamp")
+        # Times in RFC 3339 of one zone sort as text, and the API server writes UTC.
         if isinstance(time, str) and time > self._latest:
             self._latest = time
         for condition in items_at(status, "conditions"):
@@ -130,6 +132,7 @@ class ControlObjects:
             if container.get("restartPolicy") == "Always"
         }
         most_of_sidecars = max([_restarts(item) for item in init_containers if item.get("name") in sidecars], default=0)
+        # Most pods never restart; only the others take space.
         if restarts or most_of_sidecars:
             self._restarts[key_of(pod)] = restarts, most_of_sidecars
 

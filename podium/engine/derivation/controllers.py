@@ -56,6 +56,7 @@ class SyncContext:
 
 def desired_replicas(workload: Manifest) -> int:
     """Return the number of pods in the spec."""
+    # A typing error such as replicas: 1e9 must not use up the memory.
     return min(count_at(workload, "spec", "replicas", default=1), REPLICAS_MAX)
 
 
@@ -63,6 +64,7 @@ def sync_replica_set(
     replica_set: Manifest, pods: Sequence[Pod], sibling_pods: Iterable[Pod], context: SyncContext
 ) -> Sync:
     """Sync a ReplicaSet or ReplicationController."""
+    # As upstream: a pod that is being deleted is replaced at once, unlike that of a StatefulSet.
     active = [pod for pod in pods if not pod.is_terminating]
     missing = desired_replicas(replica_set) - len(active)
     if missing < 0:
@@ -95,6 +97,7 @@ def sync_stateful_set(
     former_set = {**stateful_set, "spec": {**mapping_at(stateful_set, "spec"), "template": former}}
     start = count_at(stateful_set, "spec", "ordinals", "start", default=0)
     is_ordered = mapping_at(stateful_set, "spec").get("podManagementPolicy") != "Parallel"
+    # Terminating pods are included: the next pod of an ordinal needs its name, which is free only afterwards.
     by_ordinal = {ordinal: pod for pod in pods if (ordinal := _ordinal(pod)) is not None}
     ordinals = range(start, start + desired_replicas(stateful_set))
     missing = [ordinal for ordinal in ordinals if ordinal not in by_ordinal]
@@ -107,6 +110,7 @@ def sync_stateful_set(
                 )
             )
     else:
+        # OrderedReady: one pod after the other, each only once those below it are ready.
         for ordinal in ordinals:
             if ordinal not in by_ordinal:
                 return Sync((stateful_set_pod(former_set if ordinal in partition_ordinals else stateful_set, ordinal),))
@@ -115,6 +119,7 @@ def sync_stateful_set(
     condemned = sorted((ordinal for ordinal in by_ordinal if ordinal not in ordinals), reverse=True)
     if condemned:
         sync = _delete_condemned(by_ordinal, condemned, ordinals, is_ordered=is_ordered)
+        # With Parallel, a rollout goes on while surplus pods end.
         if is_ordered or sync.delete:
             return sync
     return _replace_outdated(stateful_set, [by_ordinal[ordinal] for ordinal in ordinals], outdated)
@@ -129,6 +134,7 @@ def _delete_condemned(
     if by_ordinal[condemned[0]].is_terminating:
         return Sync()
     ordinals = (*replica_ordinals, *reversed(condemned))
+    # Upstream deletes an unready pod only if it is the first of them, so that it never lacks two.
     first_unready = next((ordinal for ordinal in ordinals if not is_ready(by_ordinal[ordinal])), None)
     highest = condemned[0]
     if not is_ready(by_ordinal[highest]) and highest != first_unready:
@@ -143,6 +149,7 @@ def _replace_outdated(stateful_set: Manifest, pods: Sequence[Pod], outdated: Col
     for pod in reversed(pods[_partition(stateful_set) :]):
         if pod.key in outdated and not pod.is_terminating:
             return Sync(delete=(pod,))
+        # At most one pod is unavailable during the rollout.
         if not is_ready(pod):
             return Sync()
     return Sync()
@@ -169,6 +176,7 @@ def sync_daemon_set(
     create = _new_daemons(daemon_set, names - on_node.keys() - ending, context)
     allowed_nodes = {node.name for node in daemon_nodes.for_existing_pods(nodes)}
     misplaced = tuple(pod for node, daemons in sorted(on_node.items()) if node not in allowed_nodes for pod in daemons)
+    # Updates follow in a later sync, when these pods count.
     if create or misplaced:
         return Sync(create, misplaced)
     if mapping_at(daemon_set, "spec", "updateStrategy").get("type") == "OnDelete":
@@ -183,6 +191,7 @@ def sync_daemon_set(
     ]
     if surge:
         return _surge_daemons(daemon_set, daemons_by_node, surge, context)
+    # Upstream refuses zero for both amounts, so that a rollout always moves.
     unavailable_max = max(_resolve(update.get("maxUnavailable", 1), len(names), up=True), 1)
     return _replace_daemons(daemons_by_node, unavailable_max - len(ending))
 
@@ -218,6 +227,7 @@ def _surge_daemons(daemon_set: Manifest, daemons: Sequence[_NodeDaemons], surge:
     delete = tuple(
         daemon.old for daemon in pairs if daemon.old is not None and daemon.new is not None and is_ready(daemon.new)
     )
+    # A pair whose new pod is not ready yet uses up the surge.
     room = max(surge - (len(pairs) - len(delete)), 0)
     old_only = [daemon for daemon in daemons if daemon.old is not None and daemon.new is None]
     urgent = [daemon.node for daemon in old_only if daemon.old is not None and not is_ready(daemon.old)]
@@ -240,6 +250,7 @@ def sync_job(job: Manifest, pods: Sequence[Pod], context: SyncContext) -> Sync:
     pod_count = min(count_at(spec, "parallelism", default=1), REPLICAS_MAX)
     is_indexed = spec.get("completionMode") == "Indexed"
     completions = spec.get("completions")
+    # As upstream: without completions, no further pod is created once one has succeeded.
     if isinstance(completions, int):
         pod_count = max(min(pod_count, completions - success_count), 0)
     elif success_count:
@@ -337,10 +348,12 @@ def scale_in_proportion(
     sizes, total = {}, 0
     for replica_set in largest_first:
         size = desired_replicas(replica_set)
+        # Rounded half up as in Go; Python's round goes to the even number.
         share = math.floor(size * pods_max / max(most_before, 1) + 0.5) - size if replicas else -size
         change = min(share, additional - total) if additional > 0 else max(share, additional - total)
         sizes[_name(replica_set)] = size + change
         total += change
+    # Rounding leaves a rest, which upstream gives to the largest.
     largest = _name(largest_first[0])
     sizes[largest] = max(sizes[largest] + additional - total, 0)
     return sizes
@@ -356,6 +369,7 @@ def _scale_down(new: ReplicaSetState, old: Sequence[ReplicaSetState], total: int
         unready = min(max(state.replicas - state.ready, 0), room)
         replicas[_name(state.manifest)] -= unready
         room -= unready
+    # Unready pods serve no one, so they went first; ready ones only as far as enough remain.
     spare = new.ready + sum(state.ready for state in old) - least_ready
     for state in old:
         name = _name(state.manifest)
@@ -374,6 +388,7 @@ def _fenceposts(strategy: Mapping[str, Any], replicas: int) -> tuple[int, int]:
     update = mapping_at(strategy, "rollingUpdate")
     surge = _resolve(update.get("maxSurge", "25%"), replicas, up=True)
     unavailable = min(_resolve(update.get("maxUnavailable", "25%"), replicas, up=False), replicas)
+    # Upstream: if both round to zero, one pod may be unavailable, or the rollout could never begin.
     return surge, unavailable if surge or unavailable else 1
 
 
@@ -420,6 +435,7 @@ def _indexes(text: str) -> set[int]:
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
         if first.isdecimal() and (not last or last.isdecimal()):
+            # The text comes from a status of unknown origin, whose ranges may be of any size.
             indexes.update(range(int(first), min(int(last or first), REPLICAS_MAX) + 1))
     return indexes
 

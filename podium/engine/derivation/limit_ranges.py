@@ -32,6 +32,7 @@ def with_limit_defaults(spec: dict[str, Any], limit_ranges: Iterable[Manifest]) 
                 defaults["requests"].update(mapping_at(item, "defaultRequest"))
                 defaults["limits"].update(mapping_at(item, "default"))
         if defaults["requests"] or defaults["limits"]:
+            # The first range to set an amount keeps it: the next one only fills in what is still missing.
             spec = {**spec, **{group: _fill(spec[group], defaults) for group in _GROUPS if spec.get(group)}}
     return spec
 
@@ -47,6 +48,7 @@ def limit_range_refusals(spec: Mapping[str, Any], limit_ranges: Iterable[Manifes
             for reason in _violations(item, requests, limits)
         ]
     except (QuantityError, FieldError, msgspec.ValidationError):
+        # The pod cannot be decoded either, and that error names the field.
         return ""
     return join_reasons(reasons)
 
@@ -112,6 +114,7 @@ def _amounts_of_type(spec: Mapping[str, Any], kind: str) -> Iterator[tuple[Mappi
 def _of_pod(spec: Mapping[str, Any], name: str, total: Callable[[PodSpec], Mapping[str, Any]]) -> Mapping[str, Any]:
     """Return the requests, or the limits, of the whole pod."""
     pod_spec = msgspec.convert({group: spec.get(group) or [] for group in _GROUPS}, PodSpec)
+    # As quantities, not sums of floats: a range compares exactly.
     sums = {resource: f"{amount.nano_value}n" for resource, amount in total(pod_spec).items()}
     amounts = mapping_at(spec, "resources", name)
     return {**sums, **{resource: amount for resource, amount in amounts.items() if is_pod_level_resource(resource)}}
@@ -144,6 +147,7 @@ def _above(
     for resource, maximum in mapping_at(item, "max").items():
         rule = f"maximum {resource} usage per {item.get('type')} is {canonical_text(maximum)}"
         request = requests.get(resource)
+        # A maximum needs a limit, since a container without one may use any amount.
         if resource not in stated:
             yield f"{rule}.  No {name} is specified"
         elif parse(stated[resource]) > parse(maximum):

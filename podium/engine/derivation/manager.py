@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
 from podium.engine.derivation.applying import apply_manifest, is_same
+from podium.engine.derivation.claims import claim_templates_of
 from podium.engine.derivation.control_objects import ControlObjects, key_of, mapping_at, namespace_of
 from podium.engine.derivation.controllers import (
     ReplicaSetState,
@@ -42,10 +43,9 @@ from podium.engine.derivation.workload_parts import (
     selector_of,
     without_hash,
 )
-from podium.engine.manifests import Manifest, as_manifest
+from podium.engine.manifests import Manifest
 from podium.objects.core import Node, Pod
 from podium.objects.meta import OwnerReference
-from podium.objects.resource_types import PERSISTENT_VOLUME_CLAIMS
 from podium.objects.storage import PersistentVolumeClaim
 from podium.objects.times import parse_time
 
@@ -117,6 +117,7 @@ class ControllerManager:
         """Note that a pod was created or placed, or is being deleted."""
         owner = owner_id(pod)
         if owner is not None and pod.is_terminating and not self.is_replaced_alike(pod):
+            # While the pod still exists, as its spec is all that is known of the template.
             self._ensure(*owner)
         self._index(pod)
         self._touch_owner(pod)
@@ -152,6 +153,7 @@ class ControllerManager:
     def apply(self, manifest: Manifest) -> None:
         """Apply a workload, or another object that derivation reads."""
         kind, key = str(manifest.get("kind")), key_of(manifest)
+        # Kinds without a controller here matter all the same: LimitRanges, quotas and classes decide about new pods.
         if kind not in KINDS:
             self._objects.put(manifest)
             return
@@ -160,6 +162,7 @@ class ControllerManager:
         old = self._objects.get(kind, key)
         new = manifest if old is None else apply_manifest(old, manifest)
         if old is not None and mapping_at(manifest, "spec").get("replicas") is None:
+            # As kubectl apply: a manifest without replicas keeps the number, which an autoscaler may have set.
             new = {**new, "spec": {**mapping_at(new, "spec"), **only(mapping_at(old, "spec"), "replicas")}}
         self._objects.put(new)
         self._dirty[kind, key] = None
@@ -173,6 +176,7 @@ class ControllerManager:
             self._changed.add(key)
         elif kind in _KEEPING_REVISIONS:
             pods = self._pods.get((kind, key), {})
+            # In the middle of a rollout the template before it is still the former one.
             if kind == "StatefulSet" and not self._outdated & pods.keys():
                 self._former[key] = templates[0]
             self._outdated.update(pods)
@@ -225,6 +229,7 @@ class ControllerManager:
         Pods without a controller do not count.
         """
         owners = {owner for pod in pods if (owner := owner_id(pod)) is not None}
+        # Jobs and DaemonSets have no scale subresource, so upstream's disruption controller cannot count their pods.
         if any(kind in ("Job", "DaemonSet") for kind, _ in owners):
             return None
         scaled = {self._scaled_owner(owner) for owner in owners}
@@ -271,6 +276,7 @@ class ControllerManager:
                 self._outdated.update(pod.key for pod in adoptions)
             self._dirty[kind, key] = None
             return Sync(adopt=adoptions)
+        # Names must differ between syncs, since pods of the last one may still be terminating.
         self._serial += 1
         pods = list(self._pods.get((kind, key), {}).values())
         context = SyncContext(self._now_s(), self._objects.restarts_of, self._serial)
@@ -289,6 +295,7 @@ class ControllerManager:
         try:
             return parse_time(self._objects.latest_time)
         except ValueError:
+            # Only the order of a scale-down depends on the time.
             return 0.0
 
     def _sibling_pods(self, replica_set: Manifest) -> list[Pod]:
@@ -355,6 +362,7 @@ class ControllerManager:
             for candidate in replica_sets
             if is_same(without_hash(mapping_at(candidate, "spec", "template")), template)
         ]
+        # Only if the template was not changed here, since that would have made a new ReplicaSet.
         if not equals and key not in self._changed:
             equals = replica_sets  # the same but for defaults that this dump lacks
         if equals:
@@ -400,6 +408,7 @@ class ControllerManager:
             if pod.metadata.namespace == namespace
             and not pod.is_terminating
             and selector.matches(pod.metadata.labels)
+            # A StatefulSet adopts only pods of its own ordinals, which their names tell.
             and (kind != "StatefulSet" or pod.metadata.name.startswith(prefix))
         )
 
@@ -426,6 +435,7 @@ class ControllerManager:
             above = controller_of(workload)
             return [owner, (_ABOVE.get(kind, ""), f"{namespace}/{above}")] if above is not None else [owner]
         has_hash = any(TEMPLATE_HASH in pod.metadata.labels for pod in pods.values())
+        # A dump may lack the ReplicaSet; its Deployment is in the name, before the hash.
         if kind in _ABOVE and (kind != "ReplicaSet" or has_hash or "-" in key):
             return [owner, (_ABOVE[kind], key.rpartition("-")[0])]
         return [owner]
@@ -437,6 +447,7 @@ class ControllerManager:
             return
         # The ReplicaSets of a Deployment may be unknown though it is known itself.
         pods = self._pods_below(key) if kind == "Deployment" else _active(self._pods.get((kind, key), {}))
+        # What the files say of a workload is better than anything derived from its pods.
         if self._is_complete((kind, key)):
             return
         partial = self._objects.get(kind, key)
@@ -455,7 +466,7 @@ class ControllerManager:
         if kind == "Deployment":
             template = without_hash(template)
         counts = {"replicas": len(pods), "parallelism": len(pods)}
-        claims = self._claim_templates(pods[0]) if kind == "StatefulSet" else []
+        claims = claim_templates_of(pods[0], self._claim_of) if kind == "StatefulSet" else []
         self._objects.put(
             {
                 "apiVersion": _API_VERSIONS.get(kind, "apps/v1"),
@@ -478,20 +489,6 @@ class ControllerManager:
     def _is_complete(self, workload: WorkloadId) -> bool:
         """Return whether the workload is known with its template."""
         return bool(mapping_at(self._objects.get(*workload), "spec", "template", "spec"))
-
-    def _claim_templates(self, pod: Pod) -> list[dict[str, Any]]:
-        """Derive the claim templates of a StatefulSet from the claims of one of its pods."""
-        templates = []
-        for volume in pod.spec.volumes:
-            use = volume.persistent_volume_claim
-            if use is None or use.claim_name != f"{volume.name}-{pod.metadata.name}":
-                continue
-            claim = self._claim_of(f"{pod.metadata.namespace}/{use.claim_name}")
-            if claim is not None:
-                spec = dict(mapping_at(as_manifest(PERSISTENT_VOLUME_CLAIMS, claim), "spec"))
-                spec.pop("volumeName", None)
-                templates.append({"metadata": {"name": volume.name}, "spec": spec})
-        return templates
 
 
 def _active(pods: Mapping[str, Pod]) -> list[Pod]:

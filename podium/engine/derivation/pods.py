@@ -23,6 +23,7 @@ POD_NAME: Final = "statefulset.kubernetes.io/pod-name"
 COMPLETION_INDEX: Final = "batch.kubernetes.io/job-completion-index"
 REVISION: Final = "controller-revision-hash"
 
+# The API server's letters: no vowels, lest a name contain a word, and nothing that looks like another letter.
 _SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5
 _NAME_LENGTH_MAX: Final = 63
@@ -39,6 +40,7 @@ _HOST_NETWORK_TOLERATION: Final = ("node.kubernetes.io/network-unavailable", "No
 
 def suffix_of(*parts: object) -> str:
     """Return five letters as an API server appends them to `generateName`, the same for equal parts."""
+    # Not random: the same question must give the same names, and so the same answer.
     number = int.from_bytes(hashlib.sha256("\0".join(map(str, parts)).encode()).digest()[:8], "big")
     letters = []
     for _ in range(_SUFFIX_LENGTH):
@@ -49,6 +51,7 @@ def suffix_of(*parts: object) -> str:
 
 def generated_name(prefix: str, *parts: object) -> str:
     """Return a name as the API server makes it from `generateName`."""
+    # The API server cuts the prefix, not the suffix, which alone makes the name unique.
     return f"{prefix[: _NAME_LENGTH_MAX - _SUFFIX_LENGTH]}{suffix_of(prefix, *parts)}"
 
 
@@ -103,6 +106,7 @@ def sample_pod(workload: Manifest, template: Mapping[str, Any]) -> Manifest:
 def replica_set_of(deployment: Manifest) -> dict[str, Any]:
     """Make the ReplicaSet of a Deployment's template, without replicas yet."""
     metadata, template = mapping_at(deployment, "metadata"), mapping_at(deployment, "spec", "template")
+    # Not the hash that Kubernetes computes, which depends on how Go prints the template.
     letters = suffix_of(key_of(deployment), msgspec.json.encode(template))
     labels = {**mapping_at(template, "metadata", "labels"), TEMPLATE_HASH: letters}
     selector = mapping_at(deployment, "spec", "selector")
@@ -190,6 +194,7 @@ def daemon_set_pod(daemon_set: Manifest, name: str, node: str = "") -> dict[str,
     template_tolerations = [toleration for toleration in items_at(spec, "tolerations") if toleration not in tolerations]
     spec["tolerations"] = [*template_tolerations, *tolerations]
     if node:
+        # Since 1.12 the scheduler places daemons, which this affinity pins to their node.
         term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
         affinity_rule = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
         affinity = mapping_at(spec, "affinity")

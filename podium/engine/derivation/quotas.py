@@ -79,6 +79,7 @@ class Quotas:
                     f"exceeded quota: {_name(quota)}, requested: {_amounts(exceeded_names, usage)}, "
                     f"used: {_amounts(exceeded_names, usage_now)}, limited: {_amounts(exceeded_names, hard)}"
                 )
+        # Only now, as a pod that one quota refuses must leave no usage in the others.
         for quota in quotas:
             self._add(quota, usage, 1)
         return ""
@@ -92,6 +93,7 @@ class Quotas:
         self._give_back(claim.metadata.namespace, _usage_of_claim(as_manifest(PERSISTENT_VOLUME_CLAIMS, claim)))
 
     def _give_back(self, namespace: str, usage: Usage) -> None:
+        # Whether a pod was in a quota's scope follows from its manifest, which is gone by now.
         for quota in self._without_scopes(namespace):
             # Usage that is not counted yet will be counted without the deleted object.
             if key_of(quota) in self._used or _status(quota):
@@ -105,6 +107,7 @@ class Quotas:
     def _used_of(self, quota: Manifest) -> Usage:
         key = key_of(quota)
         if key not in self._used:
+            # In a dump the status is the better source: it also counts objects that the files lack.
             status = _status(quota)
             self._used[key] = _parse(status) if status else self._count(namespace_of(quota))
         return self._used[key]
@@ -165,6 +168,7 @@ def _is_in_scope(pod: Manifest, name: str, operator: str, values: tuple[str, ...
 
 def _missing(hard: Usage, spec: Mapping[str, Any]) -> str:
     """Return the limited resources that every container must state, each with the containers that do not."""
+    # Requests at the level of the pod satisfy the quota for all containers.
     if mapping_at(spec, "resources"):
         return ""
     names: dict[str, set[str]] = {}
@@ -185,9 +189,11 @@ def _usage_of(pod: Pod) -> Usage:
     try:
         requests, limits = exact_requests(pod.spec), exact_limits(pod.spec)
     except FieldError:
+        # The decoder or the scheduler will report the field, which a quota need not do, too.
         return usage
     for name, amount in requests.items():
         usage[f"requests.{name}"] = amount.nano_value
+        # Extended resources are limited by `requests.` alone, as they cannot be overcommitted.
         if name in _COMPUTE or is_hugepages(name):
             usage[name] = amount.nano_value
     return usage | {f"limits.{name}": amount.nano_value for name, amount in limits.items() if name in _COMPUTE}

@@ -71,6 +71,7 @@ _PLACES: Final[Mapping[tuple[str, str], tuple[_Place, ...]]] = {
     ),
     ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): (
         _Place(("spec", "leaderWorkerTemplate", "leaderTemplate")),
+        # `size` counts the leader, which has the workers' template unless `leaderTemplate` is set.
         _Place(("spec", "leaderWorkerTemplate", "workerTemplate"), ("size", "replicas"), "leaderTemplate"),
     ),
     ("kubeflow.org", "PyTorchJob"): _places("spec.pytorchReplicaSpecs.*.template"),
@@ -80,6 +81,7 @@ _PLACES: Final[Mapping[tuple[str, str], tuple[_Place, ...]]] = {
     ("kubeflow.org", "PaddleJob"): _places("spec.paddleReplicaSpecs.*.template"),
     ("ray.io", "RayCluster"): (
         *_places("spec.headGroupSpec.template"),
+        # A worker of KubeRay may span hosts, each of which is a pod.
         *_places("spec.workerGroupSpecs.*.template", count="numOfHosts*replicas"),
     ),
     ("ray.io", "RayJob"): (
@@ -166,6 +168,7 @@ def _count(place: _Place, fields: Mapping[str, Any]) -> tuple[Any, str]:
 
 
 def _is_count(value: Any) -> TypeGuard[int]:
+    # In Python a bool is an int, but `replicas: true` is a mistake.
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= REPLICAS_MAX
 
 
@@ -194,6 +197,7 @@ def demand_template(items: Sequence[LocatedManifest], name: str) -> tuple[Locate
     if len(templates) == 1:
         return templates[0]
     kinds = ", ".join(dict.fromkeys(str(item.manifest["kind"]) for item in items)) or "nothing"
+    # Without this advice, a file of an unknown kind would only be refused for having no pod.
     advice = "" if templates else unknown_place_advice(items)
     if len({id(item) for item, _ in templates}) == 1:
         parts = ", ".join(template.name for _, template in templates)
@@ -246,6 +250,7 @@ _EXTRACT: Final = (
 def _seems_to_have_pods(manifest: Manifest) -> bool:
     """Return whether the object's spec has a field `containers` at any depth."""
     pending: list[Any] = [manifest.get("spec")]
+    # The files are of any origin, so that the walk must end even in a huge object.
     for _ in range(1_000):
         if not pending:
             break

@@ -44,6 +44,7 @@ class FlightRecorder(AttemptObserver):
     """
 
     def __init__(self, memory_bytes: int) -> None:
+        # Halves, so that a storm of rejections cannot push out the placements, nor these the rejections.
         self._placed, self._rejected = Ring(memory_bytes // 2), Ring(memory_bytes // 2)
         self._sequence = 0
         self._open: dict[str, tuple[Ring, Segment, int]] = {}
@@ -93,6 +94,7 @@ class FlightRecorder(AttemptObserver):
                 score_bytes += _bytes_computed(record)
         if diagnosis.rejections:
             rejection_bytes = _bytes_rejected(diagnosis)
+        # One huge attempt must not push out all others; without its details it is still listed.
         has_details = self._names.names and score_bytes + history_bytes + rejection_bytes <= ring.pending_bytes_max
         if not has_details:
             record = history = None
@@ -158,6 +160,7 @@ class FlightRecorder(AttemptObserver):
 
     def _number_of_same(self, pod: Pod, diagnosis: Diagnosis) -> int:
         """Return the number of an equal diagnosis of a replica; -1 if no replica has one yet."""
+        # The entries hold numbers of this segment, and the spec, so that its id cannot be that of another.
         segment, spec = self._rejected.newest, pod.spec
         if not segment.count:
             self._last_rejected.clear()

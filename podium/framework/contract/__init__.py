@@ -3,6 +3,7 @@
 from podium.framework.contract.bind import (
     BindPlugin,
     PermitPlugin,
+    PostBindPlugin,
     PreBindPlugin,
     PreBindPreFlightResult,
     ReservePlugin,
@@ -85,6 +86,7 @@ __all__ = [
     "Plugin",
     "PluginError",
     "PodGroupPostFilterPlugin",
+    "PostBindPlugin",
     "PostFilterPlugin",
     "PostFilterResult",
     "PreBindPlugin",

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 from podium.objects.core import Pod
-from podium.objects.resource_types import EventResource
+from podium.objects.resource_types import CustomEventResource, EventResource
 
 
 class ActionType(enum.IntFlag):
@@ -69,7 +69,7 @@ RESOURCES_BY_KIND: Final[Mapping[str, EventResource]] = {
 
 _WAITING = frozenset({EventResource.UNSCHEDULED_POD, EventResource.TARGET_POD, EventResource.UNSCHEDULABLE_POD})
 _POD_KINDS = _WAITING | {EventResource.POD, EventResource.ASSIGNED_POD}
-_COVERED: Final[Mapping[EventResource, frozenset[EventResource]]] = {
+_COVERED: Final[Mapping[EventResource | CustomEventResource, frozenset[EventResource]]] = {
     EventResource.POD: _POD_KINDS,
     EventResource.UNSCHEDULABLE_POD: _WAITING,
     EventResource.UNSCHEDULED_POD: frozenset({EventResource.UNSCHEDULED_POD, EventResource.UNSCHEDULABLE_POD}),
@@ -85,7 +85,7 @@ class ClusterEvent:
     `custom_label` is the metric label of events that are not a change of an object.
     """
 
-    resource: EventResource
+    resource: EventResource | CustomEventResource
     action: ActionType
     custom_label: str = ""
 
@@ -181,26 +181,37 @@ class EventRegistration:
         """
         for field, value, kind in (
             ("event", self.event, ClusterEvent),
-            ("event.resource", getattr(self.event, "resource", None), EventResource),
+            ("event.resource", getattr(self.event, "resource", None), EventResource | CustomEventResource),
             ("event.action", getattr(self.event, "action", None), ActionType),
             ("sees", self.scope, HintScope),
         ):
             if not isinstance(value, kind):
-                raise TypeError(f"EventRegistration.{field} is not {kind.__name__}")
+                raise TypeError(f"EventRegistration.{field} is not {getattr(kind, '__name__', kind)}")
         if self.hint is not None and not callable(self.hint):
             raise TypeError("EventRegistration.hint is not a function")
 
 
 def on(
-    resource: EventResource,
+    resource: EventResource | str,
     *actions: ActionType,
     hint: HintFunction | None = None,
     scope: HintScope = HintScope.ANYTHING,
 ) -> EventRegistration:
-    """Register for some actions on a resource."""
+    """Register for some actions on a resource.
+
+    Args:
+        resource: for a custom resource its `<plural>.<version>.<group>`.
+
+    Raises:
+        ValueError: the text has another form.
+    """
     combined = ActionType(0)
     for action in actions:
         combined |= action
+    if isinstance(resource, str):
+        if resource.count(".") < 2:
+            raise ValueError(f"expected <plural>.<version>.<group> such as quotas.v1.example.com, got {resource!r}")
+        return EventRegistration(ClusterEvent(CustomEventResource(resource), combined), hint, scope)
     return EventRegistration(ClusterEvent(resource, combined), hint, scope)
 
 

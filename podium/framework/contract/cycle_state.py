@@ -6,6 +6,7 @@ Source: kubernetes pkg/scheduler/framework/cycle_state.go, v1.36.2.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any, TypeVar
 
@@ -27,15 +28,25 @@ def cloner(kind: type) -> Callable[[Any], object] | None:
 class CycleState:
     """Values by type. Each plugin defines a class for its state, and that class is the key.
 
+    Attributes:
+        dry_runs: begins a `dry_runs.NodeDryRun` on the node of a row; None while no attempt is under way.
+
     Invariant: a value without `clone` is never changed once written.
     """
 
-    __slots__ = ("_values", "skipped_filters", "skipped_scores")
+    __slots__ = ("_values", "dry_runs", "skipped_filters", "skipped_scores")
 
     def __init__(self) -> None:
         self._values: dict[type, object] = {}
         self.skipped_filters: frozenset[str] = frozenset()
         self.skipped_scores: frozenset[str] = frozenset()
+        self.dry_runs: Callable[[int], AbstractContextManager[Any]] | None = None
+
+    def dry_run(self, row: int) -> AbstractContextManager[Any]:
+        """As `podium.framework.Handle.dry_run`."""
+        if self.dry_runs is None:
+            raise PluginError("handle.dry_run: no attempt is under way with this state")
+        return self.dry_runs(row)
 
     def write(self, *values: object) -> None:
         """Store each value under its type."""

@@ -92,7 +92,7 @@ class TableFilterPlugin(Plugin):
 
 @runtime_checkable
 class Detailing(Protocol):
-    """A filter that can give details about the nodes that it rejected."""
+    """A plugin that can give details about the nodes that its Filter rejected, or all nodes after its PreFilter."""
 
     def rejection_details(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> Mapping[str, int]:
         """Return the details of these rejections, each with the number of nodes that it applies to."""

@@ -6,11 +6,14 @@ Source: staging kube-scheduler/framework/interface.go, v1.36.2.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from random import Random
 from typing import Any, Protocol, TypeVar
 
 from podium.cluster import Snapshot
 from podium.config import Release
+from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.dry_runs import NodeDryRun
 from podium.framework.contract.pod_groups import PodGroups
 from podium.lib.clock import Clock
 from podium.objects.core import Pod
@@ -126,6 +129,15 @@ class Nominator(Protocol):
     def pods(self, node_name: str) -> Sequence[Pod]:
         """Return the pods that are nominated to the node."""
 
+    def add(self, pod: Pod, node_name: str) -> None:
+        """Nominate the waiting pod to the node, in place of an earlier nomination.
+
+        Attempts of pods of lower or equal priority then leave room for it. Nothing is written to the pod's status.
+        """
+
+    def delete(self, pod: Pod) -> None:
+        """Remove the pod's nomination, if it has one."""
+
 
 class Handle(Protocol):
     """The services that the framework offers to plugins."""
@@ -159,6 +171,14 @@ class Handle(Protocol):
         """The minor of Kubernetes whose rules apply. Ask its switches; never compare versions."""
 
     @property
+    def scheduler_names(self) -> Collection[str]:
+        """The scheduler names of all profiles: pods with another one are placed by other schedulers."""
+
+    @property
+    def kubeconfig(self) -> str | None:
+        """The path of podium's kubeconfig, for a client of the plugin's own; None for the pod's service account."""
+
+    @property
     def pod_groups(self) -> PodGroups | None:
         """The pod groups; None if each pod is scheduled alone, because the feature gate GenericWorkload is off."""
 
@@ -167,6 +187,22 @@ class Handle(Protocol):
 
     def lister(self, resource: ResourceType[ObjectT]) -> Lister[ObjectT]:
         """Return the lister of a resource. Call it only in the constructor, so that the resource is watched in time."""
+
+    def is_missing(self, resource: ResourceType[Any]) -> bool:
+        """Return True if the API server does not serve the resource: its CustomResourceDefinition is not installed."""
+
+    def dry_run(self, state: CycleState, row: int) -> AbstractContextManager[NodeDryRun]:
+        """Begin a dry run of the attempt's filters on one node, after PreFilter and before a node is chosen.
+
+        Pods are removed from the node and added back, and `status()` filters it for the pod of the attempt. Leaving the
+        context undoes everything. Only one dry run may be open at a time, and none in a filter.
+
+        Args:
+            row: the node's row in the snapshot.
+
+        Raises:
+            PluginError: no attempt is under way with this state.
+        """
 
     def activate(self, pods: Iterable[Pod], after_s: float = 0.0) -> None:
         """Try these pods again after the delay, whatever they wait for. Pods no longer queued by then are skipped."""

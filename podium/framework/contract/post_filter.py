@@ -11,10 +11,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.cluster import IntArray, Rows, Snapshot
 from podium.cluster.snapshot import BoolArray
 from podium.config import Extender
 from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.dry_runs import NodeDryRun
 from podium.framework.contract.plugin import Plugin
 from podium.framework.contract.status import Code, PluginError, Status, short_repr
 from podium.framework.contract.steps import Steps, run_unasked
@@ -47,26 +48,6 @@ class PostFilterResult:
             raise PluginError(f"PostFilterResult.victims: {short_repr(self.victims)} is not a tuple of pods")
         if not isinstance(self.message, str):
             raise PluginError(f"PostFilterResult.message: {short_repr(self.message)} is not a text")
-
-
-class NodeDryRun(Protocol):
-    """A dry run on one node, in a fork of the snapshot: pods can be removed and added back.
-
-    Raises: `PluginError` from `add` and `remove`, if a plugin's AddPod or RemovePod fails.
-    """
-
-    @property
-    def node(self) -> NodeInfo:
-        """The node's state in the dry run."""
-
-    def remove(self, pod: Pod) -> None:
-        """Take a pod off the node. Of a pod on another node, which leaves with one of this node, only plugins hear."""
-
-    def add(self, pod: Pod) -> None:
-        """Put back a pod that was removed."""
-
-    def status(self) -> Status | None:
-        """Return the filters' status for the incoming pod: None if it fits, an Error if a filter fails."""
 
 
 class NodesDryRun(Protocol):

@@ -17,7 +17,7 @@ from podium.framework.profile.signature_cache import PodSignature
 from podium.objects.core import Pod
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Cycle:
     """One attempt to schedule one pod.
 
@@ -58,3 +58,4 @@ class Cycle:
         self.nominated_ahead = NominatedAhead(self.pod, self.snapshot, self.nominated)
         self.signature = None
         self.scored = None
+        self.state.dry_runs = None

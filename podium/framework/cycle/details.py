@@ -58,6 +58,14 @@ def details_on(framework: Framework, plugin: str, pod: Pod, snapshot: Snapshot, 
         return {}
 
 
+def details_text(framework: Framework, plugin: str, pod: Pod, snapshot: Snapshot, rows: Rows) -> str:
+    """The plugin's details on these nodes in one text; the number of nodes is left out where it is all of them."""
+    counts = details_on(framework, plugin, pod, snapshot, rows)
+    if len(counts) == 1 and len(rows) == sum(counts.values()):
+        return next(iter(counts))
+    return ", ".join(f"{text} on {count} node(s)" for text, count in counts.items())
+
+
 def _rejected_by(plugins: Mapping[str, Detailing], diagnosis: Diagnosis) -> Mapping[str, Rows]:
     """Return the rows that each of these plugins has rejected."""
     parts: dict[str, list[Rows]] = {}

@@ -58,6 +58,7 @@ class Extenders:
 
     def __init__(self, configured: Iterable[Extender], random: Random) -> None:
         self.random = random
+        # As upstream: a failure of the others ends the attempt before an ignorable one is asked in vain.
         self._every = tuple(sorted(configured, key=lambda extender: extender.ignorable))
         self.have_a_say = any(extender.filter_verb or extender.prioritize_verb for extender in self._every)
 
@@ -140,6 +141,7 @@ def filter_by_extenders(extenders: Sequence[Extender], cycle: Cycle, rows: Rows)
         assert isinstance(answer, Filtered), answer
         for name, message in {**answer.failed, **answer.unresolvable}.items():
             row = snapshot.row_of.get(name)
+            # An extender may name nodes that it was not asked about, or that are gone.
             if row is not None:
                 is_final = name in answer.unresolvable
                 cycle.diagnosis.overrule(row, unresolvable(message) if is_final else unschedulable(message))
@@ -174,6 +176,7 @@ def score_by_extenders(
     answer = yield AskPrioritize(prioritizers, cycle.pod, _nodes(snapshot, rows))
     assert isinstance(answer, Scored), answer
     position_of = {snapshot.name(row): position for position, row in enumerate(rows.tolist())}
+    # The given total may be the cached scores of the signature.
     total = total.copy()
     for extender, scores in zip(prioritizers, answer.each, strict=True):
         if explainer is not None:

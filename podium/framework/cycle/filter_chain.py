@@ -63,7 +63,7 @@ class FilterChain:
         counting_fork: Snapshot | None = None,
         fork: Snapshot | None = None,
     ) -> None:
-        """Create a chain. What is left out is derived when first needed, but without `cached` no answer is cached.
+        """Create a chain. What is left out is derived when first needed, but without `bulk` no answer is cached.
 
         Args:
             filters: without those whose PreFilter skipped them.
@@ -98,6 +98,7 @@ class FilterChain:
     def where_usage_changes(self) -> FilterChain:
         """Return the same filters on a fork where `add_usage` works. All of them must depend on usage only."""
         assert self.depends_on_usage_only
+        # Nominated pods count in a fork of their own, to which the same usage is added.
         counting_fork = self._nominated.counting_fork(self._snapshot) if self._nominated else None
         return self._variant(self._snapshot.fork_usage(), self._filters, counting_fork)
 
@@ -142,6 +143,7 @@ class FilterChain:
     def _usage_filters(self) -> Sequence[Filter]:
         if self._leading is None:
             self._leading = list(
+                # Only leading ones: a filter after one that reads pods must not run before it.
                 itertools.takewhile(lambda plugin_filter: self._scope(plugin_filter) <= Scope.USAGE, self._filters)
             )
         return self._leading
@@ -151,6 +153,7 @@ class FilterChain:
 
     def rejection_of_all(self) -> Rejection | None:
         """Return the rejection of all nodes by cached filters, if these come first and nothing else counts."""
+        # Anything that may add another reason makes the cached answer incomplete.
         if self._snapshot.closed or self._nominated or not isinstance(first := self._in_bulk[0], CachedFilters):
             return None
         return first.rejection_of_all(self._snapshot.order)
@@ -175,6 +178,7 @@ class FilterChain:
         if not self._nominated:
             return self._filter(self._in_bulk, rows, positions, self._state, self._snapshot)
         is_nominated = self._nominated.column.take(rows)
+        # Usually one node in thousands has a nominated pod, and often not among these.
         if not np.count_nonzero(is_nominated):
             return self._filter(self._in_bulk, rows, positions, self._state, self._snapshot)
         # First what may be interrupted, and is run again then.
@@ -204,6 +208,7 @@ class FilterChain:
             self._counted = self._nominated.counting_fork(self._snapshot)
         counting = self._usage_filters
         positions, rejections = self._filter(counting, rows, positions, self._state, self._counted)
+        # Filters of usage see nominated pods as added amounts, so one pass over the columns does for all nodes.
         if self.depends_on_usage_only:
             positions, further_rejections = self._filter(counting, rows, positions, self._state, self._snapshot)
         else:
@@ -232,6 +237,7 @@ class FilterChain:
     ) -> tuple[Rows, list[tuple[Rows, Rejection]]]:
         """Run the filters in order. Each filter sees only the rows that passed the ones before it."""
         rejections: list[tuple[Rows, Rejection]] = []
+        # Indexing copies the array, which is not needed as long as all rows remain.
         remaining_rows = rows if len(positions) == len(rows) else rows[positions]
         for plugin_filter in filters:
             if not len(remaining_rows):
@@ -251,6 +257,7 @@ class FilterChain:
     def _ask(
         self, plugin_filter: Filter, state: CycleState, snapshot: Snapshot, rows: Rows
     ) -> tuple[NDArray[np.bool_], Rejection] | None:
+        # A plugin that wrote to its rows would change what later plugins see.
         rows.setflags(write=False)
         return self._observe(plugin_filter, len(rows), _rejection, plugin_filter, state, self._pod, snapshot, rows)
 
@@ -282,6 +289,7 @@ class FilterChain:
 
     def _beside(self, row: int, nominated_pods: Sequence[Pod]) -> Status | None:
         """Return the status of one node with its nominated pods added; they are removed again afterwards."""
+        # Made once and kept, since pods are taken off again; a fork for each node would cost far more.
         if self._fork is None:
             self._fork = self._snapshot.fork()
         snapshot = self._fork

@@ -10,9 +10,10 @@ Differs: nodes are tried one after the other in one fork, each change being undo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
+from weakref import ref
 
 import numpy as np
 
@@ -20,8 +21,9 @@ from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.cluster.pod_usage import PodUsage
 from podium.cluster.snapshot import BoolArray
 from podium.framework.contract.cycle_state import CycleState
+from podium.framework.contract.dry_runs import NodeDryRun
 from podium.framework.contract.post_filter import Basis
-from podium.framework.contract.status import Code, ScheduleError, Status, error_status
+from podium.framework.contract.status import Code, PluginError, ScheduleError, Status, error_status
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.filter_chain import FilterChain
 from podium.objects.core import Pod
@@ -35,7 +37,7 @@ class ForkedNodeDryRun:
         self._framework = cycle.framework
         self._incoming = cycle.pod
         self._filters = filters
-        self._state = state
+        self.state = state
         self._snapshot = snapshot
         self._row = row
         self._off: dict[str, tuple[Pod, PodUsage]] = {}
@@ -50,13 +52,13 @@ class ForkedNodeDryRun:
         if self._is_here(pod):
             self._off[pod.uid] = pod, self._snapshot.pod_usages(self._row)[pod.uid]
             self._snapshot.remove_pod(self._row, pod.uid)
-        self._framework.run_remove_pod(self._state, self._incoming, pod, self._node_of(pod))
+        self._framework.run_remove_pod(self.state, self._incoming, pod, self._node_of(pod))
 
     def add(self, pod: Pod) -> None:
         """Put a pod back."""
         if self._is_here(pod):
             self._put_back(pod)
-        self._framework.run_add_pod(self._state, self._incoming, pod, self._node_of(pod))
+        self._framework.run_add_pod(self.state, self._incoming, pod, self._node_of(pod))
 
     def _is_here(self, pod: Pod) -> bool:
         return pod.node_name == self._snapshot.name(self._row)
@@ -181,3 +183,19 @@ class AfterFiltering:
     @cached_property
     def _filters(self) -> FilterChain:
         return FilterChain.of(self._cycle)
+
+
+def dry_runs_of(cycle: Cycle) -> Callable[[int], AbstractContextManager[NodeDryRun]]:
+    """Return the function behind `podium.framework.Handle.dry_run` for this attempt."""
+    # Weak, so that an attempt is freed at once, without the garbage collector.
+    reference, nodes = ref(cycle), list[AfterFiltering]()
+
+    def begin(row: int) -> AbstractContextManager[NodeDryRun]:
+        attempt = reference()
+        if attempt is None:
+            raise PluginError("handle.dry_run: the attempt has ended")
+        if not nodes:
+            nodes.append(AfterFiltering(attempt))
+        return nodes[0].dry_run(row)
+
+    return begin

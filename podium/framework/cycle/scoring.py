@@ -47,6 +47,7 @@ def score_nodes(cycle: Cycle, rows: Rows) -> Scores:
     """
     framework = cycle.framework
     if not framework.scorers:
+        # As upstream: without scorers, all nodes are equal with a score of 1.
         return Scores(np.ones(len(rows), np.int64), {})
     signature = _current_signature(cycle)
     cached_scores = signature.scores.all if signature is not None else {}
@@ -60,6 +61,7 @@ def score_nodes(cycle: Cycle, rows: Rows) -> Scores:
             if scorer.name in cycle.state.skipped_scores:
                 continue
             of_all = cached_scores.get(scorer.name)
+            # Absolute scores are kept as int8, in which a weighted sum would overflow.
             raw = of_all.raw.take(rows).astype(np.int64) if of_all is not None else None
             scores = _scores(cycle, scorer, rows, raw)
             weighted_scores[scorer.name] = weight * scores
@@ -71,6 +73,7 @@ def score_nodes(cycle: Cycle, rows: Rows) -> Scores:
         raise
     cycle.scored_at_s = framework.observe("Score", None, started_s)
     if cycle.keeps_scores:
+        # A slice of the snapshot's order costs nothing to keep; other arrays are kept as small as they can be.
         cycle.scored = Scored(rows if rows.base is cycle.snapshot.order else rows.astype(np.uint32), raw_scores)
     return Scores(total, weighted_scores)
 
@@ -135,6 +138,7 @@ def _scores(cycle: Cycle, scorer: Scorer, rows: Rows, raw: IntArray | None = Non
     normalized = _normalize(cycle, scorer, raw, started_s)
     if scorer.normalizes or not framework.measures_plugins:
         framework.lap(scorer.name, point, cycle.pod, started_s)
+    # Checked after normalising, as upstream; raw scores may have any size.
     if int(normalized.min()) < 0 or int(normalized.max()) > MAX_NODE_SCORE:
         raise _out_of_range(cycle, scorer, normalized)
     return normalized
@@ -224,6 +228,7 @@ def choose(total: IntArray) -> int:
     """
     first = int(total.argmax())
     if first == 0:
+        # The heap's root is the first of the best, and then no tie needs to be broken.
         return 0
     best = (total == total[first]).nonzero()[0]
     if len(best) == 1:
@@ -241,6 +246,7 @@ def _pre_order(count: int) -> NDArray[np.int64]:
     1 right. Pre-order is the order of these paths as words, a word before its continuations.
     """
     global _pre_order_keys  # noqa: PLW0603 - a table that only ever grows
+    # Kept for later attempts: the walk depends on nothing but the number of nodes.
     if len(_pre_order_keys) < count:
         numbers = np.arange(1, max(count, 1024) * 2, dtype=np.int64)
         lengths = np.frexp(numbers.astype(np.float64))[1].astype(np.int64)

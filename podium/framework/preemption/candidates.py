@@ -58,7 +58,8 @@ class Importance:
     """The order in which pods are kept: higher priority first; among equal priorities the pod that has run longer.
 
     Args:
-        is_protected: returns True if a pod must never be a victim, and always the same answer for one pod.
+        is_protected: returns True if a pod must never be a victim, and always the same answer for one pod. It may raise
+            a PluginError for a pod that it cannot judge: then nothing is evicted from the pod's node.
 
     Units: `now_s` is in seconds since the epoch.
     """
@@ -68,7 +69,7 @@ class Importance:
         self._is_protected = is_protected
 
     def below(self, pod: Pod, pods: Iterable[Pod]) -> list[Pod]:
-        """Return the pods of lower priority than the pod: its potential victims."""
+        """Return the pods of lower priority than the pod: its potential victims. Raises: as `is_protected`."""
         priority = pod.priority
         return [candidate for candidate in pods if candidate.priority < priority and not self._is_protected(candidate)]
 

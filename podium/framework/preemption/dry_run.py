@@ -17,7 +17,7 @@ from podium.framework.contract.steps import PAUSE, Steps
 from podium.framework.preemption.candidates import Budgets, Candidate, Importance
 from podium.framework.preemption.unit_victims import UnitsByNode, select_units
 from podium.framework.preemption.victim_cache import VictimCache
-from podium.framework.preemption.victims import NO_VICTIMS, VictimSelection, select_victims
+from podium.framework.preemption.victims import VictimSelection, potential_victims, select_victims
 from podium.objects.core import Pod
 
 _BATCH_MIN: Final = 32
@@ -65,12 +65,12 @@ def dry_run_preemption(
             with nodes.dry_run(batch[0]) as node_dry_run:
                 answers = [select_units(node_dry_run, units.below(pod, batch[0]), budgets)]
             yield PAUSE
-        elif importance.below(pod, nodes.pods(batch[0])):
+        elif isinstance(status := potential_victims(pod, nodes.pods(batch[0]), importance), Status):
+            # The node has no potential victims. Skip the dry run, which would first copy the state of all plugins.
+            answers = [status]
+        else:
             answers = [_dry_run_row(nodes, batch[0], pod, budgets, importance)]
             yield PAUSE
-        else:
-            # The node has no potential victims. Skip the dry run, which would first copy the state of all plugins.
-            answers = [NO_VICTIMS]
         for row, answer in zip(batch, answers, strict=True):
             if isinstance(answer, Status):
                 rejections[row] = answer

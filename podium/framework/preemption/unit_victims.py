@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 
 from podium.cluster import Snapshot
-from podium.framework.contract.post_filter import NodeDryRun
+from podium.framework.contract.dry_runs import NodeDryRun
 from podium.framework.contract.status import PluginError, error_status
 from podium.framework.preemption.candidates import Budgets, Candidate, Importance
 from podium.framework.preemption.pod_groups import Unit, units_of

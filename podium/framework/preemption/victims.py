@@ -10,7 +10,7 @@ is added back, then the next one of each node. The answers are the same, which a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -18,7 +18,8 @@ import numpy as np
 
 from podium.cluster import IntArray, Rows
 from podium.cluster.snapshot import BoolArray
-from podium.framework.contract.post_filter import NodeDryRun, NodesDryRun
+from podium.framework.contract.dry_runs import NodeDryRun
+from podium.framework.contract.post_filter import NodesDryRun
 from podium.framework.contract.status import PluginError, ScheduleError, Status, error_status, unresolvable
 from podium.framework.preemption.candidates import Budgets, Candidate, Importance
 from podium.objects.core import Pod
@@ -30,15 +31,23 @@ VictimSelection: TypeAlias = Candidate | Status
 rejection if the pod does not fit even without them, or an Error."""
 
 
+def potential_victims(pod: Pod, pods: Iterable[Pod], importance: Importance) -> list[Pod] | Status:
+    """Return the pods that may be evicted, or the status if there are none or one of them cannot be judged."""
+    try:
+        return importance.below(pod, pods) or NO_VICTIMS
+    except PluginError as error:
+        return error_status(error)
+
+
 def select_victims(dry_run: NodeDryRun, pod: Pod, budgets: Budgets, importance: Importance) -> VictimSelection:
     """Return the victims on one node: remove all pods of lower priority, then reprieve each one that can stay.
 
     Pods whose eviction violates a budget are reprieved first; within both groups the most important pods come first.
     """
     node = dry_run.node
-    lower = importance.below(pod, node.pods)
-    if not lower:
-        return NO_VICTIMS
+    lower = potential_victims(pod, node.pods, importance)
+    if isinstance(lower, Status):
+        return lower
     try:
         for victim in lower:
             dry_run.remove(victim)
@@ -103,29 +112,32 @@ def select_victims_of_many(
     victims.
     """
     nodes = [_node(dry_run, row, pod, budgets, importance) for row in rows]
-    positions = np.flatnonzero([len(node_victims.pods) for node_victims in nodes])
+    positions = [position for position, node in enumerate(nodes) if isinstance(node, _Node)]
     try:
         statuses, stays = _take_turns(
-            dry_run, np.array(rows, np.intp)[positions], [nodes[position] for position in positions]
+            dry_run, np.array(rows, np.intp)[positions], [node for node in nodes if isinstance(node, _Node)]
         )
     except ScheduleError as error:
         statuses, stays = dict.fromkeys(rows, error_status(error)), []
     answers: list[VictimSelection] = []
     end = 0
     for row, node in zip(rows, nodes, strict=True):
+        if isinstance(node, Status):
+            answers.append(node)
+            continue
         begin, end = end, end + len(node.pods)
-        if not node.pods:
-            answers.append(NO_VICTIMS)
-        elif row in statuses:
+        if row in statuses:
             answers.append(statuses[row])
         else:
             answers.append(node.answer(stays[begin:end], importance))
     return answers
 
 
-def _node(dry_run: NodesDryRun, row: int, pod: Pod, budgets: Budgets, importance: Importance) -> _Node:
-    lower = importance.order(importance.below(pod, dry_run.pods(row).values()))
-    violating, harmless = budgets.split(lower)
+def _node(dry_run: NodesDryRun, row: int, pod: Pod, budgets: Budgets, importance: Importance) -> _Node | Status:
+    lower = potential_victims(pod, dry_run.pods(row).values(), importance)
+    if isinstance(lower, Status):
+        return lower
+    violating, harmless = budgets.split(importance.order(lower))
     return _Node(dry_run.name(row), violating + harmless, len(violating))
 
 

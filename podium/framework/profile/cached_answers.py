@@ -59,6 +59,7 @@ class Meanings:
         Raises:
             PluginError: the status is not a rejection.
         """
+        # Verdicts as small numbers: a column of integers can be compared in one step.
         number = self._number_of.get(status)
         if number is None:
             if not status.is_rejected:
@@ -82,6 +83,7 @@ class _Verdicts:
         self.numbers: IntArray = np.zeros(0, np.int64)
 
     def filter(self, asking: Asking, rows: Rows, meanings: Meanings) -> None:
+        # Later filters only see what passed, as their PreFilter may rely on that.
         places: Rows = np.arange(len(rows))
         numbers: IntArray = np.zeros(len(rows), np.int64)
         for plugin_filter in self.filters:
@@ -131,6 +133,7 @@ class CachedFilters:
 
     def append(self, plugin_filter: Filter, scope: Scope) -> None:
         """Append the next filter of the run."""
+        # Parts by scope, so that a change of pods runs only the filters that can see it.
         if not self._parts or self._parts[-1].scope is not scope:
             self._parts.append(_Verdicts(scope))
         self._parts[-1].filters.append(plugin_filter)
@@ -149,6 +152,7 @@ class CachedFilters:
 
     def rejection_of_all(self, order: Rows) -> Rejection | None:
         """Return the rejection if none of the nodes passes, which is the same one until a node or its pods change."""
+        # By the identity of the order, which is a new array whenever nodes come or go.
         if self._of_all is None or self._of_all[0] is not order:
             rejects_all = np.count_nonzero(numbers := self._numbers.take(order)) == len(order)
             self._of_all = order, Rejection(order, numbers, self._meanings.of) if rejects_all else None
@@ -163,6 +167,7 @@ class CachedFilters:
         """Make room for more rows."""
         for part in self._parts:
             part.numbers = _grown(part.numbers, size)
+        # With a single part its column is the answer, and needs no copy.
         self._numbers = self._parts[0].numbers if len(self._parts) == 1 else _grown(self._numbers, size)
 
     def update(self, asking: Asking, rows: Rows, change_scope: Scope) -> None:
@@ -173,6 +178,7 @@ class CachedFilters:
                 part.filter(asking, rows, self._meanings)
         if len(self._parts) > 1:
             first = self._parts[-1].numbers[rows]
+            # Backwards, so that the first filter that rejects has the last word.
             for part in self._parts[-2::-1]:
                 numbers = part.numbers[rows]
                 first = np.where(numbers, numbers, first)
@@ -216,6 +222,7 @@ class CachedScore:
         asking.count(self.scorer.name, "Score", len(rows))
         scores = one_integer_each(self.scorer.score(asking.state, asking.pod, asking.snapshot, rows), len(rows))
         least, greatest = int(np.minimum.reduce(scores)), int(np.maximum.reduce(scores))
+        # Absolute scores go into small columns, so they are checked here, not after normalising.
         if self.is_absolute:
             _demand_score(least)
             _demand_score(greatest)
@@ -239,6 +246,7 @@ class CachedScore:
 
     def find_uniform(self, asking: Asking) -> None:
         """Find out whether all nodes have the same raw score, so that it only needs to be normalised once."""
+        # Equal scores need no normalising for each attempt, and most clusters have equal ones for most plugins.
         order = asking.snapshot.order
         if self.is_absolute or not len(order):
             return
@@ -292,6 +300,7 @@ class CachedScores:
 
     def resize(self, size: int) -> None:
         """Make room for more rows."""
+        # int8 holds every absolute score, and keeps the table of a large cluster in the processor's cache.
         self._table = np.zeros((size, len(self.weights)), np.int8)
         columns = iter(self._table.T)
         for score in self.all.values():
@@ -304,6 +313,7 @@ class CachedScores:
 
     def update(self, asking: Asking, rows: Rows, change_scope: Scope) -> None:
         """Refresh rows where something in that scope has changed."""
+        # Before the change: attempts in the recorder refer to the old scores.
         self._note(rows)
         for score in self.all.values():
             if score.scope >= change_scope:
@@ -325,6 +335,7 @@ class CachedScores:
                     self._sort_out()
         weights = [*self.weights.values()]
         for node in nodes:
+            # Plain Python is faster than NumPy for a row or two.
             self._level[node.row] = sum(map(mul, weights, self._table[node.row].tolist()))
 
     def update_bases(self, asking: Asking) -> None:

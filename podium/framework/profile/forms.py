@@ -81,6 +81,7 @@ class TableFilter:
 
     def filter_one(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """Return the status of one node, by the node form if the plugin has one."""
+        # Building arrays for one node takes ten times as long as the node form.
         if self._in_node_form is not None:
             answer = self._in_node_form(state, pod, node)
             return None if answer is None else _with_plugin(demand_status(answer), self.name)
@@ -107,6 +108,7 @@ class NodeFilter:
             answer = self.plugin.filter(state, pod, snapshot.node(row))
             if answer is None or (status := demand_status(answer)) is None:
                 continue
+            # Few statuses differ among thousands of nodes, and only those are kept.
             number = number_of.setdefault((status.code, status.all_reasons), len(statuses) + 1)
             if number > len(statuses):
                 statuses.append(status.by(self.name))
@@ -159,6 +161,7 @@ class NodeScorer:
         """Return a raw score for each row."""
         score = self.plugin.score
         scores = [score(state, pod, snapshot.node(row)) for row in rows.tolist()]
+        # One check of all types, since almost every plugin returns plain integers.
         if set(map(type, scores)) != {int}:
             scores = [one_integer(score) for score in scores]
         return np.array(scores)
@@ -215,6 +218,7 @@ def one_integer_each(answer: object, count: int) -> IntArray:
     Shape: `count` entries.
     """
     scores = np.asarray(answer)
+    # Booleans and floats are refused: their conversion would hide a mistake in the plugin.
     if scores.shape != (count,) or scores.dtype.kind != "i":
         raise PluginError(f"answered {_shape_text(answer)}: scores are not one integer for each of the {count} nodes")
     return scores

@@ -135,7 +135,7 @@ class Framework:
         kept_plugins: Mapping[str, Plugin] = MappingProxyType({}),
         signatures: Callable[[Profile], SignatureCache] = SignatureCache,
     ) -> None:
-        """Construct every enabled plugin, except those in `kept`, which stay in use with all that they know.
+        """Construct every enabled plugin, except `kept_plugins`, which stay in use with all that they know.
 
         `signatures` makes the cache of answers for pods of the same spec.
 
@@ -167,7 +167,8 @@ class Framework:
             form for plugin in self._at(plugins, ExtensionPoint.FILTER, Plugin) if (form := filter_form(plugin))
         ]
         self.long_filters = frozenset(form.name for form in self.filters if isinstance(form.plugin, LongFilterPlugin))
-        self.detailing = {form.name: form.plugin for form in self.filters if isinstance(form.plugin, Detailing)}
+        filtering = (*self.pre_filter, *(form.plugin for form in self.filters))
+        self.detailing = {plugin.name: plugin for plugin in filtering if isinstance(plugin, Detailing)}
         self.post_filter = self._at(plugins, ExtensionPoint.POST_FILTER, PostFilterPlugin)
         has_own_point = ExtensionPoint.POD_GROUP_POST_FILTER not in profile.release.absent_points
         of_groups = ExtensionPoint.POD_GROUP_POST_FILTER if has_own_point else ExtensionPoint.POST_FILTER
@@ -204,7 +205,7 @@ class Framework:
     # ------------------------------------------------------------ dry runs
 
     def run_add_pod(self, state: CycleState, pod: Pod, pod_to_add: Pod, node: NodeInfo) -> None:
-        """Call AddPod of the PreFilter plugins: in `state`, `added` is on the node.
+        """Call AddPod of the PreFilter plugins: in `state`, `pod_to_add` is on the node.
 
         Raises:
             PluginError: a plugin failed.
@@ -217,7 +218,7 @@ class Framework:
                 raise PluginError(f'running AddPod on PreFilter plugin "{plugin}": {status.message}')
 
     def run_remove_pod(self, state: CycleState, pod: Pod, pod_to_remove: Pod, node: NodeInfo) -> None:
-        """Call RemovePod of the PreFilter plugins: in `state`, `removed` is not on the node.
+        """Call RemovePod of the PreFilter plugins: in `state`, `pod_to_remove` is not on the node.
 
         Raises as `run_add_pod`.
         """
@@ -230,16 +231,17 @@ class Framework:
 
     def _extensions(self, state: CycleState, pod: Pod) -> Iterator[tuple[str, PreFilterExtensions]]:
         for plugin in self.pre_filter:
+            # Upstream: a plugin that skipped has no state that a change of pods could touch.
             if plugin.name in state.skipped_filters:
                 continue
             try:
                 extensions = plugin.pre_filter_extensions()
             except BaseException as error:
                 point = "PreFilterExtensions"
-                told_of = self.plugin_failure(
+                failure = self.plugin_failure(
                     plugin.name, point, pod, f'asking PreFilter plugin "{plugin.name}"', error
                 )
-                raise PluginError(str(told_of)) from error
+                raise PluginError(str(failure)) from error
             if extensions is not None:
                 yield plugin.name, extensions
 
@@ -261,6 +263,7 @@ class Framework:
         """Run Unreserve of all plugins in reverse order. A failure is counted and does not stop the others."""
         started_s = self.clock.monotonic()
         status: Status | None = None
+        # Of all plugins, also those after the one that failed, as upstream.
         for plugin in reversed(self.reserve):
             answer = self._answer(plugin.name, "Unreserve", pod, _unreserve, plugin, state, pod, node_name)
             status = answer or status
@@ -275,6 +278,7 @@ class Framework:
         for plugin in self.permit:
             answer = self._answer(plugin.name, "Permit", pod, _permit, plugin, state, pod, node_name)
             status, timeout_s = answer if isinstance(answer, tuple) else (answer, 0.0)
+            # The rest may still reject the pod, so the wait only begins after them.
             if status is not None and status.code is Code.WAIT:
                 waits[plugin.name] = timeout_s
                 message = ", ".join((*status.all_reasons, _WAITS))
@@ -286,15 +290,16 @@ class Framework:
         return PermitResult(failure) if failure else PermitResult(None, waits, message)
 
     def observe(self, point: str, status: Status | None, started_s: float) -> float:
-        """Record how long an extension point took; returns the time now."""
+        """Record how long an extension point took, and return the time now."""
         label = status.code.label if status is not None else _SUCCESS
         now_s = self.clock.monotonic()
         self.observer.observe_extension_point(point, label, self.name, now_s - started_s)
         return now_s
 
     def begin_attempt(self) -> bool:
-        """Count an attempt; returns whether its plugins are measured, each by itself."""
+        """Count an attempt, and return whether its plugins are measured, each by itself."""
         self._attempts += 1
+        # Every tenth, not one in ten by chance, which a replay could not repeat.
         self.measures_plugins = self._attempts % MEASURED_EVERY == 0
         return self.measures_plugins
 
@@ -318,6 +323,7 @@ class Framework:
         """Record one call of a filter over many nodes, like `lap`. Each status gets the share of its nodes."""
         seconds = self.clock.monotonic() - started_s
         if self.measures_plugins:
+            # One call answers for many nodes, so each status gets its share of the time.
             for status, count in by_status(outcome, nodes):
                 self.observe_call(plugin, "Filter", status, seconds * count / nodes)
         if seconds > SLOW_PLUGIN_S:
@@ -402,6 +408,7 @@ def _permit(plugin: PermitPlugin, state: CycleState, pod: Pod, node_name: str) -
 
 
 def _demand_seconds(answer: object) -> float:
+    # NaN fails this comparison as well, and True is no number of seconds.
     if isinstance(answer, int | float) and not isinstance(answer, bool) and 0 <= answer < math.inf:
         return answer
     raise PluginError(f"answered {short_repr(answer)} as the seconds to wait, which must be a number of at least 0")

@@ -128,6 +128,7 @@ class CachedAnswers(Generic[P]):
 
     def note(self, plugin: P, status: Status | None, state_values: Sequence[object]) -> None:
         """Cache the next plugin's answer if it can be reused: success or Skip, and no state that changes."""
+        # A state with a cloner changes in dry runs, and one attempt's must not be another's.
         if (status is not None and status.code is not Code.SKIP) or any(map(cloner, map(type, state_values))):
             self.ask(plugin)
             return
@@ -196,6 +197,7 @@ class PodSignature:
             Exception: whatever a plugin raises.
         """
         filter_part, score_part = self._filtered, self._scored
+        # Only together with the filters: scores that have seen other changes are followed when they are read.
         are_alike = score_part.nodes_seen == filter_part.nodes_seen and score_part.pods_seen == filter_part.pods_seen
         parts: list[_Followed[Any]] = (
             [filter_part, score_part] if self._are_scores_read and score_part.size and are_alike else [filter_part]
@@ -210,6 +212,7 @@ class PodSignature:
         """
         filter_part, score_part = self._filtered, self._scored
         nodes_end, pods_end = snapshot.node_changes.end, self._pods_end
+        # A snapshot that moved on since `refresh`, as during an extender's answer, is scored by the plugins.
         if snapshot is not self.snapshot or filter_part.nodes_seen != nodes_end or filter_part.pods_seen != pods_end:
             return False
         self._are_scores_read = True
@@ -240,6 +243,7 @@ class PodSignature:
                 continue
             state = CycleState()
             result, status = plugin.pre_filter(state, pod, snapshot)
+            # Narrowed nodes may depend on the cluster, whatever the plugin's scope says.
             if result is None:
                 self.pre_filters.note(plugin, demand_status(status, _CACHEABLE), state.values())
             else:
@@ -260,10 +264,12 @@ class PodSignature:
             if plugin_filter.name in skipped_names:
                 continue
             scope = self._framework.scope_of(plugin_filter.plugin.filter_scope, plugin_filter.name, pod)
+            # A filter whose PreFilter is asked each time may read what that wrote.
             if scope is Scope.CLUSTER or plugin_filter.name in asked_before:
                 self.filters.append(plugin_filter)
                 run = None
                 continue
+            # Neighbours share one column of verdicts; a live filter between them must keep its place in the order.
             if run is None:
                 run = CachedFilters()
                 self.filters.append(run)
@@ -327,6 +333,7 @@ class PodSignature:
         nodes = snapshot.node_changes.since(first.nodes_seen)
         pods = self._pods_since(first.pods_seen)
         asking, changes_max = self._asking(pod), max(len(snapshot) // 2, FEW_ROWS)
+        # Beyond half of the rows, one pass over all of them in table form is cheaper.
         if not first.size or nodes is None or pods is None or len(nodes) + len(pods) > changes_max:
             self._look_at_all(parts, asking)
         else:
@@ -335,6 +342,7 @@ class PodSignature:
                 self._update(parts, asking, set(nodes), Scope.NODE)
                 if self._scored in parts:
                     self.scores.update_bases(asking)
+            # Nodes that changed were filtered in full above.
             self._update(parts, asking, pods.difference(nodes), Scope.USAGE)
         for part in parts:
             part.nodes_seen, part.pods_seen = nodes_end, pods_end
@@ -364,6 +372,7 @@ class PodSignature:
         passing = changed_rows
         for run in self._filtered.answers:
             passing = run.passing(passing)
+        # Scoring rejected nodes would be in vain; they are remembered, for the day that they pass.
         if scope is Scope.NODE:
             self._stale = self._stale.union(changed_rows).difference(passing)
         elif stale_rows := self._stale.intersection(passing):
@@ -408,12 +417,14 @@ class SignatureCache:
         Pods that are rejected for their size have no signature.
         """
         if snapshot.is_fork or not self._rows_max or not depends_on_spec_only(pod):
+            # A fork lives for one attempt, and a cache of it would never be read again.
             return None
         if snapshot is not self._snapshot:
             self._snapshot = snapshot
             self._known.clear()
         key = id(pod.spec)
         signature = self._known.pop(key, None)
+        # Only the second pod of a spec pays for a signature: many specs have a single pod.
         if signature is None:
             self._make_room(len(snapshot.nodes))
             self._known[key] = pod.spec
@@ -440,6 +451,7 @@ class SignatureCache:
         return {"signatures": signatures, "specs seen once": len(self._known) - signatures}
 
     def _make_room(self, rows: int) -> None:
+        # By rows, as one signature of a large cluster takes what hundreds do in a small one.
         signatures_max = min(SIGNATURES_MAX, self._rows_max // max(rows, 1))
         while self._known and len(self._known) >= signatures_max:
             del self._known[next(iter(self._known))]
@@ -449,6 +461,7 @@ def depends_on_spec_only(pod: Pod) -> bool:
     """Return True if node-scoped plugins cannot distinguish the pod from others with the same spec."""
     status = pod.status
     return (
+        # A pod with a status was resized or has run, and its requests differ from the spec's.
         not pod.node_name
         and status.resources is None
         and not status.container_statuses

@@ -22,7 +22,7 @@ from podium.engine.offline import OfflineHandle
 from podium.engine.placing import Engine
 from podium.engine.plugin_writes import carry_out, writes_before_binding
 from podium.engine.pod_group_cycle import PodGroupCycle
-from podium.engine.store import ObjectStore
+from podium.engine.store import LATER_THAN_ALL_S, ObjectStore
 from podium.framework.contract.cluster_event import ActionType, ClusterEvent
 from podium.framework.contract.plugin import Plugin
 from podium.framework.contract.queued_pod import QueuedPodGroupInfo, QueuedPodInfo
@@ -40,7 +40,6 @@ from podium.objects.pod_groups import group_of
 from podium.objects.resource_types import NODES, POD_GROUPS, PODS
 from podium.queues import Nominator, QueuedPodGroups, QueueProfile, QueueState, SchedulingQueue, build_hint_map
 
-_NOW_S: Final = 4_102_444_800.0
 _BETWEEN_PODS_S: Final = 0.001
 
 
@@ -62,7 +61,7 @@ class PodGroupQueue:
         self._store = store
         self._rules = rules
         self._groups = QueuedPodGroups(rules)
-        self._clock = ManualClock(_NOW_S)
+        self._clock = ManualClock(LATER_THAN_ALL_S)
         self._cache = Cache(_refuse, pod_usage_in(config.release), pod_groups=self._groups.states)
         self._lookup: dict[str, Pod] = {pod.key: pod for pod in pods}
         self._nominator = Nominator(self._lookup.get)

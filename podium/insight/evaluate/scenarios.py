@@ -7,7 +7,7 @@ plugins that would requeue the pod for it). Or it holds a device selector and on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, field
@@ -20,8 +20,9 @@ from podium.engine.evaluation import as_status
 from podium.engine.manifests import read_manifest, resource_of
 from podium.engine.placement import Placement
 from podium.engine.recorded_questions import RecordedQuestion, answer_line
-from podium.engine.store import ObjectStore
+from podium.engine.store import LATER_THAN_ALL_S, ObjectStore
 from podium.framework.contract.plugin import Plugin
+from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.status import ScheduleError
 from podium.insight.evaluate.devices import devices_of_attempt, devices_of_queue
 from podium.insight.evaluate.events import Change, events_of, hints_for
@@ -32,6 +33,7 @@ from podium.objects.devices import Device
 from podium.objects.resource_types import PODS
 from podium.plugins import IN_TREE
 from podium.plugins.dynamic_resources.plugin import DynamicResources
+from podium.queues import PodOrder, QueueObserver
 
 _SIDES = {"Add": (False, True), "Update": (True, True), "Delete": (True, False)}
 """By action: whether the change has an old object, and a new one."""
@@ -62,12 +64,17 @@ class Evaluator:
     Args:
         classes: the available plugins by name.
         config: for questions without a configuration of their own; by default upstream's defaults.
+        now_s: the time at which the questions are answered, in seconds since the epoch.
     """
 
     def __init__(
-        self, classes: Mapping[str, type[Plugin]] = IN_TREE, config: KubeSchedulerConfiguration | None = None
+        self,
+        classes: Mapping[str, type[Plugin]] = IN_TREE,
+        config: KubeSchedulerConfiguration | None = None,
+        now_s: float = LATER_THAN_ALL_S,
     ) -> None:
         self._classes = classes
+        self._now_s = now_s
         self._configurations = Configurations(classes, config)
 
     def answer_line(self, line: bytes, name: str) -> dict[str, Any]:
@@ -88,6 +95,7 @@ class Evaluator:
         gates = parse_feature_gates(settings, self._configurations.release)
         config = self._configurations.of(scenario.config, gates)
         store = scenario.store()
+        store.now_s = self._now_s
         if scenario.pods is not None:
             pods = [read_manifest(manifest, PODS) for manifest in scenario.pods]
             if gates.pod_groups is not None:
@@ -107,10 +115,10 @@ class Evaluator:
         return Cluster(config, store, self._classes, asked=[pod.key for pod in pods])
 
 
-def _answer_queue(cluster: Cluster, pods: Iterable[Pod]) -> dict[str, Any]:
+def _answer_queue(cluster: Cluster, pods: Sequence[Pod]) -> dict[str, Any]:
     placements: list[Placement] = []
     messages: dict[str, str] = {}
-    for pod in pods:
+    for pod in _in_queue_order(cluster, pods):
         try:
             (placement,) = cluster.place_all([pod])
         except ScheduleError as error:
@@ -125,6 +133,15 @@ def _answer_queue(cluster: Cluster, pods: Iterable[Pod]) -> dict[str, Any]:
         **devices_of_queue(placements),
     }
     return {**answer, "messages": messages} if messages else answer
+
+
+def _in_queue_order(cluster: Cluster, pods: Sequence[Pod]) -> Iterable[Pod]:
+    """Return the pods as the QueueSort plugin orders them, if they have entered the queue one after the other."""
+    if not pods:
+        return ()
+    order = PodOrder(cluster.framework_for(pods[0]).queue_sort, QueueObserver())
+    infos = [QueuedPodInfo(pod, float(number)) for number, pod in enumerate(pods)]
+    return (info.pod for info in sorted(infos, key=order))
 
 
 def _answer_pod(cluster: Cluster, pod: Pod) -> dict[str, Any]:

@@ -7,9 +7,33 @@ from collections.abc import Mapping
 from typing import Final
 
 from podium.framework.contract.plugin import Plugin
+from podium.plugins.contrib.capacity_scheduling.plugin import CapacityScheduling
 from podium.plugins.contrib.coscheduling.plugin import Coscheduling
+from podium.plugins.contrib.network_overhead import NetworkOverhead
+from podium.plugins.contrib.node_metadata import NodeMetadata
+from podium.plugins.contrib.node_resource_topology_match.plugin import NodeResourceTopologyMatch
+from podium.plugins.contrib.node_resources_allocatable import NodeResourcesAllocatable
+from podium.plugins.contrib.pod_state import PodState
+from podium.plugins.contrib.preemption_toleration import PreemptionToleration
+from podium.plugins.contrib.qos_sort import QOSSort
+from podium.plugins.contrib.sy_sched import SySched
+from podium.plugins.contrib.topological_sort import TopologicalSort
+from podium.plugins.contrib.topology_levels.plugin import TopologyLevels
 
-CONTRIB: Final[Mapping[str, type[Plugin]]] = {"Coscheduling": Coscheduling}
+CONTRIB: Final[Mapping[str, type[Plugin]]] = {
+    "CapacityScheduling": CapacityScheduling,
+    "Coscheduling": Coscheduling,
+    "NetworkOverhead": NetworkOverhead,
+    "NodeMetadata": NodeMetadata,
+    "NodeResourceTopologyMatch": NodeResourceTopologyMatch,
+    "NodeResourcesAllocatable": NodeResourcesAllocatable,
+    "PodState": PodState,
+    "PreemptionToleration": PreemptionToleration,
+    "QOSSort": QOSSort,
+    "SySched": SySched,
+    "TopologicalSort": TopologicalSort,
+    "TopologyLevels": TopologyLevels,
+}
 """Every plugin of this kind by name."""
 
 __all__ = ["CONTRIB"]

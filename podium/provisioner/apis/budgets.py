@@ -104,7 +104,7 @@ class DisruptionBudgets(Struct, frozen=True):
             nodes_counted: how many nodes of the NodePool are counted (`PoolNode.is_counted`).
             moment: the time, with a time zone.
         """
-        # Fail closed: a budget that nobody can read may have been meant to protect everything.
+        # Fail closed: a budget that cannot be read may have been meant to protect everything.
         if self.errors:
             return 0
         return min(

@@ -79,7 +79,7 @@ class DisruptionLoop:
         self._validated_after_s = validated_after_s
 
     async def step(self) -> float:
-        """Remove nodes that may go; returns in how many seconds to look again."""
+        """Remove nodes that may go, and return in how many seconds to look again."""
         # Removing nodes before waiting pods were planned once would remove what these pods need.
         if not self._nominations.is_known or not self._watched.is_current or await self._purchasing.unseen():
             return NOT_SEEN_PAUSE_S
@@ -108,7 +108,7 @@ class DisruptionLoop:
         return NOT_SEEN_PAUSE_S if leaving and await self._is_noticed(leaving) else self._period_s
 
     async def _delete(self, removal: Removal) -> list[ProvidedNode]:
-        """Begin to remove the nodes; returns those that are still there."""
+        """Begin to remove the nodes, and return those that are still there."""
         leaving = [node for name in removal.nodes if (node := self._watched.node(name)) is not None]
         for node in leaving:
             await self._provider.delete(node, removal.reason)
@@ -126,7 +126,7 @@ class DisruptionLoop:
         return valid
 
     async def _have_come(self, removal: Removal, bought: Iterable[NodePlan]) -> bool:
-        """Wait for what takes the place of the nodes; returns whether it is there."""
+        """Wait for what takes the place of the nodes, and return whether it is there."""
         with anyio.move_on_after(REPLACED_S_MAX):
             while await self._purchasing.unseen():  # noqa: ASYNC110 - the API server may have to be asked
                 await anyio.sleep(NOT_SEEN_PAUSE_S)
@@ -138,7 +138,7 @@ class DisruptionLoop:
         return False
 
     async def _is_noticed(self, nodes: list[ProvidedNode]) -> bool:
-        """Wait until the watch shows that the nodes change; returns whether it does."""
+        """Wait until the watch shows that the nodes change, and return whether it does."""
         with anyio.move_on_after(NOT_SEEN_PAUSE_S * 10):
             while any(self._watched.node(node.name) is node for node in nodes):  # noqa: ASYNC110 - short
                 await anyio.sleep(NOT_SEEN_PAUSE_S)

@@ -18,7 +18,7 @@ class Provider(Protocol):
     """Makes nodes and removes them. Every method may be repeated: what has happened already happens no second time."""
 
     async def create(self, node: NodePlan) -> bool:
-        """Buy the node under its name, unless it is there already; returns whether there will be such a node.
+        """Buy the node under its name, unless it is there already, and return whether there will be such a node.
 
         Raises:
             ApiError: it may or may not be bought; `list` tells.

@@ -93,7 +93,7 @@ class ProvisioningLoop:
         cluster.on_pod(self._on_pod)
 
     async def step(self) -> float:
-        """Wait for a batch and buy for it; returns in how many seconds to look again."""
+        """Wait for a batch and buy for it, and return in how many seconds to look again."""
         if await self._wait_for_batch():
             return await self._provision()
         # No trigger within the first wait: whatever waits has been planned, so removals may begin.

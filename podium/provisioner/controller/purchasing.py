@@ -47,7 +47,7 @@ class Purchasing:
         self._asked_at_s: dict[str, float] = {}
 
     async def buy(self, nodes: Iterable[NodePlan]) -> Sequence[NodePlan]:
-        """Ask for these nodes; returns those that there will be.
+        """Ask for these nodes, and return those that there will be.
 
         Raises:
             ApiError: the first of the errors, after every node was asked for.

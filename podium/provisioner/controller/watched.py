@@ -73,7 +73,7 @@ class _Usable:
 
 
 class _PodEvents:
-    """Implements `podium.client.informer.Handler`: knows when pods last came to a node or left it."""
+    """Implements `podium.client.informer.Handler`: knows when pods last arrived on a node or left it."""
 
     def __init__(self, clock: Clock) -> None:
         self.last_s: dict[str, float] = {}

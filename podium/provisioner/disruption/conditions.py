@@ -73,7 +73,7 @@ def conditions_of(
 
 
 def is_under_consolidate_after(claim: NodeClaim, pool: NodePool, now_s: float) -> bool:
-    """Return True if pods came to the node, or left it, less than the NodePool's `consolidateAfter` ago."""
+    """Return True if pods arrived on the node, or left it, less than the NodePool's `consolidateAfter` ago."""
     duration_s = pool.spec.disruption.consolidate_after_s
     initialized = true_condition(claim.status.conditions, _INITIALIZED)
     if not duration_s or initialized is None:

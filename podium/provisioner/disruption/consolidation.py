@@ -184,7 +184,7 @@ class Consolidation:
             )
         )
         cheaper = self._cheaper(dataclasses.replace(node, requirements=requirements, instance_types=types), price)
-        # Several nodes become one, so each step makes the cluster smaller and comes to an end without a minimum of
+        # Several nodes become one, so each step makes the cluster smaller and the search ends without a minimum of
         # types.
         if isinstance(cheaper, NoCommand) or len(candidates) > 1:
             return cheaper

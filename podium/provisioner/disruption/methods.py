@@ -101,7 +101,7 @@ def drift(state: DisruptionState) -> Command | None:
     budgets = state.budgets("Drifted")
     candidates = sorted(
         state.drift_candidates,
-        # Empty ones cost nobody anything, and among the others the one that has drifted for longest goes first.
+        # Empty ones disrupt no pod, and among the others the one that has drifted for longest goes first.
         key=lambda candidate: (bool(candidate.pods), candidate.conditions.drifted_since_s, candidate.name),
     )
     for candidate in candidates:

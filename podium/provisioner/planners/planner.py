@@ -58,7 +58,7 @@ class Planner:
 
     Args:
         catalogue: the instance types; None for the built-in ones, in the zones of the cluster's nodes.
-        in_own_words: whether reasons are told in podium's words, since its rules judge where pods fit.
+        in_own_words: whether reasons are given in podium's words, since its rules judge where pods fit.
     """
 
     catalogue: Catalogue | None

@@ -1,6 +1,6 @@
 """Nodes that are there, or on their way, while pods are planned onto them.
 
-Owns what one node has left. A plan only asks whether it takes a pod; why it does not is told if a person asks.
+Owns what one node has left. A plan only asks whether it takes a pod; why it does not is worked out if a person asks.
 
 Source: karpenter pkg/controllers/provisioning/scheduling/existingnode.go, v1.15.0.
 """

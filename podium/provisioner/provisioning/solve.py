@@ -52,8 +52,8 @@ class Results:
 
     Attributes:
         skipped: By NodePool, why it was not bought from.
-        lowered_min_values: The NodePools whose NodeClaims are told to have fewer different values than wanted. As
-            upstream, all NodeClaims of a NodePool are told what holds for the last of them.
+        lowered_min_values: The NodePools whose NodeClaims report fewer different values than wanted. As upstream, all
+            NodeClaims of a NodePool report what holds for the last of them.
         refusals: By uid, why a pod was not planned.
     """
 
@@ -201,8 +201,7 @@ class Solver:
     def _add_to_nodes(self, pod: PlannedPod, limits: Limits) -> bool:
         places = self._node_places
         mask = places.open_to(pod.requests, limits)
-        # Nodes under consolidateAfter are no destination for pods that consolidation moves: they would never come to
-        # rest.
+        # Nodes under consolidateAfter are no destination for pods that consolidation moves: they would never rest.
         if pod.pod.status.phase != PENDING and pod.pod.node_name not in self._leaving:
             mask &= self._awake
         for index in map(int, mask.nonzero()[0]):

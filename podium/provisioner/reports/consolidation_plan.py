@@ -49,7 +49,7 @@ class ConsolidationOptions:
         allow_m_to_n: Whether more than one node may take the place of those that go.
         min_savings: What a command must save in an hour, at least.
         ignore_budgets: Whether any number of nodes may go at once.
-        in_own_words: Whether reasons are told in podium's words, since its rules judge where pods fit.
+        in_own_words: Whether reasons are given in podium's words, since its rules judge where pods fit.
     """
 
     search: Search = "prefix"
@@ -100,7 +100,7 @@ class ConsolidationPlan:
             bought.
         well_known: The labels that a NodeClaim need not define.
         is_partial: Whether the time was up before the search had ended; then no node has a blocker.
-        in_own_words: Whether it is told in podium's words, since its rules judge where pods fit.
+        in_own_words: Whether it is given in podium's words, since its rules judge where pods fit.
     """
 
     commands: tuple[PlannedCommand, ...]

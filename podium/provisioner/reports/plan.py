@@ -1,7 +1,7 @@
 """Shows a plan to people and programs: nodes with their cost, and why pods stay.
 
-Owns what is told beyond a recorded answer: costs, utilisation before and after, the reasons by NodePool, why a NodePool
-is left out, and why nodes refuse a pod.
+Owns what is reported beyond a recorded answer: costs, utilisation before and after, the reasons by NodePool, why a
+NodePool is left out, and why nodes refuse a pod.
 
 Units: prices per hour, None where none is known; monthly costs for 730 hours; amounts of resources as quantities.
 """

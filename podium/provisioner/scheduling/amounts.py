@@ -1,6 +1,6 @@
 """Amounts of resources, added and compared as Karpenter does.
 
-Owns the arithmetic, and the text in which amounts are told. Never changes its arguments.
+Owns the arithmetic, and the text of amounts. Never changes its arguments.
 
 Units: cpu in thousandths of a core, everything else as counted by its quantity.
 Source: karpenter pkg/utils/resources/resources.go, v1.15.0.

@@ -52,7 +52,7 @@ class Evictions:
         try:
             duration = parse_duration(text)
         except ValueError:
-            # Not protected, as upstream: a text that nobody understands must not keep a node for ever.
+            # Not protected, as upstream: a text that cannot be read must not keep a node for ever.
             return False
         if duration <= 0:
             return False

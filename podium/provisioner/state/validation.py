@@ -95,7 +95,7 @@ def _avoids_node_pools(pod: Pod) -> bool:
     try:
         requirements = pod_requirements(pod.spec)
     except FieldError:
-        return False  # a requirement without meaning is told on its own
+        return False  # a requirement without meaning is reported on its own
     return NODE_POOL in requirements and requirements.get(NODE_POOL).operator == "DoesNotExist"
 
 

@@ -75,7 +75,7 @@ def forget_old(store: Store, workload: Json, names_in_use: Collection[str]) -> N
     """Delete the oldest revisions beyond the limit that no pod has.
 
     Args:
-        used: the hashes, or whole names, of the revisions to keep.
+        names_in_use: the hashes, or whole names, of the revisions to keep.
     """
     history = sorted(_history(store, workload), key=lambda revision: int(revision.obj.get("revision", 0)))
     unused = [

@@ -22,7 +22,7 @@ class Replicas:
 
 
 def share(amount: Any, total: int, *, up: bool) -> int:
-    """Resolve a number, or a percentage of `of`, rounded up or down."""
+    """Resolve a number, or a percentage of the total, rounded up or down."""
     if isinstance(amount, str) and amount.endswith("%") and amount[:-1].isdecimal():
         exact = total * int(amount[:-1]) / 100
         return math.ceil(exact) if up else math.floor(exact)

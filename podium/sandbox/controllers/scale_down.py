@@ -31,8 +31,8 @@ def replica_set_victims(
     """Return the pods that a ReplicaSet deletes.
 
     Args:
-        related: the pods of all ReplicaSets of its Deployment; none if it has no Deployment. A node with several of
-            them is given up first.
+        related_pods: the pods of all ReplicaSets of its Deployment; none if it has no Deployment. A node with several
+            of them is given up first.
     """
     on_node = Counter(_node_of(pod) for pod in related_pods if is_active(pod.obj))
     return _Ranking(time, on_node).first(pods, count)

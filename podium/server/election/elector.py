@@ -103,6 +103,7 @@ class Elector:
         while not await self._try():
             if self._refusal is not None and self._lock.is_held_by_kube_scheduler:
                 raise LeaseTakenError(f"{self._lock} is held by {self._term.holder}: {self._refusal}")
+            # With jitter, so that the standbys do not write at the same moment, of which all but one would fail.
             await anyio.sleep(self._pause_s())
         self._metrics.set_leader(self._metrics_name, leads=True)
         self._tell(f"{self._term.identity} became leader")
@@ -114,6 +115,7 @@ class Elector:
         """Renew the Lease until it is lost. Raises: `LeadershipLostError`."""
         term = self._term
         while True:
+            # No later than the deadline, as the process must know in time that it leads no more.
             await anyio.sleep(min(term.timings.retry_period_s, max(term.left_s(), 0.0)))
             # A deadline that passed while the process or the machine was suspended has passed all the same.
             if not term.expire():
@@ -126,10 +128,12 @@ class Elector:
 
     async def release(self) -> None:
         """Release the Lease if held, so that another replica leads at once; no write may still be under way."""
+        # A Lease that may have run out may be another's by now.
         if not self._term.may_write():
             return
         self._metrics.set_leader(self._metrics_name, leads=False)
         try:
+            # Shielded, because the stop of the process cancels everything else.
             with anyio.fail_after(_RELEASE_S_MAX, shield=True):
                 await self._resign()
         except (ApiError, TimeoutError) as error:
@@ -151,11 +155,12 @@ class Elector:
         try:
             await self._lock.replace(self._term.released_record())
         except Conflict:
+            # Another client may have changed a label; the version that was read has to be written over.
             if (await self._lock.read()).holder == self._term.identity:
                 await self._lock.replace(self._term.released_record())
 
     async def _try(self) -> bool:
-        """Write the Lease for this process, if the rules allow it; returns whether it was written."""
+        """Write the Lease for this process, if the rules allow it, and return whether it was written."""
         try:
             has_written = await self._write_optimistically() or await self._read_and_write()
         except ApiError as error:
@@ -192,6 +197,7 @@ class Elector:
         return True
 
     async def _write(self, method: Literal["create", "replace"]) -> None:
+        # Measured before the request: the server may have counted from any moment since.
         record, started_s = self._term.claim(), self._clock.monotonic()
         await (self._lock.create if method == "create" else self._lock.replace)(record)
         self._term.wrote(record, started_s)
@@ -223,6 +229,7 @@ def ending_if_stopped_for_too_long(term: Term) -> Iterator[None]:
             with suppress(RuntimeError):
                 log.error("Leaderelection lost", identity=term.identity, reason="the process was stopped for too long")
             flush_log()
+            # No clean end: its writes could collide with those of the replica that leads now.
             os._exit(1)
 
     previous = signal.signal(signal.SIGCONT, on_continue)

@@ -47,6 +47,7 @@ class LeaseRecord:
         """Return the election's fields of a Lease's spec, as JSON."""
         return {
             "holderIdentity": self.holder,
+            # The API has whole seconds; rounding down would let others take over before this process gives up.
             "leaseDurationSeconds": math.ceil(self.duration_s),
             "acquireTime": self.acquire_time,
             "renewTime": self.renew_time,
@@ -61,6 +62,7 @@ def is_held_by_kube_scheduler(lease: Mapping[str, Any]) -> bool:
     """
     if not (holder := (lease.get("spec") or {}).get("holderIdentity")):
         return False
+    # The holder is any text, but the field manager is the program that wrote it.
     writers = [
         str(entry.get("manager"))
         for entry in (lease.get("metadata") or {}).get("managedFields") or ()
@@ -142,6 +144,7 @@ class LeaseLock:
 
     def _keep(self, answer: bytes, *, record_sent: LeaseRecord | None = None) -> LeaseRecord:
         """Keep a response's Lease. Raises: `Malformed` if it is another Lease, or not the one just written."""
+        # A proxy may answer anything; to believe that a write has succeeded takes its own content.
         check_object(answer, _API_VERSION, _KIND, ObjectMeta(name=self.name, namespace=self.namespace))
         try:
             lease = orjson.loads(answer)

@@ -126,6 +126,7 @@ class Term:
         Returns: whether this process may write the Lease: it holds it, or the Lease has no holder or has run out.
         """
         if record != self._observed:
+            # From here on the Lease is valid for its duration: by whose clock it was renewed is unknown.
             self._observed, self._observed_at_s = record, self._clock.monotonic()
         if record.holder == self.identity:
             return True
@@ -144,6 +145,7 @@ class Term:
         if record is None:
             return LeaseRecord(self.identity, self.timings.duration_s, time, time)
         if record.holder == self.identity:
+            # As client-go: a renewal keeps the time of acquisition and the number of transitions.
             return replace(record, duration_s=self.timings.duration_s, renew_time=time)
         return LeaseRecord(self.identity, self.timings.duration_s, time, time, record.transitions + 1)
 
@@ -151,6 +153,7 @@ class Term:
         """Return the record that lets another replica take over at once."""
         assert self._observed is not None, "the holder of a Lease has observed it"
         time = format_micro_time(self._clock.now())
+        # client-go writes a duration of one second on release, too: zero would not pass the API's validation.
         return LeaseRecord("", 1.0, time, time, self._observed.transitions)
 
     def wrote(self, record: LeaseRecord, started_s: float) -> None:
@@ -168,7 +171,7 @@ class Term:
         self._on(LeaseEvent.FAILED)
 
     def expire(self) -> bool:
-        """Give up the Lease if it was not renewed in time; returns whether it is lost."""
+        """Give up the Lease if it was not renewed in time, and return whether it is lost."""
         if self.is_holding and self.left_s() <= 0.0:
             self._on(LeaseEvent.EXPIRED)
         return self.state is LeaseState.LOST
@@ -179,6 +182,7 @@ class Term:
 
     def health(self) -> str | None:
         """Return the problem, if any: the process holds a Lease that it has not renewed for far too long."""
+        # Upstream's health adaptor: beyond the deadline and a grace, the process hangs and should be restarted.
         if self.is_holding and self._clock.monotonic() - self._renewed_at_s > self.timings.duration_s + _STALE_AFTER_S:
             return "failed election to renew leadership"
         return None

@@ -53,7 +53,7 @@ async def open_access(
     """Set up access control for a server with these TLS settings.
 
     Args:
-        own: podium's connection.
+        own_credentials: podium's connection.
 
     Raises:
         ConnectionConfigError: a kubeconfig cannot be used.

@@ -98,10 +98,12 @@ class Authenticator:
         self._believes = believes
         self._cache_s = cache_s
         self._verdicts: ExpiringCache[User | NotAuthenticated] = ExpiringCache(clock, _TOKENS_MAX)
+        # Keyed, so that digests in a memory dump do not tell which tokens they are of; without a salt a table would.
         self._hash_key = os.urandom(32)
 
     async def user_of(self, request: web.BaseRequest) -> User:
         """Return the user of the request; anonymous without credentials. Raises: `NotAuthenticated`."""
+        # As upstream: a certificate counts before a token.
         user = self._certificate_user(request)
         if user is not None:
             return user
@@ -116,6 +118,7 @@ class Authenticator:
         verdict = self._verdicts.get(digest)
         if verdict is None:
             verdict = await self._review(token)
+            # Refusals, too: a client that retries with a bad token must not cost a review each time.
             self._verdicts.put(digest, verdict, self._cache_s)
         if isinstance(verdict, NotAuthenticated):
             raise NotAuthenticated(str(verdict))
@@ -127,6 +130,7 @@ class Authenticator:
             answer = await self._session.request("POST", _TOKEN_REVIEWS, orjson.dumps(review), deadline_s=_REVIEW_S_MAX)
             verdict = read(_decode, answer, lambda: "a TokenReview").status
         except (ApiError, TypeError) as error:
+            # Not cached: that the API server cannot be reached says nothing about the token.
             raise NotAuthenticated(f"the token could not be reviewed: {error_text(error)}") from error
         if not verdict.authenticated:
             return NotAuthenticated(verdict.error or "the token is not valid")
@@ -145,6 +149,7 @@ class Authenticator:
         certificate = None if tls is None else tls.getpeercert()
         if not certificate:
             return None
+        # TLS checks this only in the handshake, and a connection may be kept open for days.
         if time.time() > ssl.cert_time_to_seconds(certificate["notAfter"]):
             raise NotAuthenticated("the client certificate has expired")
         if not self._believes(tls.context):
@@ -155,11 +160,13 @@ class Authenticator:
 def _subject(certificate: Mapping[str, Any]) -> User | None:
     names = [pair for part in certificate.get("subject", ()) for pair in part]
     name = next((value for key, value in names if key == "commonName"), "")
+    # Kubernetes' convention: the common name is the user, each organization a group.
     groups = tuple(value for key, value in names if key == "organizationName")
     return User(name, groups=_with_authenticated(groups)) if name else None
 
 
 def _with_authenticated(groups: tuple[str, ...]) -> tuple[str, ...]:
+    # The API server adds the group to users of tokens; for certificates that is left to the server that checks them.
     return groups if AUTHENTICATED in groups else (*groups, AUTHENTICATED)
 
 

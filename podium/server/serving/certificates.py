@@ -47,8 +47,10 @@ class KeyPair:
         """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         limits.apply(context)
+        # Without h2, which clients would choose if it were offered, and aiohttp does not speak.
         context.set_alpn_protocols(["http/1.1"])
         try:
+            # The ssl module reads keys only from files; this one is of the memory alone.
             with private_file(self.key + b"\n" + self.certificate) as path:
                 context.load_cert_chain(path)
         except ssl.SSLError as error:
@@ -92,6 +94,7 @@ def self_signed(bind_address: str = "", *, host_name: str | None = None) -> KeyP
         .issuer_name(name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
+        # Clients' clocks may be behind.
         .not_valid_before(issued_at - _BACKDATED)
         .not_valid_after(issued_at + dt.timedelta(days=_VALID_DAYS))
     )
@@ -131,6 +134,7 @@ def _alternative_names(bind_address: str, host_name: str) -> list[x509.GeneralNa
     addresses = [ipaddress.ip_address(address) for address in ("127.0.0.1", "::1", bind_address) if address]
     return [
         *(x509.DNSName(name) for name in dict.fromkeys(names)),
+        # An unspecified address means every address, and a certificate cannot say that.
         *(x509.IPAddress(address) for address in dict.fromkeys(addresses) if not address.is_unspecified),
     ]
 

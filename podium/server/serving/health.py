@@ -75,6 +75,7 @@ class Endpoint:
                 lines.append(f"[+]{name} excluded: ok")
                 continue
             reasons[name] = await _outcome(check)
+            # As upstream: the summary is public, and reasons may name internal addresses.
             lines.append(f"[+]{name} ok" if reasons[name] is None else f"[-]{name} failed: reason withheld")
         if unknown := sorted(set(exclude) - set(self._checks)):
             quoted = ", ".join(f'"{name}"' for name in unknown)
@@ -92,6 +93,7 @@ class Endpoint:
             log.info("Health check failed", endpoint=self._name, reasons=news)
         if mended:
             log.info("Health check passes again", endpoint=self._name, checks=mended)
+        # What was excluded this time keeps its last result, or it would be logged as news next time.
         earlier = {name: reason for name, reason in self._failing.items() if name not in reasons}
         self._failing = earlier | failing
 

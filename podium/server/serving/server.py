@@ -184,6 +184,7 @@ def _response(health: Report) -> web.Response:
 
 
 async def _set_headers(_: web.Request, response: web.StreamResponse) -> None:
+    # Text pages show names of objects; nosniff keeps a browser from taking one for HTML.
     response.headers.update(_HEADERS)
     # Replaces aiohttp's own header, which reveals its version and Python's.
     response.headers["Server"] = "podium"

@@ -99,6 +99,7 @@ def _version_wanted(accept: str, kind: str) -> str | None:
     for clause in accept.split(","):
         media, *clause_fields = (part.strip() for part in clause.split(";"))
         parameters = dict(part.split("=", 1) for part in clause_fields if "=" in part)
+        # Only clauses with `as` ask for the object: plain JSON is no answer of these pages.
         if "as" not in parameters:
             if media in ("text/plain", "text/*", "*/*"):
                 return None

@@ -38,6 +38,7 @@ class ServingTls:
         self._limits = limits
         self._pair = pair
         self._authorities = ""
+        # Weak: a context lives as long as the connections that were made with it.
         self._authorities_of: WeakKeyDictionary[ssl.SSLContext, frozenset[bytes]] = WeakKeyDictionary()
         self._followed: list[FollowedFiles] = []
         self.context = self._renew_context(pair, "")
@@ -55,6 +56,7 @@ class ServingTls:
 
     def believes(self, context: ssl.SSLContext) -> bool:
         """Return whether client certificates that were verified with that context would pass with the current one."""
+        # A connection outlives the context it was made with, so it is compared by the CAs, not by the context.
         return self._authorities_of.get(context, frozenset()) <= self._authorities_of[self.context]
 
     def follow_pair(self, cert_file: str, key_file: str) -> None:
@@ -74,6 +76,7 @@ class ServingTls:
 
         def look() -> Callable[[], None]:
             authorities = Path(path).read_text()
+            # An empty file is one that is being written; to trust no CA at all would lock every client out.
             if not authorities.strip():
                 raise CertificateError("it is empty")
             return lambda: self.trust(authorities)
@@ -88,6 +91,7 @@ class ServingTls:
             await anyio.sleep(_LOOK_EVERY_S)
             for files in self._followed:
                 previous = self.context
+                # In a thread, as the files may be on a network file system.
                 await files.take_again_in_thread()
                 if self.context is not previous:
                     log.info("Certificates have changed", what=files.called)
@@ -96,6 +100,7 @@ class ServingTls:
         context = pair.context(self._limits)
         if authorities:
             context.load_verify_locations(cadata=authorities)
+            # Optional, since clients with tokens have none, and probes neither.
             context.verify_mode = ssl.CERT_OPTIONAL
         self._authorities_of[context] = frozenset(context.get_ca_certs(binary_form=True))
         return context

@@ -37,6 +37,11 @@ class TrafficMetrics:
         self._reflector_failures = read_counter(
             "podium_reflector_failures_total", "Lists and watches that failed and were retried.", "resource"
         )
+        self._resources_missing = read_gauge(
+            "podium_resource_missing",
+            "1 for each watched resource that the API server does not serve, as without its definition.",
+            "resource",
+        )
         super().__init__()
 
     def read_events(self, results: ReadValues, waiting: ReadValue) -> None:
@@ -50,9 +55,12 @@ class TrafficMetrics:
         self._writes_waiting.read_from(waiting)
         self._writes_throttled.read_from(throttled)
 
-    def read_reflectors(self, lists: ReadValues, watches: ReadValues, events: ReadValues, failures: ReadValues) -> None:
-        """Set the sources of the reflectors' counts, each resource → count."""
+    def read_reflectors(
+        self, lists: ReadValues, watches: ReadValues, events: ReadValues, failures: ReadValues, missing: ReadValues
+    ) -> None:
+        """Set the sources of the reflectors' counts, each resource → count; of missing ones 1."""
         self._reflector_lists.read_from(lists)
         self._reflector_watches.read_from(watches)
         self._reflector_events.read_from(events)
         self._reflector_failures.read_from(failures)
+        self._resources_missing.read_from(missing)

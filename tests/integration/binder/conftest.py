@@ -81,11 +81,11 @@ class Cluster:
 
     async def condition(self, name: str) -> Json:
         status = (await self.admin.get(f"{PODS}/{name}"))["status"]
-        [found] = [condition for condition in status["conditions"] if condition["type"] == "PodScheduled"]
-        return dict(found)
+        [pod_scheduled] = [condition for condition in status["conditions"] if condition["type"] == "PodScheduled"]
+        return dict(pod_scheduled)
 
 
-async def opened(credentials: Credentials, admin: Client) -> AsyncIterator[Cluster]:
+async def open_clusters(credentials: Credentials, admin: Client) -> AsyncIterator[Cluster]:
     clock = SystemClock()
     async with ApiSession(credentials) as session:
         lossy = LossySession(session)
@@ -99,14 +99,16 @@ async def cluster(request: pytest.FixtureRequest, anyio_backend: object, tmp_pat
     clock = SystemClock()
     if request.param == "sandbox":
         async with Sandbox(kubelets=False) as sandbox, Client(sandbox.url) as admin:
-            async for made in opened(await load(str(sandbox.write_kubeconfig(tmp_path / "config")), clock), admin):
-                yield made
+            async for opened_cluster in open_clusters(
+                await load(str(sandbox.write_kubeconfig(tmp_path / "config")), clock), admin
+            ):
+                yield opened_cluster
         return
     plane: ControlPlane = request.getfixturevalue("control_plane")
     async with Client(plane.url, token=plane.admin_token, tls=plane.ssl_context()) as admin:
         await empty_cluster(admin)
-        async for made in opened(await load(str(plane.kubeconfig()), clock), admin):
-            yield made
+        async for opened_cluster in open_clusters(await load(str(plane.kubeconfig()), clock), admin):
+            yield opened_cluster
         await empty_cluster(admin)
 
 
@@ -122,5 +124,5 @@ class FaultyCluster:
 async def faulty(anyio_backend: object, tmp_path: Path) -> AsyncIterator[FaultyCluster]:
     async with Sandbox(kubelets=False) as sandbox, Client(sandbox.url) as admin:
         credentials = await load(str(sandbox.write_kubeconfig(tmp_path / "config")), SystemClock())
-        async for made in opened(credentials, admin):
-            yield FaultyCluster(made, sandbox.faults)
+        async for opened_cluster in open_clusters(credentials, admin):
+            yield FaultyCluster(opened_cluster, sandbox.faults)

@@ -80,8 +80,8 @@ async def test_a_pod_is_nominated_and_the_nomination_taken_back(cluster: Cluster
     await cluster.client.patch_status(await cluster.create_pod("a"), nominated_node_name="n1")
     pod = await cluster.pod("a")
     assert pod.status.nominated_node_name == "n1"
-    told = not_scheduled(pod, unschedulable("no room"))
-    await cluster.client.patch_status(pod, condition=told, nominated_node_name="")
+    pod_condition = not_scheduled(pod, unschedulable("no room"))
+    await cluster.client.patch_status(pod, condition=pod_condition, nominated_node_name="")
     assert (await cluster.pod("a")).status.nominated_node_name == ""
     assert (await cluster.condition("a"))["message"] == "no room"
 
@@ -96,7 +96,7 @@ async def test_the_status_of_another_pod_of_the_same_name_is_left_alone(cluster:
 
 
 async def events_of(cluster: Cluster, pod: Pod) -> list[Json]:
-    return [each for each in await cluster.admin.list(EVENTS) if each["regarding"]["uid"] == pod.uid]
+    return [event for event in await cluster.admin.list(EVENTS) if event["regarding"]["uid"] == pod.uid]
 
 
 async def test_events_are_taken_and_become_a_series(cluster: Cluster) -> None:
@@ -113,12 +113,12 @@ async def test_events_are_taken_and_become_a_series(cluster: Cluster) -> None:
         recorder.record(failed_scheduling(pod, "still no room"))
         assert await recorder.aclose(10.0) == 0
     assert recorder.statistics().given_up_total == 0
-    bound, failed = sorted(await events_of(cluster, pod), key=lambda event: str(event["type"]))
-    assert bound["note"] == "Successfully assigned default/a to n1"
-    assert (bound["reportingController"], bound["reportingInstance"]) == ("podium", "podium-host-1")
-    assert failed["reason"] == "FailedScheduling"
-    assert failed["note"].endswith("é ...")
-    assert failed["series"]["count"] == 3
+    bind_event, failure_event = sorted(await events_of(cluster, pod), key=lambda event: str(event["type"]))
+    assert bind_event["note"] == "Successfully assigned default/a to n1"
+    assert (bind_event["reportingController"], bind_event["reportingInstance"]) == ("podium", "podium-host-1")
+    assert failure_event["reason"] == "FailedScheduling"
+    assert failure_event["note"].endswith("é ...")
+    assert failure_event["series"]["count"] == 3
 
 
 async def test_an_event_whose_answer_was_lost_is_there_once(cluster: Cluster) -> None:

@@ -188,8 +188,8 @@ async def test_a_hundred_pods_are_bound_with_one_event_each_through_lost_answers
     assert [outcome.status for outcome in outcomes] == [None] * 100
     assert {pod["spec"]["nodeName"] for pod in await cluster.admin.list(PODS)} == {"n1"}
     assert await cluster.changes_since(pods[-1]) == {pod.metadata.name: 1 for pod in pods}
-    told = Counter(event["regarding"]["name"] for event in await cluster.admin.list(EVENTS))
-    assert told == {pod.metadata.name: 1 for pod in pods}
+    counts = Counter(event["regarding"]["name"] for event in await cluster.admin.list(EVENTS))
+    assert counts == {pod.metadata.name: 1 for pod in pods}
 
 
 async def test_a_conflict_ends_in_an_outcome_with_the_servers_words(faulty: FaultyCluster) -> None:

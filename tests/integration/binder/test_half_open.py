@@ -31,8 +31,8 @@ class RelayedServer:
         self.sandbox, self.relay, self.client = sandbox, relay, client
 
     def create(self, name: str) -> Pod:
-        made = self.sandbox.store.create(manifests.pod(name))
-        return pod(name, uid=made["metadata"]["uid"])
+        stored_pod = self.sandbox.store.create(manifests.pod(name))
+        return pod(name, uid=stored_pod["metadata"]["uid"])
 
     def node_of(self, name: str) -> str | None:
         node: str | None = self.sandbox.store.get("pods", name)["spec"].get("nodeName")
@@ -40,7 +40,7 @@ class RelayedServer:
 
 
 @pytest.fixture
-async def relayed(
+async def relayed_server(
     anyio_backend: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[RelayedServer]:
     monkeypatch.setattr("podium.client.dispatcher._REQUEST_S_MAX", ANSWER_S_MAX)
@@ -51,33 +51,39 @@ async def relayed(
             yield RelayedServer(sandbox, relay, ApiClient(Dispatcher(session, clock), clock))
 
 
-async def test_a_binding_on_a_dead_connection_is_looked_up_and_made_again_on_another(relayed: RelayedServer) -> None:
-    await relayed.client.bind(relayed.create("a"), "n1")
-    relayed.relay.swallow()
+async def test_a_binding_on_a_dead_connection_is_looked_up_and_made_again_on_another(
+    relayed_server: RelayedServer,
+) -> None:
+    await relayed_server.client.bind(relayed_server.create("a"), "n1")
+    relayed_server.relay.swallow()
     with anyio.fail_after(20):
-        await relayed.client.bind(relayed.create("b"), "n1")
-    assert relayed.node_of("b") == "n1"
-    assert relayed.relay.accepted == 2
+        await relayed_server.client.bind(relayed_server.create("b"), "n1")
+    assert relayed_server.node_of("b") == "n1"
+    assert relayed_server.relay.accepted == 2
 
 
-async def test_one_dead_connection_is_enough_to_trust_none_that_was_idle_meanwhile(relayed: RelayedServer) -> None:
+async def test_one_dead_connection_is_enough_to_trust_none_that_was_idle_meanwhile(
+    relayed_server: RelayedServer,
+) -> None:
     async with anyio.create_task_group() as tasks:
         for name in "abcde":
-            tasks.start_soon(relayed.client.bind, relayed.create(name), "n1")
-    relayed.relay.swallow()
+            tasks.start_soon(relayed_server.client.bind, relayed_server.create(name), "n1")
+    relayed_server.relay.swallow()
     started_s = anyio.current_time()
     for name in "fgh":
-        await relayed.client.bind(relayed.create(name), "n1")
+        await relayed_server.client.bind(relayed_server.create(name), "n1")
     assert anyio.current_time() - started_s < 4 * ANSWER_S_MAX
-    assert relayed.node_of("h") == "n1"
+    assert relayed_server.node_of("h") == "n1"
 
 
-async def test_a_binding_that_a_slow_server_makes_after_the_deadline_is_one_binding(relayed: RelayedServer) -> None:
+async def test_a_binding_that_a_slow_server_makes_after_the_deadline_is_one_binding(
+    relayed_server: RelayedServer,
+) -> None:
     binding = {"verb": "create", "resource": "pods", "subresource": "binding"}
-    relayed.sandbox.faults.latency(2 * ANSWER_S_MAX, times=1, **binding)
-    slow = relayed.create("slow")
-    version = relayed.sandbox.store.revision
-    await relayed.client.bind(slow, "n1")
+    relayed_server.sandbox.faults.latency(2 * ANSWER_S_MAX, times=1, **binding)
+    slow = relayed_server.create("slow")
+    version = relayed_server.sandbox.store.revision
+    await relayed_server.client.bind(slow, "n1")
     await anyio.sleep(2 * ANSWER_S_MAX)
-    assert relayed.node_of("slow") == "n1"
-    assert relayed.sandbox.store.revision == version + 1
+    assert relayed_server.node_of("slow") == "n1"
+    assert relayed_server.sandbox.store.revision == version + 1

@@ -33,23 +33,23 @@ def claim(owner: str = "uid-web") -> ResourceClaim:
 
 
 async def test_an_object_is_created_read_and_deleted(cluster: Cluster) -> None:
-    created = await cluster.client.create(RESOURCE_CLAIMS, claim(), manifest())
-    assert created.metadata.uid
-    assert await cluster.client.read(RESOURCE_CLAIMS, claim()) == created
-    await cluster.client.delete(RESOURCE_CLAIMS, created)
+    created_claim = await cluster.client.create(RESOURCE_CLAIMS, claim(), manifest())
+    assert created_claim.metadata.uid
+    assert await cluster.client.read(RESOURCE_CLAIMS, claim()) == created_claim
+    await cluster.client.delete(RESOURCE_CLAIMS, created_claim)
     with pytest.raises(NotFound):
         await cluster.client.read(RESOURCE_CLAIMS, claim())
-    await cluster.client.delete(RESOURCE_CLAIMS, created)
+    await cluster.client.delete(RESOURCE_CLAIMS, created_claim)
 
 
 async def test_a_lost_answer_leaves_one_object_and_returns_it(cluster: Cluster) -> None:
     cluster.session.to_lose = 1
-    created = await cluster.client.create(RESOURCE_CLAIMS, claim(), manifest())
-    assert created.metadata.uid == (await cluster.admin.get(f"{CLAIMS}/mine"))["metadata"]["uid"]
+    created_claim = await cluster.client.create(RESOURCE_CLAIMS, claim(), manifest())
+    assert created_claim.metadata.uid == (await cluster.admin.get(f"{CLAIMS}/mine"))["metadata"]["uid"]
     cluster.session.to_lose = 1
-    await cluster.client.delete(RESOURCE_CLAIMS, created)
+    await cluster.client.delete(RESOURCE_CLAIMS, created_claim)
     with pytest.raises(NotFound):
-        await cluster.client.read(RESOURCE_CLAIMS, created)
+        await cluster.client.read(RESOURCE_CLAIMS, created_claim)
 
 
 async def test_another_object_of_the_name_is_not_taken_for_ones_own(cluster: Cluster) -> None:
@@ -59,11 +59,11 @@ async def test_another_object_of_the_name_is_not_taken_for_ones_own(cluster: Clu
 
 
 async def test_another_object_of_the_name_is_not_deleted(cluster: Cluster) -> None:
-    created = await cluster.client.create(RESOURCE_CLAIMS, claim(), manifest())
+    created_claim = await cluster.client.create(RESOURCE_CLAIMS, claim(), manifest())
     await cluster.admin.delete(f"{CLAIMS}/mine")
-    other = await cluster.admin.create(CLAIMS, manifest("uid-other"))
-    await cluster.client.delete(RESOURCE_CLAIMS, created)
-    assert (await cluster.admin.get(f"{CLAIMS}/mine"))["metadata"]["uid"] == other["metadata"]["uid"]
+    foreign_claim = await cluster.admin.create(CLAIMS, manifest("uid-other"))
+    await cluster.client.delete(RESOURCE_CLAIMS, created_claim)
+    assert (await cluster.admin.get(f"{CLAIMS}/mine"))["metadata"]["uid"] == foreign_claim["metadata"]["uid"]
 
 
 async def test_a_server_that_only_fails_says_so(faulty: FaultyCluster) -> None:
@@ -73,13 +73,13 @@ async def test_a_server_that_only_fails_says_so(faulty: FaultyCluster) -> None:
 
 
 async def test_the_status_is_patched_by_itself(cluster: Cluster) -> None:
-    created = await cluster.client.create(RESOURCE_CLAIMS, claim(), manifest())
+    created_claim = await cluster.client.create(RESOURCE_CLAIMS, claim(), manifest())
     cluster.session.to_lose = 1
     change = {"status": {"allocation": {"devices": {}, "allocationTimestamp": "2026-01-01T00:00:00Z"}}}
-    patched = await cluster.client.patch(RESOURCE_CLAIMS, created, change, "status")
+    patched = await cluster.client.patch(RESOURCE_CLAIMS, created_claim, change, "status")
     assert patched.status.allocation is not None
-    stored = await cluster.admin.get(f"{CLAIMS}/mine")
-    assert stored["metadata"]["resourceVersion"] == patched.metadata.resource_version
+    stored_claim = await cluster.admin.get(f"{CLAIMS}/mine")
+    assert stored_claim["metadata"]["resourceVersion"] == patched.metadata.resource_version
 
 
 async def test_a_refusal_after_an_answer_in_doubt_does_not_settle_it(faulty: FaultyCluster) -> None:

@@ -42,19 +42,23 @@ async def a_volume(cluster: Cluster) -> PersistentVolume:
         "storageClassName": "slow",
         "csi": {"driver": "disk.example.com", "volumeHandle": "h", "fsType": "ext4"},
     }
-    made = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "pv"}, "spec": spec}
-    return msgspec.convert(await cluster.admin.create(VOLUMES, made), PersistentVolume)
+    volume_object = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "pv"}, "spec": spec}
+    return msgspec.convert(await cluster.admin.create(VOLUMES, volume_object), PersistentVolume)
 
 
 async def test_a_change_is_merged_into_the_object_and_its_new_state_is_returned(cluster: Cluster) -> None:
     volume = await a_volume(cluster)
-    kept = await cluster.client.patch(PERSISTENT_VOLUMES, volume, KEPT)
-    stored = await cluster.admin.get(f"{VOLUMES}/pv")
-    assert kept.metadata.resource_version == stored["metadata"]["resourceVersion"] != volume.metadata.resource_version
-    assert kept.spec.claim_ref is not None
-    assert kept.spec.claim_ref.uid == "u"
-    assert stored["spec"]["claimRef"] == KEPT["spec"]["claimRef"]
-    assert stored["spec"]["csi"]["fsType"] == "ext4"  # what podium does not read stays as it is
+    patched_volume = await cluster.client.patch(PERSISTENT_VOLUMES, volume, KEPT)
+    stored_volume = await cluster.admin.get(f"{VOLUMES}/pv")
+    assert (
+        patched_volume.metadata.resource_version
+        == stored_volume["metadata"]["resourceVersion"]
+        != volume.metadata.resource_version
+    )
+    assert patched_volume.spec.claim_ref is not None
+    assert patched_volume.spec.claim_ref.uid == "u"
+    assert stored_volume["spec"]["claimRef"] == KEPT["spec"]["claimRef"]
+    assert stored_volume["spec"]["csi"]["fsType"] == "ext4"  # what podium does not read stays as it is
 
 
 async def test_an_object_that_has_changed_meanwhile_is_left_alone(cluster: Cluster) -> None:
@@ -76,10 +80,10 @@ async def test_an_object_that_is_gone_is_not_found(cluster: Cluster) -> None:
 async def test_a_lost_answer_leaves_the_object_changed_exactly_once(cluster: Cluster) -> None:
     stored_claim = await created_claim(cluster)
     cluster.session.to_lose = 1
-    selected = await cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, stored_claim, SELECTED)
-    stored = await cluster.admin.get(f"{CLAIMS}/data")
-    assert selected.metadata.resource_version == stored["metadata"]["resourceVersion"]
-    assert selected.metadata.annotations == SELECTED["metadata"]["annotations"]
+    patched_claim = await cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, stored_claim, SELECTED)
+    stored_document = await cluster.admin.get(f"{CLAIMS}/data")
+    assert patched_claim.metadata.resource_version == stored_document["metadata"]["resourceVersion"]
+    assert patched_claim.metadata.annotations == SELECTED["metadata"]["annotations"]
     assert cluster.session.writes == [f"PATCH {CLAIMS}/data"]
 
 
@@ -87,8 +91,8 @@ async def test_a_500_that_did_nothing_is_followed_by_another_try(faulty: FaultyC
     stored_claim = await created_claim(faulty.cluster)
     faulty.faults.server_error(verb="patch", resource="persistentvolumeclaims")
     faulty.faults.server_error(verb="get", resource="persistentvolumeclaims")
-    selected = await faulty.cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, stored_claim, SELECTED)
-    assert selected.metadata.annotations == SELECTED["metadata"]["annotations"]
+    patched_claim = await faulty.cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, stored_claim, SELECTED)
+    assert patched_claim.metadata.annotations == SELECTED["metadata"]["annotations"]
 
 
 @pytest.mark.parametrize(
@@ -107,9 +111,9 @@ async def test_an_answer_that_makes_no_sense_is_followed_by_another_try(
     stored_claim = await created_claim(faulty.cluster)
     faulty.faults.invalid_answer(code=code, body=body, verb="patch", resource="persistentvolumeclaims")
     faulty.faults.invalid_answer(code=code, body=body, verb="get", resource="persistentvolumeclaims")
-    selected = await faulty.cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, stored_claim, SELECTED)
-    assert selected.metadata.name == "data"
-    assert selected.metadata.annotations == SELECTED["metadata"]["annotations"]
+    patched_claim = await faulty.cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, stored_claim, SELECTED)
+    assert patched_claim.metadata.name == "data"
+    assert patched_claim.metadata.annotations == SELECTED["metadata"]["annotations"]
 
 
 async def test_a_server_that_only_fails_leaves_the_object_alone_and_says_so(faulty: FaultyCluster) -> None:
@@ -132,9 +136,9 @@ async def test_an_object_that_cannot_be_read_again_leaves_the_doubt(faulty: Faul
     stored_claim = await created_claim(faulty.cluster)
     faulty.faults.server_error(None, verb="patch", resource="persistentvolumeclaims")
     faulty.faults.server_error(None, verb="get", resource="persistentvolumeclaims")
-    with pytest.raises(InternalError) as failed:
+    with pytest.raises(InternalError) as error:
         await faulty.cluster.client.patch(PERSISTENT_VOLUME_CLAIMS, stored_claim, SELECTED)
-    assert all(note.startswith("the object could not be read again: ") for note in failed.value.__notes__)
+    assert all(note.startswith("the object could not be read again: ") for note in error.value.__notes__)
 
 
 async def test_a_refusal_after_an_answer_in_doubt_does_not_settle_it(faulty: FaultyCluster) -> None:

@@ -53,7 +53,7 @@ def podium(environment: dict[str, str]) -> Podium:
 @pytest.fixture
 def start(environment: dict[str, str]) -> Iterator[Start]:
     """Start a command and go on; what is left at the end of the test is killed."""
-    started: list[subprocess.Popen[str]] = []
+    processes: list[subprocess.Popen[str]] = []
     # Where tests run in the background of a shell, they ignore Ctrl-C, and what they start would do so, too.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -67,18 +67,18 @@ def start(environment: dict[str, str]) -> Iterator[Start]:
             bufsize=1,
             env=environment,
         )
-        started.append(process)
+        processes.append(process)
         return process
 
     yield begin
-    for process in started:
+    for process in processes:
         process.kill()
         process.communicate()
 
 
-def complaints(said: str) -> list[str]:
+def complaints(text: str) -> list[str]:
     """The lines of standard error, but for those that only tell that the machine is busy."""
-    return [line for line in said.splitlines() if not any(each in line for each in MACHINE_IS_BUSY)]
+    return [line for line in text.splitlines() if not any(phrase in line for phrase in MACHINE_IS_BUSY)]
 
 
 def read_until(process: subprocess.Popen[str], words: Sequence[str]) -> str:

@@ -27,8 +27,8 @@ def test_the_last_line_is_json_and_the_only_one_on_standard_output(podium: Podiu
     assert list(answer) == ["nodes", "pods", "bound", "unschedulable", "duration_s", "pods_per_s"]
     assert {key: answer[key] for key in list(answer)[:4]} == {"nodes": 10, "pods": 60, "bound": 60, "unschedulable": 3}
     assert answer["pods_per_s"] == pytest.approx(60 / answer["duration_s"], rel=0.1)
-    said = [line for line in complaints(result.stderr) if not re.search(r": (?!(\d+)/\1$)\d+/", line)]
-    assert said == ["starting an API server", "creating pods: 63/63", "binding pods: 60/60"]
+    progress_lines = [line for line in complaints(result.stderr) if not re.search(r": (?!(\d+)/\1$)\d+/", line)]
+    assert progress_lines == ["starting an API server", "creating pods: 63/63", "binding pods: 60/60"]
 
 
 def test_nodes_come_and_go_with_the_load_and_each_event_is_a_line(podium: Podium) -> None:
@@ -73,7 +73,7 @@ def test_the_text_form_is_plain_and_narrow_where_there_is_no_terminal(podium: Po
     assert "\x1b" not in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= 80
     assert "All 60 pods that fit are bound" in result.stdout
-    assert sum(int(found) for found in re.findall(r"^  zone-. .*?(\d+) pods", result.stdout, re.M)) == 60
+    assert sum(int(count) for count in re.findall(r"^  zone-. .*?(\d+) pods", result.stdout, re.M)) == 60
     words = " ".join(result.stdout.split())
     assert re.search(r"3 pods fit on no node no-such-node 0/10 nodes are available: .* too-big 0/10 nodes", words)
 

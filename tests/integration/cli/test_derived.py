@@ -42,7 +42,7 @@ def kubeconfig(tmp_path: Path) -> Iterator[Path]:
         yield sandbox.write_kubeconfig(tmp_path / "kubeconfig")
 
 
-def _asked(kubeconfig: Path, manifest: dict[str, object], tmp_path: Path, *question: str) -> dict[str, object]:
+def _ask(kubeconfig: Path, manifest: dict[str, object], tmp_path: Path, *question: str) -> dict[str, object]:
     option = "--apply" if question[0] == "what-if" else "--pod"
     result = run(
         *question, option, write_objects(tmp_path / "asked.yaml", manifest), "--kubeconfig", kubeconfig, "-o", "json"
@@ -54,8 +54,8 @@ def _asked(kubeconfig: Path, manifest: dict[str, object], tmp_path: Path, *quest
 
 def test_claims_are_made_from_templates(kubeconfig: Path, tmp_path: Path) -> None:
     train = workload("Deployment", "other", cpu="100m", pod_spec={"resourceClaims": claims_from("gpu")})
-    assert _asked(kubeconfig, train, tmp_path, "evaluate")["node"] == "n1"
-    assert _asked(kubeconfig, train, tmp_path, "capacity")["fits"] == DEVICES
+    assert _ask(kubeconfig, train, tmp_path, "evaluate")["node"] == "n1"
+    assert _ask(kubeconfig, train, tmp_path, "capacity")["fits"] == DEVICES
 
 
 @pytest.mark.parametrize("name", ["train", "runs"])
@@ -66,7 +66,7 @@ def test_the_claims_of_pods_that_are_there_are_known(kubeconfig: Path, name: str
 
 def test_limits_and_classes_of_the_cluster_count(kubeconfig: Path, tmp_path: Path) -> None:
     bare = workload("Deployment", "bare", pod_spec={"containers": [{"name": "main"}]})
-    assert _asked(kubeconfig, bare, tmp_path, "evaluate")["node"] is None
+    assert _ask(kubeconfig, bare, tmp_path, "evaluate")["node"] is None
     urgent = workload("Deployment", "urgent", cpu="3", pod_spec={"priorityClassName": "urgent"}, replicas=1)
-    answer = _asked(kubeconfig, urgent, tmp_path, "what-if")
+    answer = _ask(kubeconfig, urgent, tmp_path, "what-if")
     assert "default/low" in json.dumps(answer["preempted"])

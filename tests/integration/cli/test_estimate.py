@@ -36,9 +36,9 @@ async def test_cluster_that_does_not_let_us_in_is_named(podium: Podium, tmp_path
     async with Sandbox(token="another", kubelets=False) as sandbox:
         sandbox.token = "ours"
         kubeconfig = sandbox.write_kubeconfig(tmp_path / "kubeconfig")
-        done = await anyio.to_thread.run_sync(podium, "estimate", "--kubeconfig", kubeconfig)
-    assert (done.returncode, done.stdout) == (1, "")
-    (line,) = done.stderr.splitlines()
+        result = await anyio.to_thread.run_sync(podium, "estimate", "--kubeconfig", kubeconfig)
+    assert (result.returncode, result.stdout) == (1, "")
+    (line,) = result.stderr.splitlines()
     assert line.startswith(
         f"Error: {sandbox.url}: the API server does not accept our credentials: renew the kubeconfig's"
     )

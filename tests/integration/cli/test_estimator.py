@@ -39,8 +39,10 @@ class Served:
     def replicas(self, credentials: grpc.ChannelCredentials | None = None) -> int:
         """How many replicas the first recorded cluster takes without requirements."""
         target = f"localhost:{self.port}"
-        made = grpc.insecure_channel(target) if credentials is None else grpc.secure_channel(target, credentials)
-        with made as channel:
+        channel_made = (
+            grpc.insecure_channel(target) if credentials is None else grpc.secure_channel(target, credentials)
+        )
+        with channel_made as channel:
             call = channel.unary_unary(f"/{SERVICE}/MaxAvailableReplicas")
             answer = call(replicas_request(CASE["id"], None), timeout=PATIENCE_S)
         return int(CLASSES["MaxAvailableReplicasResponse"].FromString(answer).maxReplicas)
@@ -84,57 +86,57 @@ def serve(start: Start, tmp_path: Path) -> Callable[..., Served]:
     return begin
 
 
-def _written(directory: Path, name: str, pair: KeyPair) -> tuple[Path, Path]:
+def _write_pair(directory: Path, name: str, pair: KeyPair) -> tuple[Path, Path]:
     certificate, key = directory / f"{name}.crt", directory / f"{name}.key"
     certificate.write_bytes(pair.certificate)
     key.write_bytes(pair.key)
     return certificate, key
 
 
-def _tls(certificate: Path, key: Path, *more: str | Path) -> tuple[str | Path, ...]:
-    return (*QUIET, "--grpc-auth-cert-file", certificate, "--grpc-auth-key-file", key, *more)
+def _tls(certificate: Path, key: Path, *options: str | Path) -> tuple[str | Path, ...]:
+    return (*QUIET, "--grpc-auth-cert-file", certificate, "--grpc-auth-key-file", key, *options)
 
 
 def test_plain_text_answers_and_a_signal_ends_it_well(serve: Callable[..., Served]) -> None:
-    served = serve()
-    assert served.replicas() == REPLICAS
-    served.process.send_signal(signal.SIGTERM)
-    assert served.process.wait(PATIENCE_S) == 0
+    server = serve()
+    assert server.replicas() == REPLICAS
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(PATIENCE_S) == 0
 
 
 def test_the_signal_that_has_the_scheduler_dump_its_cache_does_not_end_it(serve: Callable[..., Served]) -> None:
-    served = serve()
-    served.process.send_signal(signal.SIGUSR2)
-    assert served.replicas() == REPLICAS
-    served.process.send_signal(signal.SIGTERM)
-    assert served.process.wait(PATIENCE_S) == 0
+    server = serve()
+    server.process.send_signal(signal.SIGUSR2)
+    assert server.replicas() == REPLICAS
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(PATIENCE_S) == 0
 
 
 def test_only_tls_13_is_spoken_and_certificates_are_read_anew(serve: Callable[..., Served], tmp_path: Path) -> None:
     first, second = self_signed(), self_signed()
-    served = serve(*_tls(*_written(tmp_path, "server", first)))
-    version, shown = served.handshake(ssl.TLSVersion.TLSv1_3)
+    server = serve(*_tls(*_write_pair(tmp_path, "server", first)))
+    version, certificate_seen = server.handshake(ssl.TLSVersion.TLSv1_3)
     assert version == "TLSv1.3"
-    assert served.replicas(grpc.ssl_channel_credentials(first.certificate)) == REPLICAS
+    assert server.replicas(grpc.ssl_channel_credentials(first.certificate)) == REPLICAS
     with pytest.raises(OSError, match=r"EOF|reset|alert"):
-        served.handshake(ssl.TLSVersion.TLSv1_2)
-    _written(tmp_path, "server", second)
-    assert served.handshake(ssl.TLSVersion.TLSv1_3)[1] != shown
-    assert served.replicas(grpc.ssl_channel_credentials(second.certificate)) == REPLICAS
+        server.handshake(ssl.TLSVersion.TLSv1_2)
+    _write_pair(tmp_path, "server", second)
+    assert server.handshake(ssl.TLSVersion.TLSv1_3)[1] != certificate_seen
+    assert server.replicas(grpc.ssl_channel_credentials(second.certificate)) == REPLICAS
 
 
 def test_client_needs_a_certificate_of_the_ca_unless_that_is_skipped(
     serve: Callable[..., Served], tmp_path: Path
 ) -> None:
     server, client = self_signed(), self_signed()
-    files = _written(tmp_path, "server", server)
-    ca = _written(tmp_path, "client", client)[0]
-    known = grpc.ssl_channel_credentials(server.certificate, client.key, client.certificate)
+    files = _write_pair(tmp_path, "server", server)
+    ca = _write_pair(tmp_path, "client", client)[0]
+    client_credentials = grpc.ssl_channel_credentials(server.certificate, client.key, client.certificate)
     unknown = grpc.ssl_channel_credentials(server.certificate)
-    served = serve(*_tls(*files, "--grpc-client-ca-file", ca))
-    assert served.replicas(known) == REPLICAS
+    estimator = serve(*_tls(*files, "--grpc-client-ca-file", ca))
+    assert estimator.replicas(client_credentials) == REPLICAS
     with pytest.raises(grpc.RpcError) as error:
-        served.replicas(unknown)
+        estimator.replicas(unknown)
     assert error.value.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
     lenient = serve(*_tls(*files, "--grpc-client-ca-file", ca, "--insecure-skip-grpc-client-verify"))
     assert lenient.replicas(unknown) == REPLICAS
@@ -142,10 +144,10 @@ def test_client_needs_a_certificate_of_the_ca_unless_that_is_skipped(
 
 def test_health_and_metrics_are_served_over_http(serve: Callable[..., Served]) -> None:
     health, metrics = free_ports(2)
-    served = serve(
+    server = serve(
         "--health-probe-bind-address", f"127.0.0.1:{health}", "--metrics-bind-address", f"127.0.0.1:{metrics}"
     )
-    served.replicas()
+    server.replicas()
     for path in ("healthz", "readyz"):
         with urlopen(f"http://127.0.0.1:{health}/{path}", timeout=PATIENCE_S) as answer:
             assert answer.read() == b"ok"
@@ -165,8 +167,8 @@ def test_port_that_is_taken_is_a_plain_message(serve: Callable[..., Served], pod
 
 
 def test_port_of_health_that_is_taken_is_a_plain_message(podium: Podium) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
         flags = ("--cluster-name", "m1", "--master", "http://127.0.0.1:1", "--server-port", "0", *QUIET)
         result = podium("estimator", "serve", *flags, "--health-probe-bind-address", f"127.0.0.1:{port}")
     assert result.returncode == 1

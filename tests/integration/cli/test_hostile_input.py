@@ -31,8 +31,8 @@ def _multiplying(line):
 
 
 _HOSTILE = {
-    "aliases": _multiplying(lambda n, before: f"  a{n}: &a{n} [{before}]\n"),
-    "merge-keys": _multiplying(lambda n, before: f"  a{n}: &a{n}\n    <<: [{before}]\n"),
+    "aliases": _multiplying(lambda n, previous: f"  a{n}: &a{n} [{previous}]\n"),
+    "merge-keys": _multiplying(lambda n, previous: f"  a{n}: &a{n}\n    <<: [{previous}]\n"),
     "an-anchor-in-itself": "apiVersion: v1\nkind: Pod\nmetadata: &m\n  name: x\n  labels: *m\n",
     "deep-flow": "{apiVersion: v1, kind: Pod, spec: " + "[" * 100_000 + "]" * 100_000 + "}",
     "deep-blocks": "- " * 100_000 + "x",

@@ -127,19 +127,19 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 def with_hostile(item: Any, path: tuple[Any, ...]) -> Any:
     """A copy that is hostile in that place."""
-    changed = copy.deepcopy(item)
-    within = changed
+    hostile_item = copy.deepcopy(item)
+    within = hostile_item
     if path[-1] is None:
         *way, last = path[:-1]
         for part in way:
             within = within[part]
         within[last + HOSTILE] = within.pop(last)
-        return changed
+        return hostile_item
     *way, last = path
     for part in way:
         within = within[part]
     within[last] += HOSTILE
-    return changed
+    return hostile_item
 
 
 HOSTILE_OBJECTS = [with_hostile(item, path) for item in (*_OBJECTS, _POD) for path in leaves(item)]
@@ -154,7 +154,7 @@ def assert_harmless(result: Result) -> None:
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     for printed in (result.stdout_bytes.decode(), result.stderr_bytes.decode()):
         text = printed.replace("\n", "")
-        assert text.isprintable(), [each for each in text if not each.isprintable()]
+        assert text.isprintable(), [character for character in text if not character.isprintable()]
         assert not any(line.strip().startswith(FORGED) for line in printed.split("\n")), printed
 
 
@@ -170,9 +170,9 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_hostile_dump_moves_no_cursor_and_forges_no_line(command: str, output: str, tmp_path: Path) -> None:
     step = BATCH if output == "text" else 4 * BATCH
     for begin in range(0, len(HOSTILE_OBJECTS), step):
-        some = HOSTILE_OBJECTS[begin : begin + step]
-        write_objects(tmp_path / "hostile.yaml", *_OBJECTS, _POD, *some)
-        write_objects(tmp_path / "one.yaml", some[0])
+        objects_chosen = HOSTILE_OBJECTS[begin : begin + step]
+        write_objects(tmp_path / "hostile.yaml", *_OBJECTS, _POD, *objects_chosen)
+        write_objects(tmp_path / "one.yaml", objects_chosen[0])
         result = invoke(*command.format(f="hostile.yaml", f1="one.yaml").split(), "-o", output)
         assert_harmless(result)
         if result.exit_code == 0 and output == "json":
@@ -221,7 +221,7 @@ def test_what_the_command_line_quotes_is_escaped(command: str, name: str) -> Non
     assert_harmless(result)
 
 
-def _decided(node: str, pod: str = f"default/web{HOSTILE}") -> bytes:
+def _decision(node: str, pod: str = f"default/web{HOSTILE}") -> bytes:
     return content_of((DECIDED, Decision("u", pod, "Suggested", node, 1, 1, 0, HOSTILE, (HOSTILE,))))
 
 
@@ -231,7 +231,7 @@ def _decided(node: str, pod: str = f"default/web{HOSTILE}") -> bytes:
 )
 def test_a_hostile_recording_moves_no_cursor_and_forges_no_line(command: str, output: str, tmp_path: Path) -> None:
     for name, node in (("one", f"n1{HOSTILE}"), ("two", f"n2{HOSTILE}")):
-        write_recording(tmp_path / name, complete() | {"commit": HOSTILE}, _decided(node))
+        write_recording(tmp_path / name, complete() | {"commit": HOSTILE}, _decision(node))
     assert_harmless(invoke(*command.split(), "-o", output))
 
 
@@ -253,14 +253,14 @@ def test_a_hostile_recording_moves_no_cursor_and_forges_no_line(command: str, ou
 def test_a_hostile_description_moves_no_cursor_and_forges_no_line(
     command: str, change: dict[str, Any], tmp_path: Path
 ) -> None:
-    write_recording(tmp_path / "one", complete() | change, _decided("n1"))
-    write_recording(tmp_path / "two", complete(), _decided("n2"))
+    write_recording(tmp_path / "one", complete() | change, _decision("n1"))
+    write_recording(tmp_path / "two", complete(), _decision("n2"))
     assert_harmless(invoke(*command.split()))
 
 
 def test_a_page_holds_nothing_unprintable(tmp_path: Path) -> None:
     for name, node in (("one", f"n1{HOSTILE}"), ("two", f"n2{HOSTILE}")):
-        write_recording(tmp_path / name, complete(), _decided(node))
+        write_recording(tmp_path / name, complete(), _decision(node))
     assert invoke("diff", "one", "two", "--html", "page.html").exit_code == 1
     page = (tmp_path / "page.html").read_text()
     assert FORGED in page

@@ -93,7 +93,7 @@ def objects() -> list[tuple[str, Json]]:
 
 
 @contextlib.asynccontextmanager
-async def served(pages: Pages, directory: Path) -> AsyncIterator[Cluster]:
+async def serve(pages: Pages, directory: Path) -> AsyncIterator[Cluster]:
     async with Sandbox(token=TOKEN, kubelets=False) as sandbox:
         async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {TOKEN}"}) as admin:
             for path, item in objects():
@@ -120,7 +120,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     bench = QueueBench(Rejecter("NodeResourcesFit"))
     pages = recorder_pages(flight_recorder(), bench, profiles=("podium", "podium-batch")).pages
     with capture_logs(), start_blocking_portal() as portal, contextlib.ExitStack() as stack:
-        yield stack.enter_context(portal.wrap_async_context_manager(served(pages, tmp_path)))
+        yield stack.enter_context(portal.wrap_async_context_manager(serve(pages, tmp_path)))
 
 
 def lines(result: Result) -> list[str]:
@@ -129,13 +129,13 @@ def lines(result: Result) -> list[str]:
 
 
 def test_a_pod_is_in_the_namespace_of_the_context_or_where_it_alone_has_the_name(cluster: Cluster) -> None:
-    named = lines(cluster.why("big", "-n", "shop"))
+    long_form = lines(cluster.why("big", "-n", "shop"))
     # Nothing else has the name; the leader is asked again, as it has to know where it is.
-    assert lines(cluster.why("big")) == named
+    assert lines(cluster.why("big")) == long_form
     config = yaml.safe_load(cluster.kubeconfig.read_text())
     config["contexts"][0]["context"]["namespace"] = "shop"
     cluster.kubeconfig.write_text(yaml.safe_dump(config))
-    assert lines(cluster.why("big")) == named
+    assert lines(cluster.why("big")) == long_form
     assert "default/late fits on 1 of 1 nodes" in cluster.why("late", "-n", "default").stdout
     result = cluster.why("big", "-n", "default")
     assert (result.exit_code, "there is no pod default/big" in result.stderr) == (1, True)
@@ -184,7 +184,7 @@ def test_a_pod_that_the_leader_does_not_serve_is_reported_first(cluster: Cluster
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         (["--lease", "kube-system/none"], "there is no Lease kube-system/none; name podium's with --lease"),
         (["--lease", "kube-system/elsewhere"], "laptop, which holds the Lease kube-system/elsewhere, is no pod"),
@@ -192,16 +192,18 @@ def test_a_pod_that_the_leader_does_not_serve_is_reported_first(cluster: Cluster
         (["--lease", "podium"], "is not NAMESPACE/NAME"),
     ],
 )
-def test_without_a_leader_the_answer_names_the_profile_and_why(cluster: Cluster, flags: list[str], said: str) -> None:
+def test_without_a_leader_the_answer_names_the_profile_and_why(
+    cluster: Cluster, flags: list[str], message: str
+) -> None:
     result = cluster.why("shop/big", *flags)
     output = " ".join((result.stdout + result.stderr).split())
-    assert said in output
+    assert message in output
     if result.exit_code != 2:
         assert "Answered by kube-scheduler's default profile, as " in output
 
 
 @pytest.mark.parametrize(
-    ("port", "said"),
+    ("port", "message"),
     [
         (403, "this user may not use pods/portforward of kube-system/podium-0"),
         (404, "kube-system/podium-0 cannot be asked"),
@@ -209,11 +211,11 @@ def test_without_a_leader_the_answer_names_the_profile_and_why(cluster: Cluster,
         (65535, "error forwarding port 65535"),
     ],
 )
-def test_a_leader_that_cannot_be_asked_is_named_with_the_reason(cluster: Cluster, port: int, said: str) -> None:
+def test_a_leader_that_cannot_be_asked_is_named_with_the_reason(cluster: Cluster, port: int, message: str) -> None:
     cluster.forwarded_to = port
     output = " ".join(cluster.why("shop/big").stdout.split())
     assert "shop/big fits on no node" in output
-    assert said in output
+    assert message in output
 
 
 def test_a_pod_that_the_leader_does_not_know_is_judged_anew(cluster: Cluster) -> None:

@@ -64,11 +64,11 @@ def day(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def sweep_with(source: str, plugin: str, day: Path, tmp_path: Path) -> tuple[tuple[str | Path, ...], Path]:
     """A sweep in which each attempt calls that plugin, and the file that the plugin writes."""
-    there, file, config = tmp_path / "there", tmp_path / "plugin.py", tmp_path / "config.yaml"
-    file.write_text(source.format(there=str(there)))
+    marker, file, config = tmp_path / "there", tmp_path / "plugin.py", tmp_path / "config.yaml"
+    file.write_text(source.format(there=str(marker)))
     config.write_text(_CONFIG.format(ours=OURS, plugin=plugin))
     arguments = ("sweep", day, "--config", config, "--grid", "NodeResourcesFit=1,2,3", *PLUGINS)
-    return (*arguments, "--plugin", f"{file}:{plugin}"), there
+    return (*arguments, "--plugin", f"{file}:{plugin}"), marker
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
@@ -80,41 +80,41 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_workers_of_a_sweep_end_with_it(start: Start, day: Path, tmp_path: Path, number: signal.Signals) -> None:
-    arguments, there = sweep_with(_SPINS, "Spins", day, tmp_path)
+    arguments, marker = sweep_with(_SPINS, "Spins", day, tmp_path)
     sweep = start(*arguments, "--workers", "2")
-    wait_until(there.exists)
-    started = descendants_of(sweep.pid)
-    assert len(started) >= 2
+    wait_until(marker.exists)
+    processes = descendants_of(sweep.pid)
+    assert len(processes) >= 2
     # To the command alone: a terminal would send it to the workers as well.
     sweep.send_signal(number)
     assert sweep.wait(PATIENCE_S) == -number
-    assert wait_gone(started, PROMPTLY_S)
+    assert wait_gone(processes, PROMPTLY_S)
 
 
 def test_workers_that_are_still_starting_end_with_the_sweep(start: Start, day: Path, tmp_path: Path) -> None:
     arguments, _ = sweep_with(_SPINS, "Spins", day, tmp_path)
     sweep = start(*arguments, "--workers", "2")
-    started = wait_children(sweep.pid, 1)
+    processes = wait_children(sweep.pid, 1)
     sweep.kill()
-    assert wait_gone(started, PROMPTLY_S)
+    assert wait_gone(processes, PROMPTLY_S)
 
 
 def test_workers_of_a_sweep_end_when_its_terminal_is_closed(
     environment: dict[str, str], day: Path, tmp_path: Path
 ) -> None:
-    arguments, there = sweep_with(_SPINS, "Spins", day, tmp_path)
+    arguments, marker = sweep_with(_SPINS, "Spins", day, tmp_path)
     pid, terminal = pty.fork()
     if not pid:  # pragma: no cover - it becomes the command
         signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs the tests may ignore it
         os.execvpe(PODIUM[0], [*PODIUM, *map(str, arguments), "--workers", "2"], environment)
     try:
-        wait_until(there.exists)
-        started = descendants_of(pid)
-        assert len(started) >= 2
+        wait_until(marker.exists)
+        processes = descendants_of(pid)
+        assert len(processes) >= 2
     finally:
         os.close(terminal)
     os.waitpid(pid, 0)
-    assert wait_gone(started, PROMPTLY_S)
+    assert wait_gone(processes, PROMPTLY_S)
 
 
 @pytest.fixture(scope="module")
@@ -126,16 +126,16 @@ def dask() -> Iterator[LocalCluster]:
 def test_a_dask_cluster_stops_working_for_a_sweep_that_was_killed(
     dask: LocalCluster, start: Start, day: Path, tmp_path: Path
 ) -> None:
-    arguments, there = sweep_with(_DAWDLES, "Dawdles", day, tmp_path)
+    arguments, marker = sweep_with(_DAWDLES, "Dawdles", day, tmp_path)
     sweep = start(*arguments, "--dask", dask.scheduler_address)
-    wait_until(there.exists)
+    wait_until(marker.exists)
     sweep.kill()
     sweep.wait()
 
     def is_quiet() -> bool:
-        size = there.stat().st_size
+        size = marker.stat().st_size
         time.sleep(1.0)
-        return there.stat().st_size == size
+        return marker.stat().st_size == size
 
     stopped_s = time.monotonic()
     wait_until(is_quiet)
@@ -148,10 +148,10 @@ def test_the_api_server_of_a_demo_ends_with_it(
 ) -> None:
     demo = start("demo", "--nodes", "200", "--pods", "2000")
     read_until(demo, ["creating"])
-    started = children_of(demo.pid)
-    assert started
+    processes = children_of(demo.pid)
+    assert processes
     demo.send_signal(number)
-    assert wait_gone([demo.pid, *started], PROMPTLY_S)
+    assert wait_gone([demo.pid, *processes], PROMPTLY_S)
     assert list(Path(environment["TMPDIR"]).iterdir()) == []
 
 
@@ -171,7 +171,7 @@ def test_the_api_server_of_a_demo_ends_with_it_even_if_it_hangs(start: Start) ->
 def test_a_command_without_processes_of_its_own_leaves_none(start: Start, arguments: tuple[str, ...]) -> None:
     command = start(*arguments)
     read_until(command, ["Serving on"])
-    started = descendants_of(command.pid)
+    processes = descendants_of(command.pid)
     command.kill()
     command.wait()
-    assert started == []
+    assert processes == []

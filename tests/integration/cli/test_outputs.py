@@ -102,10 +102,10 @@ def test_an_input_beyond_the_memory_is_reported_in_one_line(environment: dict[st
     def little_memory() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (700 << 20, 700 << 20))
 
-    done = _run(
+    result = _run(
         _COMMANDS["evaluate"],
         {**environment, "OPENBLAS_NUM_THREADS": "1"},
         stderr=subprocess.PIPE,
         preexec_fn=little_memory,
     )
-    assert (done.returncode, complaints(done.stderr)) == (1, ["Error: not enough memory for this input"])
+    assert (result.returncode, complaints(result.stderr)) == (1, ["Error: not enough memory for this input"])

@@ -23,19 +23,19 @@ spec:
 def test_nodes_are_planned_for_a_running_cluster_without_karpenter(
     start: Start, podium: Podium, tmp_path: Path
 ) -> None:
-    kubeconfig, added = tmp_path / "kubeconfig", tmp_path / "web.yaml"
-    added.write_text(WEB)
+    kubeconfig, added_file = tmp_path / "kubeconfig", tmp_path / "web.yaml"
+    added_file.write_text(WEB)
     read_until(start("sandbox", "--nodes", "3", "--write-kubeconfig", kubeconfig), ["Serving on"])
-    arguments = ("plan", "--kubeconfig", kubeconfig, "--add", added, "--output", "json")
-    refused = podium(*arguments)
-    assert refused.returncode == 1
-    assert "--adopt-nodes" in refused.stderr
+    arguments = ("plan", "--kubeconfig", kubeconfig, "--add", added_file, "--output", "json")
+    refusal = podium(*arguments)
+    assert refusal.returncode == 1
+    assert "--adopt-nodes" in refusal.stderr
     result = podium(*arguments, "--adopt-nodes")
     assert complaints(result.stderr) == []
     answer = json.loads(result.stdout)
-    placed = sum(len(pods) for pods in answer["existing"].values())
-    assert placed > 0
-    assert placed + sum(len(new_node["pods"]) for new_node in answer["new_nodes"]) == 9
+    placed_count = sum(len(pods) for pods in answer["existing"].values())
+    assert placed_count > 0
+    assert placed_count + sum(len(new_node["pods"]) for new_node in answer["new_nodes"]) == 9
     assert json.loads(podium(*arguments, "--adopt-nodes").stdout) == answer
 
 

@@ -39,7 +39,7 @@ def kubeconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
     SERVED.clear()
     answer = ApiServer.handle
 
-    async def noted(self: ApiServer, request: Any) -> web.StreamResponse:
+    async def note_and_answer(self: ApiServer, request: Any) -> web.StreamResponse:
         REQUESTS.append((request.method, request.path))
         if request.path.rpartition("/")[2] in REFUSED:
             return web.json_response({"kind": "Status", "code": 403, "reason": "Forbidden"}, status=403)
@@ -47,14 +47,14 @@ def kubeconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
             return web.json_response({"metadata": {}, "items": SERVED[request.path]})
         return await answer(self, request)
 
-    monkeypatch.setattr(ApiServer, "handle", noted)
+    monkeypatch.setattr(ApiServer, "handle", note_and_answer)
     with capture_logs(), start_blocking_portal() as portal, contextlib.ExitStack() as stack:
 
         async def fill() -> None:
             gangs = (group(kind, 2, name) for kind, name in GANGS)
             pods = (member(kind, f"{name}-0", name, cpu="9") for kind, name in GANGS)
-            for each in (node("n1", "2"), pod("web", node="n1"), pod("big", "9"), *gangs, *pods):
-                sandbox.store.create(each)
+            for item in (node("n1", "2"), pod("web", node="n1"), pod("big", "9"), *gangs, *pods):
+                sandbox.store.create(item)
 
         sandbox = Sandbox(kubelets=False)
         stack.enter_context(portal.wrap_async_context_manager(sandbox))
@@ -63,7 +63,7 @@ def kubeconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
 
 
 @pytest.mark.parametrize(
-    ("question", "said"),
+    ("question", "message"),
     [
         (["why", "web"], "default/web is on n1"),
         (["why", "big", "--fix"], "default/big fits after one edit"),
@@ -75,12 +75,12 @@ def kubeconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
     ],
 )
 def test_a_question_reads_what_it_needs_and_writes_nothing(
-    kubeconfig: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, question: list[str], said: str
+    kubeconfig: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, question: list[str], message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_objects(tmp_path / "pod.yaml", pod("new", "1"))
     result = run(*question, "--kubeconfig", kubeconfig)
-    assert said in result.stdout + result.stderr
+    assert message in result.stdout + result.stderr
     assert ("GET", "/api/v1/nodes") in REQUESTS
     assert {method for method, _ in REQUESTS} == {"GET"}
     assert not [path for _, path in REQUESTS if "secret" in path]
@@ -109,17 +109,19 @@ def node_pool(name: str) -> Any:
 def test_the_library_plans_with_the_node_pools_of_a_running_cluster(kubeconfig: Path) -> None:
     SERVED[NODE_POOLS] = [node_pool("general")]
     plan = podium.Cluster.load(kubeconfig).plan(assume_unschedulable=True).as_dict()
-    assert [each["pool"] for each in plan["new_nodes"]] == ["general"] * len(plan["new_nodes"])
+    assert [new_node["pool"] for new_node in plan["new_nodes"]] == ["general"] * len(plan["new_nodes"])
     assert plan["new_nodes"]
 
 
-@pytest.mark.parametrize("refused", [True, False])
-def test_a_cluster_without_node_pools_or_the_right_to_list_them_is_loaded(kubeconfig: Path, *, refused: bool) -> None:
-    if refused:
+@pytest.mark.parametrize("is_refused", [True, False])
+def test_a_cluster_without_node_pools_or_the_right_to_list_them_is_loaded(
+    kubeconfig: Path, *, is_refused: bool
+) -> None:
+    if is_refused:
         SERVED[NODE_POOLS] = [node_pool("general")]
         REFUSED.update({"nodepools", "nodeclaims"})
     cluster = podium.Cluster.load(kubeconfig)
-    assert [each.name for each in cluster.nodes] == ["n1"]
+    assert [node.name for node in cluster.nodes] == ["n1"]
     with pytest.raises(ClusterError, match="there are no NodePools"):
         cluster.plan()
 

@@ -90,7 +90,7 @@ def test_a_bound_pods_node_is_explained_against_the_others(ask: Asking) -> None:
 
 def test_a_pending_pods_rejections_and_next_try_are_shown(ask: Asking) -> None:
     bench = QueueBench(Rejecter("NodeResourcesFit"))
-    bench.rejected(pod("big", namespace="shop"), "NodeResourcesFit")
+    bench.add_rejected(pod("big", namespace="shop"), "NodeResourcesFit")
     output_lines = lines(ask("big", "-n", "shop", pages=recorder_pages(flight_recorder(), bench)))
     assert output_lines[0] == "shop/big is pending"
     assert output_lines[1].startswith(
@@ -106,9 +106,9 @@ def test_a_pending_pod_is_told_what_rejects_it_in_amounts_and_names(ask: Asking)
     bench = QueueBench(Rejecter("NodeResourcesFit"))
     details = {"NodeResourcesFit": "asks for 64, 2.5 free at most (n0)"}
     pages = recorder_pages(flight_recorder(), bench, detail_of=lambda _, group: details.get(group.plugin, ""))
-    shown = lines(ask("shop/big", "--node", "n0", pages=pages))
-    assert "2 NodeResourcesFit Insufficient cpu: asks for 64, 2.5 free at most (n0) n0, n2" in shown
-    assert shown[-1] == "NodeResourcesFit: Insufficient cpu; asks for 64, 2.5 free at most (n0)"
+    output_lines = lines(ask("shop/big", "--node", "n0", pages=pages))
+    assert "2 NodeResourcesFit Insufficient cpu: asks for 64, 2.5 free at most (n0) n0, n2" in output_lines
+    assert output_lines[-1] == "NodeResourcesFit: Insufficient cpu; asks for 64, 2.5 free at most (n0)"
     answer = json.loads(ask("shop/big", "-o", "json", pages=pages).stdout)
     assert answer["why"]["groups"][0]["detail"] == "asks for 64, 2.5 free at most (n0)"
     assert "2.5 free" not in ask("web", "--node", "n0", pages=pages).stdout
@@ -129,8 +129,8 @@ def test_the_command_of_the_page_about_questions_is_answered(ask: Asking, monkey
     (command,) = re.findall(r"^\$ podium (why .*--url.*)$", page, re.MULTILINE)
     ask("web")
     monkeypatch.chdir(ask.directory)
-    replaced = {"web-7d4": "big", "https://localhost:10259": f"https://127.0.0.1:{ask.port}"}
-    arguments = [replaced.get(each, each) for each in shlex.split(command)]
+    replacements = {"web-7d4": "big", "https://localhost:10259": f"https://127.0.0.1:{ask.port}"}
+    arguments = [replacements.get(argument, argument) for argument in shlex.split(command)]
     assert lines(run(*arguments, "--certificate-authority", ask.authority))[0] == "shop/big is pending"
 
 
@@ -141,7 +141,7 @@ def test_json_has_the_whole_story(ask: Asking) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["wep"], "there is no pod default/wep; did you mean default/web?"),
         (["default/big"], "there is no pod default/big; did you mean shop/big?"),
@@ -149,11 +149,11 @@ def test_json_has_the_whole_story(ask: Asking) -> None:
     ],
 )
 def test_unknown_pods_and_nodes_are_reported_with_the_nearest_names(
-    ask: Asking, arguments: list[str], said: str
+    ask: Asking, arguments: list[str], message: str
 ) -> None:
     result = ask(*arguments)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert said in result.stderr
+    assert message in result.stderr
 
 
 def test_a_recorder_that_is_off_says_how_to_turn_it_on(ask: Asking) -> None:
@@ -166,7 +166,7 @@ def test_refusals_say_what_to_do(ask: Asking) -> None:
     wrong = ask.directory / "wrong"
     wrong.write_text("wrong")
     trusted = "--certificate-authority", ask.authority
-    for access, said in (
+    for access, message in (
         ((*trusted, "--token-file", wrong), "podium does not accept the token: "),
         (trusted, 'add the rule {nonResourceURLs: ["/debug/pods/*"], verbs: [get]} to a ClusterRole'),
         (
@@ -178,7 +178,7 @@ def test_refusals_say_what_to_do(ask: Asking) -> None:
     ):
         result = ask.with_(*access)
         assert (result.exit_code, result.stdout) == (1, "")
-        assert said in result.stderr
+        assert message in result.stderr
         assert len(result.stderr.splitlines()) == 1
     assert ask.with_("--insecure-skip-tls-verify", "--token-file", ask.token).exit_code == 0
 
@@ -193,37 +193,37 @@ def test_an_address_where_no_podium_answers_is_reported(ask: Asking, monkeypatch
 
     page = "/debug/pods/{namespace}/{name}"
     monkeypatch.setattr(running_podium, "_DEADLINE_S", PATIENCE_S)
-    for pages, said in (
+    for pages, message in (
         ({"/other": strange}, "there is no page /debug/pods/default/web"),
         ({page: strange}, "the answer is not that of a podium like this"),
     ):
         result = ask("web", pages=pages)
-        assert (result.exit_code, said in result.stderr) == (1, True), result.stderr
+        assert (result.exit_code, message in result.stderr) == (1, True), result.stderr
     for deadline_s in (0.25, 1.0, 4.0, 16.0):
         monkeypatch.setattr(running_podium, "_DEADLINE_S", deadline_s)
         result = ask("web", pages={page: silent})
         if "no connection in time" not in result.stderr:  # as a busy machine needs longer to make one
             break
-    said = f"podium did not answer within {deadline_s:g} s"
-    assert (result.exit_code, said in result.stderr) == (1, True), result.stderr
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    message = f"podium did not answer within {deadline_s:g} s"
+    assert (result.exit_code, message in result.stderr) == (1, True), result.stderr
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
     result = run("why", "web", "--url", f"https://127.0.0.1:{port}")
     assert (result.exit_code, "nothing listens at its address" in result.stderr) == (1, True)
     assert "--kubeconfig" in result.stderr
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["web", "--url", "https://x", "-f", "y"], "--url asks a running podium"),
         (["web", "--url", "https://x", "--fix"], "--url asks a running podium"),
         (["web", "--token-file", "x"], "go with --url"),
     ],
 )
-def test_bad_command_lines_are_refused(arguments: list[str], said: str) -> None:
+def test_bad_command_lines_are_refused(arguments: list[str], message: str) -> None:
     result = run("why", *arguments)
-    assert (result.exit_code, said in result.stderr) == (2, True)
+    assert (result.exit_code, message in result.stderr) == (2, True)
 
 
 def test_an_address_that_is_none_is_refused() -> None:
@@ -237,8 +237,8 @@ def test_a_token_is_not_sent_over_plain_http_unless_that_is_asked_for(url: str, 
     access = [] if "@" in url else ["--token-file", str(tmp_path / "token")]
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(0)
-        asked = ["why", "web", "--url", url.format(server.getsockname()[1]), *access]
-        result = run(*asked)
+        command_line = ["why", "web", "--url", url.format(server.getsockname()[1]), *access]
+        result = run(*command_line)
         assert (result.exit_code, result.stdout) == (1, "")
         assert "is not encrypted" in result.stderr
         assert "--send-token-unencrypted" in result.stderr
@@ -246,7 +246,7 @@ def test_a_token_is_not_sent_over_plain_http_unless_that_is_asked_for(url: str, 
         with pytest.raises(BlockingIOError):
             server.accept()
     # Nobody listens any more, but it is tried.
-    assert "nothing listens at its address" in run(*asked, "--send-token-unencrypted").stderr
+    assert "nothing listens at its address" in run(*command_line, "--send-token-unencrypted").stderr
 
 
 def test_asking_a_running_podium_loads_no_scheduler(ask: Asking) -> None:

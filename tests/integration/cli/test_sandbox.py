@@ -77,10 +77,14 @@ def test_every_example_manifest_gives_pods_that_ask_for_podium(
     server = server_of(sandbox[1])
     for manifest in yaml.safe_load_all(file.read_text()):
         try:
-            made = call(server + COLLECTIONS[manifest["kind"]], manifest)
+            created_object = call(server + COLLECTIONS[manifest["kind"]], manifest)
         except HTTPError as error:
             pytest.fail(error.read().decode())
-        spec = made["spec"]["template"]["spec"] if made["kind"] == "Deployment" else made["spec"]
+        spec = (
+            created_object["spec"]["template"]["spec"]
+            if created_object["kind"] == "Deployment"
+            else created_object["spec"]
+        )
         assert spec["schedulerName"] == "podium"
-    await_pods(server, 3 if made["kind"] == "Deployment" else 1)
+    await_pods(server, 3 if created_object["kind"] == "Deployment" else 1)
     assert len(file.read_text().splitlines()) < 60

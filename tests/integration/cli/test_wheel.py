@@ -54,8 +54,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
                     shutil.copy(ROOT / file, source)
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", source / "dist"]
     subprocess.run(build, cwd=source, env={**os.environ, "PODIUM_COMMIT": _COMMIT}, check=True, capture_output=True)
-    (built,) = (source / "dist").iterdir()
-    return built
+    (wheel_file,) = (source / "dist").iterdir()
+    return wheel_file
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def environment_folder(wheel: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.fixture
-def installed(environment_folder: Path, tmp_path: Path) -> Installed:
+def run_installed(environment_folder: Path, tmp_path: Path) -> Installed:
     """Run an installed command to its end, in an empty folder."""
     home = tmp_path / "home"
     home.mkdir()
@@ -92,10 +92,10 @@ def installed(environment_folder: Path, tmp_path: Path) -> Installed:
     return run
 
 
-def test_every_command_starts(installed: Installed, environment_folder: Path) -> None:
+def test_every_command_starts(run_installed: Installed, environment_folder: Path) -> None:
     for list_command in main.list_commands(click.Context(main)):
-        done = installed("podium", list_command, "--help")
-        assert done.returncode == 0, f"{list_command}: {done.stderr}"
+        result = run_installed("podium", list_command, "--help")
+        assert result.returncode == 0, f"{list_command}: {result.stderr}"
     where = subprocess.run(
         [environment_folder / "bin" / "python", "-I", "-c", "import podium; print(podium.__file__)"],
         cwd="/",
@@ -106,10 +106,10 @@ def test_every_command_starts(installed: Installed, environment_folder: Path) ->
     assert Path(where.stdout).is_relative_to(environment_folder)
 
 
-def test_it_shows_the_commit_it_was_built_from(installed: Installed) -> None:
-    answer = json.loads(installed("podium", "version", "-o", "json").stdout)
+def test_it_shows_the_commit_it_was_built_from(run_installed: Installed) -> None:
+    answer = json.loads(run_installed("podium", "version", "-o", "json").stdout)
     assert answer["commit"] == _COMMIT
-    assert f"podium, version {answer['version']}\n" == installed("podium", "--version").stdout
+    assert f"podium, version {answer['version']}\n" == run_installed("podium", "--version").stdout
 
 
 def test_it_has_the_files_of_its_pages(wheel: Path) -> None:
@@ -119,42 +119,44 @@ def test_it_has_the_files_of_its_pages(wheel: Path) -> None:
     assert {f"podium/cli/pages/page.{kind}" for kind in ("js", "css")} <= names
 
 
-def test_questions_and_the_demo_are_answered(installed: Installed, tmp_path: Path) -> None:
+def test_questions_and_the_demo_are_answered(run_installed: Installed, tmp_path: Path) -> None:
     (tmp_path / "cluster.yaml").write_text(_CLUSTER)
     (tmp_path / "pod.yaml").write_text(_POD)
-    asked = installed("podium", "evaluate", "-f", "../cluster.yaml", "--pod", "../pod.yaml", "-o", "json")
-    assert json.loads(asked.stdout)["feasible"] == ["n1"], asked.stderr
-    fits = installed("podium", "estimate", "-f", "../cluster.yaml", "--requests", "cpu=1", "-o", "json")
+    result = run_installed("podium", "evaluate", "-f", "../cluster.yaml", "--pod", "../pod.yaml", "-o", "json")
+    assert json.loads(result.stdout)["feasible"] == ["n1"], result.stderr
+    fits = run_installed("podium", "estimate", "-f", "../cluster.yaml", "--requests", "cpu=1", "-o", "json")
     assert json.loads(fits.stdout)["replicas"] == 4, fits.stderr
-    checked = installed("podium", "config", "check", "../pod.yaml")
+    checked = run_installed("podium", "config", "check", "../pod.yaml")
     assert checked.returncode == 1
-    demo = installed("podium", "demo", "--nodes", "5", "--pods", "5", "-o", "json")
+    demo = run_installed("podium", "demo", "--nodes", "5", "--pods", "5", "-o", "json")
     assert demo.returncode == 0, demo.stderr
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_completes_commands_and_options(installed: Installed, shell: str) -> None:
-    script = installed("podium", "completion", shell)
+def test_a_shell_completes_commands_and_options(run_installed: Installed, shell: str) -> None:
+    script = run_installed("podium", "completion", shell)
     assert script.returncode == 0
     assert f"_PODIUM_COMPLETE={shell}_complete" in script.stdout
     words = {"COMP_WORDS": "podium evaluate --out", "COMP_CWORD": "--out" if shell == "fish" else "2"}
-    completed = installed("podium", _PODIUM_COMPLETE=f"{shell}_complete", **words)
+    completed = run_installed("podium", _PODIUM_COMPLETE=f"{shell}_complete", **words)
     assert "--output" in re.split(r"[,\s]", completed.stdout)
 
 
-@pytest.mark.parametrize(("typed", "told"), [("why -f", "default"), ("estimator serve --kubeconfig-dir", "dirnames")])
+@pytest.mark.parametrize(
+    ("text", "completion"), [("why -f", "default"), ("estimator serve --kubeconfig-dir", "dirnames")]
+)
 def test_bash_completes_files_or_directories(
-    environment_folder: Path, installed: Installed, tmp_path: Path, typed: str, told: str
+    environment_folder: Path, run_installed: Installed, tmp_path: Path, text: str, completion: str
 ) -> None:
-    words = ["podium", *typed.split(), "''"]
+    words = ["podium", *text.split(), "''"]
     (tmp_path / "complete.sh").write_text(
-        f"{installed('podium', 'completion', 'bash').stdout}\n"
+        f"{run_installed('podium', 'completion', 'bash').stdout}\n"
         f"compopt() {{ echo $2; }}\n"  # it works only while bash completes
         f"COMP_WORDS=({' '.join(words)}) COMP_CWORD={len(words) - 1}\n"
         f"_podium_completion {environment_folder}/bin/podium\n"
     )
     result = subprocess.run(["bash", tmp_path / "complete.sh"], capture_output=True, text=True, check=True)
-    assert result.stdout.split() == [told]
+    assert result.stdout.split() == [completion]
 
 
 _AS_ROOT = (

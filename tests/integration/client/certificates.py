@@ -58,20 +58,20 @@ class Authority:
     def _builder(
         self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, valid_s: float = 3600.0
     ) -> x509.CertificateBuilder:
-        now = dt.datetime.now(dt.UTC)
+        time = dt.datetime.now(dt.UTC)
         return (
             x509.CertificateBuilder()
             .subject_name(subject)
             .issuer_name(self._name)
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
-            .not_valid_before(now - dt.timedelta(hours=1))
-            .not_valid_after(now + dt.timedelta(seconds=valid_s))
+            .not_valid_before(time - dt.timedelta(hours=1))
+            .not_valid_after(time + dt.timedelta(seconds=valid_s))
         )
 
 
 def _name(common_name: str, *organizations: str) -> x509.Name:
-    names = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, each) for each in organizations]
+    names = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization) for organization in organizations]
     return x509.Name([*names, x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
 
 

@@ -15,7 +15,7 @@ def anyio_backend(request: pytest.FixtureRequest) -> object:
 
 @pytest.fixture
 async def server(anyio_backend: object) -> AsyncIterator[FaultServer]:
-    made = FaultServer(PODS.path, "Pod")
-    listening = await made.start()
-    yield made
-    await made.stop(listening)
+    fault_server = FaultServer(PODS.path, "Pod")
+    listening = await fault_server.start()
+    yield fault_server
+    await fault_server.stop(listening)

@@ -140,14 +140,14 @@ class FaultServer:
     @property
     def lists(self) -> list[Request]:
         """The lists asked for so far, each page of one by itself, but for those that are asked for their version."""
-        lists = [each for each in self.requests if each.path == self.path and "watch" not in each.query]
-        return [each for each in lists if each.query.get("limit") != "1"]
+        lists = [request for request in self.requests if request.path == self.path and "watch" not in request.query]
+        return [request for request in lists if request.query.get("limit") != "1"]
 
     @property
     def reads(self) -> list[Request]:
         """The single objects asked for so far."""
-        gets = [each for each in self.requests if each.method == "GET" and "watch" not in each.query]
-        return [each for each in gets if each.path != self.path]
+        gets = [request for request in self.requests if request.method == "GET" and "watch" not in request.query]
+        return [request for request in gets if request.path != self.path]
 
     def back_up(self) -> tuple[int, dict[str, Object]]:
         """Everything as it is now."""
@@ -215,11 +215,11 @@ class FaultServer:
             await self._list(request)
 
     async def _read(self, request: Request) -> None:
-        found = (self.objects if self.etcd is None else self.etcd[1]).get(request.path.rpartition("/")[2])
-        if found is None:
+        item = (self.objects if self.etcd is None else self.etcd[1]).get(request.path.rpartition("/")[2])
+        if item is None:
             await status(404, "NotFound")(request)
         else:
-            await request.connection.answer(200, json.dumps({"kind": self.kind, "apiVersion": "v1", **found}).encode())
+            await request.connection.answer(200, json.dumps({"kind": self.kind, "apiVersion": "v1", **item}).encode())
 
     async def _list(self, request: Request) -> None:
         token = request.query.get("continue")
@@ -294,7 +294,7 @@ def status(code: int, reason: str, *, retry_after: str | None = None) -> Fault:
     return fault
 
 
-def chunks(*contents: bytes, then: str) -> Fault:
+def chunks(*contents: bytes, ending: str) -> Fault:
     """Answer with these chunks, then `end` regularly, `reset` the connection or keep `silence`."""
 
     async def fault(request: Request) -> None:
@@ -303,9 +303,9 @@ def chunks(*contents: bytes, then: str) -> Fault:
             await request.connection.chunk(content)
             # Lets each chunk go out as a segment of its own.
             await asyncio.sleep(0.005)
-        if then == "end":
+        if ending == "end":
             await request.connection.end_chunks()
-        elif then == "reset":
+        elif ending == "reset":
             request.connection.reset()
         else:
             raise Silence

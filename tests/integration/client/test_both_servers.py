@@ -75,8 +75,8 @@ class Story:
     def on_delete(self, old: Pod) -> None:
         self.events.append(("delete", old.metadata.name))
 
-    def on_broken(self, broken: BrokenObject) -> None:
-        raise AssertionError(broken)
+    def on_broken(self, broken_object: BrokenObject) -> None:
+        raise AssertionError(broken_object)
 
 
 @dataclass
@@ -95,15 +95,15 @@ async def ours(cluster: Server) -> AsyncIterator[Ours]:
     clock = SystemClock()
     async with ApiSession(await load(str(cluster.kubeconfig), clock)) as session, anyio.create_task_group() as group:
         informers = InformerSet(session, clock=clock, random=Random(0))
-        found = Ours(session, informers, informers.informer(PODS), informers.informer(NODES), Story())
-        found.pods.add_handler(found.story)
+        informer_parts = Ours(session, informers, informers.informer(PODS), informers.informer(NODES), Story())
+        informer_parts.pods.add_handler(informer_parts.story)
         group.start_soon(informers.run)
         await informers.wait_synced()
-        yield found
+        yield informer_parts
         group.cancel_scope.cancel()
 
 
-async def seen(ours: Ours, *events: tuple[str, str]) -> None:
+async def wait_events(ours: Ours, *events: tuple[str, str]) -> None:
     await eventually(lambda: ours.story.events == list(events))
 
 
@@ -112,16 +112,16 @@ def pod_a(ours: Ours) -> Pod:
 
 
 async def test_changes_of_pods_are_followed_and_finished_pods_are_let_go(cluster: Server, ours: Ours) -> None:
-    created = await cluster.admin.create(PODS_PATH, pod("a"))
-    await seen(ours, ("add", "a"))
-    found = ours.pods.get("default/a")
-    assert found is not None
-    assert (found.uid, found.spec.scheduler_name) == (created["metadata"]["uid"], "podium")
+    created_pod = await cluster.admin.create(PODS_PATH, pod("a"))
+    await wait_events(ours, ("add", "a"))
+    pod_seen = ours.pods.get("default/a")
+    assert pod_seen is not None
+    assert (pod_seen.uid, pod_seen.spec.scheduler_name) == (created_pod["metadata"]["uid"], "podium")
     await cluster.admin.create(PODS_PATH, pod("b"))
     await cluster.admin.patch(f"{PODS_PATH}/a", {"metadata": {"labels": {"x": "y"}}})
-    await seen(ours, ("add", "a"), ("add", "b"), ("update", "a"))
+    await wait_events(ours, ("add", "a"), ("add", "b"), ("update", "a"))
     await cluster.admin.patch(f"{PODS_PATH}/b/status", {"status": {"phase": "Succeeded"}})
-    await seen(ours, ("add", "a"), ("add", "b"), ("update", "a"), ("delete", "b"))
+    await wait_events(ours, ("add", "a"), ("add", "b"), ("update", "a"), ("delete", "b"))
     assert [item.metadata.name for item in ours.pods.list()] == ["a"]
 
 
@@ -170,8 +170,8 @@ async def test_pages_of_a_list_join_to_the_whole(cluster: Server, ours: Ours) ->
         await cluster.admin.create(PODS_PATH, pod(f"p{index}"))
     decoder, names, token = ObjectDecoder(PODS), list[str](), ""
     while True:
-        more = f"&continue={token}" if token else ""
-        page = decoder.page(await ours.session.request("GET", f"{PODS_PATH}?limit=3{more}"))
+        suffix = f"&continue={token}" if token else ""
+        page = decoder.page(await ours.session.request("GET", f"{PODS_PATH}?limit=3{suffix}"))
         assert len(page.items) <= 3
         names += [item.metadata.name for item in page.items]
         token = page.continue_token
@@ -187,7 +187,7 @@ def kill_and_restart(control_plane: ControlPlane) -> None:
 
 
 @asynccontextmanager
-async def watched(control_plane: ControlPlane) -> AsyncIterator[tuple[Client, InformerSet, Story]]:
+async def watch_pods(control_plane: ControlPlane) -> AsyncIterator[tuple[Client, InformerSet, Story]]:
     """An informer of pods at work on an empty cluster, and an administrator."""
     clock = SystemClock()
     kubeconfig = control_plane.kubeconfig()
@@ -210,7 +210,7 @@ async def watched(control_plane: ControlPlane) -> AsyncIterator[tuple[Client, In
 @pytest.mark.control_plane
 @pytest.mark.parametrize("anyio_backend", [("asyncio", {"use_uvloop": True})], ids=["uvloop"])
 async def test_the_death_of_the_api_server_loses_nothing(control_plane: ControlPlane, anyio_backend: object) -> None:
-    async with watched(control_plane) as (admin, _, story):
+    async with watch_pods(control_plane) as (admin, _, story):
         await admin.create(PODS_PATH, pod("before"))
         await anyio.to_thread.run_sync(kill_and_restart, control_plane)
         await admin.create(PODS_PATH, pod("after"))
@@ -222,9 +222,9 @@ def forget_in_etcd(control_plane: ControlPlane, key: str) -> None:
     """While no API server looks on, an object goes, and with it the history."""
     assert control_plane.apiserver is not None
     control_plane.apiserver.kill()
-    deleted = ask_etcd(control_plane, "deleterange", {"key": base64.b64encode(key.encode()).decode()})
-    assert deleted["deleted"] == "1"
-    ask_etcd(control_plane, "compaction", {"revision": deleted["header"]["revision"], "physical": True})
+    answer = ask_etcd(control_plane, "deleterange", {"key": base64.b64encode(key.encode()).decode()})
+    assert answer["deleted"] == "1"
+    ask_etcd(control_plane, "compaction", {"revision": answer["header"]["revision"], "physical": True})
     control_plane.start_apiserver()
 
 
@@ -233,8 +233,8 @@ def ask_etcd(control_plane: ControlPlane, operation: str, body: Json) -> Json:
         f"http://{control_plane.etcd_address}/v3/kv/{operation}", json.dumps(body).encode(), method="POST"
     )
     with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
-        decoded: Json = json.load(answer)
-    return decoded
+        document: Json = json.load(answer)
+    return document
 
 
 @pytest.mark.control_plane
@@ -242,7 +242,7 @@ def ask_etcd(control_plane: ControlPlane, operation: str, body: Json) -> Json:
 async def test_what_etcd_has_forgotten_is_found_out_by_a_new_list(
     control_plane: ControlPlane, anyio_backend: object
 ) -> None:
-    async with watched(control_plane) as (admin, informers, story):
+    async with watch_pods(control_plane) as (admin, informers, story):
         await admin.create(PODS_PATH, pod("before"))
         await eventually(lambda: story.events == [("add", "before")])
         await anyio.to_thread.run_sync(forget_in_etcd, control_plane, "/registry/pods/default/before")

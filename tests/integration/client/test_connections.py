@@ -26,16 +26,16 @@ ANSWER_BYTES_MAX = 1024 * 1024
 CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
 
 
-def raw(content: bytes, then: str = "go on") -> Fault:
+def raw(content: bytes, ending: str = "go on") -> Fault:
     """Answer with exactly these bytes, then `go on`, `reset` the connection, `close` it or keep `silence`."""
 
     async def fault(request: Request) -> None:
         await request.connection.send(content)
-        if then == "close":
+        if ending == "close":
             request.connection.close()
-        elif then == "reset":
+        elif ending == "reset":
             request.connection.reset()
-        elif then == "silence":
+        elif ending == "silence":
             raise Silence
 
     return fault
@@ -48,9 +48,9 @@ def pool_of(server: FaultServer, **options: Any) -> ConnectionPool:
 
 @pytest.fixture
 async def pool(server: FaultServer) -> AsyncIterator[ConnectionPool]:
-    made = pool_of(server)
-    yield made
-    await made.close()
+    connection_pool = pool_of(server)
+    yield connection_pool
+    await connection_pool.close()
 
 
 async def post(pool: ConnectionPool, *, deadline_s: float = 5.0) -> Answer:
@@ -136,7 +136,7 @@ async def test_a_connection_that_the_server_closes_is_not_used_again(
     assert connections_used(server) == 2
 
 
-@pytest.mark.parametrize("then", ["reset", "close"])
+@pytest.mark.parametrize("ending", ["reset", "close"])
 @pytest.mark.parametrize(
     "content",
     [
@@ -149,9 +149,9 @@ async def test_a_connection_that_the_server_closes_is_not_used_again(
     ids=["nothing", "first line", "headers", "body", "chunks"],
 )
 async def test_an_answer_that_is_torn_is_no_answer(
-    server: FaultServer, pool: ConnectionPool, content: bytes, then: str
+    server: FaultServer, pool: ConnectionPool, content: bytes, ending: str
 ) -> None:
-    server.write_faults.append(raw(content, then))
+    server.write_faults.append(raw(content, ending))
     with pytest.raises(ConnectionLost):
         await post(pool)
     assert (await post(pool)).body == GOOD
@@ -247,7 +247,7 @@ async def test_informational_answers_without_end_are_given_up(server: FaultServe
 
 async def test_an_answer_in_many_pieces_is_put_together(server: FaultServer, pool: ConnectionPool) -> None:
     content = bytes(range(256)) * 100
-    chunked = b"".join(b"1\r\n%c\r\n" % each for each in content)
+    chunked = b"".join(b"1\r\n%c\r\n" % byte for byte in content)
     server.write_faults.append(raw(HEAD + CHUNKED + chunked + b"0\r\n\r\n"))
     assert (await post(pool)).body == content
 
@@ -256,24 +256,24 @@ async def test_a_write_without_an_answer_is_left_to_the_server_and_its_connectio
     server: FaultServer, pool: ConnectionPool
 ) -> None:
     """Closing the connection would make the server give up what it may be about to do."""
-    is_over, ended = anyio.Event(), anyio.Event()
+    is_over, end = anyio.Event(), anyio.Event()
 
     async def slow(request: Request) -> None:
         await is_over.wait()
         await request.connection.answer(201, b"late")
         with suppress(asyncio.IncompleteReadError, OSError):
             await request.connection.read_request()
-        ended.set()
+        end.set()
 
     server.write_faults.append(slow)
     with pytest.raises(NoResponse):
         await post(pool, deadline_s=0.2)
     assert (await post(pool)).body == GOOD
-    assert not ended.is_set()
+    assert not end.is_set()
     is_over.set()
     # An answer that nobody waits for closes it.
     with anyio.fail_after(20):
-        await ended.wait()
+        await end.wait()
     assert connections_used(server) == 2
 
 
@@ -298,11 +298,11 @@ async def test_a_request_without_an_answer_makes_idle_connections_suspect_and_no
     server.write_faults.append(silence)
     async with anyio.create_task_group() as tasks:
 
-        async def unanswered() -> None:
+        async def post_in_vain() -> None:
             with pytest.raises(NoResponse):
                 await post(pool, deadline_s=2.0)
 
-        tasks.start_soon(unanswered)
+        tasks.start_soon(post_in_vain)
         await eventually(lambda: len(server.requests) == 4)
         await get(pool)
     assert pool.idle == 1
@@ -313,11 +313,11 @@ async def test_a_request_that_finds_no_connection_in_time_was_not_sent(server: F
     server.write_faults.append(silence)
     async with anyio.create_task_group() as tasks:
 
-        async def unanswered() -> None:
+        async def post_in_vain() -> None:
             with pytest.raises(ConnectionLost):
                 await post(pool, deadline_s=1.0)
 
-        tasks.start_soon(unanswered)
+        tasks.start_soon(post_in_vain)
         await eventually(lambda: server.requests)
         with pytest.raises(Unreachable, match="no connection became free in time"):
             await post(pool, deadline_s=0.1)

@@ -26,11 +26,11 @@ BINDING = "/api/v1/namespaces/default/pods/a/binding"
 @pytest.fixture
 async def session(server: FaultServer) -> AsyncIterator[ApiSession]:
     credentials = await load(None, SystemClock(), master=f"http://127.0.0.1:{server.port}")
-    async with ApiSession(credentials) as made:
-        yield made
+    async with ApiSession(credentials) as api_session:
+        yield api_session
 
 
-def encoded(body: bytes, coding: str, code: int = 200) -> Fault:
+def compressed_answer(body: bytes, coding: str, code: int = 200) -> Fault:
     """A proxy that compresses unasked."""
 
     async def answer(request: Request) -> None:
@@ -59,15 +59,15 @@ async def test_bodies_that_a_proxy_has_compressed_unasked_are_read(
 ) -> None:
     coding, compress = COMPRESSORS[name]
     body = json.dumps({"kind": "PodList", "items": [{}] * 100_000}).encode()
-    server.list_faults.append(encoded(compress(body), coding))
+    server.list_faults.append(compressed_answer(compress(body), coding))
     assert await session.request("GET", PODS.path) == body
-    server.watch_faults.append(encoded(compress(body), coding))
+    server.watch_faults.append(compressed_answer(compress(body), coding))
     assert await read_stream(session) == body
     refusal = json.dumps({"kind": "Status", "status": "Failure", "reason": "Expired", "code": 410}).encode()
-    server.list_faults.append(encoded(compress(refusal), coding, 410))
+    server.list_faults.append(compressed_answer(compress(refusal), coding, 410))
     with pytest.raises(api_errors.Expired):
         await session.request("GET", PODS.path)
-    server.watch_faults.append(encoded(compress(refusal), coding, 410))
+    server.watch_faults.append(compressed_answer(compress(refusal), coding, 410))
     with pytest.raises(api_errors.Expired):
         await session.stream(f"{PODS.path}?watch=1", deadline_s=30.0, idle_s_max=30.0)
 
@@ -97,16 +97,16 @@ async def test_each_event_of_a_compressed_watch_is_read_as_soon_as_it_is_there(
 
 async def test_compressed_bodies_have_limits_too(server: FaultServer, session: ApiSession) -> None:
     bomb = gzip.compress(b" " * 100_000_000)
-    server.list_faults.append(encoded(bomb, "gzip"))
+    server.list_faults.append(compressed_answer(bomb, "gzip"))
     with pytest.raises(ConnectionLost, match="more than"):
         await session.request("GET", PODS.path)
-    server.write_faults.append(encoded(bomb, "gzip"))
+    server.write_faults.append(compressed_answer(bomb, "gzip"))
     with pytest.raises(OutcomeUnknown, match="more than"):
         await session.post(BINDING, b"{}")
-    server.write_faults.append(encoded(bomb, "gzip", 409))
+    server.write_faults.append(compressed_answer(bomb, "gzip", 409))
     with pytest.raises(api_errors.Conflict):
         await session.post(BINDING, b"{}")
-    server.watch_faults.append(encoded(bomb, "gzip"))
+    server.watch_faults.append(compressed_answer(bomb, "gzip"))
     with pytest.raises(Malformed, match="grows"):
         await read_stream(session)
 
@@ -124,17 +124,17 @@ async def test_compressed_bodies_have_limits_too(server: FaultServer, session: A
 async def test_a_coding_that_is_not_read_is_named_and_a_refusal_counts_by_its_code(
     server: FaultServer, session: ApiSession, body: bytes, coding: str, words: str
 ) -> None:
-    server.list_faults.append(encoded(body, coding))
+    server.list_faults.append(compressed_answer(body, coding))
     with pytest.raises(Malformed, match=words):
         await session.request("GET", PODS.path)
-    server.watch_faults.append(encoded(body, coding))
+    server.watch_faults.append(compressed_answer(body, coding))
     with pytest.raises(Malformed, match=words):
         await read_stream(session)
-    server.write_faults.append(encoded(body, coding))
+    server.write_faults.append(compressed_answer(body, coding))
     with pytest.raises(Malformed) as malformed:
         await session.post(BINDING, b"{}")
     assert malformed.value.may_have_happened
-    server.list_faults.append(encoded(body, coding, 404))
+    server.list_faults.append(compressed_answer(body, coding, 404))
     with pytest.raises(api_errors.NotFound):
         await session.request("GET", PODS.path)
 

@@ -28,11 +28,11 @@ def _times_that_go_back(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def node_of(running: Running, name: str) -> str | None:
-    found = running.pods.get(f"default/{name}")
-    return None if found is None else found.node_name
+    pod = running.pods.get(f"default/{name}")
+    return None if pod is None else pod.node_name
 
 
-async def restored(server: FaultServer, running: Running) -> None:
+async def restore(server: FaultServer, running: Running) -> None:
     """Pods are bound, made and deleted, and all that is undone unseen."""
     await running.informers.wait_synced()
     await running.informers.wait_connected()
@@ -63,7 +63,7 @@ async def test_what_was_lost_is_found_out_when_the_watch_is_resumed(
     server: FaultServer, versions: Callable[[FaultServer], None]
 ) -> None:
     async with reflecting(server) as running:
-        await restored(server, running)
+        await restore(server, running)
         versions(server)
         server.drop_watches()
         await equal(running, server)
@@ -75,8 +75,8 @@ async def test_what_was_lost_is_found_out_when_the_watch_is_resumed(
 
 
 @pytest.mark.usefixtures("pods_before")
-@pytest.mark.parametrize("what", ["event", "bookmark"])
-async def test_an_older_version_in_the_watch_is_a_reason_to_list_again(server: FaultServer, what: str) -> None:
+@pytest.mark.parametrize("source", ["event", "bookmark"])
+async def test_an_older_version_in_the_watch_is_a_reason_to_list_again(server: FaultServer, source: str) -> None:
     is_restored = anyio.Event()
 
     async def watch(request: Request) -> None:
@@ -84,7 +84,7 @@ async def test_an_older_version_in_the_watch_is_a_reason_to_list_again(server: F
         for name in ("same", "bound-later"):
             await request.connection.chunk(line("MODIFIED", server.objects[name]))
         await is_restored.wait()
-        older = bookmark(server.version) if what == "bookmark" else line("MODIFIED", server.objects["bound-later"])
+        older = bookmark(server.version) if source == "bookmark" else line("MODIFIED", server.objects["bound-later"])
         await request.connection.chunk(older)
         raise Silence
 
@@ -104,9 +104,9 @@ async def test_an_older_version_in_the_watch_is_a_reason_to_list_again(server: F
 
 
 @pytest.mark.usefixtures("pods_before")
-@pytest.mark.parametrize("what", ["event", "bookmark"])
+@pytest.mark.parametrize("source", ["event", "bookmark"])
 async def test_a_watch_that_goes_back_is_followed_by_a_list_though_all_that_was_lost_has_changed_again(
-    server: FaultServer, what: str
+    server: FaultServer, source: str
 ) -> None:
     """Reading what changed last proves nothing then: each pod is at a version that is known of it."""
     is_restored = anyio.Event()
@@ -116,8 +116,8 @@ async def test_a_watch_that_goes_back_is_followed_by_a_list_though_all_that_was_
         for name in ("bound-later", "same"):
             await request.connection.chunk(line("MODIFIED", server.objects[name]))
         await is_restored.wait()
-        again = bookmark(103) if what == "bookmark" else line("MODIFIED", server.objects["bound-later"])
-        await request.connection.chunk(again)
+        repetition = bookmark(103) if source == "bookmark" else line("MODIFIED", server.objects["bound-later"])
+        await request.connection.chunk(repetition)
         request.connection.reset()
         raise Silence
 
@@ -177,7 +177,7 @@ async def test_old_events_that_come_again_change_nothing_and_are_listed_for_once
         await running.informers.wait_synced()
         events = [line(kind, item) for item in old.values() for kind in ("ADDED", "MODIFIED", "DELETED")]
         await running.informers.wait_connected()
-        server.watch_faults.append(chunks(*(events * 20), bookmark(100), then="end"))
+        server.watch_faults.append(chunks(*(events * 20), bookmark(100), ending="end"))
         server.drop_watches()
         await eventually(lambda: len(server.lists) == 2)
         server.put(pod_item("after"))
@@ -243,11 +243,11 @@ async def test_bound_pods_that_are_pending_again_are_no_secret(server: FaultServ
     server.put(pod_item("a", nodeName="n"))
     async with reflecting(server) as running:
         await running.informers.wait_synced()
-        found = running.pods.get("default/a")
-        assert found is not None
-        running.informers.saw_unbound(found)
+        pod_seen = running.pods.get("default/a")
+        assert pod_seen is not None
+        running.informers.saw_unbound(pod_seen)
         await eventually(lambda: len(server.lists) == 2)
         # Once more is not soon enough to be listed for again.
-        running.informers.saw_unbound(found)
+        running.informers.saw_unbound(pod_seen)
         await anyio.sleep(0.3)
         assert len(server.lists) == 2

@@ -84,8 +84,8 @@ class Recorder:
         assert self.alive.pop(old.key) is old
         self.story.append(("delete", old.metadata.name))
 
-    def on_broken(self, broken: BrokenObject) -> None:
-        self.broken.append(broken)
+    def on_broken(self, broken_object: BrokenObject) -> None:
+        self.broken.append(broken_object)
 
 
 class Running:
@@ -135,14 +135,14 @@ async def test_objects_are_listed_and_their_changes_followed(server: FaultServer
         server.put(pod_item("c"))
         await equal(running, server)
         assert running.recorder.story[2:] == [("update", "a"), ("delete", "b"), ("add", "c")]
-        found = running.pods.get("default/a")
-        assert found is not None
-        assert found.priority == 7
-        (listed,), (watched,) = server.lists, server.watches
-        assert listed.query == {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
-        assert watched.query["fieldSelector"] == listed.query["fieldSelector"]
-        assert watched.query["resourceVersion"] == "102"
-        assert 15 <= int(watched.query["timeoutSeconds"]) <= 20
+        pod_seen = running.pods.get("default/a")
+        assert pod_seen is not None
+        assert pod_seen.priority == 7
+        (list_request,), (watch_request,) = server.lists, server.watches
+        assert list_request.query == {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
+        assert watch_request.query["fieldSelector"] == list_request.query["fieldSelector"]
+        assert watch_request.query["resourceVersion"] == "102"
+        assert 15 <= int(watch_request.query["timeoutSeconds"]) <= 20
 
 
 async def test_a_server_that_gives_only_pages_is_listed_page_by_page(server: FaultServer) -> None:
@@ -161,7 +161,7 @@ async def test_a_server_that_gives_only_pages_is_listed_page_by_page(server: Fau
 async def test_an_expired_continue_token_starts_the_list_again_in_one_piece(server: FaultServer) -> None:
     for index in range(8):
         server.put(pod_item(f"p{index}"))
-    server.list_faults.extend([chunks(b'{"kind":"PodList"', then="reset"), None, status(410, "Expired")])
+    server.list_faults.extend([chunks(b'{"kind":"PodList"', ending="reset"), None, status(410, "Expired")])
     async with reflecting(server, replace(QUICK, page_items=5)) as running:
         await running.informers.wait_synced()
         assert running.versions() == held_by(server)
@@ -181,7 +181,7 @@ async def test_the_last_page_which_may_hold_everything_is_not_taken_in_one_turn(
     monkeypatch.setattr(Informer, "take_early", noting)
     for index in range(13):
         server.put(pod_item(f"p{index}"))
-    server.list_faults.append(chunks(b'{"kind":"PodList"', then="reset"))
+    server.list_faults.append(chunks(b'{"kind":"PodList"', ending="reset"))
     async with reflecting(server, replace(QUICK, page_items=5)) as running:
         await running.informers.wait_synced()
         assert running.versions() == held_by(server)
@@ -193,8 +193,8 @@ async def test_the_last_page_which_may_hold_everything_is_not_taken_in_one_turn(
 async def test_a_torn_list_is_made_page_by_page(server: FaultServer, end: str, missing: int) -> None:
     server.put(pod_item("a"))
     server.put(pod_item("b"))
-    whole = page("PodList", {"resourceVersion": "102"}, server.objects.values()).rstrip()
-    server.list_faults.append(chunks(whole[:-missing], then=end))
+    content = page("PodList", {"resourceVersion": "102"}, server.objects.values()).rstrip()
+    server.list_faults.append(chunks(content[:-missing], ending=end))
     async with reflecting(server, IMPATIENT) as running:
         await running.informers.wait_synced()
         assert running.versions() == held_by(server)
@@ -207,8 +207,8 @@ async def test_a_torn_list_is_made_page_by_page(server: FaultServer, end: str, m
     [
         status(400, "BadRequest"),
         status(504, "Timeout"),
-        chunks(b"<html>", then="end"),
-        chunks(b'{"kind":"PodList"', then="silence"),
+        chunks(b"<html>", ending="end"),
+        chunks(b'{"kind":"PodList"', ending="silence"),
         silence,
     ],
     ids=["refused", "given up", "no list", "too slow", "not answered"],
@@ -237,7 +237,7 @@ async def test_a_watch_that_breaks_is_resumed_where_it_was(server: FaultServer, 
         server.put(pod_item("b"))
         await equal(running, server)
         server.version = 150
-        server.watch_faults.append(chunks(bookmark(150), then=end))
+        server.watch_faults.append(chunks(bookmark(150), ending=end))
         server.drop_watches()
         await eventually(lambda: len(server.watches) >= 3)
         assert server.watches[1].query["resourceVersion"] == "102"
@@ -256,7 +256,7 @@ async def test_a_watch_that_breaks_after_a_list_is_resumed_from_the_last_change_
     async with reflecting(server, QUICK) as running:
         await running.informers.wait_synced()
         await eventually(lambda: len(server.watches) >= 2)
-        assert [each.query["resourceVersion"] for each in server.watches[:2]] == ["150", "102"]
+        assert [watch.query["resourceVersion"] for watch in server.watches[:2]] == ["150", "102"]
         server.put(pod_item("c"))
         await equal(running, server)
         assert len(server.lists) == 1
@@ -270,12 +270,12 @@ async def test_a_watch_lasts_only_while_it_brings_something(server: FaultServer)
     async with reflecting(server) as running:
         await running.informers.wait_connected()
         for content in (bookmark(150), change, change, bookmark(151)):
-            server.watch_faults.append(chunks(content, then="end"))
+            server.watch_faults.append(chunks(content, ending="end"))
         server.drop_watches()
         await eventually(lambda: len(server.watches) >= 6)
-        asked = [int(each.query["timeoutSeconds"]) for each in server.watches[:6]]
-    assert [each in quiet for each in asked] == [True, True, True, False, False, True]
-    assert all(each in quiet or each in lively for each in asked)
+        timeouts_s = [int(watch.query["timeoutSeconds"]) for watch in server.watches[:6]]
+    assert [timeout_s in quiet for timeout_s in timeouts_s] == [True, True, True, False, False, True]
+    assert all(timeout_s in quiet or timeout_s in lively for timeout_s in timeouts_s)
 
 
 @pytest.mark.parametrize("brings_something", [False, True])
@@ -314,17 +314,17 @@ async def test_a_list_without_end_is_given_up(server: FaultServer, monkeypatch: 
     monkeypatch.setattr("podium.client.reflector._ITEMS_MAX", 5000)
     metadata = {"name": "x", "namespace": "default", "uid": "u", "resourceVersion": "7"}
     item = json.dumps({"metadata": metadata, "spec": {}}, separators=(",", ":"))
-    sent = 0
+    byte_count = 0
 
     async def endless(request: Request) -> None:
-        nonlocal sent
+        nonlocal byte_count
         await request.connection.start_chunks()
         await request.connection.chunk(
             b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":['
         )
         while True:
             await request.connection.chunk((item + ",").encode() * 1000)
-            sent += 1000
+            byte_count += 1000
 
     async def more(request: Request) -> None:
         items = [json.loads(item)] * 500
@@ -335,7 +335,7 @@ async def test_a_list_without_end_is_given_up(server: FaultServer, monkeypatch: 
     async with reflecting(server) as running:
         await running.informers.wait_synced()
         assert running.versions() == held_by(server)
-    assert sent < 100_000
+    assert byte_count < 100_000
     assert len(server.lists) == 1 + 11 + 1
 
 
@@ -359,8 +359,8 @@ async def test_a_line_torn_by_a_reset_is_read_again_after_the_resume(server: Fau
         await equal(running, server)
 
         async def tear(request: Request) -> None:
-            whole = line("ADDED", server.objects["b"]) + line("ADDED", server.objects["c"])
-            await chunks(whole[:-30], then="reset")(request)
+            lines_sent = line("ADDED", server.objects["b"]) + line("ADDED", server.objects["c"])
+            await chunks(lines_sent[:-30], ending="reset")(request)
 
         server.watch_faults.append(tear)
         server.drop_watches()
@@ -373,12 +373,12 @@ async def test_a_line_torn_by_a_reset_is_read_again_after_the_resume(server: Fau
 async def test_lists_and_lines_are_put_together_from_any_pieces(server: FaultServer) -> None:
     server.put(pod_item("a"))
     server.put(pod_item("b"))
-    listed = page("PodList", {"resourceVersion": "102"}, server.objects.values())
-    server.list_faults.append(chunks(*in_pieces(listed), then="end"))
+    list_page = page("PodList", {"resourceVersion": "102"}, server.objects.values())
+    server.list_faults.append(chunks(*in_pieces(list_page), ending="end"))
     server.put(pod_item("c"))
     server.put(pod_item("a", priority=1))
     changes = line("ADDED", server.objects["c"]) + line("MODIFIED", server.objects["a"])
-    server.watch_faults.append(chunks(*in_pieces(changes), then="silence"))
+    server.watch_faults.append(chunks(*in_pieces(changes), ending="silence"))
     async with reflecting(server) as running:
         await running.informers.wait_synced()
         await equal(running, server)
@@ -393,7 +393,7 @@ async def test_410_lists_again_and_delivers_the_difference(server: FaultServer, 
     async with reflecting(server) as running:
         await running.informers.wait_synced()
         if as_event:
-            server.watch_faults.append(chunks(error_event(410, "Expired"), then="end"))
+            server.watch_faults.append(chunks(error_event(410, "Expired"), ending="end"))
         server.drop_watches()
         server.delete("a")
         server.put(pod_item("b", priority=1))
@@ -440,7 +440,7 @@ async def test_a_watch_that_always_ends_at_once_is_not_hammered(server: FaultSer
     settings = ReflectorSettings(backoff=BackoffPolicy(first_s=0.05, longest_s=10.0))
     async with reflecting(server, settings) as running:
         await running.informers.wait_synced()
-        server.watch_faults.extend([chunks(then="end")] * 1000)
+        server.watch_faults.extend([chunks(ending="end")] * 1000)
         server.drop_watches()
         await anyio.sleep(0.5)
         assert len(server.watches) < 8
@@ -453,7 +453,7 @@ async def test_a_version_that_is_always_too_old_is_not_listed_for_over_and_over(
     settings = ReflectorSettings(backoff=BackoffPolicy(first_s=0.05, longest_s=10.0))
     async with reflecting(server, settings) as running:
         await running.informers.wait_synced()
-        expired = chunks(seen_first, error_event(410, "Expired"), then="end")
+        expired = chunks(seen_first, error_event(410, "Expired"), ending="end")
         server.watch_faults.extend([expired] * 1000)
         server.drop_watches()
         await anyio.sleep(0.5)
@@ -463,21 +463,21 @@ async def test_a_version_that_is_always_too_old_is_not_listed_for_over_and_over(
 
 async def test_429_is_waited_out_as_long_as_the_server_says(server: FaultServer) -> None:
     server.list_faults.append(status(429, "TooManyRequests", retry_after="1"))
-    started = time.monotonic()
+    start_s = time.monotonic()
     async with reflecting(server) as running:
         await running.informers.wait_synced()
-        assert time.monotonic() - started >= 1.0
+        assert time.monotonic() - start_s >= 1.0
 
 
 @pytest.mark.parametrize("code_and_reason", [(403, "Forbidden"), (404, "NotFound"), (500, "InternalError")])
 async def test_a_refused_list_is_tried_again_and_its_error_kept(
     server: FaultServer, code_and_reason: tuple[int, str]
 ) -> None:
-    refused, errors = status(*code_and_reason), []
+    refuse, errors = status(*code_and_reason), []
 
     async def refused_again(request: Request) -> None:
         errors.append(running.informers.statistics()["pods"].last_error)
-        await refused(request)
+        await refuse(request)
 
     server.list_faults.extend([refused_again] * 3)
     async with reflecting(server) as running:
@@ -538,9 +538,9 @@ async def test_a_broken_object_in_the_list_leaves_the_others_alone(server: Fault
     async with reflecting(server) as running:
         await running.informers.wait_synced()
         assert sorted(running.recorder.alive) == ["default/a", "default/c"]
-        (broken,) = running.recorder.broken
-        assert (broken.kind, broken.key) == ("Pod", "default/bad")
-        assert "$.spec.priority" in broken.detail
+        (broken_object,) = running.recorder.broken
+        assert (broken_object.kind, broken_object.key) == ("Pod", "default/bad")
+        assert "$.spec.priority" in broken_object.detail
 
 
 async def test_a_broken_object_in_the_stream_is_reported_once_and_recovers(server: FaultServer) -> None:
@@ -552,9 +552,9 @@ async def test_a_broken_object_in_the_stream_is_reported_once_and_recovers(serve
         server.put(pod_item("good"))
         await eventually(lambda: running.pods.get("default/good") is not None)
         assert len(running.recorder.broken) == 1
-        known = running.pods.get("default/bad")
-        assert known is not None
-        assert known.priority == 1
+        pod_seen = running.pods.get("default/bad")
+        assert pod_seen is not None
+        assert pod_seen.priority == 1
         server.put(pod_item("bad", priority=2))
         await equal(running, server)
         server.put(pod_item("bad", priority="high"))
@@ -620,8 +620,8 @@ async def test_a_change_of_another_kind_makes_a_new_list(server: FaultServer) ->
     server.put(pod_item("a"))
     async with reflecting(server) as running:
         await running.informers.wait_synced()
-        other = {"kind": "Service", "apiVersion": "v1", "metadata": {"name": "a", "namespace": "default", "uid": "s"}}
-        server.watch_faults.append(chunks(line("DELETED", other), then="silence"))
+        service = {"kind": "Service", "apiVersion": "v1", "metadata": {"name": "a", "namespace": "default", "uid": "s"}}
+        server.watch_faults.append(chunks(line("DELETED", service), ending="silence"))
         server.drop_watches()
         server.put(pod_item("b"))
         await equal(running, server)
@@ -637,13 +637,13 @@ async def test_objects_with_names_that_no_api_server_lets_through_are_broken(ser
         server.put(pod_item("c"))
         await eventually(lambda: "default/c" in running.recorder.alive)
         assert sorted(running.recorder.alive) == ["default/a", "default/c"]
-        assert {broken.name for broken in running.recorder.broken} == {" ", "a b", "../x", "../y", "a\nb"}
+        assert {broken_object.name for broken_object in running.recorder.broken} == {" ", "a b", "../x", "../y", "a\nb"}
 
 
 async def test_a_line_that_is_no_event_makes_a_new_list(server: FaultServer) -> None:
     async with reflecting(server) as running:
         await running.informers.wait_synced()
-        server.watch_faults.append(chunks(b"<html>\n", then="silence"))
+        server.watch_faults.append(chunks(b"<html>\n", ending="silence"))
         server.drop_watches()
         server.put(pod_item("a"))
         await equal(running, server)
@@ -654,7 +654,7 @@ async def test_a_line_beyond_all_bounds_makes_a_new_list(server: FaultServer, mo
     monkeypatch.setattr("podium.client.streams._LINE_BYTES_MAX", 10_000)
     async with reflecting(server) as running:
         await running.informers.wait_synced()
-        server.watch_faults.append(chunks(*[b"x" * 1_000] * 20, then="silence"))
+        server.watch_faults.append(chunks(*[b"x" * 1_000] * 20, ending="silence"))
         server.drop_watches()
         server.put(pod_item("a"))
         await equal(running, server)
@@ -689,13 +689,13 @@ async def test_a_handler_that_fails_is_counted_and_stops_nothing(server: FaultSe
             random=Random(0),
             on_handler_error=lambda resource, error: failures.append((resource, str(error))),
         )
-        after = Recorder()
+        second_recorder = Recorder()
         informers.informer(PODS).add_handler(Failing())
-        informers.informer(PODS).add_handler(after)
+        informers.informer(PODS).add_handler(second_recorder)
         group.start_soon(informers.run)
         await informers.wait_synced()
         assert failures == [("pods", "a")]
-        assert after.story == [("add", "a")]
+        assert second_recorder.story == [("add", "a")]
         group.cancel_scope.cancel()
 
 

@@ -81,10 +81,10 @@ def write_kubeconfig(path: Path, port: int, user: Mapping[str, str]) -> None:
 
 @pytest.fixture
 async def pod(anyio_backend: object, tmp_path: Path) -> AsyncIterator[Pod]:
-    found = Pod(0, tmp_path / "kubeconfig", [])
+    forwarded_pod = Pod(0, tmp_path / "kubeconfig", [])
 
     async def answer(request: web.Request) -> web.StreamResponse:
-        found.requests.append((request.path_qs, request.headers.get("Authorization", "")))
+        forwarded_pod.requests.append((request.path_qs, request.headers.get("Authorization", "")))
         if request.path == "/gone":
             raise web.HTTPNotFound(text="no such page")
         if request.path == "/dies":
@@ -94,14 +94,18 @@ async def pod(anyio_backend: object, tmp_path: Path) -> AsyncIterator[Pod]:
 
     async def forwarding(request: web.Request) -> web.StreamResponse:
         assert (request.query["ports"], request.headers["Authorization"]) == ("443", "Bearer secret")
-        return web.Response(status=found.port) if found.port < 1000 else await forward(request, found.port)
+        return (
+            web.Response(status=forwarded_pod.port)
+            if forwarded_pod.port < 1000
+            else await forward(request, forwarded_pod.port)
+        )
 
     inside, outside = web.Application(), web.Application()
     inside.router.add_get("/{path:.*}", answer)
     outside.router.add_get("/api/v1/namespaces/shop/pods/web/portforward", forwarding)
-    async with listening(inside, pair_of(tmp_path)) as found.port, listening(outside) as port:
-        write_kubeconfig(found.kubeconfig, port, {"token": "secret"})
-        yield found
+    async with listening(inside, pair_of(tmp_path)) as forwarded_pod.port, listening(outside) as port:
+        write_kubeconfig(forwarded_pod.kubeconfig, port, {"token": "secret"})
+        yield forwarded_pod
 
 
 async def test_requests_reach_the_pod_with_the_users_own_credentials(pod: Pod) -> None:
@@ -118,18 +122,18 @@ async def test_a_client_certificate_reaches_the_pod_as_well(tmp_path: Path) -> N
         return web.Response(text=subject[1])
 
     async def forwarding(request: web.Request) -> web.StreamResponse:
-        return await forward(request, found.port)
+        return await forward(request, forwarded_pod.port)
 
-    found = Pod(0, tmp_path / "kubeconfig", [])
+    forwarded_pod = Pod(0, tmp_path / "kubeconfig", [])
     inside, outside = web.Application(), web.Application()
     inside.router.add_get("/who", answer)
     outside.router.add_get("/api/v1/namespaces/shop/pods/web/portforward", forwarding)
     demanding = authority.server_context(dns="elsewhere", clients=True)
-    async with listening(inside, demanding) as found.port, listening(outside) as port:
+    async with listening(inside, demanding) as forwarded_pod.port, listening(outside) as port:
         certificate, key = authority.issue("operator")
         user = {"client-certificate": str(certificate), "client-key": str(key)}
-        write_kubeconfig(found.kubeconfig, port, user)
-        assert await found.get("/who") == [b"operator"]
+        write_kubeconfig(forwarded_pod.kubeconfig, port, user)
+        assert await forwarded_pod.get("/who") == [b"operator"]
 
 
 async def test_a_refusal_of_the_pod_is_an_api_error(pod: Pod) -> None:
@@ -146,8 +150,8 @@ async def test_an_api_server_that_does_not_forward_is_an_api_error(pod: Pod, por
 
 
 async def test_a_port_on_which_nothing_listens_is_told_in_the_kubelets_words(pod: Pod) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        pod.port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        pod.port = listener.getsockname()[1]
     with pytest.raises(Unreachable, match=f"error forwarding port {pod.port}"):
         await pod.get("/a")
 

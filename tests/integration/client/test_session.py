@@ -53,8 +53,8 @@ BINDING = "/api/v1/namespaces/default/pods/a/binding"
 @pytest.fixture
 async def session(server: FaultServer) -> AsyncIterator[ApiSession]:
     credentials = await load(None, SystemClock(), master=f"http://127.0.0.1:{server.port}")
-    async with ApiSession(credentials) as made:
-        yield made
+    async with ApiSession(credentials) as api_session:
+        yield api_session
 
 
 @asynccontextmanager
@@ -101,17 +101,17 @@ async def test_a_write_that_may_not_be_made_is_held_back_and_reads_are_not(serve
         await session.request("GET", PODS.path)
         may_write = True
         await session.post(BINDING, b"{}")
-    assert [each.method for each in server.requests] == ["POST", "DELETE", "GET", "POST"]
+    assert [request.method for request in server.requests] == ["POST", "DELETE", "GET", "POST"]
 
 
 async def test_whether_a_write_may_be_made_is_asked_when_there_is_a_connection_and_not_before(
     server: FaultServer,
 ) -> None:
     credentials = await load(None, SystemClock(), master=f"http://127.0.0.1:{server.port}")
-    asked: list[int] = []
+    request_counts: list[int] = []
 
     def may_write() -> bool:
-        asked.append(len(server.requests))
+        request_counts.append(len(server.requests))
         return True
 
     async with (
@@ -121,7 +121,7 @@ async def test_whether_a_write_may_be_made_is_asked_when_there_is_a_connection_a
         for _ in range(3):
             tasks.start_soon(session.post, BINDING, b"{}")
     # With one connection, each is asked only after the one before has been answered.
-    assert asked == [0, 1, 2]
+    assert request_counts == [0, 1, 2]
 
 
 async def test_a_request_carries_its_body_and_says_who_asks(server: FaultServer, session: ApiSession) -> None:
@@ -139,9 +139,9 @@ async def test_a_request_carries_its_body_and_says_who_asks(server: FaultServer,
 
 
 async def test_nothing_listening_is_unreachable_and_certainly_not_sent() -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        credentials = await load(None, SystemClock(), master=f"http://127.0.0.1:{taken.getsockname()[1]}")
+    with socket.socket() as bound_socket:
+        bound_socket.bind(("127.0.0.1", 0))
+        credentials = await load(None, SystemClock(), master=f"http://127.0.0.1:{bound_socket.getsockname()[1]}")
         async with ApiSession(credentials) as session:
             with pytest.raises(Unreachable, match=r"127\.0\.0\.1") as caught:
                 await session.post(BINDING, b"{}")
@@ -259,21 +259,21 @@ async def test_a_line_that_comes_in_many_small_pieces_costs_no_more_than_its_len
     server.watch_faults.append(dribble)
     stream = await session.stream(f"{PODS.path}?watch=1", deadline_s=60.0, idle_s_max=60.0)
     lines: list[bytes] = []
-    while found := await stream.read_lines():
-        lines += found
+    while lines_read := await stream.read_lines():
+        lines += lines_read
     assert lines == [long, b"b", b"cd"]
 
 
 async def test_every_request_is_reported(server: FaultServer) -> None:
-    told: list[tuple[Any, ...]] = []
+    reports: list[tuple[Any, ...]] = []
 
     class Observer(RequestObserver):
         def answered(self, method: str, status: int | None, seconds: float, *sizes: int | None) -> None:
             assert seconds > 0
-            told.append((method, status, *sizes))
+            reports.append((method, status, *sizes))
 
         def stream_answered(self, status: int | None) -> None:
-            told.append(("stream", status))
+            reports.append(("stream", status))
 
     server.write_faults.extend([None, status(404, "NotFound"), reset])
     server.watch_faults.extend([None, status(410, "Expired"), reset, reset])
@@ -286,8 +286,8 @@ async def test_every_request_is_reported(server: FaultServer) -> None:
             with pytest.raises(error) if error else nullcontext():
                 path = f"{PODS.path}?watch=1&resourceVersion=100"
                 (await session.stream(path, deadline_s=5.0, idle_s_max=5.0)).close()
-    assert told[:3] == [("POST", 201, 2, 36), ("POST", 404, 2, 106), ("POST", None, 2, None)]
-    assert told[3:] == [("stream", 200), ("stream", 410), ("stream", None)]
+    assert reports[:3] == [("POST", 201, 2, 36), ("POST", 404, 2, 106), ("POST", None, 2, None)]
+    assert reports[3:] == [("stream", 200), ("stream", 410), ("stream", None)]
 
 
 # ---------------------------------------------------------------- credentials in use
@@ -393,19 +393,19 @@ async def test_an_exec_plugin_that_hangs_is_ended_and_what_is_known_goes_on(
 async def test_many_requests_refused_at_once_run_an_exec_plugin_once(server: FaultServer, tmp_path: Path) -> None:
     server.token = "never this"
     path = kubeconfig(tmp_path, {"server": f"http://127.0.0.1:{server.port}"}, exec_user(tmp_path, PREFIX="t"))
-    refused = 0
+    refusal_count = 0
     async with ApiSession(await load(path, SystemClock())) as session:
 
         async def ask() -> None:
-            nonlocal refused
+            nonlocal refusal_count
             with pytest.raises(Unauthorized):
                 await session.request("GET", PODS.path)
-            refused += 1
+            refusal_count += 1
 
         async with anyio.create_task_group() as group:
             for _ in range(10):
                 group.start_soon(ask)
-    assert refused == 10
+    assert refusal_count == 10
     assert (tmp_path / "runs").read_text() == "2"
 
 
@@ -442,16 +442,16 @@ async def test_a_certificate_of_the_configured_authority_is_accepted(anyio_backe
             {"server": url, "certificate-authority-data": ca_data},
             {"server": url, "insecure-skip-tls-verify": True},
         ):
-            found = await list_pods(await load(kubeconfig(tmp_path, cluster), SystemClock()))
-            assert found["kind"] == "PodList"
+            pod_list = await list_pods(await load(kubeconfig(tmp_path, cluster), SystemClock()))
+            assert pod_list["kind"] == "PodList"
 
 
 async def test_a_certificate_of_another_authority_is_refused_before_anything_is_sent(
     anyio_backend: object, tmp_path: Path
 ) -> None:
-    other = Authority(tmp_path, "other-authority")
+    other_authority = Authority(tmp_path, "other-authority")
     async with tls_server(Authority(tmp_path), ip="127.0.0.1") as server:
-        cluster = {"server": f"https://127.0.0.1:{server.port}", "certificate-authority": str(other.file)}
+        cluster = {"server": f"https://127.0.0.1:{server.port}", "certificate-authority": str(other_authority.file)}
         credentials = await load(kubeconfig(tmp_path, cluster), SystemClock())
         with pytest.raises(Unreachable, match=r"(?i)certificate"):
             await list_pods(credentials)
@@ -466,8 +466,8 @@ async def test_the_server_is_checked_under_its_tls_name(anyio_backend: object, t
             "certificate-authority": str(authority.file),
             "tls-server-name": "kubernetes.test",
         }
-        found = await list_pods(await load(kubeconfig(tmp_path, cluster), SystemClock()))
-        assert found["kind"] == "PodList"
+        pod_list = await list_pods(await load(kubeconfig(tmp_path, cluster), SystemClock()))
+        assert pod_list["kind"] == "PodList"
 
 
 async def test_a_client_certificate_that_was_rewritten_is_used_for_new_connections(
@@ -524,14 +524,14 @@ async def test_a_stream_is_made_with_new_authorities_too(anyio_backend: object, 
 
 
 async def test_new_authorities_hold_for_the_next_request_after_a_minute(anyio_backend: object, tmp_path: Path) -> None:
-    authority, other = Authority(tmp_path), Authority(tmp_path, "other")
+    authority, other_authority = Authority(tmp_path), Authority(tmp_path, "other")
     async with tls_server(authority, ip="127.0.0.1") as server:
         cluster = {"server": f"https://127.0.0.1:{server.port}", "certificate-authority": str(authority.file)}
         clock = ManualClock()
         credentials = await load(kubeconfig(tmp_path, cluster), clock)
         async with ApiSession(credentials) as session:
             await session.request("GET", PODS.path)
-            authority.file.write_bytes(other.file.read_bytes())
+            authority.file.write_bytes(other_authority.file.read_bytes())
             await session.request("GET", PODS.path)
             clock.advance(61)
             # The connection that is open was verified by an authority that counts no longer.
@@ -554,8 +554,8 @@ async def test_certificates_in_the_kubeconfig_need_no_directory(
         path = kubeconfig(tmp_path, cluster, user)
         monkeypatch.setattr(tempfile, "_get_default_tempdir", no_directory)
         monkeypatch.setattr(tempfile, "tempdir", None)
-        found = await list_pods(await load(path, SystemClock()))
-        assert found["kind"] == "PodList"
+        pod_list = await list_pods(await load(path, SystemClock()))
+        assert pod_list["kind"] == "PodList"
 
 
 def no_directory() -> str:
@@ -589,8 +589,8 @@ async def test_no_error_holds_the_password_of_a_url(anyio_backend: object, tmp_p
             ):
                 with pytest.raises(ApiError) as caught:
                     await ask()
-                shown = "".join(traceback.format_exception(caught.value))
-                assert "s3cr3t" not in shown
+                text = "".join(traceback.format_exception(caught.value))
+                assert "s3cr3t" not in text
 
 
 async def test_the_service_account_of_a_pod_is_used_in_a_cluster(anyio_backend: object, tmp_path: Path) -> None:
@@ -600,14 +600,14 @@ async def test_the_service_account_of_a_pod_is_used_in_a_cluster(anyio_backend: 
     async with tls_server(authority, ip="127.0.0.1") as server:
         server.token = "of-the-pod"
         environ = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": str(server.port)}
-        found = await list_pods(in_cluster(SystemClock(), environ=environ, directory=tmp_path))
-        assert found["kind"] == "PodList"
+        pod_list = await list_pods(in_cluster(SystemClock(), environ=environ, directory=tmp_path))
+        assert pod_list["kind"] == "PodList"
 
 
 async def test_requests_go_through_the_configured_proxy(server: FaultServer, tmp_path: Path) -> None:
     cluster = {"server": "http://api.invalid:8080", "proxy-url": f"http://ann:s3cr3t@127.0.0.1:{server.port}"}
-    found = await list_pods(await load(kubeconfig(tmp_path, cluster), SystemClock()))
-    assert found["kind"] == "PodList"
+    pod_list = await list_pods(await load(kubeconfig(tmp_path, cluster), SystemClock()))
+    assert pod_list["kind"] == "PodList"
     headers = server.requests[-1].headers
     assert headers["host"] == "api.invalid:8080"
     assert headers["proxy-authorization"] == f"Basic {base64.b64encode(b'ann:s3cr3t').decode()}"
@@ -638,16 +638,19 @@ async def test_pools_of_old_certificates_are_closed_after_some_more(anyio_backen
 
 
 async def test_credentials_that_were_replaced_hold_for_the_next_request(anyio_backend: object, tmp_path: Path) -> None:
-    before, after = Authority(tmp_path, "before"), Authority(tmp_path, "after")
-    async with tls_server(before, ip="127.0.0.1") as old, tls_server(after, dns="kubernetes.test") as new:
+    old_authority, new_authority = Authority(tmp_path, "before"), Authority(tmp_path, "after")
+    async with (
+        tls_server(old_authority, ip="127.0.0.1") as old,
+        tls_server(new_authority, dns="kubernetes.test") as new,
+    ):
         old.token, new.token = "first", "second"
-        cluster = {"server": f"https://127.0.0.1:{old.port}", "certificate-authority": str(before.file)}
+        cluster = {"server": f"https://127.0.0.1:{old.port}", "certificate-authority": str(old_authority.file)}
         credentials = await load(kubeconfig(tmp_path, cluster, {"token": "first"}), SystemClock())
         async with ApiSession(credentials) as session:
             await session.request("GET", PODS.path)
             cluster = {
                 "server": f"https://127.0.0.1:{new.port}",
-                "certificate-authority": str(after.file),
+                "certificate-authority": str(new_authority.file),
                 "tls-server-name": "kubernetes.test",
             }
             credentials.take(await load(kubeconfig(tmp_path, cluster, {"token": "second"}), SystemClock()))

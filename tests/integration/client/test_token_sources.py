@@ -40,14 +40,14 @@ class Provider:
     """A provider that gives one token for the refresh token `first`, and refuses every other."""
 
     url: str = ""
-    asked: list[str] = field(default_factory=list)
+    tokens: list[str] = field(default_factory=list)
 
     async def discover(self, _: web.Request) -> web.Response:
         return web.json_response({"token_endpoint": f"{self.url}/token"})
 
     async def give(self, request: web.Request) -> web.Response:
         refresh_token = str((await request.post())["refresh_token"])
-        self.asked.append(refresh_token)
+        self.tokens.append(refresh_token)
         if refresh_token != "first":
             return web.json_response({}, status=401)
         return web.json_response({"id_token": FRESH, "refresh_token": "second"})
@@ -99,12 +99,12 @@ async def test_a_refreshed_token_is_used_and_written_back_to_the_file_that_it_is
     first, second = tmp_path / "first", tmp_path / "second"
     first.write_text(yaml.safe_dump({"current-context": "x"}))
     content = kubeconfig(second, settings(provider))
-    before = first.read_text()
+    former_content = first.read_text()
     credentials = await load(f"{first}:{second}", ManualClock(), environ={})
     assert await credentials.authorization() == f"Bearer {FRESH}"
     content["users"][1]["user"]["auth-provider"]["config"] |= {"id-token": FRESH, "refresh-token": "second"}
     assert yaml.safe_load(second.read_text()) == content
-    assert first.read_text() == before
+    assert first.read_text() == former_content
 
 
 async def test_a_token_that_is_still_good_is_not_refreshed(provider: Provider, tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ async def test_a_token_that_is_still_good_is_not_refreshed(provider: Provider, t
     clock.advance(3600)
     assert await credentials.authorization() == f"Bearer {FRESH}"
     assert not await credentials.renew(f"Bearer {FRESH}")
-    assert provider.asked == []
+    assert provider.tokens == []
 
 
 async def test_a_refresh_that_the_provider_refuses_is_reported_without_secrets(
@@ -122,5 +122,5 @@ async def test_a_refresh_that_the_provider_refuses_is_reported_without_secrets(
     kubeconfig(tmp_path / "config", settings(provider, refresh_token="void"))
     with pytest.raises(ConnectionConfigError, match="failed to refresh") as caught:
         await load(str(tmp_path / "config"), ManualClock(), environ={})
-    assert provider.asked == ["void"]
+    assert provider.tokens == ["void"]
     assert "secret" not in str(caught.value)

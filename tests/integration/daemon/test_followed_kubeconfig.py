@@ -59,12 +59,12 @@ class Bench:
 
     def reads(self, content: str | Json) -> None:
         """Change the kubeconfig, and have podium look at it."""
-        written = self._path.with_suffix(".new")
-        written.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
-        written.replace(self._path)
+        new_file = self._path.with_suffix(".new")
+        new_file.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
+        new_file.replace(self._path)
         os.kill(os.getpid(), signal.SIGHUP)
 
-    async def reloaded(self, result: str, count: int) -> None:
+    async def wait_reloads(self, result: str, count: int) -> None:
         await eventually(lambda: self.app.metrics.value(RELOADS, result=result) == count)
 
     async def binds(self, name: str) -> None:
@@ -109,11 +109,11 @@ async def test_all_requests_use_the_changed_kubeconfig(tmp_path: Path) -> None:
         host = f"localhost:{bench.sandbox.port}"
         with capture_logs() as logs:
             bench.reads(bench.kubeconfig(f"http://{host}", token=await bench.other_token()))
-            await bench.reloaded("applied", 1)
-        assert (IN_USE, f"http://{host}") in [(each["event"], each.get("server")) for each in logs]
+            await bench.wait_reloads("applied", 1)
+        assert (IN_USE, f"http://{host}") in [(entry["event"], entry.get("server")) for entry in logs]
         await bench.binds("after")
-        created = {"code": "201", "method": "POST", "host": host}
-        await eventually(lambda: bench.app.metrics.value("rest_client_requests_total", **created) > 0)
+        labels = {"code": "201", "method": "POST", "host": host}
+        await eventually(lambda: bench.app.metrics.value("rest_client_requests_total", **labels) > 0)
         renewed = {"code": "200", "method": "PUT", "host": host}
         await eventually(lambda: bench.app.metrics.value("rest_client_requests_total", **renewed) > 0)
 
@@ -127,24 +127,27 @@ async def test_a_kubeconfig_that_cannot_be_used_changes_nothing_and_is_told(tmp_
     page.router.add_get("/{path:.*}", log_in)
     async with (
         running(tmp_path / "kubeconfig") as bench,
-        Sandbox(token="first", kubelets=False) as other,
+        Sandbox(token="first", kubelets=False) as second_sandbox,
         TestServer(page) as portal,
     ):
-        other.store.create(node("n1"))
+        second_sandbox.store.create(node("n1"))
         bad: list[tuple[str | Json, str]] = [
             ("clusters: [", "kubeconfig"),
             (bench.kubeconfig(bench.sandbox.url, token="wrong"), "listing nodes with it fails"),
             (bench.kubeconfig("http://127.0.0.1:1", token="first"), "listing nodes with it fails"),
             (bench.kubeconfig(str(portal.make_url("/")), token="first"), "the answer is no list of nodes"),
-            (bench.kubeconfig(other.url, token="first"), f"{other.url} is another cluster than {bench.sandbox.url}"),
+            (
+                bench.kubeconfig(second_sandbox.url, token="first"),
+                f"{second_sandbox.url} is another cluster than {bench.sandbox.url}",
+            ),
         ]
         for number, (content, why) in enumerate(bad, 1):
             with capture_logs() as logs:
                 bench.reads(content)
-                await bench.reloaded("refused", number)
-            (told,) = [each["error"] for each in logs if each["event"] == REFUSED]
-            assert why in told
+                await bench.wait_reloads("refused", number)
+            (message,) = [entry["error"] for entry in logs if entry["event"] == REFUSED]
+            assert why in message
             await bench.binds(f"web-{number}")
         bench.reads(bench.kubeconfig(bench.sandbox.url, token="first"))
-        await bench.reloaded("applied", 1)
+        await bench.wait_reloads("applied", 1)
         await eventually(lambda: bench.app.metrics.value("podium_configuration_last_reload_successful") == 1)

@@ -46,16 +46,18 @@ class Collector:
 
     async def receive(self, request: web.Request) -> web.Response:
         self.headers.append(request.headers.get("x-tenant"))
-        for each in ExportTraceServiceRequest.FromString(await request.read()).resource_spans:
+        for resource_span in ExportTraceServiceRequest.FromString(await request.read()).resource_spans:
             self.services |= {
-                each.value.string_value for each in each.resource.attributes if each.key == "service.name"
+                attribute.value.string_value
+                for attribute in resource_span.resource.attributes
+                if attribute.key == "service.name"
             }
-            for scope in each.scope_spans:
+            for scope in resource_span.scope_spans:
                 self.spans += scope.spans
         return web.Response(body=b"", content_type="application/x-protobuf")
 
-    def named(self, name: str) -> list[Span]:
-        return [each for each in self.spans if each.name == name]
+    def spans_named(self, name: str) -> list[Span]:
+        return [span for span in self.spans if span.name == name]
 
 
 @asynccontextmanager
@@ -95,21 +97,21 @@ async def test_each_attempt_reaches_the_collector_as_a_trace(monkeypatch: pytest
         scheduling(sandbox, endpoint) as app,
     ):
         await bind(sandbox, 3)
-        await eventually(lambda: len(collector.named("bindingCycle")) == 3)
+        await eventually(lambda: len(collector.spans_named("bindingCycle")) == 3)
         await eventually(
             lambda: app.metrics.value("podium_tracing_spans_total", result="exported") == len(collector.spans)
         )
     assert collector.services == {"podium"}
     assert set(collector.headers) == {"blue"}
-    roots = collector.named("schedulingCycle")
+    roots = collector.spans_named("schedulingCycle")
     assert len({root.trace_id for root in roots}) == 3
     for root in roots:
-        below = [each for each in collector.spans if each.parent_span_id == root.span_id]
-        assert {"RunPreFilterPlugins", "RunFilterPlugins", "bindingCycle"} <= {each.name for each in below}
-        for each in below:
-            assert root.start_time_unix_nano <= each.start_time_unix_nano <= each.end_time_unix_nano
-    bindings = {each.span_id for each in collector.named("bindingCycle")}
-    assert {each.parent_span_id for each in collector.named("RunBindPlugins")} == bindings
+        below = [span for span in collector.spans if span.parent_span_id == root.span_id]
+        assert {"RunPreFilterPlugins", "RunFilterPlugins", "bindingCycle"} <= {span.name for span in below}
+        for span in below:
+            assert root.start_time_unix_nano <= span.start_time_unix_nano <= span.end_time_unix_nano
+    bindings = {span.span_id for span in collector.spans_named("bindingCycle")}
+    assert {span.parent_span_id for span in collector.spans_named("RunBindPlugins")} == bindings
 
 
 async def test_without_a_collector_pods_are_bound_and_the_loss_is_counted_and_told_once(
@@ -121,6 +123,6 @@ async def test_without_a_collector_pods_are_bound_and_the_loss_is_counted_and_to
     async with Sandbox(kubelets=False) as sandbox, scheduling(sandbox, endpoint) as app:
         await bind(sandbox, 2)
         await eventually(lambda: app.metrics.value("podium_tracing_spans_total", result="dropped") > 0)
-    (told,) = log.warning.call_args_list
-    assert told.args == ("Spans could not be exported and are dropped",)
-    assert "refused" in told.kwargs["error"]
+    (warning_call,) = log.warning.call_args_list
+    assert warning_call.args == ("Spans could not be exported and are dropped",)
+    assert "refused" in warning_call.kwargs["error"]

@@ -25,10 +25,10 @@ def blocks(language: str) -> list[str]:
 @pytest.fixture(scope="module")
 def names() -> dict[str, Any]:
     """Everything that the guide's code defines, read from top to bottom."""
-    found: dict[str, Any] = {}
+    namespace: dict[str, Any] = {}
     for block in blocks("python"):
-        exec(compile(block, str(GUIDE), "exec"), found)
-    return found
+        exec(compile(block, str(GUIDE), "exec"), namespace)
+    return namespace
 
 
 def test_the_guides_own_tests_pass(names: dict[str, Any]) -> None:
@@ -45,17 +45,17 @@ def test_the_guides_plugins_keep_the_contract(names: dict[str, Any], name: str, 
 
 def test_the_guides_scorer_prefers_free_memory(names: dict[str, Any]) -> None:
     nodes = [node("n1", memory="10Gi"), node("n2", memory="10Gi")]
-    placed = [pod("other", memory="6Gi", node="n2")]
-    result = schedule_once(pod(), nodes, placed, plugins=[names["MostFreeMemory"]])
+    pods = [pod("other", memory="6Gi", node="n2")]
+    result = schedule_once(pod(), nodes, pods, plugins=[names["MostFreeMemory"]])
     assert result.scores["MostFreeMemory"] == {"n1": 100, "n2": 40}
 
 
 def test_the_guides_configuration_enables_its_plugin(names: dict[str, Any]) -> None:
     (config,) = blocks("yaml")
     assert yaml.safe_load(config)["profiles"][0]["schedulerName"] == "podium"
-    placed = [pod("web-0", labels={"app": "web"}, node="n1")]
+    pods = [pod("web-0", labels={"app": "web"}, node="n1")]
     incoming = pod("web-1", labels={"app": "web"})
-    assert not schedule_once(incoming, [node("n1")], placed, plugins=[names["OnePerApp"]], config=config).node_name
+    assert not schedule_once(incoming, [node("n1")], pods, plugins=[names["OnePerApp"]], config=config).node_name
 
 
 def test_the_guide_names_every_extension_point() -> None:

@@ -28,9 +28,9 @@ def example(name: str) -> type[Plugin]:
     return load(f"{PLUGINS / name}.py:{CLASSES[name]}")
 
 
-def scheduled(name: str, *args: Any, **others: Any) -> Result:
+def schedule(name: str, *args: Any, **fields: Any) -> Result:
     """One cycle with the example's plugin and configuration."""
-    return schedule_once(*args, plugins=[example(name)], config=PLUGINS / f"{name}.yaml", **others)
+    return schedule_once(*args, plugins=[example(name)], config=PLUGINS / f"{name}.yaml", **fields)
 
 
 def test_every_example_is_tested() -> None:
@@ -41,8 +41,8 @@ def test_every_example_is_tested() -> None:
 def test_an_example_is_short_and_uses_what_is_public(name: str) -> None:
     source = (PLUGINS / f"{name}.py").read_text()
     assert len(source.splitlines()) < 60
-    imports = [each for each in ast.walk(ast.parse(source)) if isinstance(each, ast.ImportFrom)]
-    assert {str(each.module) for each in imports} - {"dataclasses"} == {"podium.framework"}
+    imports = [import_node for import_node in ast.walk(ast.parse(source)) if isinstance(import_node, ast.ImportFrom)]
+    assert {str(import_node.module) for import_node in imports} - {"dataclasses"} == {"podium.framework"}
 
 
 @pytest.mark.parametrize("name", CLASSES)
@@ -52,9 +52,9 @@ def test_an_example_keeps_the_contract(name: str) -> None:
 
 def test_the_big_node_wins() -> None:
     nodes = [node("small", cpu="4"), node("big", cpu="64"), node("medium", cpu="16")]
-    placed = pod("other", cpu="32", memory="4Gi", node="big")
-    assert schedule_once(pod(cpu="1"), nodes, [placed]).node_name != "big"
-    result = scheduled("prefer_big_nodes", pod(cpu="1"), nodes, [placed])
+    other_pod = pod("other", cpu="32", memory="4Gi", node="big")
+    assert schedule_once(pod(cpu="1"), nodes, [other_pod]).node_name != "big"
+    result = schedule("prefer_big_nodes", pod(cpu="1"), nodes, [other_pod])
     assert result.scores["PreferBigNodes"] == {"small": 200, "big": 3200, "medium": 800}
     assert result.node_name == "big"
 
@@ -62,11 +62,11 @@ def test_the_big_node_wins() -> None:
 def test_nodes_with_gpus_are_for_pods_that_ask_for_one() -> None:
     nodes = [node("gpu", cpu="64", allocatable={"nvidia.com/gpu": 4}), node("plain")]
     assert schedule_once(pod(), nodes).node_name == "gpu"
-    result = scheduled("keep_gpus_free", pod(), nodes)
+    result = schedule("keep_gpus_free", pod(), nodes)
     assert result.node_name == "plain"
     assert result.rejected["gpu"].message == "node(s) are kept for pods with GPUs"
-    assert scheduled("keep_gpus_free", pod(requests={"nvidia.com/gpu": 1}), nodes).node_name == "gpu"
-    assert scheduled("keep_gpus_free", pod(), nodes[:1]).message.startswith(
+    assert schedule("keep_gpus_free", pod(requests={"nvidia.com/gpu": 1}), nodes).node_name == "gpu"
+    assert schedule("keep_gpus_free", pod(), nodes[:1]).message.startswith(
         "0/1 nodes are available: 1 node(s) are kept for pods with GPUs."
     )
 
@@ -74,18 +74,18 @@ def test_nodes_with_gpus_are_for_pods_that_ask_for_one() -> None:
 def test_the_cheapest_node_that_has_room_wins() -> None:
     prices = {"dear": "90", "cheap": "10", "fair": "30", "unknown": "ask"}
     nodes = [node(name, cpu="4", labels={"example.com/cents-per-hour": price}) for name, price in prices.items()]
-    result = scheduled("prefer_cheap_nodes", pod(cpu="1"), nodes)
+    result = schedule("prefer_cheap_nodes", pod(cpu="1"), nodes)
     assert result.scores["PreferCheapNodes"] == {"dear": 5 * 91, "cheap": 5 * 100, "fair": 5 * 97, "unknown": 0}
     assert result.node_name == "cheap"
     full = pod("other", cpu="4", node="cheap")
-    assert scheduled("prefer_cheap_nodes", pod(cpu="1"), nodes, [full]).node_name == "fair"
+    assert schedule("prefer_cheap_nodes", pod(cpu="1"), nodes, [full]).node_name == "fair"
 
 
 def test_the_node_with_the_fewest_pods_for_its_size_wins() -> None:
     nodes = [node("n1", cpu="64", memory="64Gi", pods=10), node("n2", pods=4)]
-    placed = [pod(f"other-{index}", cpu="1m", memory="1Mi", node="n1") for index in range(5)]
-    assert schedule_once(pod(), nodes, placed).node_name == "n1"
-    result = scheduled("fewest_pods", pod(), nodes, placed)
+    pods = [pod(f"other-{index}", cpu="1m", memory="1Mi", node="n1") for index in range(5)]
+    assert schedule_once(pod(), nodes, pods).node_name == "n1"
+    result = schedule("fewest_pods", pod(), nodes, pods)
     assert result.scores["FewestPods"] == {"n1": 250, "n2": 500}
     assert result.node_name == "n2"
 
@@ -95,8 +95,8 @@ def member(name: str, **fields: Any) -> Pod:
 
 
 def test_a_pod_waits_for_its_gang() -> None:
-    assert scheduled("gang", member("a"), [node()]).waits == {"Gang": 60.0}
-    assert scheduled("gang", member("a"), [node()], [member("b", node="n1"), member("c", node="n1")]).waits == {}
+    assert schedule("gang", member("a"), [node()]).waits == {"Gang": 60.0}
+    assert schedule("gang", member("a"), [node()], [member("b", node="n1"), member("c", node="n1")]).waits == {}
     strangers = [member("b", node="n1", namespace="other"), pod("c", node="n1")]
-    assert scheduled("gang", member("a"), [node()], strangers).waits == {"Gang": 60.0}
-    assert scheduled("gang", pod(), [node()]).waits == {}
+    assert schedule("gang", member("a"), [node()], strangers).waits == {"Gang": 60.0}
+    assert schedule("gang", pod(), [node()]).waits == {}

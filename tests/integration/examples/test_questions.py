@@ -38,13 +38,13 @@ def _in_the_clone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     return iter(())
 
 
-def _asked(arguments: list[str], *more: str, **places: Path) -> Result:
-    replaced = [str(places.get(Path(each).stem, each)) for each in arguments]
-    return CliRunner().invoke(main, [*replaced, *more], catch_exceptions=False)
+def _ask(arguments: list[str], *options: str, **places: Path) -> Result:
+    arguments_given = [str(places.get(Path(argument).stem, argument)) for argument in arguments]
+    return CliRunner().invoke(main, [*arguments_given, *options], catch_exceptions=False)
 
 
 def test_a_running_cluster_is_asked(kubeconfig: Path) -> None:
-    result = _asked(_LIVE, "-o", "json", config=kubeconfig)
+    result = _ask(_LIVE, "-o", "json", config=kubeconfig)
     assert (result.exit_code, result.stderr) == (0, "")
     answer = json.loads(result.stdout)
     assert answer["pod"] == "default/podium-web"
@@ -55,7 +55,7 @@ def test_a_running_cluster_is_asked(kubeconfig: Path) -> None:
 def test_a_cluster_in_a_file_is_asked_and_what_it_lacks_is_named(tmp_path: Path) -> None:
     dump = tmp_path / "dump.yaml"
     dump.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": varied_nodes(5)}))
-    result = _asked(_FROM_FILES, cluster=dump)
+    result = _ask(_FROM_FILES, cluster=dump)
     assert result.exit_code == 0
     assert "default/podium-web fits on " in result.stdout
     assert "warning: the answer depends on services" in result.stderr
@@ -65,8 +65,8 @@ def test_a_cluster_in_a_file_is_asked_and_what_it_lacks_is_named(tmp_path: Path)
 def dump(tmp_path: Path) -> Path:
     """A cluster with the nodes and pods that the page talks of."""
     nodes = varied_nodes(4)
-    for number, each in enumerate(nodes):
-        each["metadata"]["name"] = f"node-{number}"
+    for number, node_object in enumerate(nodes):
+        node_object["metadata"]["name"] = f"node-{number}"
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-7d", "uid": "u", "controller": True}
     container = {"name": "web", "image": "web", "resources": {"requests": {"cpu": "1000"}}}
     meta = {"namespace": "shop", "ownerReferences": [owner]}
@@ -75,7 +75,7 @@ def dump(tmp_path: Path) -> Path:
         {"metadata": {**meta, "name": "web-7d4"}, "spec": {"containers": [container]}},
         {"metadata": {**meta, "name": "web-7d5"}, "spec": {"containers": [small], "nodeName": "node-1"}},
     ]
-    items = [*nodes, *({"apiVersion": "v1", "kind": "Pod", **each} for each in pods)]
+    items = [*nodes, *({"apiVersion": "v1", "kind": "Pod", **pod_object} for pod_object in pods)]
     path = tmp_path / "dump.yaml"
     path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": items}))
     return path
@@ -90,38 +90,42 @@ def test_questions_of_the_page_are_answered_from_files(command: str, dump: Path,
     (tmp_path / "steps.yaml").write_text(steps)
     arguments = shlex.split(command.replace("--kubeconfig ~/.kube/config", "-f cluster.yaml"))
     pod = ROOT / "examples" / "pods" / "web.yaml"
-    result = _asked(arguments, "-o", "json", cluster=dump, steps=tmp_path / "steps.yaml", small=pod, large=pod)
+    result = _ask(arguments, "-o", "json", cluster=dump, steps=tmp_path / "steps.yaml", small=pod, large=pod)
     assert result.exit_code == 0, result.output
     answers = [json.loads(line) for line in result.stdout.splitlines()]
-    wanted = {"capacity": "times" if "--headroom" in arguments else "fits", "why": "blockers", "what-if": "moved"}
-    assert all(wanted[arguments[0]] in each for each in answers)
+    word_by_command = {
+        "capacity": "times" if "--headroom" in arguments else "fits",
+        "why": "blockers",
+        "what-if": "moved",
+    }
+    assert all(word_by_command[arguments[0]] in answer for answer in answers)
     assert answers
 
 
 def test_questions_about_a_running_cluster_are_answered(kubeconfig: Path) -> None:
-    capacity = _asked(["capacity", "--kubeconfig", str(kubeconfig), "--pod", "examples/pods/web.yaml", "-o", "json"])
+    capacity = _ask(["capacity", "--kubeconfig", str(kubeconfig), "--pod", "examples/pods/web.yaml", "-o", "json"])
     assert (capacity.exit_code, capacity.stderr) == (0, "")
     assert json.loads(capacity.stdout)["fits"] > 0
     drained = next(iter(json.loads(capacity.stdout)["by_node"]))
-    outcome = _asked(["what-if", "--kubeconfig", str(kubeconfig), "--drain", drained, "-o", "json"])
+    outcome = _ask(["what-if", "--kubeconfig", str(kubeconfig), "--drain", drained, "-o", "json"])
     assert (outcome.exit_code, json.loads(outcome.stdout)["steps"]) == (0, [f"drain {drained}"])
-    unknown = _asked(["why", "web", "--kubeconfig", str(kubeconfig)])
+    unknown = _ask(["why", "web", "--kubeconfig", str(kubeconfig)])
     assert (unknown.exit_code, unknown.stderr) == (1, "Error: there is no pod default/web\n")
 
 
 def test_a_context_that_is_not_there_is_named(kubeconfig: Path) -> None:
-    result = _asked(_LIVE, "--context", "nowhere", config=kubeconfig)
+    result = _ask(_LIVE, "--context", "nowhere", config=kubeconfig)
     assert result.exit_code == 1
     assert "no object with name nowhere in contexts" in result.stderr
 
 
 def test_the_page_names_every_kind_that_a_decision_may_depend_on() -> None:
     short = {"pv": "persistentvolumes", "pvc": "persistentvolumeclaims"}
-    named = {short.get(each, each) for each in _DUMPED.split(",")}
+    kinds_dumped = {short.get(kind, kind) for kind in _DUMPED.split(",")}
     # Pods with claims of devices are told that podium does not allocate them.
-    watched = {each.plural for each in resource_types.WITHOUT_GATES} - {
+    kinds_watched = {resource.plural for resource in resource_types.WITHOUT_GATES} - {
         "deviceclasses",
         "resourceclaims",
         "resourceslices",
     }
-    assert named == watched | {resource.plural for resource in CONTROL_RESOURCES}
+    assert kinds_dumped == kinds_watched | {resource.plural for resource in CONTROL_RESOURCES}

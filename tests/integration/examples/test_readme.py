@@ -15,11 +15,11 @@ SMALL = ("--nodes", "10", "--pods", "60")
 
 def demo(*arguments: str) -> list[tuple[str, int]]:
     """The fullest and the emptiest nodes: their kind and how many pods they have."""
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "podium", "demo", *SMALL, *arguments], cwd=ROOT, capture_output=True, text=True
     )
-    assert done.returncode == 0, done.stderr
-    return [(kind, int(pods)) for kind, pods in re.findall(r"^  node-\d+ +(\w+) +(\d+) pods", done.stdout, re.M)]
+    assert result.returncode == 0, result.stderr
+    return [(kind, int(pods)) for kind, pods in re.findall(r"^  node-\d+ +(\w+) +(\d+) pods", result.stdout, re.M)]
 
 
 def test_the_plugin_of_the_readme_changes_placements_in_the_demo() -> None:

@@ -116,7 +116,7 @@ async def test_command_ends_whole_at_sigint_and_its_recording_is_replayed(tmp_pa
         sandbox.store.create(node("n1"))
         command = [*podium, "record", str(directory), "--kubeconfig", str(kubeconfig)]
         process = await anyio.open_process(
-            lifeline.guarded(command), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, pass_fds=lifeline.PASSED
+            lifeline.guard(command), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, pass_fds=lifeline.PASSED
         )
 
         async def holds_the_node() -> bool:
@@ -129,8 +129,8 @@ async def test_command_ends_whole_at_sigint_and_its_recording_is_replayed(tmp_pa
         assert b"Recorded " in await process.stdout.receive()
         await process.aclose()
     page = tmp_path / "page.html"
-    done = await anyio.run_process([*podium, "replay", str(directory), "--expect", "-o", "json", "--html", str(page)])
-    assert json.loads(done.stdout.splitlines()[-1])["compared"] == 0
+    result = await anyio.run_process([*podium, "replay", str(directory), "--expect", "-o", "json", "--html", str(page)])
+    assert json.loads(result.stdout.splitlines()[-1])["compared"] == 0
     assert "Bindings in recording" in page.read_text()
     refusal = await anyio.run_process([*podium, "diff", str(directory), str(directory)], check=False)
     assert refusal.returncode == 1

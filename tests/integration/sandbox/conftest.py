@@ -95,7 +95,7 @@ async def sandbox() -> AsyncIterator[Sandbox]:
 
 
 @pytest.fixture
-async def rest(sandbox: Sandbox) -> AsyncIterator[Rest]:
+async def rest_api(sandbox: Sandbox) -> AsyncIterator[Rest]:
     async with aiohttp.ClientSession(sandbox.url) as session:
         client = Rest(session)
         yield client
@@ -117,7 +117,7 @@ def kubectl(control_plane_binaries, cluster, tmp_path) -> Kubectl:
 
 
 @pytest.fixture
-async def scheduled(cluster: Sandbox) -> AsyncIterator[Sandbox]:
+async def scheduled_cluster(cluster: Sandbox) -> AsyncIterator[Sandbox]:
     """The cluster with a scheduler: whatever is pending goes to nodes that are not cordoned, in turn."""
 
     async def schedule() -> None:

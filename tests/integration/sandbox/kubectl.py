@@ -30,16 +30,16 @@ class Kubectl:
     async def fail(self, *arguments: str) -> str:
         """Run a command that must fail; returns what it says."""
         process = await self.start(*arguments)
-        _, said = await process.communicate()
+        _, errors = await process.communicate()
         assert process.returncode, f"kubectl {' '.join(arguments)} succeeded"
-        return said.decode()
+        return errors.decode()
 
     async def __call__(self, *arguments: str) -> str:
         """Run a command that must succeed; returns what it prints."""
         process = await self.start(*arguments)
         async with asyncio.timeout(PATIENCE_S):
-            printed, said = await process.communicate()
-        assert process.returncode == 0, f"kubectl {' '.join(arguments)}: {said.decode()}"
+            printed, errors = await process.communicate()
+        assert process.returncode == 0, f"kubectl {' '.join(arguments)}: {errors.decode()}"
         return printed.decode()
 
 

@@ -24,42 +24,48 @@ async def until(condition):
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
-async def test_it_is_healthy(rest, path):
-    assert await rest.get(path) == (200, b"ok")
+async def test_it_is_healthy(rest_api, path):
+    assert await rest_api.get(path) == (200, b"ok")
 
 
-async def test_it_discovers_its_types_in_both_ways(rest):
-    assert (await rest.get("/version"))[1]["gitVersion"].startswith("v1.37.")
+async def test_it_discovers_its_types_in_both_ways(rest_api):
+    assert (await rest_api.get("/version"))[1]["gitVersion"].startswith("v1.37.")
     plain = set()
-    groups = [f"/apis/{group['preferredVersion']['groupVersion']}" for group in (await rest.get("/apis"))[1]["groups"]]
+    groups = [
+        f"/apis/{group['preferredVersion']['groupVersion']}" for group in (await rest_api.get("/apis"))[1]["groups"]
+    ]
     for path in ["/api/v1", *groups]:
-        listed = (await rest.get(path))[1]
-        plain |= {(listed["groupVersion"], entry["name"]) for entry in listed["resources"] if "/" not in entry["name"]}
+        resource_list = (await rest_api.get(path))[1]
+        plain |= {
+            (resource_list["groupVersion"], entry["name"])
+            for entry in resource_list["resources"]
+            if "/" not in entry["name"]
+        }
     assert plain >= {(resource.api_version, resource.plural) for resource in RESOURCES}
     accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
     aggregated = set()
     for path in ("/api", "/apis"):
-        for group in (await rest.get(path, Accept=accept))[1]["items"]:
+        for group in (await rest_api.get(path, Accept=accept))[1]["items"]:
             for version in group["versions"]:
                 name = "/".join(filter(None, (group["metadata"]["name"], version["version"])))
                 aggregated |= {(name, entry["resource"]) for entry in version["resources"]}
     assert aggregated == plain
 
 
-async def test_openapi_says_that_the_server_validates_fields(rest):
-    _, index = await rest.get("/openapi/v3")
+async def test_openapi_says_that_the_server_validates_fields(rest_api):
+    _, index = await rest_api.get("/openapi/v3")
     for entry in index["paths"].values():
-        _, document = await rest.get(entry["serverRelativeURL"])
+        _, document = await rest_api.get(entry["serverRelativeURL"])
         for operations in document["paths"].values():
             for operation in operations.values():
                 assert "fieldValidation" in [parameter["name"] for parameter in operation["parameters"]]
 
 
-async def test_access_reviews_allow_everything(rest):
+async def test_access_reviews_allow_everything(rest_api):
     review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {}}
-    status, body = await rest.post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)
+    status, body = await rest_api.post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)
     assert (status, body["status"]["allowed"]) == (201, True)
-    status, body = await rest.post("/apis/authentication.k8s.io/v1/tokenreviews", {"spec": {"token": "x"}})
+    status, body = await rest_api.post("/apis/authentication.k8s.io/v1/tokenreviews", {"spec": {"token": "x"}})
     assert body["status"]["authenticated"] is True
 
 
@@ -116,15 +122,15 @@ async def test_a_stand_in_kubelet_makes_nodes_ready_and_reports_in():
 
 
 async def test_serve_fills_and_announces_itself(tmp_path):
-    seen = []
+    announcements = []
     async with anyio.create_task_group() as tasks:
 
         async def run():
-            await serve(0, 7, tmp_path / "kubeconfig", started=seen.append)
+            await serve(0, 7, tmp_path / "kubeconfig", started=announcements.append)
 
         tasks.start_soon(run)
-        await until(lambda: bool(seen))
-        async with aiohttp.ClientSession(seen[0].url) as session, session.get("/api/v1/nodes") as response:
+        await until(lambda: bool(announcements))
+        async with aiohttp.ClientSession(announcements[0].url) as session, session.get("/api/v1/nodes") as response:
             assert len((await response.json())["items"]) == 7
         assert (tmp_path / "kubeconfig").exists()
         tasks.cancel_scope.cancel()

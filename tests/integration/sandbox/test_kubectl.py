@@ -78,19 +78,19 @@ async def test_describe_shows_a_pod_with_its_events(kubectl, cluster):
         "action": "Scheduling",
     }
     cluster.store.create(event)
-    described = await kubectl("describe", "pod", "web")
-    assert ["Status:", "Pending"] in rows(described)
-    assert "FailedScheduling" in described
-    assert "0/2 nodes are available" in described
+    description = await kubectl("describe", "pod", "web")
+    assert ["Status:", "Pending"] in rows(description)
+    assert "FailedScheduling" in description
+    assert "0/2 nodes are available" in description
     assert "FailedScheduling" in await kubectl("get", "events")
 
 
 async def test_describe_shows_a_node_with_the_pods_on_it(kubectl, cluster):
     cluster.store.create(sample_pod("web", cpu_milli=250))
     bind(cluster.store, "default", "web", {"target": {"name": "node-00001"}})
-    described = rows(await kubectl("describe", "node", "node-00001"))
-    assert ["Unschedulable:", "false"] in described
-    assert ["default", "web", "250m", "(3%)"] in [row[:4] for row in described]
+    description = rows(await kubectl("describe", "node", "node-00001"))
+    assert ["Unschedulable:", "false"] in description
+    assert ["default", "web", "250m", "(3%)"] in [row[:4] for row in description]
 
 
 async def test_apply_creates_a_pod_and_changes_what_may_change(kubectl, cluster, manifest):
@@ -128,8 +128,8 @@ async def test_create_makes_the_small_things_that_kubectl_sends_as_protobuf(kube
     await kubectl("create", "configmap", "settings", "--from-literal=a=b", "-n", "team")
     await kubectl("create", "priorityclass", "rather-low", "--value=-5", "--preemption-policy=Never")
     assert cluster.store.get("configmaps", "settings", "team")["data"] == {"a": "b"}
-    made = cluster.store.get("priorityclasses", "rather-low")
-    assert (made["value"], made["preemptionPolicy"]) == (-5, "Never")
+    priority_class = cluster.store.get("priorityclasses", "rather-low")
+    assert (priority_class["value"], priority_class["preemptionPolicy"]) == (-5, "Never")
     assert await kubectl("auth", "can-i", "create", "pods") == "yes\n"
     await kubectl("delete", "namespace", "team")
     assert cluster.store.list("configmaps") == []

@@ -10,40 +10,40 @@ PODS = "/api/v1/namespaces/default/pods"
 NODES = "/api/v1/nodes"
 
 
-async def test_an_object_is_created_read_replaced_and_deleted(rest):
-    status, created = await rest.post(PODS, sample_pod("web"))
-    assert (status, created["kind"], created["apiVersion"]) == (201, "Pod", "v1")
-    assert await rest.get(f"{PODS}/web") == (200, created)
-    created["metadata"]["labels"]["tier"] = "1"
-    status, replaced = await rest.put(f"{PODS}/web", created)
-    assert (status, replaced["metadata"]["labels"]["tier"]) == (200, "1")
-    status, _ = await rest.delete(f"{PODS}/web")
+async def test_an_object_is_created_read_replaced_and_deleted(rest_api):
+    status, created_pod = await rest_api.post(PODS, sample_pod("web"))
+    assert (status, created_pod["kind"], created_pod["apiVersion"]) == (201, "Pod", "v1")
+    assert await rest_api.get(f"{PODS}/web") == (200, created_pod)
+    created_pod["metadata"]["labels"]["tier"] = "1"
+    status, replaced_pod = await rest_api.put(f"{PODS}/web", created_pod)
+    assert (status, replaced_pod["metadata"]["labels"]["tier"]) == (200, "1")
+    status, _ = await rest_api.delete(f"{PODS}/web")
     assert status == 200
-    status, body = await rest.get(f"{PODS}/web")
+    status, body = await rest_api.get(f"{PODS}/web")
     assert (status, body["reason"], body["details"]["name"]) == (404, "NotFound", "web")
 
 
-async def test_a_body_that_is_nested_too_deep_is_refused(rest):
+async def test_a_body_that_is_nested_too_deep_is_refused(rest_api):
     deep = sample_pod("web")
     for _ in range(200):
         deep["spec"] = {"a": deep["spec"]}
-    status, body = await rest.post(PODS, deep)
+    status, body = await rest_api.post(PODS, deep)
     assert (status, body["message"]) == (400, "the body of the request is nested too deep")
 
 
-async def test_refusals_are_status_objects_with_their_code(rest):
-    await rest.post(PODS, sample_pod("web"))
-    status, body = await rest.post(PODS, sample_pod("web"))
+async def test_refusals_are_status_objects_with_their_code(rest_api):
+    await rest_api.post(PODS, sample_pod("web"))
+    status, body = await rest_api.post(PODS, sample_pod("web"))
     assert (status, body["kind"], body["code"], body["reason"]) == (409, "Status", 409, "AlreadyExists")
-    broken = sample_pod("broken")
-    broken["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "lots"
-    status, body = await rest.post(PODS, broken)
+    malformed_pod = sample_pod("broken")
+    malformed_pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "lots"
+    status, body = await rest_api.post(PODS, malformed_pod)
     assert (status, body["reason"]) == (422, "Invalid")
     assert body["details"]["causes"][0]["field"] == "spec.containers[0].resources.requests[cpu]"
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "expected"),
+    ("method", "path", "code"),
     [
         ("GET", "/api/v1/gadgets", 404),
         ("GET", "/apis/nothing/v1/pods", 404),
@@ -59,159 +59,159 @@ async def test_refusals_are_status_objects_with_their_code(rest):
         ("GET", f"{PODS}?watch=1&resourceVersionMatch=Exact", 422),
     ],
 )
-async def test_a_request_that_makes_no_sense_gets_its_code(rest, method, path, expected):
-    status, body = await rest.call(method, path)
-    assert (status, body["kind"]) == (expected, "Status")
+async def test_a_request_that_makes_no_sense_gets_its_code(rest_api, method, path, code):
+    status, body = await rest_api.call(method, path)
+    assert (status, body["kind"]) == (code, "Status")
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'"text"'])
-async def test_a_body_that_is_no_object_is_a_bad_request(rest, body):
-    status, answer = await rest.call("POST", PODS, body)
+async def test_a_body_that_is_no_object_is_a_bad_request(rest_api, body):
+    status, answer = await rest_api.call("POST", PODS, body)
     assert (status, answer["reason"]) == (400, "BadRequest")
 
 
-async def test_a_binding_or_deletion_of_the_wrong_shape_is_a_bad_request(rest, sandbox):
-    bound = sample_pod("web")
-    bound["spec"]["nodeName"] = "n1"
-    sandbox.store.create(bound)
+async def test_a_binding_or_deletion_of_the_wrong_shape_is_a_bad_request(rest_api, sandbox):
+    bound_pod = sample_pod("web")
+    bound_pod["spec"]["nodeName"] = "n1"
+    sandbox.store.create(bound_pod)
     for body in ({"target": "n1"}, {"target": {"name": "n1"}, "metadata": []}, {}):
-        assert (await rest.post(f"{PODS}/web/binding", body))[0] == 400
+        assert (await rest_api.post(f"{PODS}/web/binding", body))[0] == 400
     for body in ({"preconditions": []}, {"gracePeriodSeconds": "soon"}):
-        assert (await rest.delete(f"{PODS}/web", body))[0] == 400
+        assert (await rest_api.delete(f"{PODS}/web", body))[0] == 400
 
 
-async def test_a_body_in_another_format_is_refused(rest):
-    status, _ = await rest.call("POST", PODS, b"k8s\x00", content_type="application/cbor")
+async def test_a_body_in_another_format_is_refused(rest_api):
+    status, _ = await rest_api.call("POST", PODS, b"k8s\x00", content_type="application/cbor")
     assert status == 415
-    status, _ = await rest.call("PATCH", f"{PODS}/web", {}, content_type="application/json")
+    status, _ = await rest_api.call("PATCH", f"{PODS}/web", {}, content_type="application/json")
     assert status == 415
 
 
-async def test_every_kind_of_patch_reaches_the_object(rest, sandbox):
+async def test_every_kind_of_patch_reaches_the_object(rest_api, sandbox):
     sandbox.store.create(varied_nodes(1)[0])
     path = f"{NODES}/node-00000"
-    assert (await rest.patch(path, {"metadata": {"labels": {"a": "1"}}}))[1]["metadata"]["labels"]["a"] == "1"
+    assert (await rest_api.patch(path, {"metadata": {"labels": {"a": "1"}}}))[1]["metadata"]["labels"]["a"] == "1"
     taint = {"key": "k", "effect": "NoSchedule"}
-    assert (await rest.patch(path, {"spec": {"taints": [taint]}}, "strategic"))[1]["spec"]["taints"] == [taint]
+    assert (await rest_api.patch(path, {"spec": {"taints": [taint]}}, "strategic"))[1]["spec"]["taints"] == [taint]
     operation = {"op": "replace", "path": "/metadata/labels/a", "value": "2"}
-    assert (await rest.patch(path, [operation], "json"))[1]["metadata"]["labels"]["a"] == "2"
-    status, body = await rest.patch(path, {"metadata": {"resourceVersion": "1", "labels": {"a": "3"}}})
+    assert (await rest_api.patch(path, [operation], "json"))[1]["metadata"]["labels"]["a"] == "2"
+    status, body = await rest_api.patch(path, {"metadata": {"resourceVersion": "1", "labels": {"a": "3"}}})
     assert (status, body["reason"]) == (409, "Conflict")
 
 
-async def test_server_side_apply_creates_and_then_merges(rest):
+async def test_server_side_apply_creates_and_then_merges(rest_api):
     text = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {x: '1'}\n"
     path = "/api/v1/namespaces/default/configmaps/a?fieldManager=test"
-    status, _ = await rest.call("PATCH", path, text, content_type="application/apply-patch+yaml")
+    status, _ = await rest_api.call("PATCH", path, text, content_type="application/apply-patch+yaml")
     assert status == 201
-    status, body = await rest.call(
+    status, body = await rest_api.call(
         "PATCH", path, text.replace(b"x:", b"y:"), content_type="application/apply-patch+yaml"
     )
     assert (status, body["data"]) == (200, {"x": "1", "y": "1"})
 
 
-async def test_status_is_patched_through_its_own_path_only(rest, sandbox):
+async def test_status_is_patched_through_its_own_path_only(rest_api, sandbox):
     sandbox.store.create(sample_pod("web"))
     condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
     patch = {"status": {"conditions": [condition], "nominatedNodeName": "n1"}, "spec": {"nodeName": "n2"}}
-    _, body = await rest.patch(f"{PODS}/web/status", patch, "strategic")
+    _, body = await rest_api.patch(f"{PODS}/web/status", patch, "strategic")
     assert (body["status"]["conditions"], body["status"]["nominatedNodeName"]) == ([condition], "n1")
     assert "nodeName" not in body["spec"]
-    _, body = await rest.patch(f"{PODS}/web", {"status": {"phase": "Running"}})
+    _, body = await rest_api.patch(f"{PODS}/web", {"status": {"phase": "Running"}})
     assert body["status"]["phase"] == "Pending"
 
 
-async def test_a_dry_run_is_not_kept(rest, sandbox):
-    status, _ = await rest.post(f"{PODS}?dryRun=All", sample_pod("web"))
+async def test_a_dry_run_is_not_kept(rest_api, sandbox):
+    status, _ = await rest_api.post(f"{PODS}?dryRun=All", sample_pod("web"))
     assert status == 201
     assert sandbox.store.list("pods") == []
 
 
-async def test_a_pod_is_bound_once(rest, sandbox):
-    created = sandbox.store.create(sample_pod("web"))
+async def test_a_pod_is_bound_once(rest_api, sandbox):
+    created_pod = sandbox.store.create(sample_pod("web"))
     binding = {"target": {"kind": "Node", "name": "n1"}, "metadata": {"name": "web", "uid": "other"}}
-    status, _ = await rest.post(f"{PODS}/web/binding", binding)
+    status, _ = await rest_api.post(f"{PODS}/web/binding", binding)
     assert status == 409
-    binding["metadata"]["uid"] = created["metadata"]["uid"]
-    assert (await rest.post(f"{PODS}/web/binding", binding))[0] == 201
-    status, body = await rest.post(f"{PODS}/web/binding", binding)
+    binding["metadata"]["uid"] = created_pod["metadata"]["uid"]
+    assert (await rest_api.post(f"{PODS}/web/binding", binding))[0] == 201
+    status, body = await rest_api.post(f"{PODS}/web/binding", binding)
     assert (status, body["reason"]) == (409, "Conflict")
     assert "already assigned" in body["message"]
-    assert (await rest.post(f"{PODS}/missing/binding", binding))[0] == 404
+    assert (await rest_api.post(f"{PODS}/missing/binding", binding))[0] == 404
 
 
-async def test_an_eviction_that_breaks_a_budget_is_refused_without_a_time_to_come_back(rest, sandbox):
+async def test_an_eviction_that_breaks_a_budget_is_refused_without_a_time_to_come_back(rest_api, sandbox):
     running = sample_pod("web")
     running["spec"]["nodeName"] = "n1"
     sandbox.store.put_raw(running | {"status": {"phase": "Running"}})
     budget = {"metadata": {"name": "b"}, "spec": {"selector": {"matchLabels": {"app": "sample"}}}}
-    await rest.post("/apis/policy/v1/namespaces/default/poddisruptionbudgets", budget)
+    await rest_api.post("/apis/policy/v1/namespaces/default/poddisruptionbudgets", budget)
     eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "web"}}
-    async with rest.session.post(f"{PODS}/web/eviction", json=eviction) as response:
+    async with rest_api.session.post(f"{PODS}/web/eviction", json=eviction) as response:
         assert (response.status, response.headers.get("Retry-After")) == (429, None)
     patch = {"status": {"disruptionsAllowed": 1}}
-    await rest.patch("/apis/policy/v1/namespaces/default/poddisruptionbudgets/b/status", patch)
-    assert (await rest.post(f"{PODS}/web/eviction", eviction))[0] == 201
+    await rest_api.patch("/apis/policy/v1/namespaces/default/poddisruptionbudgets/b/status", patch)
+    assert (await rest_api.post(f"{PODS}/web/eviction", eviction))[0] == 201
     assert sandbox.store.get("pods", "web")["metadata"]["deletionTimestamp"]
 
 
-async def test_a_delete_may_have_preconditions_and_a_grace_period(rest, sandbox):
-    bound = sample_pod("web")
-    bound["spec"]["nodeName"] = "n1"
-    sandbox.store.create(bound)
-    status, _ = await rest.delete(f"{PODS}/web", {"preconditions": {"uid": "other"}})
+async def test_a_delete_may_have_preconditions_and_a_grace_period(rest_api, sandbox):
+    bound_pod = sample_pod("web")
+    bound_pod["spec"]["nodeName"] = "n1"
+    sandbox.store.create(bound_pod)
+    status, _ = await rest_api.delete(f"{PODS}/web", {"preconditions": {"uid": "other"}})
     assert status == 409
-    status, body = await rest.delete(f"{PODS}/web?gracePeriodSeconds=7&propagationPolicy=Background")
+    status, body = await rest_api.delete(f"{PODS}/web?gracePeriodSeconds=7&propagationPolicy=Background")
     assert (status, body["metadata"]["deletionGracePeriodSeconds"]) == (200, 7)
-    await rest.delete(f"{PODS}/web", {"gracePeriodSeconds": 0})
+    await rest_api.delete(f"{PODS}/web", {"gracePeriodSeconds": 0})
     assert sandbox.store.list("pods") == []
 
 
-async def test_a_collection_is_deleted_by_selector(rest, sandbox):
+async def test_a_collection_is_deleted_by_selector(rest_api, sandbox):
     for name in ("a", "b"):
-        labelled = sample_pod(name)
-        labelled["metadata"]["labels"] = {"name": name}
-        sandbox.store.create(labelled)
-    status, body = await rest.delete(f"{PODS}?labelSelector=name%3Da")
+        labelled_pod = sample_pod(name)
+        labelled_pod["metadata"]["labels"] = {"name": name}
+        sandbox.store.create(labelled_pod)
+    status, body = await rest_api.delete(f"{PODS}?labelSelector=name%3Da")
     assert (status, body["kind"], len(body["items"])) == (200, "PodList", 1)
     assert [pod["metadata"]["name"] for pod in sandbox.store.list("pods")] == ["b"]
 
 
-async def test_pages_show_one_moment_while_the_collection_changes(rest, sandbox):
+async def test_pages_show_one_moment_while_the_collection_changes(rest_api, sandbox):
     for name in "abcde":
         sandbox.store.create(sample_pod(name))
-    _, first = await rest.get("/api/v1/pods?limit=2")
+    _, first = await rest_api.get("/api/v1/pods?limit=2")
     assert first["metadata"]["remainingItemCount"] == 3
     sandbox.store.delete("pods", "d")
     sandbox.store.create(sample_pod("cc"))
     token, names = first["metadata"]["continue"], [item["metadata"]["name"] for item in first["items"]]
     while token:
-        _, page = await rest.get(f"/api/v1/pods?limit=2&continue={token}")
+        _, page = await rest_api.get(f"/api/v1/pods?limit=2&continue={token}")
         assert page["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
         names += [item["metadata"]["name"] for item in page["items"]]
         token = page["metadata"].get("continue")
     assert names == list("abcde")
 
 
-async def test_a_continue_token_that_is_too_old_has_expired(rest, sandbox):
+async def test_a_continue_token_that_is_too_old_has_expired(rest_api, sandbox):
     for name in "abc":
         sandbox.store.create(sample_pod(name))
-    _, first = await rest.get("/api/v1/pods?limit=1")
+    _, first = await rest_api.get("/api/v1/pods?limit=1")
     sandbox.store.delete("pods", "c")
     sandbox.store.compact()
-    status, body = await rest.get(f"/api/v1/pods?limit=1&continue={first['metadata']['continue']}")
+    status, body = await rest_api.get(f"/api/v1/pods?limit=1&continue={first['metadata']['continue']}")
     assert (status, body["reason"]) == (410, "Expired")
 
 
-async def test_a_list_can_be_read_at_an_exact_revision(rest, sandbox):
-    before = sandbox.store.create(sample_pod("a"))["metadata"]["resourceVersion"]
+async def test_a_list_can_be_read_at_an_exact_revision(rest_api, sandbox):
+    revision = sandbox.store.create(sample_pod("a"))["metadata"]["resourceVersion"]
     sandbox.store.create(sample_pod("b"))
-    _, body = await rest.get(f"{PODS}?resourceVersion={before}&resourceVersionMatch=Exact")
+    _, body = await rest_api.get(f"{PODS}?resourceVersion={revision}&resourceVersionMatch=Exact")
     assert [item["metadata"]["name"] for item in body["items"]] == ["a"]
-    assert body["metadata"]["resourceVersion"] == before
+    assert body["metadata"]["resourceVersion"] == revision
 
 
-async def test_a_list_is_selected_by_namespace_labels_and_fields(rest, sandbox):
+async def test_a_list_is_selected_by_namespace_labels_and_fields(rest_api, sandbox):
     sandbox.store.create(sample_pod("a", app="web"))
     sandbox.store.create(sample_pod("b", app="api", scheduler_name="other"))
     elsewhere = sample_pod("c", app="web")
@@ -219,7 +219,7 @@ async def test_a_list_is_selected_by_namespace_labels_and_fields(rest, sandbox):
     sandbox.store.create(elsewhere)
 
     async def names(query):
-        _, body = await rest.get(query)
+        _, body = await rest_api.get(query)
         return [item["metadata"]["name"] for item in body["items"]]
 
     assert await names("/api/v1/pods") == ["a", "b", "c"]
@@ -229,7 +229,7 @@ async def test_a_list_is_selected_by_namespace_labels_and_fields(rest, sandbox):
     assert await names("/api/v1/pods?fieldSelector=metadata.namespace!%3Ddefault") == ["c"]
 
 
-async def test_an_event_of_one_api_is_read_through_the_other(rest):
+async def test_an_event_of_one_api_is_read_through_the_other(rest_api):
     event = {
         "metadata": {"name": "e"},
         "eventTime": "2026-01-01T12:00:00.000000Z",
@@ -241,23 +241,23 @@ async def test_an_event_of_one_api_is_read_through_the_other(rest):
         "reportingController": "podium",
         "reportingInstance": "podium-1",
     }
-    status, _ = await rest.post("/apis/events.k8s.io/v1/namespaces/default/events", event)
+    status, _ = await rest_api.post("/apis/events.k8s.io/v1/namespaces/default/events", event)
     assert status == 201
-    _, body = await rest.get("/api/v1/events?fieldSelector=involvedObject.name%3Dweb")
+    _, body = await rest_api.get("/api/v1/events?fieldSelector=involvedObject.name%3Dweb")
     assert [(item["apiVersion"], item["message"]) for item in body["items"]] == [("v1", "hello")]
-    _, body = await rest.get("/apis/events.k8s.io/v1/events?fieldSelector=regarding.name%3Dweb")
+    _, body = await rest_api.get("/apis/events.k8s.io/v1/events?fieldSelector=regarding.name%3Dweb")
     assert [(item["apiVersion"], item["note"]) for item in body["items"]] == [("events.k8s.io/v1", "hello")]
 
 
-async def test_answers_take_the_form_the_client_accepts(rest, sandbox):
+async def test_answers_take_the_form_the_client_accepts(rest_api, sandbox):
     sandbox.store.create(sample_pod("web"))
-    _, body = await rest.get(PODS, Accept="application/json;as=Table;g=meta.k8s.io;v=v1,application/json")
+    _, body = await rest_api.get(PODS, Accept="application/json;as=Table;g=meta.k8s.io;v=v1,application/json")
     assert body["kind"] == "Table"
     assert body["rows"][0]["cells"][:3] == ["web", "0/1", "Pending"]
     assert body["rows"][0]["object"]["kind"] == "PartialObjectMetadata"
-    _, body = await rest.get(PODS, Accept="application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1")
+    _, body = await rest_api.get(PODS, Accept="application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1")
     assert "spec" not in body["items"][0]
-    _, body = await rest.get(f"{PODS}/web", Accept="application/vnd.kubernetes.protobuf,application/json")
+    _, body = await rest_api.get(f"{PODS}/web", Accept="application/vnd.kubernetes.protobuf,application/json")
     assert body["kind"] == "Pod"
-    status, _ = await rest.get(PODS, Accept="application/vnd.kubernetes.protobuf")
+    status, _ = await rest_api.get(PODS, Accept="application/vnd.kubernetes.protobuf")
     assert status == 406

@@ -22,8 +22,8 @@ TOKEN_REQUEST = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest
 
 
 @pytest.fixture
-async def api(scheduled: Sandbox) -> AsyncIterator[Rest]:
-    async with aiohttp.ClientSession(scheduled.url) as session:
+async def api(scheduled_cluster: Sandbox) -> AsyncIterator[Rest]:
+    async with aiohttp.ClientSession(scheduled_cluster.url) as session:
         yield Rest(session)
 
 
@@ -35,8 +35,8 @@ def deployment(replicas=3, **labels):
 
 async def available(api, count):
     async def look():
-        _, found = await api.get(f"{DEPLOYMENTS}/web")
-        status = found.get("status", {})
+        _, deployment = await api.get(f"{DEPLOYMENTS}/web")
+        status = deployment.get("status", {})
         return status.get("availableReplicas") == status.get("replicas") == count
 
     await eventually(look)
@@ -81,16 +81,16 @@ async def test_a_pod_that_is_evicted_is_replaced_while_its_budget_holds(api):
     assert second in names
 
 
-async def test_orphans_stay_when_their_owner_goes_and_come_back_to_the_next(api, scheduled):
+async def test_orphans_stay_when_their_owner_goes_and_come_back_to_the_next(api, scheduled_cluster):
     await api.post(DEPLOYMENTS, deployment())
     await available(api, 3)
-    before = {pod["metadata"]["uid"] for pod in scheduled.store.list("pods")}
+    uids = {pod["metadata"]["uid"] for pod in scheduled_cluster.store.list("pods")}
     await api.delete(f"{DEPLOYMENTS}/web", {"propagationPolicy": "Orphan"})
-    [orphan] = scheduled.store.list("replicasets")
+    [orphan] = scheduled_cluster.store.list("replicasets")
     assert orphan["metadata"]["ownerReferences"] == []
     await api.post(DEPLOYMENTS, deployment())
     await available(api, 3)
-    assert {pod["metadata"]["uid"] for pod in scheduled.store.list("pods")} == before
+    assert {pod["metadata"]["uid"] for pod in scheduled_cluster.store.list("pods")} == uids
 
 
 async def test_a_deployment_whose_pods_would_not_be_its_own_is_refused(api):
@@ -100,17 +100,17 @@ async def test_a_deployment_whose_pods_would_not_be_its_own_is_refused(api):
 
 async def test_an_issued_token_opens_a_sandbox_that_asks_for_one():
     async with Sandbox(token="secret", controllers=True) as sandbox, aiohttp.ClientSession(sandbox.url) as session:
-        rest, admin = Rest(session), {"Authorization": "Bearer secret"}
+        rest_api, admin = Rest(session), {"Authorization": "Bearer secret"}
 
         async def request():
-            status, answer = await rest.call("POST", TOKEN, TOKEN_REQUEST, **admin)
+            status, answer = await rest_api.call("POST", TOKEN, TOKEN_REQUEST, **admin)
             return answer if status == 201 else None
 
         issued = (await eventually(request))["status"]
         bearer = {"Authorization": f"Bearer {issued['token']}"}
-        assert (await rest.get(PODS, **bearer))[0] == 200
-        assert (await rest.get(PODS, Authorization=f"Bearer {issued['token']}x"))[0] == 401
-        assert (await rest.get(PODS, Authorization="Bearer ä.ö.ü"))[0] == 401
+        assert (await rest_api.get(PODS, **bearer))[0] == 200
+        assert (await rest_api.get(PODS, Authorization=f"Bearer {issued['token']}x"))[0] == 401
+        assert (await rest_api.get(PODS, Authorization="Bearer ä.ö.ü"))[0] == 401
         review = {"apiVersion": "authentication.k8s.io/v1", "spec": {"token": issued["token"]}}
-        _, answer = await rest.call("POST", "/apis/authentication.k8s.io/v1/tokenreviews", review, **admin)
+        _, answer = await rest_api.call("POST", "/apis/authentication.k8s.io/v1/tokenreviews", review, **admin)
         assert answer["status"]["user"]["username"] == "system:serviceaccount:default:default"

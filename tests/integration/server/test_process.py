@@ -133,12 +133,12 @@ class Run:
     process: Any
     log: list[Any]
     begun: anyio.Event = field(default_factory=anyio.Event)
-    ended: anyio.Event = field(default_factory=anyio.Event)
+    end: anyio.Event = field(default_factory=anyio.Event)
 
     async def run(self) -> None:
         with anyio.fail_after(PATIENCE_S):
             await self.process.run(lambda *_: self.begun.set())
-        self.ended.set()
+        self.end.set()
 
     def events(self, component: str) -> list[str]:
         return [line["event"] for line in self.log if line.get("component") == component]
@@ -163,9 +163,9 @@ async def running(kind: Kind, kubeconfig: Path, directory: Path) -> AsyncIterato
 
 @pytest.fixture
 async def sandbox() -> AsyncIterator[Sandbox]:
-    async with Sandbox(kubelets=False) as started:
-        started.store.create(node("n1", "4"))
-        yield started
+    async with Sandbox(kubelets=False) as running_sandbox:
+        running_sandbox.store.create(node("n1", "4"))
+        yield running_sandbox
 
 
 @pytest.fixture
@@ -195,9 +195,9 @@ async def test_it_settles_the_collector_and_says_which_version_starts_and_that_i
 
 @five
 async def test_without_credentials_it_says_so(kind: Kind, tmp_path: Path) -> None:
-    made: Any = kind.make(tmp_path / "nowhere", tmp_path / "recording")
+    process: Any = kind.make(tmp_path / "nowhere", tmp_path / "recording")
     with pytest.raises(ConnectionConfigError, match="nowhere"):
-        await made.run()
+        await process.run()
 
 
 @five
@@ -207,7 +207,7 @@ async def test_an_api_server_that_is_away_is_waited_for_and_reported_once(
     sandbox.faults.refuse_connections(3600.0)
     async with running(kind, kubeconfig, tmp_path) as run:
         await run.wait_logged("API server unreachable")
-        assert not run.ended.is_set()
+        assert not run.end.is_set()
         assert not run.begun.is_set() or kind.component == "estimator"
         await sandbox._listen()
         await run.wait_logged("API server answers again")
@@ -227,7 +227,7 @@ async def test_a_stop_ends_the_wait_for_a_watch_that_never_syncs(
         else:
             assert not run.begun.is_set()
         run.process.stop()
-        await run.ended.wait()
+        await run.end.wait()
     assert run.events(kind.component)[-1] == "Stopped"
 
 
@@ -255,20 +255,20 @@ async def test_a_part_that_fails_is_counted_and_logged_by_name_and_ends_the_proc
         raise KeyError("mistake")
 
     monkeypatch.setattr(Reflector, "run", fail)
-    made: Any = kind.make(kubeconfig, tmp_path / "recording")
+    process: Any = kind.make(kubeconfig, tmp_path / "recording")
     with anyio.fail_after(PATIENCE_S), capture_logs() as log, pytest.RaisesGroup(ComponentFailedError):
-        await made.run()
+        await process.run()
     (line,) = [line for line in log if line["log_level"] == "critical"]
     assert (line["component"], line["event"]) == (kind.component, f"A part of the {kind.name} has failed, exiting")
     assert line["part"] == kind.part
-    assert f'podium_unexpected_errors_total{{where="task",name="{kind.part}"}} 1' in made.metrics.render().decode()
+    assert f'podium_unexpected_errors_total{{where="task",name="{kind.part}"}} 1' in process.metrics.render().decode()
 
 
 @five
 async def test_a_handler_that_fails_is_counted(
     kind: Kind, sandbox: Sandbox, kubeconfig: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    informer, seen = InformerSet.informer, []
+    informer, informers_seen = InformerSet.informer, []
 
     class Fails:
         def on_add(self, new: Any) -> None:
@@ -277,18 +277,18 @@ async def test_a_handler_that_fails_is_counted(
         on_update = on_delete = on_broken = on_add
 
     def with_another_handler(informers: InformerSet, resource: Any) -> Any:
-        made = informer(informers, resource)
-        if resource.plural == "nodes" and not seen:
-            seen.append(resource)
-            made.add_handler(Fails())
-        return made
+        informer_made = informer(informers, resource)
+        if resource.plural == "nodes" and not informers_seen:
+            informers_seen.append(resource)
+            informer_made.add_handler(Fails())
+        return informer_made
 
     monkeypatch.setattr(InformerSet, "informer", with_another_handler)
     async with running(kind, kubeconfig, tmp_path) as run:
 
         async def is_counted() -> bool:
-            shown = run.process.metrics.render().decode()
-            return 'podium_unexpected_errors_total{where="handler",name="nodes"} 1' in shown
+            text = run.process.metrics.render().decode()
+            return 'podium_unexpected_errors_total{where="handler",name="nodes"} 1' in text
 
         await eventually(is_counted)
 
@@ -297,11 +297,11 @@ async def test_a_handler_that_fails_is_counted(
 async def test_a_lease_that_is_lost_ends_the_process_and_nothing_is_released(
     kind: Kind, sandbox: Sandbox, kubeconfig: Path, tmp_path: Path
 ) -> None:
-    made: Any = kind.make(kubeconfig, tmp_path)
+    process: Any = kind.make(kubeconfig, tmp_path)
     begun = anyio.Event()
     with anyio.fail_after(PATIENCE_S), pytest.RaisesGroup(LeadershipLostError, flatten_subgroups=True):
         async with anyio.create_task_group() as group, Client(sandbox.url) as admin:
-            group.start_soon(made.run, begun.set)
+            group.start_soon(process.run, begun.set)
             await begun.wait()
             (lease,) = await admin.list(LEASES)
             path = f"{LEASES}/{lease['metadata']['name']}"
@@ -328,17 +328,17 @@ async def test_a_token_that_expires_is_read_from_its_file_again(
     kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hours, kubeconfig, file = [0], tmp_path / "kubeconfig", tmp_path / "token"
-    shown: set[str] = set()
+    tokens_seen: set[str] = set()
     handle = ApiServer.handle
 
     async def noting(server: ApiServer, request: web.BaseRequest) -> web.StreamResponse:
         answer = await handle(server, request)
         if request.headers.get("User-Agent", "").startswith("podium/") and answer.status == 200:
-            shown.add(request.headers["Authorization"].removeprefix("Bearer "))
+            tokens_seen.add(request.headers["Authorization"].removeprefix("Bearer "))
         return answer
 
     async def is_first_shown() -> bool:
-        return first in shown
+        return first in tokens_seen
 
     monkeypatch.setattr(ApiServer, "handle", noting)
     async with (
@@ -363,10 +363,10 @@ async def test_a_token_that_expires_is_read_from_its_file_again(
 
             async def is_shown() -> bool:
                 sandbox.faults.expire_watches()
-                return second in shown
+                return second in tokens_seen
 
             await eventually(is_shown)
-    assert shown == {first, second}
+    assert tokens_seen == {first, second}
     assert "API server does not accept our credentials" not in [line["event"] for line in run.log]
 
 
@@ -379,7 +379,7 @@ async def test_a_signal_stops_it_in_order(kind: Kind, kubeconfig: Path, tmp_path
     async with running(kind, kubeconfig, tmp_path) as run:
         await run.begun.wait()
         os.kill(os.getpid(), number)
-        await run.ended.wait()
+        await run.end.wait()
     events = run.events(kind.component)
     assert events[-3:] == ["Requested to terminate, exiting", "Stopping", "Stopped"]
 
@@ -407,6 +407,6 @@ async def test_a_second_signal_ends_it_at_once(
         await run.wait_logged("Requested to terminate, exiting")
         assert exits == []
         os.kill(os.getpid(), signal.SIGTERM)
-        await run.ended.wait()
+        await run.end.wait()
     assert exits == [1]
     assert "Requested to terminate again, exiting at once" in run.events(kind.component)

@@ -2,7 +2,7 @@ import base64
 import json
 from typing import Any
 
-from benchmarks.etcd import key, managed_fields, puts, single_put, stored
+from benchmarks.etcd import as_stored, key, managed_fields, puts, single_put
 from benchmarks.pods import pod
 
 
@@ -26,7 +26,7 @@ def test_objects_are_stored_where_the_api_server_looks_for_them() -> None:
 
 
 def test_every_object_gets_a_uid_and_keeps_what_it_has() -> None:
-    first, second = stored(pod("a", "web")), stored(pod("a", "web"))
+    first, second = as_stored(pod("a", "web")), as_stored(pod("a", "web"))
     assert first["metadata"]["uid"] != second["metadata"]["uid"]
     assert first["metadata"]["labels"] == {"app": "web"}
     assert first["spec"] == second["spec"]

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.__main__ import chosen, command, parser, sizes
+from benchmarks.__main__ import command, parser, sizes, workload_names
 from benchmarks.api_server import Size
 from benchmarks.targets import TARGETS
 from benchmarks.workloads import Place
@@ -23,7 +23,7 @@ def test_sizes_are_every_workload_in_every_cluster() -> None:
 
 def test_all_workloads_are_those_that_the_place_has() -> None:
     options = parser().parse_args(["in-process", "--workload", "all"])
-    engine, server = chosen(options, Place.ENGINE, []), chosen(options, Place.API_SERVER, [])
+    engine, server = workload_names(options, Place.ENGINE, []), workload_names(options, Place.API_SERVER, [])
     assert "plain" in engine
     assert "gated" in set(server) - set(engine)
 

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from benchmarks.measure import StallError
-from benchmarks.provisioning import KARPENTER, Planned, Question, checks, measure, medians, notes, planned, table
+from benchmarks.provisioning import KARPENTER, Planned, Question, checks, measure, medians, notes, plan_of, table
 
 PODIUM = Planned("podium", "diverse", 2_000, 400, 700.0, 0, 0, 1.0, 1.0, 60.0)
 OTHER = Planned("karpenter", "diverse", 2_000, 400, 704.0, 0, 0, 3.9, 4.0, 90.0)
@@ -40,7 +40,7 @@ def test_a_planner_that_fails_or_loses_pods_ends_the_measurement(tmp_path: Path)
     with pytest.raises(StallError, match="broken"):
         list(measure([Question("small", 10)], 1, karpenter(tmp_path, answer_text(), code=1), lambda _: None))
     with pytest.raises(StallError, match="karpenter says where 9 pods go, of 10"):
-        planned(KARPENTER, Question("small", 10), answer_text(on_claims=5))
+        plan_of(KARPENTER, Question("small", 10), answer_text(on_claims=5))
 
 
 def test_the_table_shows_the_ratio_under_both() -> None:

@@ -3,7 +3,7 @@ import itertools
 import msgspec
 import pytest
 
-from benchmarks.etcd import stored
+from benchmarks.etcd import as_stored
 from benchmarks.realistic import APPS, node, running_pod
 from podium.objects.core import Node, Pod
 
@@ -13,11 +13,11 @@ def json_bytes(manifest: object) -> int:
 
 
 def test_the_json_of_a_node_has_about_ten_kilobytes() -> None:
-    assert json_bytes(stored(node(4_999))) == pytest.approx(10_000, rel=0.15)
+    assert json_bytes(as_stored(node(4_999))) == pytest.approx(10_000, rel=0.15)
 
 
 def test_the_json_of_pods_has_two_to_eight_kilobytes() -> None:
-    sizes = [json_bytes(stored(running_pod(number, 50))) for number in range(50)]
+    sizes = [json_bytes(as_stored(running_pod(number, 50))) for number in range(50)]
     assert 1_500 < min(sizes) < 2_500
     assert 6_500 < max(sizes) < 8_500
 

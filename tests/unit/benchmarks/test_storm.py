@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from benchmarks.storm import CALM, ELSEWHERE, STORM, Phase, checks, kept, medians, notes, summary, table
+from benchmarks.storm import CALM, ELSEWHERE, STORM, Phase, checks, medians, notes, shares_kept, summary, table
 
 PODIUM = Phase(
     scheduler="podium",
@@ -37,7 +37,7 @@ def test_each_figure_is_the_median_of_its_own_by_scheduler_and_load() -> None:
 
 
 def test_what_is_kept_is_a_share_of_the_rate_in_calm_where_that_is_known() -> None:
-    assert kept(PHASES) == {("podium", CALM): 1.0, ("podium", ELSEWHERE): 0.9, ("podium", STORM): 0.8}
+    assert shares_kept(PHASES) == {("podium", CALM): 1.0, ("podium", ELSEWHERE): 0.9, ("podium", STORM): 0.8}
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,12 @@ WRONG = base64.b64encode(b"?" * 64).decode()
 
 
 def _archive() -> bytes:
-    written = io.BytesIO()
-    with tarfile.open(fileobj=written, mode="w:gz") as archive:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w:gz") as archive:
         file = tarfile.TarInfo("package/index.js")
         file.size = 4
         archive.addfile(file, io.BytesIO(b"1+1\n"))
-    return written.getvalue()
+    return content.getvalue()
 
 
 def _fake_npm(folder: Path, content: bytes) -> None:

@@ -14,11 +14,11 @@ from tests.workload_manifests import (
     claims_from,
     device_claim_template,
     limit_range,
-    owned,
     priority_class,
     runtime_class,
     storage,
     template,
+    with_owner,
     workload,
 )
 
@@ -313,7 +313,7 @@ def test_the_devices_of_a_running_pod_count_as_free_when_it_is_asked_about(tmp_p
 
 def test_a_pod_of_a_stateful_set_that_waits_for_its_claim_is_explained(tmp_path):
     volume = [{"name": "data", "persistentVolumeClaim": {"claimName": "data-db-0"}}]
-    waiting = owned(pod("db-0", scheduler=SCHEDULER, volumes=volume), "StatefulSet", "db")
+    waiting = with_owner(pod("db-0", scheduler=SCHEDULER, volumes=volume), "StatefulSet", "db")
     answer = _why(tmp_path, "db-0", *nodes(1), *storage("10Gi"), waiting, _database("5Gi"))
     assert answer["node"] == "node-0"
     answer = _why(tmp_path, "db-0", *nodes(1), *storage("10Gi"), waiting, _database("20Gi"))

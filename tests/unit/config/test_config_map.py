@@ -23,25 +23,25 @@ def _names(text):
     return [profile.scheduler_name for profile in load(text, "f").config.profiles]
 
 
-@pytest.mark.parametrize("form", [yaml.safe_dump, json.dumps, lambda each: json.dumps(each, indent=2)])
+@pytest.mark.parametrize("form", [yaml.safe_dump, json.dumps, lambda document: json.dumps(document, indent=2)])
 @pytest.mark.parametrize(
-    "wrapped",
+    "wrap",
     [
         lambda config_map: config_map,
         lambda config_map: {"apiVersion": "v1", "kind": "List", "items": [config_map]},
         lambda config_map: {"apiVersion": "v1", "kind": "ConfigMapList", "items": [config_map]},
     ],
 )
-def test_a_config_map_stands_for_the_configuration_in_it(form, wrapped):
-    whole = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-    for content in (SECOND, json.dumps({**whole, "profiles": [{"schedulerName": "second"}]})):
-        assert _names(form(wrapped(config_map(**{"config.yaml": content})))) == ["second"]
+def test_a_config_map_stands_for_the_configuration_in_it(form, wrap):
+    head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    for content in (SECOND, json.dumps({**head, "profiles": [{"schedulerName": "second"}]})):
+        assert _names(form(wrap(config_map(**{"config.yaml": content})))) == ["second"]
 
 
 def test_the_objects_around_a_config_map_are_ignored():
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "second"}}
-    other = config_map("other", **{"a.properties": "kind: of"})
-    documents = [account, config_map(**{"config.yaml": SECOND, "notes": "for whom it may concern"}), other, None]
+    second_map = config_map("other", **{"a.properties": "kind: of"})
+    documents = [account, config_map(**{"config.yaml": SECOND, "notes": "for whom it may concern"}), second_map, None]
     assert _names(yaml.safe_dump_all(documents)) == ["second"]
 
 
@@ -77,14 +77,14 @@ def test_errors_name_the_key_and_the_line_in_it():
     ids=["two keys", "two maps", "none", "no kind", "empty"],
 )
 def test_several_configurations_or_none_are_refused_by_name(documents, error):
-    with pytest.raises(ConfigError) as refused:
+    with pytest.raises(ConfigError) as failure:
         load(yaml.safe_dump_all(documents), "f")
-    assert str(refused.value).startswith(error)
+    assert str(failure.value).startswith(error)
 
 
 def test_a_configuration_that_mentions_config_maps_is_read_as_it_is(tmp_path: Path):
     path = tmp_path / "config.yaml"
     path.write_text(f"{SECOND}# kind: ConfigMap\n---\n{yaml.safe_dump(config_map(a=HEAD))}")
-    loaded = load_file(path)
-    assert loaded.config.profiles[0].scheduler_name == "second"
-    assert loaded.warnings == ("only the first of 2 YAML documents is read",)
+    configuration = load_file(path)
+    assert configuration.config.profiles[0].scheduler_name == "second"
+    assert configuration.warnings == ("only the first of 2 YAML documents is read",)

@@ -33,10 +33,13 @@ from podium.config.types import (
 SHAPE = (UtilizationShapePoint(0, 10), UtilizationShapePoint(100, 0))
 
 
-def plugin_set(enabled="", disabled=""):
+def plugin_set(enabled_plugins="", disabled=""):
     """``"A B:3"`` → two plugins, the second with weight 3."""
     return PluginSet(
-        tuple(Plugin(name, int(weight or 0)) for name, _, weight in (item.partition(":") for item in enabled.split())),
+        tuple(
+            Plugin(name, int(weight or 0))
+            for name, _, weight in (item.partition(":") for item in enabled_plugins.split())
+        ),
         tuple(Plugin(name) for name in disabled.split()),
     )
 
@@ -100,7 +103,7 @@ def test_in_1_36_volumes_have_no_shape_and_devices_no_taint_rules():
 
 def test_default_plugins_are_one_multi_point_list_in_order():
     plugins = default_plugins()
-    assert all(plugins.at(each) == PluginSet() for each in ExtensionPoint if each is not ExtensionPoint.MULTI_POINT)
+    assert all(plugins.at(point) == PluginSet() for point in ExtensionPoint if point is not ExtensionPoint.MULTI_POINT)
     assert plugins.multi_point == plugin_set(
         "SchedulingGates PrioritySort NodeName NodeUnschedulable TaintToleration:3 NodeAffinity:2 NodePorts "
         "NodeResourcesFit:1 VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread:2 "
@@ -132,7 +135,7 @@ def test_gates_add_their_plugins_at_the_end():
 
 
 @pytest.mark.parametrize(
-    ("custom", "merged"),
+    ("custom", "merged_set"),
     [
         (plugin_set(), plugin_set("A B:2 C")),
         (plugin_set("X"), plugin_set("A B:2 C X")),
@@ -156,8 +159,8 @@ def test_gates_add_their_plugins_at_the_end():
         "disabling a stranger changes nothing",
     ],
 )
-def test_merging_one_extension_point(custom, merged):
-    assert merge_plugin_set(plugin_set("A B:2 C"), custom) == merged
+def test_merging_one_extension_point(custom, merged_set):
+    assert merge_plugin_set(plugin_set("A B:2 C"), custom) == merged_set
 
 
 def test_default_disabled_list_counts_too_and_weights_of_disabled_plugins_are_dropped():
@@ -169,8 +172,8 @@ def test_default_disabled_list_counts_too_and_weights_of_disabled_plugins_are_dr
 def test_merging_is_done_at_every_extension_point():
     default = Plugins(**{point.name.lower(): plugin_set("A") for point in ExtensionPoint})
     custom = Plugins(**{point.name.lower(): plugin_set("B") for point in ExtensionPoint})
-    merged = merge_plugins(default, custom)
-    assert all(merged.at(point) == plugin_set("A B") for point in ExtensionPoint)
+    plugins = merge_plugins(default, custom)
+    assert all(plugins.at(point) == plugin_set("A B") for point in ExtensionPoint)
 
 
 def test_only_profile_without_a_name_is_the_default_scheduler():
@@ -189,9 +192,9 @@ def test_nameless_profiles_beside_others_stay_nameless():
 
 
 def test_given_args_stay_first_and_the_missing_ones_follow_sorted_by_name():
-    given = PluginConfig("VolumeBinding", VolumeBindingArgs(5, SHAPE))
-    (profile,) = complete(KubeSchedulerConfiguration(profiles=(Profile("a", plugin_config=(given,)),))).profiles
-    assert profile.plugin_config[0] == given
+    plugin_config = PluginConfig("VolumeBinding", VolumeBindingArgs(5, SHAPE))
+    (profile,) = complete(KubeSchedulerConfiguration(profiles=(Profile("a", plugin_config=(plugin_config,)),))).profiles
+    assert profile.plugin_config[0] == plugin_config
     names = [entry.name for entry in profile.plugin_config[1:]]
     assert names == sorted(names)
     assert "VolumeBinding" not in names
@@ -204,9 +207,9 @@ def test_plugin_that_is_disabled_gets_no_args():
     assert profile.args_of("NodeAffinity") == NodeAffinityArgs()
 
 
-@pytest.mark.parametrize(("given", "contention"), [(set(), False), ({"enableContentionProfiling"}, True)])
-def test_contention_profiling_is_on_by_default_only_with_profiling(given, contention):
-    config = complete(KubeSchedulerConfiguration(enable_profiling=False), present=given)
+@pytest.mark.parametrize(("present_fields", "contention"), [(set(), False), ({"enableContentionProfiling"}, True)])
+def test_contention_profiling_is_on_by_default_only_with_profiling(present_fields, contention):
+    config = complete(KubeSchedulerConfiguration(enable_profiling=False), present=present_fields)
     assert config.enable_contention_profiling is contention
 
 

@@ -15,9 +15,9 @@ def with_config(*entries):
 
 
 def test_default_configuration_in_upstreams_shape():
-    written = to_dict(DEFAULT)
-    (profile,) = written.pop("profiles")
-    assert written == {
+    document = to_dict(DEFAULT)
+    (profile,) = document.pop("profiles")
+    assert document == {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "parallelism": 16,
@@ -89,8 +89,8 @@ def test_effective_args_are_those_of_plugins_in_use_sorted_by_name():
 
 
 def test_yaml_of_the_defaults_loads_to_the_defaults():
-    loaded = load(to_yaml(DEFAULT))
-    assert effective(loaded.config) == effective(DEFAULT)
+    configuration = load(to_yaml(DEFAULT))
+    assert effective(configuration.config) == effective(DEFAULT)
     assert list(yaml.safe_load(to_yaml(DEFAULT)))[:2] == ["apiVersion", "kind"]
 
 

@@ -41,15 +41,18 @@ REGISTRY = {
 CREATING = "creating profile for scheduler name me: "
 
 
-def plugin_set(enabled="", disabled=""):
+def plugin_set(enabled_plugins="", disabled=""):
     return PluginSet(
-        tuple(Plugin(name, int(weight or 0)) for name, _, weight in (item.partition(":") for item in enabled.split())),
+        tuple(
+            Plugin(name, int(weight or 0))
+            for name, _, weight in (item.partition(":") for item in enabled_plugins.split())
+        ),
         tuple(Plugin(name) for name in disabled.split()),
     )
 
 
-def profile(multi_point="", *, name="me", needed="Sort Bind", plugin_config=(), **points):
-    plugins = Plugins(multi_point=plugin_set(f"{needed} {multi_point}"), **points)
+def profile(multi_point="", *, name="me", needed_plugins="Sort Bind", plugin_config=(), **points):
+    plugins = Plugins(multi_point=plugin_set(f"{needed_plugins} {multi_point}"), **points)
     return Profile(name, plugins=plugins, plugin_config=plugin_config)
 
 
@@ -59,12 +62,12 @@ def errors_of(*profiles, registry=REGISTRY):
 
 
 def test_multi_point_reaches_every_point_its_plugins_extend():
-    expanded = expand_plugins(profile("A C B"), REGISTRY)
-    assert expanded.at[FILTER] == ("A", "C", "B")
-    assert expanded.at[SCORE] == ("A", "B")
-    assert expanded.at[BIND] == ("Bind",)
-    assert expanded.at[ExtensionPoint.PERMIT] == ()
-    assert expanded.names() == {"Sort", "Bind", "A", "B", "C"}
+    expanded_plugins = expand_plugins(profile("A C B"), REGISTRY)
+    assert expanded_plugins.at[FILTER] == ("A", "C", "B")
+    assert expanded_plugins.at[SCORE] == ("A", "B")
+    assert expanded_plugins.at[BIND] == ("Bind",)
+    assert expanded_plugins.at[ExtensionPoint.PERMIT] == ()
+    assert expanded_plugins.names() == {"Sort", "Bind", "A", "B", "C"}
 
 
 @pytest.mark.parametrize(
@@ -139,7 +142,7 @@ def test_weights(multi_point, scores, weights):
             [f'profiles[0].plugins.multiPoint.enabled: {CREATING}PreFilterPlugin "Nobody" does not exist'],
         ),
         (
-            profile(needed="Bind"),
+            profile(needed_plugins="Bind"),
             [
                 (
                     f"profiles[0].plugins.queueSort: {CREATING}only one queue sort plugin required for "
@@ -157,7 +160,7 @@ def test_weights(multi_point, scores, weights):
             ],
         ),
         (
-            profile(needed="Sort"),
+            profile(needed_plugins="Sort"),
             [
                 (
                     f"profiles[0].plugins.bind: {CREATING}at least one bind plugin is needed for "
@@ -175,7 +178,7 @@ def test_weights(multi_point, scores, weights):
             ],
         ),
         (
-            profile(needed="Bind", queue_sort=plugin_set("A")),
+            profile(needed_plugins="Bind", queue_sort=plugin_set("A")),
             [f'profiles[0].plugins.queueSort.enabled[0]: {CREATING}plugin "A" does not extend QueueSortPlugin plugin'],
         ),
         (
@@ -228,7 +231,7 @@ def test_an_unknown_plugin_is_refused_with_the_name_that_may_have_been_meant(nam
 
 
 def test_every_reason_is_found_at_once_and_raised_together():
-    me = profile("A A Nobody", needed="", filter=plugin_set("Bind"))
+    me = profile("A A Nobody", needed_plugins="", filter=plugin_set("Bind"))
     assert len(errors_of(me)) == 5
     with pytest.raises(ConfigError) as error:
         expand_plugins(me, REGISTRY)
@@ -236,7 +239,7 @@ def test_every_reason_is_found_at_once_and_raised_together():
 
 
 def test_profiles_that_sort_differently_after_expansion_are_refused():
-    second = profile(name="other", needed="Sort2 Bind")
+    second = profile(name="other", needed_plugins="Sort2 Bind")
     assert errors_of(profile(), second) == [
         'profiles[1].plugins.queueSort: different queue sort plugins for profile "other": "Sort2", first: "Sort"'
     ]
@@ -269,7 +272,7 @@ def test_fit_args_are_checked_where_the_plugin_is_built():
 
 
 def test_plugins_of_profiles_to_skip_are_not_looked_at():
-    config = KubeSchedulerConfiguration(profiles=(profile(needed=""), profile(needed="")))
+    config = KubeSchedulerConfiguration(profiles=(profile(needed_plugins=""), profile(needed_plugins="")))
     assert {error.path.partition(".")[0] for error in build_errors(config, REGISTRY, skip={0})} == {"profiles[1]"}
 
 
@@ -285,8 +288,8 @@ def test_in_1_36_three_plugins_do_not_run_at_pre_filter_and_none_for_groups():
 
 
 def test_default_profile_runs_every_plugin_where_upstream_does():
-    expanded = expand_plugins(default_configuration().profiles[0])
-    assert {point.value: names for point, names in expanded.at.items() if names} == {
+    expanded_plugins = expand_plugins(default_configuration().profiles[0])
+    assert {point.value: names for point, names in expanded_plugins.at.items() if names} == {
         "preEnqueue": ("SchedulingGates", "DynamicResources", "DefaultPreemption"),
         "queueSort": ("PrioritySort",),
         "preFilter": (
@@ -348,7 +351,7 @@ def test_default_profile_runs_every_plugin_where_upstream_does():
         "bind": ("DefaultBinder",),
         "placementScore": ("NodeResourcesFit",),
     }
-    assert expanded.score_weights == {
+    assert expanded_plugins.score_weights == {
         "TaintToleration": 3,
         "NodeAffinity": 2,
         "NodeResourcesFit": 1,
@@ -366,29 +369,29 @@ DISABLED = st.lists(st.sampled_from(["A", "B", "C", "*"]), max_size=3).map(" ".j
 
 
 @given(NAMES, NAMES, DISABLED)
-def test_what_runs_at_a_point_extends_it_once_and_is_asked_for(multi_point, enabled, disabled):
-    me = profile(multi_point, filter=plugin_set(enabled, disabled))
+def test_what_runs_at_a_point_extends_it_once_and_is_asked_for(multi_point, enabled_plugins, disabled):
+    me = profile(multi_point, filter=plugin_set(enabled_plugins, disabled))
     try:
         names = expand_plugins(me, REGISTRY).at[FILTER]
     except ConfigError:
         return
     assert len(set(names)) == len(names)
-    assert set(names) <= set(multi_point.split()) | set(enabled.split())
+    assert set(names) <= set(multi_point.split()) | set(enabled_plugins.split())
     assert all(FILTER in REGISTRY[name] for name in names)
-    assert set(enabled.split()) <= set(names)
+    assert set(enabled_plugins.split()) <= set(names)
 
 
 def test_profiles_of_the_same_plugins_are_expanded_once_but_keep_their_own_errors(monkeypatch):
     class Counting(expansion._Expansion):
-        expanded: ClassVar[list[str]] = []
+        names: ClassVar[list[str]] = []
 
         def run(self):
-            self.expanded.append(self._profile.scheduler_name)
+            self.names.append(self._profile.scheduler_name)
             return super().run()
 
     monkeypatch.setattr(expansion, "_Expansion", Counting)
     wrong = Plugins(filter=plugin_set("Unheard"))
     profiles = tuple(Profile(name, plugins=wrong if name in "bd" else Plugins()) for name in "abcde")
     errors = build_errors(complete(KubeSchedulerConfiguration(profiles=profiles)))
-    assert Counting.expanded == ["a", "b", "d"]
+    assert Counting.names == ["a", "b", "d"]
     assert [error.path.partition(".")[0] for error in errors] == ["profiles[1]", "profiles[3]"]

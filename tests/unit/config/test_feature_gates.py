@@ -143,6 +143,6 @@ def test_locked_gates_cannot_be_switched_and_needs_are_gates(release: Release) -
 
 
 @given(st.lists(st.text()), st.text("=,tTrue "))
-def test_any_text_is_taken_or_refused(values: list[str], more: str) -> None:
+def test_any_text_is_taken_or_refused(values: list[str], last_value: str) -> None:
     with suppress(FeatureGateError):
-        assert parse_feature_gates([*values, more]) == DEFAULT_GATES
+        assert parse_feature_gates([*values, last_value]) == DEFAULT_GATES

@@ -30,7 +30,7 @@ def test_error_of_the_whole_file_has_no_path():
 
 
 @pytest.mark.parametrize(
-    ("source", "line", "shown"),
+    ("source", "line", "text"),
     [
         ("c.yaml", 3, "c.yaml:3: a: Required value"),
         ("c.yaml", None, "c.yaml: a: Required value"),
@@ -38,7 +38,7 @@ def test_error_of_the_whole_file_has_no_path():
         ("", None, "a: Required value"),
     ],
 )
-def test_refusal_says_where_as_far_as_it_is_known(source, line, shown):
-    refused = ConfigError([FieldError("a", ErrorKind.REQUIRED, line=line)], source)
-    assert refused.lines() == (shown,)
-    assert str(refused) == shown
+def test_refusal_says_where_as_far_as_it_is_known(source, line, text):
+    error = ConfigError([FieldError("a", ErrorKind.REQUIRED, line=line)], source)
+    assert error.lines() == (text,)
+    assert str(error) == text

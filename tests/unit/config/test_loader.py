@@ -355,9 +355,9 @@ extenders:
 
 
 def test_what_the_file_sets_is_known_apart_from_the_defaults():
-    loaded = load(HEAD + "parallelism: 16\nprofiles:\n- schedulerName: a\n")
-    assert loaded.present == {"parallelism": 3, "profiles": 4, "profiles[0].schedulerName": 5}
-    assert loaded.file_config.profiles[0].plugin_config == ()
+    configuration = load(HEAD + "parallelism: 16\nprofiles:\n- schedulerName: a\n")
+    assert configuration.present == {"parallelism": 3, "profiles": 4, "profiles[0].schedulerName": 5}
+    assert configuration.file_config.profiles[0].plugin_config == ()
 
 
 def test_good_file_may_still_deserve_a_warning():
@@ -414,8 +414,8 @@ def _outcome(text):
     """The profiles of a good file, the messages of a refused one."""
     try:
         return load(text).config.profiles
-    except ConfigError as refused:
-        return [error.text for error in refused.errors if error.text]
+    except ConfigError as refusal:
+        return [error.text for error in refusal.errors if error.text]
 
 
 @settings(max_examples=300)

@@ -13,12 +13,12 @@ def errors_of(affinity):
     return [error.text for error in errors.errors]
 
 
-def required(**term):
+def required_terms(**term):
     return {REQUIRED: {"nodeSelectorTerms": [term]}}
 
 
 def expression(operator, *values, key="a"):
-    return required(matchExpressions=[{"key": key, "operator": operator, "values": list(values)}])
+    return required_terms(matchExpressions=[{"key": key, "operator": operator, "values": list(values)}])
 
 
 @pytest.mark.parametrize(
@@ -26,11 +26,11 @@ def expression(operator, *values, key="a"):
     [
         {},
         {REQUIRED: {"nodeSelectorTerms": []}},
-        required(),
+        required_terms(),
         expression("In", "x", "y"),
         expression("Exists"),
         expression("Gt", "5"),
-        required(matchFields=[{"key": "metadata.name", "operator": "In", "values": ["n1"]}]),
+        required_terms(matchFields=[{"key": "metadata.name", "operator": "In", "values": ["n1"]}]),
         {PREFERRED: [{"weight": 1, "preference": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}}]},
         {PREFERRED: [{"weight": 1, "preference": {}}]},
     ],
@@ -78,7 +78,7 @@ def test_key_and_values_must_be_a_labels():
 def test_fields_know_two_operators_and_one_value():
     terms = [{"key": "metadata.name", "operator": "Exists"}, {"key": "metadata.name", "operator": "In", "values": []}]
     path = f"at.{REQUIRED}.nodeSelectorTerms[0].matchFields"
-    assert errors_of(required(matchFields=terms)) == [
+    assert errors_of(required_terms(matchFields=terms)) == [
         f'{path}[0].operator: Unsupported value: "Exists": supported values: "In", "NotIn"',
         f"{path}[1].values: Invalid value: []: must have one element",
     ]

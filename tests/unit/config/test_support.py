@@ -7,9 +7,9 @@ QUIET = "leaderElection: {leaderElect: false}\n"
 EVERYTHING = frozenset(IN_TREE_PLUGINS)
 
 
-def verdict(text, implemented=EVERYTHING, registry=IN_TREE_PLUGINS):
-    found = unsupported_features(load(HEAD + text, registry=registry), implemented, registry)
-    return [error.text for error in found.refusals], list(found.warnings)
+def verdict(text, plugins=EVERYTHING, registry=IN_TREE_PLUGINS):
+    support = unsupported_features(load(HEAD + text, registry=registry), plugins, registry)
+    return [error.text for error in support.refusals], list(support.warnings)
 
 
 @pytest.mark.parametrize(
@@ -42,8 +42,8 @@ def test_file_that_asks_for_nothing_new_is_fine(text):
     ],
 )
 def test_field_without_effect_is_warned_about_by_name(text, path):
-    refused, warnings = verdict(text)
-    assert refused == []
+    refusals, warnings = verdict(text)
+    assert refusals == []
     assert [warning.partition(":")[0] for warning in warnings] == [path]
 
 
@@ -62,30 +62,30 @@ def test_field_that_asks_for_what_podium_does_anyway_is_fine(text):
 
 
 def test_extenders_are_called_but_questions_are_not_answered_with_them():
-    found = unsupported_features(load(HEAD + QUIET + "extenders: [{urlPrefix: http://x}]"), EVERYTHING)
-    assert (found.refusals, found.warnings) == ((), ())
-    assert [error.text for error in found.undecidable] == [
+    support = unsupported_features(load(HEAD + QUIET + "extenders: [{urlPrefix: http://x}]"), EVERYTHING)
+    assert (support.refusals, support.warnings) == ((), ())
+    assert [error.text for error in support.undecidable] == [
         "extenders: Forbidden: extenders are not asked here, so leave them out to see what the plugins alone decide"
     ]
 
 
 def test_leader_election_does_not_keep_questions_from_being_answered():
-    found = unsupported_features(load(HEAD + "leaderElection: {retryPeriod: 9s}"), EVERYTHING)
-    assert (len(found.refusals), found.undecidable) == (1, ())
+    support = unsupported_features(load(HEAD + "leaderElection: {retryPeriod: 9s}"), EVERYTHING)
+    assert (len(support.refusals), support.undecidable) == (1, ())
 
 
 @pytest.mark.parametrize(
-    ("more", "warnings"),
+    ("fields", "warnings"),
     [("", 1), (", tlsConfig: {caFile: ca.pem}", 0), (", tlsConfig: {insecure: true}", 0)],
 )
-def test_https_without_verification_is_warned_about_unless_it_is_asked_for(more, warnings):
-    text = QUIET + f"extenders: [{{urlPrefix: 'https://x', enableHTTPS: true{more}}}]"
+def test_https_without_verification_is_warned_about_unless_it_is_asked_for(fields, warnings):
+    text = QUIET + f"extenders: [{{urlPrefix: 'https://x', enableHTTPS: true{fields}}}]"
     assert len(verdict(text)[1]) == warnings
 
 
 def test_an_election_that_could_not_be_kept_is_refused():
-    refused, _ = verdict("leaderElection: {retryPeriod: 9s}")
-    assert refused == [
+    refusals, _ = verdict("leaderElection: {retryPeriod: 9s}")
+    assert refusals == [
         "leaderElection.renewDeadline: Forbidden: must be greater than 1.2 times retryPeriod for an election to start"
     ]
     assert verdict("leaderElection: {leaderElect: false, retryPeriod: 9s}") == ([], [])
@@ -105,21 +105,21 @@ def test_missing_default_plugin_that_the_file_disables_is_no_matter():
 
 def test_missing_plugin_that_the_file_enables_is_refused_with_its_line():
     text = QUIET + "profiles:\n- plugins:\n    score:\n      enabled:\n      - name: ImageLocality\n"
-    found = unsupported_features(load(HEAD + text), EVERYTHING - {"ImageLocality"})
-    assert [(error.text, error.line) for error in found.refusals] == [
+    support = unsupported_features(load(HEAD + text), EVERYTHING - {"ImageLocality"})
+    assert [(error.text, error.line) for error in support.refusals] == [
         (
             "profiles[0].plugins.score.enabled[0].name: Forbidden: podium does not have the plugin ImageLocality yet",
             8,
         )
     ]
-    assert found.warnings == ()
+    assert support.warnings == ()
 
 
 def test_default_file_written_out_asks_for_no_more_than_an_empty_one():
     text = to_yaml(default_configuration()).replace("leaderElect: true", "leaderElect: false")
-    found = unsupported_features(load(text), EVERYTHING - {"VolumeZone"})
-    assert found.refusals == ()
-    assert found.warnings[-1].endswith("are left out: VolumeZone")
+    support = unsupported_features(load(text), EVERYTHING - {"VolumeZone"})
+    assert support.refusals == ()
+    assert support.warnings[-1].endswith("are left out: VolumeZone")
 
 
 def test_users_own_plugin_is_there_once_it_is_registered():

@@ -168,8 +168,8 @@ def test_rule_of_profiles(profiles, errors):
 
 @pytest.mark.parametrize("name", sorted(REMOVED_PLUGINS))
 def test_removed_plugin_is_refused_by_name(name):
-    enabled = PluginSet((Plugin("X"), Plugin(name)))
-    profile = Profile("a", plugins=Plugins(filter=enabled), plugin_config=(PluginConfig(name),))
+    plugin_set = PluginSet((Plugin("X"), Plugin(name)))
+    profile = Profile("a", plugins=Plugins(filter=plugin_set), plugin_config=(PluginConfig(name),))
     assert errors_of(profiles=(profile,)) == [
         f'profiles[0].plugins.filter.enabled[1]: Invalid value: "{name}": {REMOVED}',
         f'profiles[0].pluginConfig[0]: Invalid value: "{name}": {REMOVED}',

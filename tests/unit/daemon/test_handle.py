@@ -36,6 +36,24 @@ def test_a_kind_that_a_plugin_asks_for_is_watched_once() -> None:
     assert list(lent.informers.resources) == [PODS, NODES]
 
 
+def test_a_missing_resource_is_read_through_the_boundary() -> None:
+    reads: list[bool] = []
+
+    def reading(read: Callable[[], bool]) -> Callable[[], bool]:
+        def read_and_note() -> bool:
+            reads.append(read())
+            return True
+
+        return read_and_note
+
+    lent = replace(handle(None, None), reading=reading, kubeconfig="/etc/podium")
+    lent.lister(PODS)
+    assert lent.is_missing(PODS)
+    assert lent.is_missing(PODS)
+    assert reads == [False, False]
+    assert lent.kubeconfig == "/etc/podium"
+
+
 def test_what_a_plugin_has_to_say_of_a_pod_becomes_an_event() -> None:
     recorder = Recorder([])
     handle(recorder, None).record(pod("web-1"), "Waiting", "for two more", action="Gathering", is_warning=True)

@@ -11,7 +11,7 @@ import yaml
 from podium.cli.options.configuration import Usable, usable
 from podium.client.permissions import Permission
 from podium.config import PodGroupRules
-from tests.rights import granted, needs_of
+from tests.rights import grants, needs_of
 
 pytestmark = pytest.mark.anyio
 
@@ -19,7 +19,7 @@ DEPLOY = Path(__file__).parents[3] / "deploy"
 
 
 def shipped_permissions(file: str = "rbac.yaml") -> Iterator[Permission]:
-    return granted(yaml.safe_load_all((DEPLOY / file).read_text()))
+    return grants(yaml.safe_load_all((DEPLOY / file).read_text()))
 
 
 def deployed_settings(tmp_path: Path) -> Usable:

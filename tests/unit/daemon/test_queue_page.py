@@ -51,8 +51,8 @@ def mixed_bench() -> QueueBench:
     info = bench.pop()
     bench.queue.move_all(NODE_ADD)
     assert bench.reject(info, "Fit") is QueueState.BACKOFF
-    bench.rejected(pod("failed", priority=9))
-    info = bench.rejected(pod("rejected", priority=9, nominated="n1"), "Fit")
+    bench.add_rejected(pod("failed", priority=9))
+    info = bench.add_rejected(pod("rejected", priority=9, nominated="n1"), "Fit")
     info.last_failure = "0/3 nodes are available: 3 node(s) had untolerated taint(s)."
     info.last_details = "untolerated taint team=a:NoSchedule on 3 node(s)"
     bench.add(pod("gated", gates=["a"]), pod("active"), pod("tried", priority=9))
@@ -136,7 +136,7 @@ async def test_the_table_has_a_line_for_each_pod(path: str, headers: dict[str, s
 
 async def test_no_line_of_the_table_is_wider_than_a_terminal_or_moves_its_cursor() -> None:
     bench = QueueBench(FIT)
-    info = bench.rejected(pod("web"), "Fit")
+    info = bench.add_rejected(pod("web"), "Fit")
     info.last_failure = "\x1b[2J\n" + "word " * 5000
     info.last_details = "x" * 5000
     async with asking(bench) as client, client.get("/debug/queue?output=table") as answer:
@@ -244,7 +244,7 @@ class HastyClock(ManualClock):
 async def test_other_tasks_run_between_two_pods_of_a_page_however_long_their_texts_are(query: dict[str, str]) -> None:
     bench = QueueBench(FIT)
     for number in range(20):
-        bench.rejected(pod(f"web-{number}"), "Fit").last_failure = "0/3 nodes are available: " + "long " * 2000
+        bench.add_rejected(pod(f"web-{number}"), "Fit").last_failure = "0/3 nodes are available: " + "long " * 2000
     turns, is_over = 0, False
 
     async def other() -> None:

@@ -95,7 +95,7 @@ async def test_the_story_of_a_bound_pod_says_why_the_winner_won() -> None:
 
 async def test_the_story_of_a_pending_pod_says_what_rejected_it_and_when_it_is_tried_next() -> None:
     bench = QueueBench(Rejecter("NodeResourcesFit"))
-    bench.rejected(pod("big", namespace="shop"), "NodeResourcesFit")
+    bench.add_rejected(pod("big", namespace="shop"), "NodeResourcesFit")
     answer = await get("/debug/pods/shop/big", bench=bench)
     assert answer["queue"]["queue"] == "unschedulable"
     assert answer["queue"]["nextTry"]["text"].startswith("when an event of NodeResourcesFit")

@@ -11,7 +11,7 @@ CONDITIONAL = {"device": "g", "bindingConditions": ["ready", "steady"], "binding
 
 def claim_with_conditions(result=CONDITIONAL, since=SINCE, **conditions):
     """A claim with one device, whose driver reports these conditions; without any it reports nothing."""
-    reported = {
+    device_status = {
         "driver": DRIVER,
         "pool": "p",
         "device": "g",
@@ -19,7 +19,7 @@ def claim_with_conditions(result=CONDITIONAL, since=SINCE, **conditions):
     }
     status = ResourceClaimStatus(
         allocation=msgspec.structs.replace(allocation(result), allocation_timestamp=since),
-        devices=(msgspec.convert(reported, AllocatedDeviceStatus),) if conditions else (),
+        devices=(msgspec.convert(device_status, AllocatedDeviceStatus),) if conditions else (),
     )
     return msgspec.structs.replace(claim(), status=status)
 

@@ -22,11 +22,11 @@ def a_pod(*entries, statuses=()):
 
 
 def stored_claim(name="c", owners=(), deletion_time=None):
-    stored = claim(name=name)
+    plain_claim = claim(name=name)
     metadata = msgspec.structs.replace(
-        stored.metadata, owner_references=tuple(owners), deletion_timestamp=deletion_time
+        plain_claim.metadata, owner_references=tuple(owners), deletion_timestamp=deletion_time
     )
-    return msgspec.structs.replace(stored, metadata=metadata)
+    return msgspec.structs.replace(plain_claim, metadata=metadata)
 
 
 def look_up(pod, *claims: ResourceClaim):

@@ -92,18 +92,18 @@ class Bind(Built, BindPlugin):
         return None
 
 
-def _made(name: str, base: type, **methods: Any) -> type[Any]:
+def _plugin_class(name: str, base: type, **methods: Any) -> type[Any]:
     return type(name, (Built, base), methods)
 
 
 def node_filter(name: str, judge: Callable[[str], Any], **methods: Any) -> type[Any]:
     """A filter in node form: `judge` answers by node name."""
-    return _made(name, FilterPlugin, filter=lambda self, state, pod, node: judge(node.name), **methods)
+    return _plugin_class(name, FilterPlugin, filter=lambda self, state, pod, node: judge(node.name), **methods)
 
 
 def table_filter(name: str, verdicts: Callable[[Snapshot, Any], Any], explain: Callable[[int], Any]) -> type[Any]:
     """A filter in table form."""
-    return _made(
+    return _plugin_class(
         name,
         TableFilterPlugin,
         filter_rows=lambda self, state, pod, snapshot, rows: verdicts(snapshot, rows),
@@ -119,15 +119,19 @@ def pre_filter(name: str, answer: Callable[[], Any], *bases: type, extensions: A
 
 
 def post_filter(name: str, answer: Callable[[Any], Any]) -> type[Any]:
-    return _made(name, PostFilterPlugin, post_filter=lambda self, state, pod, snapshot, filtered: answer(filtered))
+    return _plugin_class(
+        name, PostFilterPlugin, post_filter=lambda self, state, pod, snapshot, nodes_filtered: answer(nodes_filtered)
+    )
 
 
 def node_scorer(name: str, score: Callable[[str], Any], **methods: Any) -> type[Any]:
-    return _made(name, ScorePlugin, score=lambda self, state, pod, node: score(node.name), **methods)
+    return _plugin_class(name, ScorePlugin, score=lambda self, state, pod, node: score(node.name), **methods)
 
 
 def table_scorer(name: str, scores: Callable[[Any], Any], **methods: Any) -> type[Any]:
-    return _made(name, TableScorePlugin, score_rows=lambda self, state, pod, snapshot, rows: scores(rows), **methods)
+    return _plugin_class(
+        name, TableScorePlugin, score_rows=lambda self, state, pod, snapshot, rows: scores(rows), **methods
+    )
 
 
 def pre_score(name: str, answer: Callable[[], Any], *bases: type, **methods: Any) -> type[Any]:
@@ -136,7 +140,7 @@ def pre_score(name: str, answer: Callable[[], Any], *bases: type, **methods: Any
 
 
 def reserve(name: str, answer: Callable[[], Any], undo: Callable[[], Any] = lambda: None) -> type[Any]:
-    return _made(
+    return _plugin_class(
         name,
         ReservePlugin,
         reserve=lambda self, state, pod, node_name: answer(),
@@ -145,7 +149,7 @@ def reserve(name: str, answer: Callable[[], Any], undo: Callable[[], Any] = lamb
 
 
 def permit(name: str, answer: Callable[[], Any]) -> type[Any]:
-    return _made(name, PermitPlugin, permit=lambda self, state, pod, node_name: answer())
+    return _plugin_class(name, PermitPlugin, permit=lambda self, state, pod, node_name: answer())
 
 
 def raising(error: Exception) -> Callable[..., Any]:
@@ -165,9 +169,9 @@ def framework(
 ) -> Framework:
     """A profile of these plugins in this order."""
     every = (Sort, Bind, *classes)
-    enabled = PluginSet(tuple(Enabled(each.name, (weights or {}).get(each.name, 0)) for each in every))
-    profile = Profile("podium", percentage, Plugins(multi_point=enabled))
-    return Framework(profile, {each.name: each for each in every}, Handle(), observer or Recorder())
+    plugin_set = PluginSet(tuple(Enabled(plugin.name, (weights or {}).get(plugin.name, 0)) for plugin in every))
+    profile = Profile("podium", percentage, Plugins(multi_point=plugin_set))
+    return Framework(profile, {plugin.name: plugin for plugin in every}, Handle(), observer or Recorder())
 
 
 @functools.cache
@@ -183,7 +187,7 @@ class Nominated:
         self._pods = pods
 
     def ahead_of(self, pod: Pod) -> Sequence[Nomination]:
-        return [Nomination.of(each, name) for name, pods in self._pods.items() for each in pods]
+        return [Nomination.of(pod, name) for name, pods in self._pods.items() for pod in pods]
 
     def ahead_on(self, pod: Pod, node_name: str) -> Sequence[Pod]:
         return self._pods.get(node_name, ())
@@ -193,13 +197,13 @@ def decide(
     profile: Framework,
     pod: Pod,
     snapshot: Snapshot,
-    nominated: Any = None,
+    nominator: Any = None,
     rotation: Rotation | None = None,
     percentage: int = 0,
     state: CycleState | None = None,
 ) -> Decision:
     """One attempt."""
-    cycle = Cycle(profile, pod, snapshot, nominated or Nominator({}.get), state or CycleState())
+    cycle = Cycle(profile, pod, snapshot, nominator or Nominator({}.get), state or CycleState())
     return schedule(cycle, rotation or Rotation(), percentage)
 
 

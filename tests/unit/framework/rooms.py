@@ -20,19 +20,19 @@ NO_BUDGETS = Budgets(())
 TOO_FULL = unschedulable("too full")
 
 
-def placed(name: str, priority: int = 0, started: str | None = None, **fields: Any) -> Pod:
-    return pod(name, priority=priority, node="n1", status={"startTime": started}, **fields)
+def pod_on_node(name: str, priority: int = 0, start_time: str | None = None, **fields: Any) -> Pod:
+    return pod(name, priority=priority, node="n1", status={"startTime": start_time}, **fields)
 
 
 def budget(
-    name: str, allowed: int, *, selector: Any = None, disrupted: tuple[str, ...] = (), namespace: str = "default"
+    name: str, disruptions: int, *, selector: Any = None, disrupted: tuple[str, ...] = (), namespace: str = "default"
 ):
     return msgspec.convert(
         {
             "metadata": {"name": name, "namespace": namespace},
             "spec": {"selector": {"matchLabels": {"app": "db"}} if selector is None else selector},
             "status": {
-                "disruptionsAllowed": allowed,
+                "disruptionsAllowed": disruptions,
                 "disruptedPods": dict.fromkeys(disrupted, "2026-01-01T00:00:00Z"),
             },
         },
@@ -58,7 +58,7 @@ class Room:
 
     def remove(self, pod: Pod) -> None:
         self.story.append(f"-{pod.metadata.name}")
-        self.node.pods = [each for each in self.node.pods if each.uid != pod.uid]
+        self.node.pods = [remaining_pod for remaining_pod in self.node.pods if remaining_pod.uid != pod.uid]
 
     def add(self, pod: Pod) -> None:
         self.story.append(f"+{pod.metadata.name}")

@@ -49,44 +49,44 @@ RAISING_WHILE_DECIDING: list[tuple[str, type[Any]]] = [
 
 @pytest.mark.parametrize(("point", "culprit"), RAISING_WHILE_DECIDING)
 def test_a_plugin_that_raises_fails_the_attempt_by_name_and_is_told_once(point: str, culprit: type[Any]) -> None:
-    seen = Recorder()
+    recorder = Recorder()
     # A scorer lets the nodes be scored at all where the culprit only looks at them before.
-    decision = decide(framework(culprit, node_scorer("Bystander", lambda name: 1), observer=seen), pod(), SNAPSHOT)
+    decision = decide(framework(culprit, node_scorer("Bystander", lambda name: 1), observer=recorder), pod(), SNAPSHOT)
     assert isinstance(decision, Failed)
     assert '"Culprit"' in decision.status.message
     assert "broken" in decision.status.message
-    assert seen.failures == [("Culprit", point, "broken")]
+    assert recorder.failures == [("Culprit", point, "broken")]
 
 
 def test_a_post_filter_that_raises_leaves_the_pod_unschedulable_with_its_name() -> None:
-    seen = Recorder()
+    recorder = Recorder()
     nowhere = node_filter("Nowhere", lambda name: unschedulable("no"))
-    decision = decide(framework(nowhere, post_filter("Culprit", BROKEN), observer=seen), pod(), SNAPSHOT)
+    decision = decide(framework(nowhere, post_filter("Culprit", BROKEN), observer=recorder), pod(), SNAPSHOT)
     assert isinstance(decision, DoesNotFit)
     assert 'running PostFilter plugin "Culprit": ValueError: broken' in decision.error.message
-    assert seen.failures == [("Culprit", "PostFilter", "broken")]
+    assert recorder.failures == [("Culprit", "PostFilter", "broken")]
 
 
 @pytest.mark.parametrize(
     ("point", "culprit"), [("Reserve", reserve("Culprit", BROKEN)), ("Permit", permit("Culprit", BROKEN))]
 )
 def test_a_plugin_that_raises_after_a_node_was_chosen_is_told(point: str, culprit: type[Any]) -> None:
-    seen = Recorder()
-    made = framework(culprit, observer=seen)
+    recorder = Recorder()
+    runtime = framework(culprit, observer=recorder)
     state = CycleState()
-    status = made.run_reserve(state, pod(), "n0") or made.run_permit(state, pod(), "n0").status
+    status = runtime.run_reserve(state, pod(), "n0") or runtime.run_permit(state, pod(), "n0").status
     assert status is not None
     assert (status.plugin, status.message) == ("Culprit", f'running {point} plugin "Culprit": ValueError: broken')
-    assert seen.failures == [("Culprit", point, "broken")]
+    assert recorder.failures == [("Culprit", point, "broken")]
 
 
 def test_an_unreserve_that_raises_does_not_stop_the_others() -> None:
-    seen, undone = Recorder(), []
-    others = [reserve(name, lambda: None, lambda name=name: undone.append(name)) for name in ("First", "Last")]
-    made = framework(others[0], reserve("Culprit", lambda: None, BROKEN), others[1], observer=seen)
-    made.run_unreserve(CycleState(), pod(), "n0")
+    recorder, undone = Recorder(), []
+    other_plugins = [reserve(name, lambda: None, lambda name=name: undone.append(name)) for name in ("First", "Last")]
+    runtime = framework(other_plugins[0], reserve("Culprit", lambda: None, BROKEN), other_plugins[1], observer=recorder)
+    runtime.run_unreserve(CycleState(), pod(), "n0")
     assert undone == ["Last", "First"]
-    assert seen.failures == [("Culprit", "Unreserve", "broken")]
+    assert recorder.failures == [("Culprit", "Unreserve", "broken")]
 
 
 class BrokenExtensions(PreFilterExtensions):
@@ -94,15 +94,15 @@ class BrokenExtensions(PreFilterExtensions):
 
 
 def test_extensions_that_raise_are_told_by_what_they_were_asked() -> None:
-    seen = Recorder()
+    recorder = Recorder()
     culprit = pre_filter(
         "Culprit", lambda: (None, None), FilterPlugin, extensions=BrokenExtensions(), filter=lambda *_: None
     )
-    made = framework(culprit, observer=seen)
-    for run in (made.run_add_pod, made.run_remove_pod):
+    runtime = framework(culprit, observer=recorder)
+    for run in (runtime.run_add_pod, runtime.run_remove_pod):
         with pytest.raises(Exception, match='PreFilter plugin "Culprit": ValueError: broken'):
             run(CycleState(), pod(), pod("other"), SNAPSHOT.node(0))
-    assert [point for _, point, _ in seen.failures] == ["PreFilterExtensionAddPod", "PreFilterExtensionRemovePod"]
+    assert [point for _, point, _ in recorder.failures] == ["PreFilterExtensionAddPod", "PreFilterExtensionRemovePod"]
 
 
 def slowly(clock: ManualClock, answer: Any) -> Callable[..., Any]:
@@ -114,7 +114,7 @@ def slowly(clock: ManualClock, answer: Any) -> Callable[..., Any]:
 
 
 def test_a_slow_plugin_is_told_with_its_seconds_and_its_neighbours_are_not() -> None:
-    seen, clock = Recorder(), ManualClock()
+    recorder, clock = Recorder(), ManualClock()
     quick = [node_filter("Quick", lambda name: None), node_scorer("Brisk", lambda name: 1)]
     slow = [
         pre_filter("SlowPreFilter", slowly(clock, (None, None)), FilterPlugin, filter=lambda *_: None),
@@ -124,13 +124,13 @@ def test_a_slow_plugin_is_told_with_its_seconds_and_its_neighbours_are_not() -> 
         reserve("SlowReserve", slowly(clock, None)),
         permit("SlowPermit", slowly(clock, (None, 0.0))),
     ]
-    made = framework(*slow, *quick, observer=seen)
-    made.clock = clock
-    decide(made, pod(), SNAPSHOT)
-    made.run_reserve(CycleState(), pod(), "n0")
-    made.run_permit(CycleState(), pod(), "n0")
-    assert [(plugin, point) for plugin, point, _ in seen.slow] == [
+    runtime = framework(*slow, *quick, observer=recorder)
+    runtime.clock = clock
+    decide(runtime, pod(), SNAPSHOT)
+    runtime.run_reserve(CycleState(), pod(), "n0")
+    runtime.run_permit(CycleState(), pod(), "n0")
+    assert [(plugin, point) for plugin, point, _ in recorder.slow] == [
         (f"Slow{point}", point) for point in ("PreFilter", "Filter", "PreScore", "Score", "Reserve", "Permit")
     ]
-    assert [seconds for _, _, seconds in seen.slow] == pytest.approx([SLOW_PLUGIN_S * 2] * 6)
-    assert not seen.failures
+    assert [seconds for _, _, seconds in recorder.slow] == pytest.approx([SLOW_PLUGIN_S * 2] * 6)
+    assert not recorder.failures

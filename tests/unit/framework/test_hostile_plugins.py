@@ -34,30 +34,30 @@ from tests.unit.framework.profiles import (
     table_scorer,
 )
 
-WAYS = {name: each for name, each in (EXCEPTIONS | ODD_VALUES).items() if "Mute" not in name}
+WAYS = {name: misbehaviour for name, misbehaviour in (EXCEPTIONS | ODD_VALUES).items() if "Mute" not in name}
 SNAPSHOT = cluster(3)
 
 
-def points(seen: Recorder) -> set[tuple[str, str]]:
-    return {(plugin, point) for plugin, point, _ in seen.failures}
+def points(recorder: Recorder) -> set[tuple[str, str]]:
+    return {(plugin, point) for plugin, point, _ in recorder.failures}
 
 
 @pytest.mark.parametrize("method", ["filter_scope", "score_scope", "score_basis"])
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_a_scope_that_is_none_counts_as_the_widest(method: str, way: Callable[[], Any]) -> None:
-    seen = Recorder()
+    recorder = Recorder()
     scope = {"score_scope": lambda self, spec: Scope.NODE} if method == "score_basis" else {}
     bad = {**scope, method: lambda self, *_: way()}
     culprit = node_scorer("Culprit", lambda name: 1, **bad)
     if method == "filter_scope":
         culprit = node_filter("Culprit", lambda name: None, **bad)
-    made = framework(culprit, node_scorer("Other", lambda name: 1), observer=seen)
+    runtime = framework(culprit, node_scorer("Other", lambda name: 1), observer=recorder)
     web = pod("web")
     for _ in range(3):
-        assert isinstance(decide(made, web, SNAPSHOT), Suggested)
-        assert isinstance(decide(made, web, SNAPSHOT, Nominated({"n1": [pod("v")]})), Suggested)
+        assert isinstance(decide(runtime, web, SNAPSHOT), Suggested)
+        assert isinstance(decide(runtime, web, SNAPSHOT, Nominated({"n1": [pod("v")]})), Suggested)
     if method != "score_basis" or way in EXCEPTIONS.values():
-        assert points(seen) == {("Culprit", "ScoreBasis" if method == "score_basis" else "Scope")}
+        assert points(recorder) == {("Culprit", "ScoreBasis" if method == "score_basis" else "Scope")}
 
 
 class Extensions(PreFilterExtensions):
@@ -70,31 +70,31 @@ class Extensions(PreFilterExtensions):
     remove_pod = add_pod
 
 
-def beside_nominated(culprit: type[Any], seen: Recorder) -> Decision:
+def beside_nominated(culprit: type[Any], recorder: Recorder) -> Decision:
     """An attempt in which a nominated pod has to be put on a node."""
     nowhere = node_filter("HintScope", lambda name: None)
-    return decide(framework(culprit, nowhere, observer=seen), pod(), SNAPSHOT, Nominated({"n1": [pod("v")]}))
+    return decide(framework(culprit, nowhere, observer=recorder), pod(), SNAPSHOT, Nominated({"n1": [pod("v")]}))
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_extensions_that_misbehave_fail_the_attempt_by_name(way: Callable[[], Any]) -> None:
-    seen = Recorder()
-    decision = beside_nominated(pre_filter("Culprit", lambda: (None, None), extensions=Extensions(way)), seen)
+    recorder = Recorder()
+    decision = beside_nominated(pre_filter("Culprit", lambda: (None, None), extensions=Extensions(way)), recorder)
     assert isinstance(decision, Failed)
     assert 'AddPod on PreFilter plugin "Culprit"' in decision.status.message
-    assert points(seen) == {("Culprit", "PreFilterExtensionAddPod")}
+    assert points(recorder) == {("Culprit", "PreFilterExtensionAddPod")}
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_extensions_that_are_none_fail_the_attempt_by_name(way: Callable[[], Any]) -> None:
-    seen = Recorder()
+    recorder = Recorder()
     culprit = pre_filter("Culprit", lambda: (None, None))
     culprit.pre_filter_extensions = lambda self: way()
-    decision = beside_nominated(culprit, seen)
+    decision = beside_nominated(culprit, recorder)
     assert isinstance(decision, Failed)
     assert '"Culprit"' in decision.status.message
-    assert points(seen) <= {("Culprit", "PreFilterExtensionAddPod"), ("Culprit", "PreFilterExtensions")}
-    assert seen.failures
+    assert points(recorder) <= {("Culprit", "PreFilterExtensionAddPod"), ("Culprit", "PreFilterExtensions")}
+    assert recorder.failures
 
 
 class Uncopied:
@@ -109,9 +109,9 @@ class Uncopied:
 def test_state_that_cannot_be_copied_fails_the_attempt_with_its_class(way: Callable[[], Any]) -> None:
     state = CycleState()
     state.write(Uncopied(way))
-    nominated = Nominated({"n1": [pod("v")]})
-    made = framework(node_filter("HintScope", lambda name: None))
-    decision = decide(made, pod(), SNAPSHOT, nominated, state=state)
+    nominations = Nominated({"n1": [pod("v")]})
+    runtime = framework(node_filter("HintScope", lambda name: None))
+    decision = decide(runtime, pod(), SNAPSHOT, nominations, state=state)
     assert isinstance(decision, Failed)
     assert "Uncopied" in decision.status.message
 
@@ -125,10 +125,10 @@ def test_a_plugin_cannot_sort_the_nodes_of_others() -> None:
         (table_filter("Culprit", lambda snapshot, rows: sort(rows), lambda verdict: unschedulable("no")), "Filter"),
         (table_scorer("Culprit", sort), "Score"),
     ):
-        seen = Recorder()
-        made = framework(culprit, node_scorer("Other", lambda name: 1), observer=seen)
-        assert isinstance(decide(made, pod(), SNAPSHOT), Failed)
-        assert points(seen) == {("Culprit", point)}
+        recorder = Recorder()
+        runtime = framework(culprit, node_scorer("Other", lambda name: 1), observer=recorder)
+        assert isinstance(decide(runtime, pod(), SNAPSHOT), Failed)
+        assert points(recorder) == {("Culprit", point)}
     assert SNAPSHOT.order.tolist() == [0, 1, 2]
 
 
@@ -153,12 +153,12 @@ def test_a_post_filter_in_steps_fails_by_name_at_any_of_them(way: Callable[[], A
         return way()
 
     for steps in (first, last, way):
-        seen = Recorder()
-        made = framework(node_filter("No", lambda name: unschedulable("no")), asking(steps), observer=seen)
-        decision = decide(made, pod(), SNAPSHOT)
+        recorder = Recorder()
+        runtime = framework(node_filter("No", lambda name: unschedulable("no")), asking(steps), observer=recorder)
+        decision = decide(runtime, pod(), SNAPSHOT)
         assert isinstance(decision, DoesNotFit)
         assert 'running PostFilter plugin "Culprit"' in decision.error.message
-        assert points(seen) == {("Culprit", "PostFilter")}
+        assert points(recorder) == {("Culprit", "PostFilter")}
 
 
 # ---------------------------------------------------------------- before the first attempt
@@ -168,16 +168,16 @@ def test_a_post_filter_in_steps_fails_by_name_at_any_of_them(way: Callable[[], A
 def test_a_plugin_that_cannot_be_built_or_asked_for_its_events_is_refused_by_name(way: Callable[[], Any]) -> None:
     with pytest.raises(PluginError, match='initializing plugin "Culprit": '):
         framework(node_filter("Culprit", lambda name: None, __init__=lambda *_: way()))
-    made = framework(node_filter("Culprit", lambda name: None, events_to_register=lambda self: way()))
+    runtime = framework(node_filter("Culprit", lambda name: None, events_to_register=lambda self: way()))
     with pytest.raises(PluginError, match='plugin "Culprit" for its events_to_register: '):
-        build_hint_map(made.plugins.values())
+        build_hint_map(runtime.plugins.values())
 
 
 @pytest.mark.parametrize("answer", [True, 5, "no", ["NodeAdd"], [None], [EventRegistration]])
 def test_events_that_are_none_are_refused_by_the_name_of_their_plugin(answer: Any) -> None:
-    made = framework(node_filter("Culprit", lambda name: None, events_to_register=lambda self: answer))
+    runtime = framework(node_filter("Culprit", lambda name: None, events_to_register=lambda self: answer))
     with pytest.raises(PluginError, match='plugin "Culprit" for its events_to_register: '):
-        build_hint_map(made.plugins.values())
+        build_hint_map(runtime.plugins.values())
 
 
 class DuckEvent:

@@ -32,18 +32,18 @@ from tests.unit.framework.profiles import (
 BROKEN = raising(ValueError("broken"))
 
 
-def measured(*classes: type[Any], nodes: int = 4) -> tuple[Recorder, Framework]:
+def measure(*classes: type[Any], nodes: int = 4) -> tuple[Recorder, Framework]:
     """What is measured of one attempt with these plugins."""
-    seen = Recorder()
-    profile = framework(*classes, observer=seen)
+    recorder = Recorder()
+    profile = framework(*classes, observer=recorder)
     while not profile.begin_attempt():
         pass
     decide(profile, pod(), cluster(nodes))
-    return seen, profile
+    return recorder, profile
 
 
-def statuses(seen: Recorder, plugin: str = "A") -> list[tuple[str, str]]:
-    return [(point, status) for name, point, status in seen.measured if name == plugin]
+def statuses(recorder: Recorder, plugin: str = "A") -> list[tuple[str, str]]:
+    return [(point, status) for name, point, status in recorder.measured if name == plugin]
 
 
 @pytest.mark.parametrize(
@@ -57,30 +57,30 @@ def statuses(seen: Recorder, plugin: str = "A") -> list[tuple[str, str]]:
 )
 def test_pre_filter_has_the_status_of_its_answer(status: Status | None, label: str) -> None:
     plugin = pre_filter("A", lambda: (None, status), FilterPlugin, filter=lambda *_: None)
-    seen, _ = measured(plugin)
-    assert statuses(seen)[0] == ("PreFilter", label)
+    recorder, _ = measure(plugin)
+    assert statuses(recorder)[0] == ("PreFilter", label)
 
 
 def test_a_filter_has_each_status_that_it_gave_a_node_with_that_share_of_its_time() -> None:
     answers = {"n0": unschedulable("no"), "n1": unschedulable("neither"), "n2": unresolvable("never")}
-    seen, profile = measured(node_filter("A", answers.get), nodes=8)
-    assert statuses(seen) == [
+    recorder, profile = measure(node_filter("A", answers.get), nodes=8)
+    assert statuses(recorder) == [
         ("Filter", "Success"),
         ("Filter", "Unschedulable"),
         ("Filter", "UnschedulableAndUnresolvable"),
     ]
-    seen.measured.clear()
+    recorder.measured.clear()
     seconds: list[float] = []
-    seen.observe_plugin = lambda *report: seconds.append(report[-1])  # type: ignore[method-assign, assignment]
+    recorder.observe_plugin = lambda *report: seconds.append(report[-1])  # type: ignore[method-assign, assignment]
     profile.clock.advance(1.0)  # type: ignore[attr-defined]
     answers_slowly = table_filter("A", lambda snapshot, rows: np.arange(len(rows)) // 6, lambda _: unschedulable("no"))
-    slow = framework(answers_slowly, observer=seen)
+    slow = framework(answers_slowly, observer=recorder)
     slow.measures_plugins = True
-    wrapped = slow.filters[0].filter
+    real_filter = slow.filters[0].filter
 
     def filter_slowly(*args: Any) -> Any:
         slow.clock.advance(4.0)  # type: ignore[attr-defined]
-        return wrapped(*args)
+        return real_filter(*args)
 
     slow.filters[0].filter = filter_slowly  # type: ignore[method-assign]
     decide(slow, pod(), cluster(8))
@@ -88,8 +88,8 @@ def test_a_filter_has_each_status_that_it_gave_a_node_with_that_share_of_its_tim
 
 
 def test_a_filter_that_rejects_all_nodes_is_no_success() -> None:
-    seen, _ = measured(table_filter("A", lambda _, rows: np.ones(len(rows), np.int64), lambda _: unresolvable("no")))
-    assert statuses(seen) == [("Filter", "UnschedulableAndUnresolvable")]
+    recorder, _ = measure(table_filter("A", lambda _, rows: np.ones(len(rows), np.int64), lambda _: unresolvable("no")))
+    assert statuses(recorder) == [("Filter", "UnschedulableAndUnresolvable")]
 
 
 @pytest.mark.parametrize(
@@ -98,20 +98,20 @@ def test_a_filter_that_rejects_all_nodes_is_no_success() -> None:
 )
 def test_post_filter_has_the_status_of_its_answer(status: Status | None, label: str) -> None:
     nowhere = node_filter("Nowhere", lambda name: unschedulable("no"))
-    seen, _ = measured(nowhere, post_filter("A", lambda _: (None, status)))
-    assert statuses(seen) == [("PostFilter", label)]
+    recorder, _ = measure(nowhere, post_filter("A", lambda _: (None, status)))
+    assert statuses(recorder) == [("PostFilter", label)]
 
 
 def test_pre_score_has_the_status_of_its_answer() -> None:
-    seen, _ = measured(pre_score("A", lambda: SKIP, ScorePlugin, score=lambda *_: 1), node_scorer("B", lambda _: 1))
-    assert statuses(seen) == [("PreScore", "Skip")]
+    recorder, _ = measure(pre_score("A", lambda: SKIP, ScorePlugin, score=lambda *_: 1), node_scorer("B", lambda _: 1))
+    assert statuses(recorder) == [("PreScore", "Skip")]
 
 
 def test_scoring_and_normalising_are_measured_apart_and_normalising_only_where_a_plugin_does_it() -> None:
     normalizes = node_scorer("A", lambda _: 1, normalize_scores=lambda self, state, pod, scores: scores)
-    seen, _ = measured(normalizes, node_scorer("B", lambda _: 1))
-    assert statuses(seen) == [("Score", "Success"), ("ScoreExtensionNormalize", "Success")]
-    assert statuses(seen, "B") == [("Score", "Success")]
+    recorder, _ = measure(normalizes, node_scorer("B", lambda _: 1))
+    assert statuses(recorder) == [("Score", "Success"), ("ScoreExtensionNormalize", "Success")]
+    assert statuses(recorder, "B") == [("Score", "Success")]
 
 
 @pytest.mark.parametrize(
@@ -124,14 +124,14 @@ def test_scoring_and_normalising_are_measured_apart_and_normalising_only_where_a
     ],
 )
 def test_a_plugin_that_raises_is_an_error_and_so_is_its_extension_point(point: str, culprit: type[Any]) -> None:
-    seen, _ = measured(culprit, node_scorer("B", lambda _: 1))
-    assert statuses(seen) == [(point, "Error")]
-    assert (point, "Error") in seen.points
+    recorder, _ = measure(culprit, node_scorer("B", lambda _: 1))
+    assert statuses(recorder) == [(point, "Error")]
+    assert (point, "Error") in recorder.points
 
 
 def test_normalising_that_raises_is_an_error_after_a_score() -> None:
-    seen, _ = measured(node_scorer("A", lambda _: 1, normalize_scores=BROKEN))
-    assert statuses(seen) == [("Score", "Success"), ("ScoreExtensionNormalize", "Error")]
+    recorder, _ = measure(node_scorer("A", lambda _: 1, normalize_scores=BROKEN))
+    assert statuses(recorder) == [("Score", "Success"), ("ScoreExtensionNormalize", "Error")]
 
 
 @pytest.mark.parametrize(
@@ -144,21 +144,21 @@ def test_normalising_that_raises_is_an_error_after_a_score() -> None:
     ],
 )
 def test_permit_has_the_status_of_its_answer(answer: tuple[Status | None, float], label: str) -> None:
-    seen, profile = measured(permit("A", lambda: answer))
+    recorder, profile = measure(permit("A", lambda: answer))
     profile.run_permit(CycleState(), pod(), "n0")
-    assert statuses(seen) == [("Permit", label)]
+    assert statuses(recorder) == [("Permit", label)]
 
 
 def test_reserve_has_the_status_of_its_answer() -> None:
-    seen, profile = measured(reserve("A", lambda: unschedulable("no")))
+    recorder, profile = measure(reserve("A", lambda: unschedulable("no")))
     profile.run_reserve(CycleState(), pod(), "n0")
-    assert statuses(seen) == [("Reserve", "Unschedulable")]
+    assert statuses(recorder) == [("Reserve", "Unschedulable")]
 
 
 def test_an_attempt_that_is_not_measured_reports_no_plugin() -> None:
-    seen = Recorder()
-    profile = framework(node_filter("A", lambda name: None), node_scorer("B", lambda _: 1), observer=seen)
+    recorder = Recorder()
+    profile = framework(node_filter("A", lambda name: None), node_scorer("B", lambda _: 1), observer=recorder)
     for _ in range(MEASURED_EVERY - 1):
         profile.begin_attempt()
         decide(profile, pod(), cluster(4))
-    assert seen.measured == []
+    assert recorder.measured == []

@@ -59,32 +59,36 @@ class Side:
         framework = Framework(DEFAULT, IN_TREE, cluster.handle(snapshot), recorder, signatures=signatures)
         return cls(framework, recorder)
 
-    def decide(self, pod: Pod, snapshot: Snapshot, nominated: Nominated, percentage: int) -> tuple[Decision, Any]:
-        decision = schedule(Cycle(self.framework, pod, snapshot, nominated), self.rotation, percentage)
-        return decision, (told(decision, snapshot), self.rotation.next_start)
+    def decide(self, pod: Pod, snapshot: Snapshot, nominations: Nominated, percentage: int) -> tuple[Decision, Any]:
+        decision = schedule(Cycle(self.framework, pod, snapshot, nominations), self.rotation, percentage)
+        return decision, (facts_of(decision, snapshot), self.rotation.next_start)
 
-    def evaluate_all(self, pod: Pod, snapshot: Snapshot, nominated: Nominated) -> Any:
+    def evaluate_all(self, pod: Pod, snapshot: Snapshot, nominations: Nominated) -> Any:
         try:
-            found = evaluate_all(Cycle(self.framework, pod, snapshot, nominated))
+            evaluation = evaluate_all(Cycle(self.framework, pod, snapshot, nominations))
         except ScheduleError as error:
             return str(error)
-        scores = found.scores
-        by_plugin = {name: each.tolist() for name, each in scores.plugins.items()} if scores is not None else None
+        scores = evaluation.scores
+        by_plugin = (
+            {name: plugin_scores.tolist() for name, plugin_scores in scores.plugins.items()}
+            if scores is not None
+            else None
+        )
         total = scores.total.tolist() if scores is not None else None
-        return found.filter_result.rows.tolist(), diagnosed(found.diagnosis, snapshot), total, by_plugin
+        return evaluation.filter_result.rows.tolist(), diagnosis_facts(evaluation.diagnosis, snapshot), total, by_plugin
 
 
-def told(decision: Decision, snapshot: Snapshot) -> Any:
+def facts_of(decision: Decision, snapshot: Snapshot) -> Any:
     """All that a decision says."""
     if isinstance(decision, Suggested):
         return decision
     if isinstance(decision, Failed):
         return decision.status.message
     error = decision.error
-    return error.message, diagnosed(error.diagnosis, snapshot), decision.post_filter
+    return error.message, diagnosis_facts(error.diagnosis, snapshot), decision.post_filter
 
 
-def diagnosed(diagnosis: Diagnosis, snapshot: Snapshot) -> Any:
+def diagnosis_facts(diagnosis: Diagnosis, snapshot: Snapshot) -> Any:
     """All that a diagnosis says."""
     statuses = {snapshot.name(row): status for row, status in diagnosis.statuses().items()}
     codes = diagnosis.codes()[snapshot.order].tolist()
@@ -110,20 +114,20 @@ class WarmAndCold:
         self.warm = Side.of(cluster, snapshot, is_warm=True)
         self.cold = Side.of(cluster, snapshot, is_warm=False)
 
-    def take(self, step: str, number: int, more: Any) -> None:
+    def take(self, step: str, number: int, detail: Any) -> None:
         """Let one thing happen; attempts have to come to the same on both sides."""
         if step == "attempt":
-            self.attempt(self.new_pod(self.kinds[number % len(self.kinds)]), is_placed=more)
+            self.attempt(self.new_pod(self.kinds[number % len(self.kinds)]), is_placed=detail)
         elif step == "remove pod" and self.pods:
             self.cache.remove_pod(self.pods.pop(number % len(self.pods)))
         elif step == "put node":
-            self.put_node(number, more)
+            self.put_node(number, detail)
         elif step == "drop node" and len(self.there) > 1 and number in self.there:
             self.there.discard(number)
             self.cache.remove_node(f"n{number}")
         elif step == "nominate":
             promised = [self.new_pod(self.kinds[number % len(self.kinds)])]
-            self.nominated = Nominated({f"n{more}": promised} if number else {})
+            self.nominated = Nominated({f"n{detail}": promised} if number else {})
         elif step == "look at a fork":
             self.look_at_a_fork(self.kinds[number % len(self.kinds)])
 
@@ -142,8 +146,8 @@ class WarmAndCold:
     def look_at_a_fork(self, keywords: Mapping[str, Any]) -> None:
         fork = self.cache.snapshot().fork()
         for row in fork.order.tolist():
-            other = self.new_pod(keywords)
-            fork.add_pod(row, other.on_node(fork.name(row)), pod_usage(other))
+            new_pod = self.new_pod(keywords)
+            fork.add_pod(row, new_pod.on_node(fork.name(row)), pod_usage(new_pod))
         pod = self.new_pod(keywords)
         surveys = [side.evaluate_all(pod, fork, self.nominated) for side in (self.warm, self.cold)]
         assert surveys[0] == surveys[1]

@@ -4,7 +4,7 @@ from podium.engine.files import LocatedManifest
 from podium.insight import Cluster
 from podium.insight.steps import Apply, Drain, Scale, carry_out_steps
 from tests.manifests import node, pod
-from tests.workload_manifests import SCHEDULER, owned, priority_class, ready, workload
+from tests.workload_manifests import SCHEDULER, priority_class, ready, with_owner, workload
 
 
 def _pod(name, cpu="1", **fields):
@@ -12,7 +12,7 @@ def _pod(name, cpu="1", **fields):
 
 
 def _web(name, where, **fields):
-    return owned(_pod(name, node=where, labels={"app": "web"}, status=ready(), **fields), "ReplicaSet", "web")
+    return with_owner(_pod(name, node=where, labels={"app": "web"}, status=ready(), **fields), "ReplicaSet", "web")
 
 
 def _after(objects, *steps):
@@ -55,7 +55,7 @@ def test_a_pod_that_is_placed_helps_one_that_wants_to_be_near_it():
 
 def test_a_pod_is_tried_again_once_the_pod_of_a_job_is_gone():
     """Only then the replacement of that is there, which takes from the memory."""
-    job = owned(_pod("sum-a", memory="2Gi", node="n1", status=ready()), "Job", "sum")
+    job = with_owner(_pod("sum-a", memory="2Gi", node="n1", status=ready()), "Job", "sum")
     sum_ = workload("Job", "sum", parallelism=1, pod_spec={"memory": "2Gi"})
     web = workload("ReplicaSet", replicas=1, cpu="3", pod_spec={"memory": "2Gi"})
     cluster = [node("n1"), node("n2", "2", memory="3Gi"), job, sum_, _web("web-a", "n1", cpu="3", memory="2Gi"), web]

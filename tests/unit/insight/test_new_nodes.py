@@ -3,7 +3,7 @@ from podium.insight.new_nodes import daemons_alike, without_daemons
 from podium.objects.requests import node_allocatable
 from tests import builders
 from tests.manifests import node, pod
-from tests.workload_manifests import SCHEDULER, owned, workload
+from tests.workload_manifests import SCHEDULER, with_owner, workload
 
 
 def _allocatable(cluster, new):
@@ -13,7 +13,7 @@ def _allocatable(cluster, new):
 
 
 def _agent(name="agent-x", of="agent"):
-    return owned(pod(name, "1500m", node="n1", scheduler=SCHEDULER), "DaemonSet", of)
+    return with_owner(pod(name, "1500m", node="n1", scheduler=SCHEDULER), "DaemonSet", of)
 
 
 def test_known_daemons_leave_less_of_a_new_node():
@@ -31,7 +31,7 @@ def test_daemons_that_do_not_select_the_new_node_leave_all_of_it():
 def test_daemons_of_unknown_daemon_sets_run_as_on_the_node_that_it_is_like():
     new = builders.node("new", cpu="4")
     assert _allocatable(Cluster.load([node("n1"), _agent()]), new) == (2500, 109)
-    assert _allocatable(Cluster.load([node("n1"), owned(pod("web-x", node="n1"), "ReplicaSet", "web")]), new) == (
+    assert _allocatable(Cluster.load([node("n1"), with_owner(pod("web-x", node="n1"), "ReplicaSet", "web")]), new) == (
         4000,
         110,
     )

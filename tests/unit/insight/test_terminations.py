@@ -8,7 +8,16 @@ from podium.insight.steps import Apply, Drain, Remove, Scale, carry_out_steps
 from podium.lib.time_limit import UNLIMITED
 from tests.looks import after_looks
 from tests.manifests import ZONE, node, pod
-from tests.workload_manifests import SCHEDULER, budget, claim_template, owned, priority_class, ready, storage, workload
+from tests.workload_manifests import (
+    SCHEDULER,
+    budget,
+    claim_template,
+    priority_class,
+    ready,
+    storage,
+    with_owner,
+    workload,
+)
 
 SELF = {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": ZONE}
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -24,7 +33,7 @@ def _node(name, zone, cpu="16"):
 
 def _web(name, where, kind, cpu="1", **fields):
     item = pod(name, cpu, node=where, labels={"app": "web"}, scheduler=SCHEDULER, status=ready(), **fields)
-    return owned(item, kind, "web")
+    return with_owner(item, kind, "web")
 
 
 def _workload(kind, replicas, **pod_spec):
@@ -108,7 +117,7 @@ def test_spreading_does_not_count_pods_that_are_ending():
 def test_a_rolling_update_does_not_wait_until_old_pods_are_gone(strategy, where):
     old = workload("Deployment", replicas=1, pod_spec=AWAY, strategy=strategy)
     cluster = [_node("n1", "a"), _node("n3", "b", "4")]
-    first = [*cluster, old, owned(_workload("ReplicaSet", 1, **AWAY), "Deployment", "web")]
+    first = [*cluster, old, with_owner(_workload("ReplicaSet", 1, **AWAY), "Deployment", "web")]
     new = workload("Deployment", replicas=1, cpu="2", pod_spec=AWAY, strategy=strategy)
     trial = _after([*first, _web("web-0", "n1", "ReplicaSet", **AWAY)], _apply(new))
     assert _nodes(trial) == [where]

@@ -16,12 +16,12 @@ from tests.workload_manifests import (
     claims_from,
     device_claim_template,
     limit_range,
-    owned,
     priority_class,
     quota,
     ready,
     runtime_class,
     storage,
+    with_owner,
     workload,
 )
 
@@ -31,7 +31,7 @@ def _pod(name, cpu="1", **fields):
 
 
 def _web(name, of="web", kind="ReplicaSet", **fields):
-    return owned(_pod(name, labels={"app": of}, **fields), kind, of)
+    return with_owner(_pod(name, labels={"app": of}, **fields), kind, of)
 
 
 def _after(objects, *steps):
@@ -205,7 +205,7 @@ def test_a_deployment_gives_up_doubled_up_nodes_and_a_bare_replica_set_young_pod
     bare = workload("ReplicaSet", "web-5d", 3)
     trial = _after([*(node(f"n{n}") for n in (1, 2, 3)), *AGED, bare], Scale("default", "ReplicaSet", "web-5d", 2))
     assert "young" not in _nodes_of_pods(trial)
-    of_deployment = owned(bare, "Deployment", "web"), workload("Deployment", replicas=3)
+    of_deployment = with_owner(bare, "Deployment", "web"), workload("Deployment", replicas=3)
     trial = _after(
         [*(node(f"n{n}") for n in (1, 2, 3)), *AGED, *of_deployment], Scale("default", "Deployment", "web", 2)
     )
@@ -216,7 +216,7 @@ def test_a_deployment_gives_up_doubled_up_nodes_and_a_bare_replica_set_young_pod
 def test_the_cost_of_deletion_counts_before_the_nodes():
     pods = [_aged_pod("old-1", "n1"), _aged_pod("old-2", "n1"), _aged_pod("cheap", "n2")]
     pods[2]["metadata"]["annotations"] = {"controller.kubernetes.io/pod-deletion-cost": "-1"}
-    replica_set = owned(workload("ReplicaSet", "web-5d", 3), "Deployment", "web")
+    replica_set = with_owner(workload("ReplicaSet", "web-5d", 3), "Deployment", "web")
     objects = [node("n1"), node("n2"), *pods, replica_set, workload("Deployment", replicas=3)]
     assert "cheap" not in _nodes_of_pods(_after(objects, Scale("default", "Deployment", "web", 2)))
 
@@ -303,7 +303,7 @@ def test_a_limit_range_fills_in_and_refuses():
 
 
 def test_a_quota_lets_only_some_pods_exist_until_others_are_gone():
-    objects = [*nodes(1), workload("ReplicaSet", "old", 2), quota(hard={"pods": "3"}, used={"pods": "2"})]
+    objects = [*nodes(1), workload("ReplicaSet", "old", 2), quota(hard={"pods": "3"}, usage={"pods": "2"})]
     objects += [_web(f"old-{number}", "old", node="node-0") for number in range(2)]
     trial = _after(objects, _apply(workload("Deployment", replicas=2)))
     assert _count(trial) == (3, 0)

@@ -14,12 +14,12 @@ def test_the_version_is_read_from_go_mod_which_says_what_go_it_needs() -> None:
 
 
 def test_our_source_and_the_modules_decide_on_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = recipe().key
-    for source in ("go.mod", "go.sum", *(f"planner/{each.name}" for each in binaries._MODULE.glob("planner/*.go"))):
-        copied = tmp_path / source
-        copied.parent.mkdir(exist_ok=True)
-        copied.write_bytes((binaries._MODULE / source).read_bytes())
+    first_key = recipe().key
+    for source in ("go.mod", "go.sum", *(f"planner/{file.name}" for file in binaries._MODULE.glob("planner/*.go"))):
+        copy_file = tmp_path / source
+        copy_file.parent.mkdir(exist_ok=True)
+        copy_file.write_bytes((binaries._MODULE / source).read_bytes())
     monkeypatch.setattr(binaries, "_MODULE", tmp_path)
-    assert recipe().key == before
+    assert recipe().key == first_key
     (tmp_path / "planner" / "more.go").write_text("package main\n")
-    assert recipe().key != before
+    assert recipe().key != first_key

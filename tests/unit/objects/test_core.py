@@ -33,9 +33,9 @@ def test_a_pod_is_read_from_the_wire() -> None:
     assert pod.spec.init_containers[0].is_sidecar
     assert pod.spec.affinity is not None
     assert pod.spec.affinity.node_affinity is not None
-    required = pod.spec.affinity.node_affinity.required
-    assert required is not None
-    assert required.node_selector_terms[0].match_fields[0].values == ("n1",)
+    required_selector = pod.spec.affinity.node_affinity.required
+    assert required_selector is not None
+    assert required_selector.node_selector_terms[0].match_fields[0].values == ("n1",)
 
 
 def test_volumes_that_scheduling_never_looks_at_are_dropped() -> None:
@@ -53,9 +53,9 @@ def test_replicas_share_one_spec_wherever_they_run() -> None:
 
 def test_binding_a_pod_keeps_its_spec() -> None:
     pod = Pod(spec=PodSpec(containers=(Container(name="c"),)))
-    bound = pod.on_node("n2")
-    assert (bound.node_name, pod.node_name) == ("n2", "")
-    assert bound.spec is pod.spec
+    bound_pod = pod.on_node("n2")
+    assert (bound_pod.node_name, pod.node_name) == ("n2", "")
+    assert bound_pod.spec is pod.spec
 
 
 def test_an_unused_spec_is_forgotten() -> None:
@@ -96,9 +96,9 @@ def test_an_error_is_not_remembered() -> None:
 
 def test_a_condition_is_found_by_its_type() -> None:
     status = PodStatus(conditions=(PodCondition(type="Ready"), PodCondition(type="PodScheduled", status="True")))
-    found = status.condition("PodScheduled")
-    assert found is not None
-    assert found.status == "True"
+    condition = status.condition("PodScheduled")
+    assert condition is not None
+    assert condition.status == "True"
     assert status.condition("Absent") is None
 
 

@@ -34,8 +34,8 @@ def test_the_newest_state_is_found() -> None:
     index = Index(zone_of)
     index.put(node("n1", zone="a"))
     index.replace(node("n1", zone="a"), node("n1", zone="a", unschedulable=True))
-    [found] = index.of("a")
-    assert found.spec.unschedulable
+    [stored_node] = index.of("a")
+    assert stored_node.spec.unschedulable
 
 
 def test_what_is_gone_is_not_found() -> None:

@@ -29,26 +29,26 @@ def test_a_pod_is_whole_but_for_its_managed_fields():
 
 
 def test_what_podium_reads_of_a_whole_pod_is_the_same():
-    typed, content = pod_and_json(nodeName="n1")
-    whole = pod_with_json(typed, content)
-    assert (whole.spec, whole.metadata, whole.status, whole.node_name) == (
-        typed.spec,
-        typed.metadata,
-        typed.status,
+    typed_pod, content = pod_and_json(nodeName="n1")
+    pod_with_text = pod_with_json(typed_pod, content)
+    assert (pod_with_text.spec, pod_with_text.metadata, pod_with_text.status, pod_with_text.node_name) == (
+        typed_pod.spec,
+        typed_pod.metadata,
+        typed_pod.status,
         "n1",
     )
 
 
 def test_an_assumed_pod_is_whole_with_its_node():
-    assumed = pod_with_json(*pod_and_json()).on_node("n2")
-    assert assumed.node_name == "n2"
-    assert read(assumed)["spec"] == {**POD["spec"], "nodeName": "n2"}
+    assumed_pod = pod_with_json(*pod_and_json()).on_node("n2")
+    assert assumed_pod.node_name == "n2"
+    assert read(assumed_pod)["spec"] == {**POD["spec"], "nodeName": "n2"}
 
 
 def test_only_pending_pods_are_kept_whole_where_no_more_is_asked_for():
     assert read(pending_pod_with_json(*pod_and_json()))["spec"] == POD["spec"]
-    bound, content = pod_and_json(nodeName="n1")
-    assert pending_pod_with_json(bound, content) is bound
+    bound_pod, content = pod_and_json(nodeName="n1")
+    assert pending_pod_with_json(bound_pod, content) is bound_pod
 
 
 def test_a_node_is_whole():

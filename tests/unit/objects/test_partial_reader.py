@@ -16,7 +16,7 @@ def read(content: Any, kind: Any = Pod) -> tuple[Any, list[str]]:
         msgspec.json.decode(raw, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as refusal:
         error = str(refusal)
-    return reader.read(raw, kind, error), [each.path for each in reader.unread]
+    return reader.read(raw, kind, error), [unread_field.path for unread_field in reader.unread]
 
 
 def test_what_decodes_is_read_whole() -> None:
@@ -32,7 +32,7 @@ def apart(selector: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("spec", "paths", "left"),
+    ("spec", "paths", "remainder"),
     [
         ({"containers": 5}, ["spec.containers"], {}),
         ({"containers": {"name": "c"}}, ["spec.containers"], {}),
@@ -58,10 +58,10 @@ def apart(selector: Any) -> Any:
         ),
     ],
 )
-def test_fields_of_a_wrong_type_are_named_and_all_others_read(spec: Any, paths: list[str], left: Any) -> None:
-    found, unread = read({"metadata": {"name": "a"}, "spec": {"nodeName": "n1", **spec}})
+def test_fields_of_a_wrong_type_are_named_and_all_others_read(spec: Any, paths: list[str], remainder: Any) -> None:
+    pod_read, unread = read({"metadata": {"name": "a"}, "spec": {"nodeName": "n1", **spec}})
     assert unread == paths
-    assert found == msgspec.convert({"metadata": {"name": "a"}, "spec": {"nodeName": "n1", **left}}, Pod)
+    assert pod_read == msgspec.convert({"metadata": {"name": "a"}, "spec": {"nodeName": "n1", **remainder}}, Pod)
 
 
 @pytest.mark.parametrize("content", [5, "x", [], b'"\xff"', b"[" * 10])
@@ -70,6 +70,8 @@ def test_what_is_no_object_is_not_read(content: Any) -> None:
 
 
 def test_after_a_hundred_fields_the_rest_of_a_list_or_map_is_left_out() -> None:
-    found, unread = read({"status": {"allocatable": {f"r{number}": [] for number in range(500)} | {"cpu": "4"}}}, Node)
+    node_read, unread = read(
+        {"status": {"allocatable": {f"r{number}": [] for number in range(500)} | {"cpu": "4"}}}, Node
+    )
     assert len(unread) == UNREAD_MAX
-    assert found.status.allocatable == {}
+    assert node_read.status.allocatable == {}

@@ -5,8 +5,8 @@ from podium.objects.pod_defaults import with_pod_defaults
 MIB = 2**20
 
 
-def _resources(whole, *containers, **groups):
-    spec = {"containers": [{"resources": each} for each in containers], **groups, "resources": whole}
+def _resources(pod_resources, *containers, **groups):
+    spec = {"containers": [{"resources": resources} for resources in containers], **groups, "resources": pod_resources}
     return with_pod_defaults(spec)["resources"]
 
 
@@ -22,8 +22,8 @@ def test_a_container_requests_its_limits_where_it_requests_nothing():
 
 
 def test_the_requests_of_a_pod_with_limits_are_its_containers_sums():
-    found = _resources({"limits": {"cpu": "4"}}, {"requests": {"cpu": "500m"}}, {"requests": {"cpu": "1"}})
-    assert found == {"limits": {"cpu": "4"}, "requests": {"cpu": "1500000000n"}}
+    resources = _resources({"limits": {"cpu": "4"}}, {"requests": {"cpu": "500m"}}, {"requests": {"cpu": "1"}})
+    assert resources == {"limits": {"cpu": "4"}, "requests": {"cpu": "1500000000n"}}
 
 
 def test_a_container_that_only_has_a_limit_counts_with_it():
@@ -31,8 +31,8 @@ def test_a_container_that_only_has_a_limit_counts_with_it():
 
 
 def test_what_no_container_requests_is_the_limit():
-    found = _resources({"limits": {"cpu": "4", "memory": "1Gi"}}, {"requests": {"cpu": "1"}})
-    assert found["requests"] == {"cpu": "1", "memory": "1Gi"}
+    resources = _resources({"limits": {"cpu": "4", "memory": "1Gi"}}, {"requests": {"cpu": "1"}})
+    assert resources["requests"] == {"cpu": "1", "memory": "1Gi"}
 
 
 def test_own_requests_stay_and_without_limits_none_are_added():
@@ -43,23 +43,23 @@ def test_own_requests_stay_and_without_limits_none_are_added():
 
 
 def test_init_containers_count_as_in_the_sum_of_a_pod():
-    whole = {"limits": {"cpu": "9"}}
+    pod_resources = {"limits": {"cpu": "9"}}
     init = [{"resources": {"requests": {"cpu": "3"}}}]
-    assert _resources(whole, {"requests": {"cpu": "1"}}, initContainers=init)["requests"] == {"cpu": "3"}
+    assert _resources(pod_resources, {"requests": {"cpu": "1"}}, initContainers=init)["requests"] == {"cpu": "3"}
     sidecar = [{"resources": {"requests": {"cpu": "3"}}, "restartPolicy": "Always"}]
-    assert _resources(whole, {"requests": {"cpu": "1"}}, initContainers=sidecar)["requests"] == {"cpu": "4"}
+    assert _resources(pod_resources, {"requests": {"cpu": "1"}}, initContainers=sidecar)["requests"] == {"cpu": "4"}
 
 
 def test_a_limit_of_huge_pages_is_the_sum_of_the_containers_limits():
     pages = {"hugepages-2Mi": "4Mi"}
-    found = _resources({"requests": {"cpu": "1"}}, {"limits": pages}, {"limits": pages})
-    assert found["limits"] == {"hugepages-2Mi": str(8 * MIB)}
-    assert found["requests"]["hugepages-2Mi"] == str(8 * MIB)
+    resources = _resources({"requests": {"cpu": "1"}}, {"limits": pages}, {"limits": pages})
+    assert resources["limits"] == {"hugepages-2Mi": str(8 * MIB)}
+    assert resources["requests"]["hugepages-2Mi"] == str(8 * MIB)
 
 
 def test_devices_are_no_request_of_the_whole_pod():
-    found = _resources({"limits": {"cpu": "4", "example.com/gpu": "1"}})
-    assert found["requests"] == {"cpu": "4"}
+    resources = _resources({"limits": {"cpu": "4", "example.com/gpu": "1"}})
+    assert resources["requests"] == {"cpu": "4"}
 
 
 @pytest.mark.parametrize("resources", [{}, {"claims": []}, {"limits": 5}, None, 5])
@@ -68,8 +68,8 @@ def test_resources_without_amounts_stay(resources):
 
 
 def test_amounts_that_cannot_be_read_are_left_for_the_decoder():
-    whole = {"limits": {"cpu": "4"}}
-    assert _resources(whole, {"requests": {"cpu": "x"}}) == whole
+    pod_resources = {"limits": {"cpu": "4"}}
+    assert _resources(pod_resources, {"requests": {"cpu": "x"}}) == pod_resources
 
 
 def test_host_ports_are_those_of_containers_on_the_hosts_network():

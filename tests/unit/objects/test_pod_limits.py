@@ -39,9 +39,9 @@ def pod_with(spec: dict[str, Any], labels: dict[str, str] | None = None) -> Pod:
 
 @pytest.mark.parametrize(("crowd", "field"), LIMITED.items())
 def test_a_pod_with_too_much_of_something_is_not_decided_on(crowd: str, field: str) -> None:
-    said = excess(pod_with(CROWDS[crowd](range(2_500))).spec)
-    assert said.startswith(f"{field}: ")
-    assert said.endswith(" are decided on")
+    message = excess(pod_with(CROWDS[crowd](range(2_500))).spec)
+    assert message.startswith(f"{field}: ")
+    assert message.endswith(" are decided on")
 
 
 @pytest.mark.parametrize("crowd", CROWDS)
@@ -72,9 +72,9 @@ def test_a_pod_with_thousands_of_anything_is_read(crowd: str) -> None:
 
 
 def test_a_pod_with_too_many_labels_is_not_decided_on() -> None:
-    most = {f"k{number}": "v" for number in range(LABELS_MAX)}
-    assert excess_of(pod_with({}, most)) == ""
-    assert excess_of(pod_with({}, {**most, "more": "v"})) == (
+    labels = {f"k{number}": "v" for number in range(LABELS_MAX)}
+    assert excess_of(pod_with({}, labels)) == ""
+    assert excess_of(pod_with({}, {**labels, "more": "v"})) == (
         "metadata.labels: 10001 labels, at most 10000 are decided on"
     )
     assert excess_of(pod_with(CROWDS["pod terms"](range(1_000)))).startswith("spec.affinity: ")

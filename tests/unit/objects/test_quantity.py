@@ -25,9 +25,9 @@ def test_a_quantity_is_worth_what_upstream_says(row: list[str]) -> None:
         assert (value(text), milli_value(text)) == (int(row[1]), int(row[2]))
 
 
-@pytest.mark.parametrize(("raw", "expected"), [(3, 3), (0, 0), (-2, -2), (1.5, 2), (2.0, 2), (1e21, 0), (1e-7, 1)])
-def test_json_numbers_are_read_like_their_text(raw: float, expected: int) -> None:
-    assert value(raw) == expected
+@pytest.mark.parametrize(("raw", "amount"), [(3, 3), (0, 0), (-2, -2), (1.5, 2), (2.0, 2), (1e21, 0), (1e-7, 1)])
+def test_json_numbers_are_read_like_their_text(raw: float, amount: int) -> None:
+    assert value(raw) == amount
 
 
 @pytest.mark.parametrize(
@@ -93,11 +93,11 @@ def test_a_binary_quantity_is_a_multiple_of_its_unit(number: int, suffix: str) -
 
 
 @given(decimals, decimals)
-def test_exact_values_are_ordered_and_added_as_numbers(left: Decimal, right: Decimal) -> None:
-    low, high = parse(f"{left:f}"), parse(f"{right:f}")
-    assert (high > low) == (right > left)
+def test_exact_values_are_ordered_and_added_as_numbers(first_amount: Decimal, right: Decimal) -> None:
+    low, high = parse(f"{first_amount:f}"), parse(f"{right:f}")
+    assert (high > low) == (right > first_amount)
     total = low + high
-    assert Decimal(total.unscaled).scaleb(total.exponent) == left + right
+    assert Decimal(total.unscaled).scaleb(total.exponent) == first_amount + right
 
 
 @pytest.mark.parametrize(

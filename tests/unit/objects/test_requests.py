@@ -44,10 +44,12 @@ def spec(
     return Pod(spec=PodSpec(containers=containers, init_containers=init, resources=resources)).spec
 
 
-def resized(
-    pod_spec: PodSpec, requests: dict[str, RawQuantity], allocated: dict[str, RawQuantity], reason: str = ""
+def resized_pod(
+    pod_spec: PodSpec, requests: dict[str, RawQuantity], allocation: dict[str, RawQuantity], reason: str = ""
 ) -> Pod:
-    status = ContainerStatus(name="c", resources=ResourceRequirements(requests=requests), allocated_resources=allocated)
+    status = ContainerStatus(
+        name="c", resources=ResourceRequirements(requests=requests), allocated_resources=allocation
+    )
     conditions = (PodCondition(type="PodResizePending", reason=reason),) if reason else ()
     return Pod(spec=pod_spec, status=PodStatus(container_statuses=(status,), conditions=conditions))
 
@@ -125,7 +127,7 @@ def test_nonzero_requests_with_pod_level_fill_only_what_the_whole_pod_lacks() ->
 
 
 def test_a_pod_being_resized_holds_the_most_of_what_it_asks_has_and_was_given() -> None:
-    pod = resized(spec(container(cpu="1", memory="1Gi")), {"cpu": "2"}, {"cpu": "1500m", "memory": "2Gi"})
+    pod = resized_pod(spec(container(cpu="1", memory="1Gi")), {"cpu": "2"}, {"cpu": "1500m", "memory": "2Gi"})
     assert pod_requests_with_status(pod) == {"cpu": 2000, "memory": 2 * 2**30}
     assert requests_on_node(pod) == {"cpu": 2000, "memory": 2 * 2**30}
     assert nonzero_requests_on_node(pod) == (2000, 2 * 2**30)
@@ -133,14 +135,14 @@ def test_a_pod_being_resized_holds_the_most_of_what_it_asks_has_and_was_given() 
 
 
 def test_an_infeasible_resize_does_not_count_what_is_asked() -> None:
-    pod = resized(spec(container(cpu="8")), {"cpu": "2"}, {"cpu": "1"}, reason="Infeasible")
+    pod = resized_pod(spec(container(cpu="8")), {"cpu": "2"}, {"cpu": "1"}, reason="Infeasible")
     assert requests_on_node(pod) == {"cpu": 2000}
-    deferred = resized(spec(container(cpu="8")), {"cpu": "2"}, {"cpu": "1"}, reason="Deferred")
+    deferred = resized_pod(spec(container(cpu="8")), {"cpu": "2"}, {"cpu": "1"}, reason="Deferred")
     assert requests_on_node(deferred) == {"cpu": 8000}
 
 
 def test_a_status_that_repeats_the_spec_changes_nothing() -> None:
-    pod = resized(spec(container(cpu="1")), {"cpu": "1"}, {"cpu": "1"})
+    pod = resized_pod(spec(container(cpu="1")), {"cpu": "1"}, {"cpu": "1"})
     assert requests_on_node(pod) is requests_on_node(Pod(spec=pod.spec))
 
 
@@ -188,13 +190,13 @@ def test_amounts_of_the_whole_pod_replace_those_of_containers_in_its_status() ->
 
 
 def test_in_older_releases_the_status_of_init_containers_counts_only_for_sidecars() -> None:
-    given = ResourceRequirements(requests={"cpu": "4"})
+    given_resources = ResourceRequirements(requests={"cpu": "4"})
     pod = Pod(
         spec=spec(init=(container("side", cpu="1", sidecar=True), container("once", cpu="1"))),
         status=PodStatus(
             init_container_statuses=(
-                ContainerStatus(name="side", resources=given),
-                ContainerStatus(name="once", resources=given),
+                ContainerStatus(name="side", resources=given_resources),
+                ContainerStatus(name="once", resources=given_resources),
             )
         ),
     )
@@ -232,11 +234,11 @@ def test_a_broken_quantity_names_its_field_every_time(pod: PodSpec, path: str) -
 @pytest.mark.parametrize("field", ["containers", "overhead", "resources"])
 def test_more_requests_than_can_be_counted_in_time_are_refused_wherever_they_are(field: str) -> None:
     requests: dict[str, RawQuantity] = {f"example.com/r{number}": "1" for number in range(REQUESTS_MAX + 1)}
-    wanted = ResourceRequirements(requests=requests)
+    resources = ResourceRequirements(requests=requests)
     specs = {
-        "containers": PodSpec(containers=(Container(name="c", resources=wanted),)),
+        "containers": PodSpec(containers=(Container(name="c", resources=resources),)),
         "overhead": PodSpec(overhead=requests),
-        "resources": PodSpec(resources=wanted),
+        "resources": PodSpec(resources=resources),
     }
     with pytest.raises(FieldError, match=f"{REQUESTS_MAX + 1} requests, at most {REQUESTS_MAX} are counted"):
         pod_requests(specs[field])
@@ -244,7 +246,7 @@ def test_more_requests_than_can_be_counted_in_time_are_refused_wherever_they_are
 
 def test_a_broken_status_names_its_field() -> None:
     with pytest.raises(FieldError) as caught:
-        requests_on_node(resized(spec(container(cpu="1")), {"cpu": "1"}, {"cpu": "?"}))
+        requests_on_node(resized_pod(spec(container(cpu="1")), {"cpu": "1"}, {"cpu": "?"}))
     assert caught.value.path == "status.containerStatuses[0].allocatedResources[cpu]"
 
 

@@ -10,7 +10,7 @@ from podium.objects.resource_names import (
 
 
 @pytest.mark.parametrize(
-    ("name", "extended", "scalar", "counted"),
+    ("name", "extended", "scalar", "is_counted"),
     [
         ("cpu", False, False, True),
         ("memory", False, False, True),
@@ -27,10 +27,10 @@ from podium.objects.resource_names import (
         ("attachable-volumes-csi-x", False, True, True),
     ],
 )
-def test_kinds_of_resource_names(name: str, extended: bool, scalar: bool, counted: bool) -> None:
+def test_kinds_of_resource_names(name: str, extended: bool, scalar: bool, is_counted: bool) -> None:
     assert is_extended_resource(name) is extended
     assert is_scalar_resource(name) is scalar
-    assert is_counted_resource(name) is counted
+    assert is_counted_resource(name) is is_counted
 
 
 def test_a_pod_may_request_cpu_memory_and_huge_pages_as_a_whole() -> None:

@@ -40,7 +40,7 @@ def term(*labels: NodeSelectorRequirement, fields: list[NodeSelectorRequirement]
     return NodeSelectorTerm(match_expressions=labels, match_fields=tuple(fields or ()))
 
 
-def named(*names: str, operator: str = "In") -> NodeSelectorRequirement:
+def name_requirement(*names: str, operator: str = "In") -> NodeSelectorRequirement:
     return requirement("metadata.name", operator, *names)
 
 
@@ -58,7 +58,7 @@ def test_an_absent_selector_matches_nothing_and_an_empty_one_everything() -> Non
 
 
 @pytest.mark.parametrize(
-    ("operator", "values", "absent", "one", "three"),
+    ("operator", "values", "absent", "first_matches", "three"),
     [
         ("In", ["1", "2"], False, True, False),
         ("NotIn", ["1", "2"], True, False, True),
@@ -66,10 +66,10 @@ def test_an_absent_selector_matches_nothing_and_an_empty_one_everything() -> Non
         ("DoesNotExist", [], True, False, False),
     ],
 )
-def test_label_operators(operator: str, values: list[str], absent: bool, one: bool, three: bool) -> None:
+def test_label_operators(operator: str, values: list[str], absent: bool, first_matches: bool, three: bool) -> None:
     selector = compile_selector(label_selector(("a", operator, values)))
     assert selector.matches({"b": "1"}) is absent
-    assert selector.matches({"a": "1"}) is one
+    assert selector.matches({"a": "1"}) is first_matches
     assert selector.matches({"a": "3"}) is three
 
 
@@ -145,10 +145,10 @@ expressions: st.SearchStrategy[tuple[str, str, list[str]]] = st.one_of(
 
 
 def holds(expression: tuple[str, str, list[str]], labels: dict[str, str]) -> bool:
-    key, operator, wanted = expression
+    key, operator, operands = expression
     return {
-        "In": key in labels and labels[key] in wanted,
-        "NotIn": not (key in labels and labels[key] in wanted),
+        "In": key in labels and labels[key] in operands,
+        "NotIn": not (key in labels and labels[key] in operands),
         "Exists": key in labels,
         "DoesNotExist": key not in labels,
     }[operator]
@@ -156,11 +156,11 @@ def holds(expression: tuple[str, str, list[str]], labels: dict[str, str]) -> boo
 
 @given(st.lists(expressions, max_size=4), st.dictionaries(keys, values), st.dictionaries(keys, values))
 def test_a_compiled_selector_agrees_with_its_definition(
-    parts: list[tuple[str, str, list[str]]], demanded: dict[str, str], labels: dict[str, str]
+    parts: list[tuple[str, str, list[str]]], labels_demanded: dict[str, str], labels: dict[str, str]
 ) -> None:
-    selector: Selector = compile_selector(label_selector(*parts, **demanded))
-    expected = demanded.items() <= labels.items() and all(holds(part, labels) for part in parts)
-    assert selector.matches(labels) is expected
+    selector: Selector = compile_selector(label_selector(*parts, **labels_demanded))
+    is_match = labels_demanded.items() <= labels.items() and all(holds(part, labels) for part in parts)
+    assert selector.matches(labels) is is_match
 
 
 @pytest.mark.parametrize("name", ["a", "A-b_c.9", "example.com/a", "a" * 63, "x." * 126 + "x/n"])
@@ -218,7 +218,7 @@ def test_without_terms_or_with_only_empty_terms_nothing_matches() -> None:
 
 
 @pytest.mark.parametrize(
-    ("operator", "label", "expected"),
+    ("operator", "label", "is_match"),
     [
         ("Gt", "11", True),
         ("Gt", "10", False),
@@ -231,25 +231,25 @@ def test_without_terms_or_with_only_empty_terms_nothing_matches() -> None:
         ("Gt", None, False),
     ],
 )
-def test_gt_and_lt_compare_integers(operator: str, label: str | None, expected: bool) -> None:
+def test_gt_and_lt_compare_integers(operator: str, label: str | None, is_match: bool) -> None:
     labels = {} if label is None else {"cores": label}
-    assert matcher(term(requirement("cores", operator, "10"))).matches(labels, "n") is expected
+    assert matcher(term(requirement("cores", operator, "10"))).matches(labels, "n") is is_match
 
 
 @pytest.mark.parametrize(
-    ("broken", "path"),
+    ("malformed_term", "path"),
     [
         (term(requirement("a", "Gt", "x")), "matchExpressions[0].values[0]"),
         (term(requirement("a", "Gt", "1", "2")), "matchExpressions[0].values"),
         (term(requirement("a", "in", "1")), "matchExpressions[0].operator"),
         (term(requirement("b", "Exists"), requirement("a", "In")), "matchExpressions[1].values"),
-        (term(fields=[named("n", "m")]), "matchFields[0].values"),
-        (term(fields=[named()]), "matchFields[0].values"),
-        (term(fields=[named("n", operator="Exists")]), "matchFields[0].operator"),
+        (term(fields=[name_requirement("n", "m")]), "matchFields[0].values"),
+        (term(fields=[name_requirement()]), "matchFields[0].values"),
+        (term(fields=[name_requirement("n", operator="Exists")]), "matchFields[0].operator"),
     ],
 )
-def test_a_broken_term_matches_no_node_and_keeps_its_errors(broken: NodeSelectorTerm, path: str) -> None:
-    selector = matcher(broken, term(requirement("good", "Exists")))
+def test_a_broken_term_matches_no_node_and_keeps_its_errors(malformed_term: NodeSelectorTerm, path: str) -> None:
+    selector = matcher(malformed_term, term(requirement("good", "Exists")))
     labels = {"a": "1", "b": "1"}
     assert not selector.matches(labels, "n")
     assert selector.matches({**labels, "good": ""}, "n")
@@ -257,11 +257,11 @@ def test_a_broken_term_matches_no_node_and_keeps_its_errors(broken: NodeSelector
 
 
 def test_match_fields_compare_the_node_name() -> None:
-    assert matcher(term(fields=[named("n")])).matches({}, "n")
-    assert not matcher(term(fields=[named("n")])).matches({}, "m")
-    assert matcher(term(fields=[named("n", operator="NotIn")])).matches({}, "m")
-    assert not matcher(term(fields=[named("n", operator="NotIn")])).matches({}, "n")
-    assert not matcher(term(fields=[named("n"), named("m")])).matches({}, "n")
+    assert matcher(term(fields=[name_requirement("n")])).matches({}, "n")
+    assert not matcher(term(fields=[name_requirement("n")])).matches({}, "m")
+    assert matcher(term(fields=[name_requirement("n", operator="NotIn")])).matches({}, "m")
+    assert not matcher(term(fields=[name_requirement("n", operator="NotIn")])).matches({}, "n")
+    assert not matcher(term(fields=[name_requirement("n"), name_requirement("m")])).matches({}, "n")
 
 
 def test_an_unknown_field_reads_as_empty() -> None:
@@ -273,12 +273,12 @@ def test_an_unknown_field_reads_as_empty() -> None:
     ("terms", "names"),
     [
         ([], None),
-        ([term(fields=[named("a")])], {"a"}),
-        ([term(fields=[named("a")]), term(fields=[named("b")])], {"a", "b"}),
-        ([term(fields=[named("a"), named("b")])], set()),
-        ([term(fields=[named("a")]), term(requirement("k", "Exists"))], None),
-        ([term(fields=[named("a", operator="NotIn")])], None),
-        ([term(requirement("k", "Exists"), fields=[named("a")])], {"a"}),
+        ([term(fields=[name_requirement("a")])], {"a"}),
+        ([term(fields=[name_requirement("a")]), term(fields=[name_requirement("b")])], {"a", "b"}),
+        ([term(fields=[name_requirement("a"), name_requirement("b")])], set()),
+        ([term(fields=[name_requirement("a")]), term(requirement("k", "Exists"))], None),
+        ([term(fields=[name_requirement("a", operator="NotIn")])], None),
+        ([term(requirement("k", "Exists"), fields=[name_requirement("a")])], {"a"}),
     ],
 )
 def test_node_names_that_a_selector_leaves_open(terms: list[NodeSelectorTerm], names: set[str] | None) -> None:
@@ -289,26 +289,26 @@ def test_no_node_selector_leaves_all_names_open() -> None:
     assert node_names(None) is None
 
 
-def preferred(weight: int, preference: NodeSelectorTerm) -> PreferredSchedulingTerm:
+def preferred_term(weight: int, preference: NodeSelectorTerm) -> PreferredSchedulingTerm:
     return PreferredSchedulingTerm(weight=weight, preference=preference)
 
 
 def test_preferred_terms_without_weight_or_content_vanish_even_when_broken() -> None:
-    compiled = compile_preferred_terms(
+    terms = compile_preferred_terms(
         [
-            preferred(0, term(requirement("a", "Gt", "x"))),
-            preferred(5, term()),
-            preferred(7, term(requirement("a", "Exists"))),
+            preferred_term(0, term(requirement("a", "Gt", "x"))),
+            preferred_term(5, term()),
+            preferred_term(7, term(requirement("a", "Exists"))),
         ]
     )
-    assert [each.weight for each in compiled] == [7]
-    assert compiled[0].term.matches({"a": ""}, "n")
+    assert [term.weight for term in terms] == [7]
+    assert terms[0].term.matches({"a": ""}, "n")
 
 
 def test_a_broken_preferred_term_is_an_error_that_names_all_of_them() -> None:
-    broken = preferred(1, term(requirement("a", "Gt", "x"), requirement("b", "In")))
+    malformed_term = preferred_term(1, term(requirement("a", "Gt", "x"), requirement("b", "In")))
     with pytest.raises(FieldError) as caught:
-        compile_preferred_terms([broken], "spec.affinity")
+        compile_preferred_terms([malformed_term], "spec.affinity")
     assert caught.value.path == "spec.affinity[0].preference.matchExpressions[0].values[0]"
     assert [note.partition(":")[0] for note in caught.value.__notes__] == [
         "spec.affinity[0].preference.matchExpressions[1].values"

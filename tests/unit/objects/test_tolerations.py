@@ -7,7 +7,7 @@ TAINT = Taint(key="dedicated", value="gpu", effect="NoSchedule")
 
 
 @pytest.mark.parametrize(
-    ("toleration", "expected"),
+    ("toleration", "is_covered"),
     [
         (Toleration(key="dedicated", value="gpu"), True),
         (Toleration(key="dedicated", operator="Equal", value="gpu", effect="NoSchedule"), True),
@@ -20,8 +20,8 @@ TAINT = Taint(key="dedicated", value="gpu", effect="NoSchedule")
         (Toleration(key="dedicated", operator="exists"), False),
     ],
 )
-def test_which_tolerations_cover_a_taint(toleration: Toleration, expected: bool) -> None:
-    assert tolerates(toleration, TAINT) is expected
+def test_which_tolerations_cover_a_taint(toleration: Toleration, is_covered: bool) -> None:
+    assert tolerates(toleration, TAINT) is is_covered
 
 
 @pytest.mark.parametrize("operator", ["Gt", "Lt"])

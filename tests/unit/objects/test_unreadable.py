@@ -43,10 +43,10 @@ def event(item: Any, resource: Any = PODS, keep: Any = None) -> Any:
     return ObjectDecoder(resource, keep).event(line).object
 
 
-def listed(item: Any, resource: Any = PODS) -> Any:
+def read_from_list(item: Any, resource: Any = PODS) -> Any:
     page = ObjectDecoder(resource).items(msgspec.json.encode([item]))
-    (found,) = (*page.items, *page.broken)
-    return found
+    (object_read,) = (*page.items, *page.broken)
+    return object_read
 
 
 def running(spec: Any = None, metadata: Any = None, status: Any = None) -> Any:
@@ -72,14 +72,14 @@ HARMFUL: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("read", [event, listed])
+@pytest.mark.parametrize("read", [event, read_from_list])
 @pytest.mark.parametrize("field", HARMFUL)
 def test_a_running_pod_is_read_as_far_as_it_can_be(field: str, read: Any) -> None:
-    found = read(HARMFUL[field])
-    assert isinstance(found, UnreadablePod)
-    assert (found.key, found.uid, found.node_name) == ("default/web", "u1", "n1")
-    assert found.metadata.resource_version == "7"
-    error = unread_field(found)
+    pod_read = read(HARMFUL[field])
+    assert isinstance(pod_read, UnreadablePod)
+    assert (pod_read.key, pod_read.uid, pod_read.node_name) == ("default/web", "u1", "n1")
+    assert pod_read.metadata.resource_version == "7"
+    error = unread_field(pod_read)
     assert error is not None
     assert error.path == field
 
@@ -98,9 +98,9 @@ def test_a_running_pod_is_read_as_far_as_it_can_be(field: str, read: Any) -> Non
     ],
 )
 def test_a_running_pod_without_what_nobody_depends_on_is_a_pod_like_any_other(pod: Any) -> None:
-    found = event(pod)
-    assert type(found) is Pod
-    assert (found.key, found.node_name) == ("default/web", "n1")
+    item = event(pod)
+    assert type(item) is Pod
+    assert (item.key, item.node_name) == ("default/web", "n1")
 
 
 @pytest.mark.parametrize("node_name", [None, "", 5])
@@ -108,7 +108,7 @@ def test_a_pod_that_does_not_run_is_not_read_in_part(node_name: Any) -> None:
     assert isinstance(event(running({"nodeName": node_name, "containers": 5})), BrokenObject)
 
 
-@pytest.mark.parametrize("read", [event, listed])
+@pytest.mark.parametrize("read", [event, read_from_list])
 @pytest.mark.parametrize(
     "metadata",
     [
@@ -122,23 +122,23 @@ def test_a_pod_that_does_not_run_is_not_read_in_part(node_name: Any) -> None:
     ],
 )
 def test_a_running_pod_with_a_name_that_none_can_have_has_another_and_always_the_same(metadata: Any, read: Any) -> None:
-    found, again = read(running(metadata=metadata)), read(running(metadata=metadata))
-    assert isinstance(found, UnreadablePod)
-    assert found.node_name == "n1"
-    assert (found.key, found.uid) == (again.key, again.uid)
-    assert found.metadata.name.startswith("unreadable-")
-    assert read(running({"nodeName": "n2"}, metadata)).key != found.key
+    pod_read, second_reading = read(running(metadata=metadata)), read(running(metadata=metadata))
+    assert isinstance(pod_read, UnreadablePod)
+    assert pod_read.node_name == "n1"
+    assert (pod_read.key, pod_read.uid) == (second_reading.key, second_reading.uid)
+    assert pod_read.metadata.name.startswith("unreadable-")
+    assert read(running({"nodeName": "n2"}, metadata)).key != pod_read.key
 
 
 def test_a_hundred_unread_fields_may_hide_one_that_others_depend_on() -> None:
-    many = {f"k{number}": 5 for number in range(200)}
-    assert isinstance(event(running(metadata={"annotations": many})), UnreadablePod)
+    annotations = {f"k{number}": 5 for number in range(200)}
+    assert isinstance(event(running(metadata={"annotations": annotations})), UnreadablePod)
 
 
 def test_what_is_left_is_not_kept_whole() -> None:
-    found = event(running({"containers": 5}), keep=pod_with_json)
-    assert isinstance(found, UnreadablePod)
-    assert kind_of(found) == kind_of(event(running(), keep=pod_with_json)) == "Pod"
+    item = event(running({"containers": 5}), keep=pod_with_json)
+    assert isinstance(item, UnreadablePod)
+    assert kind_of(item) == kind_of(event(running(), keep=pod_with_json)) == "Pod"
     assert isinstance(event(running({"tolerations": 5}), keep=pod_with_json), PodWithJson)
 
 
@@ -153,16 +153,16 @@ def test_what_is_left_is_not_kept_whole() -> None:
     ],
 )
 def test_a_node_is_read_as_far_as_it_can_be(node: Any, field: str) -> None:
-    found = event({"metadata": {"name": "n1", "uid": "u"}, **node}, NODES)
-    assert isinstance(found, UnreadableNode)
-    error = unread_field(found)
+    item = event({"metadata": {"name": "n1", "uid": "u"}, **node}, NODES)
+    assert isinstance(item, UnreadableNode)
+    error = unread_field(item)
     assert error is not None
-    assert (found.name, error.path) == ("n1", field)
+    assert (item.name, error.path) == ("n1", field)
 
 
 def test_a_node_without_what_no_decision_depends_on_is_a_node_like_any_other() -> None:
-    found = event({"metadata": {"name": "n1", "uid": "u"}, "status": {"images": 5, "conditions": {}}}, NODES)
-    assert type(found) is Node
+    item = event({"metadata": {"name": "n1", "uid": "u"}, "status": {"images": 5, "conditions": {}}}, NODES)
+    assert type(item) is Node
 
 
 @pytest.mark.parametrize(
@@ -171,22 +171,22 @@ def test_a_node_without_what_no_decision_depends_on_is_a_node_like_any_other() -
 )
 def test_a_budget_says_whether_it_is_known_for_which_pods_it_is(budget: Any, is_selector_read: bool) -> None:
     metadata = {"name": "b", "namespace": "default", "uid": "u"}
-    found = event({"metadata": metadata, **budget}, POD_DISRUPTION_BUDGETS)
-    assert isinstance(found, UnreadableBudget)
-    assert found.is_selector_read is is_selector_read
-    assert is_partial(found)
+    item = event({"metadata": metadata, **budget}, POD_DISRUPTION_BUDGETS)
+    assert isinstance(item, UnreadableBudget)
+    assert item.is_selector_read is is_selector_read
+    assert is_partial(item)
 
 
 def test_a_namespace_has_the_labels_that_can_be_read() -> None:
-    found = event({"metadata": {"name": "a", "uid": "u", "labels": {"team": "x", "size": 5}}}, NAMESPACES)
-    assert found.metadata.labels == {"team": "x"}
+    namespace = event({"metadata": {"name": "a", "uid": "u", "labels": {"team": "x", "size": 5}}}, NAMESPACES)
+    assert namespace.metadata.labels == {"team": "x"}
 
 
 def test_a_csi_node_is_read_as_far_as_it_can_be() -> None:
     drivers = [{"name": "a", "allocatable": {"count": "many"}}, {"name": "b", "allocatable": {"count": 3}}]
-    found = event({"metadata": {"name": "n1", "uid": "u"}, "spec": {"drivers": drivers}}, CSI_NODES)
-    assert isinstance(found, UnreadableCSINode)
-    assert [each.name for each in found.spec.drivers] == ["a", "b"]
+    item = event({"metadata": {"name": "n1", "uid": "u"}, "spec": {"drivers": drivers}}, CSI_NODES)
+    assert isinstance(item, UnreadableCSINode)
+    assert [driver.name for driver in item.spec.drivers] == ["a", "b"]
     annotated = {"name": "n1", "uid": "u", "annotations": 5}
     assert type(event({"metadata": annotated, "spec": {"drivers": []}}, CSI_NODES)) is CSINode
 
@@ -201,20 +201,20 @@ def test_a_csi_node_is_read_as_far_as_it_can_be() -> None:
     ],
 )
 def test_a_claim_to_storage_says_whether_it_is_known_which_volume_it_has(fields: Any, is_volume_read: bool) -> None:
-    found = event({"metadata": {"name": "c", "namespace": "ns", "uid": "u"}, **fields}, PERSISTENT_VOLUME_CLAIMS)
-    assert isinstance(found, UnreadableVolumeClaim)
-    assert is_partial(found)
-    assert found.is_volume_read is is_volume_read
-    assert found.spec.volume_name == ("v" if is_volume_read else "")
+    item = event({"metadata": {"name": "c", "namespace": "ns", "uid": "u"}, **fields}, PERSISTENT_VOLUME_CLAIMS)
+    assert isinstance(item, UnreadableVolumeClaim)
+    assert is_partial(item)
+    assert item.is_volume_read is is_volume_read
+    assert item.spec.volume_name == ("v" if is_volume_read else "")
 
 
 def test_an_attachment_is_at_its_node_though_it_cannot_be_read_what_is_attached() -> None:
     metadata = {"name": "a", "uid": "u"}
-    found = event({"metadata": metadata, "spec": {"nodeName": "n1", "source": 5}}, VOLUME_ATTACHMENTS)
-    assert isinstance(found, UnreadableAttachment)
-    assert found.spec.node_name == "n1"
-    assert unread_field(found) is not None
-    assert kind_of(found) == "VolumeAttachment"
+    item = event({"metadata": metadata, "spec": {"nodeName": "n1", "source": 5}}, VOLUME_ATTACHMENTS)
+    assert isinstance(item, UnreadableAttachment)
+    assert item.spec.node_name == "n1"
+    assert unread_field(item) is not None
+    assert kind_of(item) == "VolumeAttachment"
     aged = {"metadata": {**metadata, "generation": "x"}, "spec": {"nodeName": "n1"}}
     assert type(event(aged, VOLUME_ATTACHMENTS)) is VolumeAttachment
 
@@ -229,8 +229,8 @@ def claim(results: Any = (DEVICE,), **fields: Any) -> Any:
     )
 
 
-def held(found: Any) -> list[tuple[str, str, str]]:
-    return [(each.driver, each.pool, each.device) for each in found.status.allocation.devices.results]
+def devices_of(claim_read: Any) -> list[tuple[str, str, str]]:
+    return [(result.driver, result.pool, result.device) for result in claim_read.status.allocation.devices.results]
 
 
 @pytest.mark.parametrize(
@@ -243,39 +243,39 @@ def held(found: Any) -> list[tuple[str, str, str]]:
     ids=["spec", "request", "labels"],
 )
 def test_an_unreadable_claim_keeps_its_devices(fields: Any) -> None:
-    found = claim(**fields)
-    assert isinstance(found, UnreadableClaim)
-    assert is_partial(found)
-    assert held(found) == [("d", "p", "g")]
-    unread = unread_field(found)
+    claim_read = claim(**fields)
+    assert isinstance(claim_read, UnreadableClaim)
+    assert is_partial(claim_read)
+    assert devices_of(claim_read) == [("d", "p", "g")]
+    unread = unread_field(claim_read)
     assert unread is not None
     assert unread.path.split(".")[0] in fields
 
 
 def test_a_claim_may_hold_any_device_of_a_pool_of_which_the_device_cannot_be_read() -> None:
-    assert held(claim([DEVICE, DEVICE | {"device": 5}])) == [("d", "p", "g"), ("d", "p", "")]
-    assert held(claim([DEVICE | {"driver": 5}])) == [("", "p", "g")]
-    assert held(claim([DEVICE, DEVICE | {"pool": 5}, 5])) == [("d", "p", "g")]
+    assert devices_of(claim([DEVICE, DEVICE | {"device": 5}])) == [("d", "p", "g"), ("d", "p", "")]
+    assert devices_of(claim([DEVICE | {"driver": 5}])) == [("", "p", "g")]
+    assert devices_of(claim([DEVICE, DEVICE | {"pool": 5}, 5])) == [("d", "p", "g")]
     assert not claim([DEVICE | {"device": 5}]).is_allocation_read
     users = claim([DEVICE], status={"allocation": {"devices": {"results": [DEVICE]}}, "reservedFor": 5})
-    assert held(users) == [("d", "p", "g")]
+    assert devices_of(users) == [("d", "p", "g")]
     assert users.is_allocation_read
 
 
 @pytest.mark.parametrize("status", [5, {"allocation": "x"}, {"allocation": {"devices": []}}])
 def test_a_claim_whose_allocation_cannot_be_read_holds_what_it_held_before(status: Any) -> None:
-    broken, known = claim(status=status), claim(spec={})
-    assert not broken.is_allocation_read
-    assert held(with_known_devices(broken, known)) == [("d", "p", "g")]
-    again = with_known_devices(broken, with_known_devices(broken, known))
-    assert held(again) == [("d", "p", "g")]
-    for other in (None, claim(status={}), replace(known, metadata=replace(known.metadata, uid="v"))):
-        assert with_known_devices(broken, other) is broken
-    assert with_known_devices(known, claim([DEVICE | {"device": "h"}])) is known
+    unreadable, readable = claim(status=status), claim(spec={})
+    assert not unreadable.is_allocation_read
+    assert devices_of(with_known_devices(unreadable, readable)) == [("d", "p", "g")]
+    claim_with_devices = with_known_devices(unreadable, with_known_devices(unreadable, readable))
+    assert devices_of(claim_with_devices) == [("d", "p", "g")]
+    for former in (None, claim(status={}), replace(readable, metadata=replace(readable.metadata, uid="v"))):
+        assert with_known_devices(unreadable, former) is unreadable
+    assert with_known_devices(readable, claim([DEVICE | {"device": "h"}])) is readable
 
 
 def test_of_many_unreadable_devices_those_that_can_be_read_are_held() -> None:
-    assert set(held(claim([DEVICE | {"device": 5}] * 101))) == {("d", "p", "")}
+    assert set(devices_of(claim([DEVICE | {"device": 5}] * 101))) == {("d", "p", "")}
 
 
 def test_of_a_share_of_unknown_size_the_whole_device_counts() -> None:
@@ -291,4 +291,4 @@ def test_of_other_kinds_and_of_objects_without_a_name_nothing_is_left() -> None:
     volume = {"metadata": {"name": "v", "uid": "u"}, "spec": {"capacity": 5}}
     assert isinstance(event(volume, PERSISTENT_VOLUMES), BrokenObject)
     for resource in (NODES, NAMESPACES, POD_DISRUPTION_BUDGETS):
-        assert isinstance(listed({"metadata": {"name": 5}, "spec": 5}, resource), BrokenObject)
+        assert isinstance(read_from_list({"metadata": {"name": 5}, "spec": 5}, resource), BrokenObject)

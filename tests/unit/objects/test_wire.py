@@ -17,7 +17,7 @@ from podium.objects.wire import Bookmark, BrokenChange, Change, ObjectDecoder, w
 from podium.sandbox import resources as sandbox_resources
 
 PODS_DECODER = ObjectDecoder(PODS)
-RESOURCES = {(each.group, each.kind): each for each in sandbox_resources.RESOURCES}
+RESOURCES = {(resource_type.group, resource_type.kind): resource_type for resource_type in sandbox_resources.RESOURCES}
 
 
 def pod_item(name: str = "a", **parts: Any) -> dict[str, Any]:
@@ -85,8 +85,8 @@ def test_nulls_are_taken_out_wherever_they_are_and_texts_are_left_alone(spec: di
 def test_content_without_nulls_is_not_copied() -> None:
     spec = {"nodeName": "null and void", "containers": [{"image": "a", "args": ["b"]}]}
     assert without_nulls(spec) == spec
-    whole = {"containers": [{"image": "a"}]}
-    assert without_nulls(whole) is whole
+    content = {"containers": [{"image": "a"}]}
+    assert without_nulls(content) is content
 
 
 @pytest.mark.parametrize("odd", [{(1, 2): "a"}, {"a": object()}, {"a": "\ud800"}], ids=["keys", "object", "surrogate"])
@@ -98,15 +98,20 @@ def test_an_object_that_does_not_decode_is_named_with_the_field() -> None:
     change = PODS_DECODER.event(event("MODIFIED", pod_item(spec={"tolerations": [{"key": 1}]})))
     assert isinstance(change, BrokenChange)
     assert change.type == "MODIFIED"
-    broken = change.object
-    assert (broken.kind, broken.key, broken.uid, broken.resource_version) == ("Pod", "ns/a", "u", "7")
-    assert "$.spec.tolerations[0].key" in broken.detail
+    broken_change = change.object
+    assert (broken_change.kind, broken_change.key, broken_change.uid, broken_change.resource_version) == (
+        "Pod",
+        "ns/a",
+        "u",
+        "7",
+    )
+    assert "$.spec.tolerations[0].key" in broken_change.detail
 
 
 def test_a_broken_object_is_named_without_building_what_its_metadata_holds_besides() -> None:
-    broken = pod_item()
-    broken["metadata"]["ownerReferences"] = [[[] for _ in range(100_000)]]
-    line = event("ADDED", broken)
+    unreadable_item = pod_item()
+    unreadable_item["metadata"]["ownerReferences"] = [[[] for _ in range(100_000)]]
+    line = event("ADDED", unreadable_item)
     tracemalloc.start()
     try:
         change = PODS_DECODER.event(line)
@@ -122,9 +127,9 @@ def test_a_broken_object_is_named_without_building_what_its_metadata_holds_besid
 def test_a_change_of_something_that_cannot_be_named_is_malformed(item: object) -> None:
     with pytest.raises(Malformed):
         PODS_DECODER.event(event("ADDED", item))
-    found = PODS_DECODER.page(page(item, pod_item("b")))
-    assert [broken.name for broken in found.broken] == [""]
-    assert len(found.items) == 1
+    page_read = PODS_DECODER.page(page(item, pod_item("b")))
+    assert [broken_object.name for broken_object in page_read.broken] == [""]
+    assert len(page_read.items) == 1
 
 
 @pytest.mark.parametrize(
@@ -136,22 +141,24 @@ def test_a_line_that_is_no_event_is_malformed(line: bytes) -> None:
 
 
 def test_a_page_carries_items_version_and_the_way_on() -> None:
-    found = PODS_DECODER.page(page(pod_item("a"), pod_item("b"), **{"continue": "token"}))
-    assert [item.metadata.name for item in found.items] == ["a", "b"]
-    assert (found.resource_version, found.continue_token, found.broken) == ("9", "token", [])
+    page_read = PODS_DECODER.page(page(pod_item("a"), pod_item("b"), **{"continue": "token"}))
+    assert [item.metadata.name for item in page_read.items] == ["a", "b"]
+    assert (page_read.resource_version, page_read.continue_token, page_read.broken) == ("9", "token", [])
 
 
 def test_the_last_page_has_no_way_on_and_may_be_empty() -> None:
-    found = PODS_DECODER.page(b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":null}')
-    assert (found.items, found.continue_token) == ([], "")
+    page_read = PODS_DECODER.page(
+        b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":null}'
+    )
+    assert (page_read.items, page_read.continue_token) == ([], "")
 
 
 def test_a_broken_object_in_a_page_leaves_its_neighbours_alone() -> None:
-    found = PODS_DECODER.page(
+    page_read = PODS_DECODER.page(
         page(pod_item("a"), pod_item("bad", status=3), pod_item("nulls", spec=None), pod_item("z"))
     )
-    assert [item.metadata.name for item in found.items] == ["a", "nulls", "z"]
-    assert [broken.name for broken in found.broken] == ["bad"]
+    assert [item.metadata.name for item in page_read.items] == ["a", "nulls", "z"]
+    assert [broken_object.name for broken_object in page_read.broken] == ["bad"]
 
 
 def test_what_is_no_list_is_malformed() -> None:
@@ -198,10 +205,10 @@ def test_a_list_that_is_refused_is_called_by_its_kind() -> None:
 
 @pytest.mark.parametrize("resource", resource_types.ALL, ids=lambda resource: resource.kind)
 def test_every_resource_knows_its_list(resource: Any) -> None:
-    served = RESOURCES[resource.group, resource.kind]
-    content = {**LIST, "kind": served.list_kind, "apiVersion": served.api_version}
+    resource_type = RESOURCES[resource.group, resource.kind]
+    content = {**LIST, "kind": resource_type.list_kind, "apiVersion": resource_type.api_version}
     assert ObjectDecoder(resource).page(json.dumps(content).encode()).resource_version == "9"
-    assert resource.is_namespaced is served.namespaced
+    assert resource.is_namespaced is resource_type.namespaced
 
 
 @pytest.mark.parametrize("keep", [None, lambda item, content: item], ids=["typed", "kept"])
@@ -236,15 +243,15 @@ IMPOSSIBLE_NAMES = [" ", "a b", "../x", "..", ".", "a/b", "a%2fb", "A", "a_b", "
 def test_an_object_that_no_api_server_would_have_let_through_is_broken(field: str, text: str, keep: Any) -> None:
     decoder, item = ObjectDecoder(PODS, keep), pod_item("a")
     item["metadata"][field] = text
-    found = decoder.page(page(pod_item("before"), item, pod_item("after")))
-    assert [each.metadata.name for each in found.items] == ["before", "after"]
-    (broken,) = found.broken
-    assert field in broken.detail
-    assert len(broken.detail) < 200
+    page_read = decoder.page(page(pod_item("before"), item, pod_item("after")))
+    assert [item.metadata.name for item in page_read.items] == ["before", "after"]
+    (broken_object,) = page_read.broken
+    assert field in broken_object.detail
+    assert len(broken_object.detail) < 200
     if item["metadata"]["name"]:
         change = decoder.event(event("ADDED", item))
         assert isinstance(change, BrokenChange)
-        assert change.object == broken
+        assert change.object == broken_object
 
 
 @pytest.mark.parametrize("name", ["a", "0", "a-b", "a--b", "web-1.example.com", "a" * 253])
@@ -254,12 +261,14 @@ def test_names_that_api_servers_let_through_are_taken(name: str) -> None:
 
 def test_a_node_with_a_namespace_is_broken() -> None:
     content = {**LIST, "kind": "NodeList", "items": [pod_item("a")]}
-    assert [each.name for each in ObjectDecoder(NODES).page(json.dumps(content).encode()).broken] == ["a"]
+    assert [broken_object.name for broken_object in ObjectDecoder(NODES).page(json.dumps(content).encode()).broken] == [
+        "a"
+    ]
 
 
 def test_what_cannot_be_a_uid_does_not_say_that_the_object_is_another_one() -> None:
-    found = PODS_DECODER.page(page({"metadata": {"name": "a", "namespace": "ns", "uid": "u v"}, "spec": 7}))
-    assert [broken.uid for broken in found.broken] == [""]
+    page_read = PODS_DECODER.page(page({"metadata": {"name": "a", "namespace": "ns", "uid": "u v"}, "spec": 7}))
+    assert [broken_object.uid for broken_object in page_read.broken] == [""]
 
 
 ANYTHING = st.recursive(
@@ -283,14 +292,14 @@ def test_no_object_whatsoever_that_has_a_name_stops_the_stream(content: object) 
     content = (
         {**content, "metadata": pod_item("a")["metadata"]} if isinstance(content, dict) else pod_item("a", spec=content)
     )
-    found = PODS_DECODER.event(event("ADDED", content))
-    assert isinstance(found, Change | BrokenChange)
+    change = PODS_DECODER.event(event("ADDED", content))
+    assert isinstance(change, Change | BrokenChange)
 
 
 @given(st.lists(ANYTHING, max_size=4))
 def test_every_item_of_a_page_is_either_understood_or_named(items: list[object]) -> None:
-    found = PODS_DECODER.page(page(*items))
-    assert len(found.items) + len(found.broken) == len(items)
+    page_read = PODS_DECODER.page(page(*items))
+    assert len(page_read.items) + len(page_read.broken) == len(items)
 
 
 def kept_by(keep: Any) -> ObjectDecoder[Pod]:
@@ -316,7 +325,7 @@ def test_object_with_nulls_is_kept_as_it_came() -> None:
 def test_nothing_is_kept_of_what_cannot_be_understood() -> None:
     decoder, item = kept_by(as_kept), pod_item("a", spec={"priority": "high"})
     assert isinstance(decoder.event(event("ADDED", item)), BrokenChange)
-    assert [broken.name for broken in decoder.page(page(item)).broken] == ["a"]
+    assert [broken_object.name for broken_object in decoder.page(page(item)).broken] == ["a"]
     assert isinstance(decoder.event(event("BOOKMARK", pod_item("a"))), Bookmark)
 
 
@@ -330,9 +339,9 @@ def deep_pod(name: str) -> bytes:
 @pytest.mark.parametrize("keep", [None, lambda item, content: item])
 def test_nesting_as_deep_as_an_api_server_allows_is_no_obstacle(keep: Any) -> None:
     decoder = ObjectDecoder(PODS, keep)
-    found = decoder.page(page(pod_item("b")).replace(b'"items": [', b'"items": [%b,' % deep_pod("a")))
-    assert len(found.items) == 2
-    assert not found.broken
+    page_read = decoder.page(page(pod_item("b")).replace(b'"items": [', b'"items": [%b,' % deep_pod("a")))
+    assert len(page_read.items) == 2
+    assert not page_read.broken
     assert isinstance(decoder.event(b'{"type":"ADDED","object":%b}' % deep_pod("a")), Change)
 
 

@@ -36,8 +36,8 @@ def answering(tmp_path: Path):
 
     def program(answers: list[object], status: int = 0) -> Path:
         path = tmp_path / "recorder"
-        said = "".join(json.dumps(answer) + "\n" for answer in answers)
-        path.write_text(f"#!{sys.executable}\nimport sys\nsys.stdout.write({said!r})\nsys.exit({status})\n")
+        text = "".join(json.dumps(answer) + "\n" for answer in answers)
+        path.write_text(f"#!{sys.executable}\nimport sys\nsys.stdout.write({text!r})\nsys.exit({status})\n")
         path.chmod(0o755)
         return path
 
@@ -47,27 +47,27 @@ def answering(tmp_path: Path):
 def test_same_answers_are_alike_and_nothing_is_kept(tmp_path, answering) -> None:
     evaluator = comparison.Evaluator()
     answers = [evaluator.answer_line(json.dumps(question).encode(), "") for question in QUESTIONS]
-    kept = tmp_path / "kept"
-    outcome = compare_answers(QUESTIONS, answering(answers), tmp_path / "asked", Keeping(kept))
+    kept_folder = tmp_path / "kept"
+    outcome = compare_answers(QUESTIONS, answering(answers), tmp_path / "asked", Keeping(kept_folder))
     assert (outcome.asked, outcome.alike) == (2, 2)
-    assert not kept.exists()
+    assert not kept_folder.exists()
 
 
 def test_another_answer_is_shown_with_a_file_that_asks_again(tmp_path, answering, capsys) -> None:
     evaluator = comparison.Evaluator()
     answers = [evaluator.answer_line(json.dumps(question).encode(), "") for question in QUESTIONS]
-    other = {**answers[1], "feasible": ["n9"]}
-    outcome = compare_answers(QUESTIONS, answering([answers[0], other]), tmp_path / "asked", Keeping(tmp_path))
+    other_answer = {**answers[1], "feasible": ["n9"]}
+    outcome = compare_answers(QUESTIONS, answering([answers[0], other_answer]), tmp_path / "asked", Keeping(tmp_path))
     show("scenarios", outcome)
-    kept = tmp_path / "lone-1.jsonl"
+    question_file = tmp_path / "lone-1.jsonl"
     assert capsys.readouterr().out.splitlines() == [
         "scenarios           1 of 2 alike",
-        f"  {kept}",
+        f"  {question_file}",
         "    feasible: expected ['n9'], got ['n1']",
     ]
-    assert json.loads(kept.read_text())["expect"] == other
-    again = CliRunner().invoke(main, ["evaluate", str(kept)], catch_exceptions=False)
-    assert json.loads(again.output) == json.loads(json.dumps(answers[1]))
+    assert json.loads(question_file.read_text())["expect"] == other_answer
+    result = CliRunner().invoke(main, ["evaluate", str(question_file)], catch_exceptions=False)
+    assert json.loads(result.output) == json.loads(json.dumps(answers[1]))
 
 
 def test_order_that_upstream_leaves_to_chance_makes_no_difference(tmp_path, answering) -> None:
@@ -114,15 +114,15 @@ def test_error_is_read_from_the_log(log: str, error: str) -> None:
 
 
 def test_source_and_modules_decide_on_the_recorder(tmp_path, monkeypatch) -> None:
-    before = recorder.recipe().key
+    first_key = recorder.recipe().key
     for path in catalogue.GO_MODULE_DIR.rglob("*.*"):
         copy = tmp_path / path.relative_to(catalogue.GO_MODULE_DIR)
         copy.parent.mkdir(exist_ok=True)
         copy.write_bytes(path.read_bytes())
     monkeypatch.setattr(catalogue, "GO_MODULE_DIR", tmp_path)
-    assert recorder.recipe().key == before
+    assert recorder.recipe().key == first_key
     (tmp_path / "recorder" / "more.go").write_text("package main\n")
-    changed = recorder.recipe().key
-    assert changed != before
+    second_key = recorder.recipe().key
+    assert second_key != first_key
     (tmp_path / "go.sum").write_text("")
-    assert recorder.recipe().key not in {before, changed}
+    assert recorder.recipe().key not in {first_key, second_key}

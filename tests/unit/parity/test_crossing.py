@@ -37,7 +37,7 @@ def _cluster(cluster: int) -> list[dict[str, Any]]:
     ]
 
 
-def _recorded() -> list[dict[str, Any]]:
+def _recorded_scenarios() -> list[dict[str, Any]]:
     return [
         {
             "id": f"{category}-000{cluster}",
@@ -79,13 +79,13 @@ TEXTS = [
 ]
 
 
-def _crossed(kind: str, seed: int, count: int) -> Iterator[Any]:
+def _cross(kind: str, seed: int, count: int) -> Iterator[Any]:
     if kind == "scenarios":
-        return crossed_scenarios(_recorded(), seed, count)
+        return crossed_scenarios(_recorded_scenarios(), seed, count)
     if kind == "sequences":
-        return crossed_sequences(_recorded(), seed, count)
+        return crossed_sequences(_recorded_scenarios(), seed, count)
     if kind == "changes":
-        return crossed_changes(_changes(), _recorded(), seed, count)
+        return crossed_changes(_changes(), _recorded_scenarios(), seed, count)
     return crossed_configurations(TEXTS, seed, count)
 
 
@@ -94,38 +94,38 @@ KINDS = ("scenarios", "sequences", "changes", "configurations")
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_seed_gives_the_same_questions_and_another_seed_others(kind: str) -> None:
-    asked = list(_crossed(kind, SEED, COUNT))
-    assert asked == list(_crossed(kind, SEED, COUNT))
-    assert asked[:3] == list(_crossed(kind, SEED, 3))
-    assert asked != list(_crossed(kind, SEED + 1, COUNT))
-    names = [each[0] if kind == "configurations" else each["id"] for each in asked]
+    questions = list(_cross(kind, SEED, COUNT))
+    assert questions == list(_cross(kind, SEED, COUNT))
+    assert questions[:3] == list(_cross(kind, SEED, 3))
+    assert questions != list(_cross(kind, SEED + 1, COUNT))
+    names = [question[0] if kind == "configurations" else question["id"] for question in questions]
     assert len(set(names)) == COUNT
     assert all(f"-{SEED}x" in name for name in names)
 
 
 def test_crossing_leaves_what_was_recorded_as_it_was() -> None:
-    recorded, changes = _recorded(), _changes()
+    recorded_scenarios, changes = _recorded_scenarios(), _changes()
     for crossed in (
-        crossed_scenarios(recorded, SEED, COUNT),
-        crossed_sequences(recorded, SEED, COUNT),
-        crossed_changes(changes, recorded, SEED, COUNT),
+        crossed_scenarios(recorded_scenarios, SEED, COUNT),
+        crossed_sequences(recorded_scenarios, SEED, COUNT),
+        crossed_changes(changes, recorded_scenarios, SEED, COUNT),
     ):
         assert len(list(crossed)) == COUNT
-    assert (recorded, changes) == (_recorded(), _changes())
+    assert (recorded_scenarios, changes) == (_recorded_scenarios(), _changes())
 
 
 @pytest.mark.parametrize("kind", ["scenarios", "sequences"])
 def test_objects_of_a_crossed_cluster_have_names_and_uids_of_their_own(kind: str) -> None:
-    joined = 0
-    for question in _crossed(kind, SEED, COUNT):
+    joined_count = 0
+    for question in _cross(kind, SEED, COUNT):
         objects = question["objects"]
         assert len({key(item) for item in objects}) == len(objects)
         uids = [item["metadata"]["uid"] for item in objects if item["kind"] == "Pod"]
         assert len(set(uids)) == len(uids)
         nodes = {item["metadata"]["name"] for item in objects if item["kind"] == "Node"}
         assert {item["spec"]["nodeName"] for item in objects if item["kind"] == "Pod"} <= nodes
-        joined += len(nodes) > 2
-    assert (joined > 0) == (kind == "scenarios")
+        joined_count += len(nodes) > 2
+    assert (joined_count > 0) == (kind == "scenarios")
 
 
 def test_pods_that_share_a_uid_or_have_none_or_the_asked_one_get_their_own() -> None:
@@ -133,9 +133,9 @@ def test_pods_that_share_a_uid_or_have_none_or_the_asked_one_get_their_own() -> 
     second["metadata"]["uid"] = first["metadata"]["uid"]
     third["metadata"]["uid"] = "asked-uid"
     bare = {"kind": "Pod", "metadata": {"name": "d", "namespace": "team"}, "spec": {}}
-    kept = distinct([first, _recorded_pod("a", priority=1), second, third, bare])
-    found = [(item["metadata"]["name"], item["metadata"]["uid"]) for item in kept]
-    assert found == [("a", "uid-a"), ("b", "Pod/default/b"), ("c", "Pod/default/c"), ("d", "Pod/team/d")]
+    distinct_items = distinct([first, _recorded_pod("a", priority=1), second, third, bare])
+    pairs = [(item["metadata"]["name"], item["metadata"]["uid"]) for item in distinct_items]
+    assert pairs == [("a", "uid-a"), ("b", "Pod/default/b"), ("c", "Pod/default/c"), ("d", "Pod/team/d")]
 
 
 @pytest.mark.parametrize(("config", "scheduler"), list(zip(CONFIGS, [None, "second", None], strict=True)))
@@ -146,7 +146,7 @@ def test_pod_that_is_asked_about_has_a_profile(config: Any, scheduler: str | Non
 
 
 def test_queue_is_of_distinct_pods_of_one_profile() -> None:
-    for question in crossed_sequences(_recorded(), SEED, COUNT):
+    for question in crossed_sequences(_recorded_scenarios(), SEED, COUNT):
         pods = question["pods"]
         assert 20 <= len(pods) <= 60
         for identity in ("name", "uid"):
@@ -155,7 +155,7 @@ def test_queue_is_of_distinct_pods_of_one_profile() -> None:
 
 
 def test_crossed_change_is_still_one_of_the_same_object() -> None:
-    for question in _crossed("changes", SEED, COUNT):
+    for question in _cross("changes", SEED, COUNT):
         event = question["event"]
         sides = [event[side] for side in ("old", "new") if event[side]]
         assert len({key(side) for side in sides}) == 1
@@ -165,7 +165,7 @@ def test_crossed_change_is_still_one_of_the_same_object() -> None:
 
 
 def test_crossed_configurations_are_mappings_with_parts_of_several_files() -> None:
-    documents = [yaml.safe_load(text) for _, text in _crossed("configurations", SEED, COUNT)]
+    documents = [yaml.safe_load(text) for _, text in _cross("configurations", SEED, COUNT)]
     assert all(isinstance(document, dict) for document in documents)
     assert len({str(document) for document in documents}) > 4
     names = {tuple(profile.get("schedulerName") for profile in document["profiles"]) for document in documents}

@@ -20,8 +20,8 @@ def test_a_question_follows_from_its_seed_and_number():
 
 
 def test_categories_take_turns():
-    drawn = [draw_plan(3, number).category for number in range(len(CATEGORIES))]
-    assert drawn == list(CATEGORIES)
+    categories = [draw_plan(3, number).category for number in range(len(CATEGORIES))]
+    assert categories == list(CATEGORIES)
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -31,8 +31,8 @@ def test_questions_have_one_step_and_no_name_twice(seed):
 
 
 def assert_sound(plan: Plan) -> None:
-    created = [*plan.settings, *plan.workloads, *plan.nodes, *plan.daemons]
-    names = [(item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"]) for item in created]
+    objects_created = [*plan.settings, *plan.workloads, *plan.nodes, *plan.daemons]
+    names = [(item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"]) for item in objects_created]
     assert len(set(names)) == len(names)
     assert len(plan.step) == 1
     nodes = plan.zones.keys() | {""}
@@ -73,8 +73,8 @@ def test_pods_count_for_the_workload_at_the_top_and_messages_name_no_pod_that_is
     question = {"objects": [*workloads, pod("web-5d9f8c-aaaaa", "n1", "1")], "step": {"drain": "n1"}}
     answers = []
     for suffix in ("bbbbb", "ccccc"):
-        after = [*workloads, pod(f"web-5d9f8c-{suffix}", "", suffix)]
-        expect = outcome_of(question, after, [], [], [])
+        pods_after = [*workloads, pod(f"web-5d9f8c-{suffix}", "", suffix)]
+        expect = outcome_of(question, pods_after, [], [], [])
         answers.append({**question, "expect": expect})
     expect = answers[0]["expect"]
     assert expect["gone"] == ["shop/web-5d9f8c-aaaaa"]

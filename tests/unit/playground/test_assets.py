@@ -17,11 +17,11 @@ MEMBER = "other/numpy.whl"
 
 
 def _carrier() -> bytes:
-    written = io.BytesIO()
-    with zipfile.ZipFile(written, "w") as archive:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
         archive.writestr("other/large.bin", bytes(1_000_000))
         archive.writestr(MEMBER, WHEEL)
-    return written.getvalue()
+    return content.getvalue()
 
 
 class _Files(BaseHTTPRequestHandler):
@@ -50,14 +50,14 @@ class _Files(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server() -> Iterator[ThreadingHTTPServer]:
-    found = ThreadingHTTPServer(("127.0.0.1", 0), _Files)
-    found.sent = []  # type: ignore[attr-defined]
-    thread = threading.Thread(target=found.serve_forever)
+    http_server = ThreadingHTTPServer(("127.0.0.1", 0), _Files)
+    http_server.sent = []  # type: ignore[attr-defined]
+    thread = threading.Thread(target=http_server.serve_forever)
     thread.start()
-    yield found
-    found.shutdown()
+    yield http_server
+    http_server.shutdown()
     thread.join()
-    found.server_close()
+    http_server.server_close()
 
 
 def wheel(server: ThreadingHTTPServer, path: str, member: str = MEMBER, content: bytes = WHEEL) -> Wheel:

@@ -113,7 +113,7 @@ class QueueBench:
             [
                 QueueProfile(
                     PROFILE,
-                    [each for each in everyone if isinstance(each, PreEnqueuePlugin)],
+                    [plugin for plugin in everyone if isinstance(plugin, PreEnqueuePlugin)],
                     build_hint_map(everyone, release.events),
                 )
             ],
@@ -152,7 +152,7 @@ class QueueBench:
         self.queue.add_unschedulable_if_not_present(info)
         return self.queue.state_of(info.pod)
 
-    def rejected(self, pod: Pod, *plugins: str, pending: Sequence[str] = ()) -> QueuedPodInfo:
+    def add_rejected(self, pod: Pod, *plugins: str, pending: Sequence[str] = ()) -> QueuedPodInfo:
         """Add the pod, try it, reject it."""
         self.add(pod)
         info = self.pop()

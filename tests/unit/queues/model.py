@@ -61,8 +61,8 @@ class ModelPod:
     rejectors: set[str] = field(default_factory=set)
     pending: set[str] = field(default_factory=set)
     gate: str = ""
-    nominated: str | None = None
-    seen: list[Happening] = field(default_factory=list)
+    nominated_node: str | None = None
+    happenings: list[Happening] = field(default_factory=list)
 
     @property
     def order(self) -> tuple[int, float]:
@@ -130,7 +130,7 @@ class Model:
     def pop(self, pod: ModelPod) -> None:
         if pod.state is QueueState.BACKOFF:
             self.entered["active", "PopFromBackoffQ"] += 1
-        pod.state, pod.seen = QueueState.IN_FLIGHT, []
+        pod.state, pod.happenings = QueueState.IN_FLIGHT, []
         pod.attempts += 1
 
     def fail(self, pod: ModelPod, rejectors: Iterable[str], pending: Iterable[str], *, in_flight: bool) -> None:
@@ -139,7 +139,9 @@ class Model:
         pod.state = QueueState.GONE
         is_rejected = bool(pod.rejectors or pod.pending)
         pod.rejections, pod.errors = (pod.rejections + 1, 0) if is_rejected else (pod.rejections, pod.errors + 1)
-        worth = {self._worth(pod, happening) for happening in pod.seen} if is_rejected and in_flight else {"later"}
+        worth = (
+            {self._worth(pod, happening) for happening in pod.happenings} if is_rejected and in_flight else {"later"}
+        )
         if worth <= {"never"}:
             pod.state = QueueState.UNSCHEDULABLE
             self.entered["unschedulable", FAILED] += 1
@@ -147,7 +149,7 @@ class Model:
             self._requeue(pod, "at once" if "at once" in worth else "later", FAILED)
 
     def nominate(self, pod: ModelPod, override: str | None) -> None:
-        pod.nominated = override if override is not None else pod.in_status or None
+        pod.nominated_node = override if override is not None else pod.in_status or None
 
     def happen(self, happening: Happening, concerns: Callable[[ModelPod], bool] = lambda pod: True) -> None:
         if happening.name not in OF_INTEREST:
@@ -189,7 +191,7 @@ class Model:
 
     def _remember(self, happening: Happening) -> None:
         for pod in self.at(QueueState.IN_FLIGHT):
-            pod.seen.append(happening)
+            pod.happenings.append(happening)
 
     def _worth(self, pod: ModelPod, happening: Happening) -> str:
         if happening.name in (TIMEOUT, ACTIVATED):
@@ -223,16 +225,16 @@ class Model:
         self.entered["active", event] += 1
 
     def _passes_gates(self, pod: ModelPod, event: str) -> bool:
-        closed = {
+        closed_gates = {
             name
             for name, is_closed in (("Gates", pod.has_gates), ("Preempting", pod.index in self.preempting))
             if is_closed
         }
-        if not closed:
+        if not closed_gates:
             pod.gate = ""
             return True
         # The gate that held it the last time is tried first, then in the order of the profile.
-        pod.gate = pod.gate if pod.gate in closed else min(closed, key=["Preempting", "Gates"].index)
+        pod.gate = pod.gate if pod.gate in closed_gates else min(closed_gates, key=["Preempting", "Gates"].index)
         pod.rejectors.add(pod.gate)
         if pod.state not in WAITING:
             self.entered["unschedulable", event] += 1

@@ -87,14 +87,14 @@ def test_all_changes_become_events_in_order() -> None:
 
 def test_a_resize_scales_down_only_once_it_is_carried_out() -> None:
     def holding(cpu: str) -> dict[str, Any]:
-        held = {"name": "app", "resources": {"requests": {"cpu": cpu}}, "allocatedResources": {"cpu": cpu}}
-        return {"containerStatuses": [held]}
+        container_status = {"name": "app", "resources": {"requests": {"cpu": cpu}}, "allocatedResources": {"cpu": cpu}}
+        return {"containerStatuses": [container_status]}
 
     running = pod(node="n1", requests={"cpu": "2"}, status=holding("2"))
-    asked = pod(node="n1", requests={"cpu": "1"}, status=holding("2"))
-    done = pod(node="n1", requests={"cpu": "1"}, status=holding("1"))
-    assert pod_labels(running, asked) == ["AssignedPodUpdate"]
-    assert pod_labels(asked, done) == ["AssignedPodUpdatePodScaleDown"]
+    pod_before = pod(node="n1", requests={"cpu": "1"}, status=holding("2"))
+    pod_after = pod(node="n1", requests={"cpu": "1"}, status=holding("1"))
+    assert pod_labels(running, pod_before) == ["AssignedPodUpdate"]
+    assert pod_labels(pod_before, pod_after) == ["AssignedPodUpdatePodScaleDown"]
 
 
 def test_requests_that_cannot_be_read_count_as_scaled_down() -> None:

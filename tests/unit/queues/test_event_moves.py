@@ -66,20 +66,22 @@ def on_pods(hint: Asked, scope: HintScope) -> Any:
 
 def rejected_by_fit(bench: QueueBench, *pods: Pod) -> None:
     for rejected_pod in pods:
-        bench.rejected(rejected_pod, "Fit")
+        bench.add_rejected(rejected_pod, "Fit")
     bench.advance(5)
 
 
 @pytest.mark.parametrize(
-    ("scope", "asked"),
+    ("scope", "names_asked"),
     [(HintScope.SPEC, ["a", "c"]), (HintScope.LABELS, ["a", "b", "c"]), (HintScope.ANYTHING, ["a", "b", "b2", "c"])],
 )
-def test_a_hint_is_asked_about_one_pod_of_those_that_it_cannot_tell_apart(scope: HintScope, asked: list[str]) -> None:
+def test_a_hint_is_asked_about_one_pod_of_those_that_it_cannot_tell_apart(
+    scope: HintScope, names_asked: list[str]
+) -> None:
     hint = Asked()
     bench = QueueBench(rejecting(hint, scope))
     rejected_by_fit(bench, pod("a"), pod("b", labels={"x": "y"}), pod("b2", labels={"x": "y"}), pod("c", priority=1))
     bench.queue.move_all(NODE_ADD, None, node("n1"))
-    assert hint.pods == asked
+    assert hint.pods == names_asked
 
 
 def test_what_helps_one_pod_helps_all_that_are_alike() -> None:
@@ -148,15 +150,18 @@ def in_tree_plugins() -> list[Plugin]:
     """Every plugin in the tree."""
     plugins = []
     for name, kind in IN_TREE.items():
-        known = ARGS_BY_PLUGIN.get(name)
-        plugins.append(kind(args.RawArgs(None) if known is None else known(), RecordingHandle()))
+        args_type = ARGS_BY_PLUGIN.get(name)
+        plugins.append(kind(args.RawArgs(None) if args_type is None else args_type(), RecordingHandle()))
     return plugins
 
 
 def queue_of(plugins: Sequence[Plugin], *, one_by_one: bool) -> SchedulingQueue:
     hints: Mapping[str, Any] = build_hint_map(plugins)
     if one_by_one:
-        hints = {name: [replace(each, scope=HintScope.ANYTHING) for each in found] for name, found in hints.items()}
+        hints = {
+            name: [replace(registration, scope=HintScope.ANYTHING) for registration in registrations]
+            for name, registrations in hints.items()
+        }
     gates = [plugin for plugin in plugins if isinstance(plugin, PreEnqueuePlugin)]
     return SchedulingQueue(
         [QueueProfile(PROFILE, gates, hints)],
@@ -184,24 +189,26 @@ def some_pods(random: Random, templates: Sequence[Pod], count: int) -> list[Pod]
     return pods
 
 
-def some_event(random: Random, nodes: Sequence[Node], placed: Sequence[Pod], waiting: Sequence[Pod]) -> list[Event]:
+def some_event(
+    random: Random, nodes: Sequence[Node], placed_pods: Sequence[Pod], waiting: Sequence[Pod]
+) -> list[Event]:
     """One change of the cluster, which may be several events."""
-    before, after = random.choice(nodes), random.choice(nodes)
-    after = changed(after, metadata=changed(after.metadata, name=before.name))
+    old_node, new_node = random.choice(nodes), random.choice(nodes)
+    new_node = changed(new_node, metadata=changed(new_node.metadata, name=old_node.name))
     kind = random.randrange(7)
     if kind == 0:
-        return [(NODE_ADD, None, after)]
+        return [(NODE_ADD, None, new_node)]
     if kind == 1:
-        return [(NODE_DELETE, before, None)]
+        return [(NODE_DELETE, old_node, None)]
     if kind in (2, 3):
-        return [(event, before, after) for event in node_changes(before, after)]
-    old = random.choice(waiting).on_node("n0") if random.random() < 0.3 else random.choice(placed)
+        return [(event, old_node, new_node) for event in node_changes(old_node, new_node)]
+    old = random.choice(waiting).on_node("n0") if random.random() < 0.3 else random.choice(placed_pods)
     if kind == 4:
         return [(ASSIGNED_POD_ADD, None, old)]
     if kind == 5:
         return [(ASSIGNED_POD_DELETE, old, None)]
-    other = random.choice(placed)
-    new = changed(old, spec=other.spec, metadata=changed(old.metadata, labels=other.metadata.labels))
+    second_pod = random.choice(placed_pods)
+    new = changed(old, spec=second_pod.spec, metadata=changed(old.metadata, labels=second_pod.metadata.labels))
     return [(event, old, new) for event in pod_changes(old, new, NEWEST)]
 
 
@@ -210,29 +217,29 @@ def test_asking_about_one_of_each_kind_gives_the_answers_of_asking_about_every_p
     random = Random(seed)
     clusters = [random_cluster(random) for _ in range(6)]
     nodes = [node for cluster in clusters for node in cluster.nodes]
-    placed = [existing_pod for cluster in clusters for existing_pod in cluster.existing_pods]
-    templates = [each for cluster in clusters for each in cluster.incoming]
+    placed_pods = [existing_pod for cluster in clusters for existing_pod in cluster.existing_pods]
+    templates = [pod for cluster in clusters for pod in cluster.incoming]
     plugins = in_tree_plugins()
     names = sorted(build_hint_map(plugins))
     queues = [queue_of(plugins, one_by_one=one_by_one) for one_by_one in (False, True)]
     waiting = some_pods(random, random.sample(templates, 3), 60)
     kinds = [random.sample(names, random.choice((1, 1, 2))) for _ in range(4)]
-    rejectors = {each.uid: random.choice(kinds) for each in waiting}
-    moved = 0
+    rejectors = {pod.uid: random.choice(kinds) for pod in waiting}
+    move_count = 0
     for queue in queues:
-        for each in waiting:
-            queue.add(each)
+        for item in waiting:
+            queue.add(item)
     for _ in range(40):
         reject_all(queues, rejectors)
-        for event, old, new in some_event(random, nodes, placed, waiting):
+        for event, old, new in some_event(random, nodes, placed_pods, waiting):
             for queue in queues:
                 queue.move_all(event, old, new)
-            states = [[queue.state_of(each) for each in waiting] for queue in queues]
+            states = [[queue.state_of(pod) for pod in waiting] for queue in queues]
             assert states[0] == states[1], (event, old, new)
-            moved += sum(state is QueueState.BACKOFF for state in states[0])
-    assert moved > 0
-    asked = [len(queue._observer.hints) for queue in queues]  # type: ignore[attr-defined]
-    assert asked[0] < asked[1]
+            move_count += sum(state is QueueState.BACKOFF for state in states[0])
+    assert move_count > 0
+    hint_counts = [len(queue._observer.hints) for queue in queues]  # type: ignore[attr-defined]
+    assert hint_counts[0] < hint_counts[1]
 
 
 def reject_all(queues: Sequence[SchedulingQueue], rejectors: Mapping[str, Sequence[str]]) -> None:
@@ -259,17 +266,17 @@ def test_replicas_with_other_labels_differ_if_they_spread_by_label() -> None:
         "matchLabelKeys": ["app"],
     }
     spreads = {"topologySpreadConstraints": [constraint]}
-    placed = built_pod("placed", labels={"app": "db"}).on_node("n1")
-    assert moved_by_the_end_of(placed, "PodTopologySpread", spreads) == ["db"]
+    placed_pod = built_pod("placed", labels={"app": "db"}).on_node("n1")
+    assert moved_by_the_end_of(placed_pod, "PodTopologySpread", spreads) == ["db"]
 
 
-def moved_by_the_end_of(placed: Pod, rejector: str, spec: Mapping[str, Any]) -> list[str]:
+def moved_by_the_end_of(placed_pod: Pod, rejector: str, spec: Mapping[str, Any]) -> list[str]:
     """Which of the replicas web and db, that the plugin has rejected, are tried again when the pod goes."""
     queue = queue_of(in_tree_plugins(), one_by_one=False)
     waiting = [built_pod(name, labels={"app": name}, spec=spec) for name in ("web", "db")]
     assert waiting[0].spec is waiting[1].spec
-    for each in waiting:
-        queue.add(each)
-    reject_all([queue], {each.uid: [rejector] for each in waiting})
-    queue.move_all(ASSIGNED_POD_DELETE, placed, None)
-    return [each.metadata.name for each in waiting if queue.state_of(each) is QueueState.BACKOFF]
+    for item in waiting:
+        queue.add(item)
+    reject_all([queue], {pod.uid: [rejector] for pod in waiting})
+    queue.move_all(ASSIGNED_POD_DELETE, placed_pod, None)
+    return [pod.metadata.name for pod in waiting if queue.state_of(pod) is QueueState.BACKOFF]

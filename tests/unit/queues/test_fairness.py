@@ -24,11 +24,11 @@ BACKOFF_MAX_S = 11.0
 
 def attempts_within(seconds: float) -> int:
     """How often a pod can be tried at most that always fails: at once, and after each of its backoffs."""
-    tried, passed_s = 1, 0.0
+    attempts, passed_s = 1, 0.0
     while passed_s <= seconds:
-        passed_s += BACKOFF_S[min(tried - 1, len(BACKOFF_S) - 1)]
-        tried += 1
-    return tried
+        passed_s += BACKOFF_S[min(attempts - 1, len(BACKOFF_S) - 1)]
+        attempts += 1
+    return attempts
 
 
 class Day:
@@ -44,7 +44,7 @@ class Day:
     def run(self, seconds: float) -> None:
         bench, ends_s = self.bench, self.bench.clock.now() + seconds
         next_event_s = bench.clock.now()
-        self.arrivals.sort(key=lambda each: -each[0])
+        self.arrivals.sort(key=lambda entry: -entry[0])
         while (now_s := bench.clock.now()) < ends_s:
             if now_s >= next_event_s:
                 bench.queue.move_all(NODE_ADD)
@@ -85,8 +85,8 @@ def test_low_priority_pods_that_fail_are_tried_again_and_again_too() -> None:
     day.arrivals += [(1000.0, pod(f"low-{index}")) for index in range(20)]
     day.run(60)
     for index in range(20):
-        tried = day.tried_s[f"low-{index}"]
-        pauses = [later - earlier for earlier, later in pairwise(tried)]
+        times_s = day.tried_s[f"low-{index}"]
+        pauses = [later - earlier for earlier, later in pairwise(times_s)]
         assert max(pauses) <= BACKOFF_MAX_S + 320 * ATTEMPT_S
 
 
@@ -136,17 +136,17 @@ def test_pods_taken_early_let_every_newcomer_go_first() -> None:
 
 
 def test_thousands_that_an_event_cannot_help_cost_others_nothing() -> None:
-    asked: list[str] = []
+    names_asked: list[str] = []
 
     def hint(pod: Pod, old: object, new: object) -> QueueingHint:
-        asked.append(pod.metadata.name)
+        names_asked.append(pod.metadata.name)
         return QueueingHint.SKIP
 
     bench = QueueBench(Rejecter("Full", on(EventResource.NODE, ActionType.ADD, hint=hint, scope=HintScope.SPEC)))
     for index in range(2000):
-        bench.rejected(pod(f"huge-{index}"), "Full")
+        bench.add_rejected(pod(f"huge-{index}"), "Full")
     for index in range(100):
         bench.queue.move_all(NODE_ADD)
         bench.add(pod(f"small-{index}"))
         assert bench.pop().pod.metadata.name == f"small-{index}"
-    assert len(asked) == 100
+    assert len(names_asked) == 100

@@ -84,7 +84,7 @@ class HintsBench:
 
 
 def events(hint_map: HintMap, plugin: str) -> list[str]:
-    return [each.event.label for each in hint_map[plugin]]
+    return [registration.event.label for registration in hint_map[plugin]]
 
 
 # ---------------------------------------------------------------- registration
@@ -150,8 +150,8 @@ def test_other_registrations_are_left_alone(registrations: list[EventRegistratio
 def test_a_registration_matches_an_event(registered: EventRegistration, incoming: ClusterEvent, matches: bool) -> None:
     bench = HintsBench(Rejecter("Fit", registered))
     assert (bench.hints.interest(incoming).plugins == ("Fit",)) is matches
-    expected = Strategy.AFTER_BACKOFF if matches else Strategy.SKIP
-    assert bench.strategy(incoming, "Fit") is expected
+    strategy = Strategy.AFTER_BACKOFF if matches else Strategy.SKIP
+    assert bench.strategy(incoming, "Fit") is strategy
 
 
 def test_an_event_has_its_metric_label() -> None:
@@ -197,14 +197,14 @@ def test_a_pending_plugin_that_says_skip_leaves_it_to_the_others() -> None:
 
 
 def test_a_hint_sees_the_pod_and_both_objects() -> None:
-    seen: list[tuple[str, Any, Any]] = []
+    calls: list[tuple[str, Any, Any]] = []
 
     def hint(pod: Pod, old: Any, new: Any) -> QueueingHint:
-        seen.append((pod.metadata.name, old, new))
+        calls.append((pod.metadata.name, old, new))
         return QueueingHint.SKIP
 
     HintsBench(Rejecter("Fit", on_node(hint))).strategy(NODE_ADD, "Fit", old="before", new="after")
-    assert seen == [("web", "before", "after")]
+    assert calls == [("web", "before", "after")]
 
 
 def test_a_failing_hint_queues_and_is_reported() -> None:

@@ -29,61 +29,61 @@ def everything(bench: QueueBench) -> list[ListedPod]:
 
 
 def description(bench: QueueBench, item: Pod) -> ListedPod:
-    (found,) = [each for each in everything(bench) if each.pod is item]
-    return found
+    (entry,) = [candidate for candidate in everything(bench) if candidate.pod is item]
+    return entry
 
 
 def test_an_active_pod_is_tried_now() -> None:
     bench = QueueBench()
     bench.add(web := pod(nominated="n1"))
     bench.clock.advance(2)
-    found = description(bench, web)
-    assert (found.state, found.attempts, found.nominated_node_name) == (QueueState.ACTIVE, 0, "n1")
-    assert (found.queued_s, found.first_tried_s) == (1000, 1000)
-    assert found.next_try == NextTry(1002, {})
+    entry = description(bench, web)
+    assert (entry.state, entry.attempts, entry.nominated_node_name) == (QueueState.ACTIVE, 0, "n1")
+    assert (entry.queued_s, entry.first_tried_s) == (1000, 1000)
+    assert entry.next_try == NextTry(1002, {})
 
 
 def test_a_rejected_pod_waits_for_events_of_all_its_rejectors_or_for_the_flush() -> None:
     bench = QueueBench(FIT, CLAIMS)
-    bench.rejected(web := pod(), "Fit", pending=["Claims"])
-    found = description(bench, web)
-    assert (found.unschedulable_plugins, found.pending_plugins) == (("Fit",), ("Claims",))
+    bench.add_rejected(web := pod(), "Fit", pending=["Claims"])
+    entry = description(bench, web)
+    assert (entry.unschedulable_plugins, entry.pending_plugins) == (("Fit",), ("Claims",))
     events = {
         "Fit": ("Node Add, UpdateNodeLabel, UpdateNodeTaint", "Pod Delete"),
         "Claims": ("PersistentVolumeClaim Add, Update",),
     }
-    assert found.next_try == NextTry(1300, events)
-    assert [line.event for line in found.transitions] == ["UnscheduledPodAdd", "Pop", "ScheduleAttemptFailure"]
+    assert entry.next_try == NextTry(1300, events)
+    assert [line.event for line in entry.transitions] == ["UnscheduledPodAdd", "Pop", "ScheduleAttemptFailure"]
 
 
 @pytest.mark.parametrize(("minor", "at_s"), [("1.37", 1300), ("1.36", None)])
 def test_a_gated_pod_waits_for_its_gate_alone(minor: str, at_s: float | None) -> None:
     bench = QueueBench(FIT, AnyUpdateGates(), release=RELEASES[minor])
     bench.add(web := pod(gates=["a"]))
-    found = description(bench, web)
-    assert (found.state, found.gating_plugin, found.first_tried_s) == (QueueState.GATED, "Gates", None)
-    assert found.next_try is not None
-    assert found.next_try.at_s == at_s
-    assert list(found.next_try.events) == ["Gates"]
-    assert found.next_try.events["Gates"][:2] == ("Pod All", "Node All")
+    entry = description(bench, web)
+    assert (entry.state, entry.gating_plugin, entry.first_tried_s) == (QueueState.GATED, "Gates", None)
+    assert entry.next_try is not None
+    assert entry.next_try.at_s == at_s
+    assert list(entry.next_try.events) == ["Gates"]
+    assert entry.next_try.events["Gates"][:2] == ("Pod All", "Node All")
 
 
 def test_a_pod_backs_off_until_the_second_after_its_backoff_and_after_a_rejection_perhaps_less() -> None:
     bench = QueueBench(FIT)
-    bench.rejected(failed := pod("failed"))
-    bench.rejected(rejected := pod("rejected"), "Fit")
-    bench.queue.activate([rejected])
+    bench.add_rejected(failed_pod := pod("failed"))
+    bench.add_rejected(rejected_pod := pod("rejected"), "Fit")
+    bench.queue.activate([rejected_pod])
     info = bench.pop()
     bench.queue.move_all(FIT.events_to_register()[1].event)
     assert bench.reject(info, "Fit") is QueueState.BACKOFF
-    assert description(bench, failed).next_try == NextTry(1002, {})
-    assert description(bench, rejected).next_try == NextTry(1003, {}, may_be_sooner=True)
+    assert description(bench, failed_pod).next_try == NextTry(1002, {})
+    assert description(bench, rejected_pod).next_try == NextTry(1003, {}, may_be_sooner=True)
     bench.clock.advance(1)
     bench.queue.run_due_timers()
-    assert bench.state_of(failed) is QueueState.ERROR_BACKOFF
+    assert bench.state_of(failed_pod) is QueueState.ERROR_BACKOFF
     bench.clock.advance(1)
     bench.queue.run_due_timers()
-    assert bench.state_of(failed) is QueueState.ACTIVE
+    assert bench.state_of(failed_pod) is QueueState.ACTIVE
 
 
 def test_a_pod_that_is_being_tried_has_no_next_try() -> None:
@@ -98,7 +98,7 @@ def test_a_pod_that_was_made_anew_during_its_attempt_is_listed_twice() -> None:
     bench.add(pod(uid="old"))
     bench.pop()
     bench.add(pod(uid="new"))
-    assert [(each.pod.uid, each.state) for each in everything(bench)] == [
+    assert [(entry.pod.uid, entry.state) for entry in everything(bench)] == [
         ("new", QueueState.ACTIVE),
         ("old", QueueState.IN_FLIGHT),
     ]
@@ -106,20 +106,20 @@ def test_a_pod_that_was_made_anew_during_its_attempt_is_listed_twice() -> None:
 
 def test_a_pod_that_has_left_since_is_described_as_gone() -> None:
     bench = QueueBench()
-    bench.add(web := pod(), other := pod("other"))
+    bench.add(web := pod(), second_pod := pod("other"))
     (first, second) = bench.queue.listing.infos()
     bench.queue.delete(web)
     bench.pop()
-    bench.queue.done(other.uid)
-    assert [bench.queue.listing.describe(each).state for each in (first, second)] == [QueueState.GONE, QueueState.GONE]
+    bench.queue.done(second_pod.uid)
+    assert [bench.queue.listing.describe(info).state for info in (first, second)] == [QueueState.GONE, QueueState.GONE]
     assert bench.queue.listing.describe(first).next_try is None
 
 
 def test_times_are_shown_by_the_wall_clock_as_it_is_set_now() -> None:
     bench = QueueBench()
-    bench.rejected(web := pod())
+    bench.add_rejected(web := pod())
     bench.clock.set_wall(bench.clock.now() - 3600)
-    found = description(bench, web)
-    assert (found.queued_s, found.first_tried_s) == (-2600, -2600)
-    assert found.next_try == NextTry(-2598, {})
-    assert {line.at_s for line in found.transitions} == {-2600}
+    entry = description(bench, web)
+    assert (entry.queued_s, entry.first_tried_s) == (-2600, -2600)
+    assert entry.next_try == NextTry(-2598, {})
+    assert {line.at_s for line in entry.transitions} == {-2600}

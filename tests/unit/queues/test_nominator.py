@@ -41,15 +41,15 @@ def test_an_override_wins_over_the_status() -> None:
 
 
 def test_an_empty_override_takes_a_nomination_back_and_leaves_nothing_to_look_at() -> None:
-    web, other = pod("web", nominated="n1"), pod("other")
+    web, second_pod = pod("web", nominated="n1"), pod("other")
     bench = NominatorBench(web)
     bench.nominator.add(web)
-    assert len(bench.nominator.ahead_of(other)) == 1
+    assert len(bench.nominator.ahead_of(second_pod)) == 1
     bench.nominator.add(web, "")
     assert bench.on("n1") == bench.on("") == []
     assert bench.nominator.node_of(web.uid) is None
     assert bench.nominator.node_names() == ()
-    assert list(bench.nominator.ahead_of(other)) == []
+    assert list(bench.nominator.ahead_of(second_pod)) == []
 
 
 @pytest.mark.parametrize("current", [None, pod("web", node="n9")])
@@ -71,8 +71,8 @@ def test_a_new_nomination_replaces_the_old_even_if_it_comes_to_nothing() -> None
 def test_pods_stand_in_the_order_of_their_nominations() -> None:
     pods = [pod(name, nominated="n1") for name in ("c", "a", "b")]
     bench = NominatorBench(*pods)
-    for each in pods:
-        bench.nominator.add(each)
+    for item in pods:
+        bench.nominator.add(item)
     bench.nominator.delete(pods[1])
     assert bench.on("n1") == ["c", "b"]
     bench.nominator.add(pods[1])
@@ -92,12 +92,12 @@ def test_a_nomination_that_only_we_know_of_survives_an_update() -> None:
 
 
 def test_an_update_that_sets_or_clears_the_status_decides() -> None:
-    web, nominated = pod("web"), pod("web", nominated="n2")
+    web, nominated_pod = pod("web"), pod("web", nominated="n2")
     bench = NominatorBench(web)
     bench.nominator.add(web, "n1")
-    bench.nominator.update(web, nominated)
+    bench.nominator.update(web, nominated_pod)
     assert (bench.on("n1"), bench.on("n2")) == ([], ["web"])
-    bench.nominator.update(nominated, web)
+    bench.nominator.update(nominated_pod, web)
     assert bench.nominator.node_of(web.uid) is None
 
 
@@ -115,18 +115,21 @@ def test_ahead_of_a_pod_are_the_others_of_at_least_its_priority() -> None:
         pod(name, nominated="n1", priority=p) for name, p in zip("abcd", (1, 5, 9, 5), strict=True)
     )
     bench = NominatorBench(low, equal, high, itself)
-    for each in (low, equal, high, itself):
-        bench.nominator.add(each)
-    assert [(each.node_name, each.pod) for each in bench.nominator.ahead_of(itself)] == [("n1", equal), ("n1", high)]
+    for item in (low, equal, high, itself):
+        bench.nominator.add(item)
+    assert [(nomination.node_name, nomination.pod) for nomination in bench.nominator.ahead_of(itself)] == [
+        ("n1", equal),
+        ("n1", high),
+    ]
     assert list(bench.nominator.ahead_on(itself, "n1")) == [equal, high]
     assert not bench.nominator.ahead_on(itself, "n2")
 
 
 def test_a_nomination_says_what_the_pod_will_take_up() -> None:
-    web, other = builders.pod("web", nominated="n1", cpu="2", priority=3), pod("other")
-    bench = NominatorBench(web, other)
+    web, second_pod = builders.pod("web", nominated="n1", cpu="2", priority=3), pod("other")
+    bench = NominatorBench(web, second_pod)
     bench.nominator.add(web)
-    [nomination] = bench.nominator.ahead_of(other)
+    [nomination] = bench.nominator.ahead_of(second_pod)
     assert (nomination.priority, nomination.pod_usage.requests) == (3, {"cpu": 2000})
     bench.nominator.delete(web)
-    assert not bench.nominator.ahead_of(other)
+    assert not bench.nominator.ahead_of(second_pod)

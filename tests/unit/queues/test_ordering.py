@@ -56,7 +56,7 @@ def ranked_pod(name: str, number: int) -> Pod:
 @pytest.mark.parametrize("queue_sort", [ByRank(), ByRankKey(), ByRankOrNothing()])
 def test_pods_that_the_plugin_cannot_order_come_last_by_priority_and_age(queue_sort: QueueSortPlugin) -> None:
     bench = QueueBench(queue_sort=queue_sort)
-    for each in (
+    for item in (
         ranked_pod("third", 3),
         pod("low"),
         ranked_pod("first", 1),
@@ -64,7 +64,7 @@ def test_pods_that_the_plugin_cannot_order_come_last_by_priority_and_age(queue_s
         pod("young"),
         ranked_pod("second", 2),
     ):
-        bench.add(each)
+        bench.add(item)
         bench.clock.advance(1)
     assert bench.popped_names() == ["first", "second", "third", "high", "low", "young"]
     assert {plugin for plugin, point, _ in bench.recorder.failures if point == "QueueSort"} == {queue_sort.name}

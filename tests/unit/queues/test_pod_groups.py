@@ -11,9 +11,9 @@ A, B = (pod(name, group="gang") for name in "ab")
 def bench_of(groups: QueuedPodGroups) -> QueueBench:
     bench = QueueBench(groups=LOOSE_GROUPS)
     groups.use_queue(bench.queue)
-    for each in (A, B):
-        groups.states.put_waiting(each)
-        bench.add(each)
+    for item in (A, B):
+        groups.states.put_waiting(item)
+        bench.add(item)
     return bench
 
 

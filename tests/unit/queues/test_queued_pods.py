@@ -28,7 +28,7 @@ class LowestFirst(ByPriority):
         return a.pod.priority < b.pod.priority
 
 
-def queued(queue_sort: QueueSortPlugin) -> QueuedPods:
+def queued_pods(queue_sort: QueueSortPlugin) -> QueuedPods:
     return QueuedPods(queue_sort, PodBackoff(), ManualClock(), {}, QueueObserver())
 
 
@@ -55,26 +55,26 @@ def pop_names(pods: QueuedPods) -> list[str]:
     [(ByPriority(), ["c", "b", "a"]), (ByAge(), ["b", "c", "a"]), (LowestFirst(), ["a", "b", "c"])],
 )
 def test_the_queue_sort_plugin_orders_the_active_queue(queue_sort: QueueSortPlugin, order: list[str]) -> None:
-    pods = queued(queue_sort)
-    for each in (info("a", at_s=3), info("b", priority=5, at_s=1), info("c", priority=9, at_s=2)):
-        pods.move(each, QueueEvent.ENQUEUE, "Add")
+    pods = queued_pods(queue_sort)
+    for entry in (info("a", at_s=3), info("b", priority=5, at_s=1), info("c", priority=9, at_s=2)):
+        pods.move(entry, QueueEvent.ENQUEUE, "Add")
     assert pop_names(pods) == order
 
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 50)), max_size=60))
 def test_the_order_survives_pods_that_leave_change_and_return(steps: list[tuple[bool, int]]) -> None:
-    pods = queued(ByAge())
+    pods = queued_pods(ByAge())
     ages: dict[str, float] = {}
     for number, (is_new, at_s) in enumerate(steps):
-        changed = info(str(number), at_s=at_s)
+        pod_info = info(str(number), at_s=at_s)
         if not is_new and (first := pods.active.peek()) is not None:
             assert first.timestamp_s == min(ages.values())
             pods.move(first, QueueEvent.POP, "Pop")
             first.timestamp_s = at_s
-            changed = first
-        pods.move(changed, QueueEvent.ENQUEUE, "Add")
-        ages[changed.key] = changed.timestamp_s
+            pod_info = first
+        pods.move(pod_info, QueueEvent.ENQUEUE, "Add")
+        ages[pod_info.key] = pod_info.timestamp_s
     assert [ages[f"default/{name}"] for name in pop_names(pods)] == sorted(ages.values())
 
 
@@ -87,8 +87,8 @@ def test_backoffs_are_completed_by_second_then_in_the_order_of_the_active_queue(
         info("low", at_s=1000.9, failures=1),
         info("high", priority=5, at_s=1000.1, failures=1),
     ]
-    for each in waiting:
-        pods.move(each, QueueEvent.BACK_OFF, "Rejected")
+    for entry in waiting:
+        pods.move(entry, QueueEvent.BACK_OFF, "Rejected")
     pods.move(info("failed", priority=9, at_s=1000.0, errors=1), QueueEvent.BACK_OFF_AFTER_ERROR, "Failed")
     clock.advance(2.0)
     assert _drain_backoff(pods) == ["high", "low", "failed"]
@@ -98,14 +98,14 @@ def test_backoffs_are_completed_by_second_then_in_the_order_of_the_active_queue(
 
 def _drain_backoff(pods: QueuedPods) -> list[str]:
     names = []
-    while (done := pods.backoff_completed()) is not None:
-        pods.move(done, QueueEvent.ENQUEUE, "BackoffComplete")
-        names.append(done.pod.metadata.name)
+    while (pod_info := pods.backoff_completed()) is not None:
+        pods.move(pod_info, QueueEvent.ENQUEUE, "BackoffComplete")
+        names.append(pod_info.pod.metadata.name)
     return names
 
 
 def test_every_move_is_recorded_in_the_pods_story() -> None:
-    pods = queued(ByPriority())
+    pods = queued_pods(ByPriority())
     web = info("web")
     pods.move(web, QueueEvent.ENQUEUE, "Add")
     pods.move(web, QueueEvent.POP, "Pop")
@@ -116,7 +116,7 @@ def test_every_move_is_recorded_in_the_pods_story() -> None:
 
 
 def test_a_move_that_cannot_be_is_refused_with_the_pods_story() -> None:
-    pods = queued(ByPriority())
+    pods = queued_pods(ByPriority())
     web = info("web")
     pods.move(web, QueueEvent.ENQUEUE, "UnscheduledPodAdd")
     with pytest.raises(InvalidTransition, match=r"(?s)MARK_UNSCHEDULABLE in state ACTIVE.*default/web.*PodAdd"):
@@ -125,7 +125,7 @@ def test_a_move_that_cannot_be_is_refused_with_the_pods_story() -> None:
 
 
 def test_each_pod_is_found_where_it_was_moved_to() -> None:
-    pods = queued(ByPriority())
+    pods = queued_pods(ByPriority())
     web = info("web", failures=1)
     pods.move(web, QueueEvent.MARK_UNSCHEDULABLE, "Rejected", coming_from=QueueState.IN_FLIGHT)
     assert (pods.state_of(web.key), pods.get(web.key), len(pods)) == (QueueState.UNSCHEDULABLE, web, 1)

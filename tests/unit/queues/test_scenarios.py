@@ -47,7 +47,7 @@ def cluster() -> QueueBench:
 
 def test_a_bigger_node_brings_back_a_pod_that_did_not_fit() -> None:
     bench = cluster()
-    bench.rejected(web := pod(), "NodeResourcesFit")
+    bench.add_rejected(web := pod(), "NodeResourcesFit")
     bench.queue.move_all(NODE_ADD)
     assert bench.state_of(web) is QueueState.BACKOFF
     bench.advance(2)
@@ -56,7 +56,7 @@ def test_a_bigger_node_brings_back_a_pod_that_did_not_fit() -> None:
 
 def test_a_bigger_node_brings_a_pod_back_at_once_when_its_backoff_is_over() -> None:
     bench = cluster()
-    bench.rejected(web := pod(), "NodeResourcesFit")
+    bench.add_rejected(web := pod(), "NodeResourcesFit")
     bench.advance(60)
     bench.queue.move_all(NODE_ADD)
     assert bench.state_of(web) is QueueState.ACTIVE
@@ -64,7 +64,7 @@ def test_a_bigger_node_brings_a_pod_back_at_once_when_its_backoff_is_over() -> N
 
 def test_the_end_of_a_pod_that_held_nothing_brings_nobody_back() -> None:
     bench = cluster()
-    bench.rejected(web := pod(), "NodeResourcesFit")
+    bench.add_rejected(web := pod(), "NodeResourcesFit")
     bench.queue.move_all(ASSIGNED_POD_DELETE, pod("other"))
     assert bench.state_of(web) is QueueState.UNSCHEDULABLE
     bench.queue.move_all(ASSIGNED_POD_DELETE, pod("other", node="n1"))
@@ -73,9 +73,9 @@ def test_the_end_of_a_pod_that_held_nothing_brings_nobody_back() -> None:
 
 def test_a_pod_that_loses_one_of_two_gates_stays_gated() -> None:
     bench = cluster()
-    bench.add(both := pod(gates=["a", "b"]))
-    bench.update(both, pod(gates=["b"]))
-    assert bench.state_of(both) is QueueState.GATED
+    bench.add(pod_with_gates := pod(gates=["a", "b"]))
+    bench.update(pod_with_gates, pod(gates=["b"]))
+    assert bench.state_of(pod_with_gates) is QueueState.GATED
     assert bench.recorder.hints == []
 
 
@@ -107,7 +107,7 @@ def test_errors_wait_longer_and_longer_and_are_never_tried_early() -> None:
 
 def test_without_nodes_a_pod_is_retried_for_ever() -> None:
     bench = cluster()
-    bench.rejected(web := pod())
+    bench.add_rejected(web := pod())
     for _ in range(20):
         assert bench.state_of(web) is QueueState.ERROR_BACKOFF
         bench.advance(12)
@@ -143,7 +143,7 @@ def test_a_preemptor_is_gated_until_its_victims_are_gone() -> None:
 
     preemption = Preemption()
     bench = QueueBench(FIT, preemption)
-    info = bench.rejected(web := pod(), "NodeResourcesFit")
+    info = bench.add_rejected(web := pod(), "NodeResourcesFit")
     assert bench.state_of(web) is QueueState.UNSCHEDULABLE
     preemption.is_running = True
     bench.queue.move_all(NODE_ADD)

@@ -75,16 +75,16 @@ def test_a_gated_pod_waits_without_waking_the_loop() -> None:
 
 def test_time_spent_gated_is_not_time_spent_waiting() -> None:
     bench = QueueBench(GatesWithHint())
-    bench.add(gated := pod(gates=["a"]))
+    bench.add(gated_pod := pod(gates=["a"]))
     bench.clock.advance(60)
-    bench.update(gated, pod())
+    bench.update(gated_pod, pod())
     info = bench.pop()
     assert (info.timestamp_s, info.initial_attempt_timestamp_s) == (1000, 1060)
 
 
 def test_a_pod_added_again_replaces_the_one_before() -> None:
     bench = QueueBench()
-    bench.rejected(pod(uid="old"), "Fit")
+    bench.add_rejected(pod(uid="old"), "Fit")
     bench.add(new := pod(uid="new"))
     assert bench.recorder.unschedulable == {"Fit": 0}
     assert bench.pop().pod is new
@@ -107,7 +107,7 @@ def test_a_gated_pod_is_nominated_since_1_37(minor: str, names: list[str]) -> No
 def test_in_1_36_a_pod_is_nominated_by_its_status_again_when_an_update_activates_it() -> None:
     for minor, node_name in (("1.37", "n2"), ("1.36", None)):
         bench = QueueBench(Rejecter("Own", on(EventResource.TARGET_POD, ActionType.UPDATE)), release=RELEASES[minor])
-        bench.rejected(web := pod(), "Own")
+        bench.add_rejected(web := pod(), "Own")
         bench.queue.nominator.add(web, "n2")
         bench.advance(5)
         bench.update(web, pod())
@@ -132,29 +132,29 @@ def test_a_pod_that_backs_off_is_updated_where_it_is(plugins: tuple[str, ...]) -
     info = bench.pop()
     bench.queue.move_all(NODE_ADD)
     place = bench.reject(info, *plugins)
-    bench.update(web, changed := pod(labels={"a": "b"}))
+    bench.update(web, changed_pod := pod(labels={"a": "b"}))
     assert bench.state_of(web) is place
     bench.advance(3)
-    assert bench.pop().pod is changed
+    assert bench.pop().pod is changed_pod
 
 
 def test_an_update_takes_a_rejected_pod_back_only_if_a_rejector_cares() -> None:
     bench = QueueBench(FIT, LABELS)
-    bench.rejected(cares := pod("a"), "Labels")
-    bench.rejected(does_not := pod("b"), "Fit")
+    bench.add_rejected(cares := pod("a"), "Labels")
+    bench.add_rejected(does_not := pod("b"), "Fit")
     bench.advance(5)
-    for each in (cares, does_not):
-        bench.update(each, pod(each.metadata.name, labels={"a": "b"}))
+    for item in (cares, does_not):
+        bench.update(item, pod(item.metadata.name, labels={"a": "b"}))
     assert (bench.state_of(cares), bench.state_of(does_not)) == (QueueState.ACTIVE, QueueState.UNSCHEDULABLE)
-    queued = bench.queue.get(does_not)
-    assert queued is not None
-    assert queued.pod.metadata.labels == {"a": "b"}
+    queue_info = bench.queue.get(does_not)
+    assert queue_info is not None
+    assert queue_info.pod.metadata.labels == {"a": "b"}
 
 
 def test_an_update_in_which_several_things_changed_counts_once() -> None:
     tolerations = Rejecter("Taints", on(EventResource.POD, ActionType.UPDATE))
     bench = QueueBench(tolerations, LABELS)
-    bench.rejected(web := pod(), "Taints", "Labels")
+    bench.add_rejected(web := pod(), "Taints", "Labels")
     bench.advance(5)
     bench.update(web, pod(labels={"a": "b"}, tolerations=[{"key": "a"}]))
     assert bench.state_of(web) is QueueState.ACTIVE
@@ -173,7 +173,7 @@ def test_an_update_of_an_unknown_pod_adds_it(minor: str, event: str) -> None:
 @pytest.mark.parametrize(("minor", "attempts"), [("1.37", 0), ("1.36", 1)])
 def test_a_pod_that_was_recreated_unseen_is_a_new_one_since_1_37(minor: str, attempts: int) -> None:
     bench = QueueBench(FIT, release=RELEASES[minor])
-    bench.rejected(old := pod(uid="old"), "Fit")
+    bench.add_rejected(old := pod(uid="old"), "Fit")
     bench.advance(5)
     bench.update(old, new := pod(uid="new"))
     info = bench.queue.get(new)
@@ -212,20 +212,20 @@ def test_a_deleted_pod_is_gone_wherever_it_waited() -> None:
     info = bench.pop()
     bench.queue.move_all(NODE_ADD)
     bench.reject(info, "Fit")
-    bench.rejected(rejected := pod("rejected", priority=9), "Fit")
-    bench.rejected(failed := pod("failed", priority=9))
-    bench.add(active := pod("active"), gated := pod("gated", gates=["a"]))
-    everyone = [backing_off, rejected, failed, active, gated]
-    assert [bench.state_of(each) for each in everyone] == [
+    bench.add_rejected(rejected_pod := pod("rejected", priority=9), "Fit")
+    bench.add_rejected(failed_pod := pod("failed", priority=9))
+    bench.add(active := pod("active"), gated_pod := pod("gated", gates=["a"]))
+    everyone = [backing_off, rejected_pod, failed_pod, active, gated_pod]
+    assert [bench.state_of(item) for item in everyone] == [
         QueueState.BACKOFF,
         QueueState.UNSCHEDULABLE,
         QueueState.ERROR_BACKOFF,
         QueueState.ACTIVE,
         QueueState.GATED,
     ]
-    for each in everyone:
-        bench.queue.delete(each)
-        assert bench.state_of(each) is QueueState.GONE
+    for item in everyone:
+        bench.queue.delete(item)
+        assert bench.state_of(item) is QueueState.GONE
     assert bench.queue.statistics() == QueueStatistics(0, 0, 0, 0, 0, 0, 0)
     assert set(bench.recorder.unschedulable.values()) == {0}
 
@@ -268,8 +268,8 @@ def test_a_pod_is_taken_out_of_its_backoff_when_nothing_else_waits() -> None:
     info = bench.pop()
     bench.queue.move_all(NODE_ADD)
     bench.reject(info, "Fit")
-    bench.add(other := pod("other"))
-    assert bench.pop().pod is other
+    bench.add(second_pod := pod("other"))
+    assert bench.pop().pod is second_pod
     assert bench.pop().pod is web
     assert bench.recorder.entered[-1] == ("active", "PopFromBackoffQ")
 
@@ -286,7 +286,7 @@ def test_a_pod_that_is_in_flight_already_is_dropped() -> None:
 
 def test_a_popped_pod_does_not_count_as_unschedulable_but_keeps_its_rejectors() -> None:
     bench = QueueBench(FIT)
-    bench.rejected(pod(), "Fit")
+    bench.add_rejected(pod(), "Fit")
     assert bench.recorder.unschedulable == {"Fit": 1}
     bench.advance(5)
     bench.queue.move_all(NODE_ADD)
@@ -300,7 +300,7 @@ def test_done_of_an_unknown_pod_is_harmless() -> None:
 
 def test_the_story_has_every_transition() -> None:
     bench = QueueBench(FIT)
-    info = bench.rejected(web := pod(), "Fit")
+    info = bench.add_rejected(web := pod(), "Fit")
     bench.advance(5)
     bench.queue.move_all(NODE_ADD)
     bench.pop()
@@ -331,8 +331,10 @@ def test_a_pod_is_added_and_popped_at_one_reading_of_the_clock() -> None:
     info = queue.pop(monotonic_s=readings[0] + 2.0)
     assert len(readings) == 1
     assert info is not None
-    added, popped = info.transitions.entries
-    assert popped.at_s == added.at_s + 2.0 == info.timestamp_s + 2.0 == (info.initial_attempt_timestamp_s or 0.0) + 2.0
+    addition, popped = info.transitions.entries
+    assert (
+        popped.at_s == addition.at_s + 2.0 == info.timestamp_s + 2.0 == (info.initial_attempt_timestamp_s or 0.0) + 2.0
+    )
 
 
 # ---------------------------------------------------------------- coming back
@@ -340,7 +342,7 @@ def test_a_pod_is_added_and_popped_at_one_reading_of_the_clock() -> None:
 
 def test_a_rejected_pod_counts_a_rejection_and_forgets_its_errors() -> None:
     bench = QueueBench(FIT)
-    info = bench.rejected(pod())
+    info = bench.add_rejected(pod())
     assert (info.consecutive_errors_count, info.unschedulable_count) == (1, 0)
     bench.advance(3)
     bench.reject(bench.pop(), "Fit")
@@ -349,7 +351,7 @@ def test_a_rejected_pod_counts_a_rejection_and_forgets_its_errors() -> None:
 
 def test_a_failed_pod_counts_an_error_and_keeps_its_rejections() -> None:
     bench = QueueBench(FIT)
-    info = bench.rejected(pod(), "Fit")
+    info = bench.add_rejected(pod(), "Fit")
     bench.queue.activate([info.pod])
     bench.reject(bench.pop())
     assert (info.consecutive_errors_count, info.unschedulable_count) == (1, 1)
@@ -442,16 +444,16 @@ def test_events_before_the_attempt_do_not_count() -> None:
 
 def test_an_event_moves_only_pods_whose_rejectors_care() -> None:
     bench = QueueBench(FIT, LABELS)
-    bench.rejected(fits := pod("a"), "Fit")
-    bench.rejected(other := pod("b"), "Labels")
+    bench.add_rejected(fits := pod("a"), "Fit")
+    bench.add_rejected(second_pod := pod("b"), "Labels")
     bench.advance(5)
     bench.queue.move_all(NODE_ADD)
-    assert (bench.state_of(fits), bench.state_of(other)) == (QueueState.ACTIVE, QueueState.UNSCHEDULABLE)
+    assert (bench.state_of(fits), bench.state_of(second_pod)) == (QueueState.ACTIVE, QueueState.UNSCHEDULABLE)
 
 
 def test_an_event_puts_a_pod_into_its_backoff_while_that_lasts() -> None:
     bench = QueueBench(FIT)
-    bench.rejected(web := pod(), "Fit")
+    bench.add_rejected(web := pod(), "Fit")
     bench.queue.move_all(NODE_ADD)
     assert bench.state_of(web) is QueueState.BACKOFF
     assert bench.recorder.entered[-1] == ("backoff", "NodeAdd")
@@ -464,7 +466,7 @@ def test_an_event_puts_a_pod_into_its_backoff_while_that_lasts() -> None:
 
 def test_the_loop_is_woken_for_a_pod_that_backs_off() -> None:
     bench = QueueBench(FIT)
-    bench.rejected(pod(), "Fit")
+    bench.add_rejected(pod(), "Fit")
     wakes = bench.wakes
     bench.queue.move_all(NODE_ADD)
     assert bench.wakes == wakes + 1
@@ -472,22 +474,22 @@ def test_the_loop_is_woken_for_a_pod_that_backs_off() -> None:
 
 def test_an_event_for_a_pending_plugin_skips_the_backoff() -> None:
     bench = QueueBench(FIT)
-    bench.rejected(web := pod(), pending=["Fit"])
+    bench.add_rejected(web := pod(), pending=["Fit"])
     bench.queue.move_all(NODE_ADD)
     assert bench.state_of(web) is QueueState.ACTIVE
 
 
 def test_pods_that_back_off_are_not_moved_by_events() -> None:
     bench = QueueBench(FIT)
-    bench.rejected(web := pod())
+    bench.add_rejected(web := pod())
     bench.queue.move_all(NODE_ADD)
     assert bench.state_of(web) is QueueState.ERROR_BACKOFF
 
 
 def test_a_pre_check_limits_which_pods_are_looked_at() -> None:
     bench = QueueBench(FIT)
-    bench.rejected(low := pod("low", priority=1), "Fit")
-    bench.rejected(high := pod("high", priority=9), "Fit")
+    bench.add_rejected(low := pod("low", priority=1), "Fit")
+    bench.add_rejected(high := pod("high", priority=9), "Fit")
     bench.advance(5)
     bench.queue.move_all(NODE_ADD, pre_check=lambda pod: pod.priority <= 1)
     assert (bench.state_of(low), bench.state_of(high)) == (QueueState.ACTIVE, QueueState.UNSCHEDULABLE)
@@ -530,10 +532,10 @@ def test_a_gated_pod_is_asked_again_on_an_event_of_its_gate() -> None:
 
 def test_activation_ignores_the_backoff_wherever_the_pod_waits() -> None:
     bench = QueueBench(FIT)
-    bench.rejected(rejected := pod("rejected"), "Fit")
-    bench.rejected(failed := pod("failed"))
-    bench.queue.activate([rejected, failed])
-    assert bench.state_of(rejected) is bench.state_of(failed) is QueueState.ACTIVE
+    bench.add_rejected(rejected_pod := pod("rejected"), "Fit")
+    bench.add_rejected(failed_pod := pod("failed"))
+    bench.queue.activate([rejected_pod, failed_pod])
+    assert bench.state_of(rejected_pod) is bench.state_of(failed_pod) is QueueState.ACTIVE
     assert bench.recorder.entered[-2:] == [("active", "ForceActivate")] * 2
 
 
@@ -546,16 +548,16 @@ def test_activation_does_not_open_a_gate() -> None:
 
 def test_activating_a_pod_in_flight_has_it_tried_again() -> None:
     bench = QueueBench(FIT)
-    bench.add(web := pod(), other := pod("other"))
+    bench.add(web := pod(), second_pod := pod("other"))
     infos = [bench.pop(), bench.pop()]
     bench.queue.activate([web])
     assert [bench.reject(info, "Fit") for info in infos] == [QueueState.BACKOFF, QueueState.UNSCHEDULABLE]
-    assert bench.state_of(other) is QueueState.UNSCHEDULABLE
+    assert bench.state_of(second_pod) is QueueState.UNSCHEDULABLE
 
 
 def test_a_pod_is_activated_at_a_later_time() -> None:
     bench = QueueBench(FIT)
-    bench.rejected(web := pod(), "Fit")
+    bench.add_rejected(web := pod(), "Fit")
     bench.queue.activate([web], after_s=3.0)
     bench.advance(2.9)
     assert bench.state_of(web) is QueueState.UNSCHEDULABLE
@@ -565,10 +567,10 @@ def test_a_pod_is_activated_at_a_later_time() -> None:
 
 def test_a_later_activation_is_not_for_a_pod_recreated_under_the_same_name() -> None:
     bench = QueueBench(FIT)
-    bench.rejected(web := pod("web", uid="1"), "Fit")
+    bench.add_rejected(web := pod("web", uid="1"), "Fit")
     bench.queue.activate([web], after_s=3.0)
     bench.queue.delete(web)
-    bench.rejected(recreated := pod("web", uid="2"), "Fit")
+    bench.add_rejected(recreated := pod("web", uid="2"), "Fit")
     bench.advance(3.0)
     assert bench.state_of(recreated) is QueueState.UNSCHEDULABLE
 
@@ -583,7 +585,7 @@ def test_activating_an_active_or_unknown_pod_changes_nothing() -> None:
 
 def test_a_pod_is_activated_at_the_earliest_time_that_was_asked_for_and_once() -> None:
     bench = QueueBench(FIT)
-    bench.rejected(web := pod(), "Fit")
+    bench.add_rejected(web := pod(), "Fit")
     bench.queue.activate([web], 60.0)
     bench.queue.activate([web], 20.0)
     bench.queue.activate([web], 40.0)
@@ -599,7 +601,7 @@ def test_a_pod_is_activated_at_the_earliest_time_that_was_asked_for_and_once() -
 
 def test_a_pod_that_is_gone_by_then_is_not_activated() -> None:
     bench = QueueBench(FIT)
-    bench.rejected(web := pod(), "Fit")
+    bench.add_rejected(web := pod(), "Fit")
     bench.queue.activate([web], 20.0)
     bench.queue.delete(web)
     bench.advance(20.0)
@@ -615,13 +617,13 @@ def test_nothing_is_due_before_the_leftovers_while_nobody_backs_off() -> None:
 
 def test_while_somebody_backs_off_something_is_due_at_every_whole_second() -> None:
     bench = QueueBench(start_s=1000.25)
-    bench.rejected(pod())
+    bench.add_rejected(pod())
     assert bench.queue.next_timer_s() == 0.75
 
 
 def test_a_pod_without_an_event_is_tried_again_after_five_minutes() -> None:
     bench = QueueBench(FIT)
-    info = bench.rejected(web := pod(), "Fit")
+    info = bench.add_rejected(web := pod(), "Fit")
     bench.advance(300)
     assert bench.state_of(web) is QueueState.UNSCHEDULABLE
     bench.advance(30)
@@ -695,8 +697,8 @@ def test_statistics_count_each_kind_of_place() -> None:
     info = bench.pop()
     bench.queue.move_all(NODE_ADD)
     bench.reject(info, "Fit")
-    bench.rejected(pod("error", priority=9))
-    bench.rejected(pod("rejected", priority=9), "Fit")
+    bench.add_rejected(pod("error", priority=9))
+    bench.add_rejected(pod("rejected", priority=9), "Fit")
     bench.add(pod("gated", gates=["a"]), pod("active"), pod("tried", priority=9))
     bench.pop()
     bench.queue.move_all(NODE_ADD, pre_check=lambda pod: False)
@@ -707,17 +709,23 @@ def test_statistics_count_each_kind_of_place() -> None:
 
 def test_nominated_pods_are_those_of_the_queue_or_only_their_names() -> None:
     bench = QueueBench()
-    bench.add(web := pod("web", nominated="n1"), tried := pod("tried", priority=9, nominated="n1", labels={"a": "b"}))
+    bench.add(
+        web := pod("web", nominated="n1"), flying_pod := pod("tried", priority=9, nominated="n1", labels={"a": "b"})
+    )
     bench.pop()
-    nominated = bench.queue.nominated_pods_for_node("n1")
-    assert nominated[0] is web
-    assert (nominated[1].uid, nominated[1].key, nominated[1].metadata.labels) == (tried.uid, tried.key, {})
+    nominated_pods = bench.queue.nominated_pods_for_node("n1")
+    assert nominated_pods[0] is web
+    assert (nominated_pods[1].uid, nominated_pods[1].key, nominated_pods[1].metadata.labels) == (
+        flying_pod.uid,
+        flying_pod.key,
+        {},
+    )
 
 
 @pytest.mark.parametrize("set_by_s", [-3600, 3600])
 def test_a_wall_clock_that_is_set_neither_lengthens_nor_shortens_a_backoff(set_by_s: int) -> None:
     bench = QueueBench()
-    bench.rejected(web := pod())
+    bench.add_rejected(web := pod())
     bench.clock.set_wall(bench.clock.now() + set_by_s)
     bench.advance(0.5)
     assert bench.queue.state_of(web) is QueueState.ERROR_BACKOFF
@@ -728,7 +736,7 @@ def test_a_wall_clock_that_is_set_neither_lengthens_nor_shortens_a_backoff(set_b
 @pytest.mark.parametrize("set_by_s", [-3600, 3600])
 def test_a_wall_clock_that_is_set_does_not_move_the_flush_of_unschedulable_pods(set_by_s: int) -> None:
     bench = QueueBench(FIT)
-    bench.rejected(web := pod(), "Fit")
+    bench.add_rejected(web := pod(), "Fit")
     bench.clock.set_wall(bench.clock.now() + set_by_s)
     bench.advance(290)
     assert bench.queue.state_of(web) is QueueState.UNSCHEDULABLE
@@ -750,17 +758,17 @@ def test_how_long_a_pod_has_waited_does_not_depend_on_the_wall_clock(set_by_s: i
 
 def test_a_pod_is_schedulable_since_its_gates_have_gone() -> None:
     bench = QueueBench()
-    bench.add(gated := pod(gates=["quota"]))
+    bench.add(gated_pod := pod(gates=["quota"]))
     bench.clock.advance(60)
-    bench.update(gated, pod())
-    bench.queue.activate([gated])
+    bench.update(gated_pod, pod())
+    bench.queue.activate([gated_pod])
     bench.clock.advance(2)
     assert bench.queue.seconds_waited(bench.pop()) == (2, 2)
 
 
 def test_a_rejected_pod_is_schedulable_since_an_event_has_requeued_it() -> None:
     bench = QueueBench(FIT)
-    bench.rejected(pod(), "Fit")
+    bench.add_rejected(pod(), "Fit")
     bench.clock.advance(60)
     bench.queue.move_all(NODE_ADD)
     bench.clock.advance(2)
@@ -780,7 +788,7 @@ def test_backing_off_after_an_event_counts_and_the_attempt_that_it_overtook_does
 
 def test_an_error_does_not_make_a_pod_schedulable_anew() -> None:
     bench = QueueBench(FIT)
-    info = bench.rejected(pod())
+    info = bench.add_rejected(pod())
     bench.advance(3)
     assert bench.queue.seconds_waited(bench.pop()) == (3, 3)
     bench.queue.done(info.pod.uid)
@@ -803,20 +811,20 @@ def test_time_that_is_excluded_is_not_counted() -> None:
 
 def test_a_group_is_popped_with_all_its_pods_wherever_they_wait() -> None:
     bench = QueueBench(FIT, Gates(), groups=LOOSE_GROUPS)
-    rejected = bench.rejected(pod("rejected", group="gang", priority=1), "Fit").pod
-    assert bench.state_of(rejected) is QueueState.ERROR_BACKOFF
-    gated, low, high = (
+    rejected_pod = bench.add_rejected(pod("rejected", group="gang", priority=1), "Fit").pod
+    assert bench.state_of(rejected_pod) is QueueState.ERROR_BACKOFF
+    gated_pod, low, high = (
         pod("gated", group="gang", gates=["a"]),
         pod("low", group="gang"),
         pod("high", group="gang", priority=9),
     )
     bench.clock.advance(1)
-    bench.add(gated, low, high)
+    bench.add(gated_pod, low, high)
     first = bench.pop()
-    infos = bench.queue.pop_with(first, [rejected, gated, low, high, pod("gone", group="gang")])
+    infos = bench.queue.pop_with(first, [rejected_pod, gated_pod, low, high, pod("gone", group="gang")])
     assert [info.pod.metadata.name for info in infos] == ["high", "rejected", "low"]
     assert [info.attempts for info in infos] == [1, 2, 1]
-    assert bench.state_of(gated) is QueueState.GATED
+    assert bench.state_of(gated_pod) is QueueState.GATED
     assert bench.state_of(low) is QueueState.IN_FLIGHT
     assert bench.queue.statistics().in_flight == 3
 
@@ -834,10 +842,10 @@ def test_pods_of_one_priority_are_tried_in_the_order_in_which_they_became_ready(
 @pytest.mark.parametrize("has_groups", [True, False])
 def test_a_rejected_pod_of_a_group_backs_off_and_waits_for_no_event(has_groups: bool) -> None:
     bench = QueueBench(FIT, groups=LOOSE_GROUPS if has_groups else None)
-    bench.rejected(member := pod(group="gang"), "Fit")
+    bench.add_rejected(member := pod(group="gang"), "Fit")
     assert bench.state_of(member) is (QueueState.ERROR_BACKOFF if has_groups else QueueState.UNSCHEDULABLE)
     assert bench.queue.pop() is None
-    bench.rejected(alone := pod("alone"), "Fit")
+    bench.add_rejected(alone := pod("alone"), "Fit")
     assert bench.state_of(alone) is QueueState.UNSCHEDULABLE
 
 
@@ -861,14 +869,16 @@ class Open(Gates):
 
 def test_other_profiles_retry_what_the_earlier_ones_rejected_or_gated() -> None:
     bench = QueueBench(FIT)
-    bench.add(rejected := pod("rejected"), under_way := pod("under-way"), gated := pod("gated", gates=("wait",)))
+    bench.add(
+        rejected_pod := pod("rejected"), under_way := pod("under-way"), gated_pod := pod("gated", gates=("wait",))
+    )
     first, second = bench.pop(), bench.pop()
     assert bench.reject(first, "Fit") is QueueState.UNSCHEDULABLE
     bench.queue.reload([QueueProfile(PROFILE, [Open()], build_hint_map([LABELS, Open()]))])
-    assert bench.queue.state_of(rejected) is QueueState.BACKOFF
-    assert bench.queue.state_of(gated) is QueueState.ACTIVE
+    assert bench.queue.state_of(rejected_pod) is QueueState.BACKOFF
+    assert bench.queue.state_of(gated_pod) is QueueState.ACTIVE
     assert bench.reject(second, "Fit") is QueueState.BACKOFF
-    assert {first.pod.uid, second.pod.uid} == {rejected.uid, under_way.uid}
+    assert {first.pod.uid, second.pod.uid} == {rejected_pod.uid, under_way.uid}
 
 
 def test_other_profiles_have_hints_of_their_own() -> None:

@@ -137,8 +137,8 @@ class Simulation:
         }
         for operation in self.random.choices(list(operations), list(operations.values()), k=steps):
             try:
-                said = operation()
-                self.story.append(f"{self.model.now_s} {operation.__name__} {said}")
+                outcome = operation()
+                self.story.append(f"{self.model.now_s} {operation.__name__} {outcome}")
                 self.check()
             except Exception as problem:
                 raise AssertionError("\n".join([*self.story[-25:], operation.__name__])) from problem
@@ -186,15 +186,15 @@ class Simulation:
 
     def add_again(self) -> object:
         """Another pod of the name, whose predecessor's end nobody has told of."""
-        known = self.some(QueueState.ACTIVE, QueueState.BACKOFF, QueueState.ERROR_BACKOFF, *model.WAITING)
-        if known is None:
+        model_pod = self.some(QueueState.ACTIVE, QueueState.BACKOFF, QueueState.ERROR_BACKOFF, *model.WAITING)
+        if model_pod is None:
             return None
-        self.queue.nominator.delete(self.objects[known.index])
-        self.model.delete(known)
-        new = self.objects[known.index] = self.fresh(known.index)
+        self.queue.nominator.delete(self.objects[model_pod.index])
+        self.model.delete(model_pod)
+        new = self.objects[model_pod.index] = self.fresh(model_pod.index)
         self.bench.add(new)
-        self.model.add(known.index, new.priority, bool(new.spec.scheduling_gates), new.status.nominated_node_name)
-        return known.index
+        self.model.add(model_pod.index, new.priority, bool(new.spec.scheduling_gates), new.status.nominated_node_name)
+        return model_pod.index
 
     def update_unknown(self) -> object:
         index = self.free()
@@ -207,35 +207,35 @@ class Simulation:
         return index
 
     def update(self) -> object:
-        known = self.some()
-        if known is None:
+        model_pod = self.some()
+        if model_pod is None:
             return None
-        old = self.objects[known.index]
+        old = self.objects[model_pod.index]
         drops_gates = self.often(0.5)
-        new = self.objects[known.index] = self.build_pod(
-            known.index,
-            priority=self.random.choice((known.priority, self.random.randint(0, 2))),
-            has_gates=known.has_gates and not drops_gates,
-            in_status=self.random.choice((known.in_status, "", *NODES)),
+        new = self.objects[model_pod.index] = self.build_pod(
+            model_pod.index,
+            priority=self.random.choice((model_pod.priority, self.random.randint(0, 2))),
+            has_gates=model_pod.has_gates and not drops_gates,
+            in_status=self.random.choice((model_pod.in_status, "", *NODES)),
             uid=old.uid,
         )
         self.bench.update(old, new)
         self.model.update(
-            known,
+            model_pod,
             priority=new.priority,
             labels=old.metadata.labels != new.metadata.labels,
             drops_gates=drops_gates,
             in_status=new.status.nominated_node_name,
         )
-        return known.index, [event.label for event in pod_changes(old, new, NEWEST)]
+        return model_pod.index, [event.label for event in pod_changes(old, new, NEWEST)]
 
     def delete(self) -> object:
-        gone = self.some(QueueState.ACTIVE, QueueState.BACKOFF, QueueState.ERROR_BACKOFF, *model.WAITING)
-        if gone is None or len(self.model.pods) < 4:
+        model_pod = self.some(QueueState.ACTIVE, QueueState.BACKOFF, QueueState.ERROR_BACKOFF, *model.WAITING)
+        if model_pod is None or len(self.model.pods) < 4:
             return None
-        self.queue.delete(self.objects.pop(gone.index))
-        self.model.delete(gone)
-        return gone.index
+        self.queue.delete(self.objects.pop(model_pod.index))
+        self.model.delete(model_pod)
+        return model_pod.index
 
     # ------------------------------------------------------------ attempts
 
@@ -253,35 +253,35 @@ class Simulation:
         return index
 
     def fail(self) -> object:
-        failed = self.some(QueueState.IN_FLIGHT)
-        if failed is None:
+        model_pod = self.some(QueueState.IN_FLIGHT)
+        if model_pod is None:
             return None
         rejectors, pending = (self.random.sample(REJECTORS, self.random.choice((0, 1, 1, 1, 2))) for _ in range(2))
         pending = pending if self.often(0.3) else []
-        info = self.in_flight.pop(failed.index)
-        info.pod = self.objects[failed.index]
+        info = self.in_flight.pop(model_pod.index)
+        info.pod = self.objects[model_pod.index]
         if self.often(0.2):
-            self.model.preempting.add(failed.index)
+            self.model.preempting.add(model_pod.index)
         is_late = self.often(0.15)
         if is_late:
             self.queue.done(info.pod.uid)
         self.bench.reject(info, *rejectors, pending=pending)
-        self.model.fail(failed, rejectors, pending, in_flight=not is_late)
-        nominated = self.random.choice((None, "", *NODES))
-        self.queue.nominator.add(info.pod, nominated)
-        self.model.nominate(failed, nominated)
-        return failed.index, rejectors, pending, nominated
+        self.model.fail(model_pod, rejectors, pending, in_flight=not is_late)
+        nominated_node = self.random.choice((None, "", *NODES))
+        self.queue.nominator.add(info.pod, nominated_node)
+        self.model.nominate(model_pod, nominated_node)
+        return model_pod.index, rejectors, pending, nominated_node
 
     def bind(self) -> object:
-        bound = self.some(QueueState.IN_FLIGHT)
-        if bound is None:
+        model_pod = self.some(QueueState.IN_FLIGHT)
+        if model_pod is None:
             return None
-        placed = self.objects.pop(bound.index)
-        self.queue.nominator.delete(placed)
-        self.queue.done(self.in_flight.pop(bound.index).pod.uid)
-        self.model.delete(bound)
-        self.happens(ASSIGNED_POD_ADD, None, placed.on_node("n1"), Happening(model.POD_ADD))
-        return bound.index
+        pod_object = self.objects.pop(model_pod.index)
+        self.queue.nominator.delete(pod_object)
+        self.queue.done(self.in_flight.pop(model_pod.index).pod.uid)
+        self.model.delete(model_pod)
+        self.happens(ASSIGNED_POD_ADD, None, pod_object.on_node("n1"), Happening(model.POD_ADD))
+        return model_pod.index
 
     # ------------------------------------------------------------ events
 
@@ -298,7 +298,7 @@ class Simulation:
                 *(model.POD_ADD, model.POD_DELETE, model.POD_LABEL),
             )
         )
-        other = pod(f"other-{self.made}", node="n1", labels={"version": str(self.made)})
+        second_pod = pod(f"other-{self.made}", node="n1", labels={"version": str(self.made)})
         relabelled = pod(f"other-{self.made}", node="n1", labels={"version": "another"})
         parity, level = self.random.randint(0, 1), self.random.randint(0, 2)
         event = ClusterEvent
@@ -308,12 +308,12 @@ class Simulation:
             case model.NODE_DELETE:
                 self.happens(event(EventResource.NODE, ActionType.DELETE), node("n1"), None, Happening(name))
             case model.POD_ADD:
-                self.happens(ASSIGNED_POD_ADD, None, other, Happening(name))
+                self.happens(ASSIGNED_POD_ADD, None, second_pod, Happening(name))
             case model.POD_DELETE:
-                self.happens(ASSIGNED_POD_DELETE, other, None, Happening(name))
+                self.happens(ASSIGNED_POD_DELETE, second_pod, None, Happening(name))
             case model.POD_LABEL:
-                (change,) = pod_changes(other, relabelled, NEWEST)
-                self.happens(change, other, relabelled, Happening(name))
+                (change,) = pod_changes(second_pod, relabelled, NEWEST)
+                self.happens(change, second_pod, relabelled, Happening(name))
             case _:
                 old, new = node("n1"), changed_node(CHANGE_OF_NODE[name], parity, level)
                 (change,) = node_changes(old, new)
@@ -322,13 +322,15 @@ class Simulation:
 
     def end_nomination(self) -> object:
         """Room is free that was kept for a pod, for pods of no higher priority."""
-        known = self.some()
-        if known is None:
+        model_pod = self.some()
+        if model_pod is None:
             return None
-        item, priority = self.objects[known.index], known.priority
-        self.queue.move_all(ASSIGNED_POD_DELETE, item, None, lambda other: other.priority <= priority)
-        self.model.happen(Happening(model.POD_DELETE, known.index), lambda other: other.priority <= priority)
-        return known.index
+        item, priority = self.objects[model_pod.index], model_pod.priority
+        self.queue.move_all(ASSIGNED_POD_DELETE, item, None, lambda candidate: candidate.priority <= priority)
+        self.model.happen(
+            Happening(model.POD_DELETE, model_pod.index), lambda candidate: candidate.priority <= priority
+        )
+        return model_pod.index
 
     def activate(self) -> object:
         activated = self.some()
@@ -362,25 +364,28 @@ class Simulation:
 
     def check_places(self) -> None:
         """Every pod in exactly one place, where the rules put it, and backing off until they let it go."""
-        expected = Counter((index, pod.state) for index, pod in self.model.pods.items())
+        counts = Counter((index, pod.state) for index, pod in self.model.pods.items())
         listing = self.queue.listing
         infos = listing.infos()
-        assert Counter((index_of(info.pod), listing.state_of(info)) for info in infos) == expected
+        assert Counter((index_of(info.pod), listing.state_of(info)) for info in infos) == counts
         for info in infos:
-            known = self.model.pods[index_of(info.pod)]
-            assert info.rejector_plugins == known.rejectors | known.pending or known.state is QueueState.IN_FLIGHT
-            assert info.gating_plugin == known.gate
-            assert self.queue.state_of(self.objects[known.index]) is known.state
-            if known.state in model.BACKING_OFF:
+            model_pod = self.model.pods[index_of(info.pod)]
+            assert (
+                info.rejector_plugins == model_pod.rejectors | model_pod.pending
+                or model_pod.state is QueueState.IN_FLIGHT
+            )
+            assert info.gating_plugin == model_pod.gate
+            assert self.queue.state_of(self.objects[model_pod.index]) is model_pod.state
+            if model_pod.state in model.BACKING_OFF:
                 next_try = listing.describe(info).next_try
                 assert next_try is not None
-                assert next_try.at_s == known.backoff_ends_s + 1
-                assert self.model.now_s < known.backoff_ends_s + 1
+                assert next_try.at_s == model_pod.backoff_ends_s + 1
+                assert self.model.now_s < model_pod.backoff_ends_s + 1
 
     def check_nominations(self) -> None:
         for name in NODES:
-            expected = {index for index, pod in self.model.pods.items() if pod.nominated == name}
-            assert {index_of(each) for each in self.queue.nominated_pods_for_node(name)} == expected
+            indexes = {index for index, pod in self.model.pods.items() if pod.nominated_node == name}
+            assert {index_of(pod) for pod in self.queue.nominated_pods_for_node(name)} == indexes
 
     def check_metrics(self) -> None:
         """What Prometheus would read is what the model counts."""
@@ -395,27 +400,27 @@ class Simulation:
         }
         assert self.read("scheduler_queue_incoming_pods_total") == self.model.entered
         waiting = (pod for pod in self.model.pods.values() if pod.state is not QueueState.IN_FLIGHT)
-        rejected = Counter((name, PROFILE) for each in waiting for name in each.rejectors | each.pending)
-        assert +Counter(self.read("scheduler_unschedulable_pods")) == rejected
+        counts = Counter((name, PROFILE) for model_pod in waiting for name in model_pod.rejectors | model_pod.pending)
+        assert +Counter(self.read("scheduler_unschedulable_pods")) == counts
         flying = self.model.at(QueueState.IN_FLIGHT)
-        oldest = max((each.seen for each in flying), key=len, default=[])
-        kept = Counter((happening.name,) for happening in oldest)
-        kept["PodPopped",] += len(flying)
-        assert +Counter(self.read("scheduler_inflight_events")) == +kept
+        oldest = max((model_pod.happenings for model_pod in flying), key=len, default=[])
+        counts = Counter((happening.name,) for happening in oldest)
+        counts["PodPopped",] += len(flying)
+        assert +Counter(self.read("scheduler_inflight_events")) == +counts
 
     def read(self, name: str) -> dict[tuple[str, ...], float]:
         return dict(self.metrics.values(name))
 
     def check_wakes(self) -> None:
         """The loop is woken for every pod that can be popped."""
-        poppable = {each.index for each in self.model.at(QueueState.ACTIVE, QueueState.BACKOFF)}
+        poppable = {model_pod.index for model_pod in self.model.at(QueueState.ACTIVE, QueueState.BACKOFF)}
         if poppable - self.poppable:
             assert self.bench.wakes > self.wakes
         self.poppable, self.wakes = poppable, self.bench.wakes
 
 
-def changed_node(what: str, parity: int, level: int) -> Node:
-    match what:
+def changed_node(kind: str, parity: int, level: int) -> Node:
+    match kind:
         case "taints":
             return node("n1", taints=["a=b:NoSchedule"])
         case "labels":
@@ -430,11 +435,11 @@ def test_the_queue_does_what_the_model_does(seed: int) -> None:
         simulation.run(STEPS)
     # Hints of Flaky, and pods that come back when they are no longer in flight.
     assert {log["event"] for log in logs} == {"Plugin failed", "Pod is in an unexpected queue state"}
-    shown = {
+    counts_read = {
         (sample.labels["queue"], sample.labels["event"]): sample.value
         for family in text_string_to_metric_families(simulation.metrics.render().decode())
         for sample in family.samples
         if sample.name == "scheduler_queue_incoming_pods_total"
     }
-    assert shown == simulation.model.entered
-    assert len(shown) > 15
+    assert counts_read == simulation.model.entered
+    assert len(counts_read) > 15

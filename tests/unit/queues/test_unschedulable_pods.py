@@ -89,8 +89,8 @@ def test_a_pod_pushed_again_is_known_by_its_new_rejectors() -> None:
 
 
 def test_gated_pods_are_counted_apart() -> None:
-    gated = info("a", "Gates", gate="Gates")
-    pods = holding(gated, info("b", "Fit"))
+    gated_info = info("a", "Gates", gate="Gates")
+    pods = holding(gated_info, info("b", "Fit"))
     assert (len(pods), pods.gated_count) == (2, 1)
-    pods.remove(gated.key)
+    pods.remove(gated_info.key)
     assert (len(pods), pods.gated_count) == (1, 0)

@@ -6,6 +6,7 @@ from typing import Any
 
 from podium.recording.columns import ColumnWriter, EntryBuffer
 from podium.recording.entries import DECIDED, Decision
+from podium.recording.hashed_names import NameHasher
 
 
 def decision_entry(uid: str = "u", node: str = "", *, name: str = "web", victims: tuple[str, ...] = ()) -> Any:
@@ -14,10 +15,10 @@ def decision_entry(uid: str = "u", node: str = "", *, name: str = "web", victims
     return (DECIDED, *Decision(uid, f"default/{name}", kind, node, 3, 2, 170, None, victims))
 
 
-def content_of(*entries: tuple[int, Any]) -> bytes:
+def content_of(*entries: tuple[int, Any], hasher: NameHasher | None = None) -> bytes:
     """Encode these kinds and values as a recorder does."""
     buffer = EntryBuffer()
     for kind, value in entries:
         buffer.note(kind, value)
-    (content,) = ColumnWriter().contents(*buffer.take(len(entries)))
+    (content,) = ColumnWriter(hasher).contents(*buffer.take(len(entries)))
     return content

@@ -40,10 +40,10 @@ def test_each_module_names_a_version_of_its_minor_release(minor: str) -> None:
 
 @pytest.mark.parametrize("minor", OLDER)
 def test_each_older_release_has_a_key_and_a_stamp_of_its_version(minor: str) -> None:
-    made, version = recipe(minor), catalogue.kubernetes_version(module_of(minor))
-    assert made.key.startswith(f"v{version}-")
-    assert set(made.packages) == set(OF_A_RELEASE)
-    assert f"gitVersion=v{version}" in made.flags[-1]
+    older_recipe, version = recipe(minor), catalogue.kubernetes_version(module_of(minor))
+    assert older_recipe.key.startswith(f"v{version}-")
+    assert set(older_recipe.packages) == set(OF_A_RELEASE)
+    assert f"gitVersion=v{version}" in older_recipe.flags[-1]
 
 
 def test_the_current_release_is_what_the_control_plane_builds(environ: dict[str, str]) -> None:

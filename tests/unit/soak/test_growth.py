@@ -32,7 +32,7 @@ def test_a_run_that_ends_before_the_caches_are_full_tells_nothing() -> None:
 
 
 def test_a_sample_is_of_the_process_that_was_asked_for() -> None:
-    taken = sample(os.getpid(), seconds=1.0, pods=2, tasks=3)
-    assert taken.rss_mib > 10
-    assert taken.threads >= 1
-    assert taken.descriptors >= 3
+    last_sample = sample(os.getpid(), seconds=1.0, pods=2, tasks=3)
+    assert last_sample.rss_mib > 10
+    assert last_sample.threads >= 1
+    assert last_sample.descriptors >= 3

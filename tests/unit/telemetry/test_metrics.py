@@ -87,6 +87,7 @@ def metrics():
         watches=lambda: {"pods": 7},
         events=lambda: {"pods": 90},
         failures=lambda: {"pods": 1},
+        missing=lambda: {"elasticquotas": 1},
     )
     metrics.count_request("POST", "127.0.0.1:6443", "201")
     metrics.observe_request("POST", "127.0.0.1:6443", 0.004, 200, 100)

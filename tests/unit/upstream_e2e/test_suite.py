@@ -16,14 +16,14 @@ def spec(name: str, state: str, *, message: str = "", kind: str = "It") -> dict[
     }
 
 
-def reported(directory: Path, *specs: dict[str, Any]) -> Results:
+def results_of_report(directory: Path, *specs: dict[str, Any]) -> Results:
     report = directory / "report.json"
     report.write_text(json.dumps([{"SpecReports": specs}]))
     return results(report)
 
 
 def test_specs_that_the_filters_leave_out_are_not_selected(tmp_path: Path) -> None:
-    found = reported(
+    suite_results = results_of_report(
         tmp_path,
         spec("setup", "passed", kind="BeforeEach"),
         spec("left out", "skipped"),
@@ -32,16 +32,16 @@ def test_specs_that_the_filters_leave_out_are_not_selected(tmp_path: Path) -> No
         spec("bad", "failed", message="\x1b[31mwhy\x1b[0m"),
         spec("skips itself", "skipped", message="no such feature"),
     )
-    assert [(each.name, each.state, each.message) for each in found.specs] == [
+    assert [(spec.name, spec.state, spec.message) for spec in suite_results.specs] == [
         ("Claims bad", "failed", "why"),
         ("Claims good", "passed", ""),
         ("Claims skips itself", "skipped", "no such feature"),
     ]
-    assert found.specs[0].seconds == 2.5
-    assert found.for_kubelets == (f"Claims {NEEDS_KUBELET} left out",)
+    assert suite_results.specs[0].seconds == 2.5
+    assert suite_results.for_kubelets == (f"Claims {NEEDS_KUBELET} left out",)
 
 
 def test_a_run_is_good_if_specs_ran_and_all_have_passed(tmp_path: Path) -> None:
-    assert reported(tmp_path, spec("good", "passed")).is_good
-    assert not reported(tmp_path, spec("good", "passed"), spec("bad", "failed", message="why")).is_good
-    assert not reported(tmp_path, spec("left out", "skipped")).is_good
+    assert results_of_report(tmp_path, spec("good", "passed")).is_good
+    assert not results_of_report(tmp_path, spec("good", "passed"), spec("bad", "failed", message="why")).is_good
+    assert not results_of_report(tmp_path, spec("left out", "skipped")).is_good

@@ -89,6 +89,19 @@ kind: KubeSchedulerConfiguration
 {{ omit $configuration "apiVersion" "kind" | toYaml }}
 {{- end }}
 
+{{- /* The names of the plugins that some profile enables. */ -}}
+{{- define "podium.plugins" -}}
+{{- $names := list -}}
+{{- range .Values.configuration.profiles -}}
+{{- range $point, $set := .plugins -}}
+{{- range $set.enabled -}}
+{{- $names = append $names .name -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- uniq $names | toJson -}}
+{{- end }}
+
 {{- define "podium.lease" -}}
 {{- (include "podium.configuration" . | fromYaml).leaderElection | toJson -}}
 {{- end }}

@@ -109,7 +109,7 @@ class SandboxProvider:
     # ------------------------------------------------------------ removal
 
     async def drain(self) -> float:
-        """Evict pods of nodes that are being removed, and delete those without; returns when to look again, in s."""
+        """Evict pods of nodes that are being removed, and delete those without, and return when to look again, in s."""
         obstacles: dict[str, str] = {}
         for node in [node for node in self._watched.nodes() if is_bought_here(node) and is_being_removed(node)]:
             obstacles |= await self._drain(node)
@@ -130,7 +130,7 @@ class SandboxProvider:
         return is_active(pod) and not Evictions((), self._clock.now()).is_protected(pod)
 
     async def _evict(self, pods: Sequence[Pod]) -> Mapping[str, str]:
-        """Evict the pods; returns by UID why some of them stay."""
+        """Evict the pods, and return by UID why some of them stay."""
         waiting: Iterator[Pod] = iter(pods)
         obstacles: dict[str, str] = {}
 

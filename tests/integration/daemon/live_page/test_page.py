@@ -56,11 +56,11 @@ class Served:
             tasks.cancel_scope.cancel()
 
     async def wait_watchers(self, count: int) -> None:
-        async def reached() -> bool:
+        async def is_reached() -> bool:
             assert self.page.watchers == count
             return True
 
-        await eventually(reached)
+        await eventually(is_reached)
 
 
 async def event(answer: aiohttp.ClientResponse) -> Any:
@@ -73,103 +73,103 @@ async def event(answer: aiohttp.ClientResponse) -> Any:
 async def event_with(answer: aiohttp.ClientResponse, table: str) -> Any:
     """The next change of that table."""
     while True:
-        if table in (told := await event(answer)):
-            return told[table]
+        if table in (event_read := await event(answer)):
+            return event_read[table]
 
 
 async def test_the_first_event_has_everything_and_the_next_one_what_has_changed() -> None:
-    served = Served()
-    served.bench.add(pod("web"))
-    async with served() as session, session.get(f"{served.url}/ui/events") as answer:
+    page_server = Served()
+    page_server.bench.add(pod("web"))
+    async with page_server() as session, session.get(f"{page_server.url}/ui/events") as answer:
         first = await event(answer)
         assert (answer.status, answer.content_type) == (200, "text/event-stream")
         assert first["about"].items() >= {"schedulers": ["podium"], "recorder": True}.items()
         assert [row["name"] for row in first["queue"]["put"]] == ["web"]
         assert {row["key"] for row in first["nodes"]["put"]} == {"n0", "n1"}
 
-        place(served.recorder, Cluster("n0"), pod("web"))
+        place(page_server.recorder, Cluster("n0"), pod("web"))
         assert [row["name"] for row in (await event_with(answer, "decisions"))["put"]] == ["web"]
-        served.cache.add_pod(pod("web", node="n1", cpu="1"))
+        page_server.cache.add_pod(pod("web", node="n1", cpu="1"))
         assert [(row["key"], row["cpu"]) for row in (await event_with(answer, "nodes"))["put"]] == [("n1", 1000)]
 
 
 async def test_a_stream_ends_so_that_access_is_reviewed_again() -> None:
-    served = Served(stream_s_max=0.3)
-    async with served() as session, session.get(f"{served.url}/ui/events") as answer:
+    page_server = Served(stream_s_max=0.3)
+    async with page_server() as session, session.get(f"{page_server.url}/ui/events") as answer:
         assert (await answer.content.read()).count(b"data: ") >= 1
-        await served.wait_watchers(0)
+        await page_server.wait_watchers(0)
 
 
 async def test_more_than_so_many_readers_are_told_to_come_later() -> None:
-    served = Served()
-    async with served() as session:
-        streams = [await session.get(f"{served.url}/ui/events") for _ in range(page_module.WATCHERS_MAX)]
-        async with session.get(f"{served.url}/ui/events") as refused:
-            assert (refused.status, refused.headers["Retry-After"]) == (503, "10")
+    page_server = Served()
+    async with page_server() as session:
+        streams = [await session.get(f"{page_server.url}/ui/events") for _ in range(page_module.WATCHERS_MAX)]
+        async with session.get(f"{page_server.url}/ui/events") as refusal:
+            assert (refusal.status, refusal.headers["Retry-After"]) == (503, "10")
         streams.pop().close()
 
-        async def answered() -> bool:
-            async with session.get(f"{served.url}/ui/events") as answer:
+        async def is_answered() -> bool:
+            async with session.get(f"{page_server.url}/ui/events") as answer:
                 return answer.status == 200
 
-        await eventually(answered)
-        for each in streams:
-            each.close()
-        await served.wait_watchers(0)
+        await eventually(is_answered)
+        for stream in streams:
+            stream.close()
+        await page_server.wait_watchers(0)
 
 
 async def test_a_reader_that_takes_nothing_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_module, "_WRITE_S_MAX", 0.2)
-    served = Served()
-    async with served():
-        port = int(served.url.rpartition(":")[2])
+    page_server = Served()
+    async with page_server():
+        port = int(page_server.url.rpartition(":")[2])
         with socket.socket() as silent:
             silent.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             silent.connect(("127.0.0.1", port))
             silent.sendall(b"GET /ui/events HTTP/1.1\r\nHost: x\r\n\r\n")
-            await served.wait_watchers(1)
+            await page_server.wait_watchers(1)
             number = 0
-            while served.page.watchers:
+            while page_server.page.watchers:
                 # Every event is larger than what the kernel takes for a reader.
                 number += 1
-                served.cache.put_node(node("n0", cpu=str(number), labels={ZONE_LABEL: "z" * 8_000_000}))
+                page_server.cache.put_node(node("n0", cpu=str(number), labels={ZONE_LABEL: "z" * 8_000_000}))
                 await anyio.sleep(0.02)
 
 
 async def test_a_reader_that_has_gone_is_forgotten_though_nothing_changes() -> None:
-    served = Served()
-    async with served() as session:
-        answer = await session.get(f"{served.url}/ui/events")
+    page_server = Served()
+    async with page_server() as session:
+        answer = await session.get(f"{page_server.url}/ui/events")
         await event(answer)
         answer.close()
-        await served.wait_watchers(0)
+        await page_server.wait_watchers(0)
 
 
 async def test_at_the_end_streams_end_at_once() -> None:
-    served = Served()
+    page_server = Served()
     async with aiohttp.ClientSession() as session:
-        async with served() as inner:
+        async with page_server() as inner:
             del inner
-            answer = await session.get(f"{served.url}/ui/events")
+            answer = await session.get(f"{page_server.url}/ui/events")
             await event(answer)
         # The body is whole: the stream was not cut.
         await answer.content.read()
 
 
 async def test_nobody_looks_and_nothing_is_read() -> None:
-    served = Served()
-    async with served() as session:
-        async with session.get(f"{served.url}/ui") as answer:
+    page_server = Served()
+    async with page_server() as session:
+        async with session.get(f"{page_server.url}/ui") as answer:
             assert answer.status == 200
-        assert (served.contents.read_s, served.contents.versions) == (0.0, (0, 0, 0))
+        assert (page_server.contents.read_s, page_server.contents.versions) == (0.0, (0, 0, 0))
 
 
 @pytest.mark.parametrize(
     ("path", "kind"), [("/ui", "text/html"), ("/ui/page.js", "text/javascript"), ("/ui/page.css", "text/css")]
 )
 async def test_files_forbid_whatever_they_do_not_need(path: str, kind: str) -> None:
-    served = Served()
-    async with served() as session, session.get(f"{served.url}{path}") as answer:
+    page_server = Served()
+    async with page_server() as session, session.get(f"{page_server.url}{path}") as answer:
         assert answer.content_type == kind
         policy = answer.headers["Content-Security-Policy"]
         assert "default-src 'none'" in policy
@@ -177,12 +177,12 @@ async def test_files_forbid_whatever_they_do_not_need(path: str, kind: str) -> N
 
 
 async def test_data_needs_the_rights_that_the_queue_needs_and_files_need_none(tmp_path: Path) -> None:
-    served, tls = Served(), ServingTls(self_signed())
+    page_server, tls = Served(), ServingTls(self_signed())
     async with Sandbox(token="admin", kubelets=False) as sandbox:
         credentials = await load(str(sandbox.write_kubeconfig(tmp_path / "kubeconfig")), SystemClock())
-        paths = (*AccessOptions().authorization_always_allow_paths, *served.page.open_pages)
+        paths = (*AccessOptions().authorization_always_allow_paths, *page_server.page.open_pages)
         options = AccessOptions(authorization_always_allow_paths=paths)
-        pages = {**served.page.pages, **served.page.open_pages}
+        pages = {**page_server.page.pages, **page_server.page.open_pages}
         async with (
             open_access(options, credentials, tls, SystemClock()) as access,
             serve(
@@ -198,7 +198,7 @@ async def test_data_needs_the_rights_that_the_queue_needs_and_files_need_none(tm
             ) as server,
             aiohttp.ClientSession() as session,
         ):
-            for path in served.page.open_pages:
+            for path in page_server.page.open_pages:
                 async with session.get(f"https://127.0.0.1:{server.port}{path}", ssl=False) as answer:
                     assert answer.status == 200
             for token, status in ((None, 403), ("wrong", 401), ("admin", 200)):

@@ -59,11 +59,11 @@ async def serving(app: EstimatorApp) -> AsyncIterator[Asker]:
             ports: list[int] = []
             ready = anyio.Event()
 
-            def started(port: int) -> None:
+            def note_port(port: int) -> None:
                 ports.append(port)
                 ready.set()
 
-            group.start_soon(app.run, started)
+            group.start_soon(app.run, note_port)
             with anyio.fail_after(PATIENCE_S):
                 await ready.wait()
             async with grpc.aio.insecure_channel(f"127.0.0.1:{ports[0]}") as channel:
@@ -84,9 +84,9 @@ def _collector_restored() -> Iterator[None]:
 
 async def refusal(ask: Callable[[], Awaitable[Any]]) -> tuple[grpc.StatusCode, str]:
     """The status and text of a question that is refused."""
-    with pytest.raises(grpc.aio.AioRpcError) as refused:
+    with pytest.raises(grpc.aio.AioRpcError) as error:
         await ask()
-    return refused.value.code(), refused.value.details() or ""
+    return error.value.code(), error.value.details() or ""
 
 
 __all__ = ["QUIET", "Asker", "refusal", "replace", "serving"]

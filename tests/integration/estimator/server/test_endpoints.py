@@ -48,6 +48,6 @@ async def test_the_grpc_port_takes_no_more_connections_than_there_is_room_for(mo
             crowd = [stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(40)]
 
             async def most_are_closed() -> bool:
-                return sum([await is_closed(each) for each in crowd]) >= 30
+                return sum([await is_closed(connection) for connection in crowd]) >= 30
 
             await eventually(most_are_closed)

@@ -31,8 +31,8 @@ GONE = {
 }
 
 
-def _quota(hard: str, used: str) -> Json:
-    status = {"hard": {"cpu": hard}, "used": {"cpu": used}}
+def _quota(hard: str, usage: str) -> Json:
+    status = {"hard": {"cpu": hard}, "used": {"cpu": usage}}
     metadata = {"name": "q", "namespace": "default"}
     return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "status": status}
 
@@ -43,19 +43,19 @@ async def sandbox(anyio_backend: object) -> AsyncIterator[Sandbox]:
         yield sandbox
 
 
-async def becomes(expected: object, ask: Callable[[], Awaitable[int]], within_s: float = PATIENCE_S) -> None:
+async def becomes(target: object, ask: Callable[[], Awaitable[int]], within_s: float = PATIENCE_S) -> None:
     """Wait until the answer, or the text of the refusal, is this one."""
-    found: object = None
+    value: object = None
     with anyio.move_on_after(within_s):
         while True:
             try:
-                found = await ask()
+                value = await ask()
             except grpc.aio.AioRpcError as error:
-                found = error.details()
-            if found == expected:
+                value = error.details()
+            if value == target:
                 return
             await anyio.sleep(0.01)
-    raise AssertionError(f"expected {expected}, got {found}")
+    raise AssertionError(f"expected {target}, got {value}")
 
 
 def _source(sandbox: Sandbox, directory: Path, name: str) -> Source:
@@ -97,14 +97,14 @@ async def test_member_that_is_gone_leaves_the_others_alone(
     sandbox: Sandbox, tmp_path: Path, on_unsynced: OnUnsynced
 ) -> None:
     sandbox.store.create(node("n1", "4"))
-    async with Sandbox(kubelets=False) as other:
-        other.store.create(node("n1", "7"))
-        sources = [_source(sandbox, tmp_path, "stays"), _source(other, tmp_path, "goes")]
+    async with Sandbox(kubelets=False) as second_sandbox:
+        second_sandbox.store.create(node("n1", "7"))
+        sources = [_source(sandbox, tmp_path, "stays"), _source(second_sandbox, tmp_path, "goes")]
         app = EstimatorApp(replace(QUIET, on_unsynced=on_unsynced), sources)
         async with serving(app) as asker:
             await becomes(4, lambda: asker.replicas("stays", ONE_CPU))
             await becomes(7, lambda: asker.replicas("goes", ONE_CPU))
-            other.faults.refuse_connections(3600)
+            second_sandbox.faults.refuse_connections(3600)
             await becomes(GONE[on_unsynced], lambda: asker.replicas("goes", ONE_CPU))
             assert await asker.replicas("stays", ONE_CPU) == 4
 
@@ -151,20 +151,20 @@ async def test_members_come_change_and_go_with_the_files_of_a_folder(sandbox: Sa
     (folder / ".hidden").write_text("")
     _source(sandbox, folder, "m1")
     options = replace(QUIET, look_s=0.02)
-    async with Sandbox(kubelets=False) as other, serving(EstimatorApp(options, folder=folder)) as asker:
-        other.store.create(node("n1", "7"))
+    async with Sandbox(kubelets=False) as second_sandbox, serving(EstimatorApp(options, folder=folder)) as asker:
+        second_sandbox.store.create(node("n1", "7"))
         await becomes(4, lambda: asker.replicas("m1", ONE_CPU))
         code, text = await refusal(lambda: asker.replicas("broken"))
         assert (code, text) == (
             grpc.StatusCode.UNKNOWN,
             "cluster name does not match, got: broken, desire: m1",
         )
-        _source(other, folder, "m2.yaml")
+        _source(second_sandbox, folder, "m2.yaml")
         await becomes(7, lambda: asker.replicas("m2", ONE_CPU))
         (folder / "m2.yaml").unlink()
-        _source(other, folder, "m1")
+        _source(second_sandbox, folder, "m1")
         await becomes(7, lambda: asker.replicas("m1", ONE_CPU))
-        other.store.create(node("n2", "7"))
+        second_sandbox.store.create(node("n2", "7"))
         await becomes(14, lambda: asker.replicas("m1", ONE_CPU))
         assert await asker.replicas("m2", ONE_CPU) == 7
 

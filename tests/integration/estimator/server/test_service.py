@@ -39,8 +39,8 @@ ROWS: list[dict[str, Any]] = [json.loads(line) for line in LINES]
 async def asker(anyio_backend: object) -> AsyncIterator[Asker]:
     cases = [read_case(line) for line in LINES]
     still = {case.id: member_of(case.objects, Gates(), case.id) for case in cases}
-    async with serving(EstimatorApp(QUIET, still=still)) as asked:
-        yield asked
+    async with serving(EstimatorApp(QUIET, still=still)) as estimator_asker:
+        yield estimator_asker
 
 
 async def _answer(asker: Asker, row: dict[str, Any], era: str) -> dict[str, Any]:
@@ -57,8 +57,8 @@ async def _answer(asker: Asker, row: dict[str, Any], era: str) -> dict[str, Any]
 @pytest.mark.parametrize("era", ERAS)
 async def test_recorded_questions_have_the_recorded_answers_in_every_era(asker: Asker, era: str) -> None:
     for row in ROWS:
-        expected = {name: value for name, value in row["expect"].items() if not name.startswith("general_")}
-        assert await _answer(asker, row, era) == expected, row["id"]
+        expected_answer = {name: value for name, value in row["expect"].items() if not name.startswith("general_")}
+        assert await _answer(asker, row, era) == expected_answer, row["id"]
 
 
 async def test_hostile_requests_have_a_clear_status_and_others_are_served(asker: Asker) -> None:
@@ -85,10 +85,10 @@ async def test_hostile_requests_have_a_clear_status_and_others_are_served(asker:
         grpc.StatusCode.UNKNOWN,
         "failed to estimate component sets: 10000 components are more than 1000",
     )
-    broken = CLASSES["MaxAvailableReplicasRequest"](
+    request = CLASSES["MaxAvailableReplicasRequest"](
         cluster=row["id"], replicaRequirements={"resourceRequestBytes": {"cpu": b"\xff"}}
     )
-    code, text = await refusal(lambda: replicas(broken.SerializeToString()))
+    code, text = await refusal(lambda: replicas(request.SerializeToString()))
     assert (code, text.partition(":")[0]) == (grpc.StatusCode.UNKNOWN, "failed to unmarshal resource request cpu")
     assert (await replicas(good)).maxReplicas == row["expect"]["replicas"]
 
@@ -98,11 +98,11 @@ async def test_set_that_takes_nothing_and_many_components_are_answered_at_once(a
     started_s = time.process_time()
     assert await asker.sets(row["id"], [{"name": "c", "replicas": 0}]) == 2**31 - 1
     assert await asker.sets(row["id"], [{"name": "c", "replicas": -3}]) == 0
-    many = [
+    components = [
         {"name": "c", "replicas": 1, "replicaRequirements": {"resourceRequest": {"cpu": f"{number}m"}}}
         for number in range(1, 1001)
     ]
-    assert await asker.sets(row["id"], many) >= 0
+    assert await asker.sets(row["id"], components) >= 0
     assert time.process_time() - started_s < 10.0
 
 
@@ -114,16 +114,16 @@ async def test_method_that_is_not_there_is_unimplemented(asker: Asker) -> None:
 async def test_recorded_members_tried_out_have_the_numbers_that_podium_estimate_gives(anyio_backend: object) -> None:
     cases = [case for case in map(read_case, LINES) if case.components is None and case.workload is None][:40]
     still = {case.id: member_of(case.objects, Gates(), case.id, is_accurate=True) for case in cases}
-    expected = {}
+    expected_counts = {}
     for case in cases:
         replica = replica_of(case.requirements)
-        expected[case.id] = accurate_replicas(*_engine_and(case.objects, replica))
+        expected_counts[case.id] = accurate_replicas(*_engine_and(case.objects, replica))
     async with serving(EstimatorApp(QUIET, still=still)) as asker:
         rows = {row["id"]: row for row in ROWS}
-        found = {name: await asker.replicas(name, rows[name].get("requirements")) for name in expected}
+        counts = {name: await asker.replicas(name, rows[name].get("requirements")) for name in expected_counts}
         assert await asker.sets(cases[0].id, [{"name": "c", "replicas": 0}]) == 2**31 - 1
-    assert found == expected
-    assert found != {name: rows[name]["expect"]["replicas"] for name in found}
+    assert counts == expected_counts
+    assert counts != {name: rows[name]["expect"]["replicas"] for name in counts}
 
 
 def _engine_and(objects: list[Any], replica: Pod) -> tuple[Engine, Framework, Pod, list[Pod]]:
@@ -146,9 +146,9 @@ async def test_an_estimate_that_takes_long_is_logged_with_its_steps(
     monkeypatch.setattr(MemberCluster, "max_available_replicas", slowly)
     app = EstimatorApp(QUIET, still={case.id: member_of(case.objects, Gates(), case.id)}, clock=clock)
     with capture_logs() as logs:
-        async with serving(app) as asked:
-            await asked.replicas(row["id"], row["requirements"])
-    traces = [each for each in logs if each["event"] == "Trace"]
+        async with serving(app) as asker:
+            await asker.replicas(row["id"], row["requirements"])
+    traces = [entry for entry in logs if entry["event"] == "Trace"]
     assert len(traces) == is_logged
     for trace in traces:
         assert (trace["trace"], trace["namespacedName"]) == ("Estimating", "kind=Deployment, name=a/b")

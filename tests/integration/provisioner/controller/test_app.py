@@ -58,15 +58,15 @@ class Cluster:
 
     async def nodes(self) -> dict[str, Json]:
         """All nodes by name."""
-        return {each["metadata"]["name"]: each for each in await self.admin.list(NODES)}
+        return {node_object["metadata"]["name"]: node_object for node_object in await self.admin.list(NODES)}
 
     async def wait_nodes(self, count: int) -> dict[str, Json]:
         """Until there are as many nodes."""
 
-        async def found() -> bool:
+        async def have_come() -> bool:
             return len(await self.nodes()) == count
 
-        await eventually(found)
+        await eventually(have_come)
         return await self.nodes()
 
     async def wait(self, check: Callable[[], Awaitable[Any]]) -> Any:
@@ -80,20 +80,20 @@ class Cluster:
         await self.admin.create(f"{PODS}/{name}/binding", binding)
 
     def put(self, *items: Json) -> None:
-        for each in items:
-            self.sandbox.store.create(each)
+        for item in items:
+            self.sandbox.store.create(item)
 
     async def put_unschedulable(self, *items: Json) -> None:
         """Pods that a scheduler found no node for."""
         self.put(*items)
-        for each in items:
-            path = f"{PODS}/{each['metadata']['name']}/status"
+        for item in items:
+            path = f"{PODS}/{item['metadata']['name']}/status"
             await self.admin.patch(path, {"status": {"conditions": [UNSCHEDULABLE]}})
 
     @asynccontextmanager
-    async def provisioned(self, provider: Any = "sandbox", **options: Any) -> AsyncIterator[ProvisionerApp]:
+    async def run_provisioner(self, provider: Any = "sandbox", **options: Any) -> AsyncIterator[ProvisionerApp]:
         """Runs a provisioner meanwhile."""
-        given = {"node_pools": read_cluster([LocatedManifest(POOL, "pool")]).node_pools} | options
+        settings = {"node_pools": read_cluster([LocatedManifest(POOL, "pool")]).node_pools} | options
         app = ProvisionerApp(
             Options(
                 kubeconfig=str(self.kubeconfig),
@@ -103,7 +103,7 @@ class Cluster:
                 nominated_s_min=0.1,
                 period_s=0.2,
                 validated_after_s=0.2,
-                **given,
+                **settings,
             )
         )
         async with anyio.create_task_group() as group:
@@ -125,7 +125,7 @@ def waiting(count: int, **fields: Any) -> list[Json]:
 
 async def test_the_sandbox_provider_makes_the_nodes_of_the_plan(cluster: Cluster) -> None:
     await cluster.put_unschedulable(*waiting(6))
-    async with cluster.provisioned() as app:
+    async with cluster.run_provisioner() as app:
         nodes = await cluster.wait_nodes(2)
         for node in nodes.values():
             labels = node["metadata"]["labels"]
@@ -140,7 +140,9 @@ async def test_the_sandbox_provider_makes_the_nodes_of_the_plan(cluster: Cluster
 
         async def is_told() -> Json:
             maps = await cluster.admin.list("/api/v1/namespaces/kube-system/configmaps")
-            texts = [each["data"].get("purchases") for each in maps if each["metadata"]["name"] == STATUS]
+            texts = [
+                config_map["data"].get("purchases") for config_map in maps if config_map["metadata"]["name"] == STATUS
+            ]
             return json.loads(texts[0]) if texts and texts[0] else {}
 
         await eventually(is_counted)
@@ -149,17 +151,17 @@ async def test_the_sandbox_provider_makes_the_nodes_of_the_plan(cluster: Cluster
 
 
 async def test_empty_nodes_go_and_a_budget_holds_pods_that_move(cluster: Cluster) -> None:
-    held = {"app": "held"}
+    labels = {"app": "held"}
     cluster.put(
         {
             "apiVersion": "policy/v1",
             "kind": "PodDisruptionBudget",
             "metadata": {"name": "hold", "namespace": "default"},
-            "spec": {"minAvailable": 1, "selector": {"matchLabels": held}},
+            "spec": {"minAvailable": 1, "selector": {"matchLabels": labels}},
         }
     )
-    await cluster.put_unschedulable(*waiting(1, labels=held))
-    async with cluster.provisioned():
+    await cluster.put_unschedulable(*waiting(1, labels=labels))
+    async with cluster.run_provisioner():
         (name,) = await cluster.wait_nodes(1)
     await cluster.bind("web-0", name)
 
@@ -169,7 +171,7 @@ async def test_empty_nodes_go_and_a_budget_holds_pods_that_move(cluster: Cluster
     await eventually(runs)
     # As if the provisioner had been killed right after it had begun to remove the node.
     await cluster.admin.patch(f"{NODES}/{name}", {"metadata": {"annotations": {REMOVED_SINCE: "2026-01-01T00:00:00Z"}}})
-    async with cluster.provisioned():
+    async with cluster.run_provisioner():
         await anyio.sleep(1.5)
         assert name in await cluster.nodes()
         assert (await cluster.admin.get(f"{PODS}/web-0"))["spec"]["nodeName"] == name
@@ -184,7 +186,7 @@ async def test_empty_nodes_go_and_a_budget_holds_pods_that_move(cluster: Cluster
 
 async def test_nodes_whose_pods_are_gone_are_removed(cluster: Cluster) -> None:
     await cluster.put_unschedulable(*waiting(3))
-    async with cluster.provisioned():
+    async with cluster.run_provisioner():
         (name,) = await cluster.wait_nodes(1)
         for index in range(3):
             await cluster.bind(f"web-{index}", name)
@@ -195,16 +197,16 @@ async def test_nodes_whose_pods_are_gone_are_removed(cluster: Cluster) -> None:
 
 async def test_by_default_nothing_is_bought_and_events_say_what_would_be(cluster: Cluster) -> None:
     await cluster.put_unschedulable(*waiting(1), pod("huge", cpu="1000"))
-    async with cluster.provisioned("plan-only"):
+    async with cluster.run_provisioner("plan-only"):
 
         async def notes() -> dict[str, str]:
             events = await cluster.admin.list("/apis/events.k8s.io/v1/namespaces/default/events")
-            found = {each["regarding"]["name"]: each["note"] for each in events}
-            return found if len(found) == 2 else {}
+            note_by_pod = {event["regarding"]["name"]: event["note"] for event in events}
+            return note_by_pod if len(note_by_pod) == 2 else {}
 
-        found = await eventually(notes)
-        assert found["web-0"].startswith("A node would be bought for this pod: s-4x-amd64-linux (")
-        assert found["huge"].startswith("Failed to schedule pod, ")
+        note_by_pod = await eventually(notes)
+        assert note_by_pod["web-0"].startswith("A node would be bought for this pod: s-4x-amd64-linux (")
+        assert note_by_pod["huge"].startswith("Failed to schedule pod, ")
     assert await cluster.nodes() == {}
 
 
@@ -221,7 +223,7 @@ async def test_podiums_own_plugins_judge_what_is_bought(cluster: Cluster) -> Non
         }
     )
     await cluster.put_unschedulable(*waiting(3, labels=apart, affinity=affinity))
-    async with cluster.provisioned(placing=Placing(config, IN_TREE, any_scheduler=True)):
+    async with cluster.run_provisioner(placing=Placing(config, IN_TREE, any_scheduler=True)):
         await cluster.wait_nodes(1)
         await anyio.sleep(1.0)
         assert len(await cluster.nodes()) == 1

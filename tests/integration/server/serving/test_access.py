@@ -47,7 +47,7 @@ async def sandbox() -> AsyncIterator[Sandbox]:
 
 
 @contextlib.asynccontextmanager
-async def served(
+async def serve_pages(
     sandbox: Sandbox, tmp_path: Path, options: AccessOptions | None = None, tls: ServingTls | None = None
 ) -> AsyncIterator[int]:
     credentials = await load(str(sandbox.write_kubeconfig(tmp_path / "kubeconfig")), SystemClock())
@@ -86,7 +86,7 @@ async def status(port: int, path: str, token: str | None = None, client: Any = N
 
 
 async def test_health_is_open_and_everything_else_is_for_those_with_rights(sandbox: Sandbox, tmp_path: Path) -> None:
-    async with served(sandbox, tmp_path) as port:
+    async with serve_pages(sandbox, tmp_path) as port:
         for path in ("/healthz", "/livez", "/readyz", "/readyz?verbose"):
             assert await status(port, path) == 200
         for path in GUARDED:
@@ -97,7 +97,7 @@ async def test_health_is_open_and_everything_else_is_for_those_with_rights(sandb
 
 
 async def test_health_answers_while_the_api_server_does_not(sandbox: Sandbox, tmp_path: Path) -> None:
-    async with served(sandbox, tmp_path) as port:
+    async with serve_pages(sandbox, tmp_path) as port:
         sandbox.faults.refuse_connections(60.0)
         assert await status(port, "/livez", TOKEN) == 200
         assert await status(port, "/metrics", TOKEN) == 401
@@ -108,10 +108,10 @@ async def test_a_client_certificate_of_the_given_authority_is_somebody(sandbox: 
     authority = Authority(tmp_path)
     options = AccessOptions(client_ca_file=str(authority.file))
     admin = authority.issue("admin", "system:masters")
-    nobody = authority.issue("jane", "dev")
-    async with served(sandbox, tmp_path, options) as port:
+    jane = authority.issue("jane", "dev")
+    async with serve_pages(sandbox, tmp_path, options) as port:
         assert await status(port, "/metrics", client=admin) == 200
-        assert await status(port, "/metrics", client=nobody) == 403
+        assert await status(port, "/metrics", client=jane) == 403
         assert await status(port, "/metrics", TOKEN) == 200
         stranger = Authority(tmp_path, "other").issue("stranger", "system:masters")
         with pytest.raises(aiohttp.ClientError):
@@ -121,17 +121,17 @@ async def test_a_client_certificate_of_the_given_authority_is_somebody(sandbox: 
 async def test_a_lookup_that_must_not_fail_stops_the_start(sandbox: Sandbox, tmp_path: Path) -> None:
     strict = AccessOptions(authentication_tolerate_lookup_failure=False)
     with pytest.raises(ServingError, match="unable to load the client CA: 404"):
-        async with served(sandbox, tmp_path, strict):
+        async with serve_pages(sandbox, tmp_path, strict):
             pass
     skipping = AccessOptions(authentication_tolerate_lookup_failure=False, authentication_skip_lookup=True)
-    async with served(sandbox, tmp_path, skipping) as port:
+    async with serve_pages(sandbox, tmp_path, skipping) as port:
         assert await status(port, "/metrics", TOKEN) == 200
 
 
 async def test_a_file_of_authorities_that_is_none_is_named(sandbox: Sandbox, tmp_path: Path) -> None:
     for path in (tmp_path / "missing", tmp_path / "kubeconfig"):
         with pytest.raises(CertificateError, match=f"client authority {path}"):
-            async with served(sandbox, tmp_path, AccessOptions(client_ca_file=str(path))):
+            async with serve_pages(sandbox, tmp_path, AccessOptions(client_ca_file=str(path))):
                 pass
 
 
@@ -150,10 +150,10 @@ async def test_a_new_certificate_in_the_files_is_shown(sandbox: Sandbox, tmp_pat
     first, second = self_signed(), self_signed()
     files[0].write_bytes(first.certificate)
     files[1].write_bytes(first.key)
-    async with served(sandbox, tmp_path, tls=serving_tls(*map(str, files))) as port:
+    async with serve_pages(sandbox, tmp_path, tls=serving_tls(*map(str, files))) as port:
 
-        async def shows(expected: bytes) -> bool:
-            return await anyio.to_thread.run_sync(certificate_shown, port) == expected
+        async def shows(certificate: bytes) -> bool:
+            return await anyio.to_thread.run_sync(certificate_shown, port) == certificate
 
         assert await shows(first.certificate)
         # Half of the change is none.
@@ -168,11 +168,11 @@ async def test_a_new_file_of_authorities_replaces_the_old_one(sandbox: Sandbox, 
     old, new = Authority(tmp_path, "old"), Authority(tmp_path, "new")
     file = tmp_path / "clients.crt"
     file.write_bytes(old.file.read_bytes())
-    before, after = old.issue("before", "system:masters"), new.issue("after", "system:masters")
+    old_client, new_client = old.issue("before", "system:masters"), new.issue("after", "system:masters")
     options = AccessOptions(client_ca_file=str(file))
     async with (
-        served(sandbox, tmp_path, options) as port,
-        aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=client_tls(before))) as kept_open,
+        serve_pages(sandbox, tmp_path, options) as port,
+        aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=client_tls(old_client))) as kept_open,
     ):
 
         async def status_on_open_connection() -> int:
@@ -181,17 +181,17 @@ async def test_a_new_file_of_authorities_replaces_the_old_one(sandbox: Sandbox, 
 
         assert await status_on_open_connection() == 200
         with pytest.raises(aiohttp.ClientError):
-            await status(port, "/metrics", client=after)
+            await status(port, "/metrics", client=new_client)
         file.write_text("")
         file.write_bytes(new.file.read_bytes())
 
         async def is_let_in() -> bool:
-            return await status(port, "/metrics", client=after) == 200
+            return await status(port, "/metrics", client=new_client) == 200
 
         await eventually(is_let_in)
         assert await status_on_open_connection() == 401
         with pytest.raises(aiohttp.ClientError):
-            await status(port, "/metrics", client=before)
+            await status(port, "/metrics", client=old_client)
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
@@ -201,7 +201,7 @@ async def test_a_client_certificate_that_has_expired_meanwhile_is_not_let_in(
     authority = Authority(tmp_path)
     tls = client_tls(authority.issue("admin", "system:masters", valid_s=5.0))
     tls.maximum_version = version
-    async with served(sandbox, tmp_path, AccessOptions(client_ca_file=str(authority.file))) as port:
+    async with serve_pages(sandbox, tmp_path, AccessOptions(client_ca_file=str(authority.file))) as port:
         url = f"https://127.0.0.1:{port}/metrics"
         connector = aiohttp.TCPConnector(ssl=tls)
         async with aiohttp.ClientSession(connector=connector) as session:
@@ -212,9 +212,9 @@ async def test_a_client_certificate_that_has_expired_meanwhile_is_not_let_in(
                     return answer.status == 401
 
             assert not await is_refused()
-            _, kept = await anyio.to_thread.run_sync(_status_and_session, port, tls, None)
+            _, tls_session = await anyio.to_thread.run_sync(_status_and_session, port, tls, None)
             await eventually(is_refused)
-        resumed, _ = await anyio.to_thread.run_sync(_status_and_session, port, tls, kept)
+        resumed, _ = await anyio.to_thread.run_sync(_status_and_session, port, tls, tls_session)
         assert resumed == 401
 
 
@@ -232,10 +232,10 @@ def _status_and_session(
 
 
 async def test_refused_tokens_do_not_fill_the_log(sandbox: Sandbox, tmp_path: Path) -> None:
-    async with served(sandbox, tmp_path) as port:
+    async with serve_pages(sandbox, tmp_path) as port:
         with capture_logs() as logs:
             for number in range(20):
                 assert await status(port, "/metrics", f"wrong-{number}") == 401
-    told = [entry for entry in logs if entry["event"] == "Unable to authenticate the request"]
+    refusals = [entry for entry in logs if entry["event"] == "Unable to authenticate the request"]
     # One in ten seconds.
-    assert 1 <= sum(entry["log_level"] == "info" for entry in told) < 5
+    assert 1 <= sum(entry["log_level"] == "info" for entry in refusals) < 5

@@ -32,7 +32,7 @@ def anyio_backend(request):
 
 
 @contextlib.asynccontextmanager
-async def serving(health=None, metrics=None, tls=None, **more):
+async def serving(health=None, metrics=None, tls=None, **fields):
     listener = socket.create_server(("127.0.0.1", 0))
     async with serve(
         "127.0.0.1",
@@ -42,7 +42,7 @@ async def serving(health=None, metrics=None, tls=None, **more):
         metrics or Metrics(),
         lambda: CONFIG,
         listener=listener,
-        **more,
+        **fields,
     ) as server:
         yield server
 
@@ -193,10 +193,10 @@ async def test_the_address_and_port_given_are_served():
 
 
 async def test_stopping_lets_a_request_end_and_then_refuses_connections():
-    started, answers = anyio.Event(), []
+    start, answers = anyio.Event(), []
 
     async def slow():
-        started.set()
+        start.set()
         await anyio.sleep(0.2)
 
     async with anyio.create_task_group() as tasks, serving(Health(healthz={"slow": slow})) as server:
@@ -206,7 +206,7 @@ async def test_stopping_lets_a_request_end_and_then_refuses_connections():
                 answers.append(await get(session, "/healthz"))
 
         tasks.start_soon(ask)
-        await started.wait()
+        await start.wait()
     assert answers == [(200, "ok")]
     with pytest.raises(OSError, match=r".+"):
         await anyio.connect_tcp("127.0.0.1", server.port)
@@ -226,12 +226,12 @@ async def test_idle_and_half_open_connections_do_not_hold_up_stopping(monkeypatc
 async def test_a_request_that_cannot_be_cancelled_does_not_hold_up_stopping(monkeypatch):
     monkeypatch.setattr(endpoints, "_DRAIN_S_MAX", 0.1)
     monkeypatch.setattr(endpoints, "_STOP_S_MAX", 0.3)
-    started, stopped = anyio.Event(), anyio.Event()
+    start, stop = anyio.Event(), anyio.Event()
 
     async def hangs():
-        started.set()
+        start.set()
         with anyio.CancelScope(shield=True):
-            await stopped.wait()
+            await stop.wait()
 
     async def ask(server):
         async with client(server) as session:
@@ -241,5 +241,5 @@ async def test_a_request_that_cannot_be_cancelled_does_not_hold_up_stopping(monk
     async with anyio.create_task_group() as tasks:
         async with serving(Health(healthz={"hangs": hangs})) as server:
             tasks.start_soon(ask, server)
-            await started.wait()
-        stopped.set()
+            await start.wait()
+        stop.set()

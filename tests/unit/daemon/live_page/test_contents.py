@@ -38,7 +38,7 @@ async def test_a_node_has_what_its_pods_request_and_what_it_offers() -> None:
 
 async def test_a_pod_of_the_queue_has_its_reason_and_its_next_try() -> None:
     bench = QueueBench(FIT)
-    info = bench.rejected(pod("rejected", priority=9), "Fit")
+    info = bench.add_rejected(pod("rejected", priority=9), "Fit")
     info.last_failure = "0/3 nodes are available"
     bench.add(pod("new"), pod("gated", gates=["quota"]))
 

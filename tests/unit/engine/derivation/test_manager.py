@@ -4,7 +4,7 @@ from podium.engine.manifests import read_manifest
 from podium.objects.resource_types import PERSISTENT_VOLUME_CLAIMS, PODS
 from tests import builders
 from tests.manifests import pod
-from tests.workload_manifests import claim, names_of, owned, workload
+from tests.workload_manifests import claim, names_of, with_owner, workload
 
 
 def _pods(*manifests):
@@ -12,7 +12,7 @@ def _pods(*manifests):
 
 
 def _web(name, kind="ReplicaSet", of="web", **fields):
-    return owned(pod(name, node="n1", labels={"app": of}, **fields), kind, of)
+    return with_owner(pod(name, node="n1", labels={"app": of}, **fields), kind, of)
 
 
 def _manager(objects=(), pods=(), nodes=(), claims=()):
@@ -54,7 +54,7 @@ def test_a_workload_of_which_only_pods_are_known_can_be_scaled():
 
 
 def test_a_deployment_is_made_up_through_the_name_of_its_replica_set():
-    pods = [owned(pod(f"web-5d-{letter}", node="n1"), "ReplicaSet", "web-5d") for letter in "ab"]
+    pods = [with_owner(pod(f"web-5d-{letter}", node="n1"), "ReplicaSet", "web-5d") for letter in "ab"]
     manager = _manager([], pods)
     assert manager.workloads() == ["default/Deployment/web", "default/ReplicaSet/web-5d"]
     assert manager.scale("Deployment", "default/web", 1)
@@ -63,7 +63,7 @@ def test_a_deployment_is_made_up_through_the_name_of_its_replica_set():
 
 
 def test_a_known_deployment_owns_the_pods_of_replica_sets_that_are_not_known():
-    pods = [owned(pod(f"web-5d-{letter}", node="n1"), "ReplicaSet", "web-5d") for letter in "ab"]
+    pods = [with_owner(pod(f"web-5d-{letter}", node="n1"), "ReplicaSet", "web-5d") for letter in "ab"]
     manager = _manager([workload("Deployment", replicas=2)], pods)
     assert manager.scale("Deployment", "default/web", 3)
     manager.sync()
@@ -76,7 +76,7 @@ def test_a_known_deployment_owns_the_pods_of_replica_sets_that_are_not_known():
 
 def test_a_stateful_set_is_made_up_with_the_claims_of_its_pods():
     volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data-db-0"}}
-    database = owned(pod("db-0", node="n1", volumes=[volume]), "StatefulSet", "db")
+    database = with_owner(pod("db-0", node="n1", volumes=[volume]), "StatefulSet", "db")
     manager = _manager([], [database], claims=[claim("data-db-0", "7Gi")])
     assert manager.scale("StatefulSet", "default/db", 2)
     ((manifest,),) = [workload_sync.sync.create for workload_sync in manager.sync()]
@@ -132,7 +132,9 @@ def test_an_applied_workload_keeps_its_number_of_replicas_unless_it_says_another
 
 
 def test_a_changed_template_of_a_stateful_set_rolls_its_pods():
-    pods = [owned(pod(f"db-{number}", node="n1", labels={"app": "db"}), "StatefulSet", "db") for number in range(2)]
+    pods = [
+        with_owner(pod(f"db-{number}", node="n1", labels={"app": "db"}), "StatefulSet", "db") for number in range(2)
+    ]
     manager = _manager([workload("StatefulSet", "db", 2)], pods)
     manager.apply(workload("StatefulSet", "db", 2))
     assert manager.sync() == []
@@ -227,7 +229,7 @@ def test_expected_pods_are_those_that_the_workloads_want():
 
 
 def test_a_replica_sets_deployment_says_how_many_pods_are_expected():
-    replica_set = owned(workload("ReplicaSet", "web-5d", 2), "Deployment", "web")
+    replica_set = with_owner(workload("ReplicaSet", "web-5d", 2), "Deployment", "web")
     manager = _manager([replica_set, workload("Deployment", replicas=9)], [_web("web-a", of="web-5d")])
     assert manager.expected_pods(_pods(_web("web-a", of="web-5d"))) == 9
 

@@ -23,7 +23,7 @@ def _refusals(quotas, *pods, existing=()):
 
 
 def test_usage_is_read_from_the_status():
-    limited = quota(used={"cpu": "3"}, hard={"cpu": "4"})
+    limited = quota(usage={"cpu": "3"}, hard={"cpu": "4"})
     assert _refusals([limited], pod("a", "1"), existing=[pod("old", "4")]) == [""]
     assert _refusals([limited], pod("a", "1500m")) == [
         "exceeded quota: quota, requested: cpu=1500m, used: cpu=3, limited: cpu=4"
@@ -41,7 +41,7 @@ def test_usage_is_counted_without_a_status():
 
 
 def test_only_accepted_pods_count():
-    limited = quota(hard={"requests.memory": "3Gi"}, used={"requests.memory": "0"})
+    limited = quota(hard={"requests.memory": "3Gi"}, usage={"requests.memory": "0"})
     sizes = ("2Gi", "2Gi", "1Gi", "1Gi")
     message = _refusals([limited], *(pod(f"p-{size}", memory=size) for size in sizes))
     assert [bool(text) for text in message] == [False, True, False, True]
@@ -49,7 +49,7 @@ def test_only_accepted_pods_count():
 
 
 def test_a_pod_that_is_gone_gives_its_share_back():
-    quotas = _quotas(quota(hard={"pods": "1"}, used={"pods": "1"}))
+    quotas = _quotas(quota(hard={"pods": "1"}, usage={"pods": "1"}))
     manifest = pod("a")
     typed_pod = read_manifest(manifest, PODS)
     assert quotas.refusal(typed_pod, manifest)
@@ -125,7 +125,7 @@ def test_a_quota_may_be_for_priority_classes(operator, values, name, is_in):
 
 def test_claims_to_storage_are_counted_also_by_class():
     hard = {"requests.storage": "8Gi", "slow.storageclass.storage.k8s.io/persistentvolumeclaims": "1"}
-    quotas = _quotas(quota(hard=hard, used={"requests.storage": "0"}))
+    quotas = _quotas(quota(hard=hard, usage={"requests.storage": "0"}))
     assert quotas.claim_refusal(claim("a", "5Gi")) == ""
     name = "slow.storageclass.storage.k8s.io/persistentvolumeclaims"
     assert quotas.claim_refusal(claim("b", "1Gi")) == (

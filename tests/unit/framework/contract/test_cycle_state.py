@@ -21,10 +21,10 @@ class Fixed:
 
 def test_value_is_found_under_its_class():
     state = CycleState()
-    fixed = Fixed()
-    state.write(fixed)
-    assert state.read(Fixed) is fixed
-    assert state.find(Fixed) is fixed
+    fixed_value = Fixed()
+    state.write(fixed_value)
+    assert state.read(Fixed) is fixed_value
+    assert state.find(Fixed) is fixed_value
 
 
 def test_later_value_of_a_class_replaces_the_earlier():

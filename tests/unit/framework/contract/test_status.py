@@ -50,8 +50,8 @@ def test_short_forms_have_their_codes():
 def test_error_status_keeps_exceptions_and_wraps_texts():
     cause = OSError("gone")
     assert error_status(cause).error is cause
-    wrapped = error_status("gone").error
-    assert isinstance(wrapped, PluginError)
+    error = error_status("gone").error
+    assert isinstance(error, PluginError)
     assert error_status("gone").message == "gone"
 
 

@@ -126,17 +126,17 @@ def test_cutting_a_rejection_keeps_the_rows_asked_for():
 
 
 def test_meaning_of_a_verdict_is_asked_for_once():
-    asked: list[int] = []
+    codes_asked: list[int] = []
 
     def explain(verdict: int) -> Status:
-        asked.append(verdict)
+        codes_asked.append(verdict)
         return CPU
 
     diagnosis = Diagnosis(table_size=4)
     diagnosis.reject(Rejection.of(np.arange(4), np.array([1, 1, 2, 2]), explain))
     message(diagnosis, 4)
     diagnosis.statuses()
-    assert sorted(asked) == [1, 2]
+    assert sorted(codes_asked) == [1, 2]
 
 
 def test_rejection_after_the_choice_reads_as_if_there_were_one_node():

@@ -49,8 +49,8 @@ IGNORABLE = Extender("http://i", filter_verb="filter", preempt_verb="preempt", i
 EVEN = node_scorer("S", lambda name: 0)
 
 
-def passing(*names: str, failed: Any = None, unresolvable: Any = None) -> Filtered:
-    return Filtered(names, failed or {}, unresolvable or {})
+def passing(*names: str, failures: Any = None, unresolvable: Any = None) -> Filtered:
+    return Filtered(names, failures or {}, unresolvable or {})
 
 
 class Attempt:
@@ -83,8 +83,8 @@ class Attempt:
             return decision
 
     @property
-    def asked(self) -> list[tuple[str, list[str]]]:
-        return [(question.extender.url_prefix, [each.name for each in question.nodes]) for question in self.questions]
+    def nodes_asked(self) -> list[tuple[str, list[str]]]:
+        return [(question.extender.url_prefix, [node.name for node in question.nodes]) for question in self.questions]
 
 
 def no_fit(decision: Decision) -> DoesNotFit:
@@ -100,8 +100,8 @@ def never(question: Any) -> Any:
 
 
 def test_extenders_that_may_be_ignored_are_asked_last():
-    other = Extender("http://o")
-    assert list(Extenders((IGNORABLE, FILTERS, other), Random())) == [FILTERS, other, IGNORABLE]
+    idle_extender = Extender("http://o")
+    assert list(Extenders((IGNORABLE, FILTERS, idle_extender), Random())) == [FILTERS, idle_extender, IGNORABLE]
 
 
 @pytest.mark.parametrize(
@@ -141,35 +141,35 @@ def test_extender_is_named_by_its_url_without_secrets(url, name):
 
 def test_each_extender_is_asked_about_what_those_before_it_have_left():
     answers = {"http://f": passing("n1", "n2", "n3"), "http://i": passing("n3")}
-    tried = Attempt(lambda question: answers[question.extender.url_prefix], IGNORABLE, FILTERS)
-    assert tried.run() == Suggested("n3", 3, 1, 1)
-    assert tried.asked == [("http://f", ["n0", "n1", "n2", "n3"]), ("http://i", ["n1", "n2", "n3"])]
+    attempt = Attempt(lambda question: answers[question.extender.url_prefix], IGNORABLE, FILTERS)
+    assert attempt.run() == Suggested("n3", 3, 1, 1)
+    assert attempt.nodes_asked == [("http://f", ["n0", "n1", "n2", "n3"]), ("http://i", ["n1", "n2", "n3"])]
 
 
 def test_order_in_which_an_extender_answers_breaks_ties_of_nodes_without_scores():
-    both = Extender("http://b", filter_verb="filter", prioritize_verb="prioritize", weight=1)
-    answers = {AskFilter: passing("n2", "n0"), AskPrioritize: Scored([ExtenderFailed(both, "x")])}
-    assert Attempt(lambda question: answers[type(question)], both).run() == Suggested("n2", 2, 2, 2)
+    both_extender = Extender("http://b", filter_verb="filter", prioritize_verb="prioritize", weight=1)
+    answers = {AskFilter: passing("n2", "n0"), AskPrioritize: Scored([ExtenderFailed(both_extender, "x")])}
+    assert Attempt(lambda question: answers[type(question)], both_extender).run() == Suggested("n2", 2, 2, 2)
 
 
 def test_nodes_that_the_plugins_rejected_are_not_asked_about():
     but_two = node_filter("F", lambda name: None if name in ("n1", "n3") else unschedulable("no"))
-    tried = Attempt(lambda _: passing("n3"), FILTERS, profile=framework(but_two, EVEN))
-    assert tried.run() == Suggested("n3", 3, 3, 1)
-    assert tried.asked == [("http://f", ["n1", "n3"])]
+    attempt = Attempt(lambda _: passing("n3"), FILTERS, profile=framework(but_two, EVEN))
+    assert attempt.run() == Suggested("n3", 3, 3, 1)
+    assert attempt.nodes_asked == [("http://f", ["n1", "n3"])]
 
 
 def test_no_extender_is_asked_where_no_node_is_left():
     nothing = node_filter("F", lambda name: unschedulable("no"))
-    tried = Attempt(never, FILTERS, profile=framework(nothing))
-    assert no_fit(tried.run()).error.diagnosis.unschedulable_plugins == {"F"}
-    tried = Attempt(lambda _: passing(), FILTERS, IGNORABLE)
-    assert no_fit(tried.run()).error.diagnosis.unschedulable_plugins == {EXTENDER}
-    assert len(tried.questions) == 1
+    attempt = Attempt(never, FILTERS, profile=framework(nothing))
+    assert no_fit(attempt.run()).error.diagnosis.unschedulable_plugins == {"F"}
+    attempt = Attempt(lambda _: passing(), FILTERS, IGNORABLE)
+    assert no_fit(attempt.run()).error.diagnosis.unschedulable_plugins == {EXTENDER}
+    assert len(attempt.questions) == 1
 
 
 def test_reasons_of_an_extender_are_in_the_message_and_final_ones_go_before_others():
-    answer = passing(failed={"n0": "busy", "n1": "busy", "n2": "busy"}, unresolvable={"n2": "too old"})
+    answer = passing(failures={"n0": "busy", "n1": "busy", "n2": "busy"}, unresolvable={"n2": "too old"})
     decision = no_fit(Attempt(lambda _: answer, FILTERS).run())
     assert decision.error.message == "0/4 nodes are available: 1 too old, 2 busy."
     diagnosis = decision.error.diagnosis
@@ -179,7 +179,7 @@ def test_reasons_of_an_extender_are_in_the_message_and_final_ones_go_before_othe
 
 def test_what_an_extender_says_of_nodes_it_was_not_asked_about_overrules_the_plugins():
     but_one = node_filter("F", lambda name: None if name == "n0" else unschedulable("no"))
-    answer = passing(failed={"n0": "busy", "gone": "x"}, unresolvable={"n1": "too old"})
+    answer = passing(failures={"n0": "busy", "gone": "x"}, unresolvable={"n1": "too old"})
     decision = no_fit(Attempt(lambda _: answer, FILTERS, profile=framework(but_one)).run())
     assert decision.error.message == "0/4 nodes are available: 1 busy, 1 too old, 2 no."
 
@@ -197,9 +197,9 @@ def test_failing_extender_that_may_be_ignored_leaves_the_nodes():
 
 
 def test_rotation_moves_on_by_what_the_plugins_have_looked_at():
-    tried = Attempt(lambda _: passing("n0"), FILTERS, profile=framework(EVEN), snapshot=cluster(300))
-    tried.run()
-    assert tried.rotation.next_start == 144
+    attempt = Attempt(lambda _: passing("n0"), FILTERS, profile=framework(EVEN), snapshot=cluster(300))
+    attempt.run()
+    assert attempt.rotation.next_start == 144
 
 
 def test_without_scoring_plugins_all_nodes_are_looked_for_if_extenders_have_a_say():
@@ -208,9 +208,9 @@ def test_without_scoring_plugins_all_nodes_are_looked_for_if_extenders_have_a_sa
 
 
 def test_nominated_node_is_the_only_one_asked_about_if_the_extender_agrees():
-    tried = Attempt(lambda _: passing("n2"), FILTERS, pod=pod(nominated="n2"))
-    assert tried.run() == Suggested("n2", 2, 1, 1)
-    assert tried.asked == [("http://f", ["n2"])]
+    attempt = Attempt(lambda _: passing("n2"), FILTERS, pod=pod(nominated="n2"))
+    assert attempt.run() == Suggested("n2", 2, 1, 1)
+    assert attempt.nodes_asked == [("http://f", ["n2"])]
 
 
 @pytest.mark.parametrize("fails", [True, False])
@@ -218,16 +218,16 @@ def test_all_nodes_are_asked_about_where_the_nominated_one_is_turned_down(fails)
     def answer(question: AskFilter) -> Any:
         if len(question.nodes) > 1:
             return passing("n1")
-        return ExtenderFailed(question.extender, "x") if fails else passing(failed={"n2": "busy"})
+        return ExtenderFailed(question.extender, "x") if fails else passing(failures={"n2": "busy"})
 
-    tried = Attempt(answer, FILTERS, pod=pod(nominated="n2"))
-    assert tried.run() == Suggested("n1", 1, 2 - fails, 1)
-    assert [len(names) for _, names in tried.asked] == [1, 4]
+    attempt = Attempt(answer, FILTERS, pod=pod(nominated="n2"))
+    assert attempt.run() == Suggested("n1", 1, 2 - fails, 1)
+    assert [len(names) for _, names in attempt.nodes_asked] == [1, 4]
 
 
 def test_answer_with_a_node_that_was_not_asked_about_is_an_error():
-    asked = AskFilter(FILTERS, pod(), [node("n0")])
-    assert asked.accept(["n0", "n9"], {}, {}) == ExtenderFailed(
+    question = AskFilter(FILTERS, pod(), [node("n0")])
+    assert question.accept(["n0", "n9"], {}, {}) == ExtenderFailed(
         FILTERS, 'claims a filtered node "n9" which is not found in the input node list'
     )
 
@@ -241,26 +241,29 @@ def test_node_that_is_named_twice_counts_once():
 
 def test_all_scoring_extenders_are_asked_at_once_and_their_scores_are_added_with_their_weights():
     liking_n1 = node_scorer("S", lambda name: 50 if name == "n1" else 0)
-    other = Extender("http://t", prioritize_verb="p", weight=2)
-    tried = Attempt(
+    second_extender = Extender("http://t", prioritize_verb="p", weight=2)
+    attempt = Attempt(
         lambda _: Scored([[("n0", 3), ("n2", 3)], [("n2", 2), ("elsewhere", 10)]]),
         SCORES,
-        other,
+        second_extender,
         profile=framework(liking_n1, weights={"S": 1}),
     )
     # n1: 50 by the plugin; n0: 30; n2: 30 and 2 * 2 * 10
-    assert tried.run() == Suggested("n2", 2, 4, 4)
-    [question] = tried.questions
-    assert (question.extenders, [each.name for each in question.nodes]) == ([SCORES, other], ["n0", "n1", "n2", "n3"])
+    assert attempt.run() == Suggested("n2", 2, 4, 4)
+    [question] = attempt.questions
+    assert (question.extenders, [node.name for node in question.nodes]) == (
+        [SCORES, second_extender],
+        ["n0", "n1", "n2", "n3"],
+    )
 
 
 def test_failing_score_of_an_extender_is_ignored():
-    tried = Attempt(
+    attempt = Attempt(
         lambda question: Scored([ExtenderFailed(SCORES, "x")]),
         SCORES,
         profile=framework(node_scorer("S", lambda name: 1 if name == "n3" else 0), weights={"S": 1}),
     )
-    assert tried.run() == Suggested("n3", 3, 4, 4)
+    assert attempt.run() == Suggested("n3", 3, 4, 4)
 
 
 def test_only_node_left_is_not_scored():
@@ -282,8 +285,10 @@ def test_equal_nodes_that_an_extender_has_scored_take_turns_by_chance():
 
 def test_interested_extender_without_scores_makes_ties_chance_too():
     def winner(seed: int) -> str:
-        tried = Attempt(lambda question: passing(*[each.name for each in question.nodes]), FILTERS, random=Random(seed))
-        decision = tried.run()
+        attempt = Attempt(
+            lambda question: passing(*[node.name for node in question.nodes]), FILTERS, random=Random(seed)
+        )
+        decision = attempt.run()
         assert isinstance(decision, Suggested)
         return decision.node_name
 
@@ -353,7 +358,7 @@ def test_node_without_victims_is_dropped_where_the_extender_may_be_ignored():
 AGREES = {"n1": CANDIDATES["n1"]}
 
 
-def narrowed(answer: Callable[[AskPreempt], Any], *extenders: Extender) -> tuple[Any, list[AskPreempt]]:
+def narrow(answer: Callable[[AskPreempt], Any], *extenders: Extender) -> tuple[Any, list[AskPreempt]]:
     steps, questions = narrow_by_extenders(extenders, pod(), CLUSTER, CANDIDATES), []
     try:
         question = next(steps)
@@ -366,26 +371,26 @@ def narrowed(answer: Callable[[AskPreempt], Any], *extenders: Extender) -> tuple
 
 
 def test_each_extender_is_shown_the_candidates_that_the_one_before_has_left():
-    left = {"n1": CANDIDATES["n1"]}
-    result, questions = narrowed(lambda question: Preemptable(left), PREEMPTS, FILTERS, IGNORABLE)
-    assert result == left
-    assert [question.candidates for question in questions] == [CANDIDATES, left]
+    remaining = {"n1": CANDIDATES["n1"]}
+    result, questions = narrow(lambda question: Preemptable(remaining), PREEMPTS, FILTERS, IGNORABLE)
+    assert result == remaining
+    assert [question.candidates for question in questions] == [CANDIDATES, remaining]
 
 
 def test_nobody_is_asked_about_candidates_once_none_is_left():
-    result, questions = narrowed(lambda question: Preemptable({}), PREEMPTS, IGNORABLE)
+    result, questions = narrow(lambda question: Preemptable({}), PREEMPTS, IGNORABLE)
     assert (result, len(questions)) == ({}, 1)
 
 
 def test_failing_extender_that_may_be_ignored_leaves_the_candidates():
-    result, _ = narrowed(lambda question: ExtenderFailed(question.extender, "x"), IGNORABLE)
+    result, _ = narrow(lambda question: ExtenderFailed(question.extender, "x"), IGNORABLE)
     assert result == CANDIDATES
 
 
 class Asks(Built, AskingPostFilterPlugin):
     """Makes room where the extenders agree."""
 
-    def post_filter_asking(self, state, pod, snapshot, filtered, extenders):
+    def post_filter_asking(self, state, pod, snapshot, nodes_filtered, extenders):
         agreed = yield from narrow_by_extenders(extenders, pod, snapshot, CANDIDATES)
         return PostFilterResult(next(iter(agreed)), ()), None
 
@@ -415,8 +420,10 @@ def test_post_filter_that_fails_while_it_asks_is_told_of_by_name():
 
 
 def test_post_filters_that_do_not_ask_run_as_ever_beside_extenders():
-    helped = PostFilterResult("n1")
-    assert making_room(never, post_filter("Post", lambda filtered: (helped, None))) == helped
+    post_filter_result = PostFilterResult("n1")
+    assert (
+        making_room(never, post_filter("Post", lambda nodes_filtered: (post_filter_result, None))) == post_filter_result
+    )
     assert making_room(never, post_filter("Post", raising(OSError("x")))) is None
 
 

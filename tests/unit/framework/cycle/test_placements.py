@@ -48,29 +48,29 @@ class Scorer(PlacementScorePlugin):
         return self._scores[group.placement.name]
 
 
-def proposed(*names: str) -> list[ProposedGroup]:
-    return [ProposedGroup(PodGroupState(), Placement(each, np.arange(1)), ()) for each in names]
+def proposals(*names: str) -> list[ProposedGroup]:
+    return [ProposedGroup(PodGroupState(), Placement(name, np.arange(1)), ()) for name in names]
 
 
-def generated(*generators: Any) -> Any:
+def generate(*generators: Any) -> Any:
     placements, status = generate_placements(Profile(*generators), "default/g", PodGroupState(), SNAPSHOT)  # type: ignore[arg-type]
-    return status.message if status is not None else [each.rows.tolist() for each in placements]
+    return status.message if status is not None else [placement.rows.tolist() for placement in placements]
 
 
 def best(*scorers: tuple[Any, int]) -> Any:
-    found = best_placement(Profile(scorers=scorers), proposed("a", "b"), SNAPSHOT)  # type: ignore[arg-type]
-    return found.message if isinstance(found, Status) else found
+    best_group = best_placement(Profile(scorers=scorers), proposals("a", "b"), SNAPSHOT)  # type: ignore[arg-type]
+    return best_group.message if isinstance(best_group, Status) else best_group
 
 
 def test_without_a_generator_all_nodes_are_one_placement() -> None:
-    assert generated() == [SNAPSHOT.order.tolist()]
+    assert generate() == [SNAPSHOT.order.tolist()]
 
 
 def test_the_generators_answer_counts() -> None:
-    assert generated(Generator(([Placement("a", np.array([1]))], None))) == [[1]]
-    assert generated(Generator(((), unschedulable("no")))) == "no"
-    assert generated(Generator(((), None))) == "no feasible placements found"
-    assert generated(Generator(ValueError("x"))) == 'running PlacementGenerate plugin "Generator": ValueError: x'
+    assert generate(Generator(([Placement("a", np.array([1]))], None))) == [[1]]
+    assert generate(Generator(((), unschedulable("no")))) == "no"
+    assert generate(Generator(((), None))) == "no feasible placements found"
+    assert generate(Generator(ValueError("x"))) == 'running PlacementGenerate plugin "Generator": ValueError: x'
 
 
 def test_the_weighted_sum_decides_and_the_first_of_equals_wins() -> None:

@@ -56,12 +56,12 @@ def test_cluster_without_nodes_is_unresolvable_and_nobody_is_asked():
 
 
 @pytest.mark.parametrize(
-    ("own", "found"),
+    ("own", "node_count"),
     [(None, 120), (0, 144), (50, 150), (100, 300)],
 )
-def test_profiles_own_percentage_comes_before_the_general_one(own, found):
+def test_profiles_own_percentage_comes_before_the_general_one(own, node_count):
     profile = framework(scores(), percentage=own)
-    assert decide(profile, pod(), cluster(300), percentage=40).feasible_nodes == found
+    assert decide(profile, pod(), cluster(300), percentage=40).feasible_nodes == node_count
 
 
 @pytest.mark.parametrize(
@@ -96,16 +96,18 @@ def test_without_post_filters_an_earlier_nomination_is_taken_back():
 
 def test_pre_filter_rejection_reaches_the_post_filters():
     codes = []
-    seen = post_filter("Post", lambda filtered: codes.extend(filtered.codes()) or (None, unschedulable("tried")))
+    post_plugin = post_filter(
+        "Post", lambda nodes_filtered: codes.extend(nodes_filtered.codes()) or (None, unschedulable("tried"))
+    )
     rejecting = pre_filter("P", lambda: (None, unresolvable("hopeless")))
-    decision = decide(framework(rejecting, seen), pod(), snapshot_of(node("n0"), node("n1")))
+    decision = decide(framework(rejecting, post_plugin), pod(), snapshot_of(node("n0"), node("n1")))
     assert decision.error.message == "0/2 nodes are available: hopeless. tried"
     assert set(codes) == {int(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)}
 
 
 def test_nodes_outside_of_the_named_ones_are_told_of():
-    named = pre_filter("P", lambda: (PreFilterResult(frozenset({"n1"})), None))
-    decision = decide(framework(named, NOTHING), pod(), cluster(3))
+    narrowing = pre_filter("P", lambda: (PreFilterResult(frozenset({"n1"})), None))
+    decision = decide(framework(narrowing, NOTHING), pod(), cluster(3))
     assert decision.error.message == ("0/3 nodes are available: 1 no, 2 node(s) didn't satisfy plugin(s) [P].")
 
 
@@ -140,7 +142,9 @@ KEEP, UNRESOLVABLE = (NODE_A, unschedulable("first")), (None, unresolvable("stop
 )
 def test_answers_of_post_filters_are_merged(answers, message, result):
     never = post_filter("Never", raising(AssertionError("not asked")))
-    plugins = [post_filter(f"P{index}", lambda filtered, answer=answer: answer) for index, answer in enumerate(answers)]
+    plugins = [
+        post_filter(f"P{index}", lambda nodes_filtered, answer=answer: answer) for index, answer in enumerate(answers)
+    ]
     _, last = answers[-1]
     goes_on = last is not None and last.code in (Code.UNSCHEDULABLE, Code.PENDING)
     decision = not_fitting(*plugins, *([] if goes_on else [never]))
@@ -150,11 +154,13 @@ def test_answers_of_post_filters_are_merged(answers, message, result):
 
 def test_status_of_the_last_post_filter_is_observed():
     recorder = Recorder()
-    not_fitting(post_filter("P", lambda filtered: (None, unschedulable("x"))), observer=recorder)
+    not_fitting(post_filter("P", lambda nodes_filtered: (None, unschedulable("x"))), observer=recorder)
     assert recorder.points[-1] == ("PostFilter", "Unschedulable")
 
 
-@pytest.mark.parametrize("answer", [raising(OSError("broken")), lambda filtered: None, lambda filtered: (None, False)])
+@pytest.mark.parametrize(
+    "answer", [raising(OSError("broken")), lambda nodes_filtered: None, lambda nodes_filtered: (None, False)]
+)
 def test_failing_post_filter_leaves_the_pod_not_fitting(answer):
     decision = not_fitting(post_filter("Bad", answer))
     assert decision.error.post_filter_message.startswith('running PostFilter plugin "Bad": ')

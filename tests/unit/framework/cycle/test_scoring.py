@@ -25,7 +25,7 @@ from tests.unit.framework.profiles import (
 )
 
 
-def scored(*plugins, weights=None, rows=(0, 1, 2), observer=None):
+def score_rows(*plugins, weights=None, rows=(0, 1, 2), observer=None):
     profile = framework(*plugins, weights=weights, observer=observer)
     return score_nodes(Cycle(profile, pod(), cluster(4), Nominator({}.get)), np.array(rows))
 
@@ -35,7 +35,9 @@ def by_row(rows):
 
 
 def test_totals_are_sums_of_weighted_scores():
-    scores = scored(table_scorer("Table", by_row), node_scorer("Node", lambda name: int(name[1:])), weights={"Node": 3})
+    scores = score_rows(
+        table_scorer("Table", by_row), node_scorer("Node", lambda name: int(name[1:])), weights={"Node": 3}
+    )
     assert scores.total.tolist() == [0, 13, 26]
     assert {name: values.tolist() for name, values in scores.plugins.items()} == {
         "Table": [0, 10, 20],
@@ -45,17 +47,17 @@ def test_totals_are_sums_of_weighted_scores():
 
 def test_normalised_scores_count():
     halved = table_scorer("S", by_row, normalize_scores=lambda self, state, pod, scores: scores // 2)
-    assert scored(halved, weights={"S": 2}).total.tolist() == [0, 10, 20]
+    assert score_rows(halved, weights={"S": 2}).total.tolist() == [0, 10, 20]
 
 
 def test_without_scorers_all_nodes_are_equal():
-    assert scored().total.tolist() == [1, 1, 1]
+    assert score_rows().total.tolist() == [1, 1, 1]
 
 
 def test_pre_score_that_skips_leaves_out_the_plugins_own_score():
     recorder = Recorder()
     skipping = pre_score("A", lambda: SKIP, ScorePlugin, score=raising(AssertionError("not asked")))
-    scores = scored(skipping, table_scorer("B", by_row), observer=recorder)
+    scores = score_rows(skipping, table_scorer("B", by_row), observer=recorder)
     assert scores.total.tolist() == [0, 10, 20]
     assert set(scores.plugins) == {"B"}
     assert recorder.points == [("PreScore", "Success"), ("Score", "Success")]
@@ -63,7 +65,7 @@ def test_pre_score_that_skips_leaves_out_the_plugins_own_score():
 
 
 def test_all_scorers_skipped_leaves_zero():
-    assert scored(pre_score("A", lambda: SKIP, ScorePlugin, score=lambda *_: 1)).total.tolist() == [0, 0, 0]
+    assert score_rows(pre_score("A", lambda: SKIP, ScorePlugin, score=lambda *_: 1)).total.tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +78,7 @@ def test_all_scorers_skipped_leaves_zero():
 )
 def test_failing_pre_score_is_an_error_that_names_it(answer, words):
     with pytest.raises(ScheduleError) as failure:
-        scored(pre_score("Bad", answer), table_scorer("S", by_row))
+        score_rows(pre_score("Bad", answer), table_scorer("S", by_row))
     assert str(failure.value) == f'running PreScore plugin "Bad": {words}'
 
 
@@ -85,14 +87,14 @@ def test_failing_pre_score_is_an_error_that_names_it(answer, words):
 )
 def test_failing_score_is_an_error_that_names_it(plugin):
     with pytest.raises(ScheduleError) as failure:
-        scored(plugin)
+        score_rows(plugin)
     assert str(failure.value) == 'running Score plugins: plugin "Bad" failed with: OSError: broken'
 
 
 def test_failing_normalisation_is_an_error_that_names_it():
     bad = node_scorer("Bad", lambda name: 1, normalize_scores=raising(OSError("broken")))
     with pytest.raises(ScheduleError) as failure:
-        scored(bad)
+        score_rows(bad)
     assert str(failure.value) == 'running Normalize on Score plugins: plugin "Bad" failed with: OSError: broken'
 
 
@@ -108,21 +110,21 @@ def test_failing_normalisation_is_an_error_that_names_it():
 )
 def test_scores_that_are_not_one_integer_for_each_node_are_an_error(answer):
     with pytest.raises(ScheduleError, match=r'plugin "Bad" failed with: .*one integer for each of the 3 nodes'):
-        scored(table_scorer("Bad", answer))
+        score_rows(table_scorer("Bad", answer))
     with pytest.raises(ScheduleError, match=r'plugin "Bad" failed with: .*one integer for each of the 3 nodes'):
-        scored(table_scorer("Bad", by_row, normalize_scores=lambda self, state, pod, scores: answer(np.arange(3))))
+        score_rows(table_scorer("Bad", by_row, normalize_scores=lambda self, state, pod, scores: answer(np.arange(3))))
 
 
 @pytest.mark.parametrize("score", [1.5, None, "7", 2**70])
 def test_score_of_one_node_that_is_no_integer_is_an_error(score):
     with pytest.raises(ScheduleError, match='running Score plugins: plugin "Bad" failed with: '):
-        scored(node_scorer("Bad", lambda name: score))
+        score_rows(node_scorer("Bad", lambda name: score))
 
 
 @pytest.mark.parametrize("score", [-1, 101])
 def test_score_out_of_range_is_an_error_that_names_the_plugin_and_the_score(score):
     with pytest.raises(ScheduleError) as failure:
-        scored(node_scorer("Bad", lambda name: score if name == "n1" else 50))
+        score_rows(node_scorer("Bad", lambda name: score if name == "n1" else 50))
     assert str(failure.value) == (
         f'applying score defaultWeights on Score plugins: plugin "Bad" returns an invalid score {score}, '
         "it should in the range of [0, 100] after normalizing"
@@ -130,7 +132,7 @@ def test_score_out_of_range_is_an_error_that_names_the_plugin_and_the_score(scor
 
 
 def test_borders_of_the_range_are_in_it():
-    assert scored(node_scorer("S", lambda name: 100 if name == "n1" else 0)).total.tolist() == [0, 100, 0]
+    assert score_rows(node_scorer("S", lambda name: 100 if name == "n1" else 0)).total.tolist() == [0, 100, 0]
 
 
 # ---------------------------------------------------------------- the choice

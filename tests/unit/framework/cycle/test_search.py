@@ -40,11 +40,11 @@ SCORER = node_scorer("S", lambda name: 0)
 class Search:
     """One search and what came of it."""
 
-    def __init__(self, profile, snapshot, *, item=None, nominated=None, start=0, percentage=0) -> None:
+    def __init__(self, profile, snapshot, *, item=None, nominations=None, start=0, percentage=0) -> None:
         self.rotation = Rotation(start)
         self.snapshot = snapshot
         self._percentage = percentage
-        self._cycle = Cycle(profile, item or pod(), snapshot, nominated or Nominator({}.get))
+        self._cycle = Cycle(profile, item or pod(), snapshot, nominations or Nominator({}.get))
         self.state, self.diagnosis = self._cycle.state, self._cycle.diagnosis
 
     def run(self) -> Search:
@@ -67,14 +67,14 @@ def search(*plugins, nodes=4, **options) -> Search:
 
 
 def rejecting(name: str, *nodes: str, reason: str = "no"):
-    return node_filter(name, lambda each: unschedulable(reason) if each in nodes else None)
+    return node_filter(name, lambda node_name: unschedulable(reason) if node_name in nodes else None)
 
 
 # ---------------------------------------------------------------- how many
 
 
 @pytest.mark.parametrize(
-    ("node_count", "percentage", "wanted"),
+    ("node_count", "percentage", "count"),
     [
         (0, 0, 0),
         (1, 50, 1),
@@ -96,8 +96,8 @@ def rejecting(name: str, *nodes: str, reason: str = "no"):
         (20000, 0, 1000),
     ],
 )
-def test_number_of_nodes_to_find(node_count, percentage, wanted):
-    assert count_to_find(node_count, percentage) == wanted
+def test_number_of_nodes_to_find(node_count, percentage, count):
+    assert count_to_find(node_count, percentage) == count
 
 
 def test_one_node_is_enough_where_nothing_scores():
@@ -137,20 +137,20 @@ class Pattern:
         return None
 
 
-def naive(pattern: Pattern, order: list[int], start: int, wanted: int):
+def naive(pattern: Pattern, order: list[int], start: int, count_max: int):
     """Node by node as upstream's only worker does it: stop at the first success too many."""
     feasible: list[int] = []
-    rejected: dict[int, str] = {}
+    rejections: dict[int, str] = {}
     for index in range(len(order)):
         row = order[(start + index) % len(order)]
         status = pattern.status(row)
         if status is not None:
-            rejected[row] = status
-        elif len(feasible) == wanted:
+            rejections[row] = status
+        elif len(feasible) == count_max:
             break
         else:
             feasible.append(row)
-    return feasible, rejected
+    return feasible, rejections
 
 
 SIZES = (1, 2, 99, 100, 127, 128, 129, 256, 257, 640)
@@ -166,13 +166,13 @@ SIZES = (1, 2, 99, 100, 127, 128, 129, 256, 257, 640)
 def test_search_finds_and_rejects_what_a_walk_from_node_to_node_does(count, seed, start, percentage, has_scorer):
     pattern, snapshot = Pattern(count, Random(seed)), cluster(count)
     profile = framework(*pattern.plugins(), *([SCORER] if has_scorer else []))
-    made = Search(profile, snapshot, start=start, percentage=percentage).run()
-    wanted = count_to_find(count, percentage) if has_scorer else 1
-    feasible, rejected = naive(pattern, snapshot.order.tolist(), start, wanted)
-    assert made.found.rows.tolist() == feasible
-    assert made.statuses == {snapshot.name(row): status for row, status in rejected.items()}
-    assert made.found.examined_count == len(feasible) + len(rejected)
-    assert made.rotation.next_start == (start + len(feasible) + len(rejected)) % count
+    search_result = Search(profile, snapshot, start=start, percentage=percentage).run()
+    count_max = count_to_find(count, percentage) if has_scorer else 1
+    feasible, rejections = naive(pattern, snapshot.order.tolist(), start, count_max)
+    assert search_result.found.rows.tolist() == feasible
+    assert search_result.statuses == {snapshot.name(row): status for row, status in rejections.items()}
+    assert search_result.found.examined_count == len(feasible) + len(rejections)
+    assert search_result.rotation.next_start == (start + len(feasible) + len(rejections)) % count
 
 
 @pytest.mark.parametrize("border", [126, 127, 128, 129])
@@ -180,37 +180,39 @@ def test_search_looks_for_one_success_too_many_across_chunks(border):
     """100 nodes pass, then all are rejected up to the border, then one passes that is not wanted any more."""
     verdicts = np.zeros(300, np.int64)
     verdicts[100:border] = 1
-    made = search(
+    search_result = search(
         table_filter("F", lambda snapshot, rows: verdicts[rows], lambda verdict: unschedulable("no")),
         nodes=300,
         percentage=1,
     )
-    assert made.names == [f"n{index}" for index in range(100)]
-    assert list(made.statuses) == [f"n{index}" for index in range(100, border)]
-    assert made.rotation.next_start == border
+    assert search_result.names == [f"n{index}" for index in range(100)]
+    assert list(search_result.statuses) == [f"n{index}" for index in range(100, border)]
+    assert search_result.rotation.next_start == border
 
 
 def test_search_begins_with_all_nodes_where_the_last_one_for_such_a_pod_found_too_few():
-    verdicts, asked = np.ones(300, np.int64), []
+    verdicts, chunks_asked = np.ones(300, np.int64), []
     judge = table_filter(
-        "F", lambda snapshot, rows: asked.append(len(rows)) or verdicts[rows], lambda verdict: unschedulable("no")
+        "F",
+        lambda snapshot, rows: chunks_asked.append(len(rows)) or verdicts[rows],
+        lambda verdict: unschedulable("no"),
     )
     profile, snapshot = framework(judge, SCORER), cluster(300)
     for passes, chunks in ((0, [163, 137]), (0, [163, 137]), (0, [300]), (300, [300]), (300, [163])):
         verdicts[:passes] = 0
-        asked.clear()
+        chunks_asked.clear()
         decide(profile, pod(), snapshot)
-        assert asked == chunks
+        assert chunks_asked == chunks
     for number, chunks in enumerate(([300], [163])):
-        asked.clear()
+        chunks_asked.clear()
         decide(profile, pod(cpu=f"{number + 1}m"), snapshot)
-        assert asked == chunks
+        assert chunks_asked == chunks
 
 
 def test_without_filters_the_first_nodes_from_the_start_are_taken():
-    made = Search(framework(SCORER), cluster(300), start=250, percentage=40).run()
-    assert made.names == [f"n{index % 300}" for index in range(250, 370)]
-    assert made.rotation.next_start == 70
+    search_result = Search(framework(SCORER), cluster(300), start=250, percentage=40).run()
+    assert search_result.names == [f"n{index % 300}" for index in range(250, 370)]
+    assert search_result.rotation.next_start == 70
 
 
 def test_searches_follow_each_other_around_the_nodes():
@@ -226,9 +228,9 @@ def test_searches_follow_each_other_around_the_nodes():
 def test_filters_run_in_order_and_only_on_what_is_left():
     recorder = Recorder()
     second = rejecting("Second", "n0", "n1", "n2", "n3")
-    made = Search(framework(rejecting("First", "n0"), second, SCORER, observer=recorder), cluster(4)).run()
-    assert made.statuses == {"n0": "First: no", "n1": "Second: no", "n2": "Second: no", "n3": "Second: no"}
-    assert made.diagnosis.unschedulable_plugins == {"First", "Second"}
+    search_result = Search(framework(rejecting("First", "n0"), second, SCORER, observer=recorder), cluster(4)).run()
+    assert search_result.statuses == {"n0": "First: no", "n1": "Second: no", "n2": "Second: no", "n3": "Second: no"}
+    assert search_result.diagnosis.unschedulable_plugins == {"First", "Second"}
     assert recorder.evaluations["First", "Filter"] == 4
     assert recorder.evaluations["Second", "Filter"] == 3
     assert recorder.points == [("PreFilter", "Success"), ("Filter", "Unschedulable")]
@@ -237,7 +239,7 @@ def test_filters_run_in_order_and_only_on_what_is_left():
 # ---------------------------------------------------------------- failures
 
 
-def broken(error="broken"):
+def failing(error="broken"):
     return raising(RuntimeError(error))
 
 
@@ -252,11 +254,11 @@ MISPLACED = "answered {} (broken), which it may not"
 @pytest.mark.parametrize(
     ("plugin", "words"),
     [
-        (node_filter("Bad", broken()), RAISED),
+        (node_filter("Bad", failing()), RAISED),
         (node_filter("Bad", lambda name: error_status("broken") if name == "n2" else None), "broken"),
         (node_filter("Bad", lambda name: Status(Code.WAIT, ("broken",))), MISPLACED.format("Wait")),
-        (table_filter("Bad", broken(), unschedulable), RAISED),
-        (table_filter("Bad", one_each, broken()), RAISED),
+        (table_filter("Bad", failing(), unschedulable), RAISED),
+        (table_filter("Bad", one_each, failing()), RAISED),
         (table_filter("Bad", one_each, lambda verdict: error_status("broken")), "broken"),
     ],
 )
@@ -283,7 +285,7 @@ def test_filter_that_answers_nonsense_is_an_error_that_names_it(plugin):
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (broken(), RAISED),
+        (failing(), RAISED),
         (lambda: (None, error_status("broken")), "broken"),
         (lambda: (None, Status(Code.PENDING, ("broken",))), MISPLACED.format("Pending")),
     ],
@@ -308,83 +310,83 @@ def only(*names: str):
 
 
 def test_skip_leaves_out_the_plugins_own_filter():
-    both = pre_filter("A", lambda: (None, SKIP), FilterPlugin, filter=broken())
-    made = search(both, rejecting("B", "n0"))
-    assert made.names == ["n1", "n2", "n3"]
-    assert made.state.skipped_filters == {"A"}
+    both_points = pre_filter("A", lambda: (None, SKIP), FilterPlugin, filter=failing())
+    search_result = search(both_points, rejecting("B", "n0"))
+    assert search_result.names == ["n1", "n2", "n3"]
+    assert search_result.state.skipped_filters == {"A"}
 
 
 def test_all_filters_skipped_is_as_if_there_were_none():
-    made = search(pre_filter("A", lambda: (None, SKIP), FilterPlugin, filter=broken()))
-    assert made.names == ["n0", "n1", "n2", "n3"]
-    assert made.rotation.next_start == 0
+    search_result = search(pre_filter("A", lambda: (None, SKIP), FilterPlugin, filter=failing()))
+    assert search_result.names == ["n0", "n1", "n2", "n3"]
+    assert search_result.rotation.next_start == 0
 
 
 def test_unresolvable_pre_filter_stops_at_once_and_no_node_is_looked_at():
-    made = search(
+    search_result = search(
         pre_filter("Narrow", only("n1")),
         pre_filter("A", lambda: (None, unresolvable("hopeless"))),
-        pre_filter("B", broken()),
-        node_filter("F", broken()),
+        pre_filter("B", failing()),
+        node_filter("F", failing()),
         start=3,
     )
-    assert made.names == []
-    assert made.diagnosis.absent == unresolvable("hopeless").by("A")
-    assert made.diagnosis.pre_filter_message == "hopeless"
+    assert search_result.names == []
+    assert search_result.diagnosis.absent == unresolvable("hopeless").by("A")
+    assert search_result.diagnosis.pre_filter_message == "hopeless"
     # Upstream forgets the plugins that narrowed the nodes down when it stops here.
-    assert made.diagnosis.unschedulable_plugins == {"A"}
-    assert made.rotation.next_start == 3
+    assert search_result.diagnosis.unschedulable_plugins == {"A"}
+    assert search_result.rotation.next_start == 3
 
 
 def test_pod_with_too_much_to_look_at_is_turned_down_unasked():
     crowded = pod(affinity=CROWDS["node terms"](range(1_001))["affinity"])
-    made = search(pre_filter("A", broken()), node_filter("F", broken()), item=crowded)
-    assert made.names == []
-    assert made.diagnosis.absent.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
-    assert "2002 demands" in made.diagnosis.pre_filter_message
-    assert made.diagnosis.unschedulable_plugins == set()
+    search_result = search(pre_filter("A", failing()), node_filter("F", failing()), item=crowded)
+    assert search_result.names == []
+    assert search_result.diagnosis.absent.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+    assert "2002 demands" in search_result.diagnosis.pre_filter_message
+    assert search_result.diagnosis.unschedulable_plugins == set()
 
 
 def test_last_of_several_rejecting_pre_filters_is_remembered():
-    asked = []
-    made = search(
+    names_asked = []
+    search_result = search(
         pre_filter("A", lambda: (None, unschedulable("first"))),
         pre_filter("Narrow", only("n1")),
         pre_filter("B", lambda: (None, unschedulable("second"))),
-        pre_filter("C", lambda: asked.append("C") or (None, None)),
+        pre_filter("C", lambda: names_asked.append("C") or (None, None)),
     )
-    assert made.names == []
-    assert asked == ["C"]
-    assert made.diagnosis.absent == unschedulable("second").by("B")
-    assert made.diagnosis.unschedulable_plugins == {"B", "Narrow"}
+    assert search_result.names == []
+    assert names_asked == ["C"]
+    assert search_result.diagnosis.absent == unschedulable("second").by("B")
+    assert search_result.diagnosis.unschedulable_plugins == {"B", "Narrow"}
 
 
 def test_node_sets_intersect_and_the_others_get_an_absent_status():
-    made = search(
+    search_result = search(
         pre_filter("B", only("n1", "n2", "gone")),
         pre_filter("Any", lambda: (None, Status(Code.SUCCESS))),
         pre_filter("A", only("n2", "n3", "n1")),
         rejecting("F", "n2"),
         start=1,
     )
-    assert made.names == ["n1"]
-    assert made.statuses == {"n2": "F: no"}
-    assert made.diagnosis.absent == unresolvable("node(s) didn't satisfy plugin(s) [A B]")
-    assert made.diagnosis.unschedulable_plugins == {"A", "B", "F"}
-    assert made.rotation.next_start == 3
+    assert search_result.names == ["n1"]
+    assert search_result.statuses == {"n2": "F: no"}
+    assert search_result.diagnosis.absent == unresolvable("node(s) didn't satisfy plugin(s) [A B]")
+    assert search_result.diagnosis.unschedulable_plugins == {"A", "B", "F"}
+    assert search_result.rotation.next_start == 3
 
 
 def test_search_among_named_nodes_starts_within_them_and_moves_on_among_all():
-    made = search(pre_filter("P", only("n0", "n2", "n5")), rejecting("F"), nodes=6, start=4)
-    assert made.names == ["n2", "n5", "n0"]
-    assert made.rotation.next_start == (4 + 3) % 6
+    search_result = search(pre_filter("P", only("n0", "n2", "n5")), rejecting("F"), nodes=6, start=4)
+    assert search_result.names == ["n2", "n5", "n0"]
+    assert search_result.rotation.next_start == (4 + 3) % 6
 
 
 def test_named_nodes_that_do_not_exist_leave_nothing():
-    made = search(pre_filter("P", only("gone")), rejecting("F"))
-    assert made.names == []
-    assert made.diagnosis.pre_filter_message == ""
-    assert made.diagnosis.reasons(4) == {"node(s) didn't satisfy plugin(s) [P]": 4}
+    search_result = search(pre_filter("P", only("gone")), rejecting("F"))
+    assert search_result.names == []
+    assert search_result.diagnosis.pre_filter_message == ""
+    assert search_result.diagnosis.reasons(4) == {"node(s) didn't satisfy plugin(s) [P]": 4}
 
 
 @pytest.mark.parametrize(
@@ -395,10 +397,10 @@ def test_named_nodes_that_do_not_exist_leave_nothing():
     ],
 )
 def test_empty_intersection_is_unresolvable(sets, reason):
-    made = search(*(pre_filter(name, only(*names)) for name, names in sets), pre_filter("Late", broken()))
-    assert made.diagnosis.absent == unresolvable(reason)
-    assert made.diagnosis.pre_filter_message == reason
-    assert made.diagnosis.unschedulable_plugins == {name for name, _ in sets}
+    search_result = search(*(pre_filter(name, only(*names)) for name, names in sets), pre_filter("Late", failing()))
+    assert search_result.diagnosis.absent == unresolvable(reason)
+    assert search_result.diagnosis.pre_filter_message == reason
+    assert search_result.diagnosis.unschedulable_plugins == {name for name, _ in sets}
 
 
 # ---------------------------------------------------------------- nominated pods
@@ -416,10 +418,10 @@ class Fits(FilterPlugin):
 
 def test_room_kept_for_nominated_pods_is_not_given_away():
     snapshot = snapshot_of(node("n0", pods=1), node("n1", pods=2), node("n2", pods=1))
-    nominated = Nominated({"n0": [pod("vip-1")], "n1": [pod("vip-2")], "gone": [pod("vip-3")]})
-    made = search(Fits, snapshot=snapshot, nominated=nominated)
-    assert made.names == ["n1", "n2"]
-    assert made.statuses == {"n0": "Fits: Too many pods"}
+    nominations = Nominated({"n0": [pod("vip-1")], "n1": [pod("vip-2")], "gone": [pod("vip-3")]})
+    search_result = search(Fits, snapshot=snapshot, nominations=nominations)
+    assert search_result.names == ["n1", "n2"]
+    assert search_result.statuses == {"n0": "Fits: Too many pods"}
     assert [len(snapshot.node(row).pods) for row in snapshot.order] == [0, 0, 0]
 
 
@@ -427,15 +429,17 @@ def test_node_must_fit_without_the_nominated_pods_too():
     needs_company = node_filter("Company", lambda name: None)
     needs_company.filter = lambda self, state, pod, node: None if node.pods else unschedulable("alone")
     snapshot = snapshot_of(node("n0"), node("n1"), pod("friend", node="n1"))
-    nominated = Nominated({"n0": [pod("vip-1")], "n1": [pod("vip-2")]})
-    made = search(needs_company, snapshot=snapshot, nominated=nominated)
-    assert made.names == ["n1"]
-    assert made.statuses == {"n0": "Company: alone"}
+    nominations = Nominated({"n0": [pod("vip-1")], "n1": [pod("vip-2")]})
+    search_result = search(needs_company, snapshot=snapshot, nominations=nominations)
+    assert search_result.names == ["n1"]
+    assert search_result.statuses == {"n0": "Company: alone"}
 
 
 def test_order_of_feasible_nodes_is_kept_around_nodes_with_nominated_pods():
-    made = search(rejecting("F", "n2"), nodes=6, start=4, nominated=Nominated({"n5": [pod("v")], "n1": [pod("w")]}))
-    assert made.names == ["n4", "n5", "n0", "n1", "n3"]
+    search_result = search(
+        rejecting("F", "n2"), nodes=6, start=4, nominations=Nominated({"n5": [pod("v")], "n1": [pod("w")]})
+    )
+    assert search_result.names == ["n4", "n5", "n0", "n1", "n3"]
 
 
 class Added(PreFilterExtensions):
@@ -445,67 +449,67 @@ class Added(PreFilterExtensions):
         self.seen: list[tuple[str, str, int]] = []
         self._answer = answer
 
-    def add_pod(self, state, pod, added, node):
-        self.seen.append((added.metadata.name, node.name, len(node.pods)))
+    def add_pod(self, state, pod, added_pod, node):
+        self.seen.append((added_pod.metadata.name, node.name, len(node.pods)))
         return self._answer()
 
-    def remove_pod(self, state, pod, removed, node):
+    def remove_pod(self, state, pod, removed_pod, node):
         raise AssertionError("nothing is removed here")
 
 
 def test_plugins_are_told_of_nominated_pods_unless_they_are_skipped():
-    told, skipped = Added(), Added()
+    listener, skipping = Added(), Added()
     search(
-        pre_filter("P", lambda: (None, None), extensions=told),
-        pre_filter("Q", lambda: (None, SKIP), extensions=skipped),
+        pre_filter("P", lambda: (None, None), extensions=listener),
+        pre_filter("Q", lambda: (None, SKIP), extensions=skipping),
         rejecting("F"),
-        nominated=Nominated({"n1": [pod("v"), pod("w")]}),
+        nominations=Nominated({"n1": [pod("v"), pod("w")]}),
     )
-    assert told.seen == [("v", "n1", 1), ("w", "n1", 2)]
-    assert skipped.seen == []
+    assert listener.seen == [("v", "n1", 1), ("w", "n1", 2)]
+    assert skipping.seen == []
 
 
 @pytest.mark.parametrize(
     ("answer", "words"),
-    [(broken(), RAISED), (lambda: error_status("broken"), "broken"), (lambda: unschedulable("broken"), "broken")],
+    [(failing(), RAISED), (lambda: error_status("broken"), "broken"), (lambda: unschedulable("broken"), "broken")],
 )
 def test_failing_to_add_a_nominated_pod_is_an_error_that_names_the_plugin(answer, words):
     plugin = pre_filter("P", lambda: (None, None), extensions=Added(answer))
     with pytest.raises(ScheduleError) as failure:
-        search(plugin, rejecting("F"), nominated=Nominated({"n1": [pod("v")]}))
+        search(plugin, rejecting("F"), nominations=Nominated({"n1": [pod("v")]}))
     assert str(failure.value) == f'running AddPod on PreFilter plugin "P": {words}'
 
 
 def test_nominated_pod_with_a_broken_quantity_counts_as_far_as_it_can_be_read():
     snapshot = snapshot_of(node("n0", pods=1), node("n1"))
-    made = search(Fits, snapshot=snapshot, nominated=Nominated({"n0": [pod("odd", cpu="lots")]}))
-    assert made.names == ["n1"]
+    search_result = search(Fits, snapshot=snapshot, nominations=Nominated({"n0": [pod("odd", cpu="lots")]}))
+    assert search_result.names == ["n1"]
 
 
 # ---------------------------------------------------------------- the node a pod is nominated to
 
 
 def test_nominated_node_is_taken_without_looking_further():
-    made = search(rejecting("F", "n0"), item=pod(nominated="n2"), start=1)
-    assert made.names == ["n2"]
-    assert made.found.examined_count == 1
-    assert made.statuses == {}
-    assert made.rotation.next_start == 1
+    search_result = search(rejecting("F", "n0"), item=pod(nominated="n2"), start=1)
+    assert search_result.names == ["n2"]
+    assert search_result.found.examined_count == 1
+    assert search_result.statuses == {}
+    assert search_result.rotation.next_start == 1
 
 
 def test_nominated_node_that_does_not_fit_is_counted_once():
-    made = search(rejecting("F", "n1", "n2", "n3", "n0"), item=pod(nominated="n2"), start=3)
-    assert made.names == []
-    assert made.diagnosis.reasons(4) == {"no": 4}
-    assert made.rotation.next_start == 3
+    search_result = search(rejecting("F", "n1", "n2", "n3", "n0"), item=pod(nominated="n2"), start=3)
+    assert search_result.names == []
+    assert search_result.diagnosis.reasons(4) == {"no": 4}
+    assert search_result.rotation.next_start == 3
 
 
 def test_nominated_node_that_does_not_fit_stays_in_the_diagnosis_where_the_search_stops_before_it():
-    made = Search(framework(rejecting("F", "n3")), cluster(4), item=pod(nominated="n3")).run()
-    assert made.names == ["n0"]
-    assert made.statuses == {"n3": "F: no"}
-    assert made.found.examined_count == 2
-    assert made.rotation.next_start == 2
+    search_result = Search(framework(rejecting("F", "n3")), cluster(4), item=pod(nominated="n3")).run()
+    assert search_result.names == ["n0"]
+    assert search_result.statuses == {"n3": "F: no"}
+    assert search_result.found.examined_count == 2
+    assert search_result.rotation.next_start == 2
 
 
 def test_unknown_nominated_node_is_ignored():
@@ -520,8 +524,10 @@ def test_error_on_the_nominated_node_is_ignored():
 
 def test_room_on_the_nominated_node_is_kept_for_others_nominated_there():
     snapshot = snapshot_of(node("n0", pods=1), node("n1", pods=1))
-    made = search(Fits, snapshot=snapshot, item=pod(nominated="n0"), nominated=Nominated({"n0": [pod("vip")]}))
-    assert made.names == ["n1"]
+    search_result = search(
+        Fits, snapshot=snapshot, item=pod(nominated="n0"), nominations=Nominated({"n0": [pod("vip")]})
+    )
+    assert search_result.names == ["n1"]
 
 
 # ---------------------------------------------------------------- closed nodes
@@ -558,7 +564,7 @@ def test_a_pod_nominated_to_a_closed_node_looks_elsewhere() -> None:
 
 def test_a_closed_node_that_pods_are_nominated_to_is_rejected_once() -> None:
     search = Search(
-        framework(PASSING, SCORER), closed_cluster(), nominated=Nominated({"n1": [pod("other", priority=9)]})
+        framework(PASSING, SCORER), closed_cluster(), nominations=Nominated({"n1": [pod("other", priority=9)]})
     )
     assert search.run().names == ["n0", "n2"]
     assert search.diagnosis.rejected_count == 1
@@ -566,12 +572,12 @@ def test_a_closed_node_that_pods_are_nominated_to_is_rejected_once() -> None:
 
 def test_the_message_names_the_fields_that_are_unreadable_unless_there_are_too_many() -> None:
     odd = [pod(f"odd-{number}", requests={f"example.com/r{number}": "x"}, node=f"n{number}") for number in range(11)]
-    few = Search(framework(PASSING), odd_cluster(3, *odd[:3])).run()
+    few_result = Search(framework(PASSING), odd_cluster(3, *odd[:3])).run()
     assert (
         "1 node(s) closed to new pods: a pod there has a field that cannot be read, spec."
-        in FitError(3, few.diagnosis).message
+        in FitError(3, few_result.diagnosis).message
     )
-    many = Search(framework(PASSING), odd_cluster(11, *odd)).run()
-    assert FitError(11, many.diagnosis).message == (
+    many_result = Search(framework(PASSING), odd_cluster(11, *odd)).run()
+    assert FitError(11, many_result.diagnosis).message == (
         "0/11 nodes are available: 11 node(s) closed to new pods: what is there cannot be read."
     )

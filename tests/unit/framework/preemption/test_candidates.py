@@ -11,15 +11,15 @@ from podium.framework.preemption import candidates as preemption
 from podium.framework.preemption.candidates import Budgets, Candidate, choose, errors_of
 from podium.objects.unreadable import UnreadableBudget
 from podium.objects.workloads import PodDisruptionBudget
-from tests.unit.framework.rooms import DB, IMPORTANCE, TOO_FULL, budget, placed
+from tests.unit.framework.rooms import DB, IMPORTANCE, TOO_FULL, budget, pod_on_node
 
 # ---------------------------------------------------------------- budgets
 
 
 def test_a_budget_lets_as_many_go_as_it_allows_the_most_important_first():
-    pods = [placed(f"db-{index}", **DB) for index in range(4)]
-    violating, others = Budgets([budget("b", 3)]).split(pods)
-    assert (violating, others) == (pods[3:], pods[:3])
+    pods = [pod_on_node(f"db-{index}", **DB) for index in range(4)]
+    violating, unaffected = Budgets([budget("b", 3)]).split(pods)
+    assert (violating, unaffected) == (pods[3:], pods[:3])
 
 
 class Together:
@@ -28,8 +28,8 @@ class Together:
 
 
 def test_pods_that_go_together_violate_a_budget_together():
-    one, two, three = (placed(f"db-{index}", **DB) for index in range(3))
-    pair, single = Together(one, two), Together(three)
+    first, two, three = (pod_on_node(f"db-{index}", **DB) for index in range(3))
+    pair, single = Together(first, two), Together(three)
     assert Budgets([budget("b", 1)]).split_units([pair, single]) == ([pair, single], [])
     assert Budgets([budget("b", 1)]).split_units([single, pair]) == ([pair], [single])
     assert Budgets([budget("b", 2)]).split_units([pair, single]) == ([single], [pair])
@@ -37,13 +37,13 @@ def test_pods_that_go_together_violate_a_budget_together():
 
 def test_each_split_begins_anew():
     budgets = Budgets([budget("b", 1)])
-    pods = [placed("db", **DB)]
+    pods = [pod_on_node("db", **DB)]
     assert budgets.split(pods) == budgets.split(pods) == ([], pods)
 
 
 def test_the_first_budget_that_a_pod_exceeds_spares_the_later_ones():
     """1.36 counts down each budget of the pod."""
-    one, two = placed("one", **DB), placed("two", labels={"app": "db", "tier": "back"})
+    one, two = pod_on_node("one", **DB), pod_on_node("two", labels={"app": "db", "tier": "back"})
     tier, db = budget("tier", 0, selector={"matchLabels": {"tier": "back"}}), budget("db", 1)
     assert Budgets([tier, db]).split([two, one]) == ([two], [one])
     assert Budgets([db, tier]).split([two, one]) == ([two, one], [])
@@ -51,7 +51,7 @@ def test_the_first_budget_that_a_pod_exceeds_spares_the_later_ones():
 
 
 @pytest.mark.parametrize(
-    "other",
+    "foreign_budget",
     [
         budget("elsewhere", 0, namespace="other"),
         budget("empty", 0, selector={}),
@@ -59,16 +59,16 @@ def test_the_first_budget_that_a_pod_exceeds_spares_the_later_ones():
         budget("counted", 0, disrupted=("db",)),
     ],
 )
-def test_budgets_that_do_not_protect_the_pod(other: PodDisruptionBudget):
-    pods = [placed("db", **DB)]
-    assert Budgets([other]).split(pods) == ([], pods)
+def test_budgets_that_do_not_protect_the_pod(foreign_budget: PodDisruptionBudget):
+    pods = [pod_on_node("db", **DB)]
+    assert Budgets([foreign_budget]).split(pods) == ([], pods)
 
 
 def test_a_budget_with_an_invalid_selector_is_violated_by_any_pod_of_its_namespace():
     invalid = budget(
         "invalid", 5, selector={"matchExpressions": [{"key": "app", "operator": "Like", "values": ["db"]}]}
     )
-    pods = [placed("db", **DB), placed("web", labels={"app": "web"})]
+    pods = [pod_on_node("db", **DB), pod_on_node("web", labels={"app": "web"})]
     assert Budgets([invalid]).split(pods) == (pods, [])
 
 
@@ -83,46 +83,46 @@ def test_a_budget_with_an_invalid_selector_is_violated_by_any_pod_of_its_namespa
 def test_a_budget_that_cannot_be_read_forbids_whatever_it_may_be_for(selector, is_selector_read, forbidden):
     read = budget("odd", 5, selector=selector)
     odd = UnreadableBudget(metadata=read.metadata, spec=read.spec, is_selector_read=is_selector_read)
-    pods = [placed("db", **DB), placed("web", labels={"app": "web"})]
+    pods = [pod_on_node("db", **DB), pod_on_node("web", labels={"app": "web"})]
     budgets = Budgets([budget("b", 1), odd])
     assert budgets.has_unreadable
-    assert [each.metadata.name for each in pods if budgets.forbid(each)] == forbidden
-    assert not budgets.forbid(placed("elsewhere", namespace="other", **DB))
+    assert [pod.metadata.name for pod in pods if budgets.forbid(pod)] == forbidden
+    assert not budgets.forbid(pod_on_node("elsewhere", namespace="other", **DB))
     assert not Budgets([read]).has_unreadable
 
 
 def test_a_selector_is_held_against_each_set_of_labels_once(monkeypatch):
     class Counting:
         everything = nothing = False
-        asked: ClassVar[list[Any]] = []
+        labels_asked: ClassVar[list[Any]] = []
 
         def matches(self, labels: Any) -> bool:
-            self.asked.append(labels)
+            self.labels_asked.append(labels)
             return labels == DB["labels"]
 
     monkeypatch.setattr(preemption, "compile_selector", lambda _: Counting())
     budgets = Budgets([budget("b", 1)])
-    pods = [placed("db-1", **DB), placed("web-1", labels={"app": "web"}), placed("db-2", **DB)]
+    pods = [pod_on_node("db-1", **DB), pod_on_node("web-1", labels={"app": "web"}), pod_on_node("db-2", **DB)]
     for _ in range(2):
         assert budgets.split(pods) == ([pods[2]], pods[:2])
-    assert Counting.asked == [DB["labels"], {"app": "web"}]
+    assert Counting.labels_asked == [DB["labels"], {"app": "web"}]
 
 
 def test_a_budget_without_selector_protects_nobody():
     bare = msgspec.convert({"metadata": {"name": "b", "namespace": "default"}}, PodDisruptionBudget)
-    assert Budgets([bare]).split([placed("db", **DB)])[0] == []
+    assert Budgets([bare]).split([pod_on_node("db", **DB)])[0] == []
 
 
 def test_a_pod_without_labels_is_protected_by_nobody():
     everyone = budget("b", 0, selector={"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]})
-    assert Budgets([everyone]).split([placed("bare")])[0] == []
+    assert Budgets([everyone]).split([pod_on_node("bare")])[0] == []
 
 
 # ---------------------------------------------------------------- which candidate is best
 
 
-def candidate(name: str, *priorities: int, violations: int = 0, started: str = "2025-01-01T00:00:00Z") -> Candidate:
-    victims = [placed(f"{name}-{index}", priority, started) for index, priority in enumerate(priorities)]
+def candidate(name: str, *priorities: int, violations: int = 0, start_time: str = "2025-01-01T00:00:00Z") -> Candidate:
+    victims = [pod_on_node(f"{name}-{index}", priority, start_time) for index, priority in enumerate(priorities)]
     return Candidate(name, tuple(victims), violations)
 
 
@@ -134,7 +134,7 @@ def candidate(name: str, *priorities: int, violations: int = 0, started: str = "
         (candidate("smaller sum", 5, 1), candidate("b", 5, 2)),
         (candidate("fewer victims", 5), candidate("b", 5, 5)),
         (candidate("fewer, though negative", -5), candidate("b", -5, -5)),
-        (candidate("younger", 5, started="2025-03-01T00:00:00Z"), candidate("b", 5)),
+        (candidate("younger", 5, start_time="2025-03-01T00:00:00Z"), candidate("b", 5)),
     ],
 )
 def test_what_makes_a_candidate_better(better: Candidate, worse: Candidate):
@@ -143,8 +143,12 @@ def test_what_makes_a_candidate_better(better: Candidate, worse: Candidate):
 
 
 def test_the_start_that_counts_is_the_first_among_the_most_important():
-    late_low = Candidate("a", (placed("a", 5, "2025-02-01T00:00:00Z"), placed("b", 1, "2024-01-01T00:00:00Z")), 0)
-    early_high = Candidate("b", (placed("a", 5, "2025-01-01T00:00:00Z"), placed("b", 1, "2025-01-01T00:00:00Z")), 0)
+    late_low = Candidate(
+        "a", (pod_on_node("a", 5, "2025-02-01T00:00:00Z"), pod_on_node("b", 1, "2024-01-01T00:00:00Z")), 0
+    )
+    early_high = Candidate(
+        "b", (pod_on_node("a", 5, "2025-01-01T00:00:00Z"), pod_on_node("b", 1, "2025-01-01T00:00:00Z")), 0
+    )
     assert choose([early_high, late_low], IMPORTANCE) is late_low
 
 

@@ -9,49 +9,49 @@ from podium.framework.preemption.dry_run import DryRunResult, dry_run_preemption
 from podium.framework.preemption.victim_cache import VictimCache
 from podium.framework.preemption.victims import NO_VICTIMS
 from tests.builders import pod
-from tests.unit.framework.rooms import IMPORTANCE, NO_BUDGETS, NOW_S, TOO_FULL, Room, Rooms, budget, placed
+from tests.unit.framework.rooms import IMPORTANCE, NO_BUDGETS, NOW_S, TOO_FULL, Room, Rooms, budget, pod_on_node
 
 
 def room_on(name: str, *, fits: bool = True, protected: bool = False) -> Room:
     labels = {"app": "db"} if protected else {}
-    return Room(placed(f"on-{name}", 1, labels=labels), room=0 if fits else -1, name=name)
+    return Room(pod_on_node(f"on-{name}", 1, labels=labels), room=0 if fits else -1, name=name)
 
 
-def stepwise(rooms: Rooms, wanted: int, budgets: Budgets = NO_BUDGETS) -> Steps[DryRunResult]:
+def stepwise(rooms: Rooms, candidates_max: int, budgets: Budgets = NO_BUDGETS) -> Steps[DryRunResult]:
     rows, new = np.arange(len(rooms.rooms)), pod("new", priority=100)
-    return dry_run_preemption(rooms, rows, wanted, new, budgets, IMPORTANCE, VictimCache())
+    return dry_run_preemption(rooms, rows, candidates_max, new, budgets, IMPORTANCE, VictimCache())
 
 
-def tried(rooms: Rooms, wanted: int, budgets: Budgets = NO_BUDGETS) -> tuple[list[str], dict[int, Status]]:
-    found = run_unasked(stepwise(rooms, wanted, budgets))
-    return [candidate.node_name for candidate in found.candidates], found.rejections
+def try_rows(rooms: Rooms, candidates_max: int, budgets: Budgets = NO_BUDGETS) -> tuple[list[str], dict[int, Status]]:
+    dry_run = run_unasked(stepwise(rooms, candidates_max, budgets))
+    return [candidate.node_name for candidate in dry_run.candidates], dry_run.rejections
 
 
 def test_it_stops_with_as_many_candidates_as_wanted():
     rooms = Rooms(*(room_on(f"n{index}") for index in range(5)))
-    assert tried(rooms, 2) == (["n0", "n1"], {})
+    assert try_rows(rooms, 2) == (["n0", "n1"], {})
     assert rooms.tried == [0, 1]
 
 
 def test_nodes_that_will_not_do_are_passed_over_and_remembered():
     rooms = Rooms(room_on("n0", fits=False), room_on("n1"), room_on("n2"))
-    assert tried(rooms, 1) == (["n1"], {0: TOO_FULL})
+    assert try_rows(rooms, 1) == (["n1"], {0: TOO_FULL})
 
 
 def test_it_goes_on_until_one_candidate_violates_no_budget():
     rooms = Rooms(*(room_on(f"n{index}", protected=index < 3) for index in range(5)))
-    assert tried(rooms, 2, Budgets([budget("b", 0)])) == (["n3", "n0", "n1"], {})
+    assert try_rows(rooms, 2, Budgets([budget("b", 0)])) == (["n3", "n0", "n1"], {})
     assert rooms.tried == [0, 1, 2, 3]
 
 
 def test_candidates_that_violate_come_last():
     rooms = Rooms(room_on("n0", protected=True), room_on("n1"))
-    assert tried(rooms, 2, Budgets([budget("b", 0)]))[0] == ["n1", "n0"]
+    assert try_rows(rooms, 2, Budgets([budget("b", 0)]))[0] == ["n1", "n0"]
 
 
 def test_nodes_without_pods_of_lower_priority_are_not_tried():
-    rooms = Rooms(Room(placed("equal", 100), room=0, name="n0"), Room(room=0, name="n1"), room_on("n2"))
-    assert tried(rooms, 1) == (["n2"], {0: NO_VICTIMS, 1: NO_VICTIMS})
+    rooms = Rooms(Room(pod_on_node("equal", 100), room=0, name="n0"), Room(room=0, name="n1"), room_on("n2"))
+    assert try_rows(rooms, 1) == (["n2"], {0: NO_VICTIMS, 1: NO_VICTIMS})
     assert rooms.tried == [2]
 
 

@@ -27,12 +27,12 @@ def test_a_row_without_pods_has_a_higher_priority_than_any_pod():
 
 def test_only_rows_whose_pods_have_changed_are_looked_at_again():
     snapshot, lowest = snapshot_of(node("n1"), node("n2"), pod("a", priority=5, node="n1")), LowestPriorities()
-    row, other = snapshot.row_of["n1"], snapshot.row_of["n2"]
-    snapshot.pods[row], snapshot.pods[other] = LookedAt(snapshot.pods[row]), LookedAt()
+    row, second_row = snapshot.row_of["n1"], snapshot.row_of["n2"]
+    snapshot.pods[row], snapshot.pods[second_row] = LookedAt(snapshot.pods[row]), LookedAt()
     lowest.of(snapshot)
     assert LookedAt.looks == 2
     snapshot.remove_pod(row, next(iter(snapshot.pods[row])))
-    assert (lowest.of(snapshot)[[row, other]] > 2**31).all()
+    assert (lowest.of(snapshot)[[row, second_row]] > 2**31).all()
     assert LookedAt.looks == 2
     snapshot.put_node(node("n3"), {}, 110)
     assert lowest.of(snapshot)[snapshot.row_of["n3"]] > 2**31
@@ -40,4 +40,4 @@ def test_only_rows_whose_pods_have_changed_are_looked_at_again():
 
 def test_another_snapshot_is_looked_at_by_itself():
     full, empty, lowest = snapshot_of(node("n1"), pod("a", node="n1")), snapshot_of(node("n1")), LowestPriorities()
-    assert [int(lowest.of(each)[0]) == 0 for each in (full, empty, full)] == [True, False, True]
+    assert [int(lowest.of(snapshot)[0]) == 0 for snapshot in (full, empty, full)] == [True, False, True]

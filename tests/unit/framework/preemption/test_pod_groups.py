@@ -18,11 +18,11 @@ from tests.builders import node, pod, pod_group, snapshot_of
 IMPORTANCE = Importance(0.0)
 WHOLE = pod_group("whole", spec={"disruptionMode": "PodGroup", "priority": 3})
 SINGLE = pod_group("single", spec={"priority": 3})
-GROUPS = {each.key: each for each in (WHOLE, SINGLE)}
+GROUPS = {group.key: group for group in (WHOLE, SINGLE)}
 
 
-def running(name: str, on: str = "n1", started: int = 0, **fields: Any) -> Pod:
-    return pod(name, node=on, cpu="1", status={"startTime": f"2026-01-01T00:00:{started:02}Z"}, **fields)
+def running(name: str, on: str = "n1", second: int = 0, **fields: Any) -> Pod:
+    return pod(name, node=on, cpu="1", status={"startTime": f"2026-01-01T00:00:{second:02}Z"}, **fields)
 
 
 def cluster(*pods: Pod) -> Snapshot:
@@ -30,7 +30,7 @@ def cluster(*pods: Pod) -> Snapshot:
 
 
 def names(pods: Iterable[Pod]) -> list[str]:
-    return [each.metadata.name for each in pods]
+    return [pod.metadata.name for pod in pods]
 
 
 def units(*pods: Pod, by_group: bool = False) -> list[Unit]:
@@ -51,21 +51,21 @@ def needs(count: int) -> Callable[[Snapshot], Steps[ForkedGroupDryRun]]:
 
 def preempt(
     *pods: Pod,
-    left: int,
+    pods_left: int,
     group: PodGroup | None = None,
     waiting: Pod | None = None,
     budgets: Iterable[PodDisruptionBudget] = (),
     is_protected: Callable[[Pod], bool] = lambda _: False,
 ) -> list[str] | str:
     """The victims, or why there are none."""
-    helped = run_unasked(
+    help_found = run_unasked(
         preempt_for_loose_group(
             UnscheduledGroup(
                 group or pod_group("gang", spec={"priority": 9}),
                 [waiting or pod("waiting", group="gang")],
                 (),
                 cluster(*pods),
-                needs(left),
+                needs(pods_left),
             ),
             GROUPS.get,
             Budgets(budgets),
@@ -73,18 +73,18 @@ def preempt(
             is_protected,
         )
     )
-    return names(helped.victims) if isinstance(helped, GroupHelp) else helped.message
+    return names(help_found.victims) if isinstance(help_found, GroupHelp) else help_found.message
 
 
 def test_only_groups_that_say_so_are_disrupted_as_a_whole() -> None:
-    found = units(
+    unit_list = units(
         running("a", group="whole"),
         running("b", group="whole", on="n2"),
         running("c", group="single", priority=1),
         running("d", group="unknown"),
         running("e", priority=2),
     )
-    assert [(names(each.pods), each.priority) for each in found] == [
+    assert [(names(unit.pods), unit.priority) for unit in unit_list] == [
         (["a", "b"], 3),
         (["c"], 1),
         (["d"], 0),
@@ -104,38 +104,38 @@ def test_pods_of_groups_have_their_groups_priority_and_units_start_with_their_fi
 
 
 def test_the_most_important_unit_comes_first() -> None:
-    found = units(
-        running("late", started=9),
-        running("early", started=1),
-        running("grouped", group="single", started=9),
+    unit_list = units(
+        running("late", second=9),
+        running("early", second=1),
+        running("grouped", group="single", second=9),
         running("high", priority=1),
         running("w1", group="whole"),
         running("w2", group="whole", on="n2"),
     )
-    ranked = sorted(found, key=lambda unit: unit.rank)
-    assert [names(each.pods) for each in ranked] == [["w1", "w2"], ["high"], ["grouped"], ["early"], ["late"]]
+    ranked = sorted(unit_list, key=lambda unit: unit.rank)
+    assert [names(unit.pods) for unit in ranked] == [["w1", "w2"], ["high"], ["grouped"], ["early"], ["late"]]
 
 
 def test_the_least_important_pods_go() -> None:
     pods = [running("low"), running("mid", priority=1), running("high", priority=2)]
-    assert preempt(*pods, left=2) == ["low"]
-    assert preempt(*pods, left=0) == ["high", "mid", "low"]
+    assert preempt(*pods, pods_left=2) == ["low"]
+    assert preempt(*pods, pods_left=0) == ["high", "mid", "low"]
 
 
 def test_pods_of_one_unit_go_together() -> None:
     pods = [running("a", group="whole"), running("b", group="whole", on="n2"), running("high", priority=5)]
-    assert preempt(*pods, left=2) == ["a", "b"]
+    assert preempt(*pods, pods_left=2) == ["a", "b"]
 
 
 def test_only_pods_of_lower_priority_than_the_group_may_go() -> None:
     peer = running("peer", priority=9)
-    assert preempt(peer, left=0) == "No preemption victims found for incoming preemptor"
-    assert preempt(running("low"), peer, left=0) == "too many pods"
+    assert preempt(peer, pods_left=0) == "No preemption victims found for incoming preemptor"
+    assert preempt(running("low"), peer, pods_left=0) == "too many pods"
 
 
 def test_a_group_whose_pods_never_preempt_does_not() -> None:
     waiting = pod(group="gang", spec={"preemptionPolicy": "Never"})
-    assert preempt(running("low"), left=0, waiting=waiting) == "not eligible due to preemptionPolicy=Never."
+    assert preempt(running("low"), pods_left=0, waiting=waiting) == "not eligible due to preemptionPolicy=Never."
 
 
 def test_pods_of_a_budget_are_spared_first() -> None:
@@ -150,10 +150,10 @@ def test_pods_of_a_budget_are_spared_first() -> None:
         PodDisruptionBudget,
     )
     covered = running("covered", labels={"app": "db"})
-    assert preempt(covered, running("high", priority=1), left=1, budgets=[budget]) == ["high"]
-    assert preempt(covered, running("high", priority=1), left=1) == ["covered"]
+    assert preempt(covered, running("high", priority=1), pods_left=1, budgets=[budget]) == ["high"]
+    assert preempt(covered, running("high", priority=1), pods_left=1) == ["covered"]
 
 
 def test_protected_pods_protect_their_unit() -> None:
     pods = [running("a", group="whole"), running("b", group="whole", on="n2"), running("low")]
-    assert preempt(*pods, left=2, is_protected=lambda each: each.metadata.name == "b") == ["low"]
+    assert preempt(*pods, pods_left=2, is_protected=lambda candidate: candidate.metadata.name == "b") == ["low"]

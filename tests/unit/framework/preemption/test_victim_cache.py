@@ -14,7 +14,7 @@ from podium.framework.preemption.candidates import Budgets, Candidate, Importanc
 from podium.framework.preemption.victim_cache import VictimCache
 from podium.objects.core import Pod
 from tests.builders import pod
-from tests.unit.framework.rooms import DB, IMPORTANCE, NO_BUDGETS, NOW_S, budget, placed
+from tests.unit.framework.rooms import DB, IMPORTANCE, NO_BUDGETS, NOW_S, budget, pod_on_node
 
 INCOMING = pod("new", priority=100)
 
@@ -23,7 +23,7 @@ class Rooms:
     """Nodes with room for nobody beside the incoming pod. Implements `NodesDryRun`; remembers which rows were tried."""
 
     def __init__(self, *pods: Pod) -> None:
-        self.on: list[Mapping[str, Pod]] = [{each.uid: each} for each in pods]
+        self.on: list[Mapping[str, Pod]] = [{pod.uid: pod} for pod in pods]
         self.promised: dict[int, tuple[Pod, ...]] = {}
         self.tried: list[int] = []
         self.broken = False
@@ -57,7 +57,7 @@ class Rooms:
 
 
 def tries(
-    known: VictimCache,
+    victim_cache: VictimCache,
     rooms: Rooms,
     *,
     incoming: Pod = INCOMING,
@@ -66,77 +66,77 @@ def tries(
 ) -> list[int]:
     """The rows that have to be tried for a pod that wants to know of all."""
     rooms.tried.clear()
-    found = run_unasked(known.select_victims(rooms, range(len(rooms.on)), incoming, budgets, importance))
-    for row, each in enumerate(found):
+    selections = run_unasked(victim_cache.select_victims(rooms, range(len(rooms.on)), incoming, budgets, importance))
+    for row, selection in enumerate(selections):
         if not rooms.broken:
-            assert isinstance(each, Candidate)
-            assert each.victims == tuple(rooms.on[row].values())
+            assert isinstance(selection, Candidate)
+            assert selection.victims == tuple(rooms.on[row].values())
     return list(rooms.tried)
 
 
 @pytest.fixture
 def rooms() -> Rooms:
-    return Rooms(placed("a", 1, **DB), placed("b", 1))
+    return Rooms(pod_on_node("a", 1, **DB), pod_on_node("b", 1))
 
 
 def test_a_node_is_tried_once_for_pods_of_one_spec(rooms: Rooms) -> None:
-    known = VictimCache()
-    assert tries(known, rooms) == [0, 1]
-    assert tries(known, rooms, incoming=pod("next", priority=100)) == []
-    assert tries(known, rooms, incoming=pod("other", priority=100, cpu="2")) == [0, 1]
+    victim_cache = VictimCache()
+    assert tries(victim_cache, rooms) == [0, 1]
+    assert tries(victim_cache, rooms, incoming=pod("next", priority=100)) == []
+    assert tries(victim_cache, rooms, incoming=pod("other", priority=100, cpu="2")) == [0, 1]
 
 
 def test_a_node_is_tried_again_when_its_pods_have_changed(rooms: Rooms) -> None:
-    known = VictimCache()
-    tries(known, rooms)
+    victim_cache = VictimCache()
+    tries(victim_cache, rooms)
     rooms.on[1] = dict(rooms.on[1])
-    assert tries(known, rooms) == [1]
-    assert tries(known, rooms) == []
+    assert tries(victim_cache, rooms) == [1]
+    assert tries(victim_cache, rooms) == []
 
 
 def test_a_node_is_tried_again_when_it_is_promised_to_others(rooms: Rooms) -> None:
-    known, first = VictimCache(), pod("first", priority=100)
-    for promised, tried in [((), [0, 1]), ((first,), [1]), ((first,), []), ((first, INCOMING), [1]), ((), [1])]:
+    victim_cache, first = VictimCache(), pod("first", priority=100)
+    for promised, rows_tried in [((), [0, 1]), ((first,), [1]), ((first,), []), ((first, INCOMING), [1]), ((), [1])]:
         rooms.promised[1] = promised
-        assert tries(known, rooms) == tried
+        assert tries(victim_cache, rooms) == rows_tried
 
 
 def test_all_nodes_are_tried_again_when_a_budget_has_changed(rooms: Rooms) -> None:
-    known = VictimCache()
-    for allowed in (1, 0):
-        assert tries(known, rooms, budgets=Budgets([budget("b", allowed)])) == [0, 1]
-        assert tries(known, rooms, budgets=Budgets([budget("b", allowed)])) == []
+    victim_cache = VictimCache()
+    for disruptions in (1, 0):
+        assert tries(victim_cache, rooms, budgets=Budgets([budget("b", disruptions)])) == [0, 1]
+        assert tries(victim_cache, rooms, budgets=Budgets([budget("b", disruptions)])) == []
 
 
 def test_an_error_is_not_kept(rooms: Rooms) -> None:
-    known = VictimCache()
+    victim_cache = VictimCache()
     rooms.broken = True
-    [first, _] = run_unasked(known.select_victims(rooms, [0, 1], INCOMING, NO_BUDGETS, IMPORTANCE))
+    [first, _] = run_unasked(victim_cache.select_victims(rooms, [0, 1], INCOMING, NO_BUDGETS, IMPORTANCE))
     assert isinstance(first, Status)
     assert first.message == "broken"
     rooms.broken = False
-    assert tries(known, rooms) == [0, 1]
+    assert tries(victim_cache, rooms) == [0, 1]
 
 
 def test_what_changes_as_time_goes_by_is_not_kept() -> None:
-    rooms, known = Rooms(placed("tomorrow", 1, "2026-01-02T00:00:00Z")), VictimCache()
-    assert tries(known, rooms) == tries(known, rooms) == [0]
-    assert tries(known, rooms, importance=Importance(NOW_S + 2 * 86400)) == [0]
-    assert tries(known, rooms, importance=Importance(NOW_S + 2 * 86400)) == []
+    rooms, victim_cache = Rooms(pod_on_node("tomorrow", 1, "2026-01-02T00:00:00Z")), VictimCache()
+    assert tries(victim_cache, rooms) == tries(victim_cache, rooms) == [0]
+    assert tries(victim_cache, rooms, importance=Importance(NOW_S + 2 * 86400)) == [0]
+    assert tries(victim_cache, rooms, importance=Importance(NOW_S + 2 * 86400)) == []
 
 
 def test_only_the_latest_specs_are_remembered(rooms: Rooms) -> None:
-    known = VictimCache()
+    victim_cache = VictimCache()
     for cpus in range(1, 10):
-        tries(known, rooms, incoming=pod("new", priority=100, cpu=str(cpus)))
-    assert tries(known, rooms, incoming=pod("new", priority=100, cpu="9")) == []
-    assert tries(known, rooms, incoming=pod("new", priority=100, cpu="1")) == [0, 1]
+        tries(victim_cache, rooms, incoming=pod("new", priority=100, cpu=str(cpus)))
+    assert tries(victim_cache, rooms, incoming=pod("new", priority=100, cpu="9")) == []
+    assert tries(victim_cache, rooms, incoming=pod("new", priority=100, cpu="1")) == [0, 1]
 
 
 def test_a_pod_that_plugins_can_tell_from_others_of_its_spec_learns_nothing_from_them(rooms: Rooms) -> None:
-    known = VictimCache()
-    assert tries(known, rooms) == [0, 1]
-    assert tries(known, rooms, incoming=pod("new", priority=100, node="n1")) == [0, 1]
+    victim_cache = VictimCache()
+    assert tries(victim_cache, rooms) == [0, 1]
+    assert tries(victim_cache, rooms, incoming=pod("new", priority=100, node="n1")) == [0, 1]
 
 
 def test_rejections_are_kept_too(rooms: Rooms) -> None:
@@ -145,22 +145,22 @@ def test_rejections_are_kept_too(rooms: Rooms) -> None:
             super().statuses(rows)
             return dict.fromkeys(rows.tolist(), unschedulable("full"))
 
-    full, known = Full(placed("a", 1)), VictimCache()
+    full, victim_cache = Full(pod_on_node("a", 1)), VictimCache()
     for _ in range(2):
-        found = run_unasked(known.select_victims(full, [0], INCOMING, NO_BUDGETS, IMPORTANCE))
-        assert found == [unschedulable("full")]
+        selections = run_unasked(victim_cache.select_victims(full, [0], INCOMING, NO_BUDGETS, IMPORTANCE))
+        assert selections == [unschedulable("full")]
     assert full.tried == [0]
 
 
 def test_it_pauses_when_so_many_pods_have_been_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(victim_cache, "_PODS_AT_ONCE", 2)
-    rooms, known = Rooms(*(placed(f"p{number}", 1) for number in range(5))), VictimCache()
+    rooms, cache = Rooms(*(pod_on_node(f"p{number}", 1) for number in range(5))), VictimCache()
 
     def pauses() -> int:
-        return len(list(known.select_victims(rooms, range(5), INCOMING, NO_BUDGETS, IMPORTANCE)))
+        return len(list(cache.select_victims(rooms, range(5), INCOMING, NO_BUDGETS, IMPORTANCE)))
 
     assert (pauses(), rooms.tried) == (3, [0, 1, 2, 3, 4])
     assert pauses() == 0
     rooms.on[4] = dict(rooms.on[4])
     assert pauses() == 1
-    assert tries(known, rooms) == []
+    assert tries(cache, rooms) == []

@@ -53,18 +53,18 @@ class BothScorers(Built, ScorePlugin, TableScorePlugin):
         return rows.astype(np.int64) * 7 % 101
 
 
-def judged(form, rows):
+def verdicts(form, rows):
     answer = form.filter(STATE, POD, cluster(20), rows)
     if answer is None:
         return [None] * len(rows)
-    verdicts, explain = answer
-    return [explain(int(verdict)) if verdict else None for verdict in verdicts]
+    codes, explain = answer
+    return [explain(int(verdict)) if verdict else None for verdict in codes]
 
 
 @pytest.mark.parametrize("rows", [np.arange(20), np.array([7, 3, 4]), np.array([2, 4]), np.array([], np.intp)])
 def test_node_form_judges_as_the_table_form_does(rows):
     plugin = BothFilters(None, None)
-    by_table, by_node = judged(TableFilter(plugin), rows), judged(NodeFilter(plugin), rows)
+    by_table, by_node = verdicts(TableFilter(plugin), rows), verdicts(NodeFilter(plugin), rows)
     assert by_table == by_node
     assert all(status.plugin == "BothFilters" for status in by_node if status is not None)
 
@@ -80,10 +80,10 @@ def test_node_form_scores_as_the_table_form_does(rows):
 def test_node_form_tells_statuses_apart_by_code_and_reasons():
     answers = [unschedulable("a"), unschedulable("b"), Status(Code.PENDING, ("a",)), unschedulable("a"), None]
     form = NodeFilter(node_filter("F", lambda name: answers[number(name)])(None, None))
-    verdicts, _ = form.filter(STATE, POD, cluster(20), np.arange(5))
-    assert verdicts[0] == verdicts[3]
-    assert len(set(verdicts.tolist())) == 4
-    assert judged(form, np.arange(5)) == [None if each is None else each.by("F") for each in answers]
+    codes, _ = form.filter(STATE, POD, cluster(20), np.arange(5))
+    assert codes[0] == verdicts[3]
+    assert len(set(codes.tolist())) == 4
+    assert verdicts(form, np.arange(5)) == [None if answer is None else answer.by("F") for answer in answers]
 
 
 def test_status_of_success_passes_in_node_form():

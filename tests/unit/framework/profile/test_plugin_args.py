@@ -52,12 +52,12 @@ class Untyped(ScorePlugin):
         return 0
 
 
-def given(name: str, args: object) -> Profile:
+def profile_with_args(name: str, args: object) -> Profile:
     return Profile("podium", plugin_config=(PluginConfig(name, RawArgs(args)),))
 
 
 def test_args_become_a_value_of_the_declared_type() -> None:
-    args = args_of(Typed, given("Typed", {"resource": "cpu", "weight": 3}))
+    args = args_of(Typed, profile_with_args("Typed", {"resource": "cpu", "weight": 3}))
     assert args == WeightArgs("cpu", 3)
 
 
@@ -68,7 +68,7 @@ def test_without_an_entry_the_defaults_of_the_type_hold() -> None:
 def test_fields_may_be_in_camel_case_at_any_depth() -> None:
     args = args_of(
         Nested,
-        given(
+        profile_with_args(
             "Nested",
             {
                 "mainPool": {"poolSize": 2, "max_wait_s": 1.5},
@@ -81,7 +81,7 @@ def test_fields_may_be_in_camel_case_at_any_depth() -> None:
 
 
 def test_a_plugin_without_declared_args_gets_what_the_configuration_says() -> None:
-    assert args_of(Untyped, given("Untyped", {"anything": [1]})) == {"anything": [1]}
+    assert args_of(Untyped, profile_with_args("Untyped", {"anything": [1]})) == {"anything": [1]}
     assert args_of(Untyped, Profile("podium")) is None
 
 
@@ -108,5 +108,5 @@ def test_a_plugin_without_declared_args_gets_what_the_configuration_says() -> No
 )
 def test_bad_args_are_refused_by_field(plugin: type[ScorePlugin], args: object, says: str) -> None:
     with pytest.raises(PluginError) as raised:
-        args_of(plugin, given(plugin.name, args))
+        args_of(plugin, profile_with_args(plugin.name, args))
     assert str(raised.value) == says

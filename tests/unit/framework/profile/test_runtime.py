@@ -49,17 +49,17 @@ def journal() -> Journal:
 
 
 def test_plugins_run_in_the_order_of_the_profile():
-    made = framework(*(node_filter(name, lambda node: None) for name in ("B", "A", "C")))
-    assert [each.name for each in made.filters] == ["B", "A", "C"]
-    assert set(made.plugins) == {"Sort", "Bind", "A", "B", "C"}
-    assert made.queue_sort.name == "Sort"
-    assert [each.name for each in made.bind] == ["Bind"]
+    runtime = framework(*(node_filter(name, lambda node: None) for name in ("B", "A", "C")))
+    assert [plugin.name for plugin in runtime.filters] == ["B", "A", "C"]
+    assert set(runtime.plugins) == {"Sort", "Bind", "A", "B", "C"}
+    assert runtime.queue_sort.name == "Sort"
+    assert [plugin.name for plugin in runtime.bind] == ["Bind"]
 
 
 def test_plugins_get_their_args_and_the_handle():
-    made = framework(node_filter("F", lambda node: None))
-    assert made.plugins["F"].args is None
-    assert made.plugins["F"].handle.clock is made.clock
+    runtime = framework(node_filter("F", lambda node: None))
+    assert runtime.plugins["F"].args is None
+    assert runtime.plugins["F"].handle.clock is runtime.clock
 
 
 def test_scorers_have_the_weights_of_the_profile_and_one_otherwise():
@@ -83,33 +83,33 @@ def test_two_queue_sorts_are_refused():
     from podium.framework.contract.plugin import QueueSortPlugin
     from tests.unit.framework.profiles import Built
 
-    other = type("Other", (Built, QueueSortPlugin), {"less": lambda self, a, b: True})
+    second_sort = type("Other", (Built, QueueSortPlugin), {"less": lambda self, a, b: True})
     with pytest.raises(ConfigError, match="only one queue sort plugin"):
-        framework(other)
+        framework(second_sort)
 
 
 # ---------------------------------------------------------------- reserve
 
 
 def test_reserve_runs_in_order_and_unreserve_in_reverse(journal):
-    made = framework(journal.plugin("A"), journal.plugin("B"))
-    assert made.run_reserve(STATE, POD, "n1") is None
-    made.run_unreserve(STATE, POD, "n1")
+    runtime = framework(journal.plugin("A"), journal.plugin("B"))
+    assert runtime.run_reserve(STATE, POD, "n1") is None
+    runtime.run_unreserve(STATE, POD, "n1")
     assert journal.lines == ["reserve A", "reserve B", "unreserve B", "unreserve A"]
 
 
 def test_first_rejection_stops_reserve_and_names_the_plugin(journal):
-    made = framework(journal.plugin("A"), journal.plugin("B", unschedulable("full")), journal.plugin("C"))
-    assert made.run_reserve(STATE, POD, "n1") == unschedulable("full").by("B")
+    runtime = framework(journal.plugin("A"), journal.plugin("B", unschedulable("full")), journal.plugin("C"))
+    assert runtime.run_reserve(STATE, POD, "n1") == unschedulable("full").by("B")
     assert journal.lines == ["reserve A", "reserve B"]
 
 
 def test_unreserve_runs_every_plugin_even_those_that_were_not_asked_and_those_that_fail(journal):
     recorder = Recorder()
-    made = framework(
+    runtime = framework(
         journal.plugin("A"), journal.plugin("B", undo_error=OSError("x")), journal.plugin("C"), observer=recorder
     )
-    made.run_unreserve(STATE, POD, "n1")
+    runtime.run_unreserve(STATE, POD, "n1")
     assert journal.lines == ["unreserve C", "unreserve B", "unreserve A"]
     assert recorder.points == [("Unreserve", "Error")]
 
@@ -145,13 +145,13 @@ def test_permit_of_all_lets_the_pod_through():
 
 def test_waits_are_collected_and_none_is_longer_than_fifteen_minutes():
     recorder = Recorder()
-    made = framework(
+    runtime = framework(
         permit("Short", lambda: (WAIT, 2.5)),
         permit("Through", lambda: (None, 0.0)),
         permit("Long", lambda: (WAIT, 1e9)),
         observer=recorder,
     )
-    result = made.run_permit(STATE, POD, "n1")
+    result = runtime.run_permit(STATE, POD, "n1")
     assert result.status is None
     assert result.waits == {"Short": 2.5, "Long": PERMIT_TIMEOUT_S_MAX}
     assert PERMIT_TIMEOUT_S_MAX == 900
@@ -195,18 +195,18 @@ def test_answer_that_is_no_status_is_an_error(journal, answer):
 
 def test_extension_points_are_timed_by_the_injected_clock():
     recorder = Recorder()
-    made = framework(reserve("Slow", lambda: made.clock.advance(3)), observer=recorder)
-    made.run_reserve(STATE, POD, "n1")
+    runtime = framework(reserve("Slow", lambda: runtime.clock.advance(3)), observer=recorder)
+    runtime.run_reserve(STATE, POD, "n1")
     assert recorder.points == [("Reserve", "Success")]
     assert recorder.seconds == [3]
 
 
 def test_plugins_are_measured_one_by_one_in_one_attempt_of_ten():
     recorder = Recorder()
-    made = framework(reserve("Good", lambda: None), reserve("Bad", raising(ValueError("no"))), observer=recorder)
+    runtime = framework(reserve("Good", lambda: None), reserve("Bad", raising(ValueError("no"))), observer=recorder)
     measured = []
     for _ in range(2 * MEASURED_EVERY):
-        measured.append(made.begin_attempt())
-        made.run_reserve(STATE, POD, "n1")
+        measured.append(runtime.begin_attempt())
+        runtime.run_reserve(STATE, POD, "n1")
     assert sum(measured) == 2
     assert recorder.measured == [("Good", "Reserve", "Success"), ("Bad", "Reserve", "Error")] * 2

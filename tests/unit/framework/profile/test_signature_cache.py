@@ -23,10 +23,10 @@ from tests.unit.plugins.random_clusters import clusters
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(clusters, kinds, histories, st.sampled_from((0, 3)), st.sampled_from((0, 40)))
-def test_attempts_come_to_what_they_come_to_without_the_cache(cluster, pods, history, few, percentage):
+def test_attempts_come_to_what_they_come_to_without_the_cache(cluster, pods, history, few_rows, percentage):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kept_answers, "FEW_ROWS", few)
-        patch.setattr("podium.framework.profile.signature_cache.FEW_ROWS", few)
+        patch.setattr(kept_answers, "FEW_ROWS", few_rows)
+        patch.setattr("podium.framework.profile.signature_cache.FEW_ROWS", few_rows)
         patch.setattr(search, "MIN_FEASIBLE_NODES", 2)
         pair = WarmAndCold(cluster, pods, percentage)
         for step in history:
@@ -47,12 +47,12 @@ def test_specs_of_which_one_pod_has_come_are_not_all_remembered() -> None:
 class Counting:
     """Plugins that note which nodes they are asked about, and look no further than they are told."""
 
-    def __init__(self, scope: Scope = Scope.NODE, rejected: tuple[str, ...] = ()) -> None:
+    def __init__(self, scope: Scope = Scope.NODE, rejected_names: tuple[str, ...] = ()) -> None:
         self.asked: list[str] = []
         self.scored: list[str] = []
         self.filter = node_filter("F", self._judge, filter_scope=lambda _, spec: scope)
         self.scorer = node_scorer("S", self._score, score_scope=lambda _, spec: scope)
-        self.rejected = rejected
+        self.rejected = rejected_names
         self.profile = framework(self.filter, self.scorer)
 
     def _judge(self, name: str) -> Status | None:
@@ -93,17 +93,17 @@ def test_plugin_is_asked_again_where_something_in_its_scope_has_changed(scope, a
     assert counting.attempts(cache, 1) == nobody_changed
 
 
-@pytest.mark.parametrize(("scope", "asked"), [(Scope.USAGE, []), (Scope.PODS_ON_NODE, ["n0"])])
-def test_new_labels_of_a_pod_on_the_node_change_no_usage(scope, asked):
+@pytest.mark.parametrize(("scope", "question_count"), [(Scope.USAGE, []), (Scope.PODS_ON_NODE, ["n0"])])
+def test_new_labels_of_a_pod_on_the_node_change_no_usage(scope, question_count):
     counting, cache = Counting(scope), cache_of(node("n0"), node("n1"))
     cache.add_pod(pod("other", node="n0"))
     counting.attempts(cache, 3)
     cache.update_pod(pod("other", node="n0", labels={"zone": "a"}))
-    assert counting.attempts(cache, 1) == asked
+    assert counting.attempts(cache, 1) == question_count
 
 
 def test_rejected_node_is_scored_when_it_passes_again_and_for_all_that_has_changed_meanwhile():
-    counting, cache = Counting(rejected=("n2",)), cache_of(node("n0"), node("n1"), node("n2"))
+    counting, cache = Counting(rejected_names=("n2",)), cache_of(node("n0"), node("n1"), node("n2"))
     counting.attempts(cache, 3)
     counting.scored.clear()
     cache.put_node(node("n2", labels={"disk": "ssd"}))
@@ -116,7 +116,7 @@ def test_rejected_node_is_scored_when_it_passes_again_and_for_all_that_has_chang
 
 
 def test_row_that_is_given_to_another_node_is_looked_at_again():
-    counting, cache = Counting(rejected=("n1",)), cache_of(node("n0"), node("n1"))
+    counting, cache = Counting(rejected_names=("n1",)), cache_of(node("n0"), node("n1"))
     counting.attempts(cache, 3)
     row = cache.snapshot().row_of["n1"]
     cache.remove_node("n1")
@@ -155,8 +155,8 @@ def test_pods_that_are_turned_down_for_their_size_are_in_no_class():
 def test_another_snapshot_begins_anew():
     counting = Counting()
     for snapshot in (cluster(3), cluster(3), cluster(4), cluster(4)):
-        found = decide(counting.profile, pod(), snapshot)
-        assert found.feasible_nodes == len(snapshot)
+        decision = decide(counting.profile, pod(), snapshot)
+        assert decision.feasible_nodes == len(snapshot)
     assert counting.profile.signatures.statistics() == {"signatures": 1, "specs seen once": 0}
 
 
@@ -199,7 +199,7 @@ class Tried(LocatedManifest):
 
 
 @pytest.mark.parametrize(
-    ("answer", "written", "times_asked"),
+    ("answer", "written_value", "times_asked"),
     [
         ((None, None), LocatedManifest("x"), 2),
         ((None, SKIP), None, 2),
@@ -208,24 +208,24 @@ class Tried(LocatedManifest):
         ((None, unresolvable("never")), None, 5),
     ],
 )
-def test_pre_filter_answers_once_where_its_answer_can_be_given_again(answer, written, times_asked):
-    asked = []
+def test_pre_filter_answers_once_where_its_answer_can_be_given_again(answer, written_value, times_asked):
+    questions = []
 
     def pre_filter(self, state, item, snapshot):
-        asked.append(item)
-        if written is not None:
-            state.write(written)
+        questions.append(item)
+        if written_value is not None:
+            state.write(written_value)
         return answer
 
     def judge(self, state, item, node):
-        assert written is None or state.read(type(written)) is written
+        assert written_value is None or state.read(type(written_value)) is written_value
 
     methods = {"pre_filter": pre_filter, "filter": judge, "filter_scope": lambda _, spec: Scope.NODE}
     plugin = type("P", (Built, PreFilterPlugin, FilterPlugin), methods)
     profile = framework(plugin, node_scorer("S", lambda name: 0))
     decisions = [decide(profile, pod(), cluster(2)) for _ in range(4)]
-    assert len({str(each) for each in decisions}) == 1
-    assert len(asked) == times_asked
+    assert len({str(decision) for decision in decisions}) == 1
+    assert len(questions) == times_asked
 
 
 def test_scores_that_are_all_equal_are_normalised_with_the_others_once_one_differs():

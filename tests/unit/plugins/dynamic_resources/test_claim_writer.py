@@ -224,7 +224,7 @@ async def test_pods_that_were_rejected_for_devices_in_flight_are_woken_when_thei
     queue = QueueBench(binding.plugin)
     handler = ResourceClaimHandler(EventResource.RESOURCE_CLAIM, queue.queue, queue.clock, Metrics(), NEWEST.devices)
     binding.devices.lost = handler.on_update
-    queue.rejected(waiting := user("other", name="web-2"), "DynamicResources")
+    queue.add_rejected(waiting := user("other", name="web-2"), "DynamicResources")
     binding.server.errors = [Forbidden("no")]
     await binding.fails()
     assert queue.state_of(waiting) is QueueState.BACKOFF

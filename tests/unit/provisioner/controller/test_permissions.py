@@ -12,13 +12,13 @@ from podium.client.permissions import Permission
 from podium.provisioner.controller.app import NAME, ProviderName
 from podium.provisioner.controller.permissions import needs
 from podium.provisioner.state.manifests import NODE_CLAIMS
-from tests.rights import granted
+from tests.rights import grants
 
 DEPLOY = Path(__file__).parents[4] / "deploy" / "provisioner"
 
 
 def shipped_permissions(folder: str = ".") -> Iterator[Permission]:
-    return granted(yaml.safe_load_all((DEPLOY / folder / "rbac.yaml").read_text()))
+    return grants(yaml.safe_load_all((DEPLOY / folder / "rbac.yaml").read_text()))
 
 
 def test_to_plan_only_the_shipped_role_is_exactly_what_is_needed() -> None:

@@ -10,14 +10,14 @@ from podium.lib.clock import ManualClock
 from podium.plugins import IN_TREE
 from podium.recording.shadow.permissions import needs
 from podium.recording.shadow.shadow import Shadow
-from tests.rights import granted
+from tests.rights import grants
 
 ROLES = Path(__file__).parents[4] / "deploy" / "shadow" / "rbac.yaml"
 NEEDED = needs(default_configuration(), IN_TREE)
 
 
 def test_the_role_grants_exactly_what_is_needed() -> None:
-    assert sorted(granted(yaml.safe_load_all(ROLES.read_text()))) == list(NEEDED.permissions)
+    assert sorted(grants(yaml.safe_load_all(ROLES.read_text()))) == list(NEEDED.permissions)
 
 
 def test_what_is_needed_is_to_read_what_the_shadow_follows() -> None:

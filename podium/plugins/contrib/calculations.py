@@ -1,0 +1,170 @@
+"""Calculations that several plugins of scheduler-plugins share: requests of a pod, QoS class, scaling of scores.
+
+Owns pure functions of a pod or of an array of scores. Never reads the cluster.
+
+Source: sigs.k8s.io/scheduler-plugins pkg/util, pkg/noderesources and pkg/networkaware (2026-08); kubernetes
+pkg/apis/core/v1/helper/qos/qos.go, v1.36.2.
+Differs: differences of scores that leave the range of int64 are computed exactly; upstream's wrap around.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from podium.cluster import IntArray
+from podium.framework import contract as fwk
+from podium.objects.core import Pod, PodSpec, ResourceRequirements, once_per_spec
+from podium.objects.meta import ResourceList
+from podium.objects.quantity import INT64_MAX, Quantity
+from podium.objects.requests import Requests, exact_amounts, whole_amounts
+from podium.objects.resource_names import CPU, MEMORY, PODS, is_counted_resource
+
+GUARANTEED: Final = "Guaranteed"
+BURSTABLE: Final = "Burstable"
+BEST_EFFORT: Final = "BestEffort"
+
+_NATIVE_DOMAIN: Final = "kubernetes.io/"
+_AmountT = TypeVar("_AmountT", int, Quantity)
+
+
+def is_native_resource(name: str) -> bool:
+    """Return False for a device-like resource: its name has a domain, which is not Kubernetes' own."""
+    return "/" not in name or _NATIVE_DOMAIN in name
+
+
+# ---------------------------------------------------------------- requests
+
+
+@once_per_spec
+def simple_requests(spec: PodSpec) -> Requests:
+    """Return the spec's requests as scheduler-plugins adds them: sidecars count as other init containers do.
+
+    The containers' requests are added, raised to those of each init container, and the overhead is added. Requests at
+    pod level are ignored, and so are names that no node is checked for.
+
+    Units: cpu in thousandths of a core, others as counted; each container's amount is rounded up before it is added.
+
+    Raises:
+        FieldError: a quantity cannot be parsed.
+    """
+    total = _peak(spec, whole_amounts)
+    return {name: amount for name, amount in total.items() if name == PODS or is_counted_resource(name)}
+
+
+@once_per_spec
+def effective_requests(spec: PodSpec) -> Mapping[str, Quantity]:
+    """Return the same as `simple_requests`, but unrounded and with every resource name.
+
+    Raises:
+        FieldError: a quantity cannot be parsed.
+    """
+    return _peak(spec, exact_amounts)
+
+
+def _peak(spec: PodSpec, amounts_of: Callable[[ResourceList, str], Mapping[str, _AmountT]]) -> dict[str, _AmountT]:
+    total: dict[str, _AmountT] = {}
+
+    def add(amounts: Mapping[str, _AmountT]) -> None:
+        for name, amount in amounts.items():
+            total[name] = total[name] + amount if name in total else amount
+
+    for index, container in enumerate(spec.containers):
+        add(amounts_of(container.resources.requests, f"spec.containers[{index}].resources.requests"))
+    for index, container in enumerate(spec.init_containers):
+        path = f"spec.initContainers[{index}].resources.requests"
+        for name, amount in amounts_of(container.resources.requests, path).items():
+            if name not in total or amount > total[name]:
+                total[name] = amount
+    add(amounts_of(spec.overhead, "spec.overhead"))
+    return total
+
+
+# ---------------------------------------------------------------- QoS
+
+
+def qos_class(pod: Pod) -> str:
+    """Return Guaranteed, Burstable or BestEffort: the class in the pod's status, or else the one it would get.
+
+    Raises:
+        FieldError: a quantity cannot be parsed.
+    """
+    return pod.status.qos_class or _computed_qos_class(pod.spec)
+
+
+@once_per_spec
+def _computed_qos_class(spec: PodSpec) -> str:
+    requests: dict[str, Quantity] = {}
+    limits: dict[str, Quantity] = {}
+    is_limited = True
+    for path, resources in _resources_that_count(spec):
+        _add_positive(requests, resources.requests, f"{path}.requests")
+        is_limited &= _add_positive(limits, resources.limits, f"{path}.limits") == {CPU, MEMORY}
+    if not requests and not limits:
+        return BEST_EFFORT
+    is_equal = requests.keys() == limits.keys() and not any(
+        amount > limits[name] or limits[name] > amount for name, amount in requests.items()
+    )
+    return GUARANTEED if is_limited and is_equal else BURSTABLE
+
+
+def _resources_that_count(spec: PodSpec) -> Iterator[tuple[str, ResourceRequirements]]:
+    """Return requests and limits with their paths: those at pod level if there are any, or else each container's."""
+    if spec.resources is not None:
+        yield "spec.resources", spec.resources
+        return
+    for field, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
+        for index, container in enumerate(containers):
+            yield f"spec.{field}[{index}].resources", container.resources
+
+
+def _add_positive(total: dict[str, Quantity], amounts: ResourceList, path: str) -> set[str]:
+    """Add the amounts of cpu and memory that are above 0, and return their names."""
+    compute = {name: raw for name, raw in amounts.items() if name in (CPU, MEMORY)}
+    positive = {name: amount for name, amount in exact_amounts(compute, path).items() if amount.unscaled > 0}
+    for name, amount in positive.items():
+        total[name] = total[name] + amount if name in total else amount
+    return set(positive)
+
+
+# ---------------------------------------------------------------- scores
+
+
+def min_max(scores: IntArray, lowest: int = 0) -> IntArray:
+    """Scale the scores to `lowest`..MAX_NODE_SCORE; equal scores all become `lowest`.
+
+    Shape: as `scores`.
+    """
+    distances, spread = _distances(scores)
+    if not spread:
+        return np.full_like(scores, lowest)
+    if spread > INT64_MAX // fwk.MAX_NODE_SCORE:
+        distances = distances.astype(object)
+    return (distances * (fwk.MAX_NODE_SCORE - lowest) // spread).astype(np.int64) + lowest
+
+
+def reverse_min_max(costs: IntArray) -> IntArray:
+    """Scale the costs so that the lowest becomes MAX_NODE_SCORE and the highest 0; equal ones become MAX_NODE_SCORE.
+
+    Costs that are all 0 stay 0.
+
+    Shape: as `costs`.
+    """
+    if not costs.any():
+        return costs
+    distances, spread = _distances(costs)
+    if not spread:
+        return np.full_like(costs, fwk.MAX_NODE_SCORE)
+    return fwk.MAX_NODE_SCORE - (float(fwk.MAX_NODE_SCORE) * distances.astype(float) / float(spread)).astype(np.int64)
+
+
+def _distances(scores: IntArray) -> tuple[np.ndarray[Any, Any], int]:
+    """Return how far each score is above the lowest, and how far the highest is."""
+    if not len(scores):
+        return scores, 0
+    lowest, highest = int(scores.min()), int(scores.max())
+    if highest - lowest > INT64_MAX:
+        scores = scores.astype(object)
+    return scores - lowest, highest - lowest

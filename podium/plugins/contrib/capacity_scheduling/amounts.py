@@ -1,0 +1,72 @@
+"""The arithmetic of quotas: sums of amounts by resource, and which of them are above a limit.
+
+Units: cpu in thousandths of a core, everything else as counted by its quantity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from podium.objects.meta import ResourceList
+from podium.objects.quantity import INT64_MAX
+from podium.objects.requests import Requests, whole_amounts
+from podium.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_counted_resource
+
+_ALWAYS_LIMITED: Final = (CPU, MEMORY, EPHEMERAL_STORAGE, PODS)
+"""A limit that does not list one of these limits it to 0."""
+NO_LIMIT: Final[Requests] = {CPU: INT64_MAX, MEMORY: INT64_MAX, EPHEMERAL_STORAGE: INT64_MAX}
+"""The maximum of a quota without one."""
+
+
+def limits_of(amounts: ResourceList, path: str) -> Requests:
+    """Return the amounts that a quota lists, as integers, without resources that no node is checked for.
+
+    Raises:
+        FieldError: a quantity cannot be parsed.
+    """
+    return {
+        name: amount
+        for name, amount in whole_amounts(amounts, path).items()
+        if name == PODS or is_counted_resource(name)
+    }
+
+
+def excess(extra: Requests, usage: Requests, limit: Requests, unlisted: int) -> Iterator[tuple[str, int]]:
+    """Yield the resources of which `extra` beside `usage` is above the limit, each with the amount above it.
+
+    Args:
+        unlisted: the limit of a resource that it does not list, except for cpu, memory, storage and pods: theirs is 0.
+            Only those that `extra` lists are compared.
+    """
+    for name in _ALWAYS_LIMITED:
+        above = extra.get(name, 0) + usage.get(name, 0) - limit.get(name, 0)
+        if above > 0:
+            yield name, above
+    for name, amount in extra.items():
+        if name not in _ALWAYS_LIMITED and (above := amount + usage.get(name, 0) - limit.get(name, unlisted)) > 0:
+            yield name, above
+
+
+def exceeds(extra: Requests, usage: Requests, limit: Requests, unlisted: int) -> bool:
+    """Return whether `excess` yields anything."""
+    return any(True for _ in excess(extra, usage, limit, unlisted))
+
+
+def total(amounts: Iterable[Requests]) -> dict[str, int]:
+    """Add the amounts up by resource."""
+    sums: dict[str, int] = {}
+    for part in amounts:
+        for name, amount in part.items():
+            sums[name] = sums.get(name, 0) + amount
+    return sums
+
+
+def plus(first: Requests, second: Requests) -> dict[str, int]:
+    """Return the sum of two amounts."""
+    return total((first, second))
+
+
+def minus(first: Requests, second: Mapping[str, int]) -> dict[str, int]:
+    """Return the first amounts less the second."""
+    return total((first, {name: -amount for name, amount in second.items()}))

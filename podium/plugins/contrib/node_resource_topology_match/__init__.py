@@ -1,0 +1,1 @@
+"""NodeResourceTopologyMatch: pods are placed where their resources fit into single NUMA nodes."""

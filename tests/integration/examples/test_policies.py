@@ -1,0 +1,69 @@
+"""examples/policies: each cluster and its configuration answer what their first lines promise."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Any
+
+import orjson
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from podium.cli.main import main
+from podium.insight.evaluate import Evaluator
+from podium.plugins import IN_TREE
+from podium.plugins.contrib import CONTRIB
+from tests.integration.cli.conftest import ROOT
+
+POLICIES = ROOT / "examples" / "policies"
+CONFIGS = ROOT / "examples" / "config"
+
+
+def answer_of(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What the command in the first line of the example answers."""
+    monkeypatch.chdir(ROOT)
+    command = (POLICIES / f"{name}.yaml").read_text().partition("\n")[0]
+    program, *arguments = shlex.split(command.removeprefix("# "))
+    assert program == "podium"
+    result = CliRunner().invoke(main, [*arguments, "-o", "json"], catch_exceptions=False)
+    assert result.exit_code == 0
+    return json.loads(result.stdout)
+
+
+@pytest.mark.parametrize(
+    ("name", "node", "verdict", "blocked"),
+    [
+        ("network-overhead", "a-2", "a-2 beats b-1 by 500: NetworkOverhead +500", {"a-1", "c-1"}),
+        ("node-metadata", "cheap", "cheap beats dear by 990: NodeMetadata +990", set()),
+        ("node-resources-allocatable", "small", "small beats large by 983: NodeResourcesAllocatable +1000, ", set()),
+        ("pod-state", "leaving", "leaving beats staying by 1000: PodState +1000", set()),
+        ("sy-sched", "with-cache", "with-cache beats with-vpn by 1000: SySched +1000", set()),
+        ("topology-levels", "a2-1", "a2-1 and a2-2 have the same score", set()),
+    ],
+)
+def test_the_example_chooses_the_node_that_it_names_because_of_the_plugin(
+    name: str, node: str, verdict: str, blocked: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = answer_of(name, monkeypatch)
+    assert (answer["node"], set(answer.get("blockers", {}))) == (node, blocked)
+    assert answer["verdict"].startswith(verdict)
+
+
+def test_the_pod_that_does_not_tolerate_preemption_has_to_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = answer_of("preemption-toleration", monkeypatch)
+    assert (answer["nominated"], answer["victims"]) == ("n2", ["default/web"])
+
+
+def test_the_guaranteed_pod_goes_first() -> None:
+    documents = list(yaml.safe_load_all((POLICIES / "qos-sort.yaml").read_text()))
+    pods = [document for document in documents if document["kind"] == "Pod"]
+    question = {
+        "objects": [document for document in documents if document["kind"] != "Pod"],
+        "pods": pods,
+        "config": yaml.safe_load((CONFIGS / "qos-sort.yaml").read_text()),
+    }
+    answer = Evaluator({**IN_TREE, **CONTRIB}).answer_line(orjson.dumps(question), "qos-sort")
+    assert [pod["metadata"]["name"] for pod in pods] == ["burstable", "guaranteed"]
+    assert answer["placements"] == [{"pod": "default/guaranteed", "node": "n1"}, {"pod": "default/burstable"}]
