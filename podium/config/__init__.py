@@ -8,6 +8,7 @@ from podium.config.args import ARGS_BY_PLUGIN, InTreeArgs, RawArgs
 from podium.config.defaults import complete, default_configuration, merge_plugins
 from podium.config.duration import format_duration, parse_duration
 from podium.config.effective import configz, effective, to_dict, to_yaml
+from podium.config.emulation import emulating
 from podium.config.expansion import ExpandedPlugins, expand_plugins
 from podium.config.extension_points import IN_TREE_PLUGINS, ExtensionPoint, PluginRegistry
 from podium.config.feature_gates import (
@@ -106,6 +107,7 @@ __all__ = [
     "default_configuration",
     "default_gates",
     "effective",
+    "emulating",
     "expand_plugins",
     "format_duration",
     "kubeconfig_in",

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from podium.config.releases import NEWEST, Release
+from podium.config.releases import NEWEST, Release, Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +131,9 @@ def _problem(name: str, release: Release, *, value: bool) -> str | None:
     gate = release.gates.get(name)
     if gate is None:
         return f"unrecognized feature gate: {name}"
+    if gate.stage is Stage.PRE_ALPHA:
+        setting = f"cannot set feature gate {name} to {str(value).lower()}"
+        return f"{setting}, feature is PreAlpha at emulated version {gate.emulated}"
     if value == gate.default or gate.is_switchable:
         return None
     value_text, default_text = str(value).lower(), str(gate.default).lower()

@@ -27,16 +27,25 @@ class Stage(enum.Enum):
     ALPHA = "alpha"
     BETA = "beta"
     GA = "GA"
+    PRE_ALPHA = "PreAlpha"
+    """The feature does not exist yet in an emulated version."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """One feature gate of a release. podium implements both values of a gate that `is_switchable`."""
+    """One feature gate of a release. podium implements both values of a gate that `is_switchable`.
+
+    Attributes:
+        on_with: the minimum compatibility version from which on it is on by default; "" for no such version.
+        emulated: of a gate that is not there in an emulated version: that version, as messages name it.
+    """
 
     stage: Stage
     default: bool
     is_locked: bool = False
     is_switchable: bool = False
+    on_with: str = ""
+    emulated: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +289,7 @@ _GATES_1_37: Final[Mapping[str, Gate]] = {
     "DRADeviceTaintRules": _switchable(_GA_ON),
     "DRADeviceTaints": _GA_ON,
     "DRAExtendedResource": _LOCKED,
-    "DRAFractionalCapacityRange": _BETA_OFF,
+    "DRAFractionalCapacityRange": replace(_BETA_OFF, on_with="1.37"),
     "DRAOptionalNodeOperations": _ALPHA,
     "DRAPrioritizedList": _LOCKED,
     "DRAResourceClaimDeviceStatus": _LOCKED,

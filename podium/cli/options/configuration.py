@@ -20,6 +20,7 @@ from podium.config import (
     IN_TREE_PLUGINS,
     KIND,
     NEWEST,
+    RELEASES,
     ConfigError,
     ConfigGates,
     FeatureGateError,
@@ -28,6 +29,7 @@ from podium.config import (
     PluginRegistry,
     PodGroupRules,
     Release,
+    emulating,
     load,
     load_file,
     parse_feature_gates,
@@ -85,8 +87,23 @@ def plugin_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return option(command)
 
 
+def _keep(context: click.Context, option: click.Parameter, version: str) -> None:
+    context.meta[f"{__name__}.{option.name}"] = version
+
+
+def _asked(context: click.Context | None, option: str) -> str:
+    return "" if context is None else context.meta.get(f"{__name__}.{option}", "")
+
+
 def feature_gates_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the option `--feature-gates` to a command that runs or shows a configuration."""
+    """Add `--feature-gates`, and the options of versions, to a command that runs or shows a configuration."""
+    for name, text in (
+        ("--min-compatibility-version", "Use the gates' defaults for components of this version and newer ones."),
+        ("--emulated-version", f"Use the feature gates of this older version, such as {next(iter(RELEASES))}."),
+    ):
+        command = click.option(name, default="", callback=_keep, expose_value=False, metavar="VERSION", help=text)(
+            command
+        )
     option = click.option(
         "--feature-gates",
         "feature_gates",
@@ -112,10 +129,16 @@ def gates_of(values: Sequence[str], release: Release | None = None) -> ConfigGat
     """Parse `--feature-gates`, for a release; by default the one that `--decide-as` names, or the newest.
 
     Raises:
-        BadConfiguration: a gate is unknown, is locked, or is not supported.
+        BadConfiguration: a gate is unknown, is locked, or is not supported; or a version cannot be emulated.
     """
+    context = click.get_current_context(silent=True)
+    release = release or release_asked() or NEWEST
     try:
-        return parse_feature_gates(values, release or release_asked() or NEWEST)
+        release = emulating(release, _asked(context, "emulated_version"), _asked(context, "min_compatibility_version"))
+    except FeatureGateError as error:
+        raise BadConfiguration(error.problems) from error
+    try:
+        return parse_feature_gates(values, release)
     except FeatureGateError as error:
         raise BadConfiguration(f"--feature-gates: {problem}" for problem in error.problems) from error
 
