@@ -30,6 +30,7 @@ from podium.config.own_names import (
     with_own_names,
 )
 from podium.config.releases import (
+    FIRST,
     NEWEST,
     OLDEST_SERVER,
     RELEASES,
@@ -64,6 +65,7 @@ __all__ = [
     "AS_DEFAULT_SCHEDULER",
     "DEFAULT_GATES",
     "DEFAULT_SCHEDULER_NAME",
+    "FIRST",
     "IN_TREE_PLUGINS",
     "KIND",
     "KUBE_SCHEDULERS_LEASE",

@@ -3,8 +3,8 @@
 Owns the expansion of ``multiPoint``, the order of plugins at a point, their weights, and the numbers of plugins that a
 profile needs. Works from a registry (plugin name → extension points), so it needs no plugin's code.
 
-Source: pkg/scheduler/framework/runtime/framework.go (NewFramework, expandMultiPointPlugins), profile/profile.go
-(kube-scheduler 1.36.2, 1.37.2)
+Source: kubernetes v1.36.2 and v1.37.2, pkg/scheduler/framework/runtime/framework.go (NewFramework,
+expandMultiPointPlugins), profile/profile.go
 """
 
 import difflib

@@ -452,6 +452,8 @@ _V1_37: Final = replace(
 RELEASES: Final[Mapping[str, Release]] = {release.minor: release for release in (_V1_36, _V1_37)}
 """By minor, oldest first."""
 NEWEST: Final = _V1_37
+FIRST: Final = _V1_36
+"""The release of whatever names none: podium knew no other when it was made."""
 OLDEST_SERVER: Final = "1.34"
 """The oldest minor of API servers that podium is tested with: by the rules of the oldest release."""
 

@@ -81,7 +81,7 @@ class ClusterObjects:
                 from it. Kinds that a scheduler does not read are ignored, as are pods that have ended.
             config: kube-scheduler's defaults unless given.
             plugins: your own plugins; without `config` they run in addition to the default plugins, with weight 1.
-            decide_as: the minor of Kubernetes whose rules decide, such as "1.36"; by default the newest.
+            decide_as: the minor of Kubernetes whose rules decide, as major.minor; by default the newest.
 
         Raises:
             ManifestError: an object cannot be read. The message names the object and the field.

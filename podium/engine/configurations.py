@@ -115,7 +115,7 @@ def read_config(
 
 
 def release_named(minor: str | None) -> Release:
-    """Return the release of that minor, such as "1.36"; the newest for None. Raises: ClusterError."""
+    """Return the release of that minor, as `RELEASES` names it; the newest for None. Raises: ClusterError."""
     if minor is None:
         return NEWEST
     if minor not in RELEASES:

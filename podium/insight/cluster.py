@@ -61,7 +61,7 @@ class Cluster(EngineCluster):
             config: kube-scheduler's defaults unless given.
             plugins: your own plugins; without `config` they run in addition to the default plugins, with weight 1.
             context: of the kubeconfig; its current one unless given.
-            decide_as: the minor of Kubernetes whose rules decide, such as "1.36"; by default the newest.
+            decide_as: the minor of Kubernetes whose rules decide, as major.minor; by default the newest.
 
         Raises:
             ManifestError: an object cannot be read. The message names the object and the field.

@@ -8,8 +8,8 @@ Requeue: a pod is deleted. This hint always returns Skip; the plugins that rejec
 Cost: half a microsecond for each node that an earlier pod of the same spec has tried, about ten for each of hundreds
 tried in parallel, and 100 if a filter depends on the pods themselves: then each node costs a clone of the plugins'
 state, and one pass of the filters for each pod of lower priority.
-Source: kubernetes pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go and
-framework/preemption/preemption.go, v1.36.2; KEP-4832.
+Source: kubernetes v1.36.2, pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go and
+framework/preemption/preemption.go; KEP-4832.
 Differs: pods that the handle protects are never victims (in the daemon those of other schedulers, by default), and pods
 that have preempted on a node in a loop may not preempt there for a while. The pod is not read again first: the daemon
 carries the preemption out later and drops it if the pod has been deleted by then. See also

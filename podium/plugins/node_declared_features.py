@@ -4,8 +4,8 @@ Runs at: PreFilter (Skip for pods that need nothing special), Filter.
 Verdict: UnschedulableAndUnresolvable.
 Requeue: a node is added or declares other features than before; the pod itself needs other features than before.
 Cost: once per pod spec; then a walk over the nodes for the few pods that need a feature.
-Source: kubernetes pkg/scheduler/framework/plugins/nodedeclaredfeatures and component-helpers nodedeclaredfeatures,
-v1.36.2; KEP-5328.
+Source: kubernetes v1.36.2, pkg/scheduler/framework/plugins/nodedeclaredfeatures and component-helpers
+nodedeclaredfeatures; KEP-5328.
 """
 
 from __future__ import annotations

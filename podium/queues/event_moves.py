@@ -1,7 +1,7 @@
 """Requeues unschedulable pods when a cluster event may have made them schedulable.
 
-Source: kubernetes pkg/scheduler/backend/queue/scheduling_queue.go (moveEntitiesToActiveOrBackoffQueue), v1.36.2 and
-v1.37.2.
+Source: kubernetes v1.36.2 and v1.37.2, pkg/scheduler/backend/queue/scheduling_queue.go
+(moveEntitiesToActiveOrBackoffQueue).
 Differs: a queueing hint runs for one pod of each class of alike pods, see `podium.queues.unschedulable_pods`; the
 results are the same.
 """

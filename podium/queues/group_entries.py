@@ -3,8 +3,8 @@
 Owns three places of a group's pod that waits: in the entry of its group, which is in one of the queues; incomplete, if
 its PodGroup is unknown; pending, while its group is being tried. Never decides when a group is tried.
 
-Source: kubernetes pkg/scheduler/backend/queue/scheduling_queue.go, pod_group_member_pods.go and workload_forest.go,
-v1.37.2.
+Source: kubernetes v1.37.2, pkg/scheduler/backend/queue/scheduling_queue.go, pod_group_member_pods.go and
+workload_forest.go.
 Differs: while a group is gated, a pod that joins it is checked at once, and alone, so that a gang of n pods costs n
 checks until it is complete; upstream checks every pod again for each of them, with the same result.
 """

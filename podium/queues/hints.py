@@ -1,7 +1,7 @@
 """Finds the plugins that are interested in an event, and decides whether it makes a rejected pod worth retrying.
 
-Source: kubernetes pkg/scheduler/scheduler.go (buildQueueingHintMap) and backend/queue/scheduling_queue.go
-(isPodWorthRequeuing), v1.36.2 and v1.37.2.
+Source: kubernetes v1.36.2 and v1.37.2, pkg/scheduler/scheduler.go (buildQueueingHintMap) and
+backend/queue/scheduling_queue.go (isPodWorthRequeuing).
 Differs: a registration without a hint function always queues, and no execution time is recorded for it.
 """
 

@@ -1,7 +1,7 @@
 """Moves a pod to the active queue or a backoff queue, or gates it.
 
-Source: kubernetes pkg/scheduler/backend/queue/scheduling_queue.go (moveToActiveQ, moveToBackoffQ,
-requeueEntityWithQueueingStrategy), v1.36.2 and v1.37.2.
+Source: kubernetes v1.36.2 and v1.37.2, pkg/scheduler/backend/queue/scheduling_queue.go (moveToActiveQ, moveToBackoffQ,
+requeueEntityWithQueueingStrategy).
 """
 
 from __future__ import annotations

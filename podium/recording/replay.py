@@ -18,7 +18,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 import podium
-from podium.config import RELEASES, KubeSchedulerConfiguration, PodGroupRules, Release
+from podium.config import FIRST, RELEASES, KubeSchedulerConfiguration, PodGroupRules, Release
 from podium.config import effective as effective_configuration
 from podium.daemon.options import Options
 from podium.daemon.scheduler import Scheduler
@@ -35,8 +35,6 @@ from podium.recording.segments import LeftOutList, RecordingError, Segments, ope
 
 _UNLIMITED: Final = ReplayWindow()
 _REFERENCES_SHOWN: Final = 10
-_FIRST_RECORDED: Final = "1.36"
-"""The release of recordings that name none: podium knew no other when it made them."""
 WATCHED: Final = "watched"
 """The `kind` in the description of a recording by `podium record`."""
 
@@ -158,7 +156,7 @@ def recorded_gates(description: Mapping[str, Any]) -> tuple[str, ...]:
 
 def recorded_release(description: Mapping[str, Any]) -> Release:
     """Return the release that a recording was decided as. Raises: RecordingError: podium does not know it."""
-    minor = description.get("decides_as", _FIRST_RECORDED)
+    minor = description.get("decides_as", FIRST.minor)
     if minor not in RELEASES:
         raise RecordingError(f"the recording was decided as Kubernetes {minor!r}, which this podium does not know")
     return RELEASES[minor]

@@ -10,6 +10,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from podium.sandbox.discovery import KUBELET_VERSION
+
 Json = dict[str, Any]
 
 ZONES = ("zone-a", "zone-b", "zone-c")
@@ -106,7 +108,7 @@ def _node(index: int, chance: random.Random) -> Json:
                 "machineID": name,
                 "systemUUID": name,
                 "bootID": name,
-                "kubeletVersion": "v1.37.2",
+                "kubeletVersion": KUBELET_VERSION,
                 "kubeProxyVersion": "",
                 "osImage": "Sandbox Linux",
                 "kernelVersion": "6.12",

@@ -3,8 +3,8 @@
 This concerns objects without a uid, which no API server has admitted. Admitted objects only get missing defaults, since
 dumps may be cut down: a LimitRange or RuntimeClass that was created later does not change them.
 
-Source: kubernetes pkg/apis/core/v1/defaults.go, pkg/registry/core/pod/strategy.go,
-plugin/pkg/admission/{priority,runtimeclass,defaulttolerationseconds,storage/storageclass/setdefault}, v1.36.2.
+Source: kubernetes v1.36.2, pkg/apis/core/v1/defaults.go, pkg/registry/core/pod/strategy.go,
+plugin/pkg/admission/{priority,runtimeclass,defaulttolerationseconds,storage/storageclass/setdefault}.
 Differs: ResourceQuotas, webhooks and admission policies are not consulted.
 """
 

@@ -3,8 +3,8 @@
 Owns the fork of the snapshot that one attempt uses, and for each node a clone of the plugins' state. Never chooses
 victims.
 
-Source: kubernetes pkg/scheduler/framework/runtime/framework.go (RunFilterPluginsWithNominatedPods,
-RunPreFilterExtensionAddPod, RunPreFilterExtensionRemovePod), v1.36.2.
+Source: kubernetes v1.36.2, pkg/scheduler/framework/runtime/framework.go (RunFilterPluginsWithNominatedPods,
+RunPreFilterExtensionAddPod, RunPreFilterExtensionRemovePod).
 Differs: nodes are tried one after the other in one fork, each change being undone, where upstream copies every node.
 """
 

@@ -1,7 +1,7 @@
 """The PostFilter extension point: what can be done for a pod that fits on no node.
 
-Source: kubernetes pkg/scheduler/framework/runtime/framework.go (RunPostFilterPlugins) and pkg/scheduler/schedule_one.go
-(schedulingCycle), v1.36.2.
+Source: kubernetes v1.36.2, pkg/scheduler/framework/runtime/framework.go (RunPostFilterPlugins) and
+pkg/scheduler/schedule_one.go (schedulingCycle).
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Owns the importance of pods, the effect of disruption budgets on victims, and the choice among nodes. Never runs a dry
 run: `podium.framework.preemption.victims` and `dry_run` do.
 
-Source: kubernetes pkg/scheduler/framework/preemption/preemption.go, plugins/defaultpreemption/default_preemption.go and
-pkg/scheduler/framework/preemption/util.go, v1.36.2 and v1.37.2.
+Source: kubernetes v1.36.2 and v1.37.2, pkg/scheduler/framework/preemption/preemption.go,
+plugins/defaultpreemption/default_preemption.go and pkg/scheduler/framework/preemption/util.go.
 Differs: nodes are tried one after the other, in the order of the snapshot from a random one on, so the plan is the
 same whenever that start is. Where upstream leaves it to chance, here the first in that order wins: among pods of one
 priority and start time, and among nodes that are equally good. A pod that has not started counts as starting now. Pods

@@ -3,8 +3,8 @@
 Owns which units must leave for the incoming pod. Pods of a unit on other nodes leave as well, but only the plugins'
 states show that: the filters run for this node alone.
 
-Source: kubernetes pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go (SelectVictimsOnNode) and
-framework/preemption/types.go (getCrossNodesVictims), v1.37.2.
+Source: kubernetes v1.37.2, pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go
+(SelectVictimsOnNode) and framework/preemption/types.go (getCrossNodesVictims).
 """
 
 from __future__ import annotations

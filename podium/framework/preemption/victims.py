@@ -2,8 +2,8 @@
 
 Owns which pods must leave a node, and which of them are reprieved. Never chooses among nodes.
 
-Source: kubernetes pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go (SelectVictimsOnNode),
-v1.36.2.
+Source: kubernetes v1.36.2, pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go
+(SelectVictimsOnNode).
 Differs: many nodes are handled in parallel: all potential victims are removed, then the most important one of each node
 is added back, then the next one of each node. The answers are the same, which a test with random clusters checks.
 """

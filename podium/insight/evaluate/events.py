@@ -1,7 +1,7 @@
 """The cluster events of a change, and the plugins whose queueing hints requeue a pod for them.
 
-Source: kubernetes pkg/scheduler/eventhandlers.go and backend/queue/scheduling_queue.go (isPodWorthRequeuing),
-v1.36.2 and v1.37.2.
+Source: kubernetes v1.36.2 and v1.37.2, pkg/scheduler/eventhandlers.go and backend/queue/scheduling_queue.go
+(isPodWorthRequeuing).
 """
 
 from __future__ import annotations

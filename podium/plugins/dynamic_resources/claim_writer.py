@@ -31,8 +31,8 @@ For extended resources that devices provide (KEP-5004), the scheduler creates th
 status. No user owns this claim, so a failed attempt deletes it. Binding conditions (KEP-5007) need the time of the
 allocation; it is added to allocations that lack it.
 
-Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go (bindClaim, Unreserve) and
-extendeddynamicresources.go, v1.36.2.
+Source: kubernetes v1.36.2, pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go (bindClaim, Unreserve)
+and extendeddynamicresources.go.
 Differs: changes are patched with the resource version as precondition, where upstream writes the whole object. A claim
 that was reserved for the pod when its attempt began is looked at again, since a pod may wait at Permit for long. A
 claim that was recreated under the same name is left alone; upstream writes the old one's allocation into it. A claim

@@ -1,7 +1,6 @@
 """The search for devices on node after node. It can be interrupted, and goes on where it was.
 
-Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go (Filter), v1.36.2 and
-v1.37.2.
+Source: kubernetes v1.36.2 and v1.37.2, pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go (Filter).
 """
 
 from __future__ import annotations

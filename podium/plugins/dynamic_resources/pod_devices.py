@@ -1,7 +1,7 @@
 """The state of one attempt at a pod with claims: the claims, and the devices for them.
 
-Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/claims.go and dynamicresources.go (stateData),
-v1.36.2.
+Source: kubernetes v1.36.2, pkg/scheduler/framework/plugins/dynamicresources/claims.go and dynamicresources.go
+(stateData).
 """
 
 from __future__ import annotations

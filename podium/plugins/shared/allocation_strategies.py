@@ -4,8 +4,8 @@ A strategy scores one resource from 0 to MAX_NODE_SCORE, given the amount in use
 amount. A node's score is the weighted mean over the resources that count there. All arithmetic is in truncating
 integers.
 
-Source: kubernetes pkg/scheduler/framework/plugins/noderesources (least_allocated.go, most_allocated.go,
-requested_to_capacity_ratio.go, resource_allocation.go), v1.36.2.
+Source: kubernetes v1.36.2, pkg/scheduler/framework/plugins/noderesources (least_allocated.go, most_allocated.go,
+requested_to_capacity_ratio.go, resource_allocation.go).
 """
 
 from __future__ import annotations

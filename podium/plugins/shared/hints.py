@@ -1,7 +1,8 @@
 """Tests that several plugins' queueing hints share: could the event help this pod?
 
 Source: kubernetes pkg/scheduler/util/utils.go and framework/plugins/helper, v1.36.2 and v1.37.2.
-Differs: a change of one pod in flight never counts as one of another; in upstream 1.37 it does for some plugins.
+Differs: a change of one pod in flight never counts as one of another; in upstream's newest release it does for some
+plugins.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Decides if a volume can be provisioned for a claim: by the class's provisioner, in its topology, within its capacity.
 
-Source: kubernetes pkg/scheduler/framework/plugins/volumebinding/binder.go (checkVolumeProvisions, hasEnoughCapacity)
-and pkg/apis/core/v1/helper (MatchTopologySelectorTerms), v1.36.2.
+Source: kubernetes v1.36.2, pkg/scheduler/framework/plugins/volumebinding/binder.go (checkVolumeProvisions,
+hasEnoughCapacity) and pkg/apis/core/v1/helper (MatchTopologySelectorTerms).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Pods: their priority, the tolerations of lost nodes, and what the registry fills in.
 
-Source: kubernetes plugin/pkg/admission/{priority,defaulttolerationseconds}, pkg/registry/core/pod/strategy.go,
-pkg/apis/core/helper/qos (v1.37).
+Source: kubernetes v1.37, plugin/pkg/admission/{priority,defaulttolerationseconds}, pkg/registry/core/pod/strategy.go,
+pkg/apis/core/helper/qos.
 """
 
 from __future__ import annotations

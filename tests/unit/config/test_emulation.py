@@ -32,8 +32,8 @@ def test_emulating_changes_gates_and_nothing_else(version: str) -> None:
         (
             "PodGroupPreemptionPolicy=false",
             (
-                "cannot set feature gate PodGroupPreemptionPolicy to false, feature is PreAlpha at emulated version "
-                "1.36, min compatibility version 1.35"
+                "cannot set feature gate PodGroupPreemptionPolicy to false, "
+                "feature is PreAlpha at emulated version 1.36, min compatibility version 1.35"
             ),
         ),
         ("SidecarContainers=true", "unrecognized feature gate: SidecarContainers"),

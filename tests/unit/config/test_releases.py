@@ -1,7 +1,13 @@
+import re
+from pathlib import Path
+
 import pytest
 
+import podium
 from podium.config.releases import NEWEST, RELEASES, release_of_server
 from podium.objects.resource_types import ALL
+
+PODIUM = Path(podium.__file__).parent
 
 
 @pytest.mark.parametrize(
@@ -36,3 +42,14 @@ def test_paths_of_older_versions_are_those_of_resources_that_podium_knows() -> N
             (resource,) = (resource for resource in ALL if resource.path == path)
             assert older_path.rpartition("/")[2] == resource.plural
     assert not NEWEST.paths
+
+
+def test_no_other_module_names_a_minor_but_for_its_sources() -> None:
+    strays = [
+        f"{path}: {line.strip()}"
+        for path in sorted(PODIUM.rglob("*.py"))
+        if path.name != "releases.py" or path.parent.name != "config"
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if re.search(r"1\.3[67]", line) and not line.lstrip().startswith("Source:")
+    ]
+    assert strays == []
