@@ -98,7 +98,7 @@ def test_default_profile_has_the_default_name_and_args_for_every_plugin_that_tak
 def test_in_1_36_volumes_have_no_shape_and_devices_no_taint_rules():
     (profile,) = default_configuration(default_gates(RELEASES["1.36"])).profiles
     assert profile.args_of("VolumeBinding") == VolumeBindingArgs(600, None)
-    assert profile.args_of("DynamicResources") == DynamicResourcesArgs(10.0, 600.0)
+    assert profile.args_of("DynamicResources") == DynamicResourcesArgs(10.0, 600.0, has_taint_rules=False)
 
 
 def test_default_plugins_are_one_multi_point_list_in_order():
@@ -244,7 +244,7 @@ def test_contention_profiling_is_on_by_default_only_with_profiling(present_field
         (
             replace(DEFAULT_GATES, on_gates=DEFAULT_GATES.on_gates - {"DRADeviceTaintRules"}),
             "DynamicResources",
-            DynamicResourcesArgs(10.0, 600.0),
+            DynamicResourcesArgs(10.0, 600.0, has_taint_rules=False),
         ),
     ],
 )
