@@ -129,7 +129,7 @@ class PodGroupQueue:
 
     def _is_gated(self, pod: Pod) -> bool:
         info = self._queue.get(pod)
-        is_gated = self._queue.state_of(pod) is QueueState.GATED
+        is_gated = self._queue.state_of(pod) in (QueueState.GATED, QueueState.INCOMPLETE)
         return is_gated and info is not None and info.initial_attempt_timestamp_s is None
 
     def _gate_of(self, pod: Pod) -> dict[str, Any]:
@@ -202,6 +202,9 @@ class PodGroupQueue:
             node_name = decision.nominated_node_name if isinstance(decision, RejectedWithGroup) else ""
             nomination = pod.status.nominated_node_name if node_name is None else node_name
         self._queue.add_unschedulable_if_not_present(info)
+        if self._rules.are_entries:
+            # Time keeps the order of the pods that a group's attempt leaves over.
+            self._clock.advance(_BETWEEN_PODS_S)
         self._nominator.add(pod, nomination)
         answer = {"pod": pod.key, "reason": reason, "message": message}
         return {**answer, "nominated": nomination} if nomination else answer
@@ -217,6 +220,9 @@ class PodGroupQueue:
         condition = None if group is None else decision.condition(group)
         if group is None or condition is None or condition == group.condition(condition.type):
             return {}
+        if self._rules.are_entries:
+            # Its next attempt may begin before the scheduler hears of the condition it wrote.
+            return {"condition": _as_json(condition)}
         conditions = tuple(existing for existing in group.status.conditions if existing.type != condition.type)
         status = replace(group.status, conditions=(*conditions, condition))
         self._store.put(POD_GROUPS, replace(group, status=status))

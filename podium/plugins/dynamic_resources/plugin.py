@@ -161,7 +161,8 @@ class DynamicResources(
             pending_allocation = devices.simulated_allocation(claim.metadata.uid) if is_simulated else None
             if pending_allocation is not None:
                 pod_devices.pending[index] = pending_allocation
-                if pod_devices.ways_max and pending_allocation.node_selector is not None:
+                is_asked = pod_devices.ways_max or self._handle.release.queue.has_group_entries
+                if is_asked and pending_allocation.node_selector is not None:
                     pod_devices.selectors[index] = compile_node_selector(pending_allocation.node_selector)
                 continue
             if devices.is_in_flight(claim.metadata.uid):

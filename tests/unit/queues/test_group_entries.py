@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from podium.config import PodGroupRules
-from podium.framework.contract.cluster_event import ActionType, ClusterEvent, EventRegistration
+from podium.framework.contract.cluster_event import ActionType, ClusterEvent, EventRegistration, HintScope, QueueingHint
 from podium.framework.contract.plugin import PreEnqueuePlugin
 from podium.framework.contract.queued_pod import QueuedPodGroupInfo
 from podium.framework.contract.status import Status, error_status, unresolvable, unschedulable
@@ -50,8 +50,8 @@ class Quorum(WithoutArgs, PreEnqueuePlugin):
 class GroupBench(QueueBench):
     """A queue with groups as entries, and one group of the given size."""
 
-    def __init__(self, min_count: int = 1, group: PodGroup | None = None) -> None:
-        self.quorum = Quorum(min_count)
+    def __init__(self, min_count: int = 1, group: PodGroup | None = None, quorum: Quorum | None = None) -> None:
+        self.quorum = Quorum(min_count) if quorum is None else quorum
         super().__init__(self.quorum, groups=PodGroupRules())
         if group is None:
             group = pod_group("gang", min_count=min_count)
@@ -215,6 +215,30 @@ def test_one_gated_pod_gates_its_group_and_all_pods_are_checked() -> None:
     assert bench.state_of(A) is QueueState.GATED
     assert bench.queue.statistics().queued_entities == {("gated", "podgroup"): 1}
     assert bench.queue.statistics().gated == 2
+
+
+class OwnQuorum(Quorum):
+    """Waits for pods of the same group, as its hint says of each pod."""
+
+    def pre_enqueue(self, pod: Pod) -> Status | None:
+        return unresolvable("too few") if self._count(pod) < self.min_count else None
+
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        return (EventRegistration(POD_ADDED, hint=self.after_pod_add, scope=HintScope.SPEC),)
+
+    def after_pod_add(self, pod: Pod, old: object, new: object) -> QueueingHint:
+        return QueueingHint.QUEUE if self._count(pod) >= self.min_count else QueueingHint.SKIP
+
+    def _count(self, pod: Pod) -> int:
+        return sum(name[0] == pod.metadata.name[0] for name in self.names)
+
+
+def test_hints_are_asked_about_each_gated_group() -> None:
+    bench = GroupBench(quorum=OwnQuorum(2))
+    bench.queue.put_group(pod_group("other", min_count=2))
+    bench.arrive(A, pod("x1", group="other"), pod("x2", group="other"))
+    assert names_of(bench.pop_group()) == ["x1", "x2"]
+    assert bench.state_of(A) is QueueState.GATED
 
 
 def test_an_active_group_can_be_gated_by_a_pod_that_joins_it() -> None:
