@@ -88,6 +88,8 @@ def _gated_args(
             args = replace(args, binding_timeout_s=None)
         if not gates.has("DRADeviceTaintRules"):
             args = replace(args, has_taint_rules=False)
+        if gates.has("DRAFractionalCapacityRange"):
+            args = replace(args, has_fractional_ranges=True)
     elif isinstance(args, VolumeBindingArgs) and gates.has("StorageCapacityScoring") and not args.shape:
         args = replace(args, shape=_STORAGE_CAPACITY_SHAPE)
     return args

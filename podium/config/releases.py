@@ -106,6 +106,7 @@ class DeviceRules:
         place_counters: a slice of counters makes its pool known to the nodes that it selects; before, to all.
         list_full_devices: a request for all devices includes those whose capacity is used up, and fails for them.
         check_amounts: negative and too large amounts of capacity are errors, and rounded ones have the step's format.
+        round_to_thousandths: with a gate, amounts of capacity are rounded in thousandths; else to integers first.
         limit_each_request: the limit of devices is checked at each request of a claim; before, after all of them.
         refuse_alpha_fields: derived attributes, compatibility groups and skipped node operations are refused; before,
             they were unknown.
@@ -122,6 +123,7 @@ class DeviceRules:
     place_counters: bool
     list_full_devices: bool
     check_amounts: bool
+    round_to_thousandths: bool
     limit_each_request: bool
     refuse_alpha_fields: bool
     need_rule_selector: bool
@@ -291,7 +293,7 @@ _GATES_1_37: Final[Mapping[str, Gate]] = {
     "DRADeviceTaintRules": _switchable(_GA_ON),
     "DRADeviceTaints": _GA_ON,
     "DRAExtendedResource": _LOCKED,
-    "DRAFractionalCapacityRange": replace(_BETA_OFF, on_with="1.37"),
+    "DRAFractionalCapacityRange": replace(_switchable(_BETA_OFF), on_with="1.37"),
     "DRAOptionalNodeOperations": _ALPHA,
     "DRAPrioritizedList": _LOCKED,
     "DRAResourceClaimDeviceStatus": _LOCKED,
@@ -328,6 +330,7 @@ _DEVICES_1_36: Final = DeviceRules(
     place_counters=False,
     list_full_devices=False,
     check_amounts=False,
+    round_to_thousandths=False,
     limit_each_request=False,
     refuse_alpha_fields=False,
     need_rule_selector=False,
@@ -350,6 +353,7 @@ _DEVICES_1_37: Final = DeviceRules(
     place_counters=True,
     list_full_devices=True,
     check_amounts=True,
+    round_to_thousandths=False,
     limit_each_request=True,
     refuse_alpha_fields=True,
     need_rule_selector=True,

@@ -18,6 +18,8 @@ from podium.objects.quantity import INT64_MAX, canonical_text, parse, quantity_f
 
 _KIBI: Final = 1024
 _NANO: Final = 10**9
+_MILLI: Final = 10**6
+_THOUSAND: Final = 1000
 _NOT_REPRESENTABLE: Final = "capacity request cannot be represented in the device's range arithmetic"
 
 
@@ -80,7 +82,7 @@ def has_capacity(
         return False
     for name, amount in consumption(amounts_requested, capacities, rules).items():
         capacity = capacities[name]
-        if capacity.request_policy is not None and _violates(amount, capacity.request_policy):
+        if capacity.request_policy is not None and _violates(amount, capacity.request_policy, rules):
             return False
         if amount.nano + sum(amounts.get(name, 0) for amounts in consumptions) > parse(capacity.value).nano_value:
             return False
@@ -96,15 +98,20 @@ def _consumption_of(request: RawQuantity | None, capacity: DeviceCapacity, rules
     if policy is None:
         return Amount.of(request)
     if policy.valid_range is not None and policy.valid_range.min is not None:
-        return _rounded_up(request, policy.valid_range.min, policy.valid_range.step, rules)
+        return _rounded_up(request, policy.valid_range.min, policy.valid_range, rules)
     exact = parse(request).nano_value
     valid = (value for value in policy.valid_values if exact <= parse(value).nano_value)
     return Amount.of(next(valid, request))
 
 
-def _rounded_up(request: RawQuantity, minimum: RawQuantity, step: RawQuantity | None, rules: DeviceRules) -> Amount:
+def _rounded_up(
+    request: RawQuantity, minimum: RawQuantity, valid_range: CapacityRequestPolicyRange, rules: DeviceRules
+) -> Amount:
+    step = valid_range.step
     if parse(request).nano_value < parse(minimum).nano_value:
         return Amount.of(minimum)
+    if step is not None and _is_in_thousandths(valid_range, rules):
+        return _rounded_up_in_thousandths(request, minimum, step)
     # As upstream: steps are integers, so that fractions of a quantity are rounded up first.
     size = 0 if step is None else parse(step).value
     if step is None or not size:
@@ -121,19 +128,54 @@ def _rounded_up(request: RawQuantity, minimum: RawQuantity, step: RawQuantity | 
     return Amount.from_int(amount, quantity_format(step))
 
 
-def _violates(amount: Amount, policy: CapacityRequestPolicy) -> bool:
+def _is_in_thousandths(valid_range: CapacityRequestPolicyRange, rules: DeviceRules) -> bool:
+    """Return True if the range and its step of at least 1m can be computed with in thousandths, without loss."""
+    bounds = (valid_range.min, valid_range.max, valid_range.step)
+    return (
+        rules.round_to_thousandths
+        and all(bound is None or _thousandths(bound) is not None for bound in bounds)
+        and (valid_range.step is None or parse(valid_range.step).nano_value >= _MILLI)
+    )
+
+
+def _thousandths(raw: RawQuantity) -> int | None:
+    """Return a quantity in thousandths; None if it has finer parts, or is too large for an int64 then."""
+    quantity = parse(raw)
+    return quantity.milli_value if quantity.milli_value * _MILLI == quantity.nano_value else None
+
+
+def _rounded_up_in_thousandths(request: RawQuantity, minimum: RawQuantity, step: RawQuantity) -> Amount:
+    amount, text = _thousandths(request), canonical_text(request)
+    if amount is None:
+        raise CapacityError(f"{_NOT_REPRESENTABLE}: request {text} is not a representable milli value")
+    least, size = parse(minimum).milli_value, parse(step).milli_value
+    amount = least + size * -((least - amount) // size)
+    if amount > INT64_MAX:
+        rounding = f"rounding request {text} up to the next step passes the milli-value range"
+        raise CapacityError(f"{_NOT_REPRESENTABLE}: {rounding}")
+    form = quantity_format(step)
+    if amount % _THOUSAND == 0:
+        return Amount.from_int(amount // _THOUSAND, form)
+    return Amount.of(f"{amount}e-3" if form == "DecimalExponent" else f"{amount}m")
+
+
+def _violates(amount: Amount, policy: CapacityRequestPolicy, rules: DeviceRules) -> bool:
     # As upstream, the default is recognized by its text: `1Gi` and `1024Mi` differ.
     if policy.default is not None and amount.raw == policy.default and not parse(policy.default).wide:
         return False
     if policy.valid_range is not None:
-        return _is_outside(amount, policy.valid_range)
+        return _is_outside(amount, policy.valid_range, rules)
     exact = (parse(value).nano_value for value in policy.valid_values)
     return bool(policy.valid_values) and amount.nano not in exact
 
 
-def _is_outside(amount: Amount, valid_range: CapacityRequestPolicyRange) -> bool:
+def _is_outside(amount: Amount, valid_range: CapacityRequestPolicyRange, rules: DeviceRules) -> bool:
     if valid_range.max is not None and amount.nano > parse(valid_range.max).nano_value:
         return True
+    if valid_range.step is not None and _is_in_thousandths(valid_range, rules):
+        thousandths = _thousandths(amount.text if amount.raw is None else amount.raw)
+        least = 0 if valid_range.min is None else parse(valid_range.min).milli_value
+        return thousandths is None or (thousandths - least) % parse(valid_range.step).milli_value != 0
     size = 0 if valid_range.step is None else parse(valid_range.step).value
     least = 0 if valid_range.min is None else parse(valid_range.min).value
     # The range is counted from its minimum, not from zero.

@@ -81,6 +81,8 @@ class DynamicResources(
     def __init__(self, args: DynamicResourcesArgs, handle: fwk.Handle) -> None:
         self._handle = handle
         self._devices = handle.shared(ClusterDevices)
+        if args.has_fractional_ranges:
+            self._devices.allow_fractional_ranges()
         if args.has_taint_rules:
             self._devices.follow_taint_rules(handle.lister(DEVICE_TAINT_RULES))
         self._rules = handle.release.devices

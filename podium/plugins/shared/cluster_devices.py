@@ -10,6 +10,7 @@ allocation in flight that is given up requeues pods as one that is cleared; upst
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -122,6 +123,10 @@ class ClusterDevices:
         """Apply taint rules to devices from now on."""
         if self._followed_taint_rules is None:
             self._followed_taint_rules = Followed(rules, self._inventory.change_taint_rule)
+
+    def allow_fractional_ranges(self) -> None:
+        """Round amounts of capacity to steps in thousandths from now on."""
+        self._inventory.rules = dataclasses.replace(self._inventory.rules, round_to_thousandths=True)
 
     def _class_changed(self, old: DeviceClass | None, new: DeviceClass | None) -> None:
         if new is not None:

@@ -246,6 +246,11 @@ def test_contention_profiling_is_on_by_default_only_with_profiling(present_field
             "DynamicResources",
             DynamicResourcesArgs(10.0, 600.0, has_taint_rules=False),
         ),
+        (
+            parse_feature_gates(["DRAFractionalCapacityRange=true"]),
+            "DynamicResources",
+            DynamicResourcesArgs(10.0, 600.0, has_fractional_ranges=True),
+        ),
     ],
 )
 def test_defaults_that_hang_on_a_gate(gates, plugin, args):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import msgspec
 import pytest
 
@@ -145,3 +147,58 @@ def test_an_error_wins_over_a_capacity_that_does_not_suffice():
     with pytest.raises(CapacityError):
         has_capacity(amounts, two_capacities)
     assert not has_capacity(amounts, two_capacities, release=OLD)
+
+
+IN_THOUSANDTHS = replace(NEW, devices=replace(NEW.devices, round_to_thousandths=True))
+
+
+@pytest.mark.parametrize(
+    ("valid_range", "request_amount", "amount", "amount_in_thousandths"),
+    [
+        ({"min": "500m", "step": "500m"}, "1200m", "2", "1500m"),
+        ({"min": "500m", "step": "500m"}, "1600m", "2", "2"),
+        ({"min": "1", "step": "1"}, "1200m", "2", "2"),
+        ({"min": "1e0", "step": "5e-1"}, "1200m", "2", "1500e-3"),
+        ({"min": "1", "step": "1u"}, "1500m", "2", "2"),
+        ({"min": "1n", "step": "500m"}, "1200m", "2", "2"),
+        ({"min": "500m", "step": "500m"}, "1n", "500m", "500m"),
+    ],
+)
+def test_amounts_are_rounded_in_thousandths_with_the_gate(valid_range, request_amount, amount, amount_in_thousandths):
+    for release, text in ((NEW, amount), (IN_THOUSANDTHS, amount_in_thousandths)):
+        amounts = consumption({"memory": request_amount}, capacities(policy={"validRange": valid_range}), release)
+        assert amounts["memory"].text == text
+
+
+@pytest.mark.parametrize(
+    ("request_amount", "problem"),
+    [
+        ("1200001u", "request 1200001u is not a representable milli value"),
+        ("9223372036854775807", "request 9223372036854775807 is not a representable milli value"),
+        (
+            "9223372036854775807m",
+            "rounding request 9223372036854775807m up to the next step passes the milli-value range",
+        ),
+    ],
+)
+def test_amounts_that_thousandths_do_not_hold_are_errors(request_amount, problem):
+    policy = {"validRange": {"min": "500m", "step": "500m"}}
+    if problem is None:
+        assert (
+            consumption({"memory": request_amount}, capacities(policy=policy), IN_THOUSANDTHS)["memory"].text == "500m"
+        )
+        return
+    with pytest.raises(CapacityError) as raised:
+        consumption({"memory": request_amount}, capacities(policy=policy), IN_THOUSANDTHS)
+    assert str(raised.value) == f"{_NOT_REPRESENTABLE}{problem}"
+
+
+def test_a_fraction_of_a_step_is_allowed_only_with_the_gate():
+    policy = {"default": "1500m", "validRange": {"min": "500m", "step": "500m", "max": "2"}}
+    assert has_capacity({"memory": "1400m"}, capacities("1500m", policy), release=IN_THOUSANDTHS)
+    assert not has_capacity({"memory": "1400m"}, capacities("1500m", policy))
+    assert not has_capacity({"memory": "2100m"}, capacities(policy=policy), release=IN_THOUSANDTHS)
+    full = {"validRange": {"min": "500m", "step": "400m"}}
+    assert has_capacity({}, capacities("1300m", full), release=IN_THOUSANDTHS)
+    assert not has_capacity({}, capacities("1400m", full), release=IN_THOUSANDTHS)
+    assert not has_capacity({}, capacities("1300001u", full), release=IN_THOUSANDTHS)

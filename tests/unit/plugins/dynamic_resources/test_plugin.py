@@ -22,6 +22,7 @@ from podium.plugins.dynamic_resources.plugin import DynamicResources
 from podium.plugins.dynamic_resources.pod_devices import PodDevices
 from podium.plugins.shared.cluster_devices import ClusterDevices
 from tests.builders import node, pod, snapshot_of
+from tests.device_manifests import resource_claim
 from tests.unit.devices.test_taint_rules import TAINT, a_rule
 from tests.unit.plugins.clusters import normalized, scored, scored_one_by_one
 from tests.unit.plugins.dynamic_resources.claims import (
@@ -173,6 +174,17 @@ def test_a_rule_without_a_selector_taints_no_device_in_newer_minors(release: Rel
     rule = msgspec.convert({"metadata": {"name": "r"}, "spec": {"taint": TAINT}}, DeviceTaintRule)
     attempt = Attempt(user("c"), a_claim(), a_slice("n1", "g0"), rule, release=release)
     assert ("n1" in attempt.statuses) is is_tainted
+
+
+@pytest.mark.parametrize(("has_fractional_ranges", "amount"), [(False, "2"), (True, "1500m")])
+def test_fractions_of_a_capacity_are_consumed_only_with_the_gate(has_fractional_ranges: bool, amount: str) -> None:
+    policy = {"validRange": {"min": "500m", "step": "500m"}}
+    capacity = {"memory": {"value": "10", "requestPolicy": policy}}
+    device = {"name": "g0", "allowMultipleAllocations": True, "capacity": capacity}
+    exactly = {"deviceClassName": "gpu", "capacity": {"requests": {"memory": "1200m"}}}
+    claim = msgspec.convert(resource_claim("c", {"name": "r", "exactly": exactly}), ResourceClaim)
+    attempt = Attempt(user("c"), claim, a_slice("n1", device), has_fractional_ranges=has_fractional_ranges)
+    assert [each.consumed_capacity for each in _chosen(attempt)] == [{"memory": amount}]
 
 
 @pytest.mark.parametrize("release", [OLD, NEW], ids=["old", "new"])
