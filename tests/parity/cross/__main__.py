@@ -1,7 +1,8 @@
 """`python -m tests.parity.cross --seed N`: new questions, answered by upstream's own code of each minor and by podium.
 
-Recorded scenarios, queues, changes, pods with devices and configuration files are crossed by chance from the seed, and
-device selectors are drawn. The kube-scheduler binary reads the files, kube-scheduler's own packages answer the rest.
+Recorded scenarios, queues, changes, pods with devices, pod groups and configuration files are crossed by chance from
+the seed, and device selectors are drawn. The kube-scheduler binary reads the files, kube-scheduler's own packages
+answer the rest.
 Exits with 1 where podium says anything else.
 """
 
@@ -29,13 +30,14 @@ from tests.parity.cross.comparison import (
 )
 from tests.parity.cross.configurations import crossed_configurations
 from tests.parity.cross.devices import about_one_pod, crossed_devices
+from tests.parity.cross.pod_groups import crossed_pod_groups
 from tests.parity.cross.scenarios import crossed_scenarios, crossed_sequences
 from tests.parity.cross.selectors import crossed_selectors
-from tests.parity.recorded import DEVICE_HINTS, DEVICES, HINTS, SCENARIOS, SELECTORS, SEQUENCES
+from tests.parity.recorded import DEVICE_HINTS, DEVICES, HINTS, POD_GROUPS, SCENARIOS, SELECTORS, SEQUENCES
 from tests.skew import releases
 
 SHOWN, LINES_SHOWN = 5, 4
-_ASKED_OF = (SCENARIOS, SEQUENCES, HINTS, DEVICES, DEVICE_HINTS, SELECTORS)
+_ASKED_OF = (SCENARIOS, SEQUENCES, HINTS, DEVICES, DEVICE_HINTS, SELECTORS, POD_GROUPS)
 
 
 def outcomes(
@@ -57,6 +59,8 @@ def outcomes(
         "device changes": lambda count: crossed_changes(recorded[DEVICE_HINTS], with_devices, seed, count),
         "selectors": lambda count: crossed_selectors(recorded[SELECTORS], seed, count),
     }
+    if minor == NEWEST.minor:  # the recorder runs the group cycle of that minor only
+        crossings["pod groups"] = lambda count: crossed_pod_groups(recorded[POD_GROUPS], seed, count)
     with tempfile.TemporaryDirectory(prefix="podium-parity-") as directory:
         for name, crossed in crossings.items():
             yield name, compare_answers(crossed(counts[name]), recorder_binary, Path(directory) / name, kept, minor)
@@ -83,6 +87,7 @@ def show(name: str, outcome: Outcome) -> None:
     "--device-changes", type=int, help="Changes where a pod waits for devices.  [default: a fifth of the scenarios]"
 )
 @click.option("--selectors", type=int, help="Expressions about a device.  [default: as many as scenarios]")
+@click.option("--pod-groups", type=int, help="Queues with pod groups.  [default: a tenth of the scenarios]")
 @click.option("--configurations", type=int, help="Configuration files.  [default: a fifth of the scenarios]")
 @click.option(
     "--keep",
@@ -101,6 +106,7 @@ def main(
     devices: int | None,
     device_changes: int | None,
     selectors: int | None,
+    pod_groups: int | None,
     configurations: int | None,
     keep: Path,
     build_only: bool,
@@ -112,6 +118,7 @@ def main(
         "devices": scenarios // 5 if devices is None else devices,
         "device changes": scenarios // 5 if device_changes is None else device_changes,
         "selectors": scenarios if selectors is None else selectors,
+        "pod groups": scenarios // 10 if pod_groups is None else pod_groups,
         "configurations": scenarios // 5 if configurations is None else configurations,
     }
     progress, differing = Progress(), 0

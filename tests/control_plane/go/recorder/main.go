@@ -16,6 +16,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -32,13 +33,24 @@ const lineBytes = 1 << 20
 type fields = map[string]any
 
 func main() {
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
+	silenceLogs()
 	metrics.Register()
 	if err := answerAll(os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+}
+
+// silenceLogs also keeps errors from stderr: a pod that cannot be scheduled is one, and the answer tells it.
+func silenceLogs() {
+	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(flags)
+	for name, value := range map[string]string{"logtostderr": "false", "stderrthreshold": "FATAL"} {
+		if err := flags.Set(name, value); err != nil {
+			panic(err)
+		}
+	}
+	klog.SetOutput(io.Discard)
 }
 
 func answerAll(questions io.Reader, answers io.Writer) error {
