@@ -63,7 +63,9 @@ def outcomes(
         crossings["pod groups"] = lambda count: crossed_pod_groups(recorded[POD_GROUPS], seed, count)
     with tempfile.TemporaryDirectory(prefix="podium-parity-") as directory:
         for name, crossed in crossings.items():
-            yield name, compare_answers(crossed(counts[name]), recorder_binary, Path(directory) / name, kept, minor)
+            asked, has_chance = Path(directory) / name, name == "pod groups"
+            questions = crossed(counts[name])
+            yield name, compare_answers(questions, recorder_binary, asked, kept, minor, has_chance=has_chance)
     files = crossed_configurations(recorded_files(), seed, counts["configurations"])
     yield "configurations", compare_configurations(files, scheduler_binary, kept, minor)
 

@@ -1,4 +1,7 @@
-"""New queues with pod groups: recorded ones with other nodes, other sizes of gangs and pods, and in another order."""
+"""New queues with pod groups: recorded ones with other nodes, other sizes of gangs and pods, and in another order.
+
+Among places for a group that score alike, upstream takes one by chance.
+"""
 
 from __future__ import annotations
 
