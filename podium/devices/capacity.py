@@ -130,10 +130,10 @@ def _rounded_up(
 
 def _is_in_thousandths(valid_range: CapacityRequestPolicyRange, rules: DeviceRules) -> bool:
     """Return True if the range and its step of at least 1m can be computed with in thousandths, without loss."""
-    bounds = (valid_range.min, valid_range.max, valid_range.step)
+    amounts = (valid_range.min, valid_range.max, valid_range.step)
     return (
         rules.round_to_thousandths
-        and all(bound is None or _thousandths(bound) is not None for bound in bounds)
+        and all(amount is None or _thousandths(amount) is not None for amount in amounts)
         and (valid_range.step is None or parse(valid_range.step).nano_value >= _MILLI)
     )
 

@@ -22,9 +22,10 @@ from podium.config.releases import DeviceRules
 from podium.devices.allocated import AllocatedDevices
 from podium.devices.capacity import consumption, has_capacity
 from podium.devices.choices import Choices, is_borne
-from podium.devices.constraints import attribute_of, new_constraint, value_of
+from podium.devices.constraints import new_constraint
 from podium.devices.counters import AvailableCounters, ConsumedCounters
 from podium.devices.errors import AllocationError, CapacityError, StepsExceededError
+from podium.devices.field_texts import amount_text, counts_text, field_text
 from podium.devices.interruptible import Interruptible, T, run_uninterrupted
 from podium.devices.inventory import DeviceID, Inventory, SliceDevice
 from podium.devices.pools import NodePools, pools_of_node
@@ -36,10 +37,6 @@ from podium.devices.step_budget import StepBudget
 from podium.objects.claims import DeviceConstraint, ResourceClaim
 from podium.objects.quantity import canonical_text, parse
 from podium.objects.tolerations import taint_text
-
-_VALUES_MAX: Final = 3
-_NANO: Final = 10**9
-_UNITS: Final = (("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))
 
 HoldersOf = Callable[[DeviceID], Sequence[tuple[str, tuple[str, ...]]]]
 """The claims that have a device, each with the pods that use it."""
@@ -325,8 +322,8 @@ class _NodeShortages:
             return (f"fails: {look.errors[index]}",)
         texts = []
         for kind, name in compile_selector(look.selectors[index][1], self._rules.selectors).reads():
-            counts = Counter(_field_text(device, kind, name) for device in devices)
-            texts.append(f"{name.rpartition('/')[2] or kind}: {_counts_text(counts)}")
+            counts = Counter(field_text(device, kind, name) for device in devices)
+            texts.append(f"{name.rpartition('/')[2] or kind}: {counts_text(counts)}")
         return tuple(texts)
 
     # Which counter is short only matters once the charge as a whole fails.
@@ -342,8 +339,8 @@ class _NodeShortages:
                         consumption[0] == counter_set for consumption in neighbour.consumes
                     ):
                         look.holders[neighbour.id] = None
-                free = _amount(remaining[counter_set][counter])
-                needs = f"{_amount(amount)} of counter {counter_set}/{counter}, {free} left"
+                free = amount_text(remaining[counter_set][counter])
+                needs = f"{amount_text(amount)} of counter {counter_set}/{counter}, {free} left"
                 return f"in need of {needs}"
         return "in need of counters that are used up"
 
@@ -433,9 +430,8 @@ class _NodeShortages:
     def _attribute_reason(self, constraint: DeviceConstraint, alternatives: Sequence[RequestData]) -> str:
         name = constraint.match_attribute or constraint.distinct_attribute or ""
         free = [device for data in alternatives for device in self._look(data).free]
-        attributes = [attribute_of(device, name) for device in free]
-        counts = Counter("none" if attribute is None else _value_text(value_of(attribute)) for attribute in attributes)
-        return f"{_constraint_text(constraint)} refuses them (of the free ones: {_counts_text(counts)})"
+        counts = Counter(field_text(device, "attributes", name) for device in free)
+        return f"{_constraint_text(constraint)} refuses them (of the free ones: {counts_text(counts)})"
 
 
 _TOO_LONG: Final = "finding out why takes too long"
@@ -462,45 +458,9 @@ def _capacity_lack(
         remaining = parse(capacities[name].value).nano_value - consumed_amounts.get(name, 0)
         if amount.nano > remaining:
             has = (
-                f"{_amount(remaining)} left"
+                f"{amount_text(remaining)} left"
                 if consumed_amounts.get(name)
                 else f"has {canonical_text(capacities[name].value)}"
             )
             return f"short of {name} (asks for {amount.text}, {has})"
     return "whose policy allows no such amount"
-
-
-def _counts_text(counts: Counter[str]) -> str:
-    text = ", ".join(f"{value} on {count}" for value, count in counts.most_common(_VALUES_MAX))
-    rest_count = len(counts) - _VALUES_MAX
-    return f"{text} and {rest_count} more" if rest_count > 0 else text
-
-
-def _field_text(device: SliceDevice, kind: str, name: str) -> str:
-    """Return the value of the device's attribute or capacity, or its driver."""
-    if kind == "driver":
-        return device.id.driver
-    if kind == "attributes":
-        attribute = attribute_of(device, name)
-        return "none" if attribute is None else _value_text(value_of(attribute))
-    capacities = device.device.capacity or {}
-    domain, _, identifier = name.partition("/")
-    capacity = capacities.get(name) or (capacities.get(identifier) if domain == device.id.driver else None)
-    return "none" if capacity is None else canonical_text(capacity.value)
-
-
-def _value_text(value: tuple[str, str | int | bool] | None) -> str:
-    if value is None:
-        return "none"
-    return str(value[1]).lower() if isinstance(value[1], bool) else str(value[1])
-
-
-def _amount(nano: int) -> str:
-    """Return an amount in billionths as a quantity."""
-    integer, fraction = divmod(nano, _NANO)
-    if fraction:
-        return f"{nano / _NANO:g}"
-    for unit, size in _UNITS:
-        if integer and integer % size == 0:
-            return f"{integer // size}{unit}"
-    return str(integer)

@@ -47,7 +47,7 @@ from podium.plugins.dynamic_resources.binding_conditions import wait_until_ready
 from podium.plugins.dynamic_resources.claim_writer import ClaimWriter
 from podium.plugins.dynamic_resources.node_search import NodeSearch, status_after
 from podium.plugins.dynamic_resources.offline_writes import written_claims
-from podium.plugins.dynamic_resources.pod_devices import NO_CLAIMS, SPECIAL_NAME, PodDevices
+from podium.plugins.dynamic_resources.pod_devices import NO_CLAIMS, SPECIAL_NAME, PodDevices, is_simulated
 from podium.plugins.dynamic_resources.refused_nodes import explain_nodes
 from podium.plugins.dynamic_resources.special_claim import new_special_claim
 from podium.plugins.shared.cluster_devices import ClusterDevices, Holders
@@ -140,7 +140,7 @@ class DynamicResources(
         self._devices.begin()
         pod_devices.was_reserved = any(claim.is_reserved_for(pod.uid) for claim in pod_devices.claims)
         pod_devices.ways_max = 0 if (search := state.find(fwk.ThoroughSearch)) is None else search.ways_max
-        problem = self._prepare(pod_devices, is_simulated=_is_simulated(state))
+        problem = self._prepare(pod_devices, is_simulated=is_simulated(state))
         if problem is None:
             state.write(pod_devices)
             if pod_devices.indexes_to_allocate and (left_s := self._devices.doubt_left_s()) is not None:
@@ -361,18 +361,14 @@ class DynamicResources(
         for index, allocation in zip(indexes, on_node.results, strict=True):
             claim = pod_devices.claims[index]
             pod_devices.reserved[index], uid = allocation, claim.metadata.uid
-            if self._rules.fly_until_bound and index < pod_devices.user_count and not self._devices.is_in_flight(uid):
-                latest = self._devices.claims.get(claim.key)
-                if latest is None:
-                    place = f"look up assumed claim {claim.key}, UID={uid}"
-                    reason = f'{place}: could not find ResourceClaim "{claim.key}"'
-                    return fwk.error_status(
-                        f"internal error, couldn't signal allocation for claim {claim.metadata.name}: {reason}"
-                    )
-                if latest.metadata.uid == uid and latest.status.allocation is not None:
-                    continue  # PreBind says that it was allocated elsewhere.
+            if self._rules.fly_until_bound and index < pod_devices.user_count:
+                try:
+                    if self._devices.is_allocated(claim):
+                        continue  # PreBind says that it was allocated elsewhere.
+                except fwk.PluginError as error:
+                    return fwk.error_status(error)
             pod_devices.in_flight[index] = uid
-            self._devices.start_allocation(uid, allocation, is_simulated=_is_simulated(state))
+            self._devices.start_allocation(uid, allocation, is_simulated=is_simulated(state))
         return None
 
     def unreserve(self, state: fwk.CycleState, pod: Pod, node_name: str) -> None:
@@ -499,9 +495,3 @@ class DynamicResources(
         """Queue if the event is about the pod itself and all its claims are usable."""
         is_own = new is not None and is_about(pod, new)
         return queue_if(is_own and new is not None and not isinstance(self._claims_of(new), ClaimProblem))
-
-
-def _is_simulated(state: fwk.CycleState) -> bool:
-    """Return whether the attempt is part of the simulation of a whole pod group."""
-    group = state.find(fwk.SimulatedGroup)
-    return group is not None and group.state is not None

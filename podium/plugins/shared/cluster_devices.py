@@ -236,6 +236,22 @@ class ClusterDevices:
         """Return whether the claim with that uid is about to be allocated."""
         return uid in self._in_flight
 
+    def is_allocated(self, claim: ResourceClaim) -> bool:
+        """Return whether the claim has been allocated since the attempt began, and not in flight.
+
+        Raises:
+            PluginError: it is gone.
+        """
+        uid = claim.metadata.uid
+        if uid in self._in_flight:
+            return False
+        latest = self.claims.get(claim.key)
+        if latest is None:
+            problem = f"internal error, couldn't signal allocation for claim {claim.metadata.name}"
+            reason = f'could not find ResourceClaim "{claim.key}"'
+            raise fwk.PluginError(f"{problem}: look up assumed claim {claim.key}, UID={uid}: {reason}")
+        return latest.metadata.uid == uid and latest.status.allocation is not None
+
     def simulated_allocation(self, uid: str) -> AllocationResult | None:
         """Return the allocation of the claim with that uid that the running simulation of a pod group has made."""
         in_flight = self._in_flight.get(uid)
