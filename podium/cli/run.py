@@ -12,7 +12,14 @@ import click
 
 from podium.cli import event_loop
 from podium.cli.options.access import access_options, take_access_options
-from podium.cli.options.configuration import Usable, connection_options, feature_gates_option, plugin_option, usable
+from podium.cli.options.configuration import (
+    Usable,
+    connection_options,
+    feature_gates_option,
+    plugin_option,
+    usable,
+    versions_asked,
+)
 from podium.cli.options.durations import duration
 from podium.cli.options.leader_election import leader_election_options
 from podium.cli.options.logs import logging_options
@@ -75,7 +82,7 @@ def _flags(context: click.Context) -> dict[str, str]:
     """Return the value of each flag by its name, given or default, without the credentials that a URL may have."""
     values = {}
     release = release_asked()
-    params = {**context.params, "decide_as": release.minor if release else None}
+    params = {**context.params, **versions_asked(context), "decide_as": release.minor if release else None}
     for parameter in context.command.params:
         value = params[parameter.name or ""]
         several = value if isinstance(value, tuple) else () if value is None else (value,)

@@ -8,7 +8,7 @@ Invariant: reading never raises, whatever the file contains. An unreadable value
 Source: encoding/json and sigs.k8s.io/json as apimachinery's strict decoder uses them (null leaves a field unset)
 """
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
 from typing import Any, Final, Protocol
@@ -132,7 +132,8 @@ def read_keys(node: Node, path: str, keys: Mapping[str, Key], reading: Reading) 
         below = child(path, name)
         key = keys.get(name)
         if key is None or name in reading.absent_keys:
-            reading.errors.add(_unknown(below, name, keys, item.line))
+            others = [other for other in keys if other not in reading.absent_keys]
+            reading.errors.add(_unknown(below, name, others, item.line))
             continue
         # Null counts as absent, so it must not count as set for the warnings either.
         if item.value is not None:
@@ -144,7 +145,7 @@ def read_keys(node: Node, path: str, keys: Mapping[str, Key], reading: Reading) 
     return values
 
 
-def _unknown(path: str, name: str, keys: Mapping[str, Key], line: int | None) -> FieldError:
+def _unknown(path: str, name: str, keys: Sequence[str], line: int | None) -> FieldError:
     close = get_close_matches(name, keys, n=1)
     detail = f'did you mean "{close[0]}"?' if close else ""
     return FieldError(path, ErrorKind.UNKNOWN, name, detail, line)

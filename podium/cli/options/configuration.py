@@ -95,6 +95,11 @@ def _asked(context: click.Context | None, option: str) -> str:
     return "" if context is None else context.meta.get(f"{__name__}.{option}", "")
 
 
+def versions_asked(context: click.Context) -> dict[str, str]:
+    """Return the versions that the running command's options name, by parameter; empty for one that is not given."""
+    return {option: _asked(context, option) for option in ("emulated_version", "min_compatibility_version")}
+
+
 def feature_gates_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add `--feature-gates`, and the options of versions, to a command that runs or shows a configuration."""
     for name, text in (

@@ -319,6 +319,7 @@ def test_the_point_for_groups_is_a_key_since_1_37():
     gates = default_gates(RELEASES["1.36"])
     (error,) = refusal(text, gates=gates)
     assert error.startswith("line 4: profiles[0].plugins.podGroupPostFilter: unknown field")
+    assert 'did you mean "podGroupPostFilter"' not in error
     assert "podGroupPostFilter" in effective(load(HEAD).config)["profiles"][0]["plugins"]
     assert "podGroupPostFilter" not in effective(load(HEAD, gates=gates).config)["profiles"][0]["plugins"]
 
