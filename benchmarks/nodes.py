@@ -73,7 +73,7 @@ def node(number: int) -> Json:
                 "containerRuntimeVersion": "containerd://2.2.0",
                 "kernelVersion": "6.12.0",
                 "kubeProxyVersion": "",
-                "kubeletVersion": "v1.36.2",
+                "kubeletVersion": "v1.37.2",
                 "machineID": "",
                 "operatingSystem": "linux",
                 "osImage": "Linux",

@@ -27,7 +27,7 @@ def group(kind: str, size: int, name: str = "train", **spec: Any) -> Json:
     if kind == COSCHEDULING:
         version, group_spec = f"{kind}/v1alpha1", {"minMember": size, **spec}
     else:
-        version, group_spec = f"{kind}/v1alpha2", {"schedulingPolicy": {"gang": {"minCount": size}}, **spec}
+        version, group_spec = f"{kind}/v1beta1", {"schedulingPolicy": {"gang": {"minCount": size}}, **spec}
     return {"apiVersion": version, "kind": "PodGroup", "metadata": metadata, "spec": group_spec}
 
 

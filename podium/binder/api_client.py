@@ -3,9 +3,11 @@
 Owns the meaning of a response of the API server, or of its absence, for these writes. Never guesses: if it is unknown
 whether a binding or a change has happened, the object is read again.
 
-Source: kubernetes pkg/scheduler/framework/plugins/defaultbinder and pkg/scheduler/util/utils.go, v1.36.2.
+Source: kubernetes pkg/scheduler/framework/plugins/defaultbinder and pkg/scheduler/util/utils.go, v1.37.2.
 Differs: upstream treats a lost response as a failure until the next update of the pod says otherwise, and most invalid
-responses as a success; podium treats both as an unknown outcome.
+responses as a success; podium treats both as an unknown outcome. Of a binding that an internal error answers, podium
+finds out whether it has happened before it sends it again; upstream then fails with a conflict. podium retries
+bindings whatever release it decides as, at intervals without jitter; older releases of upstream do not.
 """
 
 from __future__ import annotations
@@ -41,6 +43,8 @@ from podium.objects.pod_groups import PodGroup
 from podium.objects.resource_types import PODS, ObjectT, ResourceType
 
 _BIND_TRIES = 3
+_BIND_PAUSES_S = (0.01, 0.05, 0.25)
+"""The waits before a binding is sent again that could not reach the server."""
 _BIND_PAUSE_S = 0.1
 _READ_PAUSES_S = (0.0, 0.1, 0.5, 2.0)
 _STATUS_PAUSES_S = (0.0, 0.01, 0.05, 0.25)
@@ -328,6 +332,14 @@ class ApiClient:
         await self._patch_status(pod, _encode({"metadata": {"uid": pod.uid}, "status": status}))
 
     async def _send_binding(self, pod: Pod, path: str, body: bytes | Compose) -> None:
+        for pause_s in _BIND_PAUSES_S:
+            try:
+                return await self._send_binding_once(pod, path, body)
+            except Unreachable:
+                await anyio.sleep(pause_s)
+        return await self._send_binding_once(pod, path, body)
+
+    async def _send_binding_once(self, pod: Pod, path: str, body: bytes | Compose) -> None:
         binding, namespace = path + "/binding", pod.metadata.namespace
         check_success(
             await self._dispatcher.send(

@@ -3,7 +3,7 @@
 Owns the preemptions under way, the order in which victims are deleted, and their conditions and Events. Never chooses
 victims and never binds the preemptor: that pod is attempted again after the victims have gone.
 
-Source: kubernetes pkg/scheduler/framework/preemption/executor.go, v1.36.2; KEP-4832.
+Source: kubernetes pkg/scheduler/framework/preemption/executor.go, v1.36.2 and v1.37.2; KEP-4832.
 Differs: a victim is deleted by uid, so that no other pod of its name can be deleted, and deletes that cannot have
 happened are retried as status patches are. If the delete of a victim fails for good, the condition that announced it is
 removed. A failure does not stop the deletes of other victims that are under way, only that of the last; and the pod is
@@ -26,6 +26,7 @@ from podium.binder.observer import PreemptionObserver
 from podium.binder.pods_in_pre_bind import PodsInPreBind
 from podium.binder.preemption_loops import PreemptionLoops
 from podium.binder.waiting_pods import WaitingPods
+from podium.config import NEWEST, PreemptionRules
 from podium.lib.log import get_logger
 from podium.objects.api_errors import ApiError, Invalid, NotFound
 from podium.objects.core import Pod, PodCondition
@@ -119,10 +120,12 @@ class RunningPreemptions:
         current = self._lookup(victim.key)
         return current is not None and current.uid == victim.uid and not current.is_terminating
 
-    def begin(self, preemption: Preemption, victim_count: int) -> None:
-        """Hold the pod back. `victim_count` includes victims that are being deleted already."""
-        # Counts what was chosen, as upstream does, not what is left to delete.
+    def observe_victims(self, victim_count: int) -> None:
+        """Count the victims of a preemption, including those that are being deleted already."""
         self._observer.observe_victims(victim_count)
+
+    def begin(self, preemption: Preemption) -> None:
+        """Hold the pod back."""
         if self._loops is not None and preemption.group is None:
             self._loops.begin(preemption.preemptor, preemption.node_name, preemption.victims)
         self._by_uid[preemption.uid] = preemption
@@ -141,6 +144,7 @@ class Preemption:
         preemptor: the pod, or the first of the waiting pods of the group.
         victims: without pods that are being deleted already.
         is_last_victim: whether only the last victim is left.
+        ended_in_memory: whether the last victim was not bound yet, so that no watch shows it going.
         group: the group for which victims are preempted; None if they are preempted for the pod alone.
         other_pods: the other waiting pods of the group.
     """
@@ -149,6 +153,7 @@ class Preemption:
     node_name: str
     victims: Sequence[Pod]
     is_last_victim: bool = False
+    ended_in_memory: bool = False
     group: PodGroup | None = None
     other_pods: Sequence[Pod] = ()
 
@@ -187,6 +192,7 @@ class PreemptionExecutor:
         activate: moves the pod to the active queue.
         is_gated: whether the pod was gated when an event would have requeued it.
         takes_room: whether the pod of that uid counts on a node.
+        rules: which preemptions are counted, and after which the preemptor is activated.
     """
 
     def __init__(
@@ -202,6 +208,7 @@ class PreemptionExecutor:
         activate: Callable[[Pod], None],
         is_gated: Callable[[Pod], bool],
         takes_room: Callable[[str], bool],
+        rules: PreemptionRules = NEWEST.preemption,
     ) -> None:
         self._evictor = evictor
         self._events = events
@@ -213,6 +220,7 @@ class PreemptionExecutor:
         self._activate = activate
         self._is_gated = is_gated
         self._takes_room = takes_room
+        self._rules = rules
 
     def begin(self, preemptor: Pod, node_name: str, victims: Sequence[Pod]) -> Preemption | None:
         """Hold the pod back from now on; call this before the pod is requeued.
@@ -230,10 +238,12 @@ class PreemptionExecutor:
     def _begin(self, preemption: Preemption) -> Preemption | None:
         victim_count = len(preemption.victims)
         preemption.victims = [victim for victim in preemption.victims if not victim.is_terminating]
+        if preemption.victims or self._rules.count_terminating:
+            self._under_way.observe_victims(victim_count)
         if not preemption.victims:
             # All of them end already: the pod only has to wait, and their deletes will wake it.
             return None
-        self._under_way.begin(preemption, victim_count)
+        self._under_way.begin(preemption)
         return preemption
 
     async def carry_out(self, preemption: Preemption) -> bool:
@@ -258,8 +268,9 @@ class PreemptionExecutor:
             self._under_way.end(preemption)
         if has_succeeded and any(map(self._is_gated, preemption.pods)):
             await self._wait_for_deletes(preemption.victims)
+        wakes = preemption.ended_in_memory and self._rules.wake_after_last_in_memory
         for pod in preemption.pods:
-            if not has_succeeded or self._is_gated(pod):
+            if not has_succeeded or wakes or self._is_gated(pod):
                 self._activate(pod)
         return has_succeeded
 
@@ -307,6 +318,7 @@ class PreemptionExecutor:
     async def _preempt(self, preemption: Preemption, victim: Pod) -> bool:
         """Preempt one victim; True also if it was deleted already."""
         in_memory = self._stop(victim)
+        preemption.ended_in_memory = in_memory and preemption.is_last_victim
         if not in_memory:
             try:
                 if not await self._delete(preemption, victim):

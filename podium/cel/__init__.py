@@ -9,6 +9,7 @@ from podium.cel.devices import BoundDevice
 from podium.cel.errors import CompileError, EvaluationError
 from podium.cel.libraries.quantities import Quantity
 from podium.cel.libraries.versions import parse as parse_version
+from podium.cel.rules import SelectorRules
 from podium.cel.selector import COST_LIMIT, Selector, compile_selector
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "EvaluationError",
     "Quantity",
     "Selector",
+    "SelectorRules",
     "compile_selector",
     "parse_version",
 ]

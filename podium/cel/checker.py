@@ -1,6 +1,6 @@
 """Determine the type of every subexpression, and the overloads that its calls may run.
 
-Source: the type checker of cel-go 0.26.0.
+Source: the type checker of cel-go 0.26.0 and 0.29.2.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from podium.cel import types
-from podium.cel.environment import FIELDS, TYPE_NAMES, VARIABLES
+from podium.cel.environment import TYPE_NAMES, VARIABLES, fields_with
 from podium.cel.errors import CompileError
 from podium.cel.functions import Function
 from podium.cel.lexer import place
+from podium.cel.rules import SelectorRules
 from podium.cel.syntax import (
     Call,
     Comprehension,
@@ -40,8 +41,10 @@ class Checker:
         functions: the functions of the environment, by name.
     """
 
-    def __init__(self, text: str, functions: Mapping[str, Function]) -> None:
+    def __init__(self, text: str, functions: Mapping[str, Function], rules: SelectorRules) -> None:
         self._text = text
+        self._has_leading_dots = rules.resolves_leading_dots
+        self._fields = fields_with(rules)
         self._functions = functions
         self._types = Substitutions()
 
@@ -70,12 +73,14 @@ class Checker:
 
     def _check_ident(self, node: Ident, scope: Scope) -> Type:
         name = node.name.removeprefix(".")
-        # A leading dot refers to the root, past variables of loops.
-        variable_type = (VARIABLES if node.name.startswith(".") else scope).get(name)
+        is_global = name != node.name and self._has_leading_dots
+        if not is_global:
+            node.name = name
+        variable_type = (VARIABLES if is_global else scope).get(name)
         if variable_type is not None:
             return variable_type
         named_type = TYPE_NAMES.get(name)
-        if named_type is None:
+        if named_type is None or (is_global and name in scope):
             raise self._fail(node, f"undeclared reference to '{node.name}'")
         # A name of a type is a value as well: `type(x) == int`.
         node.constant = TypeValue(named_type)
@@ -84,12 +89,16 @@ class Checker:
     def _check_select(self, node: Select, scope: Scope) -> Type:
         qualified = None if node.test_only else qualified_name(node)
         named_type = TYPE_NAMES.get(qualified.removeprefix(".")) if qualified else None
-        if named_type is not None:
+        if named_type is not None and qualified is not None and not self._is_hidden(qualified, scope):
             node.constant = TypeValue(named_type)
             return types.type_of(named_type)
         self._check(node.operand, scope)
         result = self._field_type(node, node.operand, node.name, optional=False)
         return types.BOOL if node.test_only else self._types.resolve(result)
+
+    def _is_hidden(self, qualified: str, scope: Scope) -> bool:
+        """Tell whether a variable hides the type of that name: its name is that of the first part."""
+        return self._has_leading_dots and qualified.removeprefix(".").partition(".")[0] in scope
 
     def _field_type(self, node: Expr, operand: Expr, field: str, *, optional: bool) -> Type:
         target, was_optional = unwrap(self._types.resolve(operand.type))
@@ -97,7 +106,7 @@ class Checker:
         if target.kind == "map":
             result = target.parameters[1]
         elif target.kind == "struct":
-            fields = FIELDS.get(target, {})
+            fields = self._fields.get(target, {})
             if field not in fields:
                 raise self._fail(node, f"undefined field '{field}'")
             result = fields[field]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 from podium.cel.access import DomainMap
@@ -18,7 +19,7 @@ class BoundDevice:
 
     Args:
         driver: the driver of the device's ResourceSlice, and the domain of names without one.
-        attributes: an int, bool, string, or version for each name.
+        attributes: an int, bool, string, or version for each name, or a list of them.
         capacity: a quantity for each name.
     """
 
@@ -32,7 +33,8 @@ class BoundDevice:
         *,
         allow_multiple_allocations: bool = False,
     ) -> None:
-        texts = [driver, *attributes, *capacity, *(value for value in attributes.values() if isinstance(value, str))]
+        values = chain.from_iterable(value if isinstance(value, list) else (value,) for value in attributes.values())
+        texts = [driver, *attributes, *capacity, *(value for value in values if isinstance(value, str))]
         self.is_small = len(texts) <= _NAMES_MAX and all(len(text) <= _TEXT_MAX for text in texts)
         self.variables: dict[str, Any] = {
             "driver": driver,

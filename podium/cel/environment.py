@@ -1,7 +1,7 @@
 """The environment of device selectors: the variable, its fields, the types and the functions.
 
-Source: k8s.io/dynamic-resource-allocation/cel and k8s.io/apiserver/pkg/cel/environment v0.36.2, for stored
-expressions, with the default feature gates.
+Source: k8s.io/dynamic-resource-allocation/cel and k8s.io/apiserver/pkg/cel/environment v0.36.2 and v0.37.2, for
+stored expressions, with the default feature gates.
 """
 
 from __future__ import annotations
@@ -30,22 +30,28 @@ from podium.cel.libraries import (
     urls,
     versions,
 )  # fmt: skip
+from podium.cel.rules import SelectorRules
 from podium.cel.types import Type
 
 VARIABLES: Final[Mapping[str, Type]] = MappingProxyType({"device": types.DEVICE})
 
-FIELDS: Final[Mapping[Type, Mapping[str, Type]]] = MappingProxyType(
-    {
-        types.DEVICE: MappingProxyType(
-            {
-                "driver": types.STRING,
-                "allowMultipleAllocations": types.BOOL,
-                "attributes": types.map_of(types.STRING, types.map_of(types.STRING, types.ANY)),
-                "capacity": types.map_of(types.STRING, types.map_of(types.STRING, types.QUANTITY)),
-            }
-        )
+
+def attribute_type(rules: SelectorRules) -> Type:
+    """Return the static type of a device's attributes: any excludes lists."""
+    return types.DYN if rules.has_list_attributes else types.ANY
+
+
+@functools.lru_cache
+def fields_with(rules: SelectorRules) -> Mapping[Type, Mapping[str, Type]]:
+    """Return the fields of each type that has some."""
+    fields = {
+        "driver": types.STRING,
+        "allowMultipleAllocations": types.BOOL,
+        "attributes": types.map_of(types.STRING, types.map_of(types.STRING, attribute_type(rules))),
+        "capacity": types.map_of(types.STRING, types.map_of(types.STRING, types.QUANTITY)),
     }
-)
+    return MappingProxyType({types.DEVICE: MappingProxyType(fields)})
+
 
 _NAMED_TYPES = (
     types.BOOL, types.BYTES, types.DOUBLE, types.DURATION, types.INT, types.NULL, types.STRING, types.TIMESTAMP,
@@ -84,13 +90,22 @@ _LIBRARIES = (
     arithmetic, comparisons, conversions, times, strings, regexes, lists, optionals, quantities, versions, addresses,
     urls, formats, authorization,
 )  # fmt: skip
-FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(
-    table((*_CONTROL, *chain.from_iterable(library.OVERLOADS for library in _LIBRARIES)))
-)
-"""The functions that need no parser of quantities."""
+_OVERLOADS = (*_CONTROL, *chain.from_iterable(library.OVERLOADS for library in _LIBRARIES))
+_CHECKED = {overload.id: overload for overload in (*strings.CHECKED, *lists.CHECKED)}
+_CHARGED = {overload.id: overload for overload in (*strings.CHARGED, *lists.CHARGED, *regexes.CHARGED)}
+"""The overloads that replace others of the same id."""
+
+FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(table(_OVERLOADS))
+"""The functions that need no parser of quantities, in the oldest environment."""
 
 
 @functools.lru_cache
-def functions_with(parse_quantity: quantities.ParseQuantity) -> Mapping[str, Function]:
+def functions_with(parse_quantity: quantities.ParseQuantity, rules: SelectorRules) -> Mapping[str, Function]:
     """Return all functions, of which some parse quantities."""
-    return MappingProxyType({**FUNCTIONS, **table(quantities.parsing_overloads(parse_quantity))})
+    replacements = (_CHECKED if rules.checks_arguments else {}) | (_CHARGED if rules.charges_arguments else {})
+    overloads = [
+        replacements.get(overload.id, overload)
+        for overload in _OVERLOADS
+        if not (rules.checks_arguments and overload.id in conversions.UNCHECKED)
+    ]
+    return MappingProxyType({**table(overloads), **table(quantities.parsing_overloads(parse_quantity))})

@@ -22,6 +22,7 @@ _TOKEN = re.compile(
     |(?P<uint>(?:0x[0-9a-fA-F]+|[0-9]+)[uU])
     |(?P<int>0x[0-9a-fA-F]+|[0-9]+)
     |(?P<name>[a-zA-Z_][a-zA-Z0-9_]*)
+    |(?P<quoted>`[a-zA-Z0-9_.\-/\ ]+`)
     |(?P<symbol>==|!=|<=|>=|&&|\|\||[\[\]{{}}().,\-!?:+*/%<>])""",
     re.VERBOSE,
 )

@@ -70,15 +70,15 @@ def _name_of(deciding: bool) -> str:
     return "_||_" if deciding else "_&&_"
 
 
-def conditional(condition: Run, when_true: Run, when_false: Run) -> Run:
+def conditional(condition: Run, when_true: Run, when_false: Run, *, keeps_optionals: bool) -> Run:
     """Compile `condition ? when_true : when_false`."""
 
     def run(frame: Frame) -> Any:
         value = condition(frame)
         if value is True:
-            return as_read(when_true(frame))
+            return when_true(frame) if keeps_optionals else as_read(when_true(frame))
         if value is False:
-            return as_read(when_false(frame))
+            return when_false(frame) if keeps_optionals else as_read(when_false(frame))
         raise no_such_overload("_?_:_")
 
     return run
@@ -130,12 +130,18 @@ def not_equal(lhs: Run, rhs: Run, *, counts_costs: bool) -> Run:
     return run
 
 
-def optional_or(optional: Run, alternative: Run, *, unwrap: bool) -> Run:
-    """Compile `optional.or(alternative)` or, with `unwrap`, `optional.orValue(alternative)`."""
+def optional_or(optional: Run, alternative: Run, *, unwrap: bool, is_strict: bool) -> Run:
+    """Compile `optional.or(alternative)` or, with `unwrap`, `optional.orValue(alternative)`.
+
+    Args:
+        is_strict: a value that is not optional is an error; else it is the result.
+    """
 
     def run(frame: Frame) -> Any:
         value = optional(frame)
         if type(value) is not Optional:
+            if is_strict:
+                raise no_such_overload("orValue" if unwrap else "or")
             return value
         if value.present:
             return read_value(value) if unwrap else value

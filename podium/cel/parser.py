@@ -2,7 +2,7 @@
 
 Differs: upstream limits the depth of each grammar rule. podium limits nested expressions and chains of operators and
 members, which differs for expressions more than 100 levels deep.
-Source: the grammar of cel-go 0.26.0.
+Source: the grammar of cel-go 0.26.0 and 0.29.2.
 """
 
 from __future__ import annotations
@@ -36,19 +36,26 @@ _READERS: dict[str, Callable[[str], object]] = {
 }
 
 
-def parse(text: str) -> Expr:
-    """Parse an expression. Raises: CompileError."""
+def parse(text: str, *, has_quoted_fields: bool = True) -> Expr:
+    """Parse an expression.
+
+    Args:
+        has_quoted_fields: backquotes may quote the name of a field.
+
+    Raises: CompileError.
+    """
     if len(text) > LENGTH_MAX:
         raise CompileError(f"the expression has {len(text)} characters, more than the limit of {LENGTH_MAX}")
-    parser = _Parser(text)
+    parser = _Parser(text, has_quoted_fields=has_quoted_fields)
     tree = parser.expression()
     parser.expect(END)
     return tree
 
 
 class _Parser:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, has_quoted_fields: bool) -> None:
         self._text = text
+        self._has_quoted_fields = has_quoted_fields
         self._tokens = tokens(text)
         self._next = 0
         self._depth = 0
@@ -175,12 +182,18 @@ class _Parser:
 
     def _selection(self, operand: Expr, dot: Token) -> Expr:
         if self._accept("?"):
-            field = self.expect("name")
+            field = self._field()
             return Call(dot.position, "_?._", None, [operand, Literal(field.position, field.text)])
-        field = self.expect("name")
-        if self._peek().kind == "(":
+        field = self._field()
+        if field.kind == "name" and self._peek().kind == "(":
             return self._call(self._take().position, field.text, operand)
         return Select(dot.position, operand, field.text)
+
+    def _field(self) -> Token:
+        if self._has_quoted_fields and self._peek().kind == "quoted":
+            token = self._take()
+            return token._replace(text=token.text[1:-1])
+        return self.expect("name")
 
     def _call(self, position: int, name: str, target: Expr | None) -> Expr:
         call = Call(position, name, target, self._expressions(")"))

@@ -12,7 +12,7 @@ from typing import Final
 
 from podium.cel.checker import Checker
 from podium.cel.devices import BoundDevice
-from podium.cel.environment import functions_with
+from podium.cel.environment import attribute_type, functions_with
 from podium.cel.errors import CompileError, CostLimitError, EvaluationError
 from podium.cel.folding import fold
 from podium.cel.frame import COST_SLOT, Run, new_frame
@@ -22,8 +22,9 @@ from podium.cel.literal_checks import check_literals
 from podium.cel.parser import parse
 from podium.cel.planner import Planner
 from podium.cel.regex.matching import NO_LIMIT, limit_steps, steps_left
+from podium.cel.rules import SelectorRules
 from podium.cel.syntax import UNUSED, Call, Comprehension, Expr, Ident, Literal, Select, walk
-from podium.cel.types import ANY, BOOL, DOUBLE, INT, UINT, is_optional
+from podium.cel.types import BOOL, DOUBLE, INT, UINT, is_optional
 from podium.cel.values import start_walk, type_name
 
 COST_LIMIT = 1_000_000
@@ -46,6 +47,7 @@ class Selector:
     Args:
         text: the expression.
         parse_quantity: the parser of quantities in the expression.
+        rules: those of the environment.
 
     Attributes:
         driver: the only driver whose devices it can select, if a comparison says so; else None.
@@ -53,12 +55,13 @@ class Selector:
     Raises: CompileError.
     """
 
-    __slots__ = ("_functions", "_is_expensive", "_plans", "_tree", "driver", "text")
+    __slots__ = ("_functions", "_is_expensive", "_plans", "_rules", "_tree", "driver", "text")
 
-    def __init__(self, text: str, parse_quantity: ParseQuantity) -> None:
+    def __init__(self, text: str, parse_quantity: ParseQuantity, rules: SelectorRules) -> None:
         self.text = text
-        self._functions = functions_with(parse_quantity)
-        self._tree = _compile(text, self._functions)
+        self._rules = rules
+        self._functions = functions_with(parse_quantity, rules)
+        self._tree = _compile(text, self._functions, rules)
         self._is_expensive = _may_be_expensive(self._tree)
         self.driver = _only_driver(self._tree)
         self._plans: dict[bool, tuple[Run, int]] = {}
@@ -73,7 +76,12 @@ class Selector:
         plan = self._plans.get(counts_costs)
         if plan is None:
             distrusts = any(map(_may_lie, walk(self._tree)))
-            planner = Planner(self._functions, counts_costs=counts_costs, distrusts=distrusts)
+            planner = Planner(
+                self._functions,
+                counts_costs=counts_costs,
+                distrusts=distrusts,
+                keeps_optionals=self._rules.keeps_optionals,
+            )
             plan = self._plans[counts_costs] = planner.plan(self._tree), planner.slots
         return plan
 
@@ -132,24 +140,24 @@ class Selector:
 
 
 @functools.lru_cache(maxsize=_CACHED_MAX)
-def compile_selector(text: str, parse_quantity: ParseQuantity) -> Selector:
+def compile_selector(text: str, parse_quantity: ParseQuantity, rules: SelectorRules) -> Selector:
     """Compile a selector. Results are cached. Raises: CompileError: errors are not cached."""
-    return Selector(text, parse_quantity)
+    return Selector(text, parse_quantity, rules)
 
 
-def _compile(text: str, functions: Mapping[str, Function]) -> Expr:
+def _compile(text: str, functions: Mapping[str, Function], rules: SelectorRules) -> Expr:
     if not text.isascii():
         # Upstream's JSON decoder replaces lone surrogates by the replacement character.
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     try:
-        tree = parse(text)
-        checker = Checker(text, functions)
+        tree = parse(text, has_quoted_fields=rules.has_quoted_fields)
+        checker = Checker(text, functions, rules)
         checker.check(tree)
         check_literals(tree, checker, text)
         result = checker.resolve(tree)
         for node in walk(tree):
             node.type = checker.resolve(node)
-        if result not in (BOOL, ANY):
+        if result not in (BOOL, attribute_type(rules)):
             raise CompileError(f"must evaluate to bool or the unknown type, not {result}")
         return fold(tree)
     except RecursionError:

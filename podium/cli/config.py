@@ -21,6 +21,7 @@ from podium.cli.options.configuration import (
     usable,
 )
 from podium.cli.options.own_names import kube_schedulers_names
+from podium.cli.options.releases import as_the_newest
 from podium.cli.output import JSON, TEXT, YAML, output_option, print_laid_out, print_value, say
 from podium.config import (
     ConfigError,
@@ -47,6 +48,7 @@ def command() -> None:
 @command.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @plugin_option
+@as_the_newest
 @feature_gates_option
 @output_option()
 def check(file: Path, plugins: tuple[str, ...], feature_gates: tuple[str, ...], output: str) -> None:
@@ -118,6 +120,7 @@ def _extender_text(extender: Extender) -> str:
 @click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="FILE...")
 @output_option(YAML)
 @plugin_option
+@as_the_newest
 @feature_gates_option
 def effective(files: tuple[Path, ...], output: str, plugins: tuple[str, ...], feature_gates: tuple[str, ...]) -> None:
     """Print each FILE as podium understands it: defaults filled in, plugins merged, in kube-scheduler's shape.
@@ -162,13 +165,14 @@ class _Read:
 
 
 @command.command()
+@as_the_newest
 @output_option(YAML)
 def defaults(output: str) -> None:
     """Print kube-scheduler's default configuration, as an empty file is understood. Text is the same as yaml.
 
     `podium run` has it too, but for the names of the profile and of the lease, which are podium.
     """
-    config = default_configuration()
+    config = default_configuration(gates_of(()))
     if output == JSON:
         print_value(as_effective(config), output)
     else:

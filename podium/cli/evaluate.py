@@ -16,6 +16,7 @@ from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.cluster import cluster_options, demand_one_cluster
 from podium.cli.options.configuration import Usable, plugin_option, usable
 from podium.cli.options.paths import FILE
+from podium.cli.options.releases import as_the_newest
 from podium.cli.options.time_limit import current_time_limit, note_size, warn_of_time_limit
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value, write_json_line
 
@@ -32,6 +33,7 @@ TOP: Final = 10
 @click.option("--pod", "pod_file", type=FILE, help="The pod, or the workload with a pod template, to schedule.")
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option
+@as_the_newest
 @click.option(
     "--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_FITS_NOWHERE} if the pod fits on no node."
 )

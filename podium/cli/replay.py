@@ -13,6 +13,7 @@ from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.configuration import BadConfiguration, Change, Usable, plugin_option, usable
 from podium.cli.options.html import html_option, write_page
 from podium.cli.options.numbers import FiniteRange
+from podium.cli.options.releases import as_the_newest
 from podium.cli.output import TEXT, output_option, print_value, say
 from podium.cli.pages.decisions import decision_text
 from podium.config import parse_duration
@@ -57,6 +58,7 @@ def _parse_window(_: click.Context, parameter: click.Parameter, text: str | None
     help="Another KubeSchedulerConfiguration. The replay ends at the first decision that differs.",
 )
 @plugin_option
+@as_the_newest
 @click.option(
     "--until",
     callback=_parse_window,
@@ -252,7 +254,10 @@ def _configuration(
     """Read the configuration for the replay: the given one, with the change applied, or that of the recording."""
     if config is None:
         return recorded_configuration(description, plugins)
-    return usable(config, plugins, to_run=False, change=change or (lambda file: file.config))
+    from podium.recording.replay import recorded_release
+
+    release = recorded_release(description)
+    return usable(config, plugins, to_run=False, change=change or (lambda file: file.config), release=release)
 
 
 def _apply_extenders(file: Loaded) -> KubeSchedulerConfiguration:
@@ -320,7 +325,13 @@ def recorded_configuration(description: Mapping[str, Any], plugins: tuple[str, .
     import tempfile
 
     from podium.cli.output import as_json
-    from podium.recording.replay import advice_on_plugins, demand_plugins, recorded_gates, recorded_references
+    from podium.recording.replay import (
+        advice_on_plugins,
+        demand_plugins,
+        recorded_gates,
+        recorded_references,
+        recorded_release,
+    )
     from podium.recording.segments import RecordingError
 
     demand_plugins(description, plugins)
@@ -334,7 +345,8 @@ def recorded_configuration(description: Mapping[str, Any], plugins: tuple[str, .
         file.write(document)
         file.flush()
         try:
-            return usable(Path(file.name), plugins, gates, to_run=False)
+            release = recorded_release(description)
+            return usable(Path(file.name), plugins, gates, to_run=False, release=release)
         except BadConfiguration as error:
             lines = [line.replace(file.name, "the recorded configuration") for line in error.lines]
             # The recording's plugins are the likeliest reason, and are not loaded unless they are named.

@@ -12,14 +12,23 @@ import click
 
 from podium.cli import event_loop
 from podium.cli.options.access import access_options, take_access_options
-from podium.cli.options.configuration import Usable, connection_options, feature_gates_option, plugin_option, usable
+from podium.cli.options.configuration import (
+    Usable,
+    connection_options,
+    feature_gates_option,
+    plugin_option,
+    usable,
+    versions_asked,
+)
 from podium.cli.options.durations import duration
 from podium.cli.options.leader_election import leader_election_options
 from podium.cli.options.logs import logging_options
 from podium.cli.options.own_names import as_default_scheduler_option, named_for_running
 from podium.cli.options.paths import FILE
 from podium.cli.options.plugin_loading import exit_0_at_sigterm, limited_loading
+from podium.cli.options.releases import decide_as_option, release_asked, release_to_run
 from podium.cli.options.tracing import take_tracing_options, tracing_options
+from podium.config import kubeconfig_in
 from podium.lib import garbage_collection
 from podium.lib.log import get_logger
 from podium.objects.quantity import QuantityError, parse
@@ -72,8 +81,10 @@ def _plugin_files(references: tuple[str, ...]) -> list[Path]:
 def _flags(context: click.Context) -> dict[str, str]:
     """Return the value of each flag by its name, given or default, without the credentials that a URL may have."""
     values = {}
+    release = release_asked()
+    params = {**context.params, **versions_asked(context), "decide_as": release.minor if release else None}
     for parameter in context.command.params:
-        value = context.params[parameter.name or ""]
+        value = params[parameter.name or ""]
         several = value if isinstance(value, tuple) else () if value is None else (value,)
         text = ",".join(str(item).lower() if isinstance(item, bool) else str(item) for item in several)
         # Proxies and collectors may be given with a password, and /flagz would show it to all its readers.
@@ -85,6 +96,7 @@ def _flags(context: click.Context) -> dict[str, str]:
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option
 @feature_gates_option
+@decide_as_option("that of the API server")
 @as_default_scheduler_option
 @connection_options
 @click.option(
@@ -219,9 +231,11 @@ def command(
     if reloads and config is None and kubeconfig is None and not _plugin_files(plugins):
         raise click.UsageError("--reload needs a file to follow: --config, --kubeconfig, or --plugin with a file")
 
+    release, origin = release_to_run(kubeconfig or kubeconfig_in(config) or None, master)
+
     def read() -> Usable:
         names = named_for_running(config, options_by_name, is_default_scheduler=is_default_scheduler)
-        return usable(config, plugins, feature_gates, change=names)
+        return usable(config, plugins, feature_gates, change=names, release=release)
 
     log = get_logger("config")
 
@@ -252,6 +266,7 @@ def command(
         recorder_bytes=recorder_bytes,
         flags=_flags(click.get_current_context()),
         has_live_page=has_live_page,
+        release_is=origin,
         source=ConfigurationSource(config, _plugin_files(plugins), read) if reloads else None,
         tracing=tracing,
     )

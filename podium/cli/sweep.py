@@ -14,6 +14,7 @@ import click
 from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.configuration import plugin_option, usable
 from podium.cli.options.html import html_option, write_page
+from podium.cli.options.releases import as_the_newest
 from podium.cli.output import TEXT, as_json, output_option, print_value, say
 from podium.lib import log
 from podium.lib.lifeline import end_with_pool_owner
@@ -68,6 +69,7 @@ def _weights(
     help="Score weights to try, in every configuration; of several, all combinations. Repeatable.",
 )
 @plugin_option
+@as_the_newest
 @click.option("--workers", type=click.IntRange(min=1), help="Processes. By default as many as there are CPUs.")
 @click.option("--dask", metavar="ADDRESS", help="Use the Dask cluster with this scheduler; needs podium[sweep].")
 @click.option(
@@ -140,14 +142,14 @@ def _combinations(
 ) -> Iterator[Combination]:
     from podium.cli.replay import recorded_configuration
     from podium.config import effective
-    from podium.recording.replay import checked_segments, recorded_gates
+    from podium.recording.replay import checked_segments, recorded_gates, recorded_release
     from podium.recording.sweep import Combination, fingerprint_of, grid_documents
 
     for directory in directories:
         description = checked_segments(directory).description
-        gates = recorded_gates(description)
+        gates, release = recorded_gates(description), recorded_release(description)
         if configs:
-            bases = [(str(path), usable(path, plugins, gates, to_run=False)) for path in configs]
+            bases = [(str(path), usable(path, plugins, gates, to_run=False, release=release)) for path in configs]
         else:
             bases = [("", recorded_configuration(description, plugins))]
         for name, good in bases:
@@ -155,7 +157,9 @@ def _combinations(
                 label = " ".join(filter(None, (name, weights)))
                 # Absolute, since workers may have another directory.
                 place = str(directory.absolute())
-                yield Combination(place, label, document, plugins, gates, fingerprint_of(directory))
+                yield Combination(
+                    place, label, document, plugins, gates, fingerprint_of(directory), good.config.release.minor
+                )
 
 
 def _read_results(file: Path) -> dict[str, Result]:

@@ -16,6 +16,7 @@ from podium.cli.options.cluster import cluster_options
 from podium.cli.options.configuration import plugin_option, usable
 from podium.cli.options.html import html_option, write_page
 from podium.cli.options.paths import FILE
+from podium.cli.options.releases import as_the_newest
 from podium.cli.options.time_limit import current_time_limit, warn_of_time_limit
 from podium.cli.output import TEXT, output_option, print_value
 
@@ -51,6 +52,7 @@ def _recording(process: Callable[[Any, Any], None], flag: str, ctx: click.Contex
 @cluster_options
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option
+@as_the_newest
 @click.option("--steps", cls=_InOrder, multiple=True, type=FILE, help="A file of steps, see docs/questions.md.")
 @click.option("--drain", cls=_InOrder, multiple=True, metavar="NODE", help="Cordon a node and move its pods.")
 @click.option("--add-nodes", cls=_InOrder, multiple=True, metavar="N", help="Add nodes; the next --like says which.")

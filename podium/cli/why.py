@@ -18,6 +18,7 @@ from podium.cli.interrupts import exit_130_at_once, printed_whole
 from podium.cli.options.cluster import cluster_options
 from podium.cli.options.configuration import plugin_option, usable
 from podium.cli.options.paths import FILE
+from podium.cli.options.releases import as_the_newest
 from podium.cli.options.running_podium import RunningPodium, running_podium_options, take_running_podium
 from podium.cli.options.time_limit import current_time_limit, warn_of_time_limit
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value, write_json_line
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 @cluster_options
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option
+@as_the_newest
 @running_podium_options
 @click.option("--node", metavar="NAME", help="Also say why the pod is not there, or how that node compares.")
 @click.option("--fix", is_flag=True, help="Find the smallest sets of edits after which the pod fits.")

@@ -7,6 +7,7 @@ history has gone back (`client.history`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any, cast
 
@@ -37,6 +38,7 @@ class InformerSet:
     Args:
         on_handler_error: called with the resource and the exception of each failed handler call, to count it.
         keep: by the path of a resource, how to keep more of its objects than podium reads.
+        paths: by the path of a resource, the one at which the API server serves it in an older version.
         on_made: called with each new informer, before it has handlers.
     """
 
@@ -49,6 +51,7 @@ class InformerSet:
         on_handler_error: Callable[[str, Exception], None] = lambda _resource, _error: None,
         settings: ReflectorSettings | None = None,
         keep: Mapping[str, Keep[Any]] | None = None,
+        paths: Mapping[str, str] | None = None,
         on_made: Callable[[Informer[Any]], None] = lambda _: None,
     ) -> None:
         self.consistency = Consistency(clock)
@@ -58,6 +61,7 @@ class InformerSet:
         self._on_handler_error = on_handler_error
         self._settings = settings or ReflectorSettings()
         self._keep = keep or {}
+        self._paths = paths or {}
         self._on_made = on_made
         self._informers: dict[str, Informer[Any]] = {}
         self._reflectors: list[Reflector[Any]] = []
@@ -77,7 +81,7 @@ class InformerSet:
             return informer
         self._reflectors.append(
             Reflector(
-                resource,
+                replace(resource, path=self._paths.get(resource.path, resource.path)),
                 self._session,
                 informer,
                 clock=self._clock,

@@ -7,7 +7,7 @@ forks. Never knows plugins, never does I/O, never reads a clock.
 from podium.cluster.cache import Cache
 from podium.cluster.node_info import NodeInfo
 from podium.cluster.pod_states import CacheError
-from podium.cluster.pod_usage import HostPort, PodUsage, host_ports, pod_usage
+from podium.cluster.pod_usage import HostPort, PodUsage, host_ports, pod_usage, pod_usage_in
 from podium.cluster.snapshot import IntArray, Rows, Snapshot
 
 __all__ = [
@@ -21,4 +21,5 @@ __all__ = [
     "Snapshot",
     "host_ports",
     "pod_usage",
+    "pod_usage_in",
 ]

@@ -1,7 +1,7 @@
 """Pod affinity terms, compiled once for each pod spec and namespace.
 
-Source: kubernetes pkg/scheduler/framework/types.go (PodInfo) and kube-scheduler/framework/types.go (AffinityTerm),
-v1.36.2.
+Source: kubernetes v1.36.2, pkg/scheduler/framework/types.go (PodInfo) and kube-scheduler/framework/types.go
+(AffinityTerm).
 """
 
 from __future__ import annotations

@@ -66,6 +66,11 @@ class PodGroupStates:
         """Return the group's state, or None if no pod of it is known."""
         return self._groups.get(key)
 
+    def scheduled(self) -> Iterator[Pod]:
+        """The pods of all groups that have a node, bound or not; each names its node."""
+        for state in self._groups.values():
+            yield from state.scheduled()
+
     def put_waiting(self, pod: Pod) -> None:
         """Add or update a pod that waits. An assumed one stays assumed."""
         state = self._state_of(pod)

@@ -6,11 +6,13 @@ Source: kubernetes pkg/scheduler/framework/types.go (PodInfo, NodeInfo), v1.36.2
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from podium.cluster.affinity_terms import pod_terms
+from podium.config import Release
 from podium.objects.core import Pod, PodSpec, once_per_spec
 from podium.objects.errors import FieldError
 from podium.objects.requests import PORTS_MAX, is_resized, nonzero_requests_on_node, requests_on_node
@@ -50,16 +52,25 @@ def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
     )
 
 
-def pod_usage(pod: Pod) -> PodUsage:
+def pod_usage(pod: Pod, *, by_container: bool = False) -> PodUsage:
     """Return the usage that the pod adds to its node.
+
+    Args:
+        by_container: see `podium.objects.requests`.
 
     Raises:
         FieldError: a quantity of the pod cannot be parsed.
     """
     if not is_resized(pod):
         return _of_spec(pod.spec)
-    cpu_milli, memory_bytes = nonzero_requests_on_node(pod)
-    return PodUsage(requests_on_node(pod), cpu_milli, memory_bytes, host_ports(pod.spec))
+    cpu_milli, memory_bytes = nonzero_requests_on_node(pod, by_container=by_container)
+    requests = requests_on_node(pod, by_container=by_container)
+    return PodUsage(requests, cpu_milli, memory_bytes, host_ports(pod.spec))
+
+
+def pod_usage_in(release: Release) -> Callable[[Pod], PodUsage]:
+    """Return `pod_usage` by the rules of a release."""
+    return pod_usage if release.sums_resized_pods else partial(pod_usage, by_container=True)
 
 
 def readable_pod_usage(pod: Pod) -> PodUsage:

@@ -8,10 +8,12 @@ from podium.config.args import ARGS_BY_PLUGIN, InTreeArgs, RawArgs
 from podium.config.defaults import complete, default_configuration, merge_plugins
 from podium.config.duration import format_duration, parse_duration
 from podium.config.effective import configz, effective, to_dict, to_yaml
+from podium.config.emulation import emulating
 from podium.config.expansion import ExpandedPlugins, expand_plugins
 from podium.config.extension_points import IN_TREE_PLUGINS, ExtensionPoint, PluginRegistry
 from podium.config.feature_gates import (
     DEFAULT_GATES,
+    LOOSE_GROUPS,
     ConfigGates,
     FeatureGateError,
     PodGroupRules,
@@ -19,7 +21,7 @@ from podium.config.feature_gates import (
     parse_feature_gates,
 )
 from podium.config.field_errors import ConfigError, ErrorKind, ErrorList, FieldError
-from podium.config.loader import Loaded, load, load_file
+from podium.config.loader import Loaded, kubeconfig_in, load, load_file
 from podium.config.own_names import (
     AS_DEFAULT_SCHEDULER,
     KUBE_SCHEDULERS_LEASE,
@@ -27,7 +29,17 @@ from podium.config.own_names import (
     OWN_NAME,
     with_own_names,
 )
-from podium.config.releases import NEWEST, RELEASES, Release, release_of_server
+from podium.config.releases import (
+    FIRST,
+    NEWEST,
+    OLDEST_SERVER,
+    RELEASES,
+    DeviceRules,
+    EventRules,
+    PreemptionRules,
+    Release,
+    release_of_server,
+)
 from podium.config.support import Unsupported, unsupported_features
 from podium.config.types import (
     API_VERSION,
@@ -53,18 +65,23 @@ __all__ = [
     "AS_DEFAULT_SCHEDULER",
     "DEFAULT_GATES",
     "DEFAULT_SCHEDULER_NAME",
+    "FIRST",
     "IN_TREE_PLUGINS",
     "KIND",
     "KUBE_SCHEDULERS_LEASE",
     "LEASE_NAME",
+    "LOOSE_GROUPS",
     "NEWEST",
+    "OLDEST_SERVER",
     "OWN_NAME",
     "RELEASES",
     "ClientConnection",
     "ConfigError",
     "ConfigGates",
+    "DeviceRules",
     "ErrorKind",
     "ErrorList",
+    "EventRules",
     "ExpandedPlugins",
     "Extender",
     "ExtenderManagedResource",
@@ -82,6 +99,7 @@ __all__ = [
     "PluginSet",
     "Plugins",
     "PodGroupRules",
+    "PreemptionRules",
     "Profile",
     "RawArgs",
     "Release",
@@ -91,8 +109,10 @@ __all__ = [
     "default_configuration",
     "default_gates",
     "effective",
+    "emulating",
     "expand_plugins",
     "format_duration",
+    "kubeconfig_in",
     "load",
     "load_file",
     "merge_plugins",

@@ -78,11 +78,13 @@ class DynamicResourcesArgs:
     """Time limits in seconds; a filter timeout of 0 means no limit. None if the feature gate is off.
 
     `has_taint_rules`: DeviceTaintRules taint devices, too.
+    `has_fractional_ranges`: the amounts of a capacity that can be requested may be fractions.
     """
 
     filter_timeout_s: float | None = 10.0
     binding_timeout_s: float | None = 600.0
-    has_taint_rules: bool = field(default=False, metadata={"set_by": "DRADeviceTaintRules"})
+    has_taint_rules: bool = field(default=True, metadata={"set_by": "DRADeviceTaintRules"})
+    has_fractional_ranges: bool = field(default=False, metadata={"set_by": "DRAFractionalCapacityRange"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,8 +86,10 @@ def _gated_args(
             args = replace(args, filter_timeout_s=None)
         if not gates.dra_binding_timeout and f"{path}.bindingTimeout" not in present:
             args = replace(args, binding_timeout_s=None)
-        if gates.has("DRADeviceTaintRules"):
-            args = replace(args, has_taint_rules=True)
+        if not gates.has("DRADeviceTaintRules"):
+            args = replace(args, has_taint_rules=False)
+        if gates.has("DRAFractionalCapacityRange"):
+            args = replace(args, has_fractional_ranges=True)
     elif isinstance(args, VolumeBindingArgs) and gates.has("StorageCapacityScoring") and not args.shape:
         args = replace(args, shape=_STORAGE_CAPACITY_SHAPE)
     return args
@@ -111,7 +113,8 @@ def complete_profile(
         for name in sorted(plugins.enabled_names() - names)
         if name in ARGS_BY_PLUGIN
     ]
-    return replace(profile, plugins=plugins, plugin_config=(*configured, *missing), release=gates.release)
+    release = gates.release.under(gates.on_gates)
+    return replace(profile, plugins=plugins, plugin_config=(*configured, *missing), release=release)
 
 
 def complete(
@@ -131,7 +134,8 @@ def complete(
     contention = config.enable_contention_profiling
     if not config.enable_profiling and "enableContentionProfiling" not in present:
         contention = False
-    return replace(config, profiles=tuple(completed), enable_contention_profiling=contention, release=gates.release)
+    release = gates.release.under(gates.on_gates)
+    return replace(config, profiles=tuple(completed), enable_contention_profiling=contention, release=release)
 
 
 def default_configuration(gates: ConfigGates = DEFAULT_GATES) -> KubeSchedulerConfiguration:

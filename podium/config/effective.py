@@ -1,6 +1,6 @@
 """Writes a configuration back: as JSON values in upstream's shape, or as YAML.
 
-Source: cmd/kube-scheduler/app/options/configfile.go, server.go (kube-scheduler 1.36.2: ``--write-config-to``)
+Source: cmd/kube-scheduler/app/options/configfile.go, server.go (kube-scheduler 1.36.2, 1.37.2: ``--write-config-to``)
 """
 
 from dataclasses import replace
@@ -14,7 +14,11 @@ from podium.lib import yaml_writer
 
 def to_dict(config: KubeSchedulerConfiguration) -> dict[str, Any]:
     """Write the configuration as JSON values, with apiVersion and kind."""
-    return {"apiVersion": API_VERSION, "kind": KIND} | CONFIGURATION.write(config)
+    fields = CONFIGURATION.write(config)
+    for profile in fields.get("profiles", ()):
+        for point in config.release.absent_points:
+            profile["plugins"].pop(point, None)
+    return {"apiVersion": API_VERSION, "kind": KIND} | fields
 
 
 def effective(config: KubeSchedulerConfiguration) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 Owns the expansion of ``multiPoint``, the order of plugins at a point, their weights, and the numbers of plugins that a
 profile needs. Works from a registry (plugin name → extension points), so it needs no plugin's code.
 
-Source: pkg/scheduler/framework/runtime/framework.go (NewFramework, expandMultiPointPlugins), profile/profile.go
-(kube-scheduler 1.36.2)
+Source: kubernetes v1.36.2 and v1.37.2, pkg/scheduler/framework/runtime/framework.go (NewFramework,
+expandMultiPointPlugins), profile/profile.go
 """
 
 import difflib
@@ -17,6 +17,7 @@ from podium.config.defaults import EVERY_PLUGIN
 from podium.config.extension_points import IN_TREE_PLUGINS, ExtensionPoint, PluginRegistry
 from podium.config.feature_gates import DEFAULT_GATES, ConfigGates
 from podium.config.field_errors import ConfigError, ErrorKind, ErrorList, FieldError
+from podium.config.releases import Release
 from podium.config.types import KubeSchedulerConfiguration, Plugin, Plugins, Profile
 from podium.config.validation_args import node_resources_fit
 
@@ -35,6 +36,7 @@ _POINTS: Final = (
     ExtensionPoint.QUEUE_SORT,
     ExtensionPoint.PLACEMENT_GENERATE,
     ExtensionPoint.PLACEMENT_SCORE,
+    ExtensionPoint.POD_GROUP_POST_FILTER,
 )
 """The order in which upstream builds them, which decides which interface an error message names."""
 
@@ -137,7 +139,7 @@ class _Expansion:
         self.errors: list[FieldError] = []
         self._profile = profile
         self._plugins = profile.plugins
-        self._registry = registry
+        self._registry = _as_in(profile.release, registry)
         self._path = f"{path}plugins"
         self._repeated: set[str] = set()
         self._refused: set[ExtensionPoint] = set()  # points with a name that can't run there
@@ -228,6 +230,14 @@ class _Expansion:
 
     def _error(self, path: str, reason: str, hint: str = "") -> None:
         self.errors.append(replace(_unbuildable(self._profile, path, reason), hint=hint))
+
+
+def _as_in(release: Release, registry: PluginRegistry) -> PluginRegistry:
+    """Return the registry with the extension points that in-tree plugins have in that release."""
+    return {
+        name: release.plugins[name].points if points == IN_TREE_PLUGINS.get(name) else points - release.absent_points
+        for name, points in registry.items()
+    }
 
 
 def _could_overflow(weights: Iterable[int]) -> bool:

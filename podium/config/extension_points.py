@@ -1,10 +1,11 @@
 """Facts about plugins in the v1 API: extension points, the plugins that extend them, and the default set.
 
 Owns two tables: extension points with the name of the interface in upstream's messages, and in-tree plugins with the
-extension points they extend, their weight, and the feature gate of each that has one. Never imports a plugin: a test
-checks that table and classes agree.
+extension points they extend, their weight, and the feature gate of each that has one, all as the newest release has
+them: `podium.config.releases` says what is different in others. Never imports a plugin: a test checks that table and
+classes agree.
 
-Source: pkg/scheduler/apis/config/v1/default_plugins.go, pkg/scheduler/framework/plugins (kube-scheduler 1.36.2)
+Source: pkg/scheduler/apis/config/v1/default_plugins.go, pkg/scheduler/framework/plugins (kube-scheduler 1.37.2)
 """
 
 from collections.abc import Mapping
@@ -32,6 +33,7 @@ class ExtensionPoint(StrEnum):
     MULTI_POINT = "multiPoint"
     PLACEMENT_GENERATE = "placementGenerate"
     PLACEMENT_SCORE = "placementScore"
+    POD_GROUP_POST_FILTER = "podGroupPostFilter"
 
     @property
     def interface(self) -> str:
@@ -65,9 +67,9 @@ def _extends(points: str, weight: int = 0, gate: str = "") -> InTreePlugin:
 DEFAULT_PLUGINS: Final[Mapping[str, InTreePlugin]] = {
     "SchedulingGates": _extends("preEnqueue"),
     "PrioritySort": _extends("queueSort"),
-    "NodeUnschedulable": _extends("filter"),
-    "NodeName": _extends("filter"),
-    "TaintToleration": _extends("filter preScore score", weight=3),
+    "NodeName": _extends("preFilter filter"),
+    "NodeUnschedulable": _extends("preFilter filter"),
+    "TaintToleration": _extends("preFilter filter preScore score", weight=3),
     "NodeAffinity": _extends("preFilter filter preScore score", weight=2),
     "NodePorts": _extends("preFilter filter"),
     "NodeResourcesFit": _extends("preFilter filter preScore score placementScore", weight=1),
@@ -77,13 +79,15 @@ DEFAULT_PLUGINS: Final[Mapping[str, InTreePlugin]] = {
     "VolumeZone": _extends("preFilter filter"),
     "PodTopologySpread": _extends("preFilter filter preScore score", weight=2),
     "InterPodAffinity": _extends("preFilter filter preScore score", weight=2),
-    "DynamicResources": _extends("preEnqueue preFilter filter postFilter score reserve preBind", weight=2),
-    "DefaultPreemption": _extends("preEnqueue postFilter"),
+    "DynamicResources": _extends(
+        "preEnqueue preFilter filter postFilter podGroupPostFilter score reserve preBind", weight=2
+    ),
+    "DefaultPreemption": _extends("preEnqueue postFilter podGroupPostFilter"),
     "NodeResourcesBalancedAllocation": _extends("preScore score", weight=1),
     "ImageLocality": _extends("score", weight=1),
     "DefaultBinder": _extends("bind"),
     "NodeDeclaredFeatures": _extends("preFilter filter", gate="NodeDeclaredFeatures"),
-    "GangScheduling": _extends("preEnqueue permit", gate="GangScheduling"),
+    "GangScheduling": _extends("preEnqueue permit", gate="GenericWorkload"),
     "TopologyPlacementGenerator": _extends("placementGenerate", gate="TopologyAwareWorkloadScheduling"),
     "PodGroupPodsCount": _extends("placementScore", weight=1, gate="TopologyAwareWorkloadScheduling"),
 }

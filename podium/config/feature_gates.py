@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from podium.config.releases import NEWEST, Release
+from podium.config.releases import NEWEST, Release, Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +38,12 @@ class ConfigGates:
         """The rules of scheduling pods in groups; None if each pod is scheduled alone."""
         if not self.has("GenericWorkload"):
             return None
+        is_whole = self.release.queue.has_group_entries
         return PodGroupRules(
-            self.has("GangScheduling"),
-            self.has("TopologyAwareWorkloadScheduling"),
-            self.has("WorkloadAwarePreemption"),
+            are_entries=is_whole,
+            have_gangs=is_whole or self.has("GangScheduling"),
+            are_placed_by_topology=self.has("TopologyAwareWorkloadScheduling"),
+            are_preempted_for=is_whole or self.has("WorkloadAwarePreemption"),
         )
 
 
@@ -50,16 +52,20 @@ class PodGroupRules:
     """The rules of scheduling pods in groups.
 
     Attributes:
+        are_entries: a group is one entry of the queue; see `QueueRules.has_group_entries`.
         have_gangs: pods that are added may complete a gang that waits for them.
         are_placed_by_topology: a group may have to be placed in one topology domain.
         are_preempted_for: preemption makes room for a group as a whole, not for each of its pods.
     """
 
+    are_entries: bool = True
     have_gangs: bool = True
     are_placed_by_topology: bool = False
-    are_preempted_for: bool = False
+    are_preempted_for: bool = True
 
 
+LOOSE_GROUPS: Final = PodGroupRules(are_entries=False, are_preempted_for=False)
+"""The rules of groups whose pods wait one by one."""
 DEFAULT_GATES: Final = ConfigGates()
 
 
@@ -125,6 +131,9 @@ def _problem(name: str, release: Release, *, value: bool) -> str | None:
     gate = release.gates.get(name)
     if gate is None:
         return f"unrecognized feature gate: {name}"
+    if gate.stage is Stage.PRE_ALPHA:
+        setting = f"cannot set feature gate {name} to {str(value).lower()}"
+        return f"{setting}, feature is PreAlpha at emulated version {gate.emulated}"
     if value == gate.default or gate.is_switchable:
         return None
     value_text, default_text = str(value).lower(), str(gate.default).lower()

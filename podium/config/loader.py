@@ -21,7 +21,7 @@ from podium.config.extension_points import IN_TREE_PLUGINS, PluginRegistry
 from podium.config.feature_gates import DEFAULT_GATES, ConfigGates
 from podium.config.field_errors import ConfigError, ErrorKind, ErrorList, FieldError
 from podium.config.schema import CONFIGURATION
-from podium.config.shapes import Reading, Unset
+from podium.config.shapes import Reading
 from podium.config.types import API_GROUP, API_VERSION, KIND, KubeSchedulerConfiguration
 from podium.config.validation import validate
 from podium.lib.bounded_read import read_file
@@ -76,13 +76,8 @@ def load(
     Raises: ConfigError with every error found.
     """
     text, source = configuration_in(text, source)
-    reading = Reading()
-    document = parse_document(text, reading.errors)
-    root = None if document is None else _body(document.root, reading.errors)
-    if document is None or root is None:
-        raise ConfigError(reading.errors.errors, source)
-    file_config = CONFIGURATION.read(root, "", reading)
-    assert not isinstance(file_config, Unset), "the root is an object"
+    reading = Reading(absent_keys=gates.release.absent_points)
+    document, file_config = _fields(text, source, reading)
     # What could not be read has a default now, about which a later stage must not complain.
     unreadable = {error.path for error in reading.errors.errors if error.kind not in _HARMLESS}
     config, late = _judge(file_config, unreadable, reading, registry, gates)
@@ -91,6 +86,29 @@ def load(
         in_file_order = sorted(errors, key=lambda error: (error.line is None, error.line or 0))
         raise ConfigError(in_file_order, source)
     return Loaded(config, file_config, reading.present, tuple(_warnings(document, config)))
+
+
+def kubeconfig_in(path: Path | None) -> str:
+    """Return the kubeconfig that a file names; "" for none, and for a file that `load_file` refuses anyway."""
+    if path is None:
+        return ""
+    try:
+        text, source = configuration_in(read_file(path, FILE_BYTES_MAX).decode("utf-8-sig"), str(path))
+        _, file_config = _fields(text, source, Reading())
+    except (OSError, UnicodeDecodeError, ConfigError):
+        return ""
+    return file_config.client_connection.kubeconfig
+
+
+def _fields(text: str, source: str, reading: Reading) -> tuple[Document, KubeSchedulerConfiguration]:
+    """Read a document's own fields. Raises: ConfigError if there are none."""
+    document = parse_document(text, reading.errors)
+    root = None if document is None else _body(document.root, reading.errors)
+    if document is None or root is None:
+        raise ConfigError(reading.errors.errors, source)
+    file_config = CONFIGURATION.read(root, "", reading)
+    assert isinstance(file_config, KubeSchedulerConfiguration), "the root is an object"
+    return document, file_config
 
 
 def _body(root: Node, errors: ErrorList) -> Node | None:

@@ -11,12 +11,14 @@ Source: pkg/features/kube_features.go, pkg/scheduler (kube-scheduler 1.36.2 and 
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
-from podium.config.extension_points import DEFAULT_PLUGINS, InTreePlugin
+from podium.cel import SelectorRules
+from podium.config.extension_points import DEFAULT_PLUGINS, ExtensionPoint, InTreePlugin
+from podium.objects.resource_types import DEVICE_TAINT_RULES, POD_GROUPS, EventResource, ObjectT, ResourceType
 
 
 class Stage(enum.Enum):
@@ -25,16 +27,129 @@ class Stage(enum.Enum):
     ALPHA = "alpha"
     BETA = "beta"
     GA = "GA"
+    PRE_ALPHA = "PreAlpha"
+    """The feature does not exist yet in an emulated version."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """One feature gate of a release. podium implements both values of a gate that `is_switchable`."""
+    """One feature gate of a release. podium implements both values of a gate that `is_switchable`.
+
+    Attributes:
+        on_with: the minimum compatibility version from which on it is on by default; "" for no such version.
+        emulated: of a gate that is not there in an emulated version: that version, as messages name it.
+    """
 
     stage: Stage
     default: bool
     is_locked: bool = False
     is_switchable: bool = False
+    on_with: str = ""
+    emulated: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EventRules:
+    """Which cluster events there are, and which ones in-tree plugins register for.
+
+    Attributes:
+        target_pod: the resource of an update of the waiting pod itself.
+        unscheduled_pod: the resource of a change of another pod without a node.
+        own_pod: the resource that plugins register for to hear of the waiting pod itself.
+        assigned_pods: the resource that plugins register for to hear of pods on nodes.
+        have_scale_up: a pod whose request grows raises an event of its own.
+        widen_node_add: a plugin that waits for added nodes also hears of every change of a node's taints.
+        match_any_anti_affinity: a pod that matches one required anti-affinity term is in the way, not only one that
+            matches all of them.
+    """
+
+    target_pod: EventResource
+    unscheduled_pod: EventResource
+    own_pod: EventResource
+    assigned_pods: EventResource
+    have_scale_up: bool
+    widen_node_add: bool
+    match_any_anti_affinity: bool
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRules:
+    """The rules of the scheduling queue.
+
+    Attributes:
+        nominate_on_add: a pod that names a nominated node in its status is nominated when it is added; before, when it
+            enters the active queue, so that gated pods are not.
+        flush_gated: a gated pod is checked again when it has waited very long without an event; before, never.
+        renew_strangers: an update of a pod that is not queued, or is queued with another uid, adds it as a new one;
+            before, it counted as an update, and the pod took the place of the other one with its attempts.
+        has_group_entries: with GenericWorkload, a pod group is one entry of the queue, and is tried and preempted for
+            as a whole; before, its pods waited one by one, and were tried together when one of them was popped.
+    """
+
+    nominate_on_add: bool
+    flush_gated: bool
+    renew_strangers: bool
+    has_group_entries: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRules:
+    """The rules of a search for devices, and of the claims that get them.
+
+    Attributes:
+        selectors: the environment of device selectors.
+        name_failing_device: the error of a selector names the device, and the remedy if an attribute is missing.
+        shorten_config: a configuration of a claim stands in the allocation once, and without requests if it is for all;
+            before, once for each request that it names.
+        compare_all_distinct: `distinctAttribute` compares all devices; before, the latest one of each request.
+        undo_all: whatever a device that is not taken has changed is undone: counters, capacities and constraints.
+        place_counters: a slice of counters makes its pool known to the nodes that it selects; before, to all.
+        list_full_devices: a request for all devices includes those whose capacity is used up, and fails for them.
+        check_amounts: negative and too large amounts of capacity are errors, and rounded ones have the step's format.
+        round_to_thousandths: with a gate, amounts of capacity are rounded in thousandths; else to integers first.
+        limit_each_request: the limit of devices is checked at each request of a claim; before, after all of them.
+        refuse_alpha_fields: derived attributes, compatibility groups and skipped node operations are refused; before,
+            they were unknown.
+        need_rule_selector: a DeviceTaintRule without a selector taints no device; before, all.
+        wake_on_deletion: a deleted claim that was allocated wakes the pods that wait for devices.
+        fly_until_bound: an allocation is in flight until PreBind has ended; before, until its claim was written.
+    """
+
+    selectors: SelectorRules
+    name_failing_device: bool
+    shorten_config: bool
+    compare_all_distinct: bool
+    undo_all: bool
+    place_counters: bool
+    list_full_devices: bool
+    check_amounts: bool
+    round_to_thousandths: bool
+    limit_each_request: bool
+    refuse_alpha_fields: bool
+    need_rule_selector: bool
+    wake_on_deletion: bool
+    fly_until_bound: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionRules:
+    """The rules of PostFilter, and of evicting victims.
+
+    Attributes:
+        tell_node: the text of a pod that does not fit ends in the node that is made room on, and the number of victims;
+            before, after the reasons of the nodes.
+        stop_at_exhausted_budget: the first budget that a pod exceeds ends the count of this pod; before, each budget of
+            the pod was counted down.
+        tell_no_deallocation: DynamicResources says that it could not free devices.
+        wake_after_last_in_memory: the preemptor is activated if its last victim was not bound yet, and so not deleted.
+        count_terminating: a preemption all of whose victims are being deleted already is observed.
+    """
+
+    tell_node: bool
+    stop_at_exhausted_budget: bool
+    tell_no_deallocation: bool
+    wake_after_last_in_memory: bool
+    count_terminating: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +161,39 @@ class Release:
         gates: the feature gates that exist, by name.
         gate_needs: gate → the gates that must be on for it.
         plugins: the default `multiPoint` list, in order, with the extension points, weight and gate of each plugin.
+        absent_points: the extension points that a profile cannot have.
+        events: for the queue, the handlers of changes, and plugins that register for events.
+        queue: for the queue.
+        devices: for the search for devices, and the plugin DynamicResources.
+        paths: by the path of a resource, the one of the older version in which its API servers serve it.
+        preemption: for PostFilter plugins, and those who evict victims.
+        counts_image_volumes: for ImageLocality, an image volume raises the size at which a node gets the full score.
+        needs_bind_mount_options: for NodeDeclaredFeatures, a mount with `bindMountOptions` needs a node's feature.
+        lists_namespaces: for InterPodAffinity, a term selects namespaces with matching labels; before, also all others,
+            if a namespace without labels would match.
+        sums_resized_pods: a pod that is resized in place counts with the highest of its totals; before, with the total
+            of the highest amounts of each container.
+        hidden_metrics: those that podium counts and this minor does not have.
+        needs_installed_drivers: a volume needs a node with its CSI driver, if the CSIDriver says so; the default of the
+            gate VolumeLimitScaling, and in a completed configuration its value.
     """
 
     minor: str
     gates: Mapping[str, Gate]
     gate_needs: Mapping[str, tuple[str, ...]]
     plugins: Mapping[str, InTreePlugin]
+    absent_points: frozenset[ExtensionPoint]
+    events: EventRules
+    queue: QueueRules
+    devices: DeviceRules
+    paths: Mapping[str, str]
+    preemption: PreemptionRules
+    counts_image_volumes: bool
+    needs_bind_mount_options: bool
+    lists_namespaces: bool
+    sums_resized_pods: bool
+    hidden_metrics: frozenset[str]
+    needs_installed_drivers: bool
     default_gates: frozenset[str] = field(init=False)
     """The gates that are on by default."""
 
@@ -59,9 +201,17 @@ class Release:
         """Derive the gates that are on by default."""
         object.__setattr__(self, "default_gates", frozenset(name for name, gate in self.gates.items() if gate.default))
 
+    def under(self, on_gates: Container[str]) -> Release:
+        """Return the rules with those gates on."""
+        return replace(self, needs_installed_drivers="VolumeLimitScaling" in on_gates)
+
     # The mappings cannot be hashed, and a minor has one release.
     def __hash__(self) -> int:
         return hash(self.minor)
+
+    def served(self, resource: ResourceType[ObjectT]) -> ResourceType[ObjectT]:
+        """Return the resource at the path at which the release's API servers serve it."""
+        return replace(resource, path=self.paths.get(resource.path, resource.path))
 
 
 _LOCKED: Final = Gate(Stage.GA, default=True, is_locked=True)
@@ -120,11 +270,11 @@ _GATES_1_36: Final[Mapping[str, Gate]] = {
     "SchedulerPopFromBackoffQ": _BETA_ON,
     "SchedulerQueueingHints": _LOCKED,
     "SidecarContainers": _LOCKED,
-    "StorageCapacityScoring": _ALPHA,
+    "StorageCapacityScoring": _switchable(_ALPHA),
     "TaintTolerationComparisonOperators": _ALPHA,
     "TopologyAwareWorkloadScheduling": _switchable(_ALPHA),
     "VolumeAttributesClass": _LOCKED,
-    "VolumeLimitScaling": _ALPHA,
+    "VolumeLimitScaling": _switchable(_ALPHA),
     "WorkloadAwarePreemption": _switchable(_ALPHA),
 }
 _NEEDS_1_36: Final = {
@@ -134,7 +284,7 @@ _NEEDS_1_36: Final = {
 }
 
 # Gates that are locked for some releases are removed; setting them is an error from then on.
-_REMOVED_IN_1_37: Final = {"SchedulerQueueingHints", "SidecarContainers"}
+_REMOVED_IN_1_37: Final = {"GangScheduling", "SchedulerQueueingHints", "SidecarContainers", "WorkloadAwarePreemption"}
 _GATES_1_37: Final[Mapping[str, Gate]] = {
     **{name: gate for name, gate in _GATES_1_36.items() if name not in _REMOVED_IN_1_37},
     "CompositePodGroup": _ALPHA,
@@ -143,7 +293,7 @@ _GATES_1_37: Final[Mapping[str, Gate]] = {
     "DRADeviceTaintRules": _switchable(_GA_ON),
     "DRADeviceTaints": _GA_ON,
     "DRAExtendedResource": _LOCKED,
-    "DRAFractionalCapacityRange": _BETA_OFF,
+    "DRAFractionalCapacityRange": replace(_switchable(_BETA_OFF), on_with="1.37"),
     "DRAOptionalNodeOperations": _ALPHA,
     "DRAPrioritizedList": _LOCKED,
     "DRAResourceClaimDeviceStatus": _LOCKED,
@@ -171,19 +321,145 @@ _NEEDS_1_37: Final = {
     "TopologyAwareWorkloadScheduling": ("GenericWorkload",),
 }
 
+_DEVICES_1_36: Final = DeviceRules(
+    selectors=SelectorRules(),
+    name_failing_device=False,
+    shorten_config=False,
+    compare_all_distinct=False,
+    undo_all=False,
+    place_counters=False,
+    list_full_devices=False,
+    check_amounts=False,
+    round_to_thousandths=False,
+    limit_each_request=False,
+    refuse_alpha_fields=False,
+    need_rule_selector=False,
+    wake_on_deletion=False,
+    fly_until_bound=False,
+)
+_DEVICES_1_37: Final = DeviceRules(
+    selectors=SelectorRules(
+        has_list_attributes=True,
+        has_quoted_fields=True,
+        resolves_leading_dots=True,
+        keeps_optionals=True,
+        checks_arguments=True,
+        charges_arguments=True,
+    ),
+    name_failing_device=True,
+    shorten_config=True,
+    compare_all_distinct=True,
+    undo_all=True,
+    place_counters=True,
+    list_full_devices=True,
+    check_amounts=True,
+    round_to_thousandths=False,
+    limit_each_request=True,
+    refuse_alpha_fields=True,
+    need_rule_selector=True,
+    wake_on_deletion=True,
+    fly_until_bound=True,
+)
+_PRE_FILTERS_OF_1_37: Final = {"NodeUnschedulable", "NodeName", "TaintToleration"}
+_NEW_POINTS_1_37: Final = frozenset({ExtensionPoint.POD_GROUP_POST_FILTER})
+_PLUGINS_1_36: Final = {
+    name: replace(
+        DEFAULT_PLUGINS[name],
+        points=DEFAULT_PLUGINS[name].points
+        - _NEW_POINTS_1_37
+        - ({ExtensionPoint.PRE_FILTER} if name in _PRE_FILTERS_OF_1_37 else set()),
+        gate="GangScheduling" if name == "GangScheduling" else DEFAULT_PLUGINS[name].gate,
+    )
+    # NodeUnschedulable is before NodeName.
+    for name in dict.fromkeys(("SchedulingGates", "PrioritySort", "NodeUnschedulable", *DEFAULT_PLUGINS))
+}
+
 _V1_36: Final = Release(
-    "1.36", MappingProxyType(dict(sorted(_GATES_1_36.items()))), MappingProxyType(_NEEDS_1_36), DEFAULT_PLUGINS
+    minor="1.36",
+    gates=MappingProxyType(dict(sorted(_GATES_1_36.items()))),
+    gate_needs=MappingProxyType(_NEEDS_1_36),
+    plugins=MappingProxyType(_PLUGINS_1_36),
+    absent_points=_NEW_POINTS_1_37,
+    events=EventRules(
+        target_pod=EventResource.UNSCHEDULABLE_POD,
+        unscheduled_pod=EventResource.UNSCHEDULABLE_POD,
+        own_pod=EventResource.POD,
+        assigned_pods=EventResource.POD,
+        have_scale_up=False,
+        widen_node_add=True,
+        match_any_anti_affinity=False,
+    ),
+    queue=QueueRules(nominate_on_add=False, flush_gated=False, renew_strangers=False, has_group_entries=False),
+    devices=_DEVICES_1_36,
+    paths=MappingProxyType(
+        {
+            DEVICE_TAINT_RULES.path: "/apis/resource.k8s.io/v1beta2/devicetaintrules",
+            POD_GROUPS.path: "/apis/scheduling.k8s.io/v1alpha2/podgroups",
+        }
+    ),
+    preemption=PreemptionRules(
+        tell_node=False,
+        stop_at_exhausted_budget=False,
+        tell_no_deallocation=True,
+        wake_after_last_in_memory=False,
+        count_terminating=False,
+    ),
+    counts_image_volumes=False,
+    needs_bind_mount_options=False,
+    lists_namespaces=False,
+    sums_resized_pods=False,
+    hidden_metrics=frozenset(
+        {
+            "dynamic_resource_allocation_resourceclaim_creates_total",
+            "scheduler_queue_incoming_entities_total",
+            "scheduler_queued_entities",
+        }
+    ),
+    needs_installed_drivers=False,
 )
 _V1_37: Final = replace(
     _V1_36,
     minor="1.37",
     gates=MappingProxyType(dict(sorted(_GATES_1_37.items()))),
     gate_needs=MappingProxyType(_NEEDS_1_37),
+    plugins=DEFAULT_PLUGINS,
+    absent_points=frozenset(),
+    events=EventRules(
+        target_pod=EventResource.TARGET_POD,
+        unscheduled_pod=EventResource.UNSCHEDULED_POD,
+        own_pod=EventResource.TARGET_POD,
+        assigned_pods=EventResource.ASSIGNED_POD,
+        have_scale_up=True,
+        widen_node_add=False,
+        match_any_anti_affinity=True,
+    ),
+    queue=QueueRules(nominate_on_add=True, flush_gated=True, renew_strangers=True, has_group_entries=True),
+    devices=_DEVICES_1_37,
+    paths=MappingProxyType({}),
+    preemption=PreemptionRules(
+        tell_node=True,
+        stop_at_exhausted_budget=True,
+        tell_no_deallocation=False,
+        wake_after_last_in_memory=True,
+        count_terminating=True,
+    ),
+    counts_image_volumes=True,
+    needs_bind_mount_options=True,
+    lists_namespaces=True,
+    sums_resized_pods=True,
+    hidden_metrics=frozenset(
+        {"scheduler_preemption_goroutines_duration_seconds", "scheduler_resourceclaim_creates_total"}
+    ),
+    needs_installed_drivers=True,
 )
 
 RELEASES: Final[Mapping[str, Release]] = {release.minor: release for release in (_V1_36, _V1_37)}
 """By minor, oldest first."""
-NEWEST: Final = _V1_36
+NEWEST: Final = _V1_37
+FIRST: Final = _V1_36
+"""The release of whatever names none: podium knew no other when it was made."""
+OLDEST_SERVER: Final = "1.34"
+"""The oldest minor of API servers that podium is tested with: by the rules of the oldest release."""
 
 
 def release_of_server(major: str, minor: str) -> Release:

@@ -8,7 +8,7 @@ Invariant: reading never raises, whatever the file contains. An unreadable value
 Source: encoding/json and sigs.k8s.io/json as apimachinery's strict decoder uses them (null leaves a field unset)
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
 from typing import Any, Final, Protocol
@@ -28,11 +28,13 @@ UNSET: Final = Unset()
 class Reading:
     """One pass over a file: the errors found, and the fields that are present.
 
-    Attributes: ``errors``; ``present``, path → line (None in JSON text) of every field that has a value.
+    Attributes: ``errors``; ``absent_keys``, the keys that the release does not know; ``present``, path → line (None in
+    JSON text) of every field that has a value.
     """
 
-    def __init__(self, errors: ErrorList | None = None) -> None:
+    def __init__(self, errors: ErrorList | None = None, absent_keys: Container[str] = ()) -> None:
         self.errors = errors if errors is not None else ErrorList()
+        self.absent_keys = absent_keys
         self.present: dict[str, int | None] = {}
 
     def wrong_type(self, node: Node, path: str, type_name: str) -> Unset:
@@ -129,8 +131,9 @@ def read_keys(node: Node, path: str, keys: Mapping[str, Key], reading: Reading) 
     for name, item in node.value.items():
         below = child(path, name)
         key = keys.get(name)
-        if key is None:
-            reading.errors.add(_unknown(below, name, keys, item.line))
+        if key is None or name in reading.absent_keys:
+            others = [other for other in keys if other not in reading.absent_keys]
+            reading.errors.add(_unknown(below, name, others, item.line))
             continue
         # Null counts as absent, so it must not count as set for the warnings either.
         if item.value is not None:
@@ -142,7 +145,7 @@ def read_keys(node: Node, path: str, keys: Mapping[str, Key], reading: Reading) 
     return values
 
 
-def _unknown(path: str, name: str, keys: Mapping[str, Key], line: int | None) -> FieldError:
+def _unknown(path: str, name: str, keys: Sequence[str], line: int | None) -> FieldError:
     close = get_close_matches(name, keys, n=1)
     detail = f'did you mean "{close[0]}"?' if close else ""
     return FieldError(path, ErrorKind.UNKNOWN, name, detail, line)

@@ -83,6 +83,7 @@ class Plugins:
     multi_point: PluginSet = PluginSet()
     placement_generate: PluginSet = PluginSet()
     placement_score: PluginSet = PluginSet()
+    pod_group_post_filter: PluginSet = PluginSet()
 
     def at(self, point: ExtensionPoint) -> PluginSet:
         """Return the set of one extension point."""

@@ -8,7 +8,7 @@ Stop: no new attempts → binding cycles under way end → Events are written; t
 from __future__ import annotations
 
 import urllib.parse
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
 from random import Random
@@ -25,8 +25,9 @@ from podium.daemon.face import Face, MakeFace
 from podium.daemon.faces import FACES
 from podium.daemon.followed_kubeconfig import FollowedKubeconfig
 from podium.daemon.observers import Observers
-from podium.daemon.options import Options
+from podium.daemon.options import Options, ReleaseOrigin
 from podium.daemon.scheduler import Scheduler
+from podium.daemon.server_release import ServerRelease
 from podium.daemon.watchdog import Watchdog
 from podium.daemon.writes import in_flight_max
 from podium.lib.clock import Clock
@@ -135,12 +136,15 @@ class App(Process):
                     scheduler.informers.informer(resource).add_handler(handler)
             await stack.enter_async_context(scheduler.extender_pool)
             access = await self._open(stack, credentials, scheduler, faces)
-            await self._run_parts(self._parts(connection, scheduler, faces, access, on_start))
+            await self._run_parts(self._parts(connection, session, scheduler, faces, access, on_start))
         log.info("Stopped")
 
     def _scheduler(self, session: ApiSession, observers: Observers) -> Scheduler:
         informers = self._informer_set(
-            session, keep=json_to_keep(self._config.extenders), on_made=self._boundary.add_informer
+            session,
+            keep=json_to_keep(self._config.extenders),
+            paths=self._config.release.paths,
+            on_made=self._boundary.add_informer,
         )
         return Scheduler(
             self._config,
@@ -214,6 +218,7 @@ class App(Process):
     def _parts(
         self,
         connection: Connection,
+        session: ApiSession,
         scheduler: Scheduler,
         faces: Sequence[Face],
         access: Access | None,
@@ -233,13 +238,17 @@ class App(Process):
             scheduler.loop.stop()
             await scheduler.loop.wait_ended()
 
-        tasks: Tasks = {} if access is None else {"client authorities": access.run}
+        tasks: dict[str, Callable[[], Awaitable[None]]] = {} if access is None else {"client authorities": access.run}
+        if (origin := self._options.release_is) is not ReleaseOrigin.ASKED_FOR:
+            release = ServerRelease(session, self._config.release, is_assumed=origin is ReleaseOrigin.ASSUMED)
+            tasks["server version"] = release.run
         parts = Parts(
             begin=begin,
             tasks=[*(face.tasks for face in faces), tasks],
             connection=connection,
             informers=scheduler.informers,
             leads_first=self._config.delay_cache_until_active,
+            decides_as=self._config.release.minor,
             recorder=scheduler.writes.recorder,
             drain=drain,
             drain_s_max=_DRAIN_S_MAX,
@@ -267,6 +276,9 @@ def _host(credentials: Credentials) -> str:
 def _configz(scheduler: Scheduler) -> dict[str, Any]:
     """Return the configuration in effect, and why a later one is not."""
     # /configz is readable with few rights.
-    configuration = {"componentconfig": effective_configuration(without_secrets(scheduler.config))}
+    configuration = {
+        "componentconfig": effective_configuration(without_secrets(scheduler.config)),
+        "decidesAs": scheduler.config.release.minor,
+    }
     refusals = scheduler.refused_configuration()
     return {**configuration, "refused": refusals} if refusals else configuration

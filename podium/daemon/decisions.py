@@ -1,6 +1,8 @@
 """Carries out decisions: starts binding cycles and preemptions, and requeues pods that do not fit.
 
-Source: kubernetes pkg/scheduler/schedule_one.go, v1.36.2.
+Source: kubernetes pkg/scheduler/schedule_one.go and schedule_one_podgroup.go, v1.36.2 and v1.37.2.
+Differs: a group's condition is never taken back while the group is in the queue; upstream writes the failure of its
+remaining pods over it if the watch has not shown the success yet.
 """
 
 from __future__ import annotations
@@ -17,8 +19,8 @@ from podium.daemon.failures import Attempt, FailureHandler
 from podium.daemon.pod_groups import GroupAttempt
 from podium.daemon.status_writes import AnyStatusWrite, PodGroupStatusWrite, StatusWrite, StatusWrites
 from podium.engine.flight_recorder import AttemptObserver
+from podium.engine.group_decisions import GroupDecision, MemberDecision, RejectedWithGroup
 from podium.engine.placing import Engine
-from podium.engine.pod_group_cycle import GroupDecision, MemberDecision, RejectedWithGroup
 from podium.framework.contract.status import Status, error_status
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import rejected_on
@@ -27,6 +29,7 @@ from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.objects.core import Pod
 from podium.objects.pod_groups import PodGroup
+from podium.objects.resource_types import POD_GROUPS, ResourceType
 from podium.telemetry import Metrics
 from podium.telemetry.slow_trace import LONG_S, Step, log_if_long
 
@@ -34,7 +37,11 @@ log = get_logger("scheduler")
 
 
 class DecisionExecutor:
-    """Carries out each decision at once, as far as it needs no request; requests are made by tasks."""
+    """Carries out each decision at once, as far as it needs no request; requests are made by tasks.
+
+    Args:
+        groups: PodGroups, at the path at which the API server serves them.
+    """
 
     def __init__(
         self,
@@ -47,6 +54,8 @@ class DecisionExecutor:
         metrics: Metrics,
         clock: Clock,
         observer: AttemptObserver,
+        *,
+        groups: ResourceType[PodGroup] = POD_GROUPS,
     ) -> None:
         self._engine = engine
         self._binding_cycles = binding_cycles
@@ -57,6 +66,7 @@ class DecisionExecutor:
         self._metrics = metrics
         self._clock = clock
         self._observer = observer
+        self._groups = groups
 
     def carry_out(self, attempt: Attempt, decision: MemberDecision, tasks: asyncio.TaskGroup) -> None:
         """Carry out the decision on a pod."""
@@ -72,6 +82,7 @@ class DecisionExecutor:
             self._make_room_or_wait(attempt, decision, tasks)
         elif isinstance(decision, RejectedWithGroup):
             nominated_node_name = decision.nominated_node_name
+            start_clean_ups(attempt, tasks)
             self._write(self._failures.rejected_with_group(attempt, decision.status, nominated_node_name), tasks)
         else:
             self._write(self._failures.attempt_failed(attempt, decision.status), tasks)
@@ -95,15 +106,33 @@ class DecisionExecutor:
             preemptions.append(self._preemption.begin_for_group(group, pods, decision.victims))
         for info, member in zip(attempt.infos, decision.members, strict=True):
             self.carry_out(Attempt(info, member.cycle, attempt.started_s), member.decision, tasks)
+        self.end_group_attempt(attempt, decision.status_before_help)
         for preemption in preemptions:
             self._start_preemption(preemption, tasks)
-        condition = None if group is None else decision.condition(group)
-        if group is not None and condition is not None:
-            self._write(PodGroupStatusWrite(group, condition), tasks)
+        self._write_condition(attempt, decision, group, tasks)
         seconds = self._clock.monotonic() - attempt.started_s
         self._metrics.count_group_attempt(decision.result, decision.members[0].cycle.framework.name, seconds)
         _log(attempt, decision, seconds)
         log_if_long(log, "Scheduling", attempt.started_s, steps, attempt.started_s + seconds, pod_group=attempt.key)
+
+    def _write_condition(
+        self, attempt: GroupAttempt, decision: GroupDecision, group: PodGroup | None, tasks: asyncio.TaskGroup
+    ) -> None:
+        """Write the group's condition. Pods that a success has left over are tried at once, and do not take it back."""
+        condition = None if group is None else decision.condition(group)
+        if group is None or condition is None:
+            return
+        if attempt.entry is not None:
+            if decision.status is None:
+                attempt.entry.has_been_scheduled = True
+            elif attempt.entry.has_been_scheduled:
+                return
+        self._write(PodGroupStatusWrite(group, condition, self._groups), tasks)
+
+    def end_group_attempt(self, attempt: GroupAttempt, status: Status | None) -> None:
+        """Put the group back into the queue, if it is an entry of it and pods of it wait."""
+        if attempt.entry is not None:
+            self._failures.group_returns(attempt.entry, status)
 
     @property
     def rejections(self) -> int:

@@ -17,7 +17,7 @@ from podium.binder import EventRecorder, failed_scheduling, not_scheduled
 from podium.daemon.status_writes import StatusWrite
 from podium.engine.flight_recorder import AttemptObserver
 from podium.framework.contract.cluster_event import ASSIGNED_POD_DELETE
-from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.framework.contract.queued_pod import QueuedPodGroupInfo, QueuedPodInfo
 from podium.framework.contract.status import Code, PluginError, Status
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import FitError
@@ -101,6 +101,13 @@ class FailureHandler:
             nominated_node_name: as in `StatusWrite`.
         """
         return self._handle(attempt, status, None, nominated_node_name)
+
+    def group_returns(self, entry: QueuedPodGroupInfo, status: Status | None) -> None:
+        """The attempt at a group has ended with this status: requeue it, if pods of it wait."""
+        try:
+            self._queue.end_group_attempt(entry, status)
+        except AlreadyQueued as error:
+            log.error("Pod group could not be requeued", pod_group=entry.pod.key, error=str(error))
 
     def _handle(
         self, attempt: Attempt, status: Status, error: FitError | None, nominated_node_name: str | None

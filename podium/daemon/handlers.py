@@ -7,12 +7,14 @@ Source: kubernetes pkg/scheduler/eventhandlers.go, v1.36.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
 from podium.cluster import Cache
+from podium.config import DeviceRules
+from podium.devices.taint_rules import TaintRules
 from podium.framework.contract.cluster_event import NODE_ADD, NODE_DELETE, ActionType, ClusterEvent
 from podium.framework.profile.runtime import Framework
 from podium.lib.clock import Clock
@@ -20,9 +22,10 @@ from podium.lib.log import get_logger
 from podium.objects import resource_types
 from podium.objects.claims import ResourceClaim, ResourceClaimStatus
 from podium.objects.core import Node, Pod
-from podium.objects.devices import DeviceClass, DeviceTaintRule
+from podium.objects.devices import DeviceClass, DeviceTaintRule, ResourceSlice
 from podium.objects.errors import FieldError
 from podium.objects.node_metrics import NODE_METRICS
+from podium.objects.pod_groups import PodGroup
 from podium.objects.resource_types import CustomEventResource, EventResource, KubeObject, ResourceType
 from podium.objects.unreadable import kind_of, unread_field
 from podium.objects.wire import BrokenObject
@@ -170,15 +173,49 @@ class ResourceHandler(MeasuredHandler):
         self.measure(self._deleted.label, self._queue.move_all, self._deleted, old, None)
 
 
+class PodGroupHandler(ResourceHandler):
+    """Handles PodGroups: the queue must know a group before its pods are moved."""
+
+    def on_add(self, new: KubeObject) -> None:
+        """Handle an added group."""
+        self._put(new)
+        super().on_add(new)
+
+    def on_update(self, old: KubeObject, new: KubeObject) -> None:
+        """Handle an updated group."""
+        self._put(new)
+        super().on_update(old, new)
+
+    def on_delete(self, old: KubeObject) -> None:
+        """Handle a deleted group."""
+        self._queue.drop_group(old.key)
+        super().on_delete(old)
+
+    def _put(self, group: KubeObject) -> None:
+        if isinstance(group, PodGroup):
+            self._queue.put_group(group)
+
+
 class ResourceClaimHandler(ResourceHandler):
     """Handles claims. A claim has lost its allocation before it is gone, though a new list does not show that.
 
-    A finalizer keeps an allocated claim until then.
+    A finalizer keeps an allocated claim until then. Where no plugin waits for deletions, its loss is reported first.
     """
+
+    def __init__(
+        self,
+        resource: EventResource | CustomEventResource,
+        queue: SchedulingQueue,
+        clock: Clock,
+        metrics: Metrics,
+        rules: DeviceRules,
+    ) -> None:
+        super().__init__(resource, queue, clock, metrics)
+        self._reports_loss = not rules.wake_on_deletion
 
     def on_delete(self, old: KubeObject) -> None:
         """Handle a deleted claim."""
-        if isinstance(old, ResourceClaim) and old.status.allocation is not None:
+        if self._reports_loss and isinstance(old, ResourceClaim) and old.status.allocation is not None:
             self.on_update(old, replace(old, status=ResourceClaimStatus()))
         super().on_delete(old)
 
@@ -186,30 +223,38 @@ class ResourceClaimHandler(ResourceHandler):
 class DeviceTaintRuleHandler(MeasuredHandler):
     """Handles rules that taint devices: for waiting pods, slices have changed.
 
-    Differs: upstream sends an event for each slice whose taints changed; podium sends one for every change of a rule.
+    Differs: upstream sends an event for each slice whose taints changed; podium sends one for all of them.
     """
 
-    def __init__(self, queue: SchedulingQueue, clock: Clock, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        queue: SchedulingQueue,
+        clock: Clock,
+        metrics: Metrics,
+        rules: DeviceRules,
+        slices: Callable[[], Iterable[ResourceSlice]],
+    ) -> None:
         super().__init__(clock, metrics)
         self._queue = queue
+        self._rules = TaintRules(is_selective=rules.need_rule_selector)
+        self._slices = slices
 
     def on_add(self, new: DeviceTaintRule) -> None:
         """Handle an added rule."""
-        del new
-        self._slices_changed()
+        self._wake(None, new)
 
     def on_update(self, old: DeviceTaintRule, new: DeviceTaintRule) -> None:
         """Handle a changed rule; a change may concern only its status, which counts evictions."""
         if old.spec != new.spec:
-            self._slices_changed()
+            self._wake(old, new)
 
     def on_delete(self, old: DeviceTaintRule) -> None:
         """Handle a deleted rule."""
-        del old
-        self._slices_changed()
+        self._wake(old, None)
 
-    def _slices_changed(self) -> None:
-        self.measure(_SLICES_CHANGED.label, self._queue.move_all, _SLICES_CHANGED, None, None)
+    def _wake(self, old: DeviceTaintRule | None, new: DeviceTaintRule | None) -> None:
+        if self._rules.change_taints(old, new, self._slices()):
+            self.measure(_SLICES_CHANGED.label, self._queue.move_all, _SLICES_CHANGED, None, None)
 
 
 class DeviceClassHandler:

@@ -11,8 +11,8 @@ does not have to wait behind thousands of other pods' requests.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import anyio
@@ -25,8 +25,8 @@ from podium.daemon.decisions import DecisionExecutor
 from podium.daemon.failures import Attempt, FailureHandler
 from podium.daemon.pod_groups import GroupAttempt, PodGroupAttempts
 from podium.daemon.steps import advance, finish
+from podium.engine.group_decisions import GroupDecision
 from podium.engine.placing import Engine
-from podium.engine.pod_group_cycle import GroupDecision
 from podium.framework.contract.questions import Answer, Question
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.status import error_status
@@ -184,9 +184,8 @@ class SchedulingLoop:
     def _attempt(self, info: QueuedPodInfo, started_s: float, tasks: asyncio.TaskGroup) -> Unfinished | None:
         """Return one scheduling cycle, or its first part. No await: the cluster state must not change during it."""
         pod = info.pod
-        if self._groups is not None and pod.spec.scheduling_group is not None:
-            # All members of the group that wait are taken out of the queue, not only the one that was popped.
-            return self._attempt_group(self._groups, self._groups.pop_with(info), started_s, tasks)
+        if self._groups is not None and self._groups.is_group(info):
+            return self._attempt_group(self._groups, self._groups.begin(info, started_s), tasks)
         framework = self._frameworks.get(pod.spec.scheduler_name)
         if framework is None:
             log.error("No profile for the pod's scheduler name", pod=pod.key, profile=pod.spec.scheduler_name)
@@ -197,18 +196,20 @@ class SchedulingLoop:
         return self._begin(attempt, self._engine.attempt(attempt.cycle), tasks)
 
     def _attempt_group(
-        self, groups: PodGroupAttempts, infos: Sequence[QueuedPodInfo], started_s: float, tasks: asyncio.TaskGroup
+        self, groups: PodGroupAttempts, attempt: GroupAttempt, tasks: asyncio.TaskGroup
     ) -> Unfinished | None:
         """Attempt all waiting pods of a group together; see `_attempt`."""
-        members = []
-        for info in infos:
-            if self._needs_no_attempt(info.pod):
-                self._queue.done(info.pod.uid)
-            else:
-                members.append(info)
-        if not members:
+        if attempt.infos and not groups.has_problem(attempt):
+            members = []
+            for info in attempt.infos:
+                if self._needs_no_attempt(info.pod):
+                    self._queue.done(info.pod.uid)
+                else:
+                    members.append(info)
+            attempt = replace(attempt, infos=members)
+        if not attempt.infos:
+            self._executor.end_group_attempt(attempt, None)
             return None
-        attempt = groups.begin(members, started_s)
         return self._begin(attempt, groups.steps(attempt), tasks)
 
     def _begin(self, attempt: AnyAttempt, steps: Steps[AnyDecision], tasks: asyncio.TaskGroup) -> Unfinished | None:
@@ -288,12 +289,11 @@ class SchedulingLoop:
             else:
                 info.pod = current
                 infos.append(info)
-        if not infos:
-            return None
         if isinstance(attempt, Attempt):
-            return self._attempt(attempt.info, self._clock.monotonic(), tasks)
+            return self._attempt(attempt.info, self._clock.monotonic(), tasks) if infos else None
         assert self._groups is not None
-        return self._attempt_group(self._groups, infos, self._clock.monotonic(), tasks)
+        again = replace(attempt, infos=infos, started_s=self._clock.monotonic())
+        return self._attempt_group(self._groups, again, tasks)
 
     def _needs_no_attempt(self, pod: Pod) -> bool:
         if pod.is_terminating:

@@ -12,7 +12,7 @@ from podium.client.informer_set import InformerSet
 from podium.client.observer import RequestObserver
 from podium.client.reflector import ReflectorStatistics
 from podium.engine.flight_recorder import AttemptObserver
-from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.framework.contract.queued_pod import QueuedPodGroupInfo, QueuedPodInfo
 from podium.framework.contract.status import PluginError
 from podium.framework.profile.runtime import SLOW_PLUGIN_S
 from podium.lib.error_text import error_text
@@ -23,7 +23,7 @@ from podium.plugins.shared.device_observer import DeviceObserver
 from podium.queues import QueueObserver
 from podium.telemetry import Metrics
 from podium.telemetry.families import ReadValues
-from podium.telemetry.subsystems.queues import QueueName
+from podium.telemetry.subsystems.queues import EntityKind, QueueName
 
 log = get_logger("scheduler")
 
@@ -178,9 +178,13 @@ class QueueMetrics(QueueObserver):
         """Return the number of events recorded for pods in flight, by label."""
         return {event: float(count) for event, count in self._in_flight.items()}
 
-    def incoming(self, queue: str, event: str) -> None:
-        """Count a pod that entered a queue."""
-        self._metrics.count_incoming(cast(QueueName, queue), event)
+    def incoming(self, queue: str, event: str, info: QueuedPodInfo, *, is_moved: bool) -> None:
+        """Count a pod or group that entered a queue."""
+        name = cast(QueueName, queue)
+        self._metrics.count_incoming(name, event, len(info.member_infos))
+        if is_moved:
+            kind: EntityKind = "podgroup" if isinstance(info, QueuedPodGroupInfo) else "pod"
+            self._metrics.count_incoming_entity(name, event, kind)
 
     def unschedulable_delta(self, plugin: str, profile: str, delta: int) -> None:
         """Record a change of the number of waiting pods that the plugin rejected."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -27,6 +28,15 @@ class TracingOptions:
     samples_per_million: int
 
 
+class ReleaseOrigin(enum.Enum):
+    """Where the release that decides comes from."""
+
+    ASKED_FOR = enum.auto()
+    SERVERS = enum.auto()
+    ASSUMED = enum.auto()
+    """The API server did not answer at the start."""
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """Settings from the command line that the configuration file lacks.
@@ -35,8 +45,8 @@ class Options:
     `is_default_scheduler` allows sharing a lease that kube-scheduler holds.
     `pod_groups` says how pods are scheduled in groups; None if each is scheduled alone. `recorder_bytes` limits the
     memory of the flight recorder; 0 turns it off. `flags` are the command line's, as /flagz shows them. `has_live_page`
-    says whether /ui is served. The files of `source` are followed while podium runs; None if a change needs a
-    restart. Without `tracing`, no spans are made.
+    says whether /ui is served. `release_is` says where the release of the configuration comes from. The files of
+    `source` are followed while podium runs; None if a change needs a restart. Without `tracing`, no spans are made.
     """
 
     kubeconfig: str | None = None
@@ -56,5 +66,6 @@ class Options:
     recorder_bytes: int = RECORDER_BYTES
     flags: Mapping[str, str] = field(default_factory=dict)
     has_live_page: bool = False
+    release_is: ReleaseOrigin = ReleaseOrigin.ASKED_FOR
     source: ConfigurationSource | None = None
     tracing: TracingOptions | None = None

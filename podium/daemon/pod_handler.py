@@ -1,6 +1,6 @@
 """The event handler of pods: each change goes to the cache, the queue, and the pod group.
 
-Source: kubernetes pkg/scheduler/eventhandlers.go, v1.36.2.
+Source: kubernetes pkg/scheduler/eventhandlers.go, v1.36.2 and v1.37.2.
 Differs: a pending pod with an unreadable field is not queued, but reported; it is checked again when it changes. A
 bound pod that is pending again, as after a restore of etcd, is scheduled again; upstream ignores it.
 """
@@ -13,14 +13,13 @@ from types import MappingProxyType
 from podium.binder import EventRecorder, WaitingPods, failed_scheduling
 from podium.cluster import Cache, CacheError
 from podium.cluster.pod_states import PodState
+from podium.config import NEWEST, Release
 from podium.daemon.conflicts import Conflicts
 from podium.daemon.handlers import BrokenObjects, MeasuredHandler
 from podium.framework.contract.cluster_event import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
     NODE_ADD,
-    UNSCHEDULABLE_POD_ADD,
-    UNSCHEDULABLE_POD_UPDATE,
     ActionType,
     ClusterEvent,
 )
@@ -54,6 +53,7 @@ class PodHandler(MeasuredHandler):
         saw_unbound: called when a pod has lost the node that it was bound to.
         binding_cycles: the target nodes of the binding cycles under way, by pod uid.
         pod_groups: the pod groups, whose pods that wait are kept up to date here; None if each pod is scheduled alone.
+        release: the release whose events are raised.
     """
 
     def __init__(
@@ -69,8 +69,14 @@ class PodHandler(MeasuredHandler):
         saw_unbound: Callable[[Pod], None] = lambda _: None,
         binding_cycles: Mapping[str, str] = MappingProxyType({}),
         pod_groups: PodGroups | None = None,
+        release: Release = NEWEST,
     ) -> None:
         super().__init__(clock, metrics)
+        self._release = release
+        self._unscheduled_add, self._unscheduled_update, self._unscheduled_delete = (
+            ClusterEvent(release.events.unscheduled_pod, action)
+            for action in (ActionType.ADD, ActionType.UPDATE, ActionType.DELETE)
+        )
         self._raises_additions = pod_groups is not None and pod_groups.rules.have_gangs
         self._cache = cache
         self._conflicts = conflicts
@@ -85,7 +91,7 @@ class PodHandler(MeasuredHandler):
 
     def on_add(self, new: Pod) -> None:
         """Handle an added pod."""
-        self.measure("AssignedPodAdd" if new.node_name else "UnschedulablePodAdd", self._add, new)
+        self.measure("AssignedPodAdd" if new.node_name else self._unscheduled_add.label, self._add, new)
 
     def on_update(self, old: Pod, new: Pod) -> None:
         """Handle an updated pod, which may have been bound."""
@@ -96,9 +102,9 @@ class PodHandler(MeasuredHandler):
         elif new.node_name:
             self.measure("AssignedPodAdd", self._on_bound, old, new)
         elif self._is_ours(new):
-            seconds = self.measure(UNSCHEDULABLE_POD_UPDATE.label, self._update_pending, old, new)
-            for event in pod_changes(old, new):
-                if event != UNSCHEDULABLE_POD_UPDATE:
+            seconds = self.measure(self._unscheduled_update.label, self._update_pending, old, new)
+            for event in pod_changes(old, new, self._release, is_own=False):
+                if event != self._unscheduled_update:
                     self._metrics.observe_event(event.label, seconds)
 
     def on_delete(self, old: Pod) -> None:
@@ -106,7 +112,7 @@ class PodHandler(MeasuredHandler):
         if old.node_name:
             self.measure("AssignedPodDelete", self._delete_assigned, old)
         elif self._is_ours(old):
-            self.measure("UnschedulablePodDelete", self._delete_pending, old)
+            self.measure(self._unscheduled_delete.label, self._delete_pending, old)
 
     # ------------------------------------------------------------ bound pods
 
@@ -121,7 +127,7 @@ class PodHandler(MeasuredHandler):
             self._join_group(pod)
             self._queue.add(pod)
             if self._raises_additions:
-                self._queue.move_all(UNSCHEDULABLE_POD_ADD, None, pod)
+                self._queue.move_all(self._unscheduled_add, None, pod)
             return
         # It was bound or deleted, and a restore of etcd has undone that. Its binding cycle may yet bind it, so it
         # counts on the node; if it is not bound, the cycle requeues it.
@@ -147,7 +153,7 @@ class PodHandler(MeasuredHandler):
         started_s = self._clock.monotonic()
         self._to_cache(self._cache.update_pod, new)
         before_s = self._clock.monotonic() - started_s
-        for event in pod_changes(old, new):
+        for event in pod_changes(old, new, self._release, is_own=False):
             if event.label == _ASSIGNED_POD_UPDATE:
                 self._queue.move_all(event, old, new)
             else:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from podium.binder import (
     Binder,
@@ -22,7 +22,7 @@ from podium.binder import (
 )
 from podium.client.dispatcher import Requester
 from podium.client.informer_set import InformerSet
-from podium.cluster import Cache
+from podium.cluster import Cache, pod_usage_in
 from podium.config import KubeSchedulerConfiguration, Profile
 from podium.daemon.backlog import Backlog
 from podium.daemon.binding_cycles import BindingCycles
@@ -39,6 +39,7 @@ from podium.daemon.handlers import (
     DeviceClassHandler,
     DeviceTaintRuleHandler,
     NodeHandler,
+    PodGroupHandler,
     ResourceClaimHandler,
     ResourceHandler,
 )
@@ -67,6 +68,8 @@ from podium.objects.resource_types import (
     POD_GROUPS,
     PODS,
     RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+    ResourceType,
 )
 from podium.queues import (
     Nominator,
@@ -87,6 +90,9 @@ if TYPE_CHECKING:
     from podium.daemon.followed_kubeconfig import FollowedKubeconfig
 
 _NEAR_BEST_MARGIN: Final = 10
+
+_HANDLERS: Final[Mapping[ResourceType[Any], type[ResourceHandler]]] = {POD_GROUPS: PodGroupHandler}
+"""The handlers of resources whose changes matter to more than the pods that wait for them."""
 
 
 class Scheduler:
@@ -120,6 +126,7 @@ class Scheduler:
         self.informers = informers
         self.clock = clock
         self.metrics = metrics
+        metrics.hide(config.release.hidden_metrics)
         self.boundary = boundary = boundary or Boundary()
         self._decision_clock = boundary.clock(clock)
         self.config = config
@@ -151,7 +158,11 @@ class Scheduler:
             may_bind=(lambda: True) if term is None else term.may_write,
         )
         self._groups = None if options.pod_groups is None else QueuedPodGroups(options.pod_groups)
-        self.cache = Cache(BrokenObjects(metrics), pod_groups=None if self._groups is None else self._groups.states)
+        self.cache = Cache(
+            BrokenObjects(metrics),
+            pod_usage_in(config.release),
+            pod_groups=None if self._groups is None else self._groups.states,
+        )
         self._preemptions = self._make_running_preemptions()
         nominator = Nominator(self._pods.get)
         self.frameworks = self._make_frameworks(nominator)
@@ -239,7 +250,12 @@ class Scheduler:
             QueueProfile(
                 name,
                 framework.pre_enqueue,
-                build_hint_map(framework.plugins.values(), has_extenders=has_extenders, may_close_nodes=True),
+                build_hint_map(
+                    framework.plugins.values(),
+                    framework.release.events,
+                    has_extenders=has_extenders,
+                    may_close_nodes=True,
+                ),
             )
             for name, framework in frameworks.items()
         ]
@@ -261,7 +277,8 @@ class Scheduler:
             nominator=nominator,
             # What people read shows the time of day, also in a replay, whose decisions have a clock of their own.
             listing_clock=self.clock,
-            has_groups=self._groups is not None,
+            groups=self.options.pod_groups,
+            release=config.release,
         )
 
     def _make_loop(self) -> SchedulingLoop:
@@ -286,6 +303,7 @@ class Scheduler:
             self.metrics,
             self.clock,
             self._observers.attempts.observer,
+            groups=self.config.release.served(POD_GROUPS),
         )
         return SchedulingLoop(
             self.frameworks,
@@ -327,7 +345,7 @@ class Scheduler:
                 if name not in kept_plugins and is_users(classes[name])
             }
             # Their events are asked for again once they are in use; if that does not end, it should be here.
-            build_hint_map(plugins.values())
+            build_hint_map(plugins.values(), config.release.events)
             new.by_profile[profile.scheduler_name] = plugins
         return new
 
@@ -436,6 +454,7 @@ class Scheduler:
             activate=lambda pod: queue.activate([pod]),
             is_gated=lambda pod: queue.state_of(pod) is QueueState.GATED,
             takes_room=lambda uid: cache.pod(uid) is not None,
+            rules=self.config.release.preemption,
         )
 
     # ------------------------------------------------------------ the watches, and the metrics
@@ -456,25 +475,33 @@ class Scheduler:
                 saw_unbound=informers.saw_unbound,
                 binding_cycles=self.binding_cycles.under_way,
                 pod_groups=self._groups,
+                release=self.config.release,
             )
         )
         for resource in tuple(informers.resources):
             if resource == DEVICE_TAINT_RULES:
-                informers.informer(resource).add_handler(DeviceTaintRuleHandler(queue, clock, metrics))
+                rules, slices = self.config.release.devices, informers.informer(RESOURCE_SLICES)
+                informers.informer(resource).add_handler(
+                    DeviceTaintRuleHandler(queue, clock, metrics, rules, slices.list)
+                )
             events = resource.event if resource.gate == CUSTOM else RESOURCE_EVENTS.get(resource)
             if events is None:
                 continue
-            kind = ResourceClaimHandler if resource == RESOURCE_CLAIMS else ResourceHandler
-            handler = kind(events, queue, clock, metrics)
             if resource == RESOURCE_CLAIMS:
-                follow_devices(self._handle, handler, metrics)
+                rules = self.config.release.devices
+                follow_devices(self._handle, ResourceClaimHandler(events, queue, clock, metrics, rules), metrics)
                 continue
             if resource == DEVICE_CLASSES:
                 informers.informer(resource).add_handler(DeviceClassHandler(self.frameworks.values()))
+            handler = _HANDLERS.get(resource, ResourceHandler)(events, queue, clock, metrics)
             informers.informer(resource).add_handler(handler)
 
     def _export_statistics(self) -> None:
         queue = self.queue
-        self.metrics.read_pending_pods(lambda: queue.statistics().pending_pods)
+        absent = () if self.config.release.queue.has_group_entries else ("incomplete", "pending")
+        self.metrics.read_pending_pods(
+            lambda: {name: count for name, count in queue.statistics().pending_pods.items() if name not in absent}
+        )
+        self.metrics.read_queued_entities(lambda: queue.statistics().queued_entities)
         self.metrics.read_cache_size(self.cache.statistics)
         read_statistics(self.metrics, self.writes.recorder, self.writes.dispatcher, self.informers)

@@ -60,7 +60,7 @@ class PodGroupStatusWrite:
 
     item: PodGroup
     condition: PodCondition
-    resource: ClassVar[ResourceType[Any]] = POD_GROUPS
+    resource: ResourceType[Any] = POD_GROUPS
 
     def in_place_of(self, earlier: AnyStatusWrite | None) -> AnyStatusWrite:
         """Return this write, or an earlier unsent one that says that the group is scheduled: it is never taken back."""

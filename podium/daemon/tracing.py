@@ -22,7 +22,7 @@ from podium.daemon.face import Face
 from podium.daemon.scheduler import Scheduler
 from podium.daemon.span_export import SpanExport
 from podium.engine.flight_recorder import AttemptObserver
-from podium.engine.pod_group_cycle import MemberDecision
+from podium.engine.group_decisions import MemberDecision
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.status import Code
 from podium.framework.cycle.cycle import Cycle

@@ -106,6 +106,10 @@ class AllocatedDevices:
             return True
         return self._base is not None and self._base.is_allocated(device)
 
+    def has_shares(self, device: DeviceID) -> bool:
+        """Return True if any claim holds a share of the device."""
+        return device in self._shares or (self._base is not None and self._base.has_shares(device))
+
     def add(self, allocation: AllocationResult) -> None:
         """Note that a claim got these devices."""
         for device, result in _exclusive_results(allocation):

@@ -1,6 +1,7 @@
 """Allocating devices to the claims of one pod, node by node.
 
-Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, v0.36.2.
+Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, v0.36.2 and
+v0.37.2.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ class Allocator:
         pools = pools_of_node(self._inventory, node_name, labels)
         reader = self._reader(pools, node_name, labels)
         claim_data = yield from reader.read(claims)
-        choices = Choices(claim_data, self._allocated, self._available, undoes_all=True)
+        choices = Choices(claim_data, self._allocated, self._available, self._inventory.rules, undoes_all=True)
         result: dict[tuple[frozenset[DeviceID], ...], tuple[AllocationResult, ...]] = {}
 
         def keep() -> bool:
@@ -132,7 +133,7 @@ class Allocator:
     ) -> Interruptible[tuple[AllocationResult, ...] | Refusal]:
         reader = self._reader(pools, node_name, labels)
         claim_data = yield from reader.read(claims)
-        choices = Choices(claim_data, self._allocated, self._available)
+        choices = Choices(claim_data, self._allocated, self._available, self._inventory.rules)
         search = Search(claim_data, pools.pools, reader, choices)
         if not (yield from search.run()):
             # Upstream's message differs if a pool was left out for being invalid.
@@ -141,7 +142,8 @@ class Allocator:
 
     def _reader(self, pools: NodePools, node_name: str, labels: Mapping[str, str]) -> RequestReader:
         self._budget.start_search()
-        return RequestReader(node_name, labels, pools.pools, self._allocated, self._class_of, self._budget)
+        rules = self._inventory.rules
+        return RequestReader(node_name, labels, pools.pools, self._allocated, self._class_of, self._budget, rules)
 
     def _result(
         self, claim_data: Sequence[ClaimData], search: Search, choices: Choices, node_name: str
@@ -153,6 +155,7 @@ class Allocator:
                 choices.by_claim[index],
                 node_name,
                 self._random,
+                self._inventory.rules,
             )
             for index, data in enumerate(claim_data)
         )

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-from podium.cel import BoundDevice, CompileError, EvaluationError
+from podium.cel import BoundDevice, CompileError, EvaluationError, SelectorRules
+from podium.config.releases import NEWEST
 from podium.devices.interruptible import Interruptible
 from podium.devices.selectors import bind_device, compile_selector
 from podium.devices.step_budget import StepBudget
@@ -31,10 +32,11 @@ class Answers:
         long_expressions: the long selectors that have been compiled.
     """
 
-    __slots__ = ("_by_expression", "_compiled", "_device")
+    __slots__ = ("_by_expression", "_compiled", "_device", "_rules")
 
-    def __init__(self, device: BoundDevice, long_expressions: set[str]) -> None:
+    def __init__(self, device: BoundDevice, long_expressions: set[str], rules: SelectorRules) -> None:
         self._device = device
+        self._rules = rules
         self._compiled = long_expressions
         self._by_expression: dict[str, _Outcome] = {}
 
@@ -46,7 +48,7 @@ class Answers:
                 return None
             cost = 0
             try:
-                outcome, cost = compile_selector(expression).answer_soon(self._device)
+                outcome, cost = compile_selector(expression, self._rules).answer_soon(self._device)
             except (CompileError, EvaluationError) as error:
                 outcome = error
             budget.charge(cost // _COST_PER_STEP)
@@ -63,7 +65,7 @@ class Answers:
             return answer
         outcome = self._by_expression.get(expression)
         if outcome is None:
-            evaluation = _Evaluation(expression, self._device)
+            evaluation = _Evaluation(expression, self._device, self._rules)
             yield evaluation
             outcome, cost = evaluation.result()
             budget.charge(cost // _COST_PER_STEP)
@@ -84,16 +86,17 @@ class Answers:
 class _Evaluation:
     """Work that evaluates a selector for a device."""
 
-    __slots__ = ("_device", "_expression", "_result")
+    __slots__ = ("_device", "_expression", "_result", "_rules")
 
-    def __init__(self, expression: str, device: BoundDevice) -> None:
+    def __init__(self, expression: str, device: BoundDevice, rules: SelectorRules) -> None:
         self._expression = expression
+        self._rules = rules
         self._device = device
         self._result: tuple[_Outcome, int] | None = None
 
     def __call__(self) -> None:
         try:
-            self._result = compile_selector(self._expression).answer(self._device)
+            self._result = compile_selector(self._expression, self._rules).answer(self._device)
         except (CompileError, EvaluationError) as error:
             self._result = error, 0
 
@@ -108,11 +111,15 @@ class _Evaluation:
 class Looks:
     """The answers that devices of an inventory share.
 
+    Args:
+        rules: the environment of the selectors.
+
     Invariant: the answers depend only on the questions asked about these devices. A search is interrupted where an
     answer is not known, and a replay has to be interrupted there, too.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, rules: SelectorRules = NEWEST.devices.selectors) -> None:
+        self._rules = rules
         self._answers: dict[tuple[object, ...], Answers] = {}
         self._compiled: set[str] = set()
 
@@ -128,5 +135,6 @@ class Looks:
         if answers is None:
             if len(self._answers) >= _LOOKS_MAX:
                 self._answers.clear()
-            answers = self._answers[look] = Answers(bind_device(driver, device), self._compiled)
+            bound_device = bind_device(driver, device, self._rules)
+            answers = self._answers[look] = Answers(bound_device, self._compiled, self._rules)
         return answers

@@ -1,11 +1,12 @@
 """Constraints of a claim on the attributes of its devices.
 
 Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating, constraint.go and allocator_incubating.go,
-v0.36.2.
+v0.36.2 and v0.37.2.
 """
 
 from __future__ import annotations
 
+from podium.config.releases import DeviceRules
 from podium.devices.inventory import SliceDevice
 from podium.objects.claims import DeviceConstraint
 from podium.objects.devices import DeviceAttribute
@@ -78,9 +79,28 @@ class MatchAttribute(Constraint):
 
 
 class DistinctAttribute(Constraint):
-    """No device may have the value of another one.
+    """No device may have the value of another one."""
 
-    As upstream, only the latest device's value of each request is remembered, and undoing a device forgets it.
+    def __init__(self, attribute: str, requests: tuple[str, ...]) -> None:
+        super().__init__(attribute, requests)
+        self._values: list[Value | None] = []
+
+    def _admit(self, request: str, value: Value | None) -> bool:
+        del request
+        if self._values and (value is None or value in self._values):
+            return False
+        self._values.append(value)
+        return True
+
+    def _forget(self, request: str) -> None:
+        del request
+        self._values.pop()
+
+
+class DistinctRequests(Constraint):
+    """No device may have the value of another request's latest device, or of the one before it.
+
+    Only the latest device's value of each request is remembered, and undoing a device forgets it.
     """
 
     def __init__(self, attribute: str, requests: tuple[str, ...]) -> None:
@@ -99,12 +119,13 @@ class DistinctAttribute(Constraint):
         self._values.pop(request, None)
 
 
-def new_constraint(constraint: DeviceConstraint) -> Constraint | None:
+def new_constraint(constraint: DeviceConstraint, rules: DeviceRules) -> Constraint | None:
     """Return the constraint without any device; None if its kind is unknown."""
     if constraint.match_attribute is not None:
         return MatchAttribute(constraint.match_attribute, constraint.requests)
     if constraint.distinct_attribute is not None:
-        return DistinctAttribute(constraint.distinct_attribute, constraint.requests)
+        distinct = DistinctAttribute if rules.compare_all_distinct else DistinctRequests
+        return distinct(constraint.distinct_attribute, constraint.requests)
     return None
 
 

@@ -1,8 +1,9 @@
 """The counters that devices of a pool share.
 
-Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, v0.36.2.
-Differs: upstream keeps counters by the pool's name alone. Pools of two drivers that have the same name, as those of one
-node usually do, then pay with each other's counters.
+Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, v0.36.2 and
+v0.37.2.
+Differs: older minors keep counters by the pool's name alone. Pools of two drivers that have the same name, as those of
+one node usually do, then pay with each other's counters.
 """
 
 from __future__ import annotations

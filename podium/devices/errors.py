@@ -13,3 +13,7 @@ class BrokenPoolError(AllocationError):
 
 class StepsExceededError(Exception):
     """The search for devices took more steps than it may."""
+
+
+class CapacityError(Exception):
+    """An amount of a device's capacity cannot be computed with. The message names the capacity and gives the reason."""

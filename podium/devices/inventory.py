@@ -14,10 +14,11 @@ import numpy as np
 from msgspec.structs import replace
 
 from podium.cel import EvaluationError
+from podium.config.releases import NEWEST, DeviceRules
 from podium.devices.answers import Answers, Looks
 from podium.devices.interruptible import Interruptible, run_uninterrupted
 from podium.devices.step_budget import StepBudget
-from podium.devices.taint_rules import TaintRules, reaches
+from podium.devices.taint_rules import TaintRules
 from podium.objects.affinity import NodeSelector
 from podium.objects.devices import Device, DeviceCapacity, DeviceTaintRule, ResourceSlice
 from podium.objects.meta import RawQuantity
@@ -76,7 +77,7 @@ class SliceDevice:
         selection: the nodes that can reach it, if its slice leaves that to the devices.
         consumes: how much it takes of which counter, in the order of the device's entries.
         is_shared: whether it may be allocated several times.
-        has_policies: whether a request policy limits how much of a capacity can be requested.
+        has_policies: whether a request policy limits how much of a capacity can be requested, or one is negative.
     """
 
     __slots__ = (
@@ -105,7 +106,10 @@ class SliceDevice:
             for consumption in device.consumes_counters
             for name, counter in consumption.counters.items()
         )
-        self.has_policies = any(capacity.request_policy is not None for capacity in (device.capacity or {}).values())
+        self.has_policies = any(
+            capacity.request_policy is not None or str(capacity.value).startswith("-")
+            for capacity in (device.capacity or {}).values()
+        )
         self.is_shared = bool(device.allow_multiple_allocations)
         self._looks = looks
         self._answers: Answers | None = None
@@ -168,15 +172,18 @@ class InventorySlice:
         needs: the counter sets and counters that devices name; the counter is "" for the set itself.
         is_repeatable: the search result depends only on which of the devices are allocated exclusively.
         is_conditional: whether a device has binding conditions.
+        has_groups: whether a device has compatibility groups.
     """
 
     __slots__ = (
         "_device_nodes",
         "_device_selections",
+        "_rules",
         "consumers",
         "counters",
         "devices",
         "has_counters",
+        "has_groups",
         "is_conditional",
         "is_readable",
         "is_repeatable",
@@ -187,8 +194,9 @@ class InventorySlice:
         "selection",
     )
 
-    def __init__(self, item: ResourceSlice, looks: Looks) -> None:
+    def __init__(self, item: ResourceSlice, looks: Looks, rules: DeviceRules = NEWEST.devices) -> None:
         spec = item.spec
+        self._rules = rules
         self.item = item
         self.pool = (spec.driver, spec.pool.name)
         self.selection = NodeSelection(spec.node_name, spec.all_nodes, spec.node_selector)
@@ -208,6 +216,11 @@ class InventorySlice:
             for device in devices
         )
         self.is_conditional = any(device.device.binding_conditions for device in devices)
+        self.has_groups = any(
+            consumption.compatibility_groups
+            for device in self.consumers
+            for consumption in device.device.consumes_counters
+        )
         selected_devices = [device for device in devices if device.selection is not None]
         self._device_nodes = frozenset(device.device.node_name for device in selected_devices)
         counters_by_set = {
@@ -243,8 +256,7 @@ class InventorySlice:
 
     def reaches(self, node_name: str, labels: Mapping[str, str]) -> bool:
         """Return True if it affects the node. A slice with a selector that cannot be parsed may affect any node."""
-        # Upstream: counters concern every node, because devices of other nodes may consume them.
-        if self.has_counters or not self.selection.is_readable:
+        if (self.has_counters and not self._rules.place_counters) or not self.selection.is_readable:
             return True
         if self.selection.is_set:
             return self.selection.matches(node_name, labels)
@@ -259,12 +271,14 @@ class Inventory:
     """All slices of a cluster. Each is read when it is first asked for.
 
     Attributes:
+        rules: those of the search for devices.
         derived: what has been computed from the slices that matter to a node, by its name.
         interned: what has been computed from slices that several nodes may reach, by the identity of the slices.
         interned_pools: the same for the slices of one pool.
     """
 
-    def __init__(self, slices: Iterable[ResourceSlice] = ()) -> None:
+    def __init__(self, slices: Iterable[ResourceSlice] = (), rules: DeviceRules = NEWEST.devices) -> None:
+        self.rules = rules
         self.derived: dict[str, Any] = {}
         self.interned: dict[tuple[int, ...], Any] = {}
         self.interned_pools: dict[tuple[int, ...], Any] = {}
@@ -272,8 +286,8 @@ class Inventory:
         self._without_node: dict[str, ResourceSlice] = {}
         self._of_pool: dict[tuple[str, str], dict[str, ResourceSlice]] = {}
         self._read: dict[str, InventorySlice] = {}
-        self._taint_rules = TaintRules()
-        self._looks = Looks()
+        self._taint_rules = TaintRules(is_selective=rules.need_rule_selector)
+        self._looks = Looks(rules.selectors)
         for item in slices:
             self.put(item)
 
@@ -313,12 +327,15 @@ class Inventory:
         rules = [rule for rule in (old, new) if rule is not None]
         for items in self._of_pool.values():
             for item in items.values():
-                if any(reaches(rule, item) for rule in rules):
+                if any(self._taint_rules.reaches(rule, item) for rule in rules):
                     self._read.pop(item.key, None)
                     self._forget(item)
 
     def candidates(self, node_name: str) -> list[InventorySlice]:
-        """Return the slices that may matter to a node: its own ones, and all that name no node or hold counters."""
+        """Return the slices that may matter to a node: its own ones, and all that name no node.
+
+        Those that hold counters may matter to any node, unless the rules say that their nodes count.
+        """
         node_candidates = self._of_node.get(node_name, {})
         return [self.entry(item) for items in (node_candidates, self._without_node) for item in items.values()]
 
@@ -328,7 +345,7 @@ class Inventory:
         items = {entry.item.key: entry.item for entry in entries}
         for pool in dict.fromkeys(entry.pool for entry in entries):
             items |= {item.key: item for item in self._of_pool.get(pool, {}).values()}
-        part = Inventory(items.values())
+        part = Inventory(items.values(), self.rules)
         part._taint_rules = self._taint_rules
         return part
 
@@ -339,8 +356,7 @@ class Inventory:
     def _forget(self, item: ResourceSlice) -> None:
         """Forget what was derived from a slice: for its node if no other one can reach its pool, else for all."""
         name, siblings = item.spec.node_name, self._of_pool.get(_pool_of(item), {}).values()
-        # A pool of one node's own slices, as most are, concerns no other node's results.
-        if name and not item.spec.shared_counters and all(sibling.spec.node_name == name for sibling in siblings):
+        if name and self._is_of_node(item) and all(sibling.spec.node_name == name for sibling in siblings):
             self.derived.pop(name, None)
         else:
             self.derived.clear()
@@ -348,16 +364,20 @@ class Inventory:
             self.interned_pools.clear()
 
     def _place(self, item: ResourceSlice) -> dict[str, ResourceSlice]:
-        # Slices of counters are looked at for all nodes, also if they name one.
-        if item.spec.node_name and not item.spec.shared_counters:
+        if item.spec.node_name and self._is_of_node(item):
             return self._of_node.setdefault(item.spec.node_name, {})
         return self._without_node
+
+    def _is_of_node(self, item: ResourceSlice) -> bool:
+        """Return True if the slice matters to one node only."""
+        return bool(item.spec.node_name) and (self.rules.place_counters or not item.spec.shared_counters)
 
     def entry(self, item: ResourceSlice) -> InventorySlice:
         """Return the slice with its devices, read once."""
         entry = self._read.get(item.key)
         if entry is None:
-            entry = self._read[item.key] = InventorySlice(self._taint_rules.apply_to(item), self._looks)
+            item = self._taint_rules.apply_to(item)
+            entry = self._read[item.key] = InventorySlice(item, self._looks, self.rules)
         return entry
 
 

@@ -1,7 +1,7 @@
 """The resource claims of a pod: which ones it has, and whether they can be allocated at all.
 
-Source: kubernetes staging dynamic-resource-allocation/resourceclaim/claim.go and
-pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, v1.36.2.
+Source: kubernetes v1.36.2, staging dynamic-resource-allocation/resourceclaim/claim.go and
+pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go.
 """
 
 from __future__ import annotations

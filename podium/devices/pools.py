@@ -1,6 +1,6 @@
 """The pools of devices that a node can reach, with what makes a pool unusable.
 
-Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go, v0.36.2.
+Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go, v0.36.2 and v0.37.2.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _relevant(
     """Return the slices that matter to the node, by pool: those of the highest generation among them."""
     slices_by_pool: dict[tuple[str, str], list[InventorySlice]] = {}
     for entry in inventory.candidates(node_name):
-        if not entry.reaches(node_name, labels):
+        if not entry.reaches(node_name, labels) or _is_ignored(entry, inventory):
             continue
         slices = slices_by_pool.setdefault(entry.pool, [])
         if slices and _generation(entry) > _generation(slices[0]):
@@ -157,7 +157,11 @@ def _pool(inventory: Inventory, driver: str, name: str, slices: list[InventorySl
         # The driver has published a newer generation, which does not offer this node anything.
         if any(_generation(entry) > pool_ref.generation for entry in everywhere):
             return None
-        current = [entry for entry in everywhere if _generation(entry) == pool_ref.generation]
+        current = [
+            entry
+            for entry in everywhere
+            if _generation(entry) == pool_ref.generation and not _is_ignored(entry, inventory)
+        ]
         if len(current) != pool_ref.resource_slice_count:
             return _incomplete(driver, name, current)
         identities = set(_identity(slices))
@@ -165,9 +169,9 @@ def _pool(inventory: Inventory, driver: str, name: str, slices: list[InventorySl
         kept_aside = [entry for entry in current if id(entry) not in identities]
     offering = [entry for entry in slices if not entry.has_counters]
     devices = tuple(chain.from_iterable(entry.devices for entry in offering))
-    sets = [counter_set for entry in slices for counter_set in entry.counters]
-    counters = dict(sets)
     all_slices = (*slices, *kept_aside)
+    sets = [counter_set for entry in all_slices for counter_set in entry.counters]
+    counters = dict(sets)
     needs = frozenset[tuple[str, str]]().union(*(entry.needs for entry in all_slices))
     is_invalid = (
         not all(entry.is_readable for entry in all_slices)
@@ -235,6 +239,11 @@ def _is_met(need: tuple[str, str], counters: Counters) -> bool:
     """Return True if the pool has the counter set, and the counter in it unless that is ""."""
     counter_set, counter = need
     return counter_set in counters and (not counter or counter in counters[counter_set])
+
+
+def _is_ignored(entry: InventorySlice, inventory: Inventory) -> bool:
+    """Return True if the slice is as good as missing: a device has compatibility groups, whose gate is off."""
+    return entry.has_groups and inventory.rules.refuse_alpha_fields
 
 
 def _generation(entry: InventorySlice) -> int:

@@ -1,6 +1,7 @@
 """Checks and completes the requests of a pod's claims before the search for devices begins.
 
-Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, v0.36.2.
+Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, v0.36.2 and
+v0.37.2.
 Differs: a request for all devices does not fail for a broken pool of a driver that its selectors exclude.
 """
 
@@ -11,15 +12,16 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeVar
 
 from podium.cel import CompileError, EvaluationError
+from podium.config.releases import DeviceRules
 from podium.devices.allocated import AllocatedDevices
 from podium.devices.answers import SHORT_MAX
 from podium.devices.capacity import has_capacity
 from podium.devices.constraints import Constraint, new_constraint
-from podium.devices.errors import AllocationError, BrokenPoolError
+from podium.devices.errors import AllocationError, BrokenPoolError, CapacityError
 from podium.devices.interruptible import Interruptible
 from podium.devices.inventory import SliceDevice
 from podium.devices.pools import Pool
-from podium.devices.selectors import compile_selector
+from podium.devices.selectors import compile_selector, with_hint
 from podium.devices.step_budget import StepBudget
 from podium.objects.claims import DeviceRequest, ExactDeviceRequest, ResourceClaim
 from podium.objects.devices import DeviceClass, DeviceSelector
@@ -106,6 +108,7 @@ class RequestReader:
     allocated: AllocatedDevices
     class_of: GetClass
     budget: StepBudget
+    rules: DeviceRules
 
     def read(self, claims: Sequence[ResourceClaim]) -> Interruptible[tuple[ClaimData, ...]]:
         """Return the claims as the search needs them. Yields where it can be interrupted.
@@ -142,28 +145,40 @@ class RequestReader:
                 except CompileError as error:
                     raise AllocationError(f"{owner}: selector #{index}: CEL compile error: {error}") from None
                 except EvaluationError as error:
-                    raise AllocationError(f"{owner}: selector #{index}: CEL runtime error: {error}") from None
+                    place, text = f"selector #{index}", str(error)
+                    if self.rules.name_failing_device:
+                        place, text = f"{place} on device {device.id}", with_hint(text)
+                    raise AllocationError(f"{owner}: {place}: CEL runtime error: {text}") from None
         return self._is_within_reach(device)
 
     def _is_within_reach(self, device: SliceDevice) -> bool:
         return device.selection is None or device.selection.matches(self.node_name, self.labels)
 
     def _claim(self, claim: ResourceClaim) -> Interruptible[ClaimData]:
-        requests = yield from _in_turn(self._alternatives(claim, request) for request in claim.spec.devices.requests)
-        # The smallest alternatives, as the largest may never be tried.
-        least = sum(min(alternative.count for alternative in alternatives) for alternatives in requests)
-        if least > RESULTS_MAX:
+        requests = []
+        count = 0
+        for request in claim.spec.devices.requests:
+            alternatives = yield from self._alternatives(claim, request)
+            least = min(alternative.count for alternative in alternatives)
+            if self.rules.limit_each_request and least > RESULTS_MAX - count:
+                limit = f"the claim limit of {RESULTS_MAX}, with {count} already accounted for"
+                raise AllocationError(
+                    f"claim {claim.key}, request {request.name}: adding {least} devices exceeds {limit}"
+                )
+            requests.append(alternatives)
+            count += least
+        if count > RESULTS_MAX:
             raise AllocationError(
-                f"claim {claim.key}: number of requested devices {least} exceeds the claim limit of {RESULTS_MAX}"
+                f"claim {claim.key}: number of requested devices {count} exceeds the claim limit of {RESULTS_MAX}"
             )
         constraints = []
         for index, device_constraint in enumerate(claim.spec.devices.constraints):
-            constraint = new_constraint(device_constraint)
+            constraint = new_constraint(device_constraint, self.rules)
             if constraint is None:
                 reason = "empty constraint (unsupported constraint type?)"
                 raise AllocationError(f"claim {claim.key}, constraint #{index}: {reason}")
             constraints.append(constraint)
-        return ClaimData(claim, requests, tuple(constraints))
+        return ClaimData(claim, tuple(requests), tuple(constraints))
 
     def _alternatives(self, claim: ResourceClaim, request: DeviceRequest) -> Interruptible[tuple[RequestData, ...]]:
         if request.first_available:
@@ -178,7 +193,10 @@ class RequestReader:
         self, claim: ResourceClaim, request: ExactDeviceRequest, name: str, parent: str
     ) -> Interruptible[RequestData]:
         request_path = f"claim {claim.key}, request {name}"
-        # Of every request, before any device is looked at: upstream reports a broken request on every node.
+        if request.derived_attributes and self.rules.refuse_alpha_fields:
+            raise AllocationError(
+                f"{request_path}: cannot handle request with derived attributes, the feature is disabled"
+            )
         _demand_readable(request, request_path)
         class_name = request.device_class_name
         if not class_name:
@@ -196,12 +214,15 @@ class RequestReader:
         return RequestData(claim, request, name, parent, device_class, len(devices), devices)
 
     def _all_devices(self, data: RequestData, request_path: str) -> Interruptible[tuple[Candidate, ...]]:
-        """Return every device that is selectable and has the capacity, in use or not."""
+        """Return every device that is selectable and has the capacity, in use or not.
+
+        If devices whose capacity is used up count, one of them fails the request.
+        """
         candidates = []
         for pool in self.pools:
             # "All" of a pool that is being updated is not known.
             if pool.is_incomplete or pool.is_invalid:
-                if _excludes(data, pool.driver):
+                if _excludes(data, pool.driver, self.rules):
                     continue
                 state = "being updated" if pool.is_incomplete else "invalid"
                 text = f"{request_path}: asks for all devices, but resource pool {pool} is currently {state}"
@@ -213,14 +234,20 @@ class RequestReader:
                 is_selectable = self.is_selectable_soon(data, device)
                 if is_selectable is None:
                     is_selectable = yield from self.is_selectable(data, device)
-                # Taken devices count: "all" must fail while one of them is in use, not shrink.
-                capacities, usage = device.device.capacity or {}, self.allocated.consumed.of(device.id)
-                if is_selectable and has_capacity(data.capacities, capacities, usage):
+                if is_selectable and self._has_capacity(data, device, request_path):
                     candidates.append(Candidate(device, pool))
         return tuple(candidates)
 
+    def _has_capacity(self, data: RequestData, device: SliceDevice, where: str) -> bool:
+        usage = {} if self.rules.list_full_devices else self.allocated.consumed.of(device.id)
+        try:
+            return has_capacity(data.capacities, device.device.capacity or {}, self.rules, usage)
+        except CapacityError as error:
+            text = f"{where}: checking capacity for device {device.id.device}: {error}"
+            raise AllocationError(text) from None
 
-def _excludes(data: RequestData, driver: str) -> bool:
+
+def _excludes(data: RequestData, driver: str, rules: DeviceRules) -> bool:
     """Return True if a selector names another driver, so that it matches no device of this driver."""
     for selector in (*data.device_class.spec.selectors, *data.request.selectors):
         expression = expression_of(selector)
@@ -228,7 +255,7 @@ def _excludes(data: RequestData, driver: str) -> bool:
         if len(expression) > SHORT_MAX:
             continue
         try:
-            only_driver = compile_selector(expression).driver
+            only_driver = compile_selector(expression, rules.selectors).driver
         except CompileError:
             continue
         if only_driver is not None and only_driver != driver:

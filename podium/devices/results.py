@@ -1,14 +1,19 @@
 """Converts the choices of a search to `status.allocation` of the claims.
 
-Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, v0.36.2.
+Source: k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, v0.36.2 and
+v0.37.2.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Sequence
+from itertools import repeat
 from random import Random
 
+from msgspec.structs import replace
+
+from podium.config.releases import DeviceRules
 from podium.devices.choices import Choice
 from podium.devices.errors import AllocationError
 from podium.devices.requests import RequestData
@@ -24,7 +29,12 @@ from podium.objects.selectors import NODE_NAME_FIELD
 
 
 def allocation_of(
-    claim: ResourceClaim, requests: Sequence[RequestData], choices: Sequence[Choice], node_name: str, random: Random
+    claim: ResourceClaim,
+    requests: Sequence[RequestData],
+    choices: Sequence[Choice],
+    node_name: str,
+    random: Random,
+    rules: DeviceRules,
 ) -> AllocationResult:
     """Return the allocation of a claim.
 
@@ -36,7 +46,9 @@ def allocation_of(
         AllocationError: a slice has a node selector that cannot be combined with others.
     """
     results = tuple(_result(choice, random) for choice in choices)
-    config = (*_config_of_classes(requests), *_config_of_claim(claim, requests))
+    config = (*_config_of_classes(requests), *_config_of_claim(claim, requests, is_once=rules.shorten_config))
+    if rules.shorten_config:
+        config = tuple(_without_needless_names(entry, requests) for entry in config)
     try:
         selector = _node_selector(choices, node_name)
     except AllocationError as error:
@@ -71,15 +83,27 @@ def _config_of_classes(request_data: Sequence[RequestData]) -> Iterator[DeviceAl
             yield DeviceAllocationConfiguration(source="FromClass", requests=names, opaque=config.opaque)
 
 
-def _config_of_claim(claim: ResourceClaim, requests: Sequence[RequestData]) -> Iterator[DeviceAllocationConfiguration]:
-    """Yield the claim's configurations: as upstream, once for every request that they name."""
+def _config_of_claim(
+    claim: ResourceClaim, requests: Sequence[RequestData], *, is_once: bool
+) -> Iterator[DeviceAllocationConfiguration]:
+    """Yield the claim's configurations: if not once, for every request that they name."""
     for config in claim.spec.devices.config:
         entry = DeviceAllocationConfiguration(source="FromClaim", requests=config.requests, opaque=config.opaque)
         if not config.requests:
             yield entry
-        for data in requests:
-            if data.base_and_subrequest[0] in config.requests or data.full_name in config.requests:
-                yield entry
+        count = sum(_names(config.requests, data) for data in requests)
+        yield from repeat(entry, min(count, 1) if is_once else count)
+
+
+def _without_needless_names(
+    entry: DeviceAllocationConfiguration, requests: Sequence[RequestData]
+) -> DeviceAllocationConfiguration:
+    """Return the configuration without names of requests if they are those of all: none means the same."""
+    return replace(entry, requests=()) if all(_names(entry.requests, data) for data in requests) else entry
+
+
+def _names(names: Sequence[str], data: RequestData) -> bool:
+    return data.base_and_subrequest[0] in names or data.full_name in names
 
 
 def _node_selector(choices: Sequence[Choice], node_name: str) -> NodeSelector | None:

@@ -18,12 +18,14 @@ from itertools import chain
 from typing import Final
 
 from podium.cel import CompileError, EvaluationError
+from podium.config.releases import DeviceRules
 from podium.devices.allocated import AllocatedDevices
 from podium.devices.capacity import consumption, has_capacity
 from podium.devices.choices import Choices, is_borne
-from podium.devices.constraints import attribute_of, new_constraint, value_of
+from podium.devices.constraints import new_constraint
 from podium.devices.counters import AvailableCounters, ConsumedCounters
-from podium.devices.errors import AllocationError, StepsExceededError
+from podium.devices.errors import AllocationError, CapacityError, StepsExceededError
+from podium.devices.field_texts import amount_text, counts_text, field_text
 from podium.devices.interruptible import Interruptible, T, run_uninterrupted
 from podium.devices.inventory import DeviceID, Inventory, SliceDevice
 from podium.devices.pools import NodePools, pools_of_node
@@ -35,10 +37,6 @@ from podium.devices.step_budget import StepBudget
 from podium.objects.claims import DeviceConstraint, ResourceClaim
 from podium.objects.quantity import canonical_text, parse
 from podium.objects.tolerations import taint_text
-
-_VALUES_MAX: Final = 3
-_NANO: Final = 10**9
-_UNITS: Final = (("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))
 
 HoldersOf = Callable[[DeviceID], Sequence[tuple[str, tuple[str, ...]]]]
 """The claims that have a device, each with the pods that use it."""
@@ -172,6 +170,7 @@ class _NodeShortages:
         self._pools = pools
         self._node_name = node_name
         self._labels = labels
+        self._rules = shortages._inventory.rules
         self._allocated = shortages._allocated
         self._available = shortages._available
         self._budget = StepBudget(shortages.limits.steps)
@@ -249,7 +248,9 @@ class _NodeShortages:
     def _reader(self) -> RequestReader:
         self._budget.start_search()
         shortages, pools = self._shortages, self._pools.pools
-        return RequestReader(self._node_name, self._labels, pools, self._allocated, shortages._class_of, self._budget)
+        return RequestReader(
+            self._node_name, self._labels, pools, self._allocated, shortages._class_of, self._budget, self._rules
+        )
 
     # ------------------------------------------------------------ one request alone
 
@@ -300,16 +301,30 @@ class _NodeShortages:
         """Return why the request cannot get a free device; "" if it can."""
         device, data = candidate.device, look.data
         capacities, usage = device.device.capacity or {}, self._allocated.consumed.of(device.id)
-        if not has_capacity(data.capacities, capacities, usage):
-            if usage:
-                look.holders[device.id] = None
-            return _capacity_lack(data, device, usage)
+        try:
+            if not has_capacity(data.capacities, capacities, self._rules, usage):
+                if usage:
+                    look.holders[device.id] = None
+                return _capacity_lack(data, device, usage, self._rules)
+        except CapacityError as error:
+            return str(error)
         taint = next((taint for taint in device.device.taints if not is_borne(data, taint)), None)
         if taint is not None:
             return f"tainted {taint_text(taint)}"
-        if device.consumes and not (device.is_shared and device.id in self._allocated.consumed):
+        is_paid_for = device.id in self._allocated.consumed or self._allocated.has_shares(device.id)
+        if device.consumes and not (device.is_shared and is_paid_for):
             return self._counter_lack(look, candidate)
         return ""
+
+    def _values(self, devices: Sequence[SliceDevice], look: _Look, index: int) -> tuple[str, ...]:
+        """Describe the devices' values of the fields that the selector reads, or the selector's error."""
+        if index in look.errors:
+            return (f"fails: {look.errors[index]}",)
+        texts = []
+        for kind, name in compile_selector(look.selectors[index][1], self._rules.selectors).reads():
+            counts = Counter(field_text(device, kind, name) for device in devices)
+            texts.append(f"{name.rpartition('/')[2] or kind}: {counts_text(counts)}")
+        return tuple(texts)
 
     # Which counter is short only matters once the charge as a whole fails.
     def _counter_lack(self, look: _Look, candidate: Candidate) -> str:
@@ -324,8 +339,8 @@ class _NodeShortages:
                         consumption[0] == counter_set for consumption in neighbour.consumes
                     ):
                         look.holders[neighbour.id] = None
-                free = _amount(remaining[counter_set][counter])
-                needs = f"{_amount(amount)} of counter {counter_set}/{counter}, {free} left"
+                free = amount_text(remaining[counter_set][counter])
+                needs = f"{amount_text(amount)} of counter {counter_set}/{counter}, {free} left"
                 return f"in need of {needs}"
         return "in need of counters that are used up"
 
@@ -334,7 +349,7 @@ class _NodeShortages:
         mismatches: tuple[Mismatch, ...] = ()
         if len(look.matching) < (look.count or 1):
             mismatches = tuple(
-                Mismatch(*look.selectors[index], len(devices), _values(look.selectors[index][1], devices, look, index))
+                Mismatch(*look.selectors[index], len(devices), self._values(devices, look, index))
                 for index, devices in sorted(look.mismatches.items())
             )
         unmet = UnmetRequest(
@@ -394,10 +409,10 @@ class _NodeShortages:
             fresh = tuple(
                 constraint_state
                 for constraint in constraints_here
-                if (constraint_state := new_constraint(constraint)) is not None
+                if (constraint_state := new_constraint(constraint, self._rules)) is not None
             )
             parts.append(ClaimData(claim.claim, claim.requests[:count] if is_last else claim.requests, fresh))
-        choices = Choices(parts, self._allocated, self._available, undoes_all=True)
+        choices = Choices(parts, self._allocated, self._available, self._rules, undoes_all=True)
         return self._run(Search(parts, self._pools.pools, self._reader(), choices).run())
 
     def _constraint_reason(self, claim_data: Sequence[ClaimData], index: int, number: int) -> str:
@@ -415,9 +430,8 @@ class _NodeShortages:
     def _attribute_reason(self, constraint: DeviceConstraint, alternatives: Sequence[RequestData]) -> str:
         name = constraint.match_attribute or constraint.distinct_attribute or ""
         free = [device for data in alternatives for device in self._look(data).free]
-        attributes = [attribute_of(device, name) for device in free]
-        counts = Counter("none" if attribute is None else _value_text(value_of(attribute)) for attribute in attributes)
-        return f"{_constraint_text(constraint)} refuses them (of the free ones: {_counts_text(counts)})"
+        counts = Counter(field_text(device, "attributes", name) for device in free)
+        return f"{_constraint_text(constraint)} refuses them (of the free ones: {counts_text(counts)})"
 
 
 _TOO_LONG: Final = "finding out why takes too long"
@@ -432,66 +446,21 @@ def _constraint_text(constraint: DeviceConstraint) -> str:
     return f"constraint distinctAttribute {constraint.distinct_attribute}"
 
 
-def _capacity_lack(data: RequestData, device: SliceDevice, consumed_amounts: Mapping[str, int]) -> str:
+def _capacity_lack(
+    data: RequestData, device: SliceDevice, consumed_amounts: Mapping[str, int], rules: DeviceRules
+) -> str:
     """Return the capacity that the device lacks for the request."""
     capacities = device.device.capacity or {}
     for name in data.capacities:
         if name not in capacities:
             return f"without capacity {name}"
-    for name, amount in consumption(data.capacities, capacities).items():
+    for name, amount in consumption(data.capacities, capacities, rules).items():
         remaining = parse(capacities[name].value).nano_value - consumed_amounts.get(name, 0)
         if amount.nano > remaining:
             has = (
-                f"{_amount(remaining)} left"
+                f"{amount_text(remaining)} left"
                 if consumed_amounts.get(name)
                 else f"has {canonical_text(capacities[name].value)}"
             )
             return f"short of {name} (asks for {amount.text}, {has})"
     return "whose policy allows no such amount"
-
-
-def _values(expression: str, devices: Sequence[SliceDevice], look: _Look, index: int) -> tuple[str, ...]:
-    """Describe the devices' values of the fields that the selector reads, or the selector's error."""
-    if index in look.errors:
-        return (f"fails: {look.errors[index]}",)
-    texts = []
-    for kind, name in compile_selector(expression).reads():
-        counts = Counter(_field_text(device, kind, name) for device in devices)
-        texts.append(f"{name.rpartition('/')[2] or kind}: {_counts_text(counts)}")
-    return tuple(texts)
-
-
-def _counts_text(counts: Counter[str]) -> str:
-    text = ", ".join(f"{value} on {count}" for value, count in counts.most_common(_VALUES_MAX))
-    rest_count = len(counts) - _VALUES_MAX
-    return f"{text} and {rest_count} more" if rest_count > 0 else text
-
-
-def _field_text(device: SliceDevice, kind: str, name: str) -> str:
-    """Return the value of the device's attribute or capacity, or its driver."""
-    if kind == "driver":
-        return device.id.driver
-    if kind == "attributes":
-        attribute = attribute_of(device, name)
-        return "none" if attribute is None else _value_text(value_of(attribute))
-    capacities = device.device.capacity or {}
-    domain, _, identifier = name.partition("/")
-    capacity = capacities.get(name) or (capacities.get(identifier) if domain == device.id.driver else None)
-    return "none" if capacity is None else canonical_text(capacity.value)
-
-
-def _value_text(value: tuple[str, str | int | bool] | None) -> str:
-    if value is None:
-        return "none"
-    return str(value[1]).lower() if isinstance(value[1], bool) else str(value[1])
-
-
-def _amount(nano: int) -> str:
-    """Return an amount in billionths as a quantity."""
-    integer, fraction = divmod(nano, _NANO)
-    if fraction:
-        return f"{nano / _NANO:g}"
-    for unit, size in _UNITS:
-        if integer and integer % size == 0:
-            return f"{integer // size}{unit}"
-    return str(integer)

@@ -11,9 +11,9 @@ from typing import Any, Final, Self, cast
 from weakref import ref
 
 from podium.cluster import CacheError
-from podium.config import KubeSchedulerConfiguration
+from podium.config import KubeSchedulerConfiguration, Release
 from podium.engine.cluster_state import ClusterState
-from podium.engine.configurations import Config, read_config
+from podium.engine.configurations import Config, read_config, release_named
 from podium.engine.derivation.admission import Admission
 from podium.engine.derivation.volumes import immediate_binding
 from podium.engine.errors import ClusterError, ManifestError
@@ -66,7 +66,14 @@ class ClusterObjects:
         self._state.frameworks  # noqa: B018
 
     @classmethod
-    def load(cls, objects: Objects, config: Config | None = None, plugins: Sequence[type[Plugin]] = ()) -> Self:
+    def load(
+        cls,
+        objects: Objects,
+        config: Config | None = None,
+        plugins: Sequence[type[Plugin]] = (),
+        *,
+        decide_as: str | None = None,
+    ) -> Self:
         """Load a cluster from manifests. Missing fields are filled in as an API server does.
 
         Args:
@@ -74,14 +81,16 @@ class ClusterObjects:
                 from it. Kinds that a scheduler does not read are ignored, as are pods that have ended.
             config: kube-scheduler's defaults unless given.
             plugins: your own plugins; without `config` they run in addition to the default plugins, with weight 1.
+            decide_as: the minor of Kubernetes whose rules decide, as major.minor; by default the newest.
 
         Raises:
             ManifestError: an object cannot be read. The message names the object and the field.
+            ClusterError: podium does not know that minor.
             ConfigError, PluginError: the configuration cannot be read, or a profile cannot be built.
             OSError: a file cannot be read.
         """
         classes = {**IN_TREE, **CONTRIB, **{plugin.name: plugin for plugin in plugins}}
-        configuration = read_config(config, classes, plugins)
+        configuration = read_config(config, classes, plugins, release_named(decide_as))
         with collection_disabled():
             items = objects_given(objects)
             admission = Admission(item.manifest for item in items)
@@ -214,6 +223,11 @@ class ClusterObjects:
     def engine_to_ask(self) -> Engine:
         """The engine for attempts that place nothing. Cost: none, whereas `engine` copies a shared state."""
         return self._state.engine
+
+    @property
+    def release(self) -> Release:
+        """The minor of Kubernetes whose rules apply."""
+        return self._state.config.release
 
     @property
     def profiles(self) -> Mapping[str, Framework]:

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any, Final
 from weakref import WeakSet
 
-from podium.cluster import Cache
+from podium.cluster import Cache, pod_usage_in
 from podium.config import KubeSchedulerConfiguration
 from podium.config.scheduler_names import similar_name
 from podium.engine.derivation.admission import Admission
@@ -64,7 +64,7 @@ class ClusterState:
         self.random = Random(SEED)
         """It is seeded again for each question, so that an answer does not depend on earlier questions."""
         self._frameworks: dict[str, Framework] | None = None
-        self._be(Cache(_refuse_broken_nodes), Nominator(self._pending_pod))
+        self._be(Cache(_refuse_broken_nodes, pod_usage_in(config.release)), Nominator(self._pending_pod))
 
     def _be(self, cache: Cache, nominator: Nominator) -> None:
         self.cache = cache

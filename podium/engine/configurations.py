@@ -11,9 +11,13 @@ import msgspec
 
 from podium.config import (
     DEFAULT_GATES,
+    NEWEST,
+    RELEASES,
     ConfigGates,
     KubeSchedulerConfiguration,
+    Release,
     default_configuration,
+    default_gates,
     load,
     load_file,
     unsupported_features,
@@ -55,21 +59,26 @@ class Configurations:
     Args:
         classes: the available plugins by name.
         default: for questions without a configuration or feature gates of their own; by default upstream's defaults.
+
+    `release` is that of the default; all questions are decided as it.
     """
 
     def __init__(self, classes: Mapping[str, type[Plugin]], default: KubeSchedulerConfiguration | None = None) -> None:
         self._classes = classes
         self._default = default or default_configuration()
+        self.release = self._default.release
         self._known: dict[tuple[bytes, ConfigGates], KubeSchedulerConfiguration] = {}
 
-    def of(self, config: Mapping[str, Any] | None, gates: ConfigGates = DEFAULT_GATES) -> KubeSchedulerConfiguration:
-        """Return the configuration with that content.
+    def of(self, config: Mapping[str, Any] | None, gates: ConfigGates | None = None) -> KubeSchedulerConfiguration:
+        """Return the configuration with that content; without gates, with those of the release.
 
         Raises:
             ConfigError, ClusterError: it cannot be read, or asks for something that podium does not support.
         """
+        defaults = default_gates(self.release)
+        gates = gates or defaults
         if config is None:
-            return self._default if gates == DEFAULT_GATES else default_configuration(gates)
+            return self._default if gates == defaults else default_configuration(gates)
         text = msgspec.json.encode(config)
         configuration = self._known.get((text, gates))
         if configuration is None:
@@ -80,22 +89,38 @@ class Configurations:
 
 
 def read_config(
-    config: Config | None, classes: Mapping[str, type[Plugin]], plugins: Sequence[type[Plugin]] = ()
+    config: Config | None,
+    classes: Mapping[str, type[Plugin]],
+    plugins: Sequence[type[Plugin]] = (),
+    release: Release = NEWEST,
 ) -> KubeSchedulerConfiguration:
-    """Read the given configuration; without one, return the default with these plugins added."""
+    """Read the given configuration; without one, return the default with these plugins added.
+
+    One that was loaded before keeps its own release.
+    """
+    gates = default_gates(release)
     if isinstance(config, KubeSchedulerConfiguration):
         return config
     if config is None:
-        return with_plugins(default_configuration(), plugins)
+        return with_plugins(default_configuration(gates), plugins)
     registry = registry_of(classes)
     if isinstance(config, Mapping):
-        load_result = load(msgspec.json.encode(config).decode(), "config", registry)
+        load_result = load(msgspec.json.encode(config).decode(), "config", registry, gates)
     else:
-        load_result = load_file(Path(config), registry)
+        load_result = load_file(Path(config), registry, gates)
     errors = unsupported_features(load_result, classes, registry).undecidable
     if errors:
         raise ClusterError("\n".join(f"config: {error.text}" for error in errors))
     return load_result.config
+
+
+def release_named(minor: str | None) -> Release:
+    """Return the release of that minor, as `RELEASES` names it; the newest for None. Raises: ClusterError."""
+    if minor is None:
+        return NEWEST
+    if minor not in RELEASES:
+        raise ClusterError(f"decide_as: {minor!r} is not a minor that podium knows: {', '.join(RELEASES)}")
+    return RELEASES[minor]
 
 
 def with_plugins(config: KubeSchedulerConfiguration, plugins: Iterable[type[Plugin]]) -> KubeSchedulerConfiguration:

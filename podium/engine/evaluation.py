@@ -94,7 +94,10 @@ def _scores(filter_result: FilterResult, scores: Scores, snapshot: Snapshot) -> 
 
 
 def _help(help_: Help) -> dict[str, Any]:
-    answer: dict[str, Any] = {"postfilter": as_status(help_.status)}
+    status = as_status(help_.status)
+    if help_.status is None and help_.result is not None and help_.result.message:
+        status["reasons"] = [help_.result.message]
+    answer: dict[str, Any] = {"postfilter": status}
     if help_.result is not None and help_.result.nominated_node_name:
         answer["nominated"] = help_.result.nominated_node_name
         answer["victims"] = sorted(victim.key for victim in help_.result.victims)

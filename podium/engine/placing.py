@@ -81,6 +81,7 @@ class Engine:
         pick: chooses among the total scores.
         explainer: receives every verdict and score, if it is given.
         keeps_scores: whether each cycle keeps the scores of the nodes that it compared.
+        asks_permit: whether Permit plugins are asked; not in the simulation of a group.
     """
 
     cache: AssumedPods
@@ -91,6 +92,7 @@ class Engine:
     explainer: Explainer | None = None
     rotation: Rotation = field(default_factory=Rotation)
     keeps_scores: bool = False
+    asks_permit: bool = True
 
     def cycle(self, framework: Framework, pod: Pod) -> Cycle:
         """Begin an attempt at the pod, on the cluster as it is now."""
@@ -134,7 +136,7 @@ class Engine:
         status = framework.run_reserve(state, pod, node_name) if framework.reserve else None
         waits: Mapping[str, float] = {}
         waits_for = ""
-        if status is None and framework.permit:
+        if status is None and framework.permit and self.asks_permit:
             permit = framework.run_permit(state, pod, node_name)
             status, waits, waits_for = permit.status, permit.waits, permit.message
         # The pod may wait for minutes, and the verdicts on its nodes are of no more use.

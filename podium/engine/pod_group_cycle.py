@@ -4,397 +4,263 @@ Owns the simulation in which the pods take their places one after the other, and
 Only the rotation outlives it: whatever plugins reserve in it is taken back, and the caller places the pods for good,
 one by one, on the nodes of the decision.
 
-Source: kubernetes pkg/scheduler/schedule_one_podgroup.go, v1.36.2.
+Source: kubernetes pkg/scheduler/schedule_one_podgroup.go, v1.37.2.
+Differs: the group is not searched for in the snapshot: its object is that of the moment at which the attempt began.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal, NamedTuple, TypeAlias
+from itertools import chain
 
 from podium.cluster import Snapshot
 from podium.cluster.pod_groups import PodGroupState
-from podium.config import PodGroupRules
-from podium.engine.group_search import Budget, GroupSearch
-from podium.engine.placing import Engine, PlacedPod
+from podium.engine.group_cycle import GroupCycle, other_scheduler
+from podium.engine.group_decisions import (
+    UNSCHEDULABLE_GROUP,
+    GroupDecision,
+    Member,
+    MemberAttempt,
+    MemberDecision,
+    RejectedWithGroup,
+    Simulation,
+    decision_of_rejection,
+)
+from podium.engine.placing import Engine
 from podium.engine.simulated_cache import SimulatedCache
-from podium.framework.contract.pod_groups import Placement, ProposedGroup, SimulatedGroup
-from podium.framework.contract.post_filter import GroupHelp, PostFilterResult
-from podium.framework.contract.status import Code, PluginError, Status, error_status, unschedulable
+from podium.framework.contract.group_post_filter import GroupHelp, PodAttempt, UnscheduledGroup
+from podium.framework.contract.pod_groups import SimulatedGroup
+from podium.framework.contract.post_filter import PostFilterResult
+from podium.framework.contract.status import Code, Status, error_status
 from podium.framework.contract.steps import PAUSE, Steps
 from podium.framework.cycle.cycle import Cycle
-from podium.framework.cycle.diagnosis import rejected_on
-from podium.framework.cycle.placements import best_placement, generate_placements
-from podium.framework.cycle.schedule import Decision, DoesNotFit, Failed, Suggested
-from podium.framework.profile.runtime import Framework
-from podium.objects.core import Pod, PodCondition
-from podium.objects.pod_groups import POD_GROUP_SCHEDULED, PodGroup
+from podium.framework.cycle.group_dry_runs import ForkedGroupDryRun, ProposedPod
+from podium.framework.cycle.group_post_filter import run_pod_group_post_filter
+from podium.framework.cycle.schedule import DoesNotFit, Failed, Suggested
+from podium.objects.core import Pod
+from podium.objects.pod_groups import POD_GROUP_INITIALLY_SCHEDULED, PodGroup
 from podium.plugins.gang_scheduling import GangScheduling
 
-_UNSCHEDULABLE: Final = PluginError("pod group is unschedulable")
-_REJECTED: Final = Status(Code.UNSCHEDULABLE, error=_UNSCHEDULABLE)
-_WAITING: Final = "pod group is waiting for preemption to complete"
-_NO_NOMINATION: Final = PostFilterResult("")
+_DEFAULT_PREEMPTION_POLICY = "PreemptLowerPriority"
 
 
 @dataclass(frozen=True, slots=True)
-class RejectedWithGroup:
-    """The pod itself may have a node, but its group is not scheduled.
-
-    A nominated node of None keeps the nomination, "" clears it.
-    """
-
-    status: Status
-    nominated_node_name: str | None = ""
-
-
-MemberDecision: TypeAlias = Suggested | DoesNotFit | Failed | RejectedWithGroup
-
-
-class Member(NamedTuple):
-    """The decision on one pod of the group. `cycle` is its attempt, which continues if the pod has a node."""
-
-    cycle: Cycle
-    decision: MemberDecision
-
-
-class Eviction(NamedTuple):
-    """The result of PostFilter for one pod: the victims, and the node where they make room."""
-
-    pod: Pod
-    help: PostFilterResult
-
-
-@dataclass(frozen=True, slots=True)
-class GroupDecision:
-    """The decision on a group.
+class _Result:
+    """The result of an attempt.
 
     Attributes:
         status: why the group is not scheduled; None if it is.
-        waits_for_preemption: whether the group will fit once victims are gone.
-        members: the decisions in the order of the pods. If the group is scheduled, those with a node are to be placed.
-        evictions: the victims for single pods of the group, which are evicted even if the group is not scheduled.
-        victims: the pods to evict for the group as a whole.
+        untried_status: the status of the pods that were not tried.
+        help: what will make the group fit; None if nothing will.
     """
 
+    simulation: Simulation
     status: Status | None
-    waits_for_preemption: bool
-    members: Sequence[Member]
-    evictions: Sequence[Eviction] = ()
-    victims: tuple[Pod, ...] = ()
-
-    @property
-    def result(self) -> Literal["scheduled", "unschedulable", "waiting_on_preemption", "error"]:
-        """The label of the group's metrics."""
-        if self.status is None:
-            return "scheduled"
-        if not self.status.is_rejected:
-            return "error"
-        return "waiting_on_preemption" if self.waits_for_preemption else "unschedulable"
-
-    def condition(self, group: PodGroup) -> PodCondition | None:
-        """Return the group's new condition; None if it stays, because a group that was scheduled once remains so."""
-        status, old_condition = self.status, group.condition(POD_GROUP_SCHEDULED)
-        if status is not None and old_condition is not None and old_condition.status == "True":
-            return None
-        reason = "Scheduled" if status is None else "Unschedulable" if status.is_rejected else "SchedulerError"
-        return PodCondition(
-            type=POD_GROUP_SCHEDULED,
-            status="True" if status is None else "False",
-            reason=reason,
-            message="" if status is None else status.message,
-            observed_generation=group.metadata.generation,
-        )
+    untried_status: Status | None
+    help: GroupHelp | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _MemberAttempt:
-    """The attempt at one pod in a simulation.
+class PodGroupCycle(GroupCycle):
+    """One attempt at a group that is one entry of the queue."""
 
-    Attributes:
-        decision: without victims, which are in `eviction`.
-        placed_pod: the placement; None if no node fits, or Reserve or Permit rejected the pod.
-        requires_preemption: whether victims would have to leave its node first.
-    """
-
-    cycle: Cycle
-    decision: Decision
-    placed_pod: PlacedPod | None = None
-    requires_preemption: bool = False
-    eviction: Eviction | None = None
-
-    @property
-    def error(self) -> Status | None:
-        """The status of an attempt that failed with an error, not a rejection."""
-        decision = self.decision
-        return decision.status if isinstance(decision, Failed) and not decision.status.is_rejected else None
-
-
-@dataclass(slots=True)
-class Simulation:
-    """One simulation of the whole group; `status` is that of `GroupDecision`.
-
-    `search_ended` says that the search for another placement ran out of steps; "" if it did not.
-    """
-
-    attempts: list[_MemberAttempt]
-    status: Status | None = _REJECTED
-    waits_for_preemption: bool = False
-    search_ended: str = ""
-
-    @property
-    def placed_pods(self) -> Sequence[Pod]:
-        """The pods that have a place."""
-        return [attempt.cycle.pod for attempt in self.attempts if attempt.placed_pod is not None]
-
-
-class PodGroupCycle:
-    """One attempt at a group.
-
-    Args:
-        frameworks: the profiles by scheduler name.
-        rules: how pods are scheduled in groups.
-        key, group: the group's key and its object; None if the object does not exist.
-        pods: the waiting pods of the group, in the order in which they are tried.
-        state: the known pods of the group.
-    """
-
-    def __init__(
-        self,
-        engine: Engine,
-        frameworks: Mapping[str, Framework],
-        rules: PodGroupRules,
-        key: str,
-        group: PodGroup | None,
-        pods: Sequence[Pod],
-        state: PodGroupState,
-    ) -> None:
-        self._engine = engine
-        self._frameworks = frameworks
-        self._framework = frameworks[pods[0].spec.scheduler_name]
-        self._rules = rules
-        self._key = key
-        self._group = group
-        self._pods = pods
-        self._state = state
-        self._snapshot = engine.cache.snapshot()
+    condition_type = POD_GROUP_INITIALLY_SCHEDULED
+    hides_terms = False
+    no_placement = UNSCHEDULABLE_GROUP
 
     def attempt(self) -> Steps[GroupDecision]:
         """Decide on the group."""
-        # A group has one profile, because its placements and its preemption are those of one set of plugins.
-        names = list(dict.fromkeys(pod.spec.scheduler_name for pod in self._pods))
-        if len(names) > 1:
-            return self._fail(
-                "all pods in a single pod group should have the same .spec.schedulerName set, "
-                f'got: "{names[1]}" and "{names[0]}"'
-            )
-        simulation = yield from self._algorithm(self._snapshot)
-        # Only a rejection is worth a search: after an error, the plugins would fail again.
+        group = self._group
+        if group is None:
+            return self._fail(f"pod group object not found for pod group podgroup/{self._key}", writes_condition=False)
+        if (problem := problem_of_group(group, self._pods, self._state)) is not None:
+            return self._fail(problem)
+        simulation = yield from self._algorithm(self._snapshot, self._try_all)
+        if simulation.status is None and not simulation.placed_pods:
+            simulation.status = Status(Code.UNSCHEDULABLE, error=UNSCHEDULABLE_GROUP)
         if simulation.status is not None and simulation.status.code is Code.UNSCHEDULABLE:
             simulation = yield from self._search(simulation)
-        victims: tuple[Pod, ...] = ()
         status = simulation.status
-        if self._rules.are_preempted_for and status is not None and status.code is Code.UNSCHEDULABLE:
-            result = yield from self._preempt()
-            if isinstance(result, GroupHelp):
-                victims, simulation.waits_for_preemption = result.victims, True
-            elif result.is_rejected:
-                simulation.status = Status(status.code, (*status.reasons, result.message), error=status.error)
-            else:
-                simulation.status = result
-        return self._decision(simulation, victims)
-
-    # ------------------------------------------------------------ placements and preemption
-
-    def _algorithm(self, snapshot: Snapshot, *, makes_room: bool = True) -> Steps[Simulation]:
-        """Try the group on all nodes, or in each placement that the profile generates for it."""
-        if not self._rules.are_placed_by_topology:
-            return (yield from self._try_all(snapshot, makes_room=makes_room))
-        placements, status = generate_placements(self._framework, self._key, self._state, snapshot)
-        if status is not None:
-            return Simulation([], status)
-        first: Simulation | None = None
-        good: list[tuple[Placement, Simulation]] = []
-        for placement in placements:
-            # A restricted snapshot copies the columns, which the placement on all nodes does not need.
-            is_whole = len(placement.rows) == len(snapshot.order)
-            nodes = snapshot if is_whole else snapshot.restricted_to(placement.rows)
-            simulation = yield from self._try_all(nodes, makes_room=makes_room)
-            if simulation.status is not None and not simulation.status.is_rejected:
-                return simulation
-            # Upstream's message for a group that fits nowhere quotes the first placement alone.
-            first = first or simulation
-            if simulation.status is None or simulation.waits_for_preemption:
-                good.append((placement, simulation))
-        assert first is not None
-        if not good:
-            text = f"0/{len(placements)} placements are available, first placement status: {_UNSCHEDULABLE}"
-            first.status = Status(Code.UNSCHEDULABLE, (text,))
-            return first
-        if len(good) == 1:
-            return good[0][1]
-        proposed = [ProposedGroup(self._state, placement, simulation.placed_pods) for placement, simulation in good]
-        best = best_placement(self._framework, proposed, snapshot)
-        return Simulation([], best) if isinstance(best, Status) else good[best][1]
-
-    def _search(self, simulation: Simulation) -> Steps[Simulation]:
-        """Search thoroughly for a placement that upstream's algorithm misses, if the profile enables that."""
-        gang, group = self._framework.plugins.get(GangScheduling.name), self._group
-        # Members that have a node count for the gang already, so that many fewer must be found.
-        count = None if group is None or group.min_count is None else group.min_count - self._state.scheduled_count
-        if not isinstance(gang, GangScheduling) or not gang.search_steps_max or count is None:
-            return simulation
-        placements = [self._snapshot]
-        if self._rules.are_placed_by_topology:
-            generated, _ = generate_placements(self._framework, self._key, self._state, self._snapshot)
-            placements = [self._snapshot.restricted_to(placement.rows) for placement in generated]
-        budget = Budget(gang.search_steps_max)
-        for snapshot in placements:
-            cache = SimulatedCache(snapshot, self._snapshot.pods, self._state)
-            engine = replace(self._engine, cache=cache)
-            members = yield from GroupSearch(engine, cache, self._framework, self._pods, count, budget).run()
-            if members is not None:
-                attempts = [_MemberAttempt(member.cycle, member.decision, member.placed_pod) for member in members]
-                return Simulation(attempts, None)
-        if budget.has_missed:
-            message = f"the search for a placement ended after {gang.search_steps_max} steps"
-            old_status = simulation.status
-            assert old_status is not None
-            simulation.status = Status(Code.UNSCHEDULABLE, (*old_status.reasons, message), error=old_status.error)
-            simulation.search_ended = message
-        return simulation
-
-    def _preempt(self) -> Steps[GroupHelp | Status]:
-        """Look for pods that can be evicted for the group as a whole."""
-        plugins = self._framework.pod_group_post_filter
-        if not plugins:
-            return unschedulable("default preemption plugin is not registered, workload aware preemption is disabled")
-        group = self._group
-        # The group may be deleted while its pods are tried; this is the error of upstream's lister.
-        if group is None:
-            name = self._key.partition("/")[2]
-            return error_status(f'failed to get pod group object: podgroup.scheduling.k8s.io "{name}" not found')
-        if group.topology_key is not None:
-            return unschedulable(
-                "workload aware preemption is not supported for pod groups with scheduling constraints"
-            )
-        return (yield from plugins[0].pod_group_post_filter(group, self._pods, self._snapshot, self._fits))
-
-    def _fits(self, snapshot: Snapshot) -> Steps[Status | None]:
-        """Try the group on a fork, without making room for single pods."""
-        return (yield from self._algorithm(snapshot, makes_room=False)).status
+        if status is None or status.code is not Code.UNSCHEDULABLE:
+            return self._decision(_Result(simulation, status, status))
+        answer = yield from run_pod_group_post_filter(self._framework, self._unscheduled(group, simulation))
+        if isinstance(answer, GroupHelp):
+            return self._decision(_Result(simulation, _with_reason(status, answer.message), status, answer))
+        final = _with_reason(status, answer.message) if answer.is_rejected else answer
+        return self._decision(_Result(simulation, final, status))
 
     # ------------------------------------------------------------ the simulation
 
-    def _try_all(self, snapshot: Snapshot, *, makes_room: bool = True) -> Steps[Simulation]:
-        """Try one pod after the other. Placed pods count for those that follow, and are all taken back at the end."""
-        cache = SimulatedCache(snapshot, self._snapshot.pods, self._state)
-        engine = replace(self._engine, cache=cache)
-        simulation = Simulation([])
-        requires_preemption = False
+    def _try_all(self, snapshot: Snapshot) -> Steps[Simulation]:
+        """Try one pod after the other, as long as enough can have a place. All are taken back at the end."""
+        cache = self._simulated_cache(snapshot)
+        engine = replace(self._engine, cache=cache, asks_permit=False)
+        simulation = Simulation([], self._feasibility(0, len(self._pods)), snapshot=cache.snapshot())
+        if simulation.status is not None and simulation.status.code is not Code.WAIT:
+            if simulation.status.is_rejected:
+                simulation.status = replace(simulation.status, error=UNSCHEDULABLE_GROUP)
+            return simulation
         try:
-            for pod in self._pods:
+            for tried_count, pod in enumerate(self._pods, 1):
                 yield PAUSE
-                attempt = yield from self._try(engine, cache, pod, makes_room=makes_room)
+                attempt = yield from self._try(engine, cache, pod)
                 simulation.attempts.append(attempt)
                 if attempt.error is not None:
                     # As upstream: one error fails the whole group, and the pods that follow are not tried.
                     message = f"failed to schedule other pod from a pod group: {attempt.error.message}"
                     simulation.status = error_status(message)
-                    simulation.waits_for_preemption = False
                     break
-                if attempt.placed_pod is None:
-                    continue
-                requires_preemption |= attempt.requires_preemption
-                if attempt.placed_pod.waits:
-                    continue
-                # Permit lets one pod through, so the group is complete.
-                simulation.waits_for_preemption = requires_preemption
-                simulation.status = (
-                    Status(Code.UNSCHEDULABLE, (_WAITING,), error=_UNSCHEDULABLE) if requires_preemption else None
-                )
+                simulation.status = self._feasibility(len(simulation.placed_pods), len(self._pods) - tried_count)
+                if simulation.status is not None and simulation.status.code is not Code.WAIT:
+                    break
         finally:
             # In reverse, so that each plugin finds the state that its own Reserve left.
             for attempt in reversed(simulation.attempts):
                 if attempt.placed_pod is not None:
                     engine.take_back(attempt.placed_pod)
+        if simulation.status is not None and simulation.status.code is Code.WAIT:
+            simulation.status = Status(Code.UNSCHEDULABLE, simulation.status.reasons, error=UNSCHEDULABLE_GROUP)
         return simulation
 
-    def _try(self, engine: Engine, cache: SimulatedCache, pod: Pod, *, makes_room: bool) -> Steps[_MemberAttempt]:
-        cache.show_to(pod)
+    def _feasibility(self, placed_count: int, left_count: int) -> Status | None:
+        """Ask GangScheduling whether enough pods have a place: Wait if the others may yet, Unschedulable if not."""
+        gang = self._framework.plugins.get(GangScheduling.name)
+        if not isinstance(gang, GangScheduling):
+            return None
+        assert self._group is not None
+        started_s = self._framework.clock.monotonic()
+        status = gang.placement_feasible(self._group, self._state.scheduled_count + placed_count, left_count)
+        self._framework.observe("PlacementFeasible", status, started_s)
+        return status
+
+    def _try(self, engine: Engine, cache: SimulatedCache, pod: Pod) -> Steps[MemberAttempt]:
         cycle = engine.cycle(self._frameworks[pod.spec.scheduler_name], pod)
-        cycle.makes_room = makes_room
+        cycle.makes_room = False
         cycle.state.write(SimulatedGroup(cache.group))
         decision = yield from engine.attempt(cycle)
-        eviction: Eviction | None = None
-        # Upstream keeps the victims in the snapshot: later members see an overfull node, and may name the same victims.
-        if isinstance(decision, DoesNotFit) and decision.post_filter is not None and decision.post_filter.victims:
-            eviction = Eviction(pod, decision.post_filter)
-            decision = replace(decision, post_filter=PostFilterResult(decision.post_filter.nominated_node_name))
-        node_name = _node_of(decision)
-        if not node_name:
-            return _MemberAttempt(cycle, decision, eviction=eviction)
-        placed_pod = engine.place(cycle, node_name)
+        if isinstance(decision, DoesNotFit):
+            # Its nomination stays until the group's fate is known.
+            return MemberAttempt(cycle, replace(decision, post_filter=None))
+        if isinstance(decision, Failed):
+            return MemberAttempt(cycle, decision)
+        placed_pod = engine.place(cycle, decision.node_name)
         if placed_pod.status is not None:
             engine.take_back(placed_pod)
-            row = cycle.snapshot.row_of[node_name]
-            return _MemberAttempt(cycle, _decision_of_rejection(row, placed_pod.status), eviction=eviction)
-        return _MemberAttempt(cycle, decision, placed_pod, isinstance(decision, DoesNotFit), eviction)
+            return MemberAttempt(cycle, decision_of_rejection(decision.row, placed_pod.status))
+        return MemberAttempt(cycle, decision, placed_pod)
+
+    # ------------------------------------------------------------ what may help
+
+    def _unscheduled(self, group: PodGroup, simulation: Simulation) -> UnscheduledGroup:
+        attempts = [
+            PodAttempt(attempt.cycle.pod, attempt.cycle.state, _reached(attempt.cycle))
+            for attempt in simulation.attempts
+        ]
+        return UnscheduledGroup(group, self._pods, attempts, self._snapshot, self._simulate)
+
+    def _simulate(self, snapshot: Snapshot) -> Steps[ForkedGroupDryRun]:
+        """Try the group on a fork of the snapshot, for victims to be put back there."""
+        simulation = yield from self._algorithm(snapshot, self._try_all)
+        status = simulation.status
+        if status is None and not simulation.placed_pods:
+            status = Status(Code.UNSCHEDULABLE, error=UNSCHEDULABLE_GROUP)
+        proposed_pods = [
+            ProposedPod(attempt.cycle, attempt.decision.row)
+            for attempt in simulation.attempts
+            if isinstance(attempt.decision, Suggested)
+        ]
+        return ForkedGroupDryRun(status, simulation.snapshot or snapshot, proposed_pods)
 
     # ------------------------------------------------------------ the decision on each pod
 
-    def _decision(self, simulation: Simulation, victims: tuple[Pod, ...]) -> GroupDecision:
-        members = [Member(attempt.cycle, _meaning(attempt, simulation)) for attempt in simulation.attempts]
-        untried_pods = self._pods[len(members) :]
-        status = simulation.status
-        if untried_pods:
+    def _decision(self, result: _Result) -> GroupDecision:
+        simulation, nominations = result.simulation, result.help.nominations if result.help is not None else {}
+        members = [
+            Member(attempt.cycle, _meaning(attempt, result, nominations.get(attempt.cycle.pod.uid)))
+            for attempt in simulation.attempts
+        ]
+        for pod in self._pods[len(members) :]:
+            status = result.untried_status
             assert status is not None
-            nomination = None if status.is_rejected else ""
-            members += [Member(self._cycle(pod), RejectedWithGroup(status, nomination)) for pod in untried_pods]
-        # From now on the members are attempts as any other; the simulation that they read has been undone.
+            if result.status is not None and not result.status.is_rejected:
+                members.append(Member(self._cycle(pod), RejectedWithGroup(result.status)))
+            else:
+                members.append(Member(self._cycle(pod), RejectedWithGroup(status, nominations.get(pod.uid))))
         for cycle, _ in members:
             cycle.state.write(SimulatedGroup(None))
-        evictions = [attempt.eviction for attempt in simulation.attempts if attempt.eviction is not None]
-        return GroupDecision(status, simulation.waits_for_preemption, members, evictions, victims)
-
-    def _fail(self, problem: str) -> GroupDecision:
-        status = error_status(problem)
         return GroupDecision(
-            status, waits_for_preemption=False, members=[Member(self._cycle(pod), Failed(status)) for pod in self._pods]
+            result.status,
+            waits_for_preemption=result.help is not None,
+            members=members,
+            condition_type=self.condition_type,
+            victims=() if result.help is None else result.help.victims,
+            status_before_help=simulation.status,
         )
 
-    def _cycle(self, pod: Pod) -> Cycle:
-        return self._engine.cycle(self._frameworks[pod.spec.scheduler_name], pod)
+
+def problem_of_group(group: PodGroup, pods: Sequence[Pod], state: PodGroupState) -> str | None:
+    """Describe what is wrong with the pods of a group, those with a node included; None if nothing is."""
+    scheduler_name, policy = pods[0].spec.scheduler_name, _preemption_policy(pods[0])
+    for pod in chain(pods, state.scheduled()):
+        if pod.spec.scheduler_name != scheduler_name:
+            return other_scheduler((pods[0], pod))
+        if pod.priority != group.priority:
+            return (
+                "all pods in a single pod group should have the same priority as the pod group's priority, "
+                f"got {pod.priority} and {group.priority}"
+            )
+        if _preemption_policy(pod) != policy:
+            return (
+                "all pods in a single pod group should have the same preemption policy, "
+                f"got {_preemption_policy(pod)} and {policy}"
+            )
+    return None
 
 
-def _node_of(decision: Decision) -> str:
-    """Return the node on which the pod counts for the pods that follow; "" if it counts on no node."""
-    if isinstance(decision, Suggested):
-        return decision.node_name
-    post_filter = decision.post_filter if isinstance(decision, DoesNotFit) else None
-    return post_filter.nominated_node_name if post_filter is not None else ""
+def _preemption_policy(pod: Pod) -> str:
+    return pod.spec.preemption_policy or _DEFAULT_PREEMPTION_POLICY
 
 
-def _decision_of_rejection(row: int, status: Status) -> Decision:
-    """Return the decision for a pod that Reserve or Permit rejected."""
-    return DoesNotFit(rejected_on(row, status), _NO_NOMINATION) if status.is_rejected else Failed(status)
+def _with_reason(status: Status, message: str) -> Status:
+    """Return the status with one more reason, which may be empty."""
+    return replace(status, reasons=(*status.reasons, message))
 
 
-def _meaning(attempt: _MemberAttempt, simulation: Simulation) -> MemberDecision:
-    """Return the decision on one pod, given the result of the group."""
-    status, decision = simulation.status, attempt.decision
+def _reached(cycle: Cycle) -> frozenset[str]:
+    """Return the PreFilter plugins that were asked about the pod: all up to the one that ended its attempt."""
+    names: Sequence[str] = [plugin.name for plugin in cycle.framework.pre_filter]
+    diagnosis, absent = cycle.diagnosis, cycle.diagnosis.absent
+    if diagnosis.pre_filter_message and absent.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+        # Plugins that have left no node between them are named together.
+        enders = {absent.plugin} if absent.plugin else diagnosis.unschedulable_plugins
+        names = names[: max((names.index(name) + 1 for name in enders & set(names)), default=0)]
+    return frozenset(names)
+
+
+def _meaning(attempt: MemberAttempt, result: _Result, nomination: str | None) -> MemberDecision:
+    """Return the decision on one pod, given the result of the group.
+
+    Args:
+        nomination: the node that it is nominated to; None if its nomination stays.
+    """
+    status, decision = result.status, attempt.decision
     if status is None:
         return decision
     if not status.is_rejected:
         return RejectedWithGroup(attempt.error or status)
     if attempt.placed_pod is None:
-        if isinstance(decision, DoesNotFit) and simulation.search_ended:
-            message = ", ".join(filter(None, (decision.error.post_filter_message, simulation.search_ended)))
-            return replace(decision, error=replace(decision.error, post_filter_message=message))
+        return _not_placed(decision, result.simulation, nomination)
+    if result.help is not None:
+        return RejectedWithGroup(status, nomination)
+    return RejectedWithGroup(Status(Code.UNSCHEDULABLE, (status.message,), error=UNSCHEDULABLE_GROUP))
+
+
+def _not_placed(decision: MemberDecision, simulation: Simulation, nomination: str | None) -> MemberDecision:
+    """Return the decision on a pod that has no place: its own, with the nomination that its group has for it."""
+    if not isinstance(decision, DoesNotFit):
         return decision
-    # No member may bind before the victims are gone, so one that fits already only keeps its place by a nomination.
-    if simulation.waits_for_preemption:
-        return decision if attempt.requires_preemption else RejectedWithGroup(status, attempt.placed_pod.node_name)
-    permit = tuple(filter(None, (attempt.placed_pod.waits_for, simulation.search_ended)))
-    return RejectedWithGroup(Status(Code.UNSCHEDULABLE, permit, error=_UNSCHEDULABLE))
+    if nomination is not None:
+        decision = replace(decision, post_filter=PostFilterResult(nomination))
+    if simulation.search_ended:
+        decision = replace(decision, error=replace(decision.error, post_filter_message=simulation.search_ended))
+    return decision

@@ -2,10 +2,11 @@
 
 Owns which affinity terms the pods of one group see of each other in it.
 
-Source: kubernetes pkg/scheduler/backend/cache/snapshot.go (AssumePod, ForgetPod), v1.36.2. Upstream looks for affinity
-terms of existing pods only on nodes that had pods with such terms when the snapshot was taken. So a pod that has taken
-its place since does not keep others of its group away by its anti-affinity, unless its node had such a pod before. Its
-other terms do not count in scores either, except for pods with preferred terms: for these upstream looks at all nodes.
+Source: kubernetes pkg/scheduler/backend/cache/snapshot.go (AssumePod, ForgetPod), v1.36.2 and v1.37.2. The former looks
+for affinity terms of existing pods only on nodes that had pods with such terms when the snapshot was taken. So a pod
+that has taken its place since does not keep others of its group away by its anti-affinity, unless its node had such a
+pod before. Its other terms do not count in scores either, except for pods with preferred terms: for these upstream
+looks at all nodes.
 """
 
 from __future__ import annotations
@@ -25,11 +26,14 @@ class SimulatedCache:
 
     Args:
         snapshot: the nodes on which the group is tried.
-        pods_before: the pods by row, as they were when the snapshot was taken.
+        pods_before: the pods by row, as they were when the snapshot was taken, if the pods of the group see affinity
+            terms of each other only as described above; None if they see all of them.
         group: the pods of the group.
     """
 
-    def __init__(self, snapshot: Snapshot, pods_before: Sequence[Mapping[str, Pod]], group: PodGroupState) -> None:
+    def __init__(
+        self, snapshot: Snapshot, pods_before: Sequence[Mapping[str, Pod]] | None, group: PodGroupState
+    ) -> None:
         self._snapshot = snapshot.fork()
         self._pods_before = pods_before
         self._assumed: dict[str, tuple[int, Pod]] = {}
@@ -42,6 +46,8 @@ class SimulatedCache:
 
     def show_to(self, pod: Pod) -> None:
         """Set the affinity terms of the assumed pods to those that this pod sees."""
+        if self._pods_before is None:
+            return
         prefers = _prefers(pod)
         if prefers is not self._prefers:
             self._prefers = prefers
@@ -82,7 +88,7 @@ class SimulatedCache:
     def _visible_pod(self, row: int, pod: Pod) -> Pod:
         """Return the pod with only those affinity terms that other pods of the group see."""
         affinity = pod.spec.affinity
-        if affinity is None or not _has_terms(pod):
+        if self._pods_before is None or affinity is None or not _has_terms(pod):
             return pod
         pods = self._pods_before[row].values()
         is_scored = self._prefers or any(_has_terms(existing) for existing in pods)

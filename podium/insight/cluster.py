@@ -49,6 +49,8 @@ class Cluster(EngineCluster):
         config: Config | None = None,
         plugins: Sequence[type[Plugin]] = (),
         context: str | None = None,
+        *,
+        decide_as: str | None = None,
     ) -> Self:
         """Load a cluster from manifests, or a running one. Missing fields are filled in as an API server does.
 
@@ -59,22 +61,23 @@ class Cluster(EngineCluster):
             config: kube-scheduler's defaults unless given.
             plugins: your own plugins; without `config` they run in addition to the default plugins, with weight 1.
             context: of the kubeconfig; its current one unless given.
+            decide_as: the minor of Kubernetes whose rules decide, as major.minor; by default the newest.
 
         Raises:
             ManifestError: an object cannot be read. The message names the object and the field.
-            ClusterError: a running cluster cannot be reached, or denies the request.
+            ClusterError: a running cluster cannot be reached, or denies the request; or podium does not know the minor.
             ConfigError, PluginError: the configuration cannot be read, or a profile cannot be built.
             OSError: a file cannot be read.
         """
         try:
-            return super().load(objects, config, plugins)
+            return super().load(objects, config, plugins, decide_as=decide_as)
         except KubeconfigGivenError:
             if not isinstance(objects, (str, os.PathLike)):
                 raise
         from podium.insight.running_cluster import list_objects_blocking
 
         manifests = list_objects_blocking(str(Path(objects).expanduser()), context, cls._kinds_beside())
-        return super().load(manifests, config, plugins)
+        return super().load(manifests, config, plugins, decide_as=decide_as)
 
     @classmethod
     def _kinds_beside(cls) -> Sequence[ResourceType[Any]]:

@@ -63,7 +63,10 @@ class FailedPods:
         if frameworks is not self._asked:
             self._asked = frameworks
             self._hints.replace(
-                {name: build_hint_map(framework.plugins.values()) for name, framework in frameworks.items()}
+                {
+                    name: build_hint_map(framework.plugins.values(), framework.release.events)
+                    for name, framework in frameworks.items()
+                }
             )
         interest = self._hints.interest(event)
         # A copy: helped pods leave while it is gone through.

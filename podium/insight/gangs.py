@@ -15,6 +15,7 @@ from typing import Final
 
 import msgspec
 
+from podium.cluster.pod_groups import PodGroupState
 from podium.engine.cluster import Cluster
 from podium.engine.device_refusals import DEVICES, device_refusals
 from podium.engine.errors import ClusterError
@@ -29,6 +30,7 @@ from podium.engine.gang_story import (
     too_few,
 )
 from podium.engine.placement import Placement
+from podium.engine.pod_group_cycle import problem_of_group
 from podium.framework.contract.status import ScheduleError
 from podium.insight.blockers import blockers_of
 from podium.insight.details import amounts, kind_of_blocker
@@ -113,13 +115,17 @@ def gang_of(cluster: Cluster, pod: Pod) -> Gang | None:
 def _of_upstream(cluster: Cluster, key: str, members: tuple[Pod, ...]) -> Gang | None:
     group = cluster.store.get(POD_GROUPS, key)
     # A dump does not say which gates the cluster has, and pods of a group schedule one by one without them.
-    note = "so it is with the feature gates GenericWorkload and GangScheduling"
+    has_entries = cluster.release.queue.has_group_entries
+    gates = "gate GenericWorkload" if has_entries else "gates GenericWorkload and GangScheduling"
+    note = f"so it is with the feature {gates}"
     if group is None:
         problem = no_group(key)
         return Gang(key, UPSTREAM, len(members), members, None, GANG_TIMEOUT_S, problem, note, is_sized=False)
     if group.min_count is None:
         return None
     problem = too_few(len(members), group.min_count)
+    if not problem and has_entries:
+        problem = problem_of_group(group, members, PodGroupState()) or ""
     return Gang(key, UPSTREAM, group.min_count, members, group.topology_key, GANG_TIMEOUT_S, problem, note)
 
 

@@ -33,6 +33,13 @@ class CapacityRequirements(Value, frozen=True):
     requests: dict[str, RawQuantity] = {}
 
 
+class DeviceDerivedAttribute(Value, frozen=True):
+    """An attribute that an expression computes of a device, for the constraints of the request. Of an alpha gate."""
+
+    name: str = ""
+    expression: str = ""
+
+
 class ExactDeviceRequest(Value, frozen=True):
     """Devices of one class. An empty mode is the API server's default, ExactCount, whose default count is 1."""
 
@@ -43,6 +50,7 @@ class ExactDeviceRequest(Value, frozen=True):
     admin_access: bool | None = None
     tolerations: tuple[DeviceToleration, ...] = ()
     capacity: CapacityRequirements | None = None
+    derived_attributes: tuple[DeviceDerivedAttribute, ...] = ()
 
 
 class DeviceSubRequest(ExactDeviceRequest, frozen=True):
@@ -104,6 +112,7 @@ class DeviceRequestAllocationResult(Value, frozen=True):
     binding_failure_conditions: tuple[str, ...] = ()
     share_id: str | None = field(name="shareID", default=None)
     consumed_capacity: dict[str, RawQuantity] = {}
+    skip_node_operations: tuple[str, ...] = ()
 
 
 class DeviceAllocationConfiguration(Value, frozen=True):

@@ -86,6 +86,12 @@ class ContainerRestartRule(Value, frozen=True):
     action: str = ""
 
 
+class VolumeMount(Value, frozen=True):
+    """The options with which a container mounts a volume."""
+
+    bind_mount_options: tuple[str, ...] = ()
+
+
 class SeccompProfileSource(Value, frozen=True):
     """The seccomp profile of a container or pod: with the type Localhost a file on the node."""
 
@@ -108,6 +114,7 @@ class Container(Value, frozen=True):
     ports: tuple[ContainerPort, ...] = ()
     restart_policy: str | None = None
     restart_policy_rules: tuple[ContainerRestartRule, ...] = ()
+    volume_mounts: tuple[VolumeMount, ...] = ()
     security_context: SecurityContext = SecurityContext()
 
     @property
@@ -143,6 +150,7 @@ class PodSpec(Value, frozen=True, gc=True, weakref=True, dict=True):
     preemption_policy: str | None = None
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
+    ephemeral_containers: tuple[Container, ...] = ()
     overhead: ResourceList = {}
     resources: ResourceRequirements | None = None
     node_selector: dict[str, str] = {}
@@ -308,11 +316,18 @@ class Taint(Value, frozen=True):
     effect: str = ""
 
 
+class PodPreemptionPolicy(Value, frozen=True):
+    """The rules of preemption on a node: on behalf of whom pods that grow may not preempt."""
+
+    disable_resize_preemption: tuple[str, ...] = ()
+
+
 class NodeSpec(Value, frozen=True):
     """A node's desired state."""
 
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
+    pod_preemption_policy: PodPreemptionPolicy | None = None
 
 
 class ContainerImage(Value, frozen=True):

@@ -17,12 +17,16 @@ from podium.objects.meta import ClusterObject, Int64, RawQuantity, Value
 
 
 class DeviceAttribute(Value, frozen=True):
-    """The value of an attribute: one of them is set. `version` is a semantic version."""
+    """The value of an attribute, or its values: one of them is set. `version` is a semantic version."""
 
     int_value: int | None = field(name="int", default=None)
     bool_value: bool | None = field(name="bool", default=None)
     string: str | None = None
     version: str | None = None
+    ints: tuple[int, ...] | None = None
+    bools: tuple[bool, ...] | None = None
+    strings: tuple[str, ...] | None = None
+    versions: tuple[str, ...] | None = None
 
 
 class CapacityRequestPolicyRange(Value, frozen=True):
@@ -62,10 +66,11 @@ class CounterSet(Value, frozen=True):
 
 
 class DeviceCounterConsumption(Value, frozen=True):
-    """The amounts that a device consumes of a counter set."""
+    """The amounts that a device consumes of a counter set. `compatibility_groups` are of an alpha gate."""
 
     counter_set: str = ""
     counters: dict[str, Counter] = {}
+    compatibility_groups: tuple[str, ...] = ()
 
 
 class Device(Value, frozen=True):
@@ -134,7 +139,7 @@ class DeviceTaintRuleSpec(Value, frozen=True):
 
 
 class DeviceTaintRule(ClusterObject, frozen=True):
-    """A taint for devices, of `resource.k8s.io/v1beta2`."""
+    """A taint for devices. v1 and v1beta2 of `resource.k8s.io` have the same fields."""
 
     spec: DeviceTaintRuleSpec = DeviceTaintRuleSpec()
 

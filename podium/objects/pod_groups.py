@@ -6,11 +6,13 @@ from podium.objects.core import Pod, PodCondition
 from podium.objects.meta import Int32, NamespacedObject, Value
 
 POD_GROUP_SCHEDULED = "PodGroupScheduled"
-"""The condition that says whether the scheduler has placed the group."""
+"""The condition that says whether the scheduler has placed the group, if its pods wait one by one."""
+POD_GROUP_INITIALLY_SCHEDULED = "PodGroupInitiallyScheduled"
+"""The condition that says whether the scheduler has placed the group, if it is one entry of the queue."""
 GANG_TIMEOUT_S = 300.0
 """How long a pod that has a node waits for the others of its gang."""
 DISRUPTED_AS_A_WHOLE = "PodGroup"
-"""The disruption mode of groups whose pods are preempted together or not at all."""
+"""The disruption mode, in version v1alpha2, of groups whose pods are preempted together or not at all."""
 
 
 class BasicPolicy(Value, frozen=True):
@@ -42,12 +44,23 @@ class SchedulingConstraints(Value, frozen=True):
     topology: tuple[TopologyConstraint, ...] = ()
 
 
+class NoSettings(Value, frozen=True):
+    """A choice that has no settings of its own."""
+
+
+class DisruptionMode(Value, frozen=True):
+    """How the group's pods are preempted, since version v1beta1: exactly one of the two is set."""
+
+    single: NoSettings | None = None
+    all: NoSettings | None = None
+
+
 class PodGroupSpec(Value, frozen=True):
-    """A group's spec."""
+    """A group's spec, in version v1alpha2 or v1beta1."""
 
     scheduling_policy: SchedulingPolicy = SchedulingPolicy()
     scheduling_constraints: SchedulingConstraints | None = None
-    disruption_mode: str | None = None
+    disruption_mode: str | DisruptionMode | None = None
     priority: Int32 | None = None
 
 
@@ -83,7 +96,8 @@ class PodGroup(NamespacedObject, frozen=True):
     @property
     def is_disrupted_as_a_whole(self) -> bool:
         """The group's pods may only be preempted together."""
-        return self.spec.disruption_mode == DISRUPTED_AS_A_WHOLE
+        mode = self.spec.disruption_mode
+        return mode.all is not None if isinstance(mode, DisruptionMode) else mode == DISRUPTED_AS_A_WHOLE
 
     def condition(self, kind: str) -> PodCondition | None:
         """Return the condition of that type, if there is one."""

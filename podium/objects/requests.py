@@ -4,8 +4,11 @@ Owns the arithmetic of requests: containers, sidecars, init containers, pod leve
 are added exactly and rounded up once, at the end. Never compares requests with what is free.
 
 Units: cpu in thousandths of a core, everything else as counted by its quantity (bytes, devices).
+While a pod is resized in place, what it asks for, what it is promised and what it has may all differ. It counts with
+the highest of these three totals; `by_container` counts the highest of the three of each container, as older releases.
+
 Invariant: results are shared between pods of one spec and must not be changed.
-Source: component-helpers resource/helpers.go and kubernetes pkg/scheduler/framework/types.go, v1.36.2.
+Source: component-helpers resource/helpers.go and kubernetes pkg/scheduler/framework/types.go, v1.36.2 and v1.37.2.
 Differs: for fractions of negative amounts and where a sum leaves the range of int64, upstream's answer depends on which
 amounts it compared on the way; here it does not.
 """
@@ -102,7 +105,7 @@ def scoring_requests(spec: PodSpec) -> Requests:
     return _integers(_with_overhead(_containers_total(spec, _spec_requests, _DEFAULTS), spec))
 
 
-def pod_requests_with_status(pod: Pod) -> Requests:
+def pod_requests_with_status(pod: Pod, *, by_container: bool = False) -> Requests:
     """Return the requests of `pod_requests`, or what a pod still holds while it is resized in place.
 
     NodeResourcesBalancedAllocation assumes this usage for an incoming pod.
@@ -110,21 +113,21 @@ def pod_requests_with_status(pod: Pod) -> Requests:
     Raises:
         FieldError: a quantity cannot be parsed, or there are too many.
     """
-    return _integers(_status_total(pod, {})) if is_resized(pod) else pod_requests(pod.spec)
+    return _integers(_status_total(pod, {}, by_container=by_container)) if is_resized(pod) else pod_requests(pod.spec)
 
 
-def requests_on_node(pod: Pod) -> Requests:
+def requests_on_node(pod: Pod, *, by_container: bool = False) -> Requests:
     """Return the amounts that a pod on a node uses: the counted resources of `pod_requests_with_status`.
 
     Raises:
         FieldError: a quantity cannot be parsed, or there are too many.
     """
     if is_resized(pod):
-        return _counted_amounts(pod_requests_with_status(pod))
+        return _counted_amounts(pod_requests_with_status(pod, by_container=by_container))
     return _counted_requests(pod.spec)
 
 
-def nonzero_requests_on_node(pod: Pod) -> tuple[int, int]:
+def nonzero_requests_on_node(pod: Pod, *, by_container: bool = False) -> tuple[int, int]:
     """Return the cpu (milli) and memory (bytes) usage that scoring assumes for a pod on a node.
 
     As `requests_on_node`, but each container without a value counts with 100m or 200 MiB; with pod-level requests only
@@ -133,7 +136,7 @@ def nonzero_requests_on_node(pod: Pod) -> tuple[int, int]:
     Raises:
         FieldError: a quantity cannot be parsed, or there are too many.
     """
-    return _nonzero(pod) if is_resized(pod) else _nonzero_requests(pod.spec)
+    return _nonzero(pod, by_container=by_container) if is_resized(pod) else _nonzero_requests(pod.spec)
 
 
 def whole_amounts(amounts: ResourceList, path: str) -> Requests:
@@ -175,20 +178,20 @@ def _counted_requests(spec: PodSpec) -> Requests:
 
 @once_per_spec
 def _nonzero_requests(spec: PodSpec) -> tuple[int, int]:
-    return _nonzero(Pod(spec=spec))
+    return _nonzero(Pod(spec=spec), by_container=False)
 
 
 def _counted_amounts(amounts: Requests) -> Requests:
     return {name: amount for name, amount in amounts.items() if is_counted_resource(name)}
 
 
-def _nonzero(pod: Pod) -> tuple[int, int]:
-    total = _status_total(pod, {})
+def _nonzero(pod: Pod, *, by_container: bool) -> tuple[int, int]:
+    total = _status_total(pod, {}, by_container=by_container)
     defaults: Mapping[str, Quantity] = _DEFAULTS
     if _sets_pod_level(pod.spec):
         defaults = {name: default for name, default in _DEFAULTS.items() if name not in total}
     if defaults:
-        total = _status_total(pod, defaults)
+        total = _status_total(pod, defaults, by_container=by_container)
     return total.get(CPU, _NOTHING).milli_value, total.get(MEMORY, _NOTHING).value
 
 
@@ -286,24 +289,22 @@ def container_limits(spec: PodSpec) -> Mapping[str, Quantity]:
 
 
 def is_resized(pod: Pod) -> bool:
-    """Return True if the amounts in the status differ from those in the spec."""
+    """Return True if the amounts in the status may differ from those in the spec."""
     status = pod.status
-    if status.resources is not None and _sets_pod_level(pod.spec):
+    if status.resources is not None and (status.allocated_resources or _sets_pod_level(pod.spec)):
         return True
-    for container_status in (*status.container_statuses, *status.init_container_statuses):
-        if container_status.resources is not None:
-            break
-    else:
+    if not status.container_statuses and not status.init_container_statuses:
         return False
+    if _resize_is_infeasible(status):
+        return True
     status_of = _statuses(status)
     for container in (*pod.spec.containers, *pod.spec.init_containers):
-        pod_level, (_, reported_status) = container.resources.requests, status_of.get(container.name, ("", None))
-        if reported_status is None or reported_status.resources is None:
+        amounts, (_, reported_status) = container.resources.requests, status_of.get(container.name, ("", None))
+        if reported_status is None:
             continue
-        if reported_status.resources.requests != pod_level or reported_status.allocated_resources not in (
-            {},
-            pod_level,
-        ):
+        if reported_status.allocated_resources not in ({}, amounts):
+            return True
+        if reported_status.resources is not None and reported_status.resources.requests != amounts:
             return True
     return False
 
@@ -320,10 +321,60 @@ def _statuses(status: PodStatus) -> dict[str, tuple[str, ContainerStatus]]:
     }
 
 
-def _status_total(pod: Pod, defaults: Mapping[str, Quantity]) -> _Exact:
+def _status_total(pod: Pod, defaults: Mapping[str, Quantity], *, by_container: bool) -> _Exact:
     spec, status = pod.spec, pod.status
-    infeasible = _resize_is_infeasible(status)
+    is_infeasible = _resize_is_infeasible(status)
+    total = (_container_maxima if by_container else _highest_total)(pod, defaults, is_infeasible=is_infeasible)
+    if _sets_pod_level(spec):
+        assert spec.resources is not None
+        pod_level = exact_amounts(spec.resources.requests, "spec.resources.requests")
+        total_held = pod_level
+        if status.resources is not None:
+            total_held = _highest({} if is_infeasible else pod_level, *_pod_level_amounts(status))
+        for name in pod_level if by_container else total_held:
+            if is_pod_level_resource(name):
+                total[name] = total_held.get(name, _NOTHING)
+    return _with_overhead(total, spec)
+
+
+def _pod_level_amounts(status: PodStatus) -> tuple[_Exact, _Exact]:
+    """Return what the pod as a whole has, and what it is promised."""
+    assert status.resources is not None
+    return (
+        exact_amounts(status.resources.requests, "status.resources.requests"),
+        exact_amounts(status.allocated_resources, "status.allocatedResources"),
+    )
+
+
+def _highest_total(pod: Pod, defaults: Mapping[str, Quantity], *, is_infeasible: bool) -> _Exact:
+    """Return the highest of the pod's totals: asked for, promised and held."""
+    spec, status = pod.spec, pod.status
     statuses = _statuses(status)
+
+    def asked(container: Container, path: str) -> _Exact:
+        return {} if is_infeasible else _spec_requests(container, path)
+
+    def promised(container: Container, path: str) -> _Exact:
+        status_path, container_status = statuses.get(container.name, ("", None))
+        if container_status is None or not container_status.allocated_resources:
+            return asked(container, path)
+        return exact_amounts(container_status.allocated_resources, f"{status_path}.allocatedResources")
+
+    def held(container: Container, path: str) -> _Exact:
+        status_path, container_status = statuses.get(container.name, ("", None))
+        if container_status is None or container_status.resources is None or not container_status.resources.requests:
+            return promised(container, path)
+        return exact_amounts(container_status.resources.requests, f"{status_path}.resources.requests")
+
+    asked_total = {} if is_infeasible else _containers_total(spec, asked, defaults)
+    if status.allocated_resources and status.resources is not None and status.resources.requests:
+        return _highest(asked_total, *_pod_level_amounts(status))
+    return _highest(asked_total, _containers_total(spec, promised, defaults), _containers_total(spec, held, defaults))
+
+
+def _container_maxima(pod: Pod, defaults: Mapping[str, Quantity], *, is_infeasible: bool) -> _Exact:
+    """Return the total of the highest amounts of each container."""
+    statuses = _statuses(pod.status)
 
     def requests_of(container: Container, path: str) -> _Exact:
         requests = _spec_requests(container, path)
@@ -333,24 +384,12 @@ def _status_total(pod: Pod, defaults: Mapping[str, Quantity]) -> _Exact:
         if path.startswith("spec.initContainers") and not container.is_sidecar:
             return requests
         return _highest(
-            {} if infeasible else requests,
+            {} if is_infeasible else requests,
             exact_amounts(container_status.resources.requests, f"{status_path}.resources.requests"),
             exact_amounts(container_status.allocated_resources, f"{status_path}.allocatedResources"),
         )
 
-    total = _containers_total(spec, requests_of, defaults)
-    if _sets_pod_level(spec):
-        assert spec.resources is not None
-        pod_level = exact_amounts(spec.resources.requests, "spec.resources.requests")
-        total_held = pod_level
-        if status.resources is not None:
-            total_held = _highest(
-                {} if infeasible else pod_level,
-                exact_amounts(status.resources.requests, "status.resources.requests"),
-                exact_amounts(status.allocated_resources, "status.allocatedResources"),
-            )
-        total.update((name, total_held.get(name, _NOTHING)) for name in pod_level if is_pod_level_resource(name))
-    return _with_overhead(total, spec)
+    return _containers_total(pod.spec, requests_of, defaults)
 
 
 def _highest(*amounts: _Exact) -> _Exact:

@@ -41,6 +41,8 @@ class EventResource(enum.Enum):
 
     POD = "Pod"
     ASSIGNED_POD = "AssignedPod"
+    UNSCHEDULED_POD = "UnscheduledPod"
+    TARGET_POD = "TargetPod"
     UNSCHEDULABLE_POD = "UnschedulablePod"
     NODE = "Node"
     PERSISTENT_VOLUME = "PersistentVolume"
@@ -181,12 +183,10 @@ RESOURCE_CLAIMS = ResourceType(
 RESOURCE_SLICES = ResourceType(
     "ResourceSlice", "/apis/resource.k8s.io/v1/resourceslices", ResourceSlice, event=EventResource.RESOURCE_SLICE
 )
-DEVICE_TAINT_RULES = ResourceType(
-    "DeviceTaintRule", "/apis/resource.k8s.io/v1beta2/devicetaintrules", DeviceTaintRule, gate="DRADeviceTaintRules"
-)
+DEVICE_TAINT_RULES = ResourceType("DeviceTaintRule", "/apis/resource.k8s.io/v1/devicetaintrules", DeviceTaintRule)
 POD_GROUPS = ResourceType(
     "PodGroup",
-    "/apis/scheduling.k8s.io/v1alpha2/podgroups",
+    "/apis/scheduling.k8s.io/v1beta1/podgroups",
     PodGroup,
     event=EventResource.POD_GROUP,
     gate="GenericWorkload",

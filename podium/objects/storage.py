@@ -150,6 +150,7 @@ class CSIDriverSpec(Value, frozen=True):
     """The capabilities of a CSI driver that scheduling depends on."""
 
     storage_capacity: bool | None = None
+    prevent_pod_scheduling_if_missing: bool | None = None
 
 
 class CSIDriver(ClusterObject, frozen=True):

@@ -1,11 +1,12 @@
 """GangScheduling: the pods of a gang start together, or none of them does.
 
-Runs at: PreEnqueue, Permit.
+Runs at: PreEnqueue, PlacementFeasible, Permit.
 Verdict: PreEnqueue: UnschedulableAndUnresolvable until the PodGroup exists and as many of its pods as the gang needs.
-Permit: Wait until as many of them have a node; Error if the PodGroup is gone.
-Requeue: a pod of the same group is added, or the PodGroup.
+PlacementFeasible: Wait until as many of them have a place, Unschedulable once they cannot. Permit: Wait until as many
+of them have a node; Error if the PodGroup is gone.
+Requeue: a pod of the same group is added, or the PodGroup; the gang needs fewer pods than before.
 Cost: constant; the pod that completes the gang costs one step for each pod of the group.
-Source: kubernetes pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go, v1.36.2.
+Source: kubernetes pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go, v1.36.2 and v1.37.2.
 Differs: a pod that is added requeues its group only if it completes it. Upstream asks every member of the group again
 for each of them, with the same result. With `thoroughSearchSteps` a gang that does not fit in upstream's way, pod by
 pod, is placed if there is any placement, on other nodes or with other devices: kubernetes issue 138765.
@@ -54,6 +55,7 @@ class GangScheduling(fwk.PreEnqueuePlugin, fwk.PermitPlugin):
         if handle.pod_groups is None:
             raise fwk.GateNeededError(self.name, "GenericWorkload")
         self._states = handle.pod_groups
+        self._has_entries = handle.release.queue.has_group_entries
         self._groups = handle.lister(POD_GROUPS)
         self._waiting_pods = handle.waiting_pods
 
@@ -72,6 +74,21 @@ class GangScheduling(fwk.PreEnqueuePlugin, fwk.PermitPlugin):
         if state is None:
             return _not_known(key)
         return _TOO_FEW_KNOWN if len(state) < group.min_count else None
+
+    def placement_feasible(self, group: PodGroup, scheduled_count: int, left_count: int) -> fwk.Status | None:
+        """Return success if enough pods of the group have a place, Wait if they may yet, else Unschedulable.
+
+        Args:
+            scheduled_count: the pods that have a node, or a place in the simulation.
+            left_count: the pods that are not tried yet.
+        """
+        min_count = group.min_count or 1
+        if scheduled_count >= min_count:
+            return None
+        counts = f"{scheduled_count} scheduled, {left_count} remaining"
+        if scheduled_count + left_count < min_count:
+            return fwk.unschedulable(f"minCount ({min_count}) cannot be satisfied: {counts}")
+        return fwk.Status(fwk.Code.WAIT, (f"minCount ({min_count}) is not yet satisfied: {counts}",))
 
     def permit(self, state: fwk.CycleState, pod: Pod, node_name: str) -> tuple[fwk.Status | None, float]:
         """Return Wait until the gang has its nodes; the pod that completes it lets the others go."""
@@ -103,12 +120,14 @@ class GangScheduling(fwk.PreEnqueuePlugin, fwk.PermitPlugin):
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """Register added pods and PodGroups, which may complete a gang. The group of a pod never changes."""
-        return (
-            fwk.on(fwk.EventResource.POD, fwk.ActionType.ADD, hint=self.after_pod_add, scope=fwk.HintScope.SPEC),
-            fwk.on(
-                fwk.EventResource.POD_GROUP, fwk.ActionType.ADD, hint=self.after_pod_group_add, scope=fwk.HintScope.SPEC
-            ),
-        )
+        resources, spec = fwk.EventResource, fwk.HintScope.SPEC
+        add, update = fwk.ActionType.ADD, fwk.ActionType.UPDATE
+        pods = [resources.UNSCHEDULED_POD, resources.ASSIGNED_POD] if self._has_entries else [resources.POD]
+        registrations = [fwk.on(resource, add, hint=self.after_pod_add, scope=spec) for resource in pods]
+        registrations.append(fwk.on(resources.POD_GROUP, add, hint=self.after_pod_group_add, scope=spec))
+        if self._has_entries:
+            registrations.append(fwk.on(resources.POD_GROUP, update, hint=self.after_pod_group_update, scope=spec))
+        return tuple(registrations)
 
     def after_pod_add(self, pod: Pod, old: Pod | None, new: Pod | None) -> fwk.QueueingHint:
         """Queue if the added pod is of the same group, and the group is complete with it."""
@@ -121,6 +140,12 @@ class GangScheduling(fwk.PreEnqueuePlugin, fwk.PermitPlugin):
     def after_pod_group_add(self, pod: Pod, old: PodGroup | None, new: PodGroup | None) -> fwk.QueueingHint:
         """Queue if the added group is the pod's."""
         return queue_if(new is not None and group_of(pod) == new.key)
+
+    def after_pod_group_update(self, pod: Pod, old: PodGroup | None, new: PodGroup | None) -> fwk.QueueingHint:
+        """Queue if the pod's gang needs fewer pods than before."""
+        if old is None or new is None or group_of(pod) != new.key:
+            return fwk.QueueingHint.SKIP
+        return queue_if(new.min_count is not None and old.min_count is not None and new.min_count < old.min_count)
 
 
 def _not_known(key: str) -> fwk.Status:

@@ -4,7 +4,7 @@ Runs at: Score.
 Verdict: none.
 Requeue: none.
 Cost: one gather per image that some node has.
-Source: kubernetes pkg/scheduler/framework/plugins/imagelocality/image_locality.go, v1.36.2.
+Source: kubernetes pkg/scheduler/framework/plugins/imagelocality/image_locality.go, v1.36.2 and v1.37.2.
 """
 
 from __future__ import annotations
@@ -37,10 +37,6 @@ def _image_names(spec: PodSpec) -> tuple[str, ...]:
     return tuple(map(normalized_image_name, containers + volumes))
 
 
-def _max_bytes(spec: PodSpec) -> int:
-    return MAX_BYTES_PER_CONTAINER * (len(spec.init_containers) + len(spec.containers))
-
-
 def _weighted_bytes(image: ImageState, node_count: int) -> int:
     """Return the image size times the share of nodes that have it: pods must not pile up on the first such node."""
     return int(float(image.size_bytes) * (len(image.rows) / node_count))
@@ -51,6 +47,11 @@ class ImageLocality(fwk.TableScorePlugin, fwk.ScorePlugin):
 
     def __init__(self, args: object, handle: fwk.Handle) -> None:
         self._handle = handle
+        self._counts_volumes = handle.release.counts_image_volumes
+
+    def _max_bytes(self, spec: PodSpec) -> int:
+        count = len(_image_names(spec)) if self._counts_volumes else len(spec.init_containers) + len(spec.containers)
+        return MAX_BYTES_PER_CONTAINER * count
 
     def score_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
         """Score from 0, if at most MIN_BYTES are present, to MAX_NODE_SCORE."""
@@ -60,7 +61,7 @@ class ImageLocality(fwk.TableScorePlugin, fwk.ScorePlugin):
             return total
         for image in present:
             total += _weighted_bytes(image, len(snapshot)) * image.presence(len(snapshot.nodes)).take(rows)
-        bytes_max = _max_bytes(pod.spec)
+        bytes_max = self._max_bytes(pod.spec)
         bytes_above_min = np.where(total < MIN_BYTES, MIN_BYTES, np.minimum(total, bytes_max)) - MIN_BYTES
         scores: IntArray = fwk.MAX_NODE_SCORE * bytes_above_min // (bytes_max - MIN_BYTES)
         return scores
@@ -70,7 +71,7 @@ class ImageLocality(fwk.TableScorePlugin, fwk.ScorePlugin):
         snapshot = self._handle.snapshot()
         images = _present_images(snapshot, pod.spec)
         total = sum(_weighted_bytes(image, len(snapshot)) for image in images if node.row in image.rows)
-        bytes_max = _max_bytes(pod.spec)
+        bytes_max = self._max_bytes(pod.spec)
         bytes_above_min = (MIN_BYTES if total < MIN_BYTES else min(total, bytes_max)) - MIN_BYTES
         return fwk.MAX_NODE_SCORE * bytes_above_min // (bytes_max - MIN_BYTES)
 

@@ -4,8 +4,8 @@ Runs at: PreFilter (Skip for pods that need nothing special), Filter.
 Verdict: UnschedulableAndUnresolvable.
 Requeue: a node is added or declares other features than before; the pod itself needs other features than before.
 Cost: once per pod spec; then a walk over the nodes for the few pods that need a feature.
-Source: kubernetes pkg/scheduler/framework/plugins/nodedeclaredfeatures and component-helpers nodedeclaredfeatures,
-v1.36.2; KEP-5328.
+Source: kubernetes v1.36.2, pkg/scheduler/framework/plugins/nodedeclaredfeatures and component-helpers
+nodedeclaredfeatures; KEP-5328.
 """
 
 from __future__ import annotations
@@ -34,9 +34,16 @@ def _has_own_users_on_host_network(spec: PodSpec) -> bool:
     return spec.host_network and spec.host_users is False
 
 
+def _sets_bind_mount_options(spec: PodSpec) -> bool:
+    containers = (*spec.containers, *spec.init_containers, *spec.ephemeral_containers)
+    return any(mount.bind_mount_options for container in containers for mount in container.volume_mounts)
+
+
+_BIND_MOUNT_OPTIONS: Final = "VolumeBindMountOptions"
 _NEEDS: Final[dict[str, Callable[[PodSpec], bool]]] = {
     "RestartAllContainersOnContainerExits": _restarts_all_containers,
     "UserNamespacesHostNetworkSupport": _has_own_users_on_host_network,
+    _BIND_MOUNT_OPTIONS: _sets_bind_mount_options,
 }
 """The features that a spec can need, with the test for each."""
 
@@ -49,15 +56,23 @@ def _needed_features(spec: PodSpec) -> frozenset[str]:
 class NodeDeclaredFeatures(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlugin):
     """Rejects nodes that do not declare every feature the pod needs."""
 
+    def __init__(self, args: object, handle: fwk.Handle) -> None:
+        super().__init__(args, handle)
+        self._knows_bind_mount_options = handle.release.needs_bind_mount_options
+
+    def _needed(self, spec: PodSpec) -> frozenset[str]:
+        features = _needed_features(spec)
+        return features if self._knows_bind_mount_options else features - {_BIND_MOUNT_OPTIONS}
+
     def pre_filter(
         self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot
     ) -> tuple[fwk.PreFilterResult | None, fwk.Status | None]:
         """Return Skip if the pod needs no feature."""
-        return None, None if _needed_features(pod.spec) else fwk.SKIP
+        return None, None if self._needed(pod.spec) else fwk.SKIP
 
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """Return verdict 1 for nodes that lack a feature."""
-        features = _needed_features(pod.spec)
+        features = self._needed(pod.spec)
         if not features:
             return None
         lacks_feature = [
@@ -71,7 +86,7 @@ class NodeDeclaredFeatures(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.Filte
 
     def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
         """Return success or UnschedulableAndUnresolvable."""
-        return None if _needed_features(pod.spec).issubset(node.node.status.declared_features) else _REJECTED
+        return None if self._needed(pod.spec).issubset(node.node.status.declared_features) else _REJECTED
 
     def filter_scope(self, spec: PodSpec) -> fwk.Scope:
         """Return NODE: the answer depends on the node's declared features."""
@@ -88,7 +103,12 @@ class NodeDeclaredFeatures(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.Filte
                 hint=self.after_node_change,
                 scope=fwk.HintScope.SPEC,
             ),
-            fwk.on(fwk.EventResource.POD, fwk.ActionType.UPDATE, hint=self.after_pod_update, scope=fwk.HintScope.SPEC),
+            fwk.on(
+                self.handle.release.events.own_pod,
+                fwk.ActionType.UPDATE,
+                hint=self.after_pod_update,
+                scope=fwk.HintScope.SPEC,
+            ),
         )
 
     def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> fwk.QueueingHint:
@@ -99,4 +119,4 @@ class NodeDeclaredFeatures(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.Filte
         """Queue if the pod itself needs other features than before."""
         if old is None or new is None:
             return fwk.QueueingHint.QUEUE
-        return queue_if(is_about(pod, new) and _needed_features(old.spec) != _needed_features(new.spec))
+        return queue_if(is_about(pod, new) and self._needed(old.spec) != self._needed(new.spec))

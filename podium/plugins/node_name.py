@@ -1,10 +1,10 @@
 """NodeName: a pod with `spec.nodeName` goes to that node only.
 
-Runs at: Filter.
+Runs at: PreFilter, Filter.
 Verdict: UnschedulableAndUnresolvable.
 Requeue: any node is added.
 Cost: nothing for pods that name no node, as all pods from the queue.
-Source: kubernetes pkg/scheduler/framework/plugins/nodename/node_name.go, v1.36.2.
+Source: kubernetes pkg/scheduler/framework/plugins/nodename/node_name.go, v1.36.2 and v1.37.2.
 """
 
 from __future__ import annotations
@@ -21,8 +21,14 @@ _NO_ROW: Final = -1
 _REJECTED: Final = fwk.unresolvable("node(s) didn't match the requested node name")
 
 
-class NodeName(fwk.TableFilterPlugin, fwk.FilterPlugin):
+class NodeName(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlugin):
     """Rejects every node but the one that `spec.nodeName` asks for."""
+
+    def pre_filter(
+        self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot
+    ) -> tuple[fwk.PreFilterResult | None, fwk.Status | None]:
+        """Return the named node only, if there is one."""
+        return fwk.PreFilterResult(frozenset({pod.node_name})) if pod.node_name else None, None
 
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """Return verdict 1 for nodes other than the named one."""

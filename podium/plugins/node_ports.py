@@ -69,7 +69,10 @@ class NodePorts(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlugin):
         """Register pods that are deleted; nodes that are added."""
         return (
             fwk.on(
-                fwk.EventResource.POD, fwk.ActionType.DELETE, hint=self.after_pod_deletion, scope=fwk.HintScope.SPEC
+                self.handle.release.events.assigned_pods,
+                fwk.ActionType.DELETE,
+                hint=self.after_pod_deletion,
+                scope=fwk.HintScope.SPEC,
             ),
             fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD),
         )

@@ -21,7 +21,7 @@ from podium.config.args import NodeResourcesBalancedAllocationArgs, ResourceSpec
 from podium.framework import contract as fwk
 from podium.objects.core import Pod, PodSpec
 from podium.objects.errors import FieldError
-from podium.objects.requests import pod_requests, pod_requests_with_status
+from podium.objects.requests import Requests, pod_requests, pod_requests_with_status
 from podium.plugins.shared.allocation_strategies import CountedResources
 from podium.plugins.shared.cluster_devices import ClusterDevices
 from podium.plugins.shared.device_totals import DeviceTotals
@@ -37,14 +37,18 @@ class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.TableScorePlugin, 
     """
 
     def __init__(self, args: NodeResourcesBalancedAllocationArgs, handle: fwk.Handle) -> None:
+        self._by_container = not handle.release.sums_resized_pods
         self._resources = args.resources
         self._totals = DeviceTotals.of_resources(handle.shared(ClusterDevices), args.resources)
         self._counted_resources = CountedResources(args.resources)
 
+    def _requests_of(self, pod: Pod) -> Requests:
+        return pod_requests_with_status(pod, by_container=self._by_container)
+
     def pre_score(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> fwk.Status | None:
         """Return Skip if the pod requests none of the resources, Error if a request cannot be parsed."""
         try:
-            requests = pod_requests_with_status(pod)
+            requests = self._requests_of(pod)
         except FieldError as error:
             return fwk.error_status(error)
         return None if any(requests.get(resource.name, 0) for resource in self._resources) else fwk.SKIP
@@ -58,7 +62,7 @@ class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.TableScorePlugin, 
             for resource, amount in self._amounts(pod)
         ]
         if self._totals is not None:
-            classes = self._totals.classes(pod_requests_with_status(pod))
+            classes = self._totals.classes(self._requests_of(pod))
             for (resource, _), column in zip(self._amounts(pod), columns, strict=True):
                 if resource.name in classes:
                     device_class = classes[resource.name]
@@ -79,7 +83,7 @@ class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.TableScorePlugin, 
         fractions_without_pod: list[float] = []
         fractions_with_pod: list[float] = []
         snapshot, row = node.snapshot, node.row
-        classes = {} if self._totals is None else self._totals.classes(pod_requests_with_status(pod))
+        classes = {} if self._totals is None else self._totals.classes(self._requests_of(pod))
         for resource, amount in self._amounts(pod):
             allocatable = snapshot.allocatable_on(row, resource.name)
             in_use = snapshot.requested_on(row, resource.name)
@@ -100,7 +104,7 @@ class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.TableScorePlugin, 
         return ()
 
     def _amounts(self, pod: Pod) -> Sequence[tuple[ResourceSpec, int]]:
-        return self._counted_resources.of(pod_requests_with_status(pod))
+        return self._counted_resources.of(self._requests_of(pod))
 
 
 class _Column(NamedTuple):

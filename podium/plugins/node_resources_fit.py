@@ -39,7 +39,7 @@ from podium.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, is_ext
 from podium.plugins.shared.allocation_strategies import MostAllocated, strategy_of
 from podium.plugins.shared.cluster_devices import ClusterDevices
 from podium.plugins.shared.device_totals import DeviceTotals
-from podium.plugins.shared.hints import is_about, occupies_node, queue_if
+from podium.plugins.shared.hints import is_about, occupies_node, pod_events, queue_if
 
 _TOO_MANY_PODS: Final = 1
 _UNRESOLVABLE: Final = 2
@@ -83,6 +83,8 @@ class NodeResourcesFit(
     """
 
     def __init__(self, args: NodeResourcesFitArgs, handle: fwk.Handle) -> None:
+        self._events = handle.release.events
+        self._by_container = not handle.release.sums_resized_pods
         self._devices = handle.shared(ClusterDevices)
         self._totals = DeviceTotals.of_resources(self._devices, args.scoring_strategy.resources)
         self._ignored = frozenset(args.ignored_resources)
@@ -201,12 +203,11 @@ class NodeResourcesFit(
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """Register pods that are deleted or scaled down; nodes that are added or grow."""
         return (
-            fwk.on(
-                fwk.EventResource.POD,
-                fwk.ActionType.DELETE,
+            *pod_events(
+                self._events,
+                fwk.ActionType.DELETE | fwk.ActionType.UPDATE_POD_SCALE_DOWN,
                 fwk.ActionType.UPDATE_POD_SCALE_DOWN,
-                hint=self.after_pod_change,
-                scope=fwk.HintScope.SPEC,
+                self.after_pod_change,
             ),
             fwk.on(
                 fwk.EventResource.NODE,
@@ -232,7 +233,7 @@ class NodeResourcesFit(
             return fwk.QueueingHint.QUEUE
         if not new.node_name:
             return fwk.QueueingHint.SKIP
-        old_requests, new_requests = requests_on_node(old), requests_on_node(new)
+        old_requests, new_requests = (requests_on_node(item, by_container=self._by_container) for item in (old, new))
         return queue_if(any(old_requests.get(name, 0) > new_requests.get(name, 0) for name, _ in _demands(pod.spec)))
 
     def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> fwk.QueueingHint:

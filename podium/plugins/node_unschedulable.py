@@ -1,10 +1,10 @@
 """NodeUnschedulable: cordoned nodes take only pods that tolerate the cordon.
 
-Runs at: Filter.
+Runs at: PreFilter, Filter.
 Verdict: UnschedulableAndUnresolvable.
 Requeue: a schedulable node is added, or a node is uncordoned; the pod itself gets a toleration for cordoned nodes.
 Cost: one gather over the rows; nothing for pods that tolerate the cordon.
-Source: kubernetes pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go, v1.36.2.
+Source: kubernetes pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go, v1.36.2 and v1.37.2.
 """
 
 from __future__ import annotations
@@ -28,8 +28,14 @@ def _tolerates_cordon(spec: PodSpec) -> bool:
     return is_tolerated(spec.tolerations, CORDONED)
 
 
-class NodeUnschedulable(fwk.TableFilterPlugin, fwk.FilterPlugin):
+class NodeUnschedulable(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlugin):
     """Rejects nodes with `spec.unschedulable`."""
+
+    def pre_filter(
+        self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot
+    ) -> tuple[fwk.PreFilterResult | None, fwk.Status | None]:
+        """Return success: upstream runs the plugin here for the sake of an alpha gate."""
+        return None, None
 
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """Return verdict 1 for nodes that are cordoned."""
@@ -52,7 +58,7 @@ class NodeUnschedulable(fwk.TableFilterPlugin, fwk.FilterPlugin):
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """Register nodes that are added or uncordoned, and tolerations that are added to the pod."""
-        return taint_events(self.after_node_change, self.after_toleration_change)
+        return taint_events(self.handle.release.events, self.after_node_change, self.after_toleration_change)
 
     def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> fwk.QueueingHint:
         """Queue if the node is schedulable now and was not before."""

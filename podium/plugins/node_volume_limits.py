@@ -1,12 +1,13 @@
 """NodeVolumeLimits: no node gets more volumes of a CSI driver than it can attach.
 
 Runs at: PreFilter, Filter.
-Verdict: Unschedulable; UnschedulableAndUnresolvable if a claim is missing.
+Verdict: Unschedulable, also if a CSI driver that demands it is not on the node; UnschedulableAndUnresolvable if a claim
+is missing.
 Requeue: a CSINode is added or can attach more volumes, a pod with volumes is deleted, a claim of the pod is added, a
 volume is detached.
 Cost: nothing without claims and migrated volumes; otherwise a few gathers, and a walk over the volumes of the pods on
 each node that may be near its limit.
-Source: kubernetes pkg/scheduler/framework/plugins/nodevolumelimits/csi.go, v1.36.2.
+Source: kubernetes pkg/scheduler/framework/plugins/nodevolumelimits/csi.go, v1.36.2 and v1.37.2.
 Differs: a node whose CSINode cannot be parsed in full takes no further volumes; upstream does not see such a CSINode
 and then applies no limit. Volumes of claims and attachments that cannot be parsed in full count, too.
 """
@@ -16,6 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -40,10 +42,22 @@ from podium.plugins.volumes.csi_translation import inline_driver
 from podium.plugins.volumes.node_columns import NodeColumn, change_log_of
 
 _TOO_MANY: Final = fwk.unschedulable("node(s) exceed max volume count")
-_EXCEEDED, _MISSING = 1, 2
+_EXCEEDED, _MISSING, _NOT_INSTALLED = 1, 2, 3
+"""Verdicts; from `_NOT_INSTALLED` on, which one of the pod's drivers is not on the node."""
 _NO_LIMIT: Final = 1 << 62
 _DRIVERS_MAX: Final = 64
-"""For how many drivers the limits are cached by node."""
+"""For how many drivers numbers are cached by node."""
+
+
+@dataclass(frozen=True, slots=True)
+class _DemandingDrivers:
+    """The drivers that the pod's node must have, by the verdict that one is missing."""
+
+    names: tuple[str, ...]
+
+
+def _not_installed(driver: str) -> fwk.Status:
+    return fwk.unschedulable(f"{driver} CSI driver is not installed on the node")
 
 
 def _limits(csi_node: CSINode) -> dict[str, int]:
@@ -59,11 +73,15 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlu
     """Checks the volumes of the pods on a node, and those attached to it, against the limits in its CSINode."""
 
     def __init__(self, args: object, handle: fwk.Handle) -> None:
+        self._events = handle.release.events
+        self._needs_installed_drivers = handle.release.needs_installed_drivers
+        self._drivers = handle.lister(resource_types.CSI_DRIVERS)
         self._finder = VolumeFinder(handle)
         self._csi_nodes = handle.lister(resource_types.CSI_NODES)
         self._csi_node_changes = change_log_of(self._csi_nodes)
         self._has_csi_node = self._of_csi_nodes(lambda name: self._csi_nodes.get(name) is not None)
         self._limits: dict[str, NodeColumn[CSINode]] = {}
+        self._installed: dict[str, NodeColumn[CSINode]] = {}
         self._attached = NodeColumn(
             change_log_of(handle.lister(resource_types.VOLUME_ATTACHMENTS)),
             lambda attachment: attachment.spec.node_name,
@@ -77,32 +95,43 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlu
         return None, None if attaches_volumes(pod.spec) else fwk.SKIP
 
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """Return verdict 1 for nodes that would get too many volumes; 2 for all limited nodes if a claim is missing."""
+        """Return the verdict of each row: a driver that is not installed, or too many volumes; or a missing claim."""
         try:
-            self._finder.of_new_pod(pod, None)
+            new_volumes = volumes_without = self._finder.of_new_pod(pod, None)
         except MissingClaimError:
             return np.full(len(rows), _MISSING, np.int64)
-        is_limited = self._has_csi_node.over(snapshot).take(rows)
-        if not is_limited.any():
-            return None
-        # Any limited node will do: the wanted volumes only depend on whether there is a CSINode.
-        new_volumes = self._finder.of_new_pod(pod, self._csi_nodes.get(snapshot.name(int(rows[is_limited.argmax()]))))
-        if not new_volumes:
-            return None
+        has_csi_node = self._has_csi_node.over(snapshot).take(rows) > 0
+        is_any_limited = has_csi_node.any()
+        if is_any_limited:
+            # Any such node will do: the wanted volumes only depend on whether there is a CSINode.
+            example = snapshot.name(int(rows[has_csi_node.argmax()]))
+            new_volumes = self._finder.of_new_pod(pod, self._csi_nodes.get(example))
         verdicts = np.zeros(len(rows), np.int64)
-        for position in self._close_to_limits(new_volumes, snapshot, rows).nonzero()[0].tolist():
-            row = int(rows[position])
-            csi_node = self._csi_nodes.get(snapshot.name(row))
-            if csi_node is not None:
-                verdicts[position] = self._is_exceeded(
-                    new_volumes, snapshot.pods[row].values(), csi_node, _limits(csi_node)
-                )
+        if demanding := self._demanding_drivers(new_volumes):
+            state.write(_DemandingDrivers(demanding))
+            drivers_without = {volume.driver for volume in volumes_without}
+            for index, driver in reversed(tuple(enumerate(demanding))):
+                is_absent = self._installed_of(driver).over(snapshot).take(rows) == 0
+                if driver not in drivers_without:
+                    is_absent &= has_csi_node
+                verdicts[is_absent] = _NOT_INSTALLED + index
+        if is_any_limited and new_volumes:
+            is_close = self._close_to_limits(new_volumes, snapshot, rows) & (verdicts == 0)
+            for position in is_close.nonzero()[0].tolist():
+                row = int(rows[position])
+                csi_node = self._csi_nodes.get(snapshot.name(row))
+                if csi_node is not None:
+                    verdicts[position] = self._is_exceeded(
+                        new_volumes, snapshot.pods[row].values(), csi_node, _limits(csi_node)
+                    )
         return verdicts if verdicts.any() else None
 
     def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
-        """Return the status: too many volumes, or the missing claim."""
+        """Return the status: too many volumes, the absent driver, or the missing claim."""
         if verdict == _EXCEEDED:
             return _TOO_MANY
+        if verdict >= _NOT_INSTALLED:
+            return _not_installed(state.read(_DemandingDrivers).names[verdict - _NOT_INSTALLED])
         try:
             self._finder.of_new_pod(pod, None)
         except MissingClaimError as error:
@@ -116,6 +145,9 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlu
             new_volumes = self._finder.of_new_pod(pod, csi_node)
         except MissingClaimError as error:
             return fwk.unresolvable(str(error))
+        for driver in self._demanding_drivers(new_volumes):
+            if not self._is_installed(driver, node.name):
+                return _not_installed(driver)
         if not new_volumes or csi_node is None:
             return None
         return _TOO_MANY if self._is_exceeded(new_volumes, node.pods, csi_node, _limits(csi_node)) else None
@@ -129,13 +161,37 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlu
             is_close |= used_max > self._limit_of(driver).over(snapshot).take(rows)
         return is_close
 
+    def _demanding_drivers(self, volumes: Iterable[AttachedVolume]) -> tuple[str, ...]:
+        """Return the drivers without which a node does not get the volumes, in the order in which they are checked."""
+        if not self._needs_installed_drivers:
+            return ()
+        return tuple(
+            name
+            for name in sorted({volume.driver for volume in volumes})
+            if (driver := self._drivers.get(name)) is not None and driver.spec.prevent_pod_scheduling_if_missing
+        )
+
+    def _installed_of(self, driver: str) -> NodeColumn[CSINode]:
+        return self._column_of(self._installed, driver, lambda name: self._is_installed(driver, name))
+
+    def _is_installed(self, driver: str, node_name: str) -> bool:
+        csi_node = self._csi_nodes.get(node_name)
+        if csi_node is None or isinstance(csi_node, UnreadableCSINode):
+            return csi_node is not None
+        return any(installed.name == driver for installed in csi_node.spec.drivers)
+
     def _limit_of(self, driver: str) -> NodeColumn[CSINode]:
-        column = self._limits.pop(driver, None)
+        return self._column_of(self._limits, driver, lambda name: self._limit_on(driver, name))
+
+    def _column_of(
+        self, columns: dict[str, NodeColumn[CSINode]], driver: str, number_of: Callable[[str], int]
+    ) -> NodeColumn[CSINode]:
+        column = columns.pop(driver, None)
         if column is None:
-            if len(self._limits) >= _DRIVERS_MAX:
-                del self._limits[next(iter(self._limits))]
-            column = self._of_csi_nodes(lambda name: self._limit_on(driver, name))
-        self._limits[driver] = column  # the most recently used is last
+            if len(columns) >= _DRIVERS_MAX:
+                del columns[next(iter(columns))]
+            column = self._of_csi_nodes(number_of)
+        columns[driver] = column  # the most recently used is last
         return column
 
     def _limit_on(self, driver: str, node_name: str) -> int:
@@ -186,7 +242,10 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlu
                 scope=fwk.HintScope.SPEC,
             ),
             fwk.on(
-                fwk.EventResource.POD, fwk.ActionType.DELETE, hint=self.after_pod_deletion, scope=fwk.HintScope.SPEC
+                self._events.assigned_pods,
+                fwk.ActionType.DELETE,
+                hint=self.after_pod_deletion,
+                scope=fwk.HintScope.SPEC,
             ),
             fwk.on(fwk.EventResource.PERSISTENT_VOLUME_CLAIM, fwk.ActionType.ADD, hint=self.after_claim_added),
             fwk.on(

@@ -28,7 +28,8 @@ class SchedulingGates(fwk.PreEnqueuePlugin):
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """Register updates that remove the last gate of a pod."""
         eliminated = fwk.ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
-        return (fwk.on(fwk.EventResource.POD, eliminated, hint=self.after_gates_eliminated, scope=fwk.HintScope.SPEC),)
+        own_pod = self.handle.release.events.own_pod
+        return (fwk.on(own_pod, eliminated, hint=self.after_gates_eliminated, scope=fwk.HintScope.SPEC),)
 
     def after_gates_eliminated(self, pod: Pod, old: Pod | None, new: Pod | None) -> fwk.QueueingHint:
         """Queue if the event is about the pod itself."""

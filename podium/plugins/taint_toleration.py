@@ -1,11 +1,12 @@
 """TaintToleration: tainted nodes take only pods that tolerate the taints.
 
-Runs at: Filter (taints NoSchedule and NoExecute), PreScore, Score (taints PreferNoSchedule), NormalizeScores.
+Runs at: PreFilter, Filter (taints NoSchedule and NoExecute), PreScore, Score (taints PreferNoSchedule),
+NormalizeScores.
 Verdict: UnschedulableAndUnresolvable.
 Requeue: a node whose taints the pod tolerates is added, or a node's taints become tolerable; the pod's own tolerations
 change.
 Cost: tolerations are evaluated for each distinct set of taints once per pod spec; then one gather over the rows.
-Source: kubernetes pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go, v1.36.2.
+Source: kubernetes pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go, v1.36.2 and v1.37.2.
 """
 
 from __future__ import annotations
@@ -55,9 +56,20 @@ def _preference_lookup(spec: PodSpec) -> _TaintLookup:
 
 
 class TaintToleration(
-    fwk.TableFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.TableScorePlugin, fwk.ScorePlugin
+    fwk.PreFilterPlugin,
+    fwk.TableFilterPlugin,
+    fwk.FilterPlugin,
+    fwk.PreScorePlugin,
+    fwk.TableScorePlugin,
+    fwk.ScorePlugin,
 ):
     """Rejects nodes with taints that the pod does not tolerate, and prefers those with fewer soft ones."""
+
+    def pre_filter(
+        self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot
+    ) -> tuple[fwk.PreFilterResult | None, fwk.Status | None]:
+        """Return success: upstream runs the plugin here for the sake of an alpha gate."""
+        return None, None
 
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """Return verdict 1 for nodes with an untolerated taint."""
@@ -119,7 +131,7 @@ class TaintToleration(
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """Register nodes that are added or lose taints, and tolerations that are added to the pod."""
-        return taint_events(self.after_node_change, self.after_toleration_change)
+        return taint_events(self.handle.release.events, self.after_node_change, self.after_toleration_change)
 
     def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> fwk.QueueingHint:
         """Queue if the pod tolerates the node's taints now and did not before."""

@@ -1,14 +1,13 @@
 """VolumeBinding: pods go to nodes where their claims have volumes or can get them, and are bound after their claims.
 
-Runs at: PreFilter, Filter, PreScore (always Skip), Score (always 0), Reserve, PreBind.
+Runs at: PreFilter, Filter, PreScore, Score (0 if no claim waits for the pod's node), Reserve, PreBind.
 Verdict: UnschedulableAndUnresolvable, with every reason that holds; an Error from PreBind if binding fails.
 Requeue: changes of volumes, claims of the pod, storage classes, nodes, and the objects that CSI drivers publish.
 Cost: zero for pods without claims. Otherwise one pass over the rows per bound volume, per node label that the candidate
-volumes select by, and per candidate volume with any other affinity.
+volumes select by, and per candidate volume with any other affinity; for scores see `volumes.storage_scores`.
 Source: kubernetes pkg/scheduler/framework/plugins/volumebinding/volume_binding.go and binder.go, v1.36.2.
-Differs: the plan for the claims is computed again for the chosen node, instead of being kept for every node; nodes are
-scored only behind the feature gate StorageCapacityScoring, which is off. A claim with a field that cannot be read is
-refused; upstream does not see it.
+Differs: the plan for the claims is computed again for scores and for the chosen node, instead of being kept for every
+node. A claim with a field that cannot be read is refused; upstream does not see it.
 """
 
 from __future__ import annotations
@@ -54,6 +53,7 @@ from podium.plugins.volumes.grouped import index_of
 from podium.plugins.volumes.matching import choice_for, requested_nano
 from podium.plugins.volumes.pod_claims import Conflict, PodClaims, Waiting
 from podium.plugins.volumes.provisioning import StorageCapacity, volume_limit
+from podium.plugins.volumes.storage_scores import StorageScores, scored_claims
 
 _LOST: Final = "Lost"
 _UNBOUND_IMMEDIATE: Final = fwk.unresolvable("pod has unbound immediate PersistentVolumeClaims")
@@ -89,6 +89,8 @@ class VolumeBinding(
         self._capacities = handle.lister(resource_types.CSI_STORAGE_CAPACITIES)
         self._claims = Assumed(self._listed_claims)
         self._volumes = Assumed(volumes)
+        # The shape comes with the feature gate StorageCapacityScoring.
+        self._scores = None if args.shape is None else StorageScores(args.shape)
         self._binder = VolumeBinder(handle, self._claims, self._volumes, self._csi_nodes, args.bind_timeout_s)
 
     # ------------------------------------------------------------ filtering
@@ -208,16 +210,20 @@ class VolumeBinding(
     # ------------------------------------------------------------ scoring
 
     def pre_score(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> fwk.Status | None:
-        """Return Skip: nodes are not scored."""
-        return fwk.SKIP
+        """Return Skip if nodes are not scored by storage."""
+        return fwk.SKIP if self._scores is None else None
 
     def score_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
-        """Return 0. Only called if the configuration disables PreScore."""
-        return np.zeros(len(rows), np.int64)
+        """Return the scores by the share of storage in use; 0 if no claim waits for the pod's node."""
+        claims = scored_claims(state)
+        if claims is None or self._scores is None:
+            return np.zeros(len(rows), np.int64)
+        return self._scores.of_rows(claims, snapshot, rows)
 
     def score(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> int:
-        """Return 0, as `score_rows`."""
-        return 0
+        """Return the score of one node, as `score_rows`."""
+        claims = scored_claims(state)
+        return 0 if claims is None or self._scores is None else self._scores.of_node(claims, node)
 
     # ------------------------------------------------------------ on the way to the node
 
@@ -285,8 +291,8 @@ class VolumeBinding(
         return fwk.Scope.CLUSTER if spec.volumes else fwk.Scope.NODE
 
     def score_scope(self, spec: PodSpec) -> fwk.Scope:
-        """Return NODE: every score is 0."""
-        return fwk.Scope.NODE
+        """Return CLUSTER for a pod with volumes, as `filter_scope`; otherwise NODE, since every score is 0."""
+        return self.filter_scope(spec)
 
     # ------------------------------------------------------------ requeueing
 

@@ -97,6 +97,7 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterP
     """Rejects nodes with a pod that uses an inline disk of this pod, and all nodes if a claim is in use."""
 
     def __init__(self, args: object, handle: fwk.Handle) -> None:
+        self._events = handle.release.events
         self._claims = handle.lister(resource_types.PERSISTENT_VOLUME_CLAIMS)
         self._extensions = _Extensions()
 
@@ -158,7 +159,10 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterP
         """Register pods that are deleted; nodes and claims that are added."""
         return (
             fwk.on(
-                fwk.EventResource.POD, fwk.ActionType.DELETE, hint=self.after_pod_deletion, scope=fwk.HintScope.SPEC
+                self._events.assigned_pods,
+                fwk.ActionType.DELETE,
+                hint=self.after_pod_deletion,
+                scope=fwk.HintScope.SPEC,
             ),
             fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD),
             fwk.on(

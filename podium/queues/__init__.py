@@ -14,7 +14,8 @@ from podium.queues.ordering import PodOrder, SortsByKey
 from podium.queues.pod_groups import QueuedPodGroups
 from podium.queues.scheduling_queue import SchedulingQueue
 from podium.queues.states import QUEUE_STATES, QueueEvent, QueueState
-from podium.queues.values import AlreadyQueued, QueueProfile, QueueStatistics, QueueTimes
+from podium.queues.statistics import QueueStatistics
+from podium.queues.values import AlreadyQueued, QueueProfile, QueueTimes
 
 __all__ = [
     "QUEUE_STATES",

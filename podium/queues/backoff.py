@@ -21,13 +21,17 @@ class PodBackoff:
     initial_s: float = 1.0
     max_s: float = 10.0
 
-    def duration_s(self, failures: int) -> float:
-        """Return the backoff after this number of failed attempts: it doubles each time, up to the maximum."""
+    def duration_s(self, failures: int, pod_count: int = 1) -> float:
+        """Return the backoff after this number of failed attempts: it doubles each time, up to the maximum.
+
+        The maximum of a group of pods grows with the square root of their number.
+        """
         if failures <= 0:
             return 0.0
+        max_s = self.max_s * math.sqrt(pod_count)
         # ldexp scales by powers of two without ever overflowing, however often the pod has failed.
-        if self.initial_s > math.ldexp(self.max_s, 1 - failures):
-            return self.max_s
+        if self.initial_s > math.ldexp(max_s, 1 - failures):
+            return max_s
         return math.ldexp(self.initial_s, failures - 1)
 
     def expiration_s(self, info: QueuedPodInfo) -> float:
@@ -35,7 +39,8 @@ class PodBackoff:
         if info.backoff_expiration_s == 0.0:
             failures = info.consecutive_errors_count or info.unschedulable_count
             if failures and self.max_s:
-                info.backoff_expiration_s = float(math.floor(info.timestamp_s + self.duration_s(failures)))
+                duration_s = self.duration_s(failures, len(info.member_infos))
+                info.backoff_expiration_s = float(math.floor(info.timestamp_s + duration_s))
         return info.backoff_expiration_s
 
     def is_backing_off(self, info: QueuedPodInfo, now_s: float) -> bool:

@@ -2,32 +2,38 @@
 
 Pure functions of the old and the new object.
 
-Source: kubernetes pkg/scheduler/framework/events.go, v1.36.2.
+Source: kubernetes pkg/scheduler/framework/events.go, v1.36.2 and v1.37.2.
 Differs: a quantity that cannot be parsed counts as changed: one futile retry is better than a pod never retried.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
-from podium.framework.contract.cluster_event import UNSCHEDULABLE_POD_UPDATE, ActionType, ClusterEvent
+from podium.config import Release
+from podium.framework.contract.cluster_event import ActionType, ClusterEvent
 from podium.objects.core import Node, Pod
 from podium.objects.errors import FieldError
 from podium.objects.meta import RawQuantity
 from podium.objects.quantity import QuantityError, parse
-from podium.objects.requests import pod_requests_with_status
+from podium.objects.requests import Requests, pod_requests_with_status
 from podium.objects.resource_types import EventResource
 
-_PodCheck: TypeAlias = Callable[[Pod, Pod], bool]
 _NodeCheck: TypeAlias = Callable[[Node, Node], bool]
 
 
-def pod_changes(old: Pod, new: Pod) -> tuple[ClusterEvent, ...]:
-    """Return the events that describe the pod's change; one generic update if no specific event does."""
-    events = _UNASSIGNED if not new.node_name else _ASSIGNED
-    changes = tuple(events[action] for action, has_changed in _POD_CHECKS.items() if has_changed(old, new))
-    return changes or (events[ActionType.UPDATE],)
+def pod_changes(old: Pod, new: Pod, release: Release, *, is_own: bool = True) -> tuple[ClusterEvent, ...]:
+    """Return the events that describe the pod's change; one generic update if no specific event does.
+
+    Args:
+        is_own: the events are for the pod itself; if it has a node, they are for other pods in any case.
+    """
+    waiting = release.events.target_pod if is_own else release.events.unscheduled_pod
+    resource = EventResource.ASSIGNED_POD if new.node_name else waiting
+    return tuple(ClusterEvent(resource, action) for action in _pod_actions(old, new, release)) or (
+        ClusterEvent(resource, ActionType.UPDATE),
+    )
 
 
 def node_changes(old: Node, new: Node) -> tuple[ClusterEvent, ...]:
@@ -38,39 +44,38 @@ def node_changes(old: Node, new: Node) -> tuple[ClusterEvent, ...]:
 # ---------------------------------------------------------------- pods
 
 
-def _has_scaled_down(old: Pod, new: Pod) -> bool:
-    if old.spec is new.spec and old.status == new.status:
-        return False
-    try:
-        old_requests, new_requests = pod_requests_with_status(old), pod_requests_with_status(new)
-    except FieldError:
-        return True
-    return any(name not in new_requests or new_requests[name] < amount for name, amount in old_requests.items())
-
-
-_POD_CHECKS: Final[dict[ActionType, _PodCheck]] = {
-    ActionType.UPDATE_POD_LABEL: lambda old, new: old.metadata.labels != new.metadata.labels,
-    ActionType.UPDATE_POD_SCALE_DOWN: _has_scaled_down,
-    ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED: lambda old, new: (
-        bool(old.spec.scheduling_gates) and not new.spec.scheduling_gates
-    ),
-    ActionType.UPDATE_POD_TOLERATION: lambda old, new: len(old.spec.tolerations) != len(new.spec.tolerations),
-    ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM: lambda old, new: (
+def _pod_actions(old: Pod, new: Pod, release: Release) -> Iterator[ActionType]:
+    if old.metadata.labels != new.metadata.labels:
+        yield ActionType.UPDATE_POD_LABEL
+    if old.spec is not new.spec or old.status != new.status:
+        yield from _resizes(old, new, release)
+    if old.spec.scheduling_gates and not new.spec.scheduling_gates:
+        yield ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
+    if len(old.spec.tolerations) != len(new.spec.tolerations):
+        yield ActionType.UPDATE_POD_TOLERATION
+    if (
         old.status.resource_claim_statuses != new.status.resource_claim_statuses
         or old.status.extended_resource_claim_status != new.status.extended_resource_claim_status
-    ),
-}
+    ):
+        yield ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM
 
 
-def _pod_events(resource: EventResource) -> dict[ActionType, ClusterEvent]:
-    return {action: ClusterEvent(resource, action) for action in (*_POD_CHECKS, ActionType.UPDATE)}
+def _resizes(old: Pod, new: Pod, release: Release) -> Iterator[ActionType]:
+    try:
+        by_container = not release.sums_resized_pods
+        old_requests = pod_requests_with_status(old, by_container=by_container)
+        new_requests = pod_requests_with_status(new, by_container=by_container)
+    except FieldError:
+        yield ActionType.UPDATE_POD_SCALE_DOWN
+        return
+    if _exceeds(old_requests, new_requests):
+        yield ActionType.UPDATE_POD_SCALE_DOWN
+    if release.events.have_scale_up and _exceeds(new_requests, old_requests):
+        yield ActionType.UPDATE_POD_SCALE_UP
 
 
-_ASSIGNED: Final = _pod_events(EventResource.ASSIGNED_POD)
-_UNASSIGNED: Final = {
-    **_pod_events(EventResource.UNSCHEDULABLE_POD),
-    ActionType.UPDATE: UNSCHEDULABLE_POD_UPDATE,
-}
+def _exceeds(requests: Requests, others: Requests) -> bool:
+    return any(name not in others or others[name] < amount for name, amount in requests.items())
 
 
 # ---------------------------------------------------------------- nodes
@@ -114,6 +119,10 @@ _NODE_CHECKS: Final = (
         lambda old, new: old.status.conditions != new.status.conditions and _conditions(old) != _conditions(new),
     ),
     _on(ActionType.UPDATE_NODE_ANNOTATION, lambda old, new: old.metadata.annotations != new.metadata.annotations),
+    _on(
+        ActionType.UPDATE_NODE_PREEMPTION_POLICY,
+        lambda old, new: old.spec.pod_preemption_policy != new.spec.pod_preemption_policy,
+    ),
     _on(
         ActionType.UPDATE_NODE_DECLARED_FEATURE,
         lambda old, new: old.status.declared_features != new.status.declared_features,

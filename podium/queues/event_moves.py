@@ -1,6 +1,7 @@
 """Requeues unschedulable pods when a cluster event may have made them schedulable.
 
-Source: kubernetes pkg/scheduler/backend/queue/scheduling_queue.go (movePodsToActiveOrBackoffQueue), v1.36.2.
+Source: kubernetes v1.36.2 and v1.37.2, pkg/scheduler/backend/queue/scheduling_queue.go
+(moveEntitiesToActiveOrBackoffQueue).
 Differs: a queueing hint runs for one pod of each class of alike pods, see `podium.queues.unschedulable_pods`; the
 results are the same.
 """
@@ -13,6 +14,7 @@ from typing import Any, TypeAlias
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.objects.core import Pod
 from podium.queues.hints import Hints, Interest, Strategy
+from podium.queues.observer import QueueObserver
 from podium.queues.requeuing import Requeuing
 from podium.queues.unschedulable_pods import AlikePods, UnschedulablePods
 
@@ -21,12 +23,26 @@ _Move: TypeAlias = tuple[QueuedPodInfo, Strategy]
 
 
 class EventMoves:
-    """Requeues the unschedulable pods that an event may have made schedulable."""
+    """Requeues the unschedulable pods that an event may have made schedulable.
 
-    def __init__(self, unschedulable: UnschedulablePods, hints: Hints, requeuing: Requeuing) -> None:
+    Args:
+        flush_gated: an event that matches everything also has the gates of a gated pod checked again.
+    """
+
+    def __init__(
+        self,
+        unschedulable: UnschedulablePods,
+        hints: Hints,
+        requeuing: Requeuing,
+        observer: QueueObserver,
+        *,
+        flush_gated: bool,
+    ) -> None:
         self._unschedulable = unschedulable
         self._hints = hints
         self._requeuing = requeuing
+        self._observer = observer
+        self._flush_gated = flush_gated
 
     def move_all(self, interest: Interest, old: Any, new: Any, pre_check: PreCheck | None) -> None:
         """Requeue every pod that passes the check and that the hints say the event may have made schedulable.
@@ -49,12 +65,16 @@ class EventMoves:
     def _requeue(self, moves: Iterable[_Move], interest: Interest, pre_check: PreCheck | None) -> None:
         # Run all hints before the first move, or a pod that moves to another class would be considered twice.
         for info, strategy in tuple(moves):
-            if pre_check is None or pre_check(info.pod):
-                self._requeuing.requeue(info, strategy, interest.label)
+            if pre_check is not None and not any(pre_check(member.pod) for member in info.member_infos):
+                continue
+            if not self._requeuing.requeue(info, strategy, interest.label) and info.is_gated:
+                # Upstream takes the pod out before it finds it gated, so it counts as one that has come in.
+                self._observer.incoming("unschedulable", interest.label, info, is_moved=True)
 
     def _one_by_one(self, pods: Iterable[QueuedPodInfo], interest: Interest, old: Any, new: Any) -> Iterator[_Move]:
         for info in pods:
-            if info.is_gated and info.gating_plugin not in interest.plugins:
+            checks_gate = info.gating_plugin in interest.plugins or (interest.is_wildcard and self._flush_gated)
+            if info.is_gated and not checks_gate:
                 continue
             strategy = self._hints.strategy(info, interest, old, new)
             if strategy is not Strategy.SKIP:

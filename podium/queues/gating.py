@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from podium.framework.contract.plugin import PreEnqueuePlugin
-from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.framework.contract.queued_pod import QueuedPodGroupInfo, QueuedPodInfo
 from podium.framework.contract.status import PluginError, Status, demand_status, error_status
 from podium.queues.observer import QueueObserver
 
@@ -23,7 +23,23 @@ class PreEnqueueCheck:
         self._observer = observer
 
     def admits(self, info: QueuedPodInfo) -> bool:
-        """Return whether the pod may enter the queue; if not, record the gating plugin, or a failure, in the pod.
+        """Return whether the pod or group may enter the queue; if not, record the gating plugin, or a failure.
+
+        All pods of a group are checked, and the last one that is gated gates the group.
+        """
+        if not isinstance(info, QueuedPodGroupInfo):
+            return self.admits_pod(info)
+        kept_back = [member for member in info.members if not self.admits_pod(member)]
+        gated = [member for member in kept_back if member.is_gated]
+        info.gating_plugin = gated[-1].gating_plugin if gated else ""
+        info.gate_reason = kept_back[-1].gate_reason if kept_back else ""
+        info.has_failed_at_gate = bool(kept_back) and not gated
+        # The events that its gating plugin waits for may requeue the group; its pods have further rejectors.
+        info.unschedulable_plugins = {info.gating_plugin} if gated else set()
+        return not kept_back
+
+    def admits_pod(self, info: QueuedPodInfo) -> bool:
+        """As `admits`, for one pod, of a group or not.
 
         The plugin that gated the pod last time runs first, since it most likely still does.
         """

@@ -1,7 +1,7 @@
 """Finds the plugins that are interested in an event, and decides whether it makes a rejected pod worth retrying.
 
-Source: kubernetes pkg/scheduler/scheduler.go (buildQueueingHintMap) and backend/queue/scheduling_queue.go
-(isPodWorthRequeuing), v1.36.2.
+Source: kubernetes v1.36.2 and v1.37.2, pkg/scheduler/scheduler.go (buildQueueingHintMap) and
+backend/queue/scheduling_queue.go (isPodWorthRequeuing).
 Differs: a registration without a hint function always queues, and no execution time is recorded for it.
 """
 
@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from podium.config import NEWEST, EventRules
 from podium.framework.contract.bind import PermitPlugin, ReservePlugin
 from podium.framework.contract.cluster_event import (
     ALL_EVENTS,
@@ -50,18 +51,24 @@ _NODE_OPENED = EventRegistration(NODE_ADD)
 _NODE_TAINTED = EventRegistration(ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_TAINT))
 
 
-def build_hint_map(plugins: Iterable[Plugin], *, has_extenders: bool = False, may_close_nodes: bool = False) -> HintMap:
+def build_hint_map(
+    plugins: Iterable[Plugin],
+    rules: EventRules = NEWEST.events,
+    *,
+    has_extenders: bool = False,
+    may_close_nodes: bool = False,
+) -> HintMap:
     """Collect the events that a profile's plugins have registered for.
 
-    A plugin that cannot reject a pod counts only if it declares its events itself. A registration for added nodes
-    that does not cover changed taints is widened to cover them: a node may be added with taints that are removed later.
+    A plugin that cannot reject a pod counts only if it declares its events itself.
     """
     hints: dict[str, Sequence[EventRegistration]] = {}
     for plugin in plugins:
         # Upstream asks every plugin that can reject, also those that registered nothing, whose pods only time can free.
         registers = type(plugin).events_to_register is not Plugin.events_to_register
         if registers or isinstance(plugin, _REJECTING):
-            hints[plugin.name] = _with_taints(_registrations(plugin))
+            registrations = _registrations(plugin)
+            hints[plugin.name] = _with_taints(registrations) if rules.widen_node_add else registrations
     if may_close_nodes:
         hints[NODE_CLOSED] = (_NODE_OPENED,)
     if has_extenders:
@@ -86,6 +93,7 @@ def _registrations(plugin: Plugin) -> Sequence[EventRegistration]:
 
 
 def _with_taints(registrations: Sequence[EventRegistration]) -> Sequence[EventRegistration]:
+    """Add changed taints to a registration for added nodes: a node may be added with taints that are removed later."""
     actions = ActionType(0)
     for registration in registrations:
         if registration.event.resource is EventResource.NODE:
@@ -190,7 +198,17 @@ class Hints:
         return {profile: _plugins_of_scope(HintScope.LABELS, hint_map) for profile, hint_map in self._maps.items()}
 
     def strategy(self, info: QueuedPodInfo, interest: Interest, old: Any, new: Any) -> Strategy:
-        """Decide whether the event is worth another attempt of the pod, and how soon."""
+        """Decide whether the event is worth another attempt, and how soon: of a group if it is of one of its pods."""
+        best = Strategy.SKIP
+        for member in info.member_infos:
+            strategy = self._strategy_of_pod(member, interest, old, new)
+            if strategy is Strategy.IMMEDIATELY:
+                return strategy
+            if strategy is Strategy.AFTER_BACKOFF:
+                best = strategy
+        return best
+
+    def _strategy_of_pod(self, info: QueuedPodInfo, interest: Interest, old: Any, new: Any) -> Strategy:
         unschedulable, pending = info.unschedulable_plugins, info.pending_plugins
         # Rejected by no plugin: the pod failed for an error, and any event may have removed its cause.
         if not unschedulable and not pending:

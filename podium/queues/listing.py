@@ -12,6 +12,7 @@ from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.lib.clock import SteadyClock
 from podium.lib.transitions import Transition
 from podium.objects.core import Pod
+from podium.queues.group_entries import GroupEntries
 from podium.queues.hints import Hints
 from podium.queues.in_flight import InFlightPods
 from podium.queues.nominator import Nominator
@@ -67,31 +68,45 @@ class QueueListing:
     def __init__(
         self,
         pods: QueuedPods,
+        groups: GroupEntries | None,
         in_flight: InFlightPods,
         nominator: Nominator,
         hints: Hints,
         clock: SteadyClock,
         unschedulable_max_s: float,
+        *,
+        flush_gated: bool,
     ) -> None:
         self._queued = pods
+        self._groups = groups
         self._in_flight = in_flight
         self._nominator = nominator
         self._hints = hints
         self._clock = clock
         self._unschedulable_max_s = unschedulable_max_s
+        self._flush_gated = flush_gated
 
     def infos(self) -> list[QueuedPodInfo]:
         """Return all pods that wait or are in flight, in no particular order."""
-        return [*self._queued, *self._in_flight.pods()]
+        held = () if self._groups is None else self._groups.held()
+        waiting = (member for info in self._queued for member in info.member_infos)
+        return [*waiting, *held, *self._in_flight.pods()]
 
     def info_of(self, key: str) -> QueuedPodInfo | None:
         """Return the pod of that key, if it waits or is in flight."""
-        return self._queued.get(key) or next((info for info in self._in_flight.pods() if info.pod.key == key), None)
+        member = None if self._groups is None else self._groups.info_of(key)
+        return (
+            self._queued.get(key)
+            or member
+            or next((info for info in self._in_flight.pods() if info.pod.key == key), None)
+        )
 
     def state_of(self, info: QueuedPodInfo) -> QueueState:
         """Return the pod's current state; GONE if it no longer waits and is no longer in flight."""
         if self._queued.get(info.pod.key) is info:
             return self._queued.state_of(info.pod.key)
+        if self._groups is not None and self._groups.info_of(info.pod.key) is info:
+            return self._groups.state_of(info.pod)
         return QueueState.IN_FLIGHT if info.pod.uid in self._in_flight else QueueState.GONE
 
     def describe(self, info: QueuedPodInfo) -> ListedPod:
@@ -116,9 +131,11 @@ class QueueListing:
         )
 
     def _next_try(self, info: QueuedPodInfo, state: QueueState) -> NextTry | None:
-        """Return the pod's next attempt; None for a pod that does not wait."""
-        if state in (QueueState.IN_FLIGHT, QueueState.GONE):
+        """Return the pod's next attempt; None for a pod that does not wait, or waits for its group."""
+        if state in (QueueState.IN_FLIGHT, QueueState.GONE, QueueState.INCOMPLETE, QueueState.PENDING):
             return None
+        if self._groups is not None and info.pod.spec.scheduling_group is not None:
+            info = self._groups.entry_of(info.pod) or info
         if state is QueueState.ACTIVE:
             return NextTry(self._clock.wall_s(self._clock.now()), {})
         if state in (QueueState.BACKOFF, QueueState.ERROR_BACKOFF):
@@ -127,6 +144,8 @@ class QueueListing:
             return NextTry(ends_s, {}, may_be_sooner=state is QueueState.BACKOFF)
         plugins = (info.gating_plugin,) if info.gating_plugin else sorted(info.rejector_plugins)
         events = {plugin: self._hints.events_of(plugin, info.pod.spec.scheduler_name) for plugin in plugins}
-        # Gated pods wait for an event, however long that takes: the flush of leftover pods skips them.
-        at_s = None if info.gating_plugin else self._clock.wall_s(info.timestamp_s + self._unschedulable_max_s)
+        # Where the flush of leftover pods skips gated pods, they wait for an event, however long that takes.
+        is_flushed = self._flush_gated or not info.gating_plugin
+        since_s = max(info.timestamp_s, info.flush_timestamp_s)
+        at_s = self._clock.wall_s(since_s + self._unschedulable_max_s) if is_flushed else None
         return NextTry(at_s, events)

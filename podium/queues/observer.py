@@ -12,8 +12,12 @@ class QueueObserver:
     Methods do nothing by default: an observer overrides those that it needs.
     """
 
-    def incoming(self, queue: str, event: str) -> None:
-        """Count a pod that entered a queue (active, backoff or unschedulable): `queue_incoming_pods_total`."""
+    def incoming(self, queue: str, event: str, info: QueuedPodInfo, *, is_moved: bool) -> None:
+        """Count a pod or group that entered a queue (active, backoff or unschedulable): `queue_incoming_pods_total`.
+
+        Args:
+            is_moved: whether it counts as one that moved there: `queue_incoming_entities_total`.
+        """
 
     def unschedulable_delta(self, plugin: str, profile: str, delta: int) -> None:
         """Record a change of the number of waiting pods that the plugin rejected: `unschedulable_pods`."""

@@ -36,6 +36,10 @@ class QueuedPodGroups:
         """Return the pods of the group with that key; None if it has no pods."""
         return self.states.get(key)
 
+    def scheduled(self) -> Iterable[Pod]:
+        """Return the pods of all groups that have a node."""
+        return self.states.scheduled()
+
     def activate(self, pods: Iterable[Pod]) -> None:
         """Move the pods to the active queue."""
         if self._queue is not None:

@@ -52,11 +52,11 @@ class QueuedPods:
         }
 
     def state_of(self, key: str) -> QueueState:
-        """Return the pod's state; GONE if it does not wait."""
+        """Return the state of the pod or group with that key; GONE if it is in none of the containers."""
         return self._states.get(key, QueueState.GONE)
 
     def get(self, key: str) -> QueuedPodInfo | None:
-        """Return the waiting pod with that key."""
+        """Return the waiting pod, or group, with that key."""
         state = self._states.get(key)
         return self._containers[state].get(key) if state is not None else None
 
@@ -86,8 +86,7 @@ class QueuedPods:
         Raises:
             InvalidTransition: the table has no such transition.
         """
-        key = info.pod.key
-        # A pod in flight is in no container, so the caller says where it comes from.
+        key = info.key
         old_state = self._states.get(key, coming_from)
         try:
             new_state = QUEUE_STATES.next(old_state, move)
@@ -105,17 +104,17 @@ class QueuedPods:
             self._states.pop(key, None)
         if now_s is None:
             now_s = self._clock.now()
-        if new_state is QueueState.UNSCHEDULABLE or new_state is QueueState.GATED:
-            info.schedulable_since_s = None
-        elif info.schedulable_since_s is None:
-            info.schedulable_since_s = now_s
-        info.transitions.record(now_s, event, old_state, new_state, info.gating_plugin)
+        for member in info.member_infos:
+            if new_state is QueueState.UNSCHEDULABLE or new_state is QueueState.GATED:
+                member.schedulable_since_s = None
+            elif member.schedulable_since_s is None:
+                member.schedulable_since_s = now_s
+            member.transitions.record(now_s, event, old_state, new_state, info.gating_plugin)
         return old_state
 
     def reorder(self, info: QueuedPodInfo) -> None:
         """Update the position of a waiting pod whose object has been replaced."""
-        key = info.pod.key
-        self._containers[self._states[key]].push(info)
+        self._containers[self._states[info.key]].push(info)
 
     def is_backing_off(self, info: QueuedPodInfo) -> bool:
         """Return whether the pod is backing off now."""
@@ -138,4 +137,4 @@ class QueuedPods:
 
 
 def _key(info: QueuedPodInfo) -> str:
-    return info.pod.key
+    return info.key

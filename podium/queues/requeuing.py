@@ -1,15 +1,14 @@
 """Moves a pod to the active queue or a backoff queue, or gates it.
 
-Source: kubernetes pkg/scheduler/backend/queue/scheduling_queue.go (moveToActiveQ, moveToBackoffQ,
-requeuePodWithQueueingStrategy), v1.36.2.
+Source: kubernetes v1.36.2 and v1.37.2, pkg/scheduler/backend/queue/scheduling_queue.go (moveToActiveQ, moveToBackoffQ,
+requeueEntityWithQueueingStrategy).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
-from podium.framework.contract.cluster_event import UNSCHEDULABLE_POD_ADD, UNSCHEDULABLE_POD_UPDATE
-from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.framework.contract.queued_pod import QueuedPodGroupInfo, QueuedPodInfo
 from podium.lib.clock import Clock
 from podium.queues.gating import PreEnqueueCheck
 from podium.queues.hints import Strategy
@@ -18,7 +17,7 @@ from podium.queues.observer import QueueObserver
 from podium.queues.queued_pods import QueuedPods
 from podium.queues.states import QueueEvent, QueueState
 
-_NOMINATING = (UNSCHEDULABLE_POD_ADD.label, UNSCHEDULABLE_POD_UPDATE.label)
+_QUEUES = {Strategy.SKIP: "unschedulable", Strategy.AFTER_BACKOFF: "backoff", Strategy.IMMEDIATELY: "active"}
 
 
 class Requeuing:
@@ -28,8 +27,9 @@ class Requeuing:
     caller has just read it.
 
     Args:
-        has_groups: whether pods are scheduled in groups. Then a pod of a group, which backs off after every attempt, is
-            not popped before its backoff ends: it would be attempted without a pause.
+        nominating_events: a pod that enters the active queue for one of them is nominated as its status says.
+        has_loose_groups: whether pods of groups wait one by one. Then such a pod, which backs off after every attempt,
+            is not popped before its backoff ends: it would be attempted without a pause.
     """
 
     def __init__(
@@ -41,15 +41,17 @@ class Requeuing:
         observer: QueueObserver,
         wake: Callable[[], None],
         *,
-        has_groups: bool = False,
+        nominating_events: Collection[str],
+        has_loose_groups: bool = False,
     ) -> None:
         self._queued = pods
         self._pre_enqueue_check = pre_enqueue_check
         self._nominator = nominator
+        self._nominating_events = nominating_events
         self._clock = clock
         self._observer = observer
         self._wake = wake
-        self._has_groups = has_groups
+        self._has_loose_groups = has_loose_groups
 
     def requeue(
         self, info: QueuedPodInfo, strategy: Strategy, event: str, *, coming_from: QueueState = QueueState.GONE
@@ -57,11 +59,11 @@ class Requeuing:
         """Requeue the pod by the strategy; return False if it is unschedulable or gated afterwards."""
         if strategy is Strategy.SKIP:
             self._queued.move(info, QueueEvent.MARK_UNSCHEDULABLE, event, coming_from=coming_from)
-            self._observer.incoming("unschedulable", event)
+            self._report("unschedulable", event, info, strategy)
             return False
         if strategy is Strategy.AFTER_BACKOFF and self._queued.is_backing_off(info):
-            return self._to_backoff(info, event, coming_from)
-        return self.to_active(info, event, coming_from=coming_from)
+            return self.to_backoff(info, event, coming_from, strategy)
+        return self.to_active(info, event, coming_from=coming_from, strategy=strategy)
 
     def to_active(
         self,
@@ -70,12 +72,13 @@ class Requeuing:
         *,
         coming_from: QueueState = QueueState.GONE,
         now_s: float | None = None,
+        strategy: Strategy | None = None,
     ) -> bool:
-        """Move the pod to the active queue; False if it is gated instead."""
+        """Move the pod or group to the active queue; False if it is gated instead."""
         if not self._pre_enqueue_check.admits(info):
-            self._hold_back(info, event, coming_from)
+            self._hold_back(info, event, coming_from, strategy)
             return False
-        self.admitted_to_active(info, event, coming_from=coming_from, now_s=now_s)
+        self.admitted_to_active(info, event, coming_from=coming_from, now_s=now_s, strategy=strategy)
         return True
 
     def admitted_to_active(
@@ -85,42 +88,54 @@ class Requeuing:
         *,
         coming_from: QueueState = QueueState.GONE,
         now_s: float | None = None,
+        strategy: Strategy | None = None,
     ) -> None:
         """Move a pod that passed PreEnqueue since it last failed to the active queue; otherwise like `to_active`."""
         now_s = self._clock.now() if now_s is None else now_s
-        # Set once: the metric counts from the first attempt, whatever happens in between.
-        if info.initial_attempt_timestamp_s is None:
-            info.initial_attempt_timestamp_s = now_s
+        for waiting in (info, *info.member_infos):
+            if waiting.initial_attempt_timestamp_s is None:
+                waiting.initial_attempt_timestamp_s = now_s
         self._queued.move(info, QueueEvent.ENQUEUE, event, coming_from=coming_from, now_s=now_s)
-        self._observer.incoming("active", event)
-        # Only as these events, as upstream: a pod that comes back otherwise has kept its nomination.
-        if event in _NOMINATING:
+        self._report("active", event, info, strategy)
+        if event in self._nominating_events:
             self._nominator.add(info.pod)
         self._wake()
 
-    def _to_backoff(self, info: QueuedPodInfo, event: str, coming_from: QueueState) -> bool:
+    def to_backoff(
+        self, info: QueuedPodInfo, event: str, coming_from: QueueState, strategy: Strategy | None = None
+    ) -> bool:
+        """Move the pod or group to a backoff queue; False if it is gated instead."""
         if not self._pre_enqueue_check.admits(info):
-            self._hold_back(info, event, coming_from)
+            self._hold_back(info, event, coming_from, strategy)
             return False
-        # Members of a group wait together, so none may leave the backoff early for want of other pods.
-        waits_in_full = self._has_groups and info.pod.spec.scheduling_group is not None
-        is_rejected = info.rejector_plugins and not waits_in_full
+        is_rejected = info.rejector_plugins and not self._waits_in_full(info)
         move = QueueEvent.BACK_OFF if is_rejected else QueueEvent.BACK_OFF_AFTER_ERROR
         self._queued.move(info, move, event, coming_from=coming_from)
-        self._observer.incoming("backoff", event)
+        self._report("backoff", event, info, strategy)
         self._wake()
         return True
 
-    def _hold_back(self, info: QueuedPodInfo, event: str, coming_from: QueueState) -> None:
+    def _waits_in_full(self, info: QueuedPodInfo) -> bool:
+        """Return whether the pod or group must not be popped before its backoff ends."""
+        is_member = self._has_loose_groups and info.pod.spec.scheduling_group is not None
+        return is_member or isinstance(info, QueuedPodGroupInfo)
+
+    def _hold_back(self, info: QueuedPodInfo, event: str, coming_from: QueueState, strategy: Strategy | None) -> None:
         """Gate the pod; if a PreEnqueue plugin failed, back the pod off instead."""
         # A plugin that fails would gate the pod for ever, as no event frees it.
         if info.has_failed_at_gate:
             info.consecutive_errors_count += 1
             info.timestamp_s, info.backoff_expiration_s = self._clock.now(), 0.0
             self._queued.move(info, QueueEvent.BACK_OFF_AFTER_ERROR, event, coming_from=coming_from)
-            self._observer.incoming("backoff", event)
+            self._report("backoff", event, info, strategy)
             self._wake()
             return
+        info.was_flushed_from_unschedulable = False
         old_state = self._queued.move(info, QueueEvent.GATE, event, coming_from=coming_from)
         if old_state not in (QueueState.UNSCHEDULABLE, QueueState.GATED):
-            self._observer.incoming("unschedulable", event)
+            self._report("unschedulable", event, info, strategy)
+
+    def _report(self, queue: str, event: str, info: QueuedPodInfo, strategy: Strategy | None) -> None:
+        """Report a pod or group that enters a queue. One that goes where its strategy says does not count as moved."""
+        is_moved = strategy is None or _QUEUES[strategy] != queue
+        self._observer.incoming(queue, event, info, is_moved=is_moved)

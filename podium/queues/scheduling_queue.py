@@ -4,7 +4,7 @@ Owns the state of each waiting pod and the reasons for its moves. Entirely synch
 never refers to a plugin by name; the daemon calls `run_due_timers` after `next_timer_s`, and is woken when a pod can be
 popped.
 
-Source: kubernetes pkg/scheduler/backend/queue/scheduling_queue.go, active_queue.go and backoff_queue.go, v1.36.2.
+Source: pkg/scheduler/backend/queue: scheduling_queue.go, active_queue.go, backoff_queue.go, v1.36.2 and v1.37.2.
 Differs: adding a pod that is already queued replaces the old one as if it had been deleted first, and
 the `unschedulable_pods` gauge falls whenever a rejected pod leaves the queue; upstream's gauge drifts. Setting the
 machine's clock does not move any deadline; upstream compares wall-clock timestamps. Pods of a group always wait until
@@ -17,23 +17,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from podium.config import NEWEST, PodGroupRules, Release
 from podium.framework.contract.cluster_event import (
     CONFIGURATION_RELOAD,
     FORCE_ACTIVATE,
-    UNSCHEDULABLE_POD_ADD,
-    UNSCHEDULABLE_POD_UPDATE,
     UNSCHEDULABLE_TIMEOUT,
+    ActionType,
     ClusterEvent,
 )
 from podium.framework.contract.plugin import PreEnqueuePlugin, QueueSortPlugin
-from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.framework.contract.queued_pod import QueuedPodGroupInfo, QueuedPodInfo
+from podium.framework.contract.status import Status
 from podium.lib.clock import Clock, SteadyClock
 from podium.objects.core import Pod
 from podium.objects.meta import ObjectMeta
+from podium.objects.pod_groups import PodGroup
 from podium.queues.changes import pod_changes
 from podium.queues.event_moves import EventMoves, PreCheck
 from podium.queues.flush_timers import BackoffTimer, DelayedPods, LeftoverTimer
 from podium.queues.gating import PreEnqueueCheck
+from podium.queues.group_entries import SCHEDULE_ATTEMPT_FAILURE, GroupEntries
 from podium.queues.hints import Hints, Interest, Strategy
 from podium.queues.in_flight import InFlightPods
 from podium.queues.listing import QueueListing
@@ -42,15 +45,12 @@ from podium.queues.observer import QueueObserver
 from podium.queues.queued_pods import QueuedPods
 from podium.queues.requeuing import Requeuing
 from podium.queues.states import QUEUE_STATES, QueueEvent, QueueState
-from podium.queues.values import DEFAULT_TIMES, AlreadyQueued, QueueProfile, QueueStatistics, QueueTimes
+from podium.queues.statistics import QueueStatistics, count_queued
+from podium.queues.values import DEFAULT_TIMES, AlreadyQueued, QueueProfile, QueueTimes
 
-SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE = "BackoffComplete"
 POP_FROM_BACKOFF = "PopFromBackoffQ"
 
-_POD_ADDED = UNSCHEDULABLE_POD_ADD.label
-_POD_UPDATED = UNSCHEDULABLE_POD_UPDATE.label
-_POD_DELETED = "UnschedulablePodDelete"
 _POPPED = "Pop"
 _UNOBSERVED = QueueObserver()
 
@@ -67,8 +67,9 @@ class SchedulingQueue:
         nominator: The nominated pods, if other components read them too; by default the queue creates its own.
         listing_clock: A separate clock for the listing, so that reading it does not count as a reading of `clock`,
             which may be recorded.
-        has_groups: Whether pods are scheduled in groups: then a pod of a group is retried after its backoff, whatever
-            events arrive.
+        groups: How pods are scheduled in groups; None if each is scheduled alone. A pod of a group that waits by itself
+            is retried after its backoff, whatever events arrive.
+        release: The release whose rules of the queue and of events apply.
     """
 
     def __init__(
@@ -83,7 +84,8 @@ class SchedulingQueue:
         observer: QueueObserver = _UNOBSERVED,
         nominator: Nominator | None = None,
         listing_clock: Clock | None = None,
-        has_groups: bool = False,
+        groups: PodGroupRules | None = None,
+        release: Release = NEWEST,
     ) -> None:
         # Steady clocks, so that setting the machine's clock neither prolongs nor shortens backoffs and flushes.
         listing_clock = SteadyClock(listing_clock or clock)
@@ -98,48 +100,97 @@ class SchedulingQueue:
         self._leftover_timer = LeftoverTimer(clock)
         self._delayed = DelayedPods(clock)
         self._is_closed = False
-        self._has_groups = has_groups
+        self._has_loose_groups = groups is not None and not groups.are_entries
+        self._rules, self._release = release.queue, release
+        pod_added, self._pod_deleted = (
+            ClusterEvent(release.events.unscheduled_pod, action).label for action in (ActionType.ADD, ActionType.DELETE)
+        )
+        pod_updated = ClusterEvent(release.events.target_pod, ActionType.UPDATE).label
+        self._pod_added = pod_added
+        self._stranger_updated = pod_added if release.queue.renew_strangers else pod_updated
         self.nominator = Nominator(lookup) if nominator is None else nominator
         self._pre_enqueue_check = PreEnqueueCheck(_pre_enqueue_plugins(profiles), observer)
         self._requeuing = Requeuing(
-            self._queued, self._pre_enqueue_check, self.nominator, clock, observer, wake, has_groups=has_groups
+            self._queued,
+            self._pre_enqueue_check,
+            self.nominator,
+            clock,
+            observer,
+            wake,
+            nominating_events=() if release.queue.nominate_on_add else (pod_added, pod_updated),
+            has_loose_groups=self._has_loose_groups,
         )
+        self._groups: GroupEntries | None = None
+        if groups is not None and groups.are_entries:
+            self._groups = GroupEntries(
+                self._queued,
+                self._requeuing,
+                self._pre_enqueue_check,
+                clock,
+                pod_added=pod_added,
+                group_deleted=pod_updated,
+            )
         self.listing = QueueListing(
-            self._queued, self._in_flight, self.nominator, self._hints, listing_clock, times.unschedulable_max_s
+            self._queued,
+            self._groups,
+            self._in_flight,
+            self.nominator,
+            self._hints,
+            listing_clock,
+            times.unschedulable_max_s,
+            flush_gated=release.queue.flush_gated,
         )
-        self._moves = EventMoves(self._queued.unschedulable, self._hints, self._requeuing)
+        self._moves = EventMoves(
+            self._queued.unschedulable, self._hints, self._requeuing, observer, flush_gated=release.queue.flush_gated
+        )
 
     # ------------------------------------------------------------ pods are added, updated and deleted
 
     def add(self, pod: Pod) -> None:
         """Add a pod that is to be scheduled."""
-        info = self._queued.get(pod.key)
-        if info is not None:
-            self._discard(info, _POD_ADDED)
-        self._add_new(pod, _POD_ADDED)
+        self._discard(pod, self._pod_added)
+        self._add_new(pod, self._pod_added)
 
     def update(self, old: Pod, new: Pod) -> None:
         """Update a pod that is to be scheduled."""
         if new.uid in self._in_flight:
-            for event in pod_changes(old, new):
+            for event in pod_changes(old, new, self._release):
                 self._in_flight.record(self._hints.interest(event), old, new)
             return
-        info = self._queued.get(new.key)
+        info = self.get(new)
+        if info is not None and info.pod.uid != new.uid and self._rules.renew_strangers:
+            self._discard(new, self._pod_deleted)
+            info = None
         if info is None:
-            self._add_new(new, _POD_UPDATED)
+            self._add_new(new, self._stranger_updated)
             return
         info.pod = new
-        self._queued.reorder(info)
         self.nominator.update(old, new)
-        if self._queued.state_of(new.key) in (QueueState.UNSCHEDULABLE, QueueState.GATED):
-            self._reconsider(info, old, new)
+        entry: QueuedPodInfo | None = info
+        if (groups := self._groups_with(new)) is not None:
+            entry = groups.entry_of(new)
+        if entry is None:
+            return
+        self._queued.reorder(entry)
+        if self._queued.state_of(entry.key) in (QueueState.UNSCHEDULABLE, QueueState.GATED):
+            self._reconsider(entry, old, new)
 
     def _add_new(self, pod: Pod, event: str) -> None:
         now_s = self._clock.now()
-        self._requeuing.to_active(QueuedPodInfo(pod, now_s), event, now_s=now_s)
+        info = QueuedPodInfo(pod, now_s)
+        if self._rules.nominate_on_add:
+            self.nominator.add(pod)
+        if (groups := self._groups_with(pod)) is not None:
+            groups.add(info)
+        else:
+            self._requeuing.to_active(info, event, now_s=now_s)
+
+    def _groups_with(self, pod: Pod) -> GroupEntries | None:
+        """Return the groups, if the pod is of one that is an entry of the queue; None for a pod by itself."""
+        return self._groups if pod.spec.scheduling_group is not None else None
 
     def _reconsider(self, info: QueuedPodInfo, old: Pod, new: Pod) -> None:
-        for event in pod_changes(old, new):
+        for event in pod_changes(old, new, self._release):
             interest = self._hints.interest(event)
             strategy = self._hints.strategy(info, interest, old, new)
             if strategy is not Strategy.SKIP and self._requeuing.requeue(info, strategy, interest.label):
@@ -148,13 +199,42 @@ class SchedulingQueue:
     def delete(self, pod: Pod) -> None:
         """Remove a pod that was deleted or bound. A pod in flight stays in flight until its attempt has ended."""
         self.nominator.delete(pod)
-        info = self._queued.get(pod.key)
-        if info is not None:
-            self._discard(info, _POD_DELETED)
+        self._discard(pod, self._pod_deleted)
 
-    def _discard(self, info: QueuedPodInfo, event: str) -> None:
-        self._queued.move(info, QueueEvent.DELETE, event)
-        self._count_rejectors(info, -1)
+    def _discard(self, pod: Pod, event: str) -> None:
+        """Remove the pod, if it waits."""
+        if (groups := self._groups_with(pod)) is not None:
+            info = groups.remove(pod)
+        else:
+            info = self._queued.get(pod.key)
+            if info is not None:
+                self._queued.move(info, QueueEvent.DELETE, event)
+        if info is not None:
+            self._count_rejectors(info, -1)
+
+    # ------------------------------------------------------------ pod groups
+
+    def put_group(self, group: PodGroup) -> None:
+        """Add or update a PodGroup, if groups are entries of the queue: pods that have waited for it join its entry."""
+        if self._groups is not None:
+            self._groups.put_group(group)
+
+    def drop_group(self, key: str) -> None:
+        """Remove the PodGroup of that key, if groups are entries of the queue: its pods wait for another one."""
+        if self._groups is not None:
+            self._groups.drop_group(key)
+
+    def end_group_attempt(self, entry: QueuedPodGroupInfo, status: Status | None) -> None:
+        """Requeue a group whose attempt has ended, if pods of it wait. Those that failed are back in the queue already.
+
+        Args:
+            status: the result of the attempt; None for success.
+
+        Raises:
+            AlreadyQueued: the group is in the queue already.
+        """
+        assert self._groups is not None
+        self._groups.end_attempt(entry, status)
 
     # ------------------------------------------------------------ attempts
 
@@ -175,7 +255,7 @@ class SchedulingQueue:
                 info, event = pods.backing_off.peek(), POP_FROM_BACKOFF
                 if info is None:
                     return None
-                self._observer.incoming("active", event)
+                self._observer.incoming("active", event, info, is_moved=True)
             if self._take(info, event, None if monotonic_s is None else self._clock.at(monotonic_s)):
                 return info
 
@@ -197,14 +277,23 @@ class SchedulingQueue:
 
     def _take(self, info: QueuedPodInfo, event: str, now_s: float | None = None) -> bool:
         """Take a waiting pod out for an attempt; report it and return False if it is in flight already."""
-        info.attempts += 1
-        self._count_rejectors(info, -1)
-        if info.pod.uid in self._in_flight:
+        info.count_attempt()
+        if isinstance(info, QueuedPodGroupInfo) and self._groups is not None:
+            self._groups.on_popped(info)
+        members = info.member_infos
+        new_members = [member for member in members if member.pod.uid not in self._in_flight]
+        for member in members:
+            self._count_rejectors(member, -1)
+            if member not in new_members:
+                self._observer.unexpected_state(member, "the same pod is tracked in multiple places in the scheduler")
+        if not new_members:
             self._queued.move(info, QueueEvent.DELETE, event, now_s=now_s)
-            self._observer.unexpected_state(info, "the same pod is tracked in multiple places in the scheduler")
             return False
+        if isinstance(info, QueuedPodGroupInfo):
+            info.members = new_members
         self._queued.move(info, QueueEvent.POP, event, now_s=now_s)
-        self._in_flight.add(info)
+        for member in new_members:
+            self._in_flight.add(member)
         return True
 
     def done(self, uid: str) -> None:
@@ -227,6 +316,11 @@ class SchedulingQueue:
             AlreadyQueued: the pod is in the queue already; its attempt counts as done all the same.
         """
         uid = info.pod.uid
+        if (groups := self._groups_with(info.pod)) is not None:
+            self._note_failure(info)
+            self._in_flight.remove(uid)
+            groups.add(info)
+            return
         try:
             state = self._queued.state_of(info.key)
             if state is not QueueState.GONE:
@@ -248,11 +342,12 @@ class SchedulingQueue:
         info.timestamp_s = self._clock.now()
         info.backoff_expiration_s = 0.0
         info.was_flushed_from_unschedulable = False
+        info.flush_timestamp_s = 0.0
         self._count_rejectors(info, 1)
 
     def _strategy_after_attempt(self, info: QueuedPodInfo) -> Strategy:
         """Choose how to requeue the pod from the events that arrived since it was popped."""
-        if not info.rejector_plugins or self._is_in_group(info.pod):
+        if not info.rejector_plugins or self._is_in_loose_group(info.pod):
             return Strategy.AFTER_BACKOFF
         events = self._in_flight.events_since_popped(info.pod.uid)
         if events is None:
@@ -270,9 +365,9 @@ class SchedulingQueue:
                     break
         return best
 
-    def _is_in_group(self, pod: Pod) -> bool:
-        """Return whether the pod is scheduled with a group, so that only the end of its backoff requeues it."""
-        return self._has_groups and pod.spec.scheduling_group is not None
+    def _is_in_loose_group(self, pod: Pod) -> bool:
+        """Return whether the pod is tried with a group, but waits by itself: no event requeues it."""
+        return self._has_loose_groups and pod.spec.scheduling_group is not None
 
     # ------------------------------------------------------------ events
 
@@ -312,14 +407,16 @@ class SchedulingQueue:
             return
         interest = self._hints.interest(FORCE_ACTIVATE)
         for pod in pods:
-            state = self._queued.state_of(pod.key)
             info = self._queued.get(pod.key)
+            if (groups := self._groups_with(pod)) is not None:
+                info = groups.entry_of(pod)
+            state = QueueState.GONE if info is None else self._queued.state_of(info.key)
             if info is not None and state is not QueueState.ACTIVE:
                 backs_off = state in (QueueState.BACKOFF, QueueState.ERROR_BACKOFF)
                 has_passed_gate = backs_off and not info.has_failed_at_gate
                 activate = self._requeuing.admitted_to_active if has_passed_gate else self._requeuing.to_active
                 activate(info, interest.label)
-            elif info is None and pod.uid in self._in_flight and not self._is_in_group(pod):
+            elif info is None and pod.uid in self._in_flight and not self._is_in_loose_group(pod):
                 self._in_flight.record(interest, None, pod)
 
     def reload(self, profiles: Sequence[QueueProfile]) -> None:
@@ -365,11 +462,15 @@ class SchedulingQueue:
 
     def flush_unschedulable_leftover(self) -> None:
         """Retry every pod that has waited very long without an event: an event may have been missed."""
-        cutoff_s = self._clock.now() - self._times.unschedulable_max_s
-        leftover = [info for info in self._queued.unschedulable if info.timestamp_s < cutoff_s]
+        now_s = self._clock.now()
+        cutoff_s = now_s - self._times.unschedulable_max_s
+        leftover = [
+            info for info in self._queued.unschedulable if max(info.timestamp_s, info.flush_timestamp_s) < cutoff_s
+        ]
         if leftover:
             for info in leftover:
                 info.was_flushed_from_unschedulable = True
+                info.flush_timestamp_s = now_s if self._rules.flush_gated else 0.0
             interest = self._hints.interest(UNSCHEDULABLE_TIMEOUT)
             self._moves.move_pods(leftover, interest)
             self._record(interest, None, None)
@@ -385,7 +486,8 @@ class SchedulingQueue:
 
     def state_of(self, pod: Pod) -> QueueState:
         """Return the pod's state in the queue."""
-        state = self._queued.state_of(pod.key)
+        groups = self._groups_with(pod)
+        state = self._queued.state_of(pod.key) if groups is None else groups.state_of(pod)
         return QueueState.IN_FLIGHT if state is QueueState.GONE and pod.uid in self._in_flight else state
 
     def seconds_waited(self, info: QueuedPodInfo) -> tuple[float, float]:
@@ -396,28 +498,19 @@ class SchedulingQueue:
 
     def get(self, pod: Pod) -> QueuedPodInfo | None:
         """Return the queue's record of the waiting pod."""
-        return self._queued.get(pod.key)
+        groups = self._groups_with(pod)
+        return self._queued.get(pod.key) if groups is None else groups.info_of(pod.key)
 
     def statistics(self) -> QueueStatistics:
-        """Count the pods in each state."""
-        pods = self._queued
-        gated_count = pods.unschedulable.gated_count
-        return QueueStatistics(
-            active=len(pods.active),
-            backoff=len(pods.backing_off),
-            error_backoff=len(pods.backing_off_after_error),
-            unschedulable=len(pods.unschedulable) - gated_count,
-            gated=gated_count,
-            in_flight=len(self._in_flight),
-            in_flight_events=self._in_flight.event_count,
-        )
+        """Count the pods in each state, and the groups."""
+        return count_queued(self._queued, self._groups, self._in_flight)
 
     def nominated_pods_for_node(self, node_name: str) -> tuple[Pod, ...]:
         """Return the pods nominated to the node; a nominated pod that is not queued has only its name filled in."""
         return tuple(self._queued_or_stub(pod) for pod in self.nominator.pods(node_name))
 
     def _queued_or_stub(self, pod: Pod) -> Pod:
-        info = self._queued.get(pod.key)
+        info = self.get(pod)
         if info is not None:
             return info.pod
         meta = pod.metadata

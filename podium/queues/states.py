@@ -17,6 +17,8 @@ class QueueState(enum.StrEnum):
     ERROR_BACKOFF = "error backoff"
     UNSCHEDULABLE = "unschedulable"
     GATED = "gated"
+    INCOMPLETE = "incomplete"
+    PENDING = "pending"
     IN_FLIGHT = "in flight"
 
 
@@ -28,6 +30,8 @@ class QueueEvent(enum.StrEnum):
     BACK_OFF = "back off"
     BACK_OFF_AFTER_ERROR = "back off after error"
     MARK_UNSCHEDULABLE = "mark unschedulable"
+    AWAIT_GROUP = "await group"
+    AWAIT_RETURN = "await return"
     POP = "pop"
     DELETE = "delete"
     DONE = "done"
@@ -61,6 +65,11 @@ QUEUE_STATES: Final[StateTable[QueueState, QueueEvent]] = StateTable(
         (QueueState.GATED, QueueEvent.BACK_OFF_AFTER_ERROR): QueueState.ERROR_BACKOFF,
         (QueueState.GATED, QueueEvent.GATE): QueueState.GATED,
         (QueueState.GATED, QueueEvent.DELETE): QueueState.GONE,
+        # A pod whose PodGroup is unknown, and one whose group is being tried. Others are in the state of their group.
+        (QueueState.GONE, QueueEvent.AWAIT_GROUP): QueueState.INCOMPLETE,
+        (QueueState.GONE, QueueEvent.AWAIT_RETURN): QueueState.PENDING,
+        (QueueState.INCOMPLETE, QueueEvent.DELETE): QueueState.GONE,
+        (QueueState.PENDING, QueueEvent.DELETE): QueueState.GONE,
         (QueueState.IN_FLIGHT, QueueEvent.ENQUEUE): QueueState.ACTIVE,
         (QueueState.IN_FLIGHT, QueueEvent.GATE): QueueState.GATED,
         (QueueState.IN_FLIGHT, QueueEvent.BACK_OFF): QueueState.BACKOFF,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.framework.contract.queued_pod import QueuedPodGroupInfo, QueuedPodInfo
 from podium.objects.core import PodSpec
 
 _ClassKey: TypeAlias = tuple[int, str, frozenset[str], frozenset[str], str, frozenset[tuple[str, str]]]
@@ -53,8 +53,7 @@ class UnschedulablePods:
 
     def push(self, info: QueuedPodInfo) -> None:
         """Add the pod, or update its object and rejector plugins."""
-        key = info.pod.key
-        # The class may have changed with the object or its rejectors.
+        key = info.key
         self.remove(key)
         identity = self._identity(info)
         alike = self._classes.get(identity)
@@ -103,8 +102,9 @@ class UnschedulablePods:
         readers = self.label_readers.get(pod.spec.scheduler_name, _NO_PLUGINS)
         sees_labels = not (readers.isdisjoint(unschedulable) and readers.isdisjoint(pending))
         labels = frozenset(pod.metadata.labels.items()) if sees_labels else frozenset[tuple[str, str]]()
-        # By id, since replicas share their spec, which an entry keeps alive.
-        return id(pod.spec), pod.metadata.namespace, unschedulable, pending, info.gating_plugin, labels
+        # By id, since replicas share their spec, which an entry keeps alive. A group is like no other: its pods differ.
+        of = info if isinstance(info, QueuedPodGroupInfo) else pod.spec
+        return id(of), pod.metadata.namespace, unschedulable, pending, info.gating_plugin, labels
 
     def _open(self, identity: _ClassKey, info: QueuedPodInfo) -> AlikePods:
         rejectors = frozenset(info.rejector_plugins)

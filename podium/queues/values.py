@@ -1,12 +1,12 @@
-"""Inputs of the scheduling queue, and its statistics."""
+"""Inputs of the scheduling queue, and the error of a pod that is in it already."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from podium.framework.contract.plugin import PreEnqueuePlugin
-from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.framework.contract.queued_pod import QueuedPodGroupInfo, QueuedPodInfo
 from podium.queues.backoff import DEFAULT_BACKOFF, PodBackoff
 from podium.queues.hints import HintMap
 from podium.queues.states import QueueState
@@ -32,29 +32,6 @@ class QueueTimes:
 DEFAULT_TIMES = QueueTimes()
 
 
-@dataclass(frozen=True, slots=True)
-class QueueStatistics:
-    """The number of pods in each state; `pending_pods` counts both backoff queues as one."""
-
-    active: int
-    backoff: int
-    error_backoff: int
-    unschedulable: int
-    gated: int
-    in_flight: int
-    in_flight_events: int
-
-    @property
-    def pending_pods(self) -> Mapping[str, int]:
-        """The number of pods by the values of the metric's `queue` label."""
-        return {
-            "active": self.active,
-            "backoff": self.backoff + self.error_backoff,
-            "unschedulable": self.unschedulable,
-            "gated": self.gated,
-        }
-
-
 _QUEUE_NAMES = {
     QueueState.ACTIVE: "the active queue",
     QueueState.BACKOFF: "the backoff queue",
@@ -65,9 +42,10 @@ _QUEUE_NAMES = {
 
 
 class AlreadyQueued(Exception):  # noqa: N818 - names a state of affairs, as InvalidTransition does
-    """A pod was requeued after its attempt, but is in the queue already; its entry in the queue is kept."""
+    """A pod or group was requeued after its attempt, but is in the queue already; its entry in the queue is kept."""
 
     def __init__(self, info: QueuedPodInfo, state: QueueState) -> None:
-        super().__init__(f"Pod {info.key} is already present in {_QUEUE_NAMES[state]}")
+        name = f"pod group {info.pod.key}" if isinstance(info, QueuedPodGroupInfo) else f"Pod {info.key}"
+        super().__init__(f"{name} is already present in {_QUEUE_NAMES[state]}")
         self.info = info
         self.state = state

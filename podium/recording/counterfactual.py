@@ -20,7 +20,7 @@ from podium.config import KubeSchedulerConfiguration
 from podium.daemon.boundary import StoresState
 from podium.daemon.options import Options
 from podium.daemon.scheduler import Scheduler
-from podium.engine.pod_group_cycle import MemberDecision
+from podium.engine.group_decisions import MemberDecision
 from podium.framework.contract.plugin import Plugin
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.cycle.cycle import Cycle

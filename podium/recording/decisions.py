@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.engine.pod_group_cycle import MemberDecision
+from podium.engine.group_decisions import MemberDecision
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.schedule import DoesNotFit, Suggested
 from podium.recording.entries import Decision

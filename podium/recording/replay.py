@@ -18,7 +18,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 import podium
-from podium.config import KubeSchedulerConfiguration, PodGroupRules
+from podium.config import FIRST, RELEASES, KubeSchedulerConfiguration, PodGroupRules, Release
 from podium.config import effective as effective_configuration
 from podium.daemon.extenders import without_secrets
 from podium.daemon.options import Options
@@ -111,6 +111,7 @@ def describe_scheduler(
         "config": effective_configuration(without_secrets(config)),
         "plugins": list(references),
         "feature_gates": list(feature_gates),
+        "decides_as": config.release.minor,
         "options": {
             "pod_max_in_unschedulable_s": options.pod_max_in_unschedulable_s,
             "preempts_pods_of_others": options.preempts_pods_of_others,
@@ -152,6 +153,14 @@ def recorded_references(description: Mapping[str, Any]) -> tuple[str, ...]:
 def recorded_gates(description: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the recorded feature gates, as on the command line. Raises: RecordingError."""
     return _recorded_texts(description, "feature_gates")
+
+
+def recorded_release(description: Mapping[str, Any]) -> Release:
+    """Return the release that a recording was decided as. Raises: RecordingError: podium does not know it."""
+    minor = description.get("decides_as", FIRST.minor)
+    if minor not in RELEASES:
+        raise RecordingError(f"the recording was decided as Kubernetes {minor!r}, which this podium does not know")
+    return RELEASES[minor]
 
 
 def _recorded_texts(description: Mapping[str, Any], name: str) -> tuple[str, ...]:

@@ -49,7 +49,7 @@ from podium.client.dispatcher import Compose, Dispatcher
 from podium.client.informer import Informer
 from podium.daemon.boundary import StoresState
 from podium.engine.flight_recorder import FlightRecorder
-from podium.engine.pod_group_cycle import MemberDecision
+from podium.engine.group_decisions import MemberDecision
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.cycle.cycle import Cycle
 from podium.lib.clock import Clock

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import podium
-from podium.config import ConfigError, load, parse_feature_gates
+from podium.config import NEWEST, RELEASES, ConfigError, load, parse_feature_gates
 from podium.framework.profile.runtime import registry_of
 from podium.lib import log
 from podium.lib.error_text import UserFacingError, error_text
@@ -45,6 +45,7 @@ class Combination:
         document: the configuration as JSON.
         plugins: the custom plugins of the command line; those that a recording names are never loaded.
         fingerprint: changes with the content of the recording.
+        decides_as: the minor of Kubernetes whose rules decide.
     """
 
     directory: str
@@ -53,6 +54,7 @@ class Combination:
     plugins: tuple[str, ...] = ()
     feature_gates: tuple[str, ...] = ()
     fingerprint: str = ""
+    decides_as: str = NEWEST.minor
 
     @property
     def key(self) -> str:
@@ -143,7 +145,7 @@ def run_combination(combination: Combination, is_wanted: Callable[[], bool] | No
     identity = (combination.key, combination.directory, combination.name)
     try:
         plugins = discover(combination.plugins)
-        gates = parse_feature_gates(combination.feature_gates)
+        gates = parse_feature_gates(combination.feature_gates, RELEASES[combination.decides_as])
         config = load(combination.document, combination.name, registry_of(plugins), gates).config
         with log.hidden():
             counterfactual = replay_counterfactually(Path(combination.directory), config, plugins, is_wanted=is_wanted)

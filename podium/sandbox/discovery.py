@@ -7,16 +7,18 @@ itself (the `fieldValidation` parameter of PATCH). The document says that it doe
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from podium.sandbox.resources import RESOURCES, VERBS, ResourceType
 
 Json = dict[str, Any]
 
+_MAJOR, _MINOR, _PATCH = 1, 37, 2
+KUBELET_VERSION: Final = f"v{_MAJOR}.{_MINOR}.{_PATCH}"
 VERSION: Json = {
-    "major": "1",
-    "minor": "36",
-    "gitVersion": "v1.36.2+podium-sandbox",
+    "major": str(_MAJOR),
+    "minor": str(_MINOR),
+    "gitVersion": f"{KUBELET_VERSION}+podium-sandbox",
     "gitCommit": "",
     "gitTreeState": "clean",
     "buildDate": "2026-01-01T00:00:00Z",

@@ -3,8 +3,8 @@ r"""Field selectors: which fields of a resource can be selected by, and the cond
 A resource accepts only the field labels that its API version converts; the sandbox refuses every other label, with the
 API server's words. A label may be accepted and match nothing, as `status.podIPs` does.
 
-Source: apimachinery pkg/fields and pkg/runtime/conversion.go; AddFieldLabelConversionFunc in kubernetes
-pkg/apis/*/conversion.go, ToSelectableFields in pkg/registry; apiextensions-apiserver pkg/apiserver/conversion (1.36).
+Source: 1.36, apimachinery pkg/fields and pkg/runtime/conversion.go; AddFieldLabelConversionFunc in kubernetes
+pkg/apis/*/conversion.go, ToSelectableFields in pkg/registry; apiextensions-apiserver pkg/apiserver/conversion.
 """
 
 from __future__ import annotations

@@ -10,6 +10,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from podium.sandbox.discovery import KUBELET_VERSION
+
 Json = dict[str, Any]
 
 ZONES = ("zone-a", "zone-b", "zone-c")
@@ -106,7 +108,7 @@ def _node(index: int, chance: random.Random) -> Json:
                 "machineID": name,
                 "systemUUID": name,
                 "bootID": name,
-                "kubeletVersion": "v1.36.2",
+                "kubeletVersion": KUBELET_VERSION,
                 "kubeProxyVersion": "",
                 "osImage": "Sandbox Linux",
                 "kernelVersion": "6.12",
@@ -147,6 +149,34 @@ def unplaceable_pods(scheduler_name: str = "podium") -> list[Json]:
     not_tolerating = sample_pod("not-tolerating", scheduler_name=scheduler_name)
     not_tolerating["spec"]["nodeSelector"] = {"dedicated": "gpu"}
     return [too_big, no_such_node, not_tolerating]
+
+
+def gangs_and_pods(count: int, scheduler_name: str = "podium") -> tuple[list[Json], list[Json]]:
+    """PodGroups that need all of their three pods, and these pods, which fit wherever `varied_pods` do."""
+    names = [f"gang-{index:05d}" for index in range(count)]
+    members = [(name, f"{name}-{letter}") for name in names for letter in "abc"]
+    pods = [sample_pod(pod_name, scheduler_name=scheduler_name) for _, pod_name in members]
+    for (name, _), pod in zip(members, pods, strict=True):
+        pod["spec"]["schedulingGroup"] = {"podGroupName": name}
+    return [_gang(name, 3) for name in names], pods
+
+
+def unplaceable_gang(scheduler_name: str = "podium") -> tuple[Json, list[Json]]:
+    """A gang of three pods, of which one fits nowhere, so that none of them starts."""
+    pods = [sample_pod(f"no-gang-{letter}", scheduler_name=scheduler_name) for letter in "ab"]
+    pods.append(sample_pod("no-gang-too-big", cpu_milli=64_000, scheduler_name=scheduler_name))
+    for pod in pods:
+        pod["spec"]["schedulingGroup"] = {"podGroupName": "no-gang"}
+    return _gang("no-gang", 3), pods
+
+
+def _gang(name: str, min_count: int) -> Json:
+    return {
+        "apiVersion": "scheduling.k8s.io/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": min_count}}},
+    }
 
 
 def sample_pod(

@@ -140,6 +140,7 @@ class Parts:
         connection: the API server; None if the process has no informers of its own, or several servers.
         informers: `begin` waits for their first lists.
         leads_first: whether the informers start only when this process leads.
+        decides_as: the rules that this replica decides by; other replicas are warned of others.
         recorder: writes Events; those still queued are written before the process ends.
         run_s_max: how long after `begin` the process stops by itself; None for never.
         drain: lets the work under way end, for `drain_s_max` at most.
@@ -152,6 +153,7 @@ class Parts:
     connection: Connection | None = None
     informers: InformerSet | None = None
     leads_first: bool = False
+    decides_as: str = ""
     recorder: EventRecorder | None = None
     run_s_max: float | None = None
     drain: Callable[[], Awaitable[None]] = _nothing
@@ -283,7 +285,7 @@ class Process:
         # A session of its own, so that a burst of other writes cannot delay a renewal of the lease.
         session = await stack.enter_async_context(parts.connection.session(connections_max=_LEASE_CONNECTIONS_MAX))
         deadline_s = request_deadline_s(term.timings.renew_deadline_s)
-        lock = LeaseLock(session, election.namespace, election.name, deadline_s)
+        lock = LeaseLock(session, election.namespace, election.name, deadline_s, parts.decides_as)
         record = parts.recorder.record
 
         def tell(note: str) -> None:

@@ -30,6 +30,8 @@ ReadValue = Callable[[], float]
 
 ReadValues = Callable[[], Mapping[str, float]]
 """Label value → value, read at each scrape, on the loop."""
+ReadLabelledValues = Callable[[], Mapping[tuple[str, ...], float]]
+"""The values of several labels → value, read at each scrape, on the loop."""
 
 
 class Counter:
@@ -213,9 +215,9 @@ class ReadFamily:
         self.kind = kind
         self.help = help_text
         self.labels = labels
-        self._read: ReadValue | ReadValues | None = None
+        self._read: ReadValue | ReadValues | ReadLabelledValues | None = None
 
-    def read_from(self, read: ReadValue | ReadValues) -> None:
+    def read_from(self, read: ReadValue | ReadValues | ReadLabelledValues) -> None:
         """Set the function that returns the values."""
         self._read = read
 
@@ -225,7 +227,7 @@ class ReadFamily:
             return {}
         readings = self._read()
         if isinstance(readings, Mapping):
-            return {(label,): value for label, value in readings.items()}
+            return {(label,) if isinstance(label, str) else label: value for label, value in readings.items()}
         return {(): readings}
 
     def lines(self, *, is_open: bool = False) -> Iterator[str]:

@@ -3,7 +3,7 @@
 Owns every metric that podium exposes. Never decides anything and reads no clock: callers measure. The names of metrics
 that upstream does not have start with `podium_`.
 
-Source: pkg/scheduler/metrics/metrics.go, component-base/metrics (kube-scheduler 1.36.2).
+Source: pkg/scheduler/metrics/metrics.go, component-base/metrics (kube-scheduler 1.36.2, 1.37.2).
 Differs: plugin, hint and in-flight metrics are counted at once, not through a buffer that drops entries when full;
 `scheduler_goroutines` counts tasks; `framework_extension_point_duration_seconds` has the status Unschedulable at Filter
 if no node fits; `preemption_goroutines_execution_total` distinguishes failures from successes, and
@@ -12,6 +12,7 @@ if no node fits; `preemption_goroutines_execution_total` distinguishes failures 
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, generate_latest
@@ -37,7 +38,7 @@ class Metrics(
 
     Units: seconds everywhere. Cost: at most 1 us per call, for label values that were used before.
     Invariant: nothing is registered outside this object; `registry` belongs to it and accepts further collectors.
-    `families` are all metrics except those of the registry.
+    `families` are the metrics that are shown, except those of the registry.
     """
 
     def __init__(self) -> None:
@@ -46,6 +47,10 @@ class Metrics(
         GCCollector(registry=self.registry)
         super().__init__()
         self.families = tuple(family for family in vars(self).values() if isinstance(family, Family | ReadFamily))
+
+    def hide(self, names: Container[str]) -> None:
+        """Do not show the metrics of these names."""
+        self.families = tuple(family for family in self.families if family.name not in names)
 
     def render(self, *, is_open: bool = False) -> bytes:
         """Return all metrics as text (`CONTENT_TYPE`), or as OpenMetrics with exemplars (`OPEN_CONTENT_TYPE`).

@@ -84,6 +84,10 @@ class RecordedGroups:
         """Return the group's pods by their state."""
         return self.states.get(key)
 
+    def scheduled(self) -> Iterable[Pod]:
+        """Return the pods of all groups that have a node."""
+        return self.states.scheduled()
+
     def activate(self, pods: Iterable[Pod]) -> None:
         """Record the pods."""
         self.activated.extend(pods)

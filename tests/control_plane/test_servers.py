@@ -39,7 +39,7 @@ async def test_a_node_and_a_pod_are_read_back_as_they_were_created(admin: Client
 
 async def test_the_api_server_reports_the_version_that_was_asked_for(admin: Client) -> None:
     version = await admin.get("/version")
-    assert (version["major"], version["minor"], version["gitVersion"]) == ("1", "36", "v1.36.2")
+    assert (version["major"], version["minor"], version["gitVersion"]) == ("1", "37", "v1.37.2")
 
 
 async def test_objects_survive_a_restart_of_the_api_server(empty_control_plane: ControlPlane, admin: Client) -> None:

@@ -19,7 +19,7 @@ Json = dict[str, Any]
 
 API = "/apis/resource.k8s.io/v1"
 CLASSES, SLICES = f"{API}/deviceclasses", f"{API}/resourceslices"
-RULES = "/apis/resource.k8s.io/v1beta2/devicetaintrules"
+RULES = "/apis/resource.k8s.io/v1/devicetaintrules"
 CLAIMS = f"{API}/namespaces/default/resourceclaims"
 DRIVER = "gpu.example.com"
 FINALIZER = "resource.kubernetes.io/delete-protection"
@@ -142,23 +142,37 @@ async def test_rules_keep_pods_off_the_devices_that_they_taint_until_they_are_go
     await rules_hold(sandbox_cluster, start)
 
 
-async def rules_hold(cluster: Cluster, start: StartDaemon) -> None:
+async def test_a_server_without_these_rules_costs_one_warning_and_devices_are_allocated(
+    sandbox_cluster: SandboxCluster, start: StartDaemon
+) -> None:
+    sandbox_cluster.sandbox.faults.server_error(None, code=404, resource="devicetaintrules")
+    await set_up(sandbox_cluster, {"name": "gpu-0"})
+    await sandbox_cluster.admin.create(CLAIMS, resource_claim("mine", exactly()))
+    daemon = await start(sandbox_cluster)
+    await sandbox_cluster.create(user("web", "mine"))
+    assert await sandbox_cluster.wait_bound(["web"]) == {"web": "node-1"}
+    warnings = daemon.log("the API server does not serve this resource")
+    assert [entry["resource"] for entry in warnings] == ["devicetaintrules"]
+
+
+async def rules_hold(cluster: Cluster, start: StartDaemon, rules: str = RULES, flags: tuple[str, ...] = ()) -> None:
     """A rule taints one of two devices, until it is deleted."""
     await set_up(cluster, {"name": "gpu-0"}, {"name": "gpu-1"})
-    rule = {"apiVersion": "resource.k8s.io/v1beta2", "kind": "DeviceTaintRule", "metadata": {"name": "broken"}}
+    version = rules.removeprefix("/apis/").rpartition("/")[0]
+    rule = {"apiVersion": version, "kind": "DeviceTaintRule", "metadata": {"name": "broken"}}
     selector = {"driver": DRIVER, "pool": "node-1", "device": "gpu-0"}
     rule["spec"] = {"deviceSelector": selector, "taint": {"key": "broken", "effect": "NoExecute"}}
-    await cluster.admin.create(RULES, rule)
+    await cluster.admin.create(rules, rule)
     for name in ("first", "second"):
         await cluster.admin.create(CLAIMS, resource_claim(name, exactly()))
-    await start(cluster, flags=("--feature-gates=DRADeviceTaintRules=true",))
+    await start(cluster, flags=flags)
     await cluster.create(user("one", "first"))
     assert await cluster.wait_bound(["one"]) == {"one": "node-1"}
     stored_claim = await cluster.admin.get(f"{CLAIMS}/first")
     assert [result["device"] for result in stored_claim["status"]["allocation"]["devices"]["results"]] == ["gpu-1"]
     await cluster.create(user("two", "second"))
     await cluster.wait_condition("two")
-    await cluster.admin.delete(f"{RULES}/broken")
+    await cluster.admin.delete(f"{rules}/broken")
     assert (await cluster.wait_bound(["two"]))["two"] == "node-1"
 
 

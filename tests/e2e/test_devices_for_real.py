@@ -28,6 +28,7 @@ from tests.e2e.test_devices import (
     CLASSES,
     DRIVER,
     RESOURCE,
+    RULES,
     SLICES,
     device_class,
     device_slice,
@@ -42,6 +43,7 @@ pytestmark = pytest.mark.anyio
 
 Json = dict[str, Any]
 
+OLDER_RULES = RULES.replace("/v1/", "/v1beta2/")
 TEMPLATES = f"{API}/namespaces/default/resourceclaimtemplates"
 GANG = Path(__file__).parents[2] / "examples/plugins/gang.py"
 
@@ -225,4 +227,8 @@ async def test_rules_of_the_real_server_taint_devices(
 ) -> None:
     flags = "--feature-gates=DRADeviceTaintRules=true", "--runtime-config=resource.k8s.io/v1beta2=true"
     async with new_cluster(control_plane_binaries, *flags) as cluster:
-        await rules_hold(cluster, start)
+        resources = (await cluster.admin.get(RULES.rpartition("/")[0]))["resources"]
+        if RULES.rpartition("/")[2] in {resource["name"] for resource in resources}:
+            await rules_hold(cluster, start)
+        else:
+            await rules_hold(cluster, start, OLDER_RULES, flags[:1])

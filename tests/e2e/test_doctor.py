@@ -53,7 +53,7 @@ async def test_the_sandbox_is_fine_and_broken_configurations_and_servers_are_not
     kubeconfig = sandbox_cluster.kubeconfig
     status, text = await doctor(kubeconfig, "--config", write_configuration(tmp_path))
     assert status == 0, text
-    assert "api server: it is v1.36.2" in text
+    assert "api server: it is v1.37.2" in text
     status, text = await doctor(kubeconfig, "--config", write_configuration(tmp_path), "--output", "json")
     assert (status, json.loads(text)["ok"], bad(text)) == (0, True, [])
 

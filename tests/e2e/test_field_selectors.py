@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.control_plane]
 Json = dict[str, Any]
 
 GATES = "GenericWorkload=true,DRADeviceTaintRules=true"
-VERSIONS = "scheduling.k8s.io/v1alpha2=true,resource.k8s.io/v1beta2=true"
+VERSIONS = "scheduling.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true"
 POD_GROUPS = Path(__file__).parents[2] / "deploy" / "coscheduling" / "definition.yaml"
 
 LABELS = sorted({label for resource in RESOURCES for label in selectable_fields(resource).fields})

@@ -49,7 +49,7 @@ async def test_endpoints_tell_what_was_done_and_with_which_configuration(cluster
     assert await metric("scheduler_pending_pods", queue="gated") == 1
     assert await metric("scheduler_pending_pods", queue="active") == 0
     assert await metric("scheduler_unschedulable_pods", plugin="NodeResourcesFit", profile="podium") == 1
-    assert await metric("scheduler_queue_incoming_pods_total", queue="active", event="UnschedulablePodAdd") == 11
+    assert await metric("scheduler_queue_incoming_pods_total", queue="active", event="UnscheduledPodAdd") == 11
     assert await metric("scheduler_cache_size", type="nodes") == 1
     assert await metric("scheduler_cache_size", type="pods") == 10
     assert await metric("scheduler_framework_extension_point_duration_seconds_count", extension_point="Bind") == 10
@@ -71,7 +71,7 @@ async def test_endpoints_tell_what_was_done_and_with_which_configuration(cluster
     status, table = await daemon.get("/debug/queue?output=table&pod=huge")
     assert (status, table.splitlines()[1].split()[:3]) == (200, ["default", "huge", "unschedulable"])
     assert "    rejected by NodeResourcesFit: 0/1 nodes are available: 1 Insufficient cpu." in table
-    assert "UnschedulablePodAdd: gone -> active" in table
+    assert "UnscheduledPodAdd: gone -> active" in table
 
     index = json.loads((await daemon.get("/"))[1])["paths"]
     assert {"/configz", "/debug/pprof/profile", "/debug/queue", "/flagz", "/healthz", "/statusz"} <= set(index)

@@ -16,9 +16,10 @@ import msgspec
 from podium.cluster.pod_groups import PodGroupStates
 from podium.config import PluginConfig, default_configuration, parse_feature_gates
 from podium.config.args import RawArgs
+from podium.engine.group_decisions import GroupDecision
 from podium.engine.offline import OfflineHandle
 from podium.engine.placing import Engine
-from podium.engine.pod_group_cycle import GroupDecision, PodGroupCycle
+from podium.engine.pod_group_cycle import PodGroupCycle
 from podium.engine.store import ObjectStore
 from podium.framework.contract.steps import run_unasked
 from podium.framework.cycle.schedule import Suggested
@@ -175,7 +176,7 @@ def _pod(index: int, cpus: int, claim: int) -> Pod:
 
 def decide(case: Case, steps: int) -> tuple[GroupDecision, ClusterDevices]:
     """Return podium's decision with that many steps, and the devices as they are afterwards."""
-    gates = parse_feature_gates(["GenericWorkload=true,GangScheduling=true"])
+    gates = parse_feature_gates(["GenericWorkload=true"])
     assert gates.pod_groups is not None
     pods = [_pod(index, *fields) for index, fields in enumerate(case.pods)]
     group = pod_group("gang", min_count=case.members_min)

@@ -12,7 +12,7 @@ import yaml
 Json = dict[str, Any]
 
 CHART = Path(__file__).parents[2] / "deploy" / "helm" / "podium"
-KUBERNETES = "1.36"
+KUBERNETES = "1.37"
 """What `helm template` renders for: no server tells it."""
 
 

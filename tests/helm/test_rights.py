@@ -46,7 +46,7 @@ async def test_each_choice_of_features_has_its_rights_and_no_others(
     [
         {"featureGates": {"GenericWorkload": True}},
         {"featureGates": {"GenericWorkload": True, "GangScheduling": True}},
-        {"featureGates": {"DRADeviceTaintRules": True}},
+        {"featureGates": {"DRADeviceTaintRules": False}},
         {"coscheduling": {"enabled": True}, "configuration": {"profiles": PROFILES}},
         {"replicas": 1, "configuration": {"leaderElection": {"leaderElect": False}}},
         {"configuration": {"leaderElection": {"resourceName": "ours", "resourceNamespace": "leases"}}},

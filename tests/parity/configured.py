@@ -1,4 +1,4 @@
-"""What kube-scheduler 1.36.2 made of a configuration file, beside what podium makes of it."""
+"""What kube-scheduler made of a configuration file, beside what podium makes of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from podium.config import ConfigError, effective, load
+from podium.config import NEWEST, RELEASES, ConfigError, default_gates, effective, load
 from tests.parity import recorded
 
 _KINDS = "Invalid value|Required value|Duplicate value|Unsupported value|Forbidden"
@@ -26,10 +26,10 @@ class Verdict:
     error: str = ""
 
 
-def differences(verdict: Verdict, text: str) -> Iterator[str]:
+def differences(verdict: Verdict, text: str, minor: str = NEWEST.minor) -> Iterator[str]:
     """Where podium's verdict on the file is another; of refusals, in which fields are named."""
     try:
-        configuration = effective(load(text).config)
+        configuration = effective(load(text, gates=default_gates(RELEASES[minor])).config)
     except ConfigError as error:
         error_text = "\n".join(field_error.text for field_error in error.errors)
         if verdict.effective is not None:

@@ -1,5 +1,6 @@
-"""What kube-scheduler 1.36.2 answered, beside podium's answers.
+"""What kube-scheduler answered, by minor, beside podium's answers.
 
+Each set of questions has a file for each minor whose answers were recorded. Where none is named, the newest is meant.
 `Absent and empty mean the same` in a recorded answer, so both sides are compared without what is empty.
 """
 
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from podium.config import RELEASES, default_configuration, default_gates
 from podium.insight.evaluate import Evaluator
 
 DATA = Path(__file__).parent / "data"
@@ -38,17 +40,33 @@ class Case:
         return [f"{self.id}: {difference}" for difference in differences(self.recorded_answer, self.answer)]
 
 
-def categories(name: str) -> list[str]:
+def minors(name: str) -> list[str]:
+    """The minors of which a set has answers, the oldest first."""
+    return sorted(path.name[len(name) + 1 :].rpartition(".jsonl")[0].rpartition(".")[0] for path in _files(name))
+
+
+def by_minor(*names: str) -> list[tuple[str, str, str]]:
+    """Each kind of questions in these sets, with the minor that answers were recorded of."""
+    return [(name, minor, category) for name in names for minor in minors(name) for category in categories(name, minor)]
+
+
+def categories(name: str, minor: str = "") -> list[str]:
     """The kinds of questions in a set, in the order of the file."""
-    return list(dict.fromkeys(category_of(scenario["id"]) for scenario, _ in scenarios(name)))
+    return list(dict.fromkeys(category_of(scenario["id"]) for scenario, _ in scenarios(name, minor)))
 
 
 @functools.cache
-def cases(name: str, category: str) -> tuple[Case, ...]:
-    """The questions of one kind, answered."""
-    evaluator = Evaluator()
+def evaluator_of(minor: str) -> Evaluator:
+    """Return what answers by the rules of a minor."""
+    return Evaluator(config=default_configuration(default_gates(RELEASES[minor])))
+
+
+@functools.cache
+def cases(name: str, category: str, minor: str = "", decided_as: str = "") -> tuple[Case, ...]:
+    """The questions of one kind, answered; by the rules of the same minor, unless another is given."""
+    evaluator = evaluator_of(decided_as or minor or minors(name)[-1])
     case_list = []
-    for scenario, line in scenarios(name):
+    for scenario, line in scenarios(name, minor):
         if category_of(scenario["id"]) == category:
             answer = evaluator.answer_line(line, scenario["id"])
             assert answer.pop("id") == scenario["id"]
@@ -58,10 +76,10 @@ def cases(name: str, category: str) -> tuple[Case, ...]:
     return tuple(case_list)
 
 
-def all_cases(name: str) -> Iterator[Case]:
+def all_cases(name: str, minor: str = "", decided_as: str = "") -> Iterator[Case]:
     """Every question of a set, answered."""
-    for category in categories(name):
-        yield from cases(name, category)
+    for category in categories(name, minor):
+        yield from cases(name, category, minor, decided_as)
 
 
 def without_unrecorded(answer: Any, expected_answer: Any) -> Any:
@@ -100,9 +118,14 @@ def differences(expected_value: Any, answer: Any, path: str = "") -> Iterator[st
 
 
 @functools.cache
-def scenarios(name: str) -> tuple[tuple[dict[str, Any], bytes], ...]:
-    with gzip.open(DATA / f"{name}-1.36.2.jsonl.gz") as lines:
+def scenarios(name: str, minor: str = "") -> tuple[tuple[dict[str, Any], bytes], ...]:
+    (path,) = (path for path in _files(name) if path.name.startswith(f"{name}-{minor or minors(name)[-1]}."))
+    with gzip.open(path) as lines:
         return tuple((json.loads(line), line) for line in lines)
+
+
+def _files(name: str) -> list[Path]:
+    return list(DATA.glob(f"{name}-1.*.jsonl.gz"))
 
 
 def category_of(scenario_id: str) -> str:

@@ -20,6 +20,7 @@ COUNTS = {
     "devices": 40,
     "device changes": 40,
     "selectors": 400,
+    "pod groups": 40,
     "configurations": 10,
 }
 SEED = 1

@@ -16,9 +16,18 @@ from podium.engine.cluster import Cluster
 from podium.framework.contract.status import ScheduleError
 from podium.framework.cycle.evaluation import FullEvaluation
 from podium.framework.profile.signature_cache import SignatureCache
-from podium.insight.evaluate import Evaluator
 from podium.objects.core import Pod
-from tests.parity.recorded import SCENARIOS, as_json, categories, category_of, differences, scenarios, without_empty
+from tests.parity.recorded import (
+    SCENARIOS,
+    as_json,
+    categories,
+    category_of,
+    differences,
+    evaluator_of,
+    minors,
+    scenarios,
+    without_empty,
+)
 
 REPLICAS = 4
 
@@ -77,7 +86,7 @@ def answer_scenarios(
     category: str, times: int, patch: pytest.MonkeyPatch
 ) -> Iterator[tuple[dict[str, Any], Any, Asking]]:
     """Each scenario of a kind, what is answered, and what was asked on the way."""
-    evaluator = Evaluator()
+    evaluator = evaluator_of(minors(SCENARIOS)[-1])
     for scenario, line in scenarios(SCENARIOS):
         if category_of(scenario["id"]) == category:
             asking = Asking(times)

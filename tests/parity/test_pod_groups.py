@@ -1,4 +1,4 @@
-"""64 queues with pod groups: podium tries them as kube-scheduler 1.36.2 does, with the same results for every pod."""
+"""Queues with pod groups: podium tries them as kube-scheduler of each minor does, with the same results for all."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import pytest
 
 from tests.parity.recorded import POD_GROUPS, Case, cases, categories, differences, scenarios
 
-CATEGORIES = categories(POD_GROUPS)
+OLDER, NEWER = "1.36", "1.37"
+CATEGORIES = categories(POD_GROUPS, OLDER)
 
 
 def roles_of(name):
     """The role of each pod of a question: pods of one role are interchangeable, and so are their names."""
-    for scenario, _ in scenarios(POD_GROUPS):
+    for scenario, _ in scenarios(POD_GROUPS, OLDER):
         if scenario["id"] == name:
             return {
                 f"{pod['metadata'].get('namespace', 'default')}/{pod['metadata']['name']}": (
@@ -42,17 +43,26 @@ def differences_by_role(case: Case):
 
 
 @pytest.mark.parametrize("category", CATEGORIES)
-def test_a_queue_with_groups_is_tried_as_upstream_tries_it(category):
-    assert [difference for case in cases(POD_GROUPS, category) for difference in differences_by_role(case)] == []
+def test_a_queue_with_groups_is_tried_as_1_36_tries_it(category):
+    assert [difference for case in cases(POD_GROUPS, category, OLDER) for difference in differences_by_role(case)] == []
 
 
-def test_no_question_is_left_out():
-    assert {category: len(cases(POD_GROUPS, category)) for category in CATEGORIES} == dict.fromkeys(CATEGORIES, 8)
+@pytest.mark.parametrize("category", CATEGORIES)
+def test_a_queue_with_groups_is_tried_as_1_37_tries_it(category):
+    assert [each for case in cases(POD_GROUPS, category, NEWER) for each in case.differences] == []
+
+
+@pytest.mark.parametrize(("minor", "of_each"), [(OLDER, 8), (NEWER, 16)])
+def test_no_question_is_left_out(minor, of_each):
+    counts = {category: len(cases(POD_GROUPS, category, minor)) for category in CATEGORIES}
+    assert counts == dict.fromkeys(categories(POD_GROUPS, minor), of_each)
     assert len(CATEGORIES) == 8
 
 
 def test_the_comparison_notices_a_pod_on_another_node():
-    case = next(candidate for candidate in cases(POD_GROUPS, "gang-fit") if candidate.recorded_answer["attempts"])
+    case = next(
+        candidate for candidate in cases(POD_GROUPS, "gang-fit", OLDER) if candidate.recorded_answer["attempts"]
+    )
     changed_answer = json.loads(json.dumps(case.answer))
     changed_answer["attempts"][0]["pods"][0]["node"] = "elsewhere"
     assert differences_by_role(Case(case.id, case.recorded_answer, changed_answer)) != []

@@ -1,4 +1,4 @@
-"""Recorded questions of every kind: podium's answers are those of kube-scheduler 1.36.2, and the page of them is true.
+"""Recorded questions of every kind: podium's answers are those of kube-scheduler, minor by minor; their page is true.
 
 All in one file, so that one process answers each of them once. With which words a device selector is found wrong, and
 when, is not compared: CEL libraries differ there from version to version.
@@ -7,6 +7,7 @@ when, is not compared: CEL libraries differ there from version to version.
 import msgspec
 import pytest
 
+from podium.config import RELEASES
 from podium.devices.selectors import bind_device, compile_selector
 from podium.objects.devices import Device
 from tests.parity.recorded import (
@@ -17,37 +18,25 @@ from tests.parity.recorded import (
     SELECTORS,
     SEQUENCES,
     all_cases,
+    by_minor,
     cases,
-    categories,
     differences,
+    minors,
     scenarios,
 )
 from tests.parity.report import PAGE, page
 
 
-@pytest.mark.parametrize("category", categories(SCENARIOS))
-def test_one_attempt_over_all_nodes_finds_what_upstream_finds(category):
-    assert [difference for case in cases(SCENARIOS, category) for difference in case.differences] == []
+@pytest.mark.parametrize(("name", "minor", "category"), by_minor(SCENARIOS, HINTS, DEVICES, DEVICE_HINTS))
+def test_podium_answers_what_upstream_answers(name, minor, category):
+    """One attempt over all nodes; what a change means to every plugin; the devices that pods get."""
+    assert [difference for case in cases(name, category, minor) for difference in case.differences] == []
 
 
-@pytest.mark.parametrize("category", categories(HINTS))
-def test_change_of_the_cluster_means_to_every_plugin_what_it_means_upstream(category):
-    assert [difference for case in cases(HINTS, category) for difference in case.differences] == []
-
-
-def test_queue_is_placed_pod_for_pod_as_upstream_places_it():
-    """Sampling, rotation and tie-break included."""
-    assert [difference for case in all_cases(SEQUENCES) for difference in case.differences] == []
-
-
-@pytest.mark.parametrize("category", categories(DEVICES))
-def test_pods_get_the_devices_that_upstream_gives_them(category):
-    assert [difference for case in cases(DEVICES, category) for difference in case.differences] == []
-
-
-@pytest.mark.parametrize("category", categories(DEVICE_HINTS))
-def test_a_change_of_devices_means_to_every_plugin_what_it_means_upstream(category):
-    assert [difference for case in cases(DEVICE_HINTS, category) for difference in case.differences] == []
+@pytest.mark.parametrize("minor", RELEASES)
+def test_queue_is_placed_pod_for_pod_as_upstream_places_it(minor):
+    """Sampling, rotation and tie-break included. The recorded queues are placed alike in all minors."""
+    assert [difference for case in all_cases(SEQUENCES, decided_as=minor) for difference in case.differences] == []
 
 
 def test_selector_chooses_the_devices_that_upstream_chooses():
@@ -62,14 +51,17 @@ def test_counting_costs_of_a_selector_changes_no_answer():
 
 
 def test_no_question_is_left_out():
-    counts = {name: len(list(all_cases(name))) for name in (SCENARIOS, HINTS, SEQUENCES, DEVICES, DEVICE_HINTS)}
-    assert counts == {SCENARIOS: 930, HINTS: 400, SEQUENCES: 80, DEVICES: 300, DEVICE_HINTS: 128}
+    names = (SCENARIOS, HINTS, SEQUENCES, DEVICES, DEVICE_HINTS)
+    counts = {(name, minor): len(scenarios(name, minor)) for name in names for minor in minors(name)}
+    in_all = {(name, minor): count for name, count in ((SCENARIOS, 930), (HINTS, 400)) for minor in RELEASES}
+    assert counts == in_all | {(SEQUENCES, "1.36"): 80, (DEVICES, "1.36"): 300, (DEVICE_HINTS, "1.36"): 128}
     assert len(cases(SELECTORS, "cel")) == 400
     assert sum(len(case.recorded_answer["placements"]) for case in all_cases(SEQUENCES)) == 3419
 
 
-def test_preemptions_choose_upstreams_victims_and_node():
-    preemptions = [case for case in all_cases(SCENARIOS) if "postfilter" in case.recorded_answer]
+@pytest.mark.parametrize("minor", RELEASES)
+def test_preemptions_choose_upstreams_victims_and_node(minor):
+    preemptions = [case for case in all_cases(SCENARIOS, minor) if "postfilter" in case.recorded_answer]
     nominations = [case.recorded_answer for case in preemptions if "nominated" in case.recorded_answer]
     assert (len(preemptions), len(nominations), sum(len(nomination["victims"]) for nomination in nominations)) == (
         280,

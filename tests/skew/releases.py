@@ -45,6 +45,17 @@ def recipe(minor: str) -> Recipe:
     return Recipe.of(f"v{catalogue.kubernetes_version(module)}", module, catalogue.build_flags(module), packages)
 
 
+def kube_scheduler(progress: Progress, minor: str, environ: Mapping[str, str] = os.environ) -> Path:
+    """The path of a minor release's kube-scheduler, built when it is in no cache. Raises: BuildError."""
+    if minor == CURRENT:
+        return builder.obtain(progress, environ)["kube-scheduler"]
+    module = module_of(minor)
+    packages = {tool.name: tool.package for tool in catalogue.TOOLS if tool.name == "kube-scheduler"}
+    version = catalogue.kubernetes_version(module)
+    scheduler = Recipe.of(f"kube-scheduler-v{version}", module, catalogue.build_flags(module), packages)
+    return build_once(scheduler, cache_root(environ), progress) / "kube-scheduler"
+
+
 def obtain(progress: Progress, environ: Mapping[str, str] = os.environ) -> Binaries:
     """The binaries of the minor release that the environment names; without a name, those of `tests/control_plane`.
 

@@ -37,7 +37,7 @@ _NO_KUBELET: Final = (
 )
 _GATES: Final = "GenericWorkload=true,GangScheduling=true"
 _SERVER_GATES: Final = f"--feature-gates={_GATES},WorkloadWithJob=true,DRAResourcePoolStatus=true"
-_VERSIONS: Final = ("scheduling.k8s.io/v1alpha2", "resource.k8s.io/v1alpha3")
+_VERSIONS: Final = ("scheduling.k8s.io/v1beta1", "resource.k8s.io/v1alpha3")
 _CONTROLLERS: Final = ("*", "-node-lifecycle-controller")
 _NODES: Final = 4
 _BRACKETS: Final = re.compile(r"\[[^]]*\] ?")

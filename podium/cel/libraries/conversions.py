@@ -78,6 +78,9 @@ def _whole(kind: str, *sources: tuple[str, str, Any]) -> tuple[Overload, ...]:
 
 _TRAVERSING = frozenset({"string_to_bytes", "bytes_to_string"})
 
+UNCHECKED = frozenset({"int64_to_duration"})
+"""The overloads that environments which check arguments do not have."""
+
 OVERLOADS = (
     *_whole("bool", ("bool_to_bool", "bool", _same), ("string_to_bool", "string", _parse_bool)),
     *_whole("bytes", ("bytes_to_bytes", "bytes", _same), ("string_to_bytes", "string", str.encode)),

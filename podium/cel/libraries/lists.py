@@ -1,6 +1,6 @@
 """Lists and sets, and the function `size` of all types.
 
-Source: the lists extension of cel-go 0.26.0, version 3; its sets; Kubernetes' lists library.
+Source: the lists extension of cel-go 0.26.0 and 0.29.2, version 3; its sets; Kubernetes' lists library.
 """
 
 from __future__ import annotations
@@ -55,6 +55,25 @@ def _range(count: int) -> list[int]:
         # The list would exceed the cost limit of every selector.
         raise CostLimitError(f"lists.range({count}) exceeds the limit of {SIZE_MAX}")
     return list(range(count))
+
+
+def _checked_range(count: int) -> list[int]:
+    if count < 0:
+        raise EvaluationError(f"lists.range: size must be non-negative, got {count}")
+    if count > SIZE_MAX:
+        raise EvaluationError(f"lists.range: size {count} exceeds maximum allowed ({SIZE_MAX})")
+    return list(range(count))
+
+
+def _checked_range_cost(arguments: tuple[Any, ...], _result: Any) -> int:
+    (count,) = arguments
+    return int(count) + 11 if 0 <= count <= SIZE_MAX else 12
+
+
+def _includes(target: Any, value: Any) -> bool:
+    """Tell whether a list has an element equal to the value, or whether anything else is equal to it."""
+    elements = target if type(target) is list else (target,)
+    return any(equals(element, value) is True for element in elements)
 
 
 def _distinct(values: list[Any]) -> list[Any]:
@@ -207,7 +226,11 @@ OVERLOADS = (
     Overload("list_last", "list(V).last() -> optional(V)", _last),
     Overload("list_a_index_of_int", "list(A).indexOf(A) -> int", _index_of, traversing),
     Overload("list_a_last_index_of_int", "list(A).lastIndexOf(A) -> int", _last_index_of, traversing),
+    Overload("list_includes_dyn_dyn", "dyn.includes(dyn) -> bool", _includes),
     Overload("list_sets_contains_list", "sets::contains(list(T), list(T)) -> bool", _contains_all, _pairs_cost(1)),
     Overload("list_sets_intersects_list", "sets::intersects(list(T), list(T)) -> bool", _intersects, _pairs_cost(1)),
     Overload("list_sets_equivalent_list", "sets::equivalent(list(T), list(T)) -> bool", _equivalent, _pairs_cost(2)),
 )
+
+CHECKED = (Overload("lists_range", "lists::range(int) -> list(int)", _checked_range, _checked_range_cost),)
+CHARGED = (Overload("list_includes_dyn_dyn", "dyn.includes(dyn) -> bool", _includes, traversing),)

@@ -47,3 +47,5 @@ OVERLOADS = (
     Overload("string_find_all_string", "string.findAll(string) -> list(string)", _find_all, _cost),
     Overload("string_find_all_string_int", "string.findAll(string, int) -> list(string)", _find_all, _cost),
 )
+
+CHARGED = (Overload("matches", "matches(string, string) -> bool", _matches, _cost),)

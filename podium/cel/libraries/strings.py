@@ -1,6 +1,6 @@
 """Strings. Positions and lengths count code points.
 
-Source: the strings extension of cel-go 0.26.0, version 2.
+Source: the strings extension of cel-go 0.26.0 and 0.29.2, version 2.
 """
 
 from __future__ import annotations
@@ -54,6 +54,18 @@ def _last_index_before(text: str, part: str, offset: int) -> int:
     if offset < 0:
         raise EvaluationError(f"index out of range: {offset}")
     return text.rfind(part, 0, offset + len(part)) if offset < len(text) else -1
+
+
+def _checked_index_of(text: str, part: str, offset: int) -> int:
+    if offset < 0:
+        raise EvaluationError(f"index out of range: {offset}")
+    return _index_of(text, part, min(offset, len(text)))
+
+
+def _checked_last_index_before(text: str, part: str, offset: int) -> int:
+    if offset < 0:
+        raise EvaluationError(f"index out of range: {offset}")
+    return _last_index_before(text, part, min(offset, len(text)))
 
 
 def _replace(text: str, old: str, new: str, count: int = -1) -> str:
@@ -152,4 +164,18 @@ OVERLOADS = (
     Overload("list_join_string", "list(string).join(string) -> string", _join, _join_cost, postpaid=True),
     Overload("strings_quote", "strings::quote(string) -> string", _quote, _ONCE),
     Overload("string_format", "string.format(list(dyn)) -> string", format_string, _ONCE),
+)
+
+CHECKED = (
+    Overload("string_index_of_string_int", "string.indexOf(string, int) -> int", _checked_index_of, traversing),
+    Overload(
+        "string_last_index_of_string_int",
+        "string.lastIndexOf(string, int) -> int",
+        _checked_last_index_before,
+        traversing,
+    ),
+)
+CHARGED = (
+    Overload("ends_with_string", "string.endsWith(string) -> bool", str.endswith, per_size(0.1, 1)),
+    Overload("starts_with_string", "string.startsWith(string) -> bool", str.startswith, per_size(0.1, 1)),
 )

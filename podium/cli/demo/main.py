@@ -17,9 +17,10 @@ from rich.text import Text
 
 from podium.cli import event_loop
 from podium.cli.interrupts import EXIT_INTERRUPTED
-from podium.cli.options.configuration import Usable, discover_plugins, plugin_option, usable
+from podium.cli.options.configuration import Usable, discover_plugins, gates_of, plugin_option, usable
 from podium.cli.options.devices import devices_option
 from podium.cli.options.numbers import FiniteRange
+from podium.cli.options.releases import as_the_newest
 from podium.cli.output import TEXT, LinesException, output_option, print_value, say
 from podium.cli.plain_text import PlainConsole
 from podium.config import ConfigError, KubeSchedulerConfiguration, default_configuration
@@ -45,6 +46,7 @@ _PODS_PER_NODE_MAX = 10
 @click.option("--timeout", "timeout_s", type=FiniteRange(min=0, min_open=True), default=120.0, show_default=True)
 @click.option("--config", type=click.Path(path_type=Path), help="Schedule with this configuration's first profile.")
 @plugin_option
+@as_the_newest
 @click.option(
     "--autoscale", is_flag=True, help="Show instead how nodes are bought when pods come, and removed when they go."
 )
@@ -55,6 +57,12 @@ _PODS_PER_NODE_MAX = 10
     help="Let pods come and go until Ctrl-C, and show the queue, the decisions and the nodes on a page in the browser.",
 )
 @click.option("--no-browser", is_flag=True, help="With --ui: print the address of the page, and do not open it.")
+@click.option(
+    "--gangs",
+    type=click.IntRange(min=0),
+    default=0,
+    help="Pod groups, too, of three pods each, of which none starts without the others; and one that fits nowhere.",
+)
 @devices_option("Devices of every node, such as gpu=8, and more pods, with claims for them. Repeatable.")
 def command(
     nodes: int,
@@ -67,6 +75,7 @@ def command(
     autoscale: bool,
     is_live: bool,
     no_browser: bool,
+    gangs: int,
     devices: tuple[DeviceKind, ...],
 ) -> None:
     """Schedule pods on the nodes of an embedded API server, and show the result.
@@ -74,7 +83,8 @@ def command(
     The API server runs in a separate process. The pods, and three more that fit on no node, are created before the
     scheduler starts. The measured time begins when the scheduler has seen all pods and ends when the API server
     reports the last binding. Request rate limits in the configuration are ignored. With --devices, pods that claim
-    half of the devices are created too, and a fourth one that fits nowhere.
+    half of the devices are created too, and a fourth one that fits nowhere. With --gangs, the feature gate
+    GenericWorkload is on.
 
     Exits with 0 if every pod that can fit is bound and the three others are reported unschedulable. With --output json
     or yaml, standard output contains only that document.
@@ -85,12 +95,13 @@ def command(
     With --ui it goes on until Ctrl-C, and serves the live page of `podium run --ui` on 127.0.0.1, without a login. It
     opens a browser if there is a screen.
     """
-    good = _configuration(config, plugins)
+    good = _configuration(config, plugins, ("GenericWorkload=true",) if gangs else ())
     if is_live:
         _refuse(
             "--ui shows pods that come and go, without an end and without claims",
             "autoscale",
             "devices",
+            "gangs",
             "output",
             "timeout_s",
         )
@@ -98,13 +109,13 @@ def command(
         _show_live(nodes, pods, seed, good, opens_browser=not no_browser)
         return
     if autoscale:
-        _refuse("--autoscale brings its own nodes and pods", "nodes", "pods", "devices", "plugins")
+        _refuse("--autoscale brings its own nodes and pods", "nodes", "pods", "devices", "gangs", "plugins")
         _autoscale(good.config, seed, timeout_s, output)
         return
-    _check_sizes(nodes, pods)
+    _check_sizes(nodes, pods + 3 * gangs)
     from podium.cli.demo.run import Plan
 
-    plan = Plan(nodes, pods, seed, timeout_s, good.config, good.plugins, devices)
+    plan = Plan(nodes, pods, seed, timeout_s, good.config, good.plugins, devices, gangs, good.pod_groups)
     console = PlainConsole(stderr=output != TEXT)
     if output == TEXT:
         console.print(Text.assemble(("podium demo", "bold"), f": {nodes} nodes, {pods} pods, seed {seed}\n"))
@@ -174,16 +185,17 @@ def _check_sizes(nodes: int, pods: int) -> None:
         )
 
 
-def _configuration(path: Path | None, plugins: Sequence[str]) -> Usable:
+def _configuration(path: Path | None, plugins: Sequence[str], feature_gates: Sequence[str]) -> Usable:
     if path is not None:
-        good = usable(path, plugins)
+        good = usable(path, plugins, feature_gates)
         for warning in good.warnings:
             say(f"{path}: warning: {warning}", err=True)
         return good
     plugin_classes = discover_plugins(plugins)
-    config = default_configuration()
+    gates = gates_of(feature_gates)
+    config = default_configuration(gates)
     profile = replace(config.profiles[0], scheduler_name=_SCHEDULER_NAME)
-    return Usable(replace(config, profiles=(profile,)), plugin_classes, ())
+    return Usable(replace(config, profiles=(profile,)), plugin_classes, (), gates.pod_groups)
 
 
 def _run(plan: Plan, console: PlainConsole) -> Outcome:

@@ -22,7 +22,7 @@ from podium.client.credentials import load
 from podium.client.informer_set import InformerSet
 from podium.client.requests import LIST_BYTES_MAX
 from podium.client.session import ApiSession
-from podium.config import KubeSchedulerConfiguration
+from podium.config import KubeSchedulerConfiguration, PodGroupRules
 from podium.daemon.app import App
 from podium.daemon.options import Options
 from podium.framework.contract.plugin import Plugin
@@ -33,7 +33,7 @@ from podium.objects.resource_types import NODES, PODS, RESOURCE_CLAIMS, RESOURCE
 from podium.objects.wire import BrokenObject, ObjectDecoder
 from podium.plugins import IN_TREE
 from podium.sandbox.device_drivers import DeviceKind
-from podium.sandbox.fill import unplaceable_pods, varied_pods
+from podium.sandbox.fill import gangs_and_pods, unplaceable_gang, unplaceable_pods, varied_pods
 from podium.sandbox.fill_devices import device_claims_and_pods, no_such_device
 
 _WRITERS = 16
@@ -41,6 +41,7 @@ _DEVICES = "/apis/resource.k8s.io/v1/namespaces/default"
 PODS_PATH = "/api/v1/namespaces/default/pods"
 _COLLECTIONS = {
     "Pod": PODS_PATH,
+    "PodGroup": "/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups",
     "ResourceClaim": f"{_DEVICES}/resourceclaims",
     "ResourceClaimTemplate": f"{_DEVICES}/resourceclaimtemplates",
 }
@@ -48,7 +49,12 @@ _COLLECTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The settings of a run. The pods use the configuration's first profile."""
+    """The settings of a run. The pods use the configuration's first profile.
+
+    Attributes:
+        gangs: the number of pod groups of three pods each, which needs `pod_groups`.
+        pod_groups: how pods are scheduled in groups; None if each is scheduled alone.
+    """
 
     nodes: int
     pods: int
@@ -57,6 +63,8 @@ class Plan:
     config: KubeSchedulerConfiguration
     plugins: Mapping[str, type[Plugin]] = field(default_factory=lambda: IN_TREE)
     devices: tuple[DeviceKind, ...] = ()
+    gangs: int = 0
+    pod_groups: PodGroupRules | None = None
 
 
 class Progress(Protocol):
@@ -103,12 +111,19 @@ async def run(plan: Plan, progress: Progress) -> Outcome:
                 claims.append(claim)
                 unplaceable.append(pod)
             await create(claims, "creating claims", session, progress)
+            if plan.gangs:
+                groups, members = gangs_and_pods(plan.gangs, scheduler_name)
+                group, no_members = unplaceable_gang(scheduler_name)
+                await create([*groups, group], "creating pod groups", session, progress)
+                pods += members
+                unplaceable += no_members
             pods += varied_pods(plan.pods, plan.seed, scheduler_name)
             await create([*pods, *unplaceable], "creating pods", session, progress)
             names = frozenset(pod["metadata"]["name"] for pod in unplaceable)
             watcher = Watcher(names, len(pods), progress, clock)
             app = App(
-                without_limits(plan.config), Options(kubeconfig=str(kubeconfig), secure_port=0, plugins=plan.plugins)
+                without_limits(plan.config),
+                Options(kubeconfig=str(kubeconfig), secure_port=0, plugins=plan.plugins, pod_groups=plan.pod_groups),
             )
             claim_watcher = ClaimWatcher(progress.tell) if plan.devices else None
             await _schedule(app, watcher, claim_watcher, session, process, plan.timeout_s)

@@ -17,7 +17,9 @@ _BINS = 10
 _EXTREMES = 3
 _NAMES_MAX = 8
 _CLAIMS_MAX = 12
-_AFTER_FILTERS = re.compile(r" ((no new claims to deallocate|still not schedulable)\b,? ?)?(preemption: .*)?$")
+_AFTER_FILTERS = re.compile(
+    r"(, pod group preemption: .*| ((no new claims to deallocate|still not schedulable)\b,? ?)?(preemption: .*)?)$"
+)
 _CPU, _MEMORY = "cyan", "magenta"
 _TITLES = (("cpu", 0.0), ("memory", 0.0))
 _BIN_WIDTH = 10

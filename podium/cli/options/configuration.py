@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,12 +12,15 @@ import click
 
 from podium.cli import files
 from podium.cli.options.paths import FILE, REFERENCE
+from podium.cli.options.releases import release_asked
 from podium.cli.output import LinesException
 from podium.config import (
     API_VERSION,
     DEFAULT_GATES,
     IN_TREE_PLUGINS,
     KIND,
+    NEWEST,
+    RELEASES,
     ConfigError,
     ConfigGates,
     FeatureGateError,
@@ -24,6 +28,8 @@ from podium.config import (
     Loaded,
     PluginRegistry,
     PodGroupRules,
+    Release,
+    emulating,
     load,
     load_file,
     parse_feature_gates,
@@ -65,6 +71,8 @@ class Usable:
     plugins: Mapping[str, type[Plugin]]
     warnings: tuple[str, ...]
     pod_groups: PodGroupRules | None = None
+    read_as: Callable[[Release], Usable] | None = None
+    """Reads the same file by the rules of another release. Raises: BadConfiguration."""
 
 
 def plugin_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -79,8 +87,28 @@ def plugin_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return option(command)
 
 
+def _keep(context: click.Context, option: click.Parameter, version: str) -> None:
+    context.meta[f"{__name__}.{option.name}"] = version
+
+
+def _asked(context: click.Context | None, option: str) -> str:
+    return "" if context is None else context.meta.get(f"{__name__}.{option}", "")
+
+
+def versions_asked(context: click.Context) -> dict[str, str]:
+    """Return the versions that the running command's options name, by parameter; empty for one that is not given."""
+    return {option: _asked(context, option) for option in ("emulated_version", "min_compatibility_version")}
+
+
 def feature_gates_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the option `--feature-gates` to a command that runs or shows a configuration."""
+    """Add `--feature-gates`, and the options of versions, to a command that runs or shows a configuration."""
+    for name, text in (
+        ("--min-compatibility-version", "Use the gates' defaults for components of this version and newer ones."),
+        ("--emulated-version", f"Use the feature gates of this older version, such as {next(iter(RELEASES))}."),
+    ):
+        command = click.option(name, default="", callback=_keep, expose_value=False, metavar="VERSION", help=text)(
+            command
+        )
     option = click.option(
         "--feature-gates",
         "feature_gates",
@@ -102,14 +130,20 @@ def connection_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return kubeconfig(master(command))
 
 
-def gates_of(values: Sequence[str]) -> ConfigGates:
-    """Parse `--feature-gates`.
+def gates_of(values: Sequence[str], release: Release | None = None) -> ConfigGates:
+    """Parse `--feature-gates`, for a release; by default the one that `--decide-as` names, or the newest.
 
     Raises:
-        BadConfiguration: a gate is unknown, is locked, or is not supported.
+        BadConfiguration: a gate is unknown, is locked, or is not supported; or a version cannot be emulated.
     """
+    context = click.get_current_context(silent=True)
+    release = release or release_asked() or NEWEST
     try:
-        return parse_feature_gates(values)
+        release = emulating(release, _asked(context, "emulated_version"), _asked(context, "min_compatibility_version"))
+    except FeatureGateError as error:
+        raise BadConfiguration(error.problems) from error
+    try:
+        return parse_feature_gates(values, release)
     except FeatureGateError as error:
         raise BadConfiguration(f"--feature-gates: {problem}" for problem in error.problems) from error
 
@@ -138,6 +172,7 @@ def usable(
     *,
     to_run: bool = True,
     change: Change = lambda file: file.config,
+    release: Release = NEWEST,
 ) -> Usable:
     """Read a configuration, or take the defaults, together with the plugins that it may enable.
 
@@ -145,15 +180,27 @@ def usable(
         feature_gates: the values of `--feature-gates`.
         to_run: whether a daemon will run the configuration. If not, only fields that influence decisions are checked.
         change: applies command-line options to the configuration from the file.
+        release: decides unless `--decide-as` names another.
 
     Raises:
         BadConfiguration: a plugin or feature is not available, or the file is not valid or not supported by podium.
     """
+    read_as = partial(_usable_as, path, discover_plugins(references), feature_gates, to_run, change)
+    return read_as(release_asked() or release)
+
+
+def _usable_as(
+    path: Path | None,
+    plugins: Mapping[str, type[Plugin]],
+    feature_gates: Sequence[str],
+    to_run: bool,
+    change: Change,
+    release: Release,
+) -> Usable:
+    """Read the configuration by the rules of a release."""
     from podium.framework.profile.runtime import registry_of
 
-    gates = gates_of(feature_gates)
-    plugins = discover_plugins(references)
-    # Before the file is read, because it may enable them.
+    gates = gates_of(feature_gates, release)
     registry = registry_of(plugins)
     file = load(_EMPTY_FILE, "defaults", registry, gates) if path is None else read(path, registry, gates)
     new_config = change(file)
@@ -168,7 +215,8 @@ def usable(
         raise BadConfiguration(f"{path or 'defaults'}: {error.text}" for error in refusals)
     # Questions ignore what warnings are about, such as the leader election.
     warnings = (*file.warnings, *missing.warnings) if to_run else ()
-    return Usable(file.config, plugins, warnings, gates.pod_groups)
+    read_as = partial(_usable_as, path, plugins, feature_gates, to_run, change)
+    return Usable(file.config, plugins, warnings, gates.pod_groups, read_as)
 
 
 def construction_failures(good: Usable) -> tuple[str, ...]:

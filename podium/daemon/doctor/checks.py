@@ -21,6 +21,8 @@ from podium.client.session import ApiSession
 from podium.config import (
     AS_DEFAULT_SCHEDULER,
     LEASE_NAME,
+    NEWEST,
+    OLDEST_SERVER,
     KubeSchedulerConfiguration,
     PodGroupRules,
 )
@@ -37,7 +39,7 @@ from podium.objects.resource_types import CUSTOM
 from podium.objects.times import parse_time
 from podium.server.election import is_held_by_kube_scheduler
 
-MINORS = (33, 36)
+MINORS = tuple(int(version.partition(".")[2]) for version in (OLDEST_SERVER, NEWEST.minor))
 """The lowest and the highest supported minor version of Kubernetes."""
 _SKEW_S_MAX = 5.0
 _DEADLINE_S = 10.0

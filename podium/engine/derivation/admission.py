@@ -3,8 +3,8 @@
 This concerns objects without a uid, which no API server has admitted. Admitted objects only get missing defaults, since
 dumps may be cut down: a LimitRange or RuntimeClass that was created later does not change them.
 
-Source: kubernetes pkg/apis/core/v1/defaults.go, pkg/registry/core/pod/strategy.go,
-plugin/pkg/admission/{priority,runtimeclass,defaulttolerationseconds,storage/storageclass/setdefault}, v1.36.2.
+Source: kubernetes v1.36.2, pkg/apis/core/v1/defaults.go, pkg/registry/core/pod/strategy.go,
+plugin/pkg/admission/{priority,runtimeclass,defaulttolerationseconds,storage/storageclass/setdefault}.
 Differs: ResourceQuotas, webhooks and admission policies are not consulted.
 """
 
@@ -22,7 +22,7 @@ from podium.engine.derivation.workload_kinds import has_template
 from podium.engine.errors import ManifestError
 from podium.engine.manifests import Manifest
 from podium.objects.pod_defaults import with_pod_defaults
-from podium.objects.resource_types import NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PODS, ResourceType
+from podium.objects.resource_types import NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, POD_GROUPS, PODS, ResourceType
 from podium.objects.wire import without_nulls
 
 _BUILT_IN_PRIORITIES: Final[Mapping[str, Manifest]] = {
@@ -57,6 +57,7 @@ class Admission:
             NODES: _node,
             NAMESPACES: _namespace,
             PERSISTENT_VOLUME_CLAIMS: self._claim,
+            POD_GROUPS: self._pod_group,
         }
 
     def admit(self, manifest: Manifest, resource: ResourceType[Any]) -> Manifest:
@@ -112,6 +113,12 @@ class Admission:
             spec = with_runtime_class(spec, self._runtime_class(pod))
             spec = with_label_keys(spec, mapping_at(pod, "metadata", "labels"))
         return {**pod, "spec": spec}
+
+    def _pod_group(self, group: dict[str, Any]) -> dict[str, Any]:
+        priority_class = self._priority_class(spec := {**mapping_at(group, "spec")})
+        if priority_class is not None:
+            spec.setdefault("priority", priority_class.get("value"))
+        return {**group, "spec": spec}
 
     def _priority_class(self, spec: Mapping[str, Any]) -> Manifest | None:
         name = spec.get("priorityClassName")

@@ -1,7 +1,7 @@
 """LimitRanges: the requests and limits that they fill in, and the pods that they refuse.
 
-Source: kubernetes plugin/pkg/admission/limitranger, and SetDefaults_LimitRangeItem in pkg/apis/core/v1/defaults.go,
-v1.36.2.
+Source: kubernetes v1.36.2, plugin/pkg/admission/limitranger, and SetDefaults_LimitRangeItem in
+pkg/apis/core/v1/defaults.go.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Validates the spec of a pod after admission has filled it in, as the API server does.
 
-Source: kubernetes pkg/apis/core/validation/validation.go (ValidateResourceRequirements,
-ValidateMatchLabelKeysAndMismatchLabelKeys, ValidateMatchLabelKeysInTopologySpread), v1.36.2.
+Source: kubernetes v1.36.2, pkg/apis/core/validation/validation.go (ValidateResourceRequirements,
+ValidateMatchLabelKeysAndMismatchLabelKeys, ValidateMatchLabelKeysInTopologySpread).
 Differs: only finds errors that admission may cause, and those of label keys; other invalid fields are not refused.
 """
 

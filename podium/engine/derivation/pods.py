@@ -1,7 +1,7 @@
 """Makes the pods of workloads as controllers do: names, labels, owners, volumes and tolerations.
 
-Source: kubernetes pkg/controller: controller_utils.go, statefulset/stateful_set_utils.go, daemon/util,
-job/indexed_job_utils.go, v1.36.2.
+Source: kubernetes v1.36.2, pkg/controller: controller_utils.go, statefulset/stateful_set_utils.go, daemon/util,
+job/indexed_job_utils.go.
 """
 
 from __future__ import annotations

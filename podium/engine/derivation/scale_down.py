@@ -1,8 +1,7 @@
 """Chooses the pods that a controller deletes when it has too many: the least valuable ones first.
 
-Source: ActivePods and ActivePodsWithRanks in kubernetes pkg/controller/controller_utils.go, getPodsToDelete in
-pkg/controller/replicaset/replica_set.go, v1.36.2; KEP-2185 (random rotation by logarithmic age), KEP-2255 (deletion
-cost).
+Source: v1.36.2, ActivePods and ActivePodsWithRanks in kubernetes pkg/controller/controller_utils.go, getPodsToDelete
+in pkg/controller/replicaset/replica_set.go; KEP-2185 (random rotation by logarithmic age), KEP-2255 (deletion cost).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from podium.engine.flight_recorder.node_names import NodeNames
 from podium.engine.flight_recorder.observer import AttemptObserver, Seconds
 from podium.engine.flight_recorder.ring import Ring
 from podium.engine.flight_recorder.segment import ATTEMPTS_MAX, FIXED_BYTES, SCHEDULED, SCORED_BYTES, Segment
-from podium.engine.pod_group_cycle import MemberDecision
+from podium.engine.group_decisions import MemberDecision
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import Diagnosis

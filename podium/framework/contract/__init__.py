@@ -25,6 +25,7 @@ from podium.framework.contract.filter import (
     PreFilterResult,
     TableFilterPlugin,
 )
+from podium.framework.contract.group_post_filter import GroupHelp, PodGroupPostFilterPlugin, UnscheduledGroup
 from podium.framework.contract.handle import Handle, Lister
 from podium.framework.contract.node_metrics import NodeMetrics
 from podium.framework.contract.pausing import FilterInterrupted, LongFilterPlugin, Turn
@@ -34,8 +35,6 @@ from podium.framework.contract.pod_groups import Placement, ProposedGroup, Simul
 from podium.framework.contract.post_filter import (
     AskingPostFilterPlugin,
     FilteredNodes,
-    GroupHelp,
-    PodGroupPostFilterPlugin,
     PostFilterPlugin,
     PostFilterResult,
 )
@@ -114,6 +113,7 @@ __all__ = [
     "TableScorePlugin",
     "ThoroughSearch",
     "Turn",
+    "UnscheduledGroup",
     "Victims",
     "WritingPlugin",
     "error_status",

@@ -1,6 +1,8 @@
 """Cluster events that may make a pod schedulable, and how plugins register for them with queueing hints.
 
-Source: staging kube-scheduler/framework/types.go and pkg/scheduler/framework/events.go, v1.36.2.
+The actions are those of the newest release; a registration for a resource of pods covers its name in other releases.
+
+Source: staging kube-scheduler/framework/types.go and pkg/scheduler/framework/events.go, v1.36.2 and v1.37.2.
 """
 
 from __future__ import annotations
@@ -26,13 +28,15 @@ class ActionType(enum.IntFlag):
     UPDATE_NODE_CONDITION = 32
     UPDATE_NODE_ANNOTATION = 64
     UPDATE_NODE_DECLARED_FEATURE = 128
-    UPDATE_POD_LABEL = 256
-    UPDATE_POD_SCALE_DOWN = 512
-    UPDATE_POD_TOLERATION = 1024
-    UPDATE_POD_SCHEDULING_GATES_ELIMINATED = 2048
-    UPDATE_POD_GENERATED_RESOURCE_CLAIM = 4096
-    UPDATE = 8188
-    ALL = 8191
+    UPDATE_NODE_PREEMPTION_POLICY = 256
+    UPDATE_POD_LABEL = 512
+    UPDATE_POD_SCALE_DOWN = 1024
+    UPDATE_POD_SCALE_UP = 2048
+    UPDATE_POD_TOLERATION = 4096
+    UPDATE_POD_SCHEDULING_GATES_ELIMINATED = 8192
+    UPDATE_POD_GENERATED_RESOURCE_CLAIM = 16384
+    UPDATE = 32764
+    ALL = 32767
 
 
 _ACTION_LABELS = {
@@ -44,8 +48,10 @@ _ACTION_LABELS = {
     ActionType.UPDATE_NODE_CONDITION: "UpdateNodeCondition",
     ActionType.UPDATE_NODE_ANNOTATION: "UpdateNodeAnnotation",
     ActionType.UPDATE_NODE_DECLARED_FEATURE: "UpdateNodeDeclaredFeature",
+    ActionType.UPDATE_NODE_PREEMPTION_POLICY: "UpdateNodePreemptionPolicy",
     ActionType.UPDATE_POD_LABEL: "UpdatePodLabel",
     ActionType.UPDATE_POD_SCALE_DOWN: "UpdatePodScaleDown",
+    ActionType.UPDATE_POD_SCALE_UP: "UpdatePodScaleUp",
     ActionType.UPDATE_POD_TOLERATION: "UpdatePodToleration",
     ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED: "UpdatePodSchedulingGatesEliminated",
     ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM: "UpdatePodGeneratedResourceClaim",
@@ -61,7 +67,15 @@ RESOURCES_BY_KIND: Final[Mapping[str, EventResource]] = {
 }
 """The resource by the kind of its objects, such as `CSINode`; a kind of two groups is that of `scheduling.k8s.io`."""
 
-_POD_KINDS = frozenset({EventResource.POD, EventResource.ASSIGNED_POD, EventResource.UNSCHEDULABLE_POD})
+_WAITING = frozenset({EventResource.UNSCHEDULED_POD, EventResource.TARGET_POD, EventResource.UNSCHEDULABLE_POD})
+_POD_KINDS = _WAITING | {EventResource.POD, EventResource.ASSIGNED_POD}
+_COVERED: Final[Mapping[EventResource | CustomEventResource, frozenset[EventResource]]] = {
+    EventResource.POD: _POD_KINDS,
+    EventResource.UNSCHEDULABLE_POD: _WAITING,
+    EventResource.UNSCHEDULED_POD: frozenset({EventResource.UNSCHEDULED_POD, EventResource.UNSCHEDULABLE_POD}),
+    EventResource.TARGET_POD: frozenset({EventResource.TARGET_POD, EventResource.UNSCHEDULABLE_POD}),
+}
+"""By the resource of a registration for pods: the resources of the events that it covers besides its own."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +127,7 @@ class ClusterEvent:
         if self.is_wildcard:
             return True
         covers_resource = self.resource in (EventResource.WILDCARD, incoming.resource) or (
-            self.resource is EventResource.POD and incoming.resource in _POD_KINDS
+            incoming.resource in _COVERED.get(self.resource, ())
         )
         return covers_resource and bool(self.action & incoming.action) and int(incoming.action) <= int(self.action)
 
@@ -122,8 +136,6 @@ NODE_ADD = ClusterEvent(EventResource.NODE, ActionType.ADD)
 NODE_DELETE = ClusterEvent(EventResource.NODE, ActionType.DELETE)
 ASSIGNED_POD_ADD = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD)
 ASSIGNED_POD_DELETE = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE)
-UNSCHEDULABLE_POD_ADD = ClusterEvent(EventResource.UNSCHEDULABLE_POD, ActionType.ADD)
-UNSCHEDULABLE_POD_UPDATE = ClusterEvent(EventResource.UNSCHEDULABLE_POD, ActionType.UPDATE)
 UNSCHEDULABLE_TIMEOUT = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "UnschedulableTimeout")
 FORCE_ACTIVATE = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "ForceActivate")
 CONFIGURATION_RELOAD = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "ConfigurationReload")

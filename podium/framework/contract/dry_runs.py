@@ -28,7 +28,7 @@ class NodeDryRun(Protocol):
         """The dry run's copy of what plugins keep for the attempt, changed by each `remove` and `add`."""
 
     def remove(self, pod: Pod) -> None:
-        """Take a pod off the node."""
+        """Take a pod off the node. Of a pod on another node, which leaves with one of this node, only plugins hear."""
 
     def add(self, pod: Pod) -> None:
         """Put back a pod that was removed."""

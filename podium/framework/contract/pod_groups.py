@@ -25,6 +25,9 @@ class PodGroups(Protocol):
     def state(self, key: str) -> PodGroupState | None:
         """Return the pods of the group with that key, as they are now, or None if there is none."""
 
+    def scheduled(self) -> Iterable[Pod]:
+        """The pods of all groups that have a node, bound or not; each names its node."""
+
     def activate(self, pods: Iterable[Pod]) -> None:
         """Move the pods to the active queue at once, whatever they wait for."""
 

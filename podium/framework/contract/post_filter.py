@@ -6,7 +6,7 @@ Source: staging kube-scheduler/framework/interface.go, v1.36.2.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
@@ -20,18 +20,19 @@ from podium.framework.contract.plugin import Plugin
 from podium.framework.contract.status import Code, PluginError, Status, short_repr
 from podium.framework.contract.steps import Steps, run_unasked
 from podium.objects.core import Pod
-from podium.objects.pod_groups import PodGroup
 
 
 @dataclass(frozen=True, slots=True)
 class PostFilterResult:
     """The result of a PostFilter plugin. A nominated node of "" clears an earlier nomination.
 
-    `victims` are the pods to evict from that node, the most important one first.
+    `victims` are the pods to evict from that node, the most important one first. `message` ends the text of the pod's
+    condition and Event if the plugin succeeds.
     """
 
     nominated_node_name: str
     victims: tuple[Pod, ...] = ()
+    message: str = ""
 
     def __post_init__(self) -> None:
         """Refuse values that cannot be nominated or evicted.
@@ -45,6 +46,8 @@ class PostFilterResult:
             )
         if type(self.victims) is not tuple or not all(isinstance(victim, Pod) for victim in self.victims):
             raise PluginError(f"PostFilterResult.victims: {short_repr(self.victims)} is not a tuple of pods")
+        if not isinstance(self.message, str):
+            raise PluginError(f"PostFilterResult.message: {short_repr(self.message)} is not a text")
 
 
 class NodesDryRun(Protocol):
@@ -136,25 +139,3 @@ class AskingPostFilterPlugin(PostFilterPlugin):
     ) -> tuple[PostFilterResult | None, Status | None]:
         """Return the result without any extender."""
         return run_unasked(self.post_filter_asking(state, pod, snapshot, filtered, ()))
-
-
-@dataclass(frozen=True, slots=True)
-class GroupHelp:
-    """The evictions that make a pod group fit, the most important pod first."""
-
-    victims: tuple[Pod, ...]
-
-
-class PodGroupPostFilterPlugin(Plugin):
-    """Runs when a pod group as a whole cannot be scheduled."""
-
-    @abstractmethod
-    def pod_group_post_filter(
-        self, group: PodGroup, pods: Sequence[Pod], snapshot: Snapshot, fits: Callable[[Snapshot], Steps[Status | None]]
-    ) -> Steps[GroupHelp | Status]:
-        """Return what helps the group, or why nothing does.
-
-        Args:
-            pods: the waiting pods of the group.
-            fits: tries the group on a fork of the snapshot; None if it can be scheduled there.
-        """

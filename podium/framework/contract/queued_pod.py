@@ -1,14 +1,19 @@
-"""A pod in the scheduling queue, with its state between attempts.
+"""A pod, or a pod group, in the scheduling queue, with its state between attempts.
 
-Source: kubernetes pkg/scheduler/framework/types.go (QueuedPodInfo), v1.36.2.
+Source: kubernetes pkg/scheduler/framework/types.go (QueuedPodInfo, QueuedPodGroupInfo), v1.36.2 and v1.37.2.
 """
 
 from __future__ import annotations
 
+from bisect import insort
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
 from podium.lib.transitions import Transitions
-from podium.objects.core import Pod
+from podium.objects.core import Pod, PodSpec
+from podium.objects.pod_groups import PodGroup
 
 
 @dataclass(slots=True, eq=False)
@@ -25,6 +30,8 @@ class QueuedPodInfo:
     consecutive_errors_count: int = 0
     backoff_expiration_s: float = 0.0
     was_flushed_from_unschedulable: bool = False
+    flush_timestamp_s: float = 0.0
+    """When it was last retried because it had waited very long without an event; 0 if not since its last attempt."""
     initial_attempt_timestamp_s: float | None = None
     schedulable_since_s: float | None = None
     """When it was last admitted to the queue after it was added, gated or rejected; None if it waits for an event."""
@@ -51,6 +58,15 @@ class QueuedPodInfo:
         return self.pod.key
 
     @property
+    def member_infos(self) -> Sequence[QueuedPodInfo]:
+        """The pods of this entry of the queue: this one, or those of a group."""
+        return (self,)
+
+    def count_attempt(self) -> None:
+        """Count an attempt."""
+        self.attempts += 1
+
+    @property
     def is_gated(self) -> bool:
         """A PreEnqueue plugin keeps the pod out of the active queue."""
         return self.gating_plugin != ""
@@ -59,3 +75,63 @@ class QueuedPodInfo:
     def rejector_plugins(self) -> set[str]:
         """Every plugin that contributed to the pod not being scheduled."""
         return self.unschedulable_plugins | self.pending_plugins
+
+
+@dataclass(slots=True, eq=False)
+class QueuedPodGroupInfo(QueuedPodInfo):
+    """A pod group as one entry of the queue, with its waiting pods.
+
+    Attributes:
+        pod: stands for the group, so that QueueSort plugins can order it: it has the group's name, uid and priority,
+            and the scheduler name of one of its pods.
+        group: the PodGroup.
+        members: the waiting pods, in the order in which they are tried.
+        has_been_scheduled: an attempt at the group has succeeded, whether or not its object shows that yet.
+    """
+
+    group: PodGroup = field(default_factory=PodGroup)
+    members: list[QueuedPodInfo] = field(default_factory=list)
+    has_been_scheduled: bool = False
+
+    @classmethod
+    def of(cls, group: PodGroup, first: QueuedPodInfo) -> QueuedPodGroupInfo:
+        """Return the entry of a group that begins to wait with this pod."""
+        name = first.pod.spec.scheduler_name
+        stand_in = Pod(metadata=group.metadata, spec=PodSpec(scheduler_name=name, priority=group.priority))
+        entry = cls(stand_in, first.timestamp_s, group=group, members=[first])
+        entry.initial_attempt_timestamp_s = first.initial_attempt_timestamp_s
+        return entry
+
+    @property
+    def key(self) -> str:
+        """`podgroup/<namespace>/<name>`, which is no pod's key."""
+        return group_entry_key(self.pod.key)
+
+    @property
+    def member_infos(self) -> Sequence[QueuedPodInfo]:
+        """The waiting pods of the group, in the order in which they are tried."""
+        return self.members
+
+    def count_attempt(self) -> None:
+        """Count an attempt at the group, and at each of its pods."""
+        self.attempts += 1
+        for member in self.members:
+            member.attempts += 1
+
+    def put_group(self, group: PodGroup) -> None:
+        """Replace the PodGroup. Its priority counts from the next time that the entry is put into a queue."""
+        self.group = group
+        self.pod = replace(self.pod, metadata=group.metadata, spec=replace(self.pod.spec, priority=group.priority))
+
+    def add(self, info: QueuedPodInfo) -> None:
+        """Add a waiting pod: higher priorities come first, then more attempts, earlier times, and names."""
+        insort(self.members, info, key=_member_order)
+
+
+def group_entry_key(group_key: str) -> str:
+    """Return the key in the queue of the group with that key."""
+    return f"podgroup/{group_key}"
+
+
+def _member_order(info: QueuedPodInfo) -> tuple[int, int, float, str]:
+    return -info.pod.priority, -info.attempts, info.timestamp_s, info.pod.metadata.name

@@ -16,7 +16,7 @@ from podium.framework.contract.steps import run_unasked
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import Diagnosis
 from podium.framework.cycle.node_dry_runs import AfterFiltering
-from podium.framework.cycle.post_filter import run_post_filter
+from podium.framework.cycle.post_filter import message_of, run_post_filter
 from podium.framework.cycle.scoring import Scores, choose, score_nodes
 from podium.framework.cycle.search import FilterResult, filter_all
 from podium.lib.time_limit import UNLIMITED, TimeIsUpError, TimeLimit
@@ -57,8 +57,7 @@ class FullEvaluation:
     @property
     def post_filter_message(self) -> str:
         """The message that PostFilter adds if the pod fits on no node."""
-        status = self.help.status if self.help is not None else None
-        return status.message if status is not None else ""
+        return message_of(self.help.result, self.help.status) if self.help is not None else ""
 
 
 def evaluate_all(cycle: Cycle, limit: TimeLimit = UNLIMITED) -> FullEvaluation:

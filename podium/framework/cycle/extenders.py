@@ -3,8 +3,8 @@
 Owns which extenders are called for which pod, and how their answers narrow down the feasible nodes, add to the scores,
 and choose among preemption candidates.
 
-Source: kubernetes pkg/scheduler/schedule_one.go (findNodesThatPassExtenders, prioritizeNodes, selectHost) and
-framework/preemption/preemption.go (callExtenders), v1.36.2.
+Source: kubernetes v1.36.2, pkg/scheduler/schedule_one.go (findNodesThatPassExtenders, prioritizeNodes, selectHost) and
+framework/preemption/preemption.go (callExtenders).
 Differs: a message about a node that does not exist is ignored.
 """
 

@@ -1,7 +1,7 @@
 """The filters of one attempt over the nodes of one snapshot, with nominated pods.
 
-Source: kubernetes pkg/scheduler/framework/runtime/framework.go (RunFilterPlugins,
-RunFilterPluginsWithNominatedPods), v1.36.2.
+Source: kubernetes v1.36.2, pkg/scheduler/framework/runtime/framework.go (RunFilterPlugins,
+RunFilterPluginsWithNominatedPods).
 Differs: nodes are filtered many at a time.
 """
 

@@ -3,8 +3,8 @@
 Owns the fork of the snapshot that one attempt uses, and for each node a clone of the plugins' state. Never chooses
 victims.
 
-Source: kubernetes pkg/scheduler/framework/runtime/framework.go (RunFilterPluginsWithNominatedPods,
-RunPreFilterExtensionAddPod, RunPreFilterExtensionRemovePod), v1.36.2.
+Source: kubernetes v1.36.2, pkg/scheduler/framework/runtime/framework.go (RunFilterPluginsWithNominatedPods,
+RunPreFilterExtensionAddPod, RunPreFilterExtensionRemovePod).
 Differs: nodes are tried one after the other in one fork, each change being undone, where upstream copies every node.
 """
 
@@ -18,7 +18,7 @@ from weakref import ref
 import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
-from podium.cluster.pod_usage import readable_pod_usage
+from podium.cluster.pod_usage import PodUsage
 from podium.cluster.snapshot import BoolArray
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.dry_runs import NodeDryRun
@@ -40,7 +40,7 @@ class ForkedNodeDryRun:
         self.state = state
         self._snapshot = snapshot
         self._row = row
-        self._off: dict[str, Pod] = {}
+        self._off: dict[str, tuple[Pod, PodUsage]] = {}
 
     @property
     def node(self) -> NodeInfo:
@@ -48,15 +48,23 @@ class ForkedNodeDryRun:
         return self._snapshot.node(self._row)
 
     def remove(self, pod: Pod) -> None:
-        """Take a pod off the node."""
-        self._snapshot.remove_pod(self._row, pod.uid)
-        self._off[pod.uid] = pod
-        self._framework.run_remove_pod(self.state, self._incoming, pod, self.node)
+        """Take a pod off the node; of a pod on another node only the plugins hear."""
+        if self._is_here(pod):
+            self._off[pod.uid] = pod, self._snapshot.pod_usages(self._row)[pod.uid]
+            self._snapshot.remove_pod(self._row, pod.uid)
+        self._framework.run_remove_pod(self.state, self._incoming, pod, self._node_of(pod))
 
     def add(self, pod: Pod) -> None:
         """Put a pod back."""
-        self._put_back(pod)
-        self._framework.run_add_pod(self.state, self._incoming, pod, self.node)
+        if self._is_here(pod):
+            self._put_back(pod)
+        self._framework.run_add_pod(self.state, self._incoming, pod, self._node_of(pod))
+
+    def _is_here(self, pod: Pod) -> bool:
+        return pod.node_name == self._snapshot.name(self._row)
+
+    def _node_of(self, pod: Pod) -> NodeInfo:
+        return self.node if self._is_here(pod) else self._snapshot.node(self._snapshot.row_of[pod.node_name])
 
     def status(self) -> Status | None:
         """Return the filters' status for the incoming pod, or None if it fits."""
@@ -67,12 +75,12 @@ class ForkedNodeDryRun:
 
     def undo(self) -> None:
         """Restore the snapshot. The cloned state is dropped, so it need not be restored."""
-        for pod in tuple(self._off.values()):
+        for pod, _ in tuple(self._off.values()):
             self._put_back(pod)
 
     def _put_back(self, pod: Pod) -> None:
-        del self._off[pod.uid]
-        self._snapshot.add_pod(self._row, pod, readable_pod_usage(pod))
+        _, usage = self._off.pop(pod.uid)
+        self._snapshot.add_pod(self._row, pod, usage)
 
 
 class ForkedNodesDryRun:

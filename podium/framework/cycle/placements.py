@@ -1,7 +1,7 @@
 """The placements of a pod group: which there are, and which of those that take the group is the best.
 
-Source: kubernetes pkg/scheduler/framework/runtime/framework.go (RunPlacementGeneratePlugins, RunPlacementScorePlugins)
-and pkg/scheduler/schedule_one_podgroup.go (findBestPlacement), v1.36.2.
+Source: kubernetes v1.36.2, pkg/scheduler/framework/runtime/framework.go (RunPlacementGeneratePlugins,
+RunPlacementScorePlugins) and pkg/scheduler/schedule_one_podgroup.go (findBestPlacement).
 Differs: of equally good placements the first wins; upstream picks one at random.
 """
 

@@ -1,7 +1,7 @@
 """The PostFilter extension point: what can be done for a pod that fits on no node.
 
-Source: kubernetes pkg/scheduler/framework/runtime/framework.go (RunPostFilterPlugins) and pkg/scheduler/schedule_one.go
-(schedulingCycle), v1.36.2.
+Source: kubernetes v1.36.2, pkg/scheduler/framework/runtime/framework.go (RunPostFilterPlugins) and
+pkg/scheduler/schedule_one.go (schedulingCycle).
 """
 
 from __future__ import annotations
@@ -24,6 +24,13 @@ from podium.framework.cycle.cycle import Cycle
 
 _STEPS: Final = (Pause, *get_args(Question))
 _Outcome: TypeAlias = tuple[PostFilterResult | None, Status | None]
+
+
+def message_of(result: PostFilterResult | None, status: Status | None) -> str:
+    """Return what the plugins say for the pod's condition and Event."""
+    if status is not None:
+        return status.message
+    return result.message if result is not None else ""
 
 
 def run_post_filter(cycle: Cycle, nodes: FilteredNodes, extenders: Sequence[Extender] = ()) -> Steps[_Outcome]:

@@ -1,7 +1,7 @@
 """The PreFilter extension point, which runs once per attempt before any node is filtered.
 
-Source: kubernetes pkg/scheduler/framework/runtime/framework.go (RunPreFilterPlugins) and pkg/scheduler/schedule_one.go
-(findNodesThatFitPod), v1.36.2.
+Source: kubernetes v1.36.2, pkg/scheduler/framework/runtime/framework.go (RunPreFilterPlugins) and
+pkg/scheduler/schedule_one.go (findNodesThatFitPod).
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from podium.framework.cycle.extenders import (
     score_by_extenders,
 )
 from podium.framework.cycle.node_dry_runs import AfterFiltering
-from podium.framework.cycle.post_filter import run_post_filter
+from podium.framework.cycle.post_filter import message_of, run_post_filter
 from podium.framework.cycle.scoring import Pick, choose, score_nodes, total_scores
 from podium.framework.cycle.search import Rotation, Sampling, find_feasible
 
@@ -127,8 +127,8 @@ def attempt(
             row = int(rows[0])
         else:
             outcome, status = yield from run_post_filter(cycle, AfterFiltering(cycle), interested)
-            message = status.message if status else ""
-            return DoesNotFit(FitError(node_count, cycle.diagnosis, message, details_of(cycle)), outcome)
+            error = FitError(node_count, cycle.diagnosis, message_of(outcome, status), details_of(cycle))
+            return DoesNotFit(error, outcome)
     except ScheduleError as error:
         return Failed(error_status(error))
     return Suggested(snapshot.name(row), row, feasible.examined_count, len(rows))

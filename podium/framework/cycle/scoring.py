@@ -1,7 +1,7 @@
 """Choosing among feasible nodes: PreScore, Score, normalisation, weights, tie-break.
 
-Source: kubernetes pkg/scheduler/schedule_one.go (prioritizeNodes, selectHost) and framework/runtime/framework.go
-(RunScorePlugins), v1.36.2.
+Source: kubernetes v1.36.2, pkg/scheduler/schedule_one.go (prioritizeNodes, selectHost) and
+framework/runtime/framework.go (RunScorePlugins).
 Differs: `NearBest` exists in podium only; it is used only to avoid conflicts with other schedulers.
 """
 

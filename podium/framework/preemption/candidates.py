@@ -3,8 +3,8 @@
 Owns the importance of pods, the effect of disruption budgets on victims, and the choice among nodes. Never runs a dry
 run: `podium.framework.preemption.victims` and `dry_run` do.
 
-Source: kubernetes pkg/scheduler/framework/preemption/preemption.go, plugins/defaultpreemption/default_preemption.go and
-pkg/scheduler/util/utils.go, v1.36.2.
+Source: kubernetes v1.36.2 and v1.37.2, pkg/scheduler/framework/preemption/preemption.go,
+plugins/defaultpreemption/default_preemption.go and pkg/scheduler/framework/preemption/util.go.
 Differs: nodes are tried one after the other, in the order of the snapshot from a random one on, so the plan is the
 same whenever that start is. Where upstream leaves it to chance, here the first in that order wins: among pods of one
 priority and start time, and among nodes that are equally good. A pod that has not started counts as starting now. Pods
@@ -22,6 +22,7 @@ from typing import Final, Protocol, TypeVar
 
 from msgspec.structs import replace
 
+from podium.config import NEWEST, PreemptionRules
 from podium.framework.contract.status import Code, Status
 from podium.objects.core import Pod
 from podium.objects.errors import FieldError
@@ -93,6 +94,14 @@ class Importance:
         return sorted(pods, key=lambda pod: (-pod.priority, now_s if (start_s := started_s(pod)) is None else start_s))
 
 
+def is_leaving(pod: Pod) -> bool:
+    """Return whether the pod is being deleted because a scheduler has preempted it."""
+    if not pod.is_terminating:
+        return False
+    condition = pod.status.condition("DisruptionTarget")
+    return condition is not None and (condition.status, condition.reason) == ("True", "PreemptionByScheduler")
+
+
 def started_s(pod: Pod) -> float | None:
     """Return the pod's start time; None if it has not started or its start time cannot be parsed."""
     text = pod.status.start_time
@@ -114,8 +123,9 @@ class Budgets:
     labels.
     """
 
-    def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
+    def __init__(self, budgets: Iterable[PodDisruptionBudget], rules: PreemptionRules = NEWEST.preemption) -> None:
         self.all = list(budgets)
+        self._stops_at_exhausted = rules.stop_at_exhausted_budget
         self._budgets: dict[str, list[PodDisruptionBudget]] = {}
         for budget in self.all:
             self._budgets.setdefault(budget.metadata.namespace, []).append(budget)
@@ -161,12 +171,26 @@ class Budgets:
             (violating if is_too_much else harmless).append(unit)
         return violating, harmless
 
+    def split_by_count(self, units: Iterable[UnitT]) -> tuple[list[tuple[UnitT, int]], list[UnitT]]:
+        """Like `split_units`, with the number of a unit's pods that violate a budget: each counts up to the first."""
+        disruptions_allowed: dict[str, int] = {}
+        violating: list[tuple[UnitT, int]] = []
+        harmless: list[UnitT] = []
+        for unit in units:
+            count = sum(
+                any(self._counts_below_zero(budget, disruptions_allowed, pod) for budget in self._of(pod))
+                for pod in unit.pods
+            )
+            if count:
+                violating.append((unit, count))
+            else:
+                harmless.append(unit)
+        return violating, harmless
+
     def _violates(self, pod: Pod, disruptions_allowed: dict[str, int]) -> bool:
-        """Count the pod's eviction against all its budgets; return whether it violates one of them."""
-        is_too_much = False
-        for budget in self._budgets_of(pod):
-            is_too_much |= self._counts_below_zero(budget, disruptions_allowed, pod)
-        return is_too_much
+        """Count the pod's eviction against its budgets; return whether it violates one of them."""
+        violations = (self._counts_below_zero(budget, disruptions_allowed, pod) for budget in self._budgets_of(pod))
+        return any(violations if self._stops_at_exhausted else list(violations))
 
     @staticmethod
     def _counts_below_zero(budget: PodDisruptionBudget, disruptions_allowed: dict[str, int], pod: Pod) -> bool:

@@ -15,6 +15,7 @@ from podium.framework.contract.post_filter import FilteredNodes
 from podium.framework.contract.status import Status
 from podium.framework.contract.steps import PAUSE, Steps
 from podium.framework.preemption.candidates import Budgets, Candidate, Importance
+from podium.framework.preemption.unit_victims import UnitsByNode, select_units
 from podium.framework.preemption.victim_cache import VictimCache
 from podium.framework.preemption.victims import VictimSelection, potential_victims, select_victims
 from podium.objects.core import Pod
@@ -38,15 +39,20 @@ def dry_run_preemption(
     budgets: Budgets,
     importance: Importance,
     victim_cache: VictimCache,
+    units: UnitsByNode | None = None,
 ) -> Steps[DryRunResult]:
-    """Try the nodes of these rows in order, until there are `goal` candidates, one of which violates no budget."""
+    """Try the nodes of these rows in order, until there are `goal` candidates, one of which violates no budget.
+
+    Args:
+        units: which pods are evicted together; None if each can be evicted alone.
+    """
     non_violating: list[Candidate] = []
     violating: list[Candidate] = []
     rejections: dict[int, Status] = {}
     if not len(rows):
         return DryRunResult((), {})
     # All rows share one fork: no row is tried twice, and a dry run changes only the state of its own row.
-    dry_run = nodes.dry_run_of_nodes()
+    dry_run = nodes.dry_run_of_nodes() if units is None else None
     start, row_list = 0, rows.tolist()
     while start < len(row_list):
         # As many rows as candidates are still needed, since more would only cost time; but never a tiny batch.
@@ -55,6 +61,10 @@ def dry_run_preemption(
         start += len(batch)
         if dry_run is not None:
             answers = yield from victim_cache.select_victims(dry_run, batch, pod, budgets, importance)
+        elif units is not None:
+            with nodes.dry_run(batch[0]) as node_dry_run:
+                answers = [select_units(node_dry_run, units.below(pod, batch[0]), budgets)]
+            yield PAUSE
         elif isinstance(status := potential_victims(pod, nodes.pods(batch[0]), importance), Status):
             # The node has no potential victims. Skip the dry run, which would first copy the state of all plugins.
             answers = [status]

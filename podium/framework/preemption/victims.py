@@ -2,8 +2,8 @@
 
 Owns which pods must leave a node, and which of them are reprieved. Never chooses among nodes.
 
-Source: kubernetes pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go (SelectVictimsOnNode),
-v1.36.2.
+Source: kubernetes v1.36.2, pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go
+(SelectVictimsOnNode).
 Differs: many nodes are handled in parallel: all potential victims are removed, then the most important one of each node
 is added back, then the next one of each node. The answers are the same, which a test with random clusters checks.
 """
@@ -61,7 +61,7 @@ def select_victims(dry_run: NodeDryRun, pod: Pod, budgets: Budgets, importance: 
     except PluginError as error:
         return error_status(error)
     if not victims:
-        return _none_needed(node.name)
+        return none_needed(node.name)
     if violating and harmless:
         victims = importance.order(victims)
     return Candidate(node.name, tuple(victims), violations)
@@ -76,7 +76,8 @@ def _reprieve(dry_run: NodeDryRun, victim: Pod) -> bool:
     return False
 
 
-def _none_needed(node_name: str) -> Status:
+def none_needed(node_name: str) -> Status:
+    """Return the error for a node where the pod would fit without any victim."""
     return error_status(f'expected at least one victim pod on node "{node_name}"')
 
 
@@ -95,7 +96,7 @@ class _Node:
         """Return the result, given which of the victims can stay."""
         victims = [pod for pod, stay in zip(self.pods, stays, strict=True) if not stay]
         if not victims:
-            return _none_needed(self.name)
+            return none_needed(self.name)
         count = self.violating_count
         if 0 < count < len(self.pods):
             victims = importance.order(victims)

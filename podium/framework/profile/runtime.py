@@ -23,11 +23,12 @@ from podium.framework.contract.filter import (
     PreFilterPlugin,
     TableFilterPlugin,
 )
+from podium.framework.contract.group_post_filter import PodGroupPostFilterPlugin
 from podium.framework.contract.handle import Handle
 from podium.framework.contract.pausing import LongFilterPlugin
 from podium.framework.contract.placements import PlacementGeneratePlugin, PlacementScorePlugin
 from podium.framework.contract.plugin import Plugin, PreEnqueuePlugin, QueueSortPlugin, Scope
-from podium.framework.contract.post_filter import PodGroupPostFilterPlugin, PostFilterPlugin
+from podium.framework.contract.post_filter import PostFilterPlugin
 from podium.framework.contract.score import PreScorePlugin, ScorePlugin, TableScorePlugin
 from podium.framework.contract.status import (
     FAILED,
@@ -77,6 +78,7 @@ _CLASSES: Mapping[ExtensionPoint, tuple[type, ...]] = {
     ExtensionPoint.POST_BIND: (PostBindPlugin,),
     ExtensionPoint.PLACEMENT_GENERATE: (PlacementGeneratePlugin,),
     ExtensionPoint.PLACEMENT_SCORE: (PlacementScorePlugin,),
+    ExtensionPoint.POD_GROUP_POST_FILTER: (PodGroupPostFilterPlugin,),
 }
 
 
@@ -146,6 +148,7 @@ class Framework:
         """
         self.name = profile.scheduler_name
         self.percentage_of_nodes_to_score = profile.percentage_of_nodes_to_score
+        self.release = profile.release
         self.clock = handle.clock
         self.observer = observer
         self.measures_plugins = False
@@ -167,9 +170,9 @@ class Framework:
         filtering = (*self.pre_filter, *(form.plugin for form in self.filters))
         self.detailing = {plugin.name: plugin for plugin in filtering if isinstance(plugin, Detailing)}
         self.post_filter = self._plugins_at(plugins, ExtensionPoint.POST_FILTER, PostFilterPlugin)
-        self.pod_group_post_filter = [
-            plugin for plugin in self.post_filter if isinstance(plugin, PodGroupPostFilterPlugin)
-        ]
+        has_own_point = ExtensionPoint.POD_GROUP_POST_FILTER not in profile.release.absent_points
+        of_groups = ExtensionPoint.POD_GROUP_POST_FILTER if has_own_point else ExtensionPoint.POST_FILTER
+        self.pod_group_post_filter = self._plugins_at(plugins, of_groups, PodGroupPostFilterPlugin)
         self.pre_score = self._plugins_at(plugins, ExtensionPoint.PRE_SCORE, PreScorePlugin)
         self.scorers: Sequence[tuple[Scorer, int]] = [
             (scorer, plugins.score_weights[plugin.name])

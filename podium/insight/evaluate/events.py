@@ -1,6 +1,7 @@
 """The cluster events of a change, and the plugins whose queueing hints requeue a pod for them.
 
-Source: kubernetes pkg/scheduler/eventhandlers.go and backend/queue/scheduling_queue.go (isPodWorthRequeuing), v1.36.2.
+Source: kubernetes v1.36.2 and v1.37.2, pkg/scheduler/eventhandlers.go and backend/queue/scheduling_queue.go
+(isPodWorthRequeuing).
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from podium.config import Release
 from podium.framework.contract.cluster_event import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
     NODE_ADD,
     NODE_DELETE,
     RESOURCES_BY_KIND,
-    UNSCHEDULABLE_POD_ADD,
     ActionType,
     ClusterEvent,
     EventRegistration,
@@ -36,13 +37,13 @@ class Change:
     new: Any
 
 
-def events_of(change: Change) -> tuple[ClusterEvent, ...]:
+def events_of(change: Change, release: Release) -> tuple[ClusterEvent, ...]:
     """Return the cluster events of a change; empty if it cannot make any pod schedulable."""
     item = change.new if change.new is not None else change.old
     if isinstance(item, Node):
         return _node_events(change.old, change.new)
     if isinstance(item, Pod):
-        return _pod_events(change.old, change.new)
+        return _pod_events(change.old, change.new, release)
     resource = RESOURCES_BY_KIND.get(type(item).__name__)
     if resource is None:
         return ()
@@ -61,22 +62,23 @@ def _node_events(old: Node | None, new: Node | None) -> tuple[ClusterEvent, ...]
     return (NODE_DELETE,) if new is None else node_changes(old, new)
 
 
-def _pod_events(old: Pod | None, new: Pod | None) -> tuple[ClusterEvent, ...]:
+def _pod_events(old: Pod | None, new: Pod | None, release: Release) -> tuple[ClusterEvent, ...]:
     if new is None:
         assert old is not None
         # As upstream's handler: only a pod that holds a node's resources frees any.
         return (ASSIGNED_POD_DELETE,) if old.node_name or old.status.nominated_node_name else ()
     if old is None:
-        return (ASSIGNED_POD_ADD if new.node_name else UNSCHEDULABLE_POD_ADD,)
+        return (ASSIGNED_POD_ADD if new.node_name else ClusterEvent(release.events.unscheduled_pod, ActionType.ADD),)
     if new.node_name and not old.node_name:
         return (ASSIGNED_POD_ADD,)
-    return pod_changes(old, new)
+    return pod_changes(old, new, release)
 
 
 def hints_for(framework: Framework, pod: Pod, event: ClusterEvent, change: Change) -> dict[str, str]:
     """Return the queueing hint, Queue or Skip, of each plugin of the profile that has registered for the event."""
     hints: dict[str, str] = {}
-    for plugin, registrations in sorted(build_hint_map(framework.plugins.values()).items()):
+    hint_map = build_hint_map(framework.plugins.values(), framework.release.events)
+    for plugin, registrations in sorted(hint_map.items()):
         concerned = [registration for registration in registrations if registration.event.matches(event)]
         if concerned:
             hints[plugin] = _LABELS[_first_to_queue(concerned, pod, change)]

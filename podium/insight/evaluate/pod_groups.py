@@ -11,18 +11,21 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from podium.cluster import Cache
+from podium.cluster import Cache, pod_usage_in
 from podium.config import KubeSchedulerConfiguration, PodGroupRules
 from podium.engine.errors import ClusterError
 from podium.engine.evaluation import as_status
+from podium.engine.group_cycle import GroupCycle
+from podium.engine.group_decisions import GroupDecision, MemberDecision, RejectedWithGroup
+from podium.engine.loose_group_cycle import LooseGroupCycle
 from podium.engine.offline import OfflineHandle
 from podium.engine.placing import Engine
 from podium.engine.plugin_writes import carry_out, writes_before_binding
-from podium.engine.pod_group_cycle import GroupDecision, MemberDecision, PodGroupCycle, RejectedWithGroup
+from podium.engine.pod_group_cycle import PodGroupCycle
 from podium.engine.store import LATER_THAN_ALL_S, ObjectStore
-from podium.framework.contract.cluster_event import UNSCHEDULABLE_POD_ADD
+from podium.framework.contract.cluster_event import ActionType, ClusterEvent
 from podium.framework.contract.plugin import Plugin
-from podium.framework.contract.queued_pod import QueuedPodInfo
+from podium.framework.contract.queued_pod import QueuedPodGroupInfo, QueuedPodInfo
 from podium.framework.contract.status import demand_status
 from podium.framework.contract.steps import run_unasked
 from podium.framework.cycle.cycle import Cycle
@@ -59,7 +62,7 @@ class PodGroupQueue:
         self._rules = rules
         self._groups = QueuedPodGroups(rules)
         self._clock = ManualClock(LATER_THAN_ALL_S)
-        self._cache = Cache(_refuse, pod_groups=self._groups.states)
+        self._cache = Cache(_refuse, pod_usage_in(config.release), pod_groups=self._groups.states)
         self._lookup: dict[str, Pod] = {pod.key: pod for pod in pods}
         self._nominator = Nominator(self._lookup.get)
         handle = OfflineHandle(
@@ -76,7 +79,9 @@ class PodGroupQueue:
         }
         self._queue = SchedulingQueue(
             [
-                QueueProfile(name, framework.pre_enqueue, build_hint_map(framework.plugins.values()))
+                QueueProfile(
+                    name, framework.pre_enqueue, build_hint_map(framework.plugins.values(), framework.release.events)
+                )
                 for name, framework in self._frameworks.items()
             ],
             next(iter(self._frameworks.values())).queue_sort,
@@ -84,8 +89,10 @@ class PodGroupQueue:
             self._lookup.get,
             wake=lambda: None,
             nominator=self._nominator,
-            has_groups=True,
+            groups=rules,
+            release=config.release,
         )
+        self._pod_added = ClusterEvent(config.release.events.unscheduled_pod, ActionType.ADD)
         self._groups.use_queue(self._queue)
         self._engine = Engine(self._cache, self._nominator, config.percentage_of_nodes_to_score)
         self._fill()
@@ -102,6 +109,8 @@ class PodGroupQueue:
     # ------------------------------------------------------------ the cluster and the queue
 
     def _fill(self) -> None:
+        for group in self._store.objects(POD_GROUPS).values():
+            self._queue.put_group(group)
         for node in self._store.objects(NODES).values():
             self._cache.put_node(node)
         for pod in self._store.objects(PODS).values():
@@ -115,12 +124,12 @@ class PodGroupQueue:
         self._queue.add(pod)
         if has_gangs:
             # The gang's earlier members are gated until the last one has come, which this event tells their plugin.
-            self._queue.move_all(UNSCHEDULABLE_POD_ADD, None, pod)
+            self._queue.move_all(self._pod_added, None, pod)
         self._clock.advance(_BETWEEN_PODS_S)
 
     def _is_gated(self, pod: Pod) -> bool:
         info = self._queue.get(pod)
-        is_gated = self._queue.state_of(pod) is QueueState.GATED
+        is_gated = self._queue.state_of(pod) in (QueueState.GATED, QueueState.INCOMPLETE)
         return is_gated and info is not None and info.initial_attempt_timestamp_s is None
 
     def _gate_of(self, pod: Pod) -> dict[str, Any]:
@@ -136,7 +145,7 @@ class PodGroupQueue:
         while self._queue.statistics().active:
             info = self._queue.pop()
             assert info is not None
-            key = group_of(info.pod)
+            key = info.group.key if isinstance(info, QueuedPodGroupInfo) else group_of(info.pod)
             yield self._try_pod(info) if key is None else self._try_group(key, info)
 
     def _try_pod(self, info: QueuedPodInfo) -> dict[str, Any]:
@@ -147,15 +156,19 @@ class PodGroupQueue:
         return answer | self._evict(post_filter.victims if post_filter is not None else ())
 
     def _try_group(self, key: str, first: QueuedPodInfo) -> dict[str, Any]:
-        infos, state = self._groups.pop_with(first, key), self._groups.state(key)
+        entry = first if isinstance(first, QueuedPodGroupInfo) else None
+        infos = self._groups.pop_with(first, key) if entry is None else tuple(entry.members)
+        state, group = self._groups.state(key), self._store.get(POD_GROUPS, key)
         assert state is not None, key
         pods = [info.pod for info in infos]
-        group = self._store.get(POD_GROUPS, key)
-        cycle = PodGroupCycle(self._engine, self._frameworks, self._rules, key, group, pods, state)
+        kind: type[GroupCycle] = LooseGroupCycle if entry is None else PodGroupCycle
+        cycle = kind(self._engine, self._frameworks, self._rules, key, group, pods, state)
         decision = run_unasked(cycle.attempt())
         answer: dict[str, Any] = {"group": key, "pods": []}
         for info, member in zip(infos, decision.members, strict=True):
             answer["pods"].append(self._carry_out(info, member.cycle, member.decision))
+        if entry is not None:
+            self._queue.end_group_attempt(entry, decision.status_before_help)
         victims = [*decision.victims, *(victim for eviction in decision.evictions for victim in eviction.help.victims)]
         return answer | self._evict(victims) | self._condition(key, decision)
 
@@ -189,6 +202,9 @@ class PodGroupQueue:
             node_name = decision.nominated_node_name if isinstance(decision, RejectedWithGroup) else ""
             nomination = pod.status.nominated_node_name if node_name is None else node_name
         self._queue.add_unschedulable_if_not_present(info)
+        if self._rules.are_entries:
+            # Time keeps the order of the pods that a group's attempt leaves over.
+            self._clock.advance(_BETWEEN_PODS_S)
         self._nominator.add(pod, nomination)
         answer = {"pod": pod.key, "reason": reason, "message": message}
         return {**answer, "nominated": nomination} if nomination else answer
@@ -204,6 +220,9 @@ class PodGroupQueue:
         condition = None if group is None else decision.condition(group)
         if group is None or condition is None or condition == group.condition(condition.type):
             return {}
+        if self._rules.are_entries:
+            # Its next attempt may begin before the scheduler hears of the condition it wrote.
+            return {"condition": _as_json(condition)}
         conditions = tuple(existing for existing in group.status.conditions if existing.type != condition.type)
         status = replace(group.status, conditions=(*conditions, condition))
         self._store.put(POD_GROUPS, replace(group, status=status))

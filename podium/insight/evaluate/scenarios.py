@@ -108,8 +108,10 @@ class Evaluator:
                 answer.
         """
         if scenario.expression is not None:
-            return answer_selector(scenario.expression, scenario.driver, scenario.device)
-        gates = parse_feature_gates(f"{name}={str(value).lower()}" for name, value in scenario.gates.items())
+            rules = self._configurations.release.devices.selectors
+            return answer_selector(scenario.expression, scenario.driver, scenario.device, rules)
+        settings = (f"{name}={str(value).lower()}" for name, value in scenario.gates.items())
+        gates = parse_feature_gates(settings, self._configurations.release)
         config = self._configurations.of(scenario.config, gates)
         store = scenario.store()
         store.now_s = self._now_s
@@ -188,6 +190,6 @@ def _read(manifest: Any, side: str) -> Any:
 
 def _answer_event(cluster: Cluster, pod: Pod, change: Change) -> dict[str, Any]:
     framework = cluster.framework_for(pod)
-    events = events_of(change)
+    events = events_of(change, framework.release)
     hints = {event.label: hints_for(framework, pod, event, change) for event in events}
     return {"events": [event.label for event in events], "hints": hints}

@@ -1,7 +1,7 @@
 """Waiting until the devices of a pod are ready on its node, before the pod is bound.
 
-Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go (PreBind, isPodReadyForBinding),
-v1.36.2.
+Source: kubernetes v1.36.2, pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go (PreBind,
+isPodReadyForBinding).
 """
 
 from __future__ import annotations

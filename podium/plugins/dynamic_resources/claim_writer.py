@@ -31,8 +31,8 @@ For extended resources that devices provide (KEP-5004), the scheduler creates th
 status. No user owns this claim, so a failed attempt deletes it. Binding conditions (KEP-5007) need the time of the
 allocation; it is added to allocations that lack it.
 
-Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go (bindClaim, Unreserve) and
-extendeddynamicresources.go, v1.36.2.
+Source: kubernetes v1.36.2, pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go (bindClaim, Unreserve)
+and extendeddynamicresources.go.
 Differs: changes are patched with the resource version as precondition, where upstream writes the whole object. A claim
 that was reserved for the pod when its attempt began is looked at again, since a pod may wait at Permit for long. A
 claim that was recreated under the same name is left alone; upstream writes the old one's allocation into it. A claim
@@ -88,6 +88,7 @@ class ClaimWriter:
     def __init__(self, handle: fwk.Handle, devices: ClusterDevices) -> None:
         self._handle = handle
         self._devices = devices
+        self._flies_on = handle.release.devices.fly_until_bound
         self._turns: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
         """By uid of a pod, the lock of the attempt that writes its claims."""
         self._deallocating: set[tuple[str, str]] = set()
@@ -134,10 +135,10 @@ class ClaimWriter:
                     pod_devices.claims[index] = await self._reserve(latest, allocation, pod, is_new=is_new)
                     self._devices.claims.assume(pod_devices.claims[index])
             except BaseException:
-                if (uid := pod_devices.in_flight.pop(index, None)) is not None:
+                if not self._flies_on and (uid := pod_devices.in_flight.pop(index, None)) is not None:
                     self._devices.give_up_allocation(uid, claim)
                 raise
-            if (uid := pod_devices.in_flight.pop(index, None)) is not None:
+            if not self._flies_on and (uid := pod_devices.in_flight.pop(index, None)) is not None:
                 self._devices.end_allocation(uid)
 
     async def _reserve(

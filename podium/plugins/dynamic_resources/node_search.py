@@ -1,6 +1,6 @@
 """The search for devices on node after node. It can be interrupted, and goes on where it was.
 
-Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go (Filter), v1.36.2.
+Source: kubernetes v1.36.2 and v1.37.2, pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go (Filter).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.config import DeviceRules
 from podium.devices import AllocationError, BrokenPoolError, Refusal, StepsExceededError
 from podium.devices.availability import is_bound_or_may_be
 from podium.devices.extended_resources import RequestMapping
@@ -24,14 +25,18 @@ from podium.plugins.dynamic_resources.special_claim import special_claim_on
 from podium.plugins.shared.cluster_devices import ClusterDevices
 
 _UNAVAILABLE: Final = fwk.unresolvable("resourceclaim not available on the node")
+_OPTIONAL_OPERATIONS: Final = "DRAOptionalNodeOperations"
 _REFUSED: Final = {refusal: fwk.unresolvable(refusal.value) for refusal in Refusal}
 
 
 class NodeSearch:
     """Finds out on which nodes devices can be allocated to the claims of a pod, and which."""
 
-    def __init__(self, devices: ClusterDevices, clock: Clock, binding_timeout_s: float | None) -> None:
+    def __init__(
+        self, devices: ClusterDevices, clock: Clock, binding_timeout_s: float | None, rules: DeviceRules
+    ) -> None:
         self._devices = devices
+        self._rules = rules
         self._clock = clock
         self._binding_timeout_s = binding_timeout_s
 
@@ -134,10 +139,21 @@ class NodeSearch:
         claim, selector = pod_devices.claims[index], pod_devices.selectors.get(index)
         if selector is not None and not selector.matches(node.labels, node.name):
             return False
+        if claim.status.allocation is None:
+            return True
+        if self._rules.refuse_alpha_fields and not _can_operate(node, claim.status.allocation):
+            return False
         # Without the feature's timeout, binding conditions are not looked at.
-        if claim.status.allocation is None or self._binding_timeout_s is None:
+        if self._binding_timeout_s is None:
             return True
         return is_bound_or_may_be(claim, self._clock.now(), self._binding_timeout_s)
+
+
+def _can_operate(node: NodeInfo, allocation: AllocationResult) -> bool:
+    """Return whether the node can skip operations of its kubelet, if a device of the allocation needs that."""
+    return _OPTIONAL_OPERATIONS in node.node.status.declared_features or not any(
+        result.skip_node_operations for result in allocation.devices.results
+    )
 
 
 def status_after(pod_devices: PodDevices, node_name: str, error: Exception) -> fwk.Status:

@@ -9,7 +9,7 @@ Requeue: a claim of the pod changes, any claim loses its allocation, a class or 
 added, changes labels or grows; the pod's own claims have been generated.
 Cost: nothing for pods without claims and without extended resources that devices back; otherwise one search for
 devices on each node.
-Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, v1.36.2.
+Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, v1.36.2 and v1.37.2.
 Differs: `filterTimeout` limits the steps of a search, 50,000 for a second, so that the same question has the same
 answer; no limit (0) counts as 10 s, because no other pod is tried meanwhile. A pod keeps its claims for a minute if its
 binding failed without a definite answer, since it may be bound yet; in podium's first minute it keeps those that were
@@ -17,7 +17,8 @@ reserved for it before. After that it loses them only if the API server shows th
 allocation failed without a definite answer are withheld until the claim has been read after a minute. After an error on
 one node, the others are not looked at. Only if a claim asks for all devices, and slices of the node contradict each
 other, the attempt goes on if another node has devices for the pod: one broken driver does not stop the claims of all.
-The allocation that PostFilter takes back is cleared after the attempt, which does not wait for that.
+The allocation that PostFilter takes back is cleared after the attempt, which does not wait for that. A claim that was
+written stays as written if its pod is not bound; upstream takes it for what the watch has shown last.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ from podium.plugins.dynamic_resources.binding_conditions import wait_until_ready
 from podium.plugins.dynamic_resources.claim_writer import ClaimWriter
 from podium.plugins.dynamic_resources.node_search import NodeSearch, status_after
 from podium.plugins.dynamic_resources.offline_writes import written_claims
-from podium.plugins.dynamic_resources.pod_devices import NO_CLAIMS, SPECIAL_NAME, PodDevices
+from podium.plugins.dynamic_resources.pod_devices import NO_CLAIMS, SPECIAL_NAME, PodDevices, is_simulated
 from podium.plugins.dynamic_resources.refused_nodes import explain_nodes
 from podium.plugins.dynamic_resources.special_claim import new_special_claim
 from podium.plugins.shared.cluster_devices import ClusterDevices, Holders
@@ -55,7 +56,10 @@ from podium.plugins.shared.normalize import default_normalize
 
 _STEPS_PER_S: Final = 50_000
 _FILTER_TIMEOUT_S: Final = 10.0
-_NO_CLAIMS_TO_TAKE: Final = fwk.unschedulable("no new claims to deallocate")
+_NOT_FOUND: Final = fwk.error_status("not found")
+_CLAIMS_TAKEN_BACK: Final = fwk.unschedulable("deallocation and deletion of ResourceClaims completed")
+_NO_CLAIMS_TO_TAKE: Final = "no new claims to deallocate"
+_STILL_UNSCHEDULABLE: Final = "still not schedulable"
 
 
 class DynamicResources(
@@ -64,6 +68,7 @@ class DynamicResources(
     fwk.LongFilterPlugin,
     fwk.FilterPlugin,
     fwk.PostFilterPlugin,
+    fwk.PodGroupPostFilterPlugin,
     fwk.TableScorePlugin,
     fwk.ScorePlugin,
     fwk.ReservePlugin,
@@ -77,13 +82,18 @@ class DynamicResources(
         self._handle = handle
         # Shared, because devices are those of the cluster, while each profile has its own plugin.
         self._devices = handle.shared(ClusterDevices)
+        if args.has_fractional_ranges:
+            self._devices.allow_fractional_ranges()
         if args.has_taint_rules:
             self._devices.follow_taint_rules(handle.lister(DEVICE_TAINT_RULES))
-        self._search = NodeSearch(self._devices, handle.clock, args.binding_timeout_s)
+        self._rules = handle.release.devices
+        self._search = NodeSearch(self._devices, handle.clock, args.binding_timeout_s, self._rules)
         # Upstream's timeout in steps: a replay must end a search where the recorded attempt did.
         self._steps_max = int((args.filter_timeout_s or _FILTER_TIMEOUT_S) * _STEPS_PER_S)
         self._binding_timeout_s = args.binding_timeout_s
         self._writer = ClaimWriter(handle, self._devices)
+        groups = handle.pod_groups
+        self._is_placed_by_topology = groups is not None and groups.rules.are_placed_by_topology
 
     def pre_enqueue(self, pod: Pod) -> fwk.Status | None:
         """Return UnschedulableAndUnresolvable if a claim is missing, being deleted, or owned by another object."""
@@ -135,7 +145,7 @@ class DynamicResources(
         self._devices.begin()
         pod_devices.was_reserved = any(claim.is_reserved_for(pod.uid) for claim in pod_devices.claims)
         pod_devices.ways_max = 0 if (search := state.find(fwk.ThoroughSearch)) is None else search.ways_max
-        problem = self._prepare(pod_devices, is_simulated=_is_simulated(state))
+        problem = self._prepare(pod_devices, is_simulated=is_simulated(state))
         if problem is None:
             # Upstream stores the claims at the end only: after a rejection here, PostFilter finds none.
             state.write(pod_devices)
@@ -160,7 +170,8 @@ class DynamicResources(
             pending_allocation = devices.simulated_allocation(claim.metadata.uid) if is_simulated else None
             if pending_allocation is not None:
                 pod_devices.pending[index] = pending_allocation
-                if pod_devices.ways_max and pending_allocation.node_selector is not None:
+                is_asked = pod_devices.ways_max or self._handle.release.queue.has_group_entries
+                if is_asked and pending_allocation.node_selector is not None:
                     pod_devices.selectors[index] = compile_node_selector(pending_allocation.node_selector)
                 continue
             if devices.is_in_flight(claim.metadata.uid):
@@ -279,15 +290,32 @@ class DynamicResources(
         self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, filtered_nodes: fwk.FilteredNodes
     ) -> tuple[fwk.PostFilterResult | None, fwk.Status | None]:
         """Return Unschedulable. An allocation that no other pod uses is taken back if nodes could not use it."""
+        return None, self._take_back_claim(state, pod)
+
+    def pod_group_post_filter(self, unscheduled: fwk.UnscheduledGroup) -> fwk.Steps[fwk.GroupHelp | fwk.Status]:
+        """Return Unschedulable. Allocations are taken back as for single pods, except in groups with a topology."""
+        yield from ()
+        if self._is_placed_by_topology and unscheduled.group.spec.scheduling_constraints is not None:
+            return fwk.unschedulable()
+        attempts = [attempt for attempt in unscheduled.attempts if self.name in attempt.pre_filtered_by]
+        if not attempts:
+            return _NOT_FOUND
+        for attempt in attempts:
+            status = self._take_back_claim(attempt.state, attempt.pod)
+            if not status.is_rejected:
+                return status
+        return _CLAIMS_TAKEN_BACK
+
+    def _take_back_claim(self, state: fwk.CycleState, pod: Pod) -> fwk.Status:
         pod_devices = state.find(PodDevices)
         if pod_devices is None:
-            return None, fwk.error_status(fwk.PluginError("not found"))
+            return _NOT_FOUND
         if not pod_devices.claims:
-            return None, _NO_CLAIMS_TO_TAKE
+            return self._nothing_freed(_NO_CLAIMS_TO_TAKE)
         if left_s := self._devices.may_be_bound_for_s(pod):
             # The outcome of the binding is unknown until then, and no event follows.
             self._handle.activate([pod], left_s)
-            return None, fwk.unschedulable("still not schedulable")
+            return self._nothing_freed(_STILL_UNSCHEDULABLE)
         special = pod_devices.special
         is_left_over = special is not None and special.metadata.name != SPECIAL_NAME
         unavailable = sorted(pod_devices.unavailable)
@@ -303,11 +331,15 @@ class DynamicResources(
             users = claim.status.reserved_for
             if not users or (len(users) == 1 and users[0].uid == pod.uid):
                 pod_devices.claim_to_deallocate = replace(claim, status=ResourceClaimStatus())
-                return None, fwk.unschedulable("deallocation of ResourceClaim completed")
+                return fwk.unschedulable("deallocation of ResourceClaim completed")
         if is_left_over:
             pod_devices.claim_to_delete = special
-            return None, fwk.unschedulable("deletion of ResourceClaim completed")
-        return None, fwk.unschedulable("still not schedulable")
+            return fwk.unschedulable("deletion of ResourceClaim completed")
+        return self._nothing_freed(_STILL_UNSCHEDULABLE)
+
+    def _nothing_freed(self, reason: str) -> fwk.Status:
+        reasons = (reason,) if self._handle.release.preemption.tell_no_deallocation else ()
+        return fwk.unschedulable(*reasons)
 
     # ------------------------------------------------------------ scoring
 
@@ -341,9 +373,16 @@ class DynamicResources(
             needs_none = all(index >= pod_devices.user_count for index in indexes)
             return None if needs_none else fwk.error_status("claim allocation not found for node")
         for index, allocation in zip(indexes, on_node.results, strict=True):
-            uid = pod_devices.claims[index].metadata.uid
-            pod_devices.reserved[index], pod_devices.in_flight[index] = allocation, uid
-            self._devices.start_allocation(uid, allocation, is_simulated=_is_simulated(state))
+            claim = pod_devices.claims[index]
+            pod_devices.reserved[index], uid = allocation, claim.metadata.uid
+            if self._rules.fly_until_bound and index < pod_devices.user_count:
+                try:
+                    if self._devices.is_allocated(claim):
+                        continue  # PreBind says that it was allocated elsewhere.
+                except fwk.PluginError as error:
+                    return fwk.error_status(error)
+            pod_devices.in_flight[index] = uid
+            self._devices.start_allocation(uid, allocation, is_simulated=is_simulated(state))
         return None
 
     def unreserve(self, state: fwk.CycleState, pod: Pod, node_name: str) -> None:
@@ -381,7 +420,13 @@ class DynamicResources(
                 )
         except fwk.PluginError as error:
             return fwk.error_status(error)
+        self._end_allocations(pod_devices)
         return None
+
+    def _end_allocations(self, pod_devices: PodDevices) -> None:
+        """Take allocations out of flight whose claims are written."""
+        while pod_devices.in_flight:
+            self._devices.end_allocation(pod_devices.in_flight.popitem()[1], for_all=self._rules.fly_until_bound)
 
     def clean_up(self, state: fwk.CycleState, pod: Pod) -> Coroutine[Any, Any, None] | None:
         """Release the claims of a pod that is not bound; carry out what PostFilter decided.
@@ -417,8 +462,7 @@ class DynamicResources(
         if pod_devices is None:
             return []
         writes = written_claims(pod_devices, pod, node_name, self._handle.clock.now(), self._devices.claims)
-        while pod_devices.in_flight:
-            self._devices.end_allocation(pod_devices.in_flight.popitem()[1])
+        self._end_allocations(pod_devices)
         return writes
 
     def writes_after_failure(self, state: fwk.CycleState, pod: Pod) -> Sequence[fwk.ObjectWrite]:
@@ -437,17 +481,21 @@ class DynamicResources(
         """Register whatever may make devices available, or the pod's claims usable."""
         add, update = fwk.ActionType.ADD, fwk.ActionType.UPDATE
         nodes = (add, fwk.ActionType.UPDATE_NODE_LABEL, fwk.ActionType.UPDATE_NODE_ALLOCATABLE)
+        claims = (add, update, fwk.ActionType.DELETE) if self._rules.wake_on_deletion else (add, update)
         generated = fwk.ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM
         return (
             fwk.on(fwk.EventResource.NODE, *nodes),
-            fwk.on(fwk.EventResource.RESOURCE_CLAIM, add, update, hint=self.after_claim_change),
-            fwk.on(fwk.EventResource.POD, generated, hint=self.after_claims_generated),
+            fwk.on(fwk.EventResource.RESOURCE_CLAIM, *claims, hint=self.after_claim_change),
+            fwk.on(self._handle.release.events.own_pod, generated, hint=self.after_claims_generated),
             fwk.on(fwk.EventResource.DEVICE_CLASS, add, update),
             fwk.on(fwk.EventResource.RESOURCE_SLICE, add, update),
         )
 
-    def after_claim_change(self, pod: Pod, old: ResourceClaim | None, new: ResourceClaim) -> fwk.QueueingHint:
+    def after_claim_change(self, pod: Pod, old: ResourceClaim | None, new: ResourceClaim | None) -> fwk.QueueingHint:
         """Queue if a claim lost its allocation or is readable again, or the status of a claim of the pod changed."""
+        if new is None:
+            # What held the devices is gone, unless it lost them before.
+            return queue_if(old is None or isinstance(old, UnreadableClaim) or old.status.allocation is not None)
         claims = self._claims_of(pod)
         # PreEnqueue would gate the pod at once.
         if isinstance(claims, ClaimProblem):
@@ -465,9 +513,3 @@ class DynamicResources(
         """Queue if the event is about the pod itself and all its claims are usable."""
         is_own = new is not None and is_about(pod, new)
         return queue_if(is_own and new is not None and not isinstance(self._claims_of(new), ClaimProblem))
-
-
-def _is_simulated(state: fwk.CycleState) -> bool:
-    """Return whether the attempt is part of the simulation of a whole pod group."""
-    group = state.find(fwk.SimulatedGroup)
-    return group is not None and group.state is not None

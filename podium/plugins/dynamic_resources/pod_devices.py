@@ -1,7 +1,7 @@
 """The state of one attempt at a pod with claims: the claims, and the devices for them.
 
-Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/claims.go and dynamicresources.go (stateData),
-v1.36.2.
+Source: kubernetes v1.36.2, pkg/scheduler/framework/plugins/dynamicresources/claims.go and dynamicresources.go
+(stateData).
 """
 
 from __future__ import annotations
@@ -147,3 +147,9 @@ def _preference(claim: ResourceClaim, allocation: AllocationResult) -> int:
         for index, alternative in enumerate(request.first_available)
         if request.exactly is None and f"{request.name}/{alternative.name}" in request_names
     )
+
+
+def is_simulated(state: fwk.CycleState) -> bool:
+    """Return whether the attempt is part of the simulation of a whole pod group."""
+    group = state.find(fwk.SimulatedGroup)
+    return group is not None and group.state is not None

@@ -55,14 +55,17 @@ class IncomingTerm:
         return self.query.takes(pod.metadata.namespace, pod.metadata.labels, pod.is_terminating)
 
 
-def incoming_term(term: AffinityTerm, namespaces: Namespaces) -> IncomingTerm:
-    """Build the query for a term of an incoming pod.
+def incoming_term(term: AffinityTerm, namespaces: Namespaces, *, lists_namespaces: bool) -> IncomingTerm:
+    """Build the query for a term of an incoming pod: an empty selector selects every namespace.
 
-    Upstream adds the selected namespaces to the named ones, but keeps the selector and later matches it against an
-    empty set of labels: a selector that is empty, or only requires labels to be absent, selects every namespace.
+    Args:
+        lists_namespaces: the selected namespaces are added to the named ones. Older releases also keep the selector and
+            later match it against an empty set of labels: one that only requires labels to be absent selects every
+            namespace, too.
     """
     namespaces_by_name: frozenset[str] | None = None
-    if not term.namespace_selector.matches(_NO_LABELS):
+    selector = term.namespace_selector
+    if not (selector.everything if lists_namespaces else selector.matches(_NO_LABELS)):
         namespaces_by_name = term.namespaces | namespaces.selected_by(term.namespace_selector)
     return IncomingTerm(term.topology_key, PodQuery(namespaces_by_name, term.selector))
 

@@ -39,7 +39,7 @@ from podium.plugins.inter_pod_affinity.counts import (
     RequiredAffinity,
     incoming_term,
 )
-from podium.plugins.shared.hints import is_about, occupies_node, queue_if
+from podium.plugins.shared.hints import is_about, occupies_node, pod_events, queue_if
 
 _REJECTED: Final = {
     NOT_NEAR: fwk.unresolvable("node(s) didn't match pod affinity rules"),
@@ -91,6 +91,8 @@ class InterPodAffinity(
     """Rejects and scores nodes by the pods in the same topology."""
 
     def __init__(self, args: InterPodAffinityArgs, handle: fwk.Handle) -> None:
+        self._events = handle.release.events
+        self._lists_namespaces = handle.release.lists_namespaces
         self._hard_weight = args.hard_pod_affinity_weight
         self._ignores_preferences_of_others = args.ignore_preferred_terms_of_existing_pods
         self._namespaces = _ListedNamespaces(handle.lister(resource_types.NAMESPACES))
@@ -173,21 +175,22 @@ class InterPodAffinity(
         return (float(fwk.MAX_NODE_SCORE) * ((scores - least) / float(greatest - least))).astype(np.int64)
 
     def _incoming(self, terms: Iterable[AffinityTerm]) -> tuple[IncomingTerm, ...]:
-        return tuple(incoming_term(term, self._namespaces) for term in terms)
+        return tuple(self._incoming_term(term) for term in terms)
+
+    def _incoming_term(self, term: AffinityTerm) -> IncomingTerm:
+        return incoming_term(term, self._namespaces, lists_namespaces=self._lists_namespaces)
 
     def _preferences(self, terms: PodTerms) -> list[tuple[IncomingTerm, int]]:
-        return [
-            (incoming_term(weighted_term.term, self._namespaces), weighted_term.weight)
-            for weighted_term in terms.preferred
-        ]
+        return [(self._incoming_term(weighted_term.term), weighted_term.weight) for weighted_term in terms.preferred]
 
     # ------------------------------------------------------------ requeueing
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """Register pods that are added, deleted or change labels; nodes that are added or change labels."""
-        of_pods = (fwk.ActionType.ADD, fwk.ActionType.DELETE, fwk.ActionType.UPDATE_POD_LABEL)
+        relabelled = fwk.ActionType.UPDATE_POD_LABEL
+        of_assigned = fwk.ActionType.ADD | fwk.ActionType.DELETE | relabelled
         return (
-            fwk.on(fwk.EventResource.POD, *of_pods, hint=self.after_pod_change, scope=fwk.HintScope.LABELS),
+            *pod_events(self._events, of_assigned, relabelled, self.after_pod_change, fwk.HintScope.LABELS),
             fwk.on(
                 fwk.EventResource.NODE,
                 fwk.ActionType.ADD,
@@ -205,12 +208,13 @@ class InterPodAffinity(
             return fwk.QueueingHint.SKIP
         terms = _valid_terms(pod)
         near_terms, far_terms = terms.required_affinity, terms.required_anti_affinity
+        keep_apart = _any_means if self._events.match_any_anti_affinity else _all_mean
         if old is None:
             return queue_if(new is not None and _all_mean(near_terms, new))
         if new is None:
-            return queue_if(_all_mean(far_terms, old) or _all_mean(_valid_terms(old).required_anti_affinity, pod))
+            return queue_if(keep_apart(far_terms, old) or keep_apart(_valid_terms(old).required_anti_affinity, pod))
         comes_near = not _all_mean(near_terms, old) and _all_mean(near_terms, new)
-        return queue_if(comes_near or (_all_mean(far_terms, old) and not _all_mean(far_terms, new)))
+        return queue_if(comes_near or (keep_apart(far_terms, old) and not keep_apart(far_terms, new)))
 
     def after_node_change(self, pod: Pod, old: Node | None, new: Node) -> fwk.QueueingHint:
         """Queue if a node is added to, or moves within, a topology that the terms name."""
@@ -252,3 +256,8 @@ def _all_mean(terms: tuple[AffinityTerm, ...], pod: Pod) -> bool:
     """Return whether there are terms and each selects the pod. As upstream, namespace selectors are not resolved."""
     meta = pod.metadata
     return bool(terms) and all(term.matches(meta.namespace, meta.labels, {}) for term in terms)
+
+
+def _any_means(terms: tuple[AffinityTerm, ...], pod: Pod) -> bool:
+    """Return whether a term selects the pod; namespace selectors are not resolved, as in `_all_mean`."""
+    return any(term.matches(pod.metadata.namespace, pod.metadata.labels, {}) for term in terms)

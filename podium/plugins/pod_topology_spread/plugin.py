@@ -31,7 +31,7 @@ from podium.plugins.pod_topology_spread.constraints import (
     own_constraints,
 )
 from podium.plugins.pod_topology_spread.counts import NO_LABEL, TOO_SKEWED, HardSpread, SoftSpread
-from podium.plugins.shared.hints import occupies_node, queue_if
+from podium.plugins.shared.hints import occupies_node, pod_events, queue_if
 
 _REASON: Final = "node(s) didn't match pod topology spread constraints"
 _REJECTED: Final = {
@@ -65,6 +65,7 @@ class PodTopologySpread(
     """Rejects nodes whose domain has too many matching pods already, and prefers domains with few."""
 
     def __init__(self, args: PodTopologySpreadArgs, handle: fwk.Handle) -> None:
+        self._events = handle.release.events
         self._defaults = DefaultConstraints(args, handle)
         self._tried_out = _TriedOut()
 
@@ -157,12 +158,8 @@ class PodTopologySpread(
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """Register pods added, deleted or with changed labels; nodes added, deleted or changed; and new tolerations."""
-        of_pods = (
-            fwk.ActionType.ADD,
-            fwk.ActionType.DELETE,
-            fwk.ActionType.UPDATE_POD_LABEL,
-            fwk.ActionType.UPDATE_POD_TOLERATION,
-        )
+        of_assigned = fwk.ActionType.ADD | fwk.ActionType.DELETE | fwk.ActionType.UPDATE_POD_LABEL
+        of_own = fwk.ActionType.UPDATE_POD_LABEL | fwk.ActionType.UPDATE_POD_TOLERATION
         of_nodes = (
             fwk.ActionType.ADD,
             fwk.ActionType.DELETE,
@@ -172,7 +169,7 @@ class PodTopologySpread(
         # Default constraints use the selectors of the pod's owners, so the hint depends on more than the pod.
         sees = fwk.HintScope.ANYTHING if self._defaults.has_any(HARD) else fwk.HintScope.LABELS
         return (
-            fwk.on(fwk.EventResource.POD, *of_pods, hint=self.after_pod_change, scope=sees),
+            *pod_events(self._events, of_assigned, of_own, self.after_pod_change, sees),
             fwk.on(fwk.EventResource.NODE, *of_nodes, hint=self.after_node_change, scope=sees),
         )
 

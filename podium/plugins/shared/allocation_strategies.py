@@ -4,8 +4,8 @@ A strategy scores one resource from 0 to MAX_NODE_SCORE, given the amount in use
 amount. A node's score is the weighted mean over the resources that count there. All arithmetic is in truncating
 integers.
 
-Source: kubernetes pkg/scheduler/framework/plugins/noderesources (least_allocated.go, most_allocated.go,
-requested_to_capacity_ratio.go, resource_allocation.go), v1.36.2.
+Source: kubernetes v1.36.2, pkg/scheduler/framework/plugins/noderesources (least_allocated.go, most_allocated.go,
+requested_to_capacity_ratio.go, resource_allocation.go).
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ class RequestedToCapacityRatio(Strategy):
         super().__init__(strategy)
         ratio = strategy.requested_to_capacity_ratio
         assert ratio is not None, "the configuration requires the shape with this strategy"
-        self._by_utilization = [_on_graph(ratio.shape, percent) for percent in range(MAX_UTILIZATION + 1)]
+        self._by_utilization = scores_by_percentage(ratio.shape)
         self._column = np.array(self._by_utilization, np.int64)
 
     def resource_scores(self, in_use: IntArray, allocatable: IntArray) -> IntArray:
@@ -186,6 +186,11 @@ class RequestedToCapacityRatio(Strategy):
         """Return the function's value at the percentage in use; at 100 if the pod does not fit."""
         percent = MAX_UTILIZATION if in_use > allocatable else in_use * MAX_UTILIZATION // allocatable
         return self._by_utilization[percent]
+
+
+def scores_by_percentage(points: Sequence[UtilizationShapePoint]) -> list[int]:
+    """Return the score at each utilization from 0 to 100, as the points of a graph say."""
+    return [_on_graph(points, percent) for percent in range(MAX_UTILIZATION + 1)]
 
 
 def _on_graph(points: Sequence[UtilizationShapePoint], percent: int) -> int:

@@ -3,13 +3,14 @@
 Owns the claims as assumed, the allocations that are decided and not yet written, the devices in use, the inventory of
 devices, and the classes that provide extended resources. Each is kept up to date change by change. Never writes.
 
-Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/dra_manager.go, v1.36.2.
+Source: kubernetes pkg/scheduler/framework/plugins/dynamicresources/dra_manager.go, v1.36.2 and v1.37.2.
 Differs: what an attempt sees as allocated is not copied; it contains what the watch shows during the attempt. An
 allocation in flight that is given up requeues pods as one that is cleared; upstream's wait for the next flush.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -46,13 +47,13 @@ class _InFlight:
     """An allocation that is decided and being written, and how many pods have decided on it.
 
     `is_simulated`: it was made in the simulation of a pod group, and can be reused by the other pods of the group.
-    `is_counted`: the claim is not shown with an allocation, so that the devices count as allocated here.
+    `is_shown`: the claim is shown with an allocation, so that its devices count as allocated anyway.
     """
 
     allocation: AllocationResult
     is_simulated: bool
     sharers: int = 1
-    is_counted: bool = True
+    is_shown: bool = False
 
 
 @dataclass(slots=True)
@@ -74,6 +75,7 @@ class ClusterDevices:
     """
 
     def __init__(self, handle: fwk.Handle) -> None:
+        self._rules = handle.release.devices
         self.observer = DeviceObserver()
         self.questions = Questions()
         self.lost: Callable[[ResourceClaim, ResourceClaim], None] = lambda *_: None
@@ -82,7 +84,7 @@ class ClusterDevices:
         self._classes = handle.lister(resource_types.DEVICE_CLASSES)
         self._class_table = ClassTable()
         self._followed_classes = Followed(self._classes, self._class_changed)
-        self._inventory = Inventory()
+        self._inventory = Inventory(rules=self._rules)
         # A hundred thousand devices, read by the attempt that first needs them, would hold up all others.
         slices = handle.lister(resource_types.RESOURCE_SLICES)
         self._followed_slices = Followed(slices, self._slice_changed, at_once=True)
@@ -121,6 +123,10 @@ class ClusterDevices:
         """Apply taint rules to devices from now on."""
         if self._followed_taint_rules is None:
             self._followed_taint_rules = Followed(rules, self._inventory.change_taint_rule)
+
+    def allow_fractional_ranges(self) -> None:
+        """Round amounts of capacity to steps in thousandths from now on."""
+        self._inventory.rules = dataclasses.replace(self._inventory.rules, round_to_thousandths=True)
 
     def _class_changed(self, old: DeviceClass | None, new: DeviceClass | None) -> None:
         if new is not None:
@@ -230,6 +236,22 @@ class ClusterDevices:
         """Return whether the claim with that uid is about to be allocated."""
         return uid in self._in_flight
 
+    def is_allocated(self, claim: ResourceClaim) -> bool:
+        """Return whether the claim has been allocated since the attempt began, and not in flight.
+
+        Raises:
+            PluginError: it is gone.
+        """
+        uid = claim.metadata.uid
+        if uid in self._in_flight:
+            return False
+        latest = self.claims.get(claim.key)
+        if latest is None:
+            problem = f"internal error, couldn't signal allocation for claim {claim.metadata.name}"
+            reason = f'could not find ResourceClaim "{claim.key}"'
+            raise fwk.PluginError(f"{problem}: look up assumed claim {claim.key}, UID={uid}: {reason}")
+        return latest.metadata.uid == uid and latest.status.allocation is not None
+
     def simulated_allocation(self, uid: str) -> AllocationResult | None:
         """Return the allocation of the claim with that uid that the running simulation of a pod group has made."""
         in_flight = self._in_flight.get(uid)
@@ -244,18 +266,22 @@ class ClusterDevices:
         else:
             in_flight.sharers += 1
 
-    def end_allocation(self, uid: str) -> bool:
-        """End a pod's use of the allocation in flight. Return whether it was the last and no claim has the devices."""
+    def end_allocation(self, uid: str, *, for_all: bool = False) -> bool:
+        """End a pod's use of the allocation in flight. Return whether it was the last and no claim has the devices.
+
+        Args:
+            for_all: end it for all pods that have decided on it: the claim is written.
+        """
         in_flight = self._in_flight.get(uid)
         if in_flight is None:
             return False
         in_flight.sharers -= 1
-        if in_flight.sharers:
+        if in_flight.sharers and not for_all:
             return False
         del self._in_flight[uid]
-        if in_flight.is_counted:
+        if self._rules.fly_until_bound or not in_flight.is_shown:
             self._with_in_flight.remove(in_flight.allocation)
-        return in_flight.is_counted
+        return not in_flight.is_shown
 
     def give_up_allocation(self, uid: str, claim: ResourceClaim) -> bool:
         """Do as `end_allocation` for an allocation that was not written, and wake pods that need the devices."""
@@ -268,17 +294,20 @@ class ClusterDevices:
     def _tell_lost(self, claim: ResourceClaim, allocation: AllocationResult) -> None:
         self.lost(replace(claim, status=replace(claim.status, allocation=allocation)), claim)
 
-    def _count_in_flight(self, uid: str, *, is_counted: bool) -> None:
+    def _note_shown(self, uid: str, *, is_shown: bool) -> None:
+        """Count an allocation in flight only while its claim does not show it, if the rules do not count it twice."""
         in_flight = self._in_flight.get(uid)
-        if in_flight is not None and in_flight.is_counted is not is_counted:
-            in_flight.is_counted = is_counted
-            (self._with_in_flight.add if is_counted else self._with_in_flight.remove)(in_flight.allocation)
+        if in_flight is None or in_flight.is_shown is is_shown:
+            return
+        in_flight.is_shown = is_shown
+        if not self._rules.fly_until_bound:
+            (self._with_in_flight.remove if is_shown else self._with_in_flight.add)(in_flight.allocation)
 
     def on_add(self, new: ResourceClaim) -> None:
         """Count the devices of an added claim."""
         if new.status.allocation is not None:
             metadata = new.metadata
-            self._count_in_flight(metadata.uid, is_counted=False)
+            self._note_shown(metadata.uid, is_shown=True)
             doubt = self._doubts.get(metadata.uid)
             if doubt is not None and is_older(doubt.claim.metadata.resource_version, metadata.resource_version):
                 self._end_doubt(metadata.uid)
@@ -298,7 +327,7 @@ class ClusterDevices:
         elif old_allocation is not None and new_allocation is None:
             self._allocated.remove(old_allocation)
             # An attempt that has got no answer writes it again.
-            self._count_in_flight(new.metadata.uid, is_counted=True)
+            self._note_shown(new.metadata.uid, is_shown=False)
 
     def on_delete(self, old: ResourceClaim) -> None:
         """Free the devices of a deleted claim."""

@@ -30,11 +30,14 @@ def best_of(
     extenders: Sequence[Extender],
     importance: Importance,
     prefix: str = "",
+    *,
+    tells_node: bool = False,
 ) -> fwk.Steps[tuple[fwk.PostFilterResult | None, fwk.Status | None]]:
     """Return the best of the candidates that the extenders accept, or the status that says that there is none.
 
     Args:
         prefix: begins each message.
+        tells_node: the success has a message, too, with the node and the number of victims.
     """
     if extenders:
         victims_by_node = {
@@ -48,7 +51,8 @@ def best_of(
             return None, fwk.unschedulable(prefix + _NO_CANDIDATE)
         candidates = [Candidate(name, victims.pods, victims.violations) for name, victims in victims_left.items()]
     best = choose(candidates, importance)
-    return fwk.PostFilterResult(best.node_name, best.victims), None
+    text = f"found a potential placement for pod on node {best.node_name}, preempting {len(best.victims)} victims"
+    return fwk.PostFilterResult(best.node_name, best.victims, prefix + text if tells_node else ""), None
 
 
 def no_help(

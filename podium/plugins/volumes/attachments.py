@@ -2,8 +2,8 @@
 
 Owns what counts as one volume: a driver and its handle, or an unbound claim. Never knows limits.
 
-Source: kubernetes pkg/scheduler/framework/plugins/nodevolumelimits/csi.go (filterAttachableVolumes,
-getCSIDriverInfo), v1.36.2.
+Source: kubernetes v1.36.2, pkg/scheduler/framework/plugins/nodevolumelimits/csi.go (filterAttachableVolumes,
+getCSIDriverInfo).
 Differs: an unbound claim is identified by its key, where upstream makes a name with a random prefix. Claims and
 attachments with a field that cannot be read count, for each driver if it is not known which one; upstream does not see
 them.

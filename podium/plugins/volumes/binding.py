@@ -3,8 +3,8 @@
 Owns the order of writes and the conditions that end the wait with an error. The binding itself is done by the volume
 controller and the provisioners.
 
-Source: kubernetes pkg/scheduler/framework/plugins/volumebinding/binder.go (AssumePodVolumes, BindPodVolumes,
-checkBindings), v1.36.2.
+Source: kubernetes v1.36.2, pkg/scheduler/framework/plugins/volumebinding/binder.go (AssumePodVolumes, BindPodVolumes,
+checkBindings).
 Differs: changes are patched with the resource version of the decision as precondition, where upstream writes the whole
 object; a volume that is completely pre-bound to its claim is not written again.
 """

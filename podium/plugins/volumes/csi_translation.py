@@ -3,8 +3,8 @@
 Owns the names of drivers, how a disk's name becomes a volume handle, and how its zone becomes CSI topology. Knows only
 the volume sources that matter for scheduling.
 
-Source: k8s.io/csi-translation-lib v0.36.2; which of them count as migrated: kubernetes pkg/scheduler/framework/plugins
-volumebinding/binder.go and nodevolumelimits/utils.go, v1.36.2.
+Source: v1.36.2, k8s.io/csi-translation-lib v0.36.2; which of them count as migrated: kubernetes
+pkg/scheduler/framework/plugins volumebinding/binder.go and nodevolumelimits/utils.go.
 """
 
 from __future__ import annotations

@@ -136,6 +136,14 @@ class PodClaims:
             self._check_waiting(snapshot, rows, conflicts)
         return conflicts if np.count_nonzero(conflicts) else None
 
+    def has_volumes(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
+        """Return which of the rows have a volume for one of the waiting claims. Shape: one entry per row of `rows`."""
+        has_volume = np.zeros(len(rows), np.bool_)
+        for waiting_claim in self.waiting:
+            if waiting_claim.choice is not None:
+                has_volume |= waiting_claim.choice.coverage(snapshot, rows)
+        return has_volume
+
     def _check_bound(self, snapshot: Snapshot, rows: Rows, conflicts: IntArray) -> None:
         is_open = np.ones(len(rows), np.bool_)
         for volume in self.bound_volumes:

@@ -1,7 +1,7 @@
 """Decides if a volume can be provisioned for a claim: by the class's provisioner, in its topology, within its capacity.
 
-Source: kubernetes pkg/scheduler/framework/plugins/volumebinding/binder.go (checkVolumeProvisions, hasEnoughCapacity)
-and pkg/apis/core/v1/helper (MatchTopologySelectorTerms), v1.36.2.
+Source: kubernetes v1.36.2, pkg/scheduler/framework/plugins/volumebinding/binder.go (checkVolumeProvisions,
+hasEnoughCapacity) and pkg/apis/core/v1/helper (MatchTopologySelectorTerms).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from podium.cluster import Rows, Snapshot
+from podium.cluster import IntArray, Rows, Snapshot
 from podium.cluster.snapshot import BoolArray
 from podium.framework import contract as fwk
 from podium.objects.errors import FieldError
@@ -34,6 +34,8 @@ from podium.objects.storage import (
 from podium.plugins.volumes.free_volumes import STORAGE
 from podium.plugins.volumes.volume_nodes import LabelTest
 
+UNKNOWN: Final = -1
+"""The capacity of nodes from which none is known to be in reach."""
 _NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 
 
@@ -103,13 +105,14 @@ class StorageCapacity:
         capacities: fwk.Lister[CSIStorageCapacity],
     ) -> None:
         raw = claim.spec.resources.requests.get(STORAGE)
-        self._selectors: tuple[Selector, ...] | None = None
+        self.size = 0
+        self._reachable: tuple[tuple[Selector, int], ...] | None = None
         # Without published capacities upstream assumes that there is enough.
         if raw is None or driver is None or not driver.spec.storage_capacity:
             return
-        size = value(raw)
-        self._selectors = tuple(
-            selector
+        self.size = size = value(raw)
+        self._reachable = tuple(
+            (selector, _amount(capacity))
             for capacity in capacities.list()
             if capacity.storage_class_name == storage_class.metadata.name
             and (limit := volume_limit(capacity)) is not None
@@ -119,17 +122,41 @@ class StorageCapacity:
 
     def has_enough(self, labels: Mapping[str, str]) -> bool:
         """Return whether a node with those labels has access to enough capacity."""
-        return self._selectors is None or any(selector.matches(labels) for selector in self._selectors)
+        return self._reachable is None or any(selector.matches(labels) for selector, _ in self._reachable)
+
+    def amount_on(self, labels: Mapping[str, str]) -> int:
+        """Return the capacity in bytes that a volume of a node with those labels would be taken from, or UNKNOWN."""
+        return next((amount for selector, amount in self._reachable or () if selector.matches(labels)), UNKNOWN)
+
+    def amounts(self, snapshot: Snapshot, rows: Rows) -> IntArray | None:
+        """Return `amount_on` of each row; None if all are UNKNOWN. Shape: one entry per row of `rows`."""
+        if not self._reachable:
+            return None
+        amounts = np.full(len(rows), UNKNOWN, np.int64)
+        for selector, amount in reversed(self._reachable):
+            amounts[_matching(selector, snapshot, rows)] = amount
+        return amounts
 
     def capacity_mask(self, snapshot: Snapshot, rows: Rows) -> BoolArray:
         """Return which of the rows have access to enough capacity. Shape: one entry per row of `rows`."""
-        is_sufficient = np.full(len(rows), self._selectors is None, np.bool_)
-        for selector in self._selectors or ():
-            accessible = np.ones(len(rows), np.bool_)
-            for requirement in selector.requirements:
-                accessible &= LabelTest(requirement).matching(snapshot, rows)
-            is_sufficient |= accessible
-        return is_sufficient
+        enough = np.full(len(rows), self._reachable is None, np.bool_)
+        for selector, _ in self._reachable or ():
+            enough |= _matching(selector, snapshot, rows)
+        return enough
+
+
+def _matching(selector: Selector, snapshot: Snapshot, rows: Rows) -> BoolArray:
+    matches = np.ones(len(rows), np.bool_)
+    for requirement in selector.requirements:
+        matches &= LabelTest(requirement).matching(snapshot, rows)
+    return matches
+
+
+def _amount(capacity: CSIStorageCapacity) -> int:
+    try:
+        return UNKNOWN if capacity.capacity is None else value(capacity.capacity)
+    except QuantityError:
+        return UNKNOWN
 
 
 def _accessible_from(capacity: CSIStorageCapacity) -> Selector | None:

@@ -1,7 +1,7 @@
 """The nodes that a volume can be used on, by its node affinity.
 
-Source: component-helpers storage/volume/helpers.go (CheckNodeAffinity), v0.36.2: only labels count, never the fields of
-a term. In-tree volumes: kubernetes pkg/scheduler/framework/plugins/volumebinding/binder.go, v1.36.2.
+Source: v1.36.2, component-helpers storage/volume/helpers.go (CheckNodeAffinity), v0.36.2: only labels count, never the
+fields of a term. In-tree volumes: kubernetes pkg/scheduler/framework/plugins/volumebinding/binder.go.
 """
 
 from __future__ import annotations

@@ -11,13 +11,13 @@ from typing import Any
 from podium.sandbox.admission.claims import set_default_class
 from podium.sandbox.admission.limit_ranges import demand_claim_within, demand_pod_within, set_limit_defaults
 from podium.sandbox.admission.lookup import Lookup
-from podium.sandbox.admission.pods import add_node_lost_tolerations, prepare_pod, set_priority
+from podium.sandbox.admission.pods import add_node_lost_tolerations, prepare_pod, set_group_priority, set_priority
 from podium.sandbox.admission.runtime_classes import apply_runtime_class, demand_overhead_of_class
 from podium.sandbox.resources import ResourceType
 
 Json = dict[str, Any]
 
-_PODS, _CLAIMS = "pods", "persistentvolumeclaims"
+_PODS, _CLAIMS, _POD_GROUPS = "pods", "persistentvolumeclaims", "podgroups.scheduling.k8s.io"
 
 
 def fill_in(resource: ResourceType, obj: Json, lookup: Lookup) -> None:
@@ -34,6 +34,8 @@ def fill_in(resource: ResourceType, obj: Json, lookup: Lookup) -> None:
         prepare_pod(obj)
     elif resource.storage == _CLAIMS:
         set_default_class(obj, lookup)
+    elif resource.storage == _POD_GROUPS:
+        set_group_priority(obj, lookup)
 
 
 def demand_allowed(resource: ResourceType, obj: Json, lookup: Lookup) -> None:

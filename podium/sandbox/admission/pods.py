@@ -1,7 +1,7 @@
 """Pods: their priority, the tolerations of lost nodes, and what the registry fills in.
 
-Source: kubernetes plugin/pkg/admission/{priority,defaulttolerationseconds}, pkg/registry/core/pod/strategy.go,
-pkg/apis/core/helper/qos (v1.36).
+Source: kubernetes v1.37, plugin/pkg/admission/{priority,defaulttolerationseconds}, pkg/registry/core/pod/strategy.go,
+pkg/apis/core/helper/qos.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from podium.sandbox.admission.lookup import Lookup
 from podium.sandbox.errors import forbidden
 from podium.sandbox.fields import mapping_at
 from podium.sandbox.quantities import parse_quantity
-from podium.sandbox.resources import resource_named
+from podium.sandbox.resources import ResourceType, resource_named
 
 Json = dict[str, Any]
 
 _PODS = resource_named("pods")
+_POD_GROUPS = resource_named("podgroups.scheduling.k8s.io")
 _NODE_LOST = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
@@ -28,20 +29,49 @@ def set_priority(pod: Json, lookup: Lookup) -> None:
         ApiError: 403, its priority class does not exist.
     """
     spec = pod["spec"]
-    name = spec.get("priorityClassName")
-    if name:
-        priority_class = lookup.named("priorityclasses", name)
-        if priority_class is None:
-            raise forbidden(_PODS, pod, f"no PriorityClass with name {name} was found")
-    else:
-        classes = lookup.all_of("priorityclasses")
-        priority_class = next((candidate for candidate in classes if candidate.get("globalDefault")), None)
+    priority_class = _priority_class(_PODS, pod, lookup)
     if priority_class is not None:
         spec["priorityClassName"] = priority_class["metadata"]["name"]
         spec["priority"] = priority_class.get("value", 0)
         spec.setdefault("preemptionPolicy", priority_class.get("preemptionPolicy", "PreemptLowerPriority"))
     spec.setdefault("priority", 0)
     spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
+
+
+def set_group_priority(group: Json, lookup: Lookup) -> None:
+    """Set the priority of the PodGroup's class, or of the default class.
+
+    Raises:
+        ApiError: 403, its priority class does not exist, or has another priority than the group.
+    """
+    spec = group.setdefault("spec", {})
+    priority_class = _priority_class(_POD_GROUPS, group, lookup)
+    value = 0 if priority_class is None else priority_class.get("value", 0)
+    if spec.get("priority") not in (None, value):
+        text = (
+            f"priority set in the pod group ({spec['priority']}) must match the priority computed ({value}) based on "
+            "the priority class set in the spec"
+        )
+        raise forbidden(_POD_GROUPS, group, text)
+    if priority_class is not None:
+        spec["priorityClassName"] = priority_class["metadata"]["name"]
+    spec["priority"] = value
+
+
+def _priority_class(resource: ResourceType, obj: Json, lookup: Lookup) -> Json | None:
+    """Return the object's priority class, or the default class; None if there is none.
+
+    Raises:
+        ApiError: 403, its priority class does not exist.
+    """
+    name = obj["spec"].get("priorityClassName")
+    if not name:
+        classes = lookup.all_of("priorityclasses")
+        return next((candidate for candidate in classes if candidate.get("globalDefault")), None)
+    priority_class = lookup.named("priorityclasses", name)
+    if priority_class is None:
+        raise forbidden(resource, obj, f"no PriorityClass with name {name} was found")
+    return priority_class
 
 
 def prepare_pod(pod: Json) -> None:

@@ -1,7 +1,7 @@
 """The nodes on which a DaemonSet runs a pod, and the tolerations of its pods.
 
-Source: kubernetes pkg/controller/daemon (NodeShouldRunDaemonPod), pkg/controller/daemon/util,
-component-helpers scheduling/corev1/nodeaffinity (v1.36).
+Source: kubernetes v1.36, pkg/controller/daemon (NodeShouldRunDaemonPod), pkg/controller/daemon/util, component-helpers
+scheduling/corev1/nodeaffinity.
 Differs: tolerations that compare numbers tolerate nothing.
 """
 

@@ -3,7 +3,7 @@
 Owns the pace (retry period, jitter, deadlines) and the election's log lines, metrics and Events. `Term` decides what an
 observation means.
 
-Source: client-go v0.36 tools/leaderelection/leaderelection.go; cmd/kube-scheduler/app/server.go, v1.36.2.
+Source: client-go v0.37 tools/leaderelection/leaderelection.go; cmd/kube-scheduler/app/server.go, v1.36.2.
 Differs: a standby retries as soon as the observed Lease runs out, not up to 2.2 retry periods later.
 """
 
@@ -108,6 +108,8 @@ class Elector:
         self._metrics.set_leader(self._metrics_name, leads=True)
         self._tell(f"{self._term.identity} became leader")
         log.info("Successfully acquired lease", lock=str(self._lock), identity=self._term.identity)
+        if rules := self._lock.other_rules:
+            log.warning("The previous leader decided as another Kubernetes", lock=str(self._lock), minor=rules)
 
     async def renew(self) -> None:
         """Renew the Lease until it is lost. Raises: `LeadershipLostError`."""
@@ -150,12 +152,13 @@ class Elector:
         return min(pause_s, held_s + _PAST_EXPIRY_S) if held_s > 0.0 else pause_s
 
     async def _resign(self) -> None:
-        try:
-            await self._lock.replace(self._term.released_record())
-        except Conflict:
-            # Another client may have changed a label; the version that was read has to be written over.
-            if (await self._lock.read()).holder == self._term.identity:
-                await self._lock.replace(self._term.released_record())
+        while True:
+            try:
+                return await self._lock.replace(self._term.released_record())
+            except Conflict:
+                # Another client may have changed a label; the version that was read has to be written over.
+                if (await self._lock.read()).holder != self._term.identity:
+                    return None
 
     async def _try(self) -> bool:
         """Write the Lease for this process, if the rules allow it, and return whether it was written."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -27,6 +27,7 @@ Json = dict[str, Any]
 _API_VERSION = "coordination.k8s.io/v1"
 _KIND = "Lease"
 _KUBE_SCHEDULER = "kube-scheduler"
+DECIDES_AS: Final = "podium/decides-as"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +76,18 @@ class LeaseLock:
 
     Args:
         deadline_s: the time limit of each request.
+        decides_as: the rules that this replica decides by, kept in an annotation; "" for a process without rules.
     """
 
-    def __init__(self, session: Requester, namespace: str, name: str, deadline_s: float) -> None:
+    def __init__(self, session: Requester, namespace: str, name: str, deadline_s: float, decides_as: str = "") -> None:
         self.namespace = namespace
         self.name = name
         self._session = session
         self._collection = f"/apis/{_API_VERSION}/namespaces/{namespace}/leases"
         self._deadline_s = deadline_s
         self._object: Json = {}
+        self._annotations = {DECIDES_AS: decides_as} if decides_as else {}
+        self._previous_rules = ""
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
@@ -100,24 +104,39 @@ class LeaseLock:
         """Return whether kube-scheduler has written the holder last seen."""
         return is_held_by_kube_scheduler(self._object)
 
+    @property
+    def other_rules(self) -> str:
+        """Return the rules that the leader before this replica decided by; "" if they are the same or unknown."""
+        is_other = self._annotations and self._previous_rules not in ("", self._annotations[DECIDES_AS])
+        return self._previous_rules if is_other else ""
+
     async def read(self) -> LeaseRecord:
         """Read the current record.
 
         Raises: `NotFound` if the Lease does not exist; any other `ApiError`.
         """
-        return self._keep(await self._request("GET", f"{self._collection}/{self.name}"))
+        record = self._keep(await self._request("GET", f"{self._collection}/{self.name}"))
+        annotations = (self._object.get("metadata") or {}).get("annotations") or {}
+        self._previous_rules = str(annotations.get(DECIDES_AS) or "")
+        return record
 
     async def create(self, record: LeaseRecord) -> None:
         """Create the Lease. Raises: `AlreadyExists` and any other `ApiError`."""
-        metadata = {"namespace": self.namespace, "name": self.name}
+        metadata: Json = {"namespace": self.namespace, "name": self.name}
+        if self._annotations:
+            metadata["annotations"] = self._annotations
         lease = {"apiVersion": _API_VERSION, "kind": _KIND, "metadata": metadata, "spec": record.spec()}
         self._keep(await self._request("POST", self._collection, lease), record_sent=record)
 
     async def replace(self, record: LeaseRecord) -> None:
         """Write the record over the version last seen. Raises: `Conflict` if there is a newer one; any `ApiError`."""
         spec = {**self._object.get("spec", {}), **record.spec()}
-        path = f"{self._collection}/{self.name}"
-        self._keep(await self._request("PUT", path, {**self._object, "spec": spec}), record_sent=record)
+        lease = {**self._object, "spec": spec}
+        if self._annotations:
+            metadata = lease.get("metadata") or {}
+            annotations = {**(metadata.get("annotations") or {}), **self._annotations}
+            lease["metadata"] = {**metadata, "annotations": annotations}
+        self._keep(await self._request("PUT", f"{self._collection}/{self.name}", lease), record_sent=record)
 
     async def _request(self, method: Any, path: str, body: Json | None = None) -> bytes:
         content = None if body is None else orjson.dumps(body)

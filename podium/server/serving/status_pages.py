@@ -20,10 +20,10 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 import podium
+from podium.config import NEWEST
 from podium.lib.printable import printable
 
 _COMPONENT: Final = "podium"
-_KUBERNETES: Final = "1.36"
 _GROUP: Final = "config.k8s.io"
 _VERSION: Final = "v1beta1"
 _DEPRECATED: Final = "v1alpha1"
@@ -55,7 +55,7 @@ def status_pages(paths: Sequence[str], flags: Mapping[str, str]) -> dict[str, Ha
             "startTime": f"{start:%Y-%m-%dT%H:%M:%SZ}",
             "uptimeSeconds": up_s,
             "binaryVersion": podium.__version__,
-            "emulationVersion": _KUBERNETES,
+            "emulationVersion": NEWEST.minor,
             "paths": links,
         }
         lines = {
@@ -63,7 +63,7 @@ def status_pages(paths: Sequence[str], flags: Mapping[str, str]) -> dict[str, Ha
             "Up": f"{up_s // 3600} hr {up_s // 60 % 60:02} min {up_s % 60:02} sec",
             "Python version": platform.python_version(),
             "Binary version": podium.__version__,
-            "Emulation version": _KUBERNETES,
+            "Emulation version": NEWEST.minor,
             "Paths": " ".join(links),
         }
         return _answer(request, "Statusz", status, lines)

@@ -32,6 +32,14 @@ class PreemptionMetrics:
             "ResourceClaims that were created for extended resources.",
             "status",
         )
+        self._claims_created_by_owner = counter(
+            "dynamic_resource_allocation_resourceclaim_creates_total",
+            "ResourceClaims that were created for extended resources.",
+            "status",
+            "admin_access",
+            "owner_api_group",
+            "owner_api_kind",
+        )
         self._devices_allocated = counter(
             "scheduler_dra_bindingconditions_allocations_total",
             "Allocated devices that have binding conditions, by how the wait for these ended.",
@@ -65,6 +73,7 @@ class PreemptionMetrics:
     def count_created_claim(self, status: Literal["success", "failure"]) -> None:
         """Count a claim for extended resources that was created, or could not be."""
         self._claims_created[(status,)].add()
+        self._claims_created_by_owner[status, "false", "", "Pod"].add()
 
     def count_allocated_device(self, profile: str, driver: str, status: str) -> None:
         """Count a device for whose binding conditions the wait has ended."""

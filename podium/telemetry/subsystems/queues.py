@@ -6,6 +6,7 @@ from typing import Literal
 
 from podium.telemetry.families import (
     PLUGIN_S,
+    ReadLabelledValues,
     ReadValue,
     ReadValues,
     counter,
@@ -16,6 +17,7 @@ from podium.telemetry.families import (
 )
 
 QueueName = Literal["active", "backoff", "unschedulable"]
+EntityKind = Literal["pod", "podgroup"]
 
 
 class QueueMetrics:
@@ -27,6 +29,9 @@ class QueueMetrics:
             "scheduler_unschedulable_pods", "Unschedulable pods by the plugin that rejected them.", "plugin", "profile"
         )
         self._incoming = counter("scheduler_queue_incoming_pods_total", "Pods added to queues.", "queue", "event")
+        self._incoming_entities = counter(
+            "scheduler_queue_incoming_entities_total", "Pods and pod groups added to queues.", "queue", "event", "type"
+        )
         self._event_s = histogram(
             "scheduler_event_handling_duration_seconds",
             "Time to handle a cluster event.",
@@ -42,6 +47,7 @@ class QueueMetrics:
             "hint",
         )
         self._pending = read_gauge("scheduler_pending_pods", "Pods waiting, by queue.", "queue")
+        self._entities = read_gauge("scheduler_queued_entities", "Pods and pod groups waiting.", "queue", "type")
         self._inflight = read_gauge("scheduler_inflight_events", "Events recorded for pods in flight.", "event")
         self._stray_pods = read_gauge(
             "podium_stray_pods",
@@ -61,9 +67,13 @@ class QueueMetrics:
         """Count a pod that the plugin rejected: it became unschedulable (1), or was requeued or deleted (-1)."""
         self._unschedulable[plugin, profile].add(change)
 
-    def count_incoming(self, queue: QueueName, event: str) -> None:
-        """Count a pod that entered a queue because of an event."""
-        self._incoming[queue, event].add(1)
+    def count_incoming(self, queue: QueueName, event: str, pods: int = 1) -> None:
+        """Count pods that entered a queue because of an event."""
+        self._incoming[queue, event].add(pods)
+
+    def count_incoming_entity(self, queue: QueueName, event: str, kind: EntityKind) -> None:
+        """Count a pod by itself, or a pod group, that entered a queue because of an event."""
+        self._incoming_entities[queue, event, kind].add(1)
 
     def observe_event(self, event: str, seconds: float) -> None:
         """Record a handled cluster event."""
@@ -74,8 +84,12 @@ class QueueMetrics:
         self._hint_s[plugin, event, hint].observe(seconds)
 
     def read_pending_pods(self, read: ReadValues) -> None:
-        """Set the source of the number of waiting pods: active, backoff, unschedulable, gated → count."""
+        """Set the source of the number of waiting pods: active, backoff, unschedulable, gated, … → count."""
         self._pending.read_from(read)
+
+    def read_queued_entities(self, read: ReadLabelledValues) -> None:
+        """Set the source of the number of entries of the queues: (queue, pod or podgroup) → count."""
+        self._entities.read_from(read)
 
     def read_stray_pods(self, read: ReadValues) -> None:
         """Set the source of the number of pods with a similar scheduler name: profile → count."""

@@ -165,3 +165,10 @@ def test_a_demo_whose_server_dies_says_so(start: Start) -> None:
     _, log_text = demo.communicate(timeout=PATIENCE_S)
     assert demo.returncode == 1
     assert "the demo's API server ended with exit code -9" in log_text
+
+
+def test_gangs_start_as_a_whole_and_one_that_fits_in_part_does_not(podium: Podium) -> None:
+    result = podium(*SMALL[:-1], "30", "--gangs", "5", "--output", "json")
+    assert result.returncode == 0, result.stderr
+    answer = json.loads(result.stdout)
+    assert (answer["pods"], answer["bound"], answer["unschedulable"]) == (45, 45, 6)

@@ -29,7 +29,7 @@ async def test_it_is_healthy(rest_api, path):
 
 
 async def test_it_discovers_its_types_in_both_ways(rest_api):
-    assert (await rest_api.get("/version"))[1]["gitVersion"].startswith("v1.36.")
+    assert (await rest_api.get("/version"))[1]["gitVersion"].startswith("v1.37.")
     plain = set()
     groups = [
         f"/apis/{group['preferredVersion']['groupVersion']}" for group in (await rest_api.get("/apis"))[1]["groups"]

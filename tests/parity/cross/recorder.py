@@ -19,27 +19,36 @@ from tests.control_plane.builder import Recipe, build_once
 from tests.control_plane.locate import cache_root
 from tests.control_plane.progress import Progress
 from tests.parity.cross.drawing import Json
+from tests.skew.releases import CURRENT, module_of
 
 NAME: Final = "recorder"
 _PACKAGE: Final = f"podium.invalid/controlplane/{NAME}"
 
 
-def recipe() -> Recipe:
-    """Return what the recorder is built from. The key changes with everything that could change the binary."""
-    content = hashlib.sha256(catalogue.cache_key().encode())
+def recipe(minor: str = CURRENT) -> Recipe:
+    """Return what the recorder is built from. The key changes with everything that could change the binary.
+
+    Sources are shared by all minors; a build tag chooses the few functions whose arguments have changed.
+    """
+    module = module_of(minor)
+    flags = catalogue.build_flags(module)
+    content = hashlib.sha256(repr((catalogue.cache_key(), flags)).encode())
+    if minor != CURRENT:
+        content.update((module / "go.mod").read_bytes() + (module / "go.sum").read_bytes())
+        flags = (*flags, f"-modfile={module / 'go.mod'}", f"-tags=minor_{minor.replace('.', '_')}")
     for path in sorted(catalogue.GO_MODULE_DIR.glob(f"{NAME}/*.go")):
         content.update(path.read_bytes())
     key = f"{NAME}-{content.hexdigest()[:12]}"
-    return Recipe(key, catalogue.GO_MODULE_DIR, catalogue.build_flags(), {NAME: _PACKAGE})
+    return Recipe(key, catalogue.GO_MODULE_DIR, flags, {NAME: _PACKAGE})
 
 
-def obtain(progress: Progress, environ: Mapping[str, str] = os.environ) -> Path:
-    """The path of the recorder, built when it is not in the cache.
+def obtain(progress: Progress, environ: Mapping[str, str] = os.environ, *, minor: str = CURRENT) -> Path:
+    """The path of the recorder of a minor release, built when it is not in the cache.
 
     Raises: BuildError.
     Cost: nothing when it is in the cache; seconds where the control plane was built, minutes where it was not.
     """
-    return build_once(recipe(), cache_root(environ), progress) / NAME
+    return build_once(recipe(minor), cache_root(environ), progress) / NAME
 
 
 def answers(recorder: Path, questions: Path) -> Iterator[Json]:

@@ -30,7 +30,7 @@ def regular_answer(request: Request) -> Any:
     uid = (request.body or {}).get("metadata", {}).get("uid") or (request.body or {}).get("preconditions", {})["uid"]
     metadata = {"name": plural if name == "status" else name, "namespace": namespace, "uid": uid}
     if "/podgroups/" in request.path:
-        return {"kind": "PodGroup", "apiVersion": "scheduling.k8s.io/v1alpha2", "metadata": metadata}
+        return {"kind": "PodGroup", "apiVersion": "scheduling.k8s.io/v1beta1", "metadata": metadata}
     return {"kind": "Pod", "apiVersion": "v1", "metadata": metadata}
 
 

@@ -68,7 +68,17 @@ async def test_a_binding_names_the_pod_its_uid_and_the_node() -> None:
     }
 
 
-@pytest.mark.parametrize("error", [ALREADY, NotFound("gone", code=404), Forbidden("no", code=403), Unreachable("down")])
+async def test_a_binding_that_could_not_reach_the_server_is_tried_four_times() -> None:
+    wire = Wire(script(Unreachable("a"), Unreachable("b"), Unreachable("c"), {}))
+    await client(wire).bind(pod(), "n1")
+    assert wire.calls == [BIND] * 4
+    wire = Wire(script(*[Unreachable("down")] * 4))
+    with pytest.raises(Unreachable):
+        await client(wire).bind(pod(), "n1")
+    assert wire.calls == [BIND] * 4
+
+
+@pytest.mark.parametrize("error", [ALREADY, NotFound("gone", code=404), Forbidden("no", code=403)])
 async def test_a_binding_that_certainly_did_not_happen_is_not_tried_again(error: ApiError) -> None:
     wire = Wire(script(error))
     with pytest.raises(type(error)) as caught:

@@ -17,6 +17,7 @@ from podium.binder import (
 )
 from podium.binder.preemption import DISRUPTION_TARGET
 from podium.binder.preemption_loops import LOOP_AT
+from podium.config import NEWEST, RELEASES
 from podium.lib.clock import ManualClock
 from podium.objects.api_errors import ApiError, Forbidden, Invalid, NotFound, OutcomeUnknown
 from podium.objects.core import Pod, PodCondition
@@ -43,7 +44,13 @@ class PreemptionBench(PreemptionObserver):
         errors: by what is written, such as `delete a`.
     """
 
-    def __init__(self, *, errors: dict[str, ApiError] | None = None, nominated_pods: Iterable[Pod] = ()) -> None:
+    def __init__(
+        self,
+        *,
+        errors: dict[str, ApiError] | None = None,
+        nominated_pods: Iterable[Pod] = (),
+        minor: str = NEWEST.minor,
+    ) -> None:
         self.errors = errors or {}
         self.latency_s: dict[str, float] = {}
         self.pods: dict[str, Pod] = {}
@@ -69,6 +76,7 @@ class PreemptionBench(PreemptionObserver):
             activate=lambda candidate: self.activated.append(f"{candidate.metadata.name} {self.is_held_back}"),
             is_gated=lambda candidate: candidate.uid in self.gated,
             takes_room=lambda uid: any(pod.uid == uid for pod in self.pods.values()),
+            rules=RELEASES[minor].preemption,
         )
 
     @property
@@ -166,11 +174,29 @@ async def test_victims_that_are_leaving_already_are_left_alone() -> None:
     assert bench.victims == [2]
 
 
-async def test_with_all_victims_leaving_there_is_nothing_to_carry_out() -> None:
-    bench = PreemptionBench()
+@pytest.mark.parametrize(("minor", "victims"), [("1.37", [1]), ("1.36", [])])
+async def test_with_all_victims_leaving_there_is_nothing_to_carry_out(minor: str, victims: list[int]) -> None:
+    bench = PreemptionBench(minor=minor)
     assert bench.executor.begin(URGENT, "n1", [victim("a", terminating=True)]) is None
     assert not bench.is_held_back
-    assert bench.victims == []
+    assert bench.victims == victims
+
+
+@pytest.mark.parametrize(("minor", "activated"), [("1.37", ["urgent False"]), ("1.36", [])])
+async def test_where_no_watch_shows_the_last_victim_going_the_preemptor_is_activated(
+    minor: str, activated: list[str]
+) -> None:
+    bench = PreemptionBench(minor=minor)
+    bench.waiting.add(A, "n1", {"Gang": 60.0})
+    assert await bench.preempt(victim("b"), A)
+    assert bench.activated == activated
+
+
+async def test_a_last_victim_that_is_deleted_wakes_the_preemptor_by_its_event() -> None:
+    bench = PreemptionBench()
+    bench.waiting.add(A, "n1", {"Gang": 60.0})
+    assert await bench.preempt(A, victim("b"))
+    assert bench.activated == []
 
 
 @pytest.mark.parametrize("error", [NotFound("gone", code=404), Invalid("another uid", code=422)])
@@ -424,7 +450,7 @@ def test_a_preemption_that_begins_is_looked_at_for_a_loop() -> None:
         {}.get, PreemptionBench(), is_protected=lambda candidate: candidate is URGENT, loops=loops
     )
     for number in range(LOOP_AT + 1):
-        under_way.begin(Preemption(URGENT, "n1", [pod("back", uid=f"uid-{number}")]), 1)
+        under_way.begin(Preemption(URGENT, "n1", [pod("back", uid=f"uid-{number}")]))
     assert set(under_way.held_back_from(URGENT)) == {"n1"}
     assert under_way.is_protected(URGENT)
     assert [event.reason for event in events] == ["PreemptionLoop"]

@@ -1,9 +1,7 @@
 """A device to ask selectors about."""
 
-import msgspec
-
-from podium.devices.selectors import bind_device, compile_selector
-from podium.objects.devices import Device
+from podium.config import RELEASES
+from podium.devices.selectors import compile_selector
 
 GPU = {
     "name": "gpu-0",
@@ -20,14 +18,13 @@ ATTRIBUTES = 'device.attributes["gpu.example.com"]'
 CAPACITY = 'device.capacity["gpu.example.com"]'
 
 
-def device_values(driver="gpu.example.com", **changes):
-    return bind_device(driver, msgspec.convert({**GPU, **changes}, Device))
+OLD, NEW = (RELEASES[minor].devices.selectors for minor in ("1.36", "1.37"))
 
 
-def holds(expression, **changes):
+def holds(expression, rules=NEW, **changes):
     """Return True if the expression chooses the device, with costs and without."""
-    selector = compile_selector(expression)
-    device = device_values(**changes)
+    selector = compile_selector(expression, rules)
+    device = device_values(rules=rules, **changes)
     answer = selector.matches(device)
     assert selector.evaluate(device)[0] is answer
     return answer

@@ -5,6 +5,7 @@ from podium.cel.errors import EvaluationError
 from podium.cel.functions import Function, Overload, per_size
 from podium.cel.types import INT, STRING, list_of, parameter
 from podium.objects import quantity
+from tests.unit.cel.devices import NEW, OLD
 
 PLUS = Overload("add", "int.plus(int) -> int", lambda a, b: a + b)
 JOIN = Overload("join", "plus(list(string), string) -> string", lambda a, b: b.join(a))
@@ -34,5 +35,6 @@ def test_cost_grows_with_what_is_walked_through():
 
 
 def test_overloads_have_names_of_their_own():
-    for function in functions_with(quantity.parse).values():
-        assert len(function.by_id) == len(function.overloads), function.name
+    for rules in (OLD, NEW):
+        for function in functions_with(quantity.parse, rules).values():
+            assert len(function.by_id) == len(function.overloads), function.name

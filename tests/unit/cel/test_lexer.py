@@ -21,7 +21,7 @@ def test_keyword_is_a_whole_word():
     assert kinds("inside trueish") == ["name", "name", END]
 
 
-@pytest.mark.parametrize("text", ["'a", '"\n"', "@", "a & b", "`a`", "'\\z'", "\u00e9"])
+@pytest.mark.parametrize("text", ["'a", '"\n"', "@", "a & b", "`a", "``", "`a$`", "'\\z'", "\u00e9"])
 def test_what_is_no_token_is_refused(text):
     with pytest.raises(CompileError, match="unexpected character"):
         tokens(text)

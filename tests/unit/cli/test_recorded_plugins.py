@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import podium
-from podium.config import default_configuration, effective
+from podium.config import NEWEST, default_configuration, effective
 from podium.recording.entries import DECIDED
 from tests.unit.cli.commands import run
 from tests.unit.cli.test_replay import complete, write_recording
@@ -115,7 +115,7 @@ def test_options_that_podium_does_not_record_are_refused(options: dict[str, obje
 
 def test_extenders_of_a_recorded_configuration_are_not_asked(tmp_path: Path) -> None:
     description = complete()
-    description["config"] = effective(default_configuration())
+    description |= {"config": effective(default_configuration()), "decides_as": NEWEST.minor}
     description["config"]["extenders"] = [{"urlPrefix": "http://127.0.0.1:1", "filterVerb": "filter"}]
     result = run("replay", write_recording(tmp_path / "one", description))
     assert result.exit_code == 1

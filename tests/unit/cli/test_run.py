@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from podium.cli import run
 from podium.cli.main import main
 from podium.cli.options import logs
 from podium.cli.options.configuration import BadConfiguration
 from podium.client.credentials import ConnectionConfigError
+from podium.config import NEWEST, RELEASES, Release
 from podium.daemon.app import App
-from podium.daemon.options import Options
+from podium.daemon.options import Options, ReleaseOrigin
 from podium.framework.contract.status import PluginError
 from podium.server.access_options import AccessOptions
 from podium.server.election import LeadershipLostError, LeaseTakenError
@@ -32,13 +34,20 @@ class FakeDaemon:
         self.config: Any = None
         self.error: BaseException | None = None
         self.logging: dict[str, Any] = {}
+        self.release = NEWEST
+        self.connection: tuple[str | None, ...] = ()
         monkeypatch.setattr(App, "__init__", self._constructor)
         monkeypatch.setattr(App, "run", self._run)
         monkeypatch.setattr(logs, "configure_logging", self._configure)
+        monkeypatch.setattr(run, "release_to_run", self._release)
 
     def _configure(self, **values: Any) -> str:
         self.logging.update(values)
         return configure_logging(**values)
+
+    def _release(self, *connection: str | None) -> tuple[Release, ReleaseOrigin]:
+        self.connection = connection
+        return self.release, ReleaseOrigin.SERVERS
 
     @property
     def _constructor(self) -> Callable[..., None]:
@@ -74,6 +83,17 @@ def test_without_options_the_defaults_are_run(daemon: FakeDaemon) -> None:
     assert names(daemon) == (["podium"], "podium")
     assert "DefaultPreemption" in options.plugins
     assert daemon.logging == {"form": None, "verbosity": 2}
+
+
+def test_the_minor_of_the_api_server_decides_and_a_reload_keeps_it(daemon: FakeDaemon, tmp_path: Path) -> None:
+    daemon.release = RELEASES["1.36"]
+    config = file_of(tmp_path, clientConnection={"kubeconfig": "/here"}, profiles=[{"schedulerName": "podium"}])
+    assert invoke("--config", config, "--reload").exit_code == 0
+    assert daemon.connection == ("/here", None)
+    assert daemon.config.release.minor == daemon.config.profiles[0].release.minor == "1.36"
+    assert daemon.options.release_is is ReleaseOrigin.SERVERS
+    assert daemon.options.source is not None
+    assert daemon.options.source.read().config.release.minor == "1.36"
 
 
 def names(daemon: FakeDaemon) -> tuple[list[str], str]:
@@ -202,7 +222,7 @@ def test_what_the_options_say_reaches_the_daemon(daemon: FakeDaemon) -> None:
     flags = daemon.options.flags
     assert (flags["secure-port"], flags["avoid-conflicts"], flags["v"]) == ("0", "true", "4")
     assert (flags["master"], flags["config"]) == ("http://there", "")
-    assert replace(daemon.options, flags={}) == Options(
+    assert replace(daemon.options, flags={}, release_is=ReleaseOrigin.ASKED_FOR) == Options(
         kubeconfig="here",
         master="http://ann:s3cr3t@there",
         bind_address="127.0.0.1",

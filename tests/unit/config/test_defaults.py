@@ -17,7 +17,8 @@ from podium.config.args import (
 )
 from podium.config.defaults import complete, default_configuration, default_plugins, merge_plugin_set, merge_plugins
 from podium.config.extension_points import IN_TREE_PLUGINS, ExtensionPoint
-from podium.config.feature_gates import DEFAULT_GATES
+from podium.config.feature_gates import DEFAULT_GATES, default_gates, parse_feature_gates
+from podium.config.releases import RELEASES
 from podium.config.types import (
     ClientConnection,
     KubeSchedulerConfiguration,
@@ -28,6 +29,8 @@ from podium.config.types import (
     PluginSet,
     Profile,
 )
+
+SHAPE = (UtilizationShapePoint(0, 10), UtilizationShapePoint(100, 0))
 
 
 def plugin_set(enabled_plugins="", disabled=""):
@@ -78,7 +81,7 @@ def test_default_profile_has_the_default_name_and_args_for_every_plugin_that_tak
     assert profile.percentage_of_nodes_to_score is None
     assert {entry.name: entry.args for entry in profile.plugin_config} == {
         "DefaultPreemption": DefaultPreemptionArgs(10, 100),
-        "DynamicResources": DynamicResourcesArgs(10.0, 600.0),
+        "DynamicResources": DynamicResourcesArgs(10.0, 600.0, has_taint_rules=True),
         "InterPodAffinity": InterPodAffinityArgs(1, False),
         "NodeAffinity": NodeAffinityArgs(None),
         "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocationArgs(
@@ -88,19 +91,32 @@ def test_default_profile_has_the_default_name_and_args_for_every_plugin_that_tak
             (), (), ScoringStrategy("LeastAllocated", (ResourceSpec("cpu", 1), ResourceSpec("memory", 1)), None)
         ),
         "PodTopologySpread": PodTopologySpreadArgs((), "System"),
-        "VolumeBinding": VolumeBindingArgs(600, None),
+        "VolumeBinding": VolumeBindingArgs(600, SHAPE),
     }
+
+
+def test_in_1_36_volumes_have_no_shape_and_devices_no_taint_rules():
+    (profile,) = default_configuration(default_gates(RELEASES["1.36"])).profiles
+    assert profile.args_of("VolumeBinding") == VolumeBindingArgs(600, None)
+    assert profile.args_of("DynamicResources") == DynamicResourcesArgs(10.0, 600.0, has_taint_rules=False)
 
 
 def test_default_plugins_are_one_multi_point_list_in_order():
     plugins = default_plugins()
     assert all(plugins.at(point) == PluginSet() for point in ExtensionPoint if point is not ExtensionPoint.MULTI_POINT)
     assert plugins.multi_point == plugin_set(
-        "SchedulingGates PrioritySort NodeUnschedulable NodeName TaintToleration:3 NodeAffinity:2 NodePorts "
+        "SchedulingGates PrioritySort NodeName NodeUnschedulable TaintToleration:3 NodeAffinity:2 NodePorts "
         "NodeResourcesFit:1 VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread:2 "
         "InterPodAffinity:2 DynamicResources:2 DefaultPreemption NodeResourcesBalancedAllocation:1 ImageLocality:1 "
         "DefaultBinder NodeDeclaredFeatures"
     )
+
+
+def test_in_1_36_cordons_are_looked_at_before_names():
+    gates = default_gates(RELEASES["1.36"])
+    plugins = [plugin.name for plugin in default_plugins(gates).multi_point.enabled]
+    assert plugins[:5] == ["SchedulingGates", "PrioritySort", "NodeUnschedulable", "NodeName", "TaintToleration"]
+    assert plugins[4:] == [plugin.name for plugin in default_plugins().multi_point.enabled[4:]]
 
 
 def test_every_default_plugin_is_in_tree():
@@ -109,7 +125,7 @@ def test_every_default_plugin_is_in_tree():
 
 def test_gates_add_their_plugins_at_the_end():
     gates = replace(
-        DEFAULT_GATES, on_gates=DEFAULT_GATES.on_gates | {"GangScheduling", "TopologyAwareWorkloadScheduling"}
+        DEFAULT_GATES, on_gates=DEFAULT_GATES.on_gates | {"GenericWorkload", "TopologyAwareWorkloadScheduling"}
     )
     assert default_plugins(gates).multi_point.enabled[-3:] == (
         Plugin("GangScheduling"),
@@ -176,7 +192,7 @@ def test_nameless_profiles_beside_others_stay_nameless():
 
 
 def test_given_args_stay_first_and_the_missing_ones_follow_sorted_by_name():
-    plugin_config = PluginConfig("VolumeBinding", VolumeBindingArgs(5))
+    plugin_config = PluginConfig("VolumeBinding", VolumeBindingArgs(5, SHAPE))
     (profile,) = complete(KubeSchedulerConfiguration(profiles=(Profile("a", plugin_config=(plugin_config,)),))).profiles
     assert profile.plugin_config[0] == plugin_config
     names = [entry.name for entry in profile.plugin_config[1:]]
@@ -203,27 +219,56 @@ def test_contention_profiling_is_on_by_default_only_with_profiling(present_field
         (
             replace(DEFAULT_GATES, on_gates=DEFAULT_GATES.on_gates - {"DRASchedulerFilterTimeout"}),
             "DynamicResources",
-            DynamicResourcesArgs(None, 600.0),
+            DynamicResourcesArgs(None, 600.0, has_taint_rules=True),
         ),
         (
             replace(DEFAULT_GATES, on_gates=DEFAULT_GATES.on_gates - {"DRADeviceBindingConditions"}),
             "DynamicResources",
-            DynamicResourcesArgs(10.0, None),
+            DynamicResourcesArgs(10.0, None, has_taint_rules=True),
         ),
         (
             replace(DEFAULT_GATES, on_gates=DEFAULT_GATES.on_gates - {"DRAResourceClaimDeviceStatus"}),
             "DynamicResources",
-            DynamicResourcesArgs(10.0, None),
+            DynamicResourcesArgs(10.0, None, has_taint_rules=True),
         ),
         (
-            replace(DEFAULT_GATES, on_gates=DEFAULT_GATES.on_gates | {"StorageCapacityScoring"}),
+            replace(DEFAULT_GATES, on_gates=DEFAULT_GATES.on_gates - {"StorageCapacityScoring"}),
             "VolumeBinding",
-            VolumeBindingArgs(600, (UtilizationShapePoint(0, 10), UtilizationShapePoint(100, 0))),
+            VolumeBindingArgs(600, None),
+        ),
+        (
+            parse_feature_gates(["StorageCapacityScoring=true"], RELEASES["1.36"]),
+            "VolumeBinding",
+            VolumeBindingArgs(600, SHAPE),
+        ),
+        (
+            replace(DEFAULT_GATES, on_gates=DEFAULT_GATES.on_gates - {"DRADeviceTaintRules"}),
+            "DynamicResources",
+            DynamicResourcesArgs(10.0, 600.0, has_taint_rules=False),
+        ),
+        (
+            parse_feature_gates(["DRAFractionalCapacityRange=true"]),
+            "DynamicResources",
+            DynamicResourcesArgs(10.0, 600.0, has_fractional_ranges=True),
         ),
     ],
 )
 def test_defaults_that_hang_on_a_gate(gates, plugin, args):
     assert default_configuration(gates).profiles[0].args_of(plugin) == args
+
+
+@pytest.mark.parametrize(
+    ("minor", "settings", "is_needed"),
+    [
+        ("1.37", [], True),
+        ("1.37", ["VolumeLimitScaling=false"], False),
+        ("1.36", [], False),
+        ("1.36", ["VolumeLimitScaling=true"], True),
+    ],
+)
+def test_installed_drivers_are_needed_with_the_gate(minor, settings, is_needed):
+    config = default_configuration(parse_feature_gates(settings, RELEASES[minor]))
+    assert config.release.needs_installed_drivers is config.profiles[0].release.needs_installed_drivers is is_needed
 
 
 def test_profile_is_found_by_its_name():

@@ -10,7 +10,9 @@ from podium.config.args import NodeResourcesFitArgs, RawArgs, ResourceSpec, Scor
 from podium.config.defaults import complete, default_configuration
 from podium.config.expansion import build_errors, expand_plugins
 from podium.config.extension_points import IN_TREE_PLUGINS, ExtensionPoint
+from podium.config.feature_gates import default_gates
 from podium.config.field_errors import ConfigError
+from podium.config.releases import RELEASES
 from podium.config.types import (
     KubeSchedulerConfiguration,
     Plugin,
@@ -274,12 +276,26 @@ def test_plugins_of_profiles_to_skip_are_not_looked_at():
     assert {error.path.partition(".")[0] for error in build_errors(config, REGISTRY, skip={0})} == {"profiles[1]"}
 
 
+def test_in_1_36_three_plugins_do_not_run_at_pre_filter_and_none_for_groups():
+    profile = default_configuration(default_gates(RELEASES["1.36"])).profiles[0]
+    expanded = expand_plugins(profile)
+    assert expanded.at[ExtensionPoint.PRE_FILTER][0] == "NodeAffinity"
+    assert expanded.at[ExtensionPoint.FILTER][:3] == ("NodeUnschedulable", "NodeName", "TaintToleration")
+    assert expanded.at[ExtensionPoint.POD_GROUP_POST_FILTER] == ()
+    plugins = replace(profile.plugins, pre_filter=PluginSet((Plugin("NodeName"),)))
+    with pytest.raises(ConfigError, match='plugin "NodeName" does not extend PreFilterPlugin plugin'):
+        expand_plugins(replace(profile, plugins=plugins))
+
+
 def test_default_profile_runs_every_plugin_where_upstream_does():
     expanded_plugins = expand_plugins(default_configuration().profiles[0])
     assert {point.value: names for point, names in expanded_plugins.at.items() if names} == {
         "preEnqueue": ("SchedulingGates", "DynamicResources", "DefaultPreemption"),
         "queueSort": ("PrioritySort",),
         "preFilter": (
+            "NodeName",
+            "NodeUnschedulable",
+            "TaintToleration",
             "NodeAffinity",
             "NodePorts",
             "NodeResourcesFit",
@@ -293,8 +309,8 @@ def test_default_profile_runs_every_plugin_where_upstream_does():
             "NodeDeclaredFeatures",
         ),
         "filter": (
-            "NodeUnschedulable",
             "NodeName",
+            "NodeUnschedulable",
             "TaintToleration",
             "NodeAffinity",
             "NodePorts",
@@ -309,6 +325,7 @@ def test_default_profile_runs_every_plugin_where_upstream_does():
             "NodeDeclaredFeatures",
         ),
         "postFilter": ("DynamicResources", "DefaultPreemption"),
+        "podGroupPostFilter": ("DynamicResources", "DefaultPreemption"),
         "reserve": ("VolumeBinding", "DynamicResources"),
         "preScore": (
             "TaintToleration",

@@ -1,8 +1,8 @@
 from podium.config.extension_points import IN_TREE_PLUGINS, ExtensionPoint
 
 
-def test_there_are_fifteen_keys():
-    assert len(ExtensionPoint) == 15
+def test_there_are_sixteen_keys():
+    assert len(ExtensionPoint) == 16
 
 
 def test_interfaces_are_named_as_in_upstreams_messages():

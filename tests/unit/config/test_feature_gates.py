@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from podium.config.feature_gates import (
     DEFAULT_GATES,
+    LOOSE_GROUPS,
     FeatureGateError,
     PodGroupRules,
     parse_feature_gates,
@@ -27,14 +28,14 @@ def test_a_gate_that_users_may_switch_is_switched() -> None:
 
 
 def test_gates_are_separated_by_commas_and_the_flag_may_be_repeated() -> None:
-    gates = parse_feature_gates([" NodeDeclaredFeatures = False ,,DRADeviceBindingConditions=0", "PodLevelResources=T"])
+    gates = parse_feature_gates([" VolumeLimitScaling = False ,,DRADeviceBindingConditions=0", "PodLevelResources=T"])
     assert gates == replace(
-        DEFAULT_GATES, on_gates=DEFAULT_GATES.on_gates - {"NodeDeclaredFeatures", "DRADeviceBindingConditions"}
+        DEFAULT_GATES, on_gates=DEFAULT_GATES.on_gates - {"VolumeLimitScaling", "DRADeviceBindingConditions"}
     )
 
 
 def test_the_last_value_of_a_gate_wins() -> None:
-    assert parse_feature_gates(["NodeDeclaredFeatures=false", "NodeDeclaredFeatures=true"]) == DEFAULT_GATES
+    assert parse_feature_gates(["VolumeLimitScaling=false", "VolumeLimitScaling=true"]) == DEFAULT_GATES
 
 
 @pytest.mark.parametrize("name", NEWEST.gates)
@@ -46,18 +47,29 @@ def test_every_gate_may_be_set_to_its_default(name: str) -> None:
     ("value", "problem"),
     [
         ("NoSuchGate=true", "unrecognized feature gate: NoSuchGate"),
-        ("SidecarContainers=false", "cannot set feature gate SidecarContainers to false, feature is locked to true"),
+        ("SidecarContainers=true", "unrecognized feature gate: SidecarContainers"),
+        ("SchedulerQueueingHints=true", "unrecognized feature gate: SchedulerQueueingHints"),
         (
-            "StorageCapacityScoring=true",
-            "cannot set feature gate StorageCapacityScoring (alpha) to true: podium supports only false",
+            "NodeDeclaredFeatures=false",
+            "cannot set feature gate NodeDeclaredFeatures to false, feature is locked to true",
+        ),
+        ("GangScheduling=true,GenericWorkload=true", "unrecognized feature gate: GangScheduling"),
+        ("WorkloadAwarePreemption=true", "unrecognized feature gate: WorkloadAwarePreemption"),
+        (
+            "DRAListTypeAttributes=true",
+            "cannot set feature gate DRAListTypeAttributes (alpha) to true: podium supports only false",
         ),
         (
-            "GangScheduling=true",
-            "GangScheduling is enabled, but depends on features that are disabled: [GenericWorkload]",
+            "TopologyAwareWorkloadScheduling=true",
+            "TopologyAwareWorkloadScheduling is enabled, but depends on features that are disabled: [GenericWorkload]",
         ),
         (
-            "WorkloadAwarePreemption=true,GenericWorkload=true",
-            "WorkloadAwarePreemption is enabled, but depends on features that are disabled: [GangScheduling]",
+            "CompositePodGroup=true",
+            "cannot set feature gate CompositePodGroup (alpha) to true: podium supports only false",
+        ),
+        (
+            "PodGroupPreemptionPolicy=true",
+            "cannot set feature gate PodGroupPreemptionPolicy (alpha) to true: podium supports only false",
         ),
         (
             "PodLevelResources=false",
@@ -74,6 +86,32 @@ def test_a_gate_that_cannot_be_had_is_named(value: str, problem: str) -> None:
     assert error.value.problems == (problem,)
 
 
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ("SidecarContainers=false", "cannot set feature gate SidecarContainers to false, feature is locked to true"),
+        ("PodGroupPreemptionPolicy=true", "unrecognized feature gate: PodGroupPreemptionPolicy"),
+        (
+            "GangScheduling=true",
+            "GangScheduling is enabled, but depends on features that are disabled: [GenericWorkload]",
+        ),
+        (
+            "WorkloadAwarePreemption=true,GenericWorkload=true",
+            "WorkloadAwarePreemption is enabled, but depends on features that are disabled: [GangScheduling]",
+        ),
+    ],
+)
+def test_a_gate_that_1_36_does_not_have_is_named(value: str, problem: str) -> None:
+    with pytest.raises(FeatureGateError) as error:
+        parse_feature_gates([value], RELEASES["1.36"])
+    assert error.value.problems == (problem,)
+
+
+def test_1_36_has_gates_that_are_removed_or_locked_later() -> None:
+    gates = parse_feature_gates(["SidecarContainers=true,NodeDeclaredFeatures=false"], RELEASES["1.36"])
+    assert not gates.has("NodeDeclaredFeatures")
+
+
 def test_all_problems_are_reported_at_once() -> None:
     with pytest.raises(FeatureGateError) as error:
         parse_feature_gates(["A=true,GenericWorkload", "VolumeAttributesClass=false"])
@@ -82,8 +120,19 @@ def test_all_problems_are_reported_at_once() -> None:
 
 def test_pods_are_scheduled_in_groups_only_with_the_gate() -> None:
     assert DEFAULT_GATES.pod_groups is None
-    gates = parse_feature_gates(["GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true"])
-    assert gates.pod_groups == PodGroupRules(have_gangs=True, are_placed_by_topology=False, are_preempted_for=True)
+    assert parse_feature_gates(["GenericWorkload=true"]).pod_groups == PodGroupRules()
+    gates = parse_feature_gates(["GenericWorkload=true,TopologyAwareWorkloadScheduling=true"])
+    assert gates.pod_groups == PodGroupRules(are_placed_by_topology=True)
+
+
+def test_pods_of_groups_wait_one_by_one_in_the_release_where_they_do() -> None:
+    release = RELEASES["1.36"]
+    gates = parse_feature_gates(["GenericWorkload=true,GangScheduling=true"], release)
+    assert gates.pod_groups == LOOSE_GROUPS
+    gates = parse_feature_gates(["GenericWorkload=true"], release)
+    assert gates.pod_groups == replace(LOOSE_GROUPS, have_gangs=False)
+    gates = parse_feature_gates(["GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true"], release)
+    assert gates.pod_groups == replace(LOOSE_GROUPS, are_preempted_for=True)
 
 
 @pytest.mark.parametrize("release", RELEASES.values(), ids=RELEASES)

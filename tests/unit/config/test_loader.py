@@ -9,12 +9,15 @@ from hypothesis import strategies as st
 from podium.config import (
     DEFAULT_GATES,
     IN_TREE_PLUGINS,
+    RELEASES,
     ConfigError,
     ConfigGates,
     ExtensionPoint,
     Plugin,
     PluginConfig,
     RawArgs,
+    default_gates,
+    effective,
     load,
     load_file,
 )
@@ -25,10 +28,12 @@ from podium.config.args import (
     NodeResourcesFitArgs,
     ResourceSpec,
     ScoringStrategy,
+    UtilizationShapePoint,
     VolumeBindingArgs,
 )
 from podium.config.types import ExtenderManagedResource, ExtenderTLSConfig
 
+SHAPE = (UtilizationShapePoint(0, 10), UtilizationShapePoint(100, 0))
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
 
@@ -218,15 +223,20 @@ def test_zero_is_zero_where_upstream_can_tell():
 @pytest.mark.parametrize(
     ("plugin", "text", "args"),
     [
-        ("VolumeBinding", "{bindTimeoutSeconds: 5}", VolumeBindingArgs(5)),
-        ("VolumeBinding", "null", VolumeBindingArgs()),
+        ("VolumeBinding", "{bindTimeoutSeconds: 5}", VolumeBindingArgs(5, SHAPE)),
+        ("VolumeBinding", "null", VolumeBindingArgs(shape=SHAPE)),
         (
             "VolumeBinding",
             "{apiVersion: kubescheduler.config.k8s.io/v1, kind: VolumeBindingArgs}",
-            VolumeBindingArgs(),
+            VolumeBindingArgs(shape=SHAPE),
         ),
-        ("DynamicResources", "{filterTimeout: 0s}", DynamicResourcesArgs(0.0)),
-        ("DynamicResources", "{filterTimeout: null}", DynamicResourcesArgs()),
+        (
+            "VolumeBinding",
+            "{shape: [{utilization: 50, score: 3}]}",
+            VolumeBindingArgs(shape=(UtilizationShapePoint(50, 3),)),
+        ),
+        ("DynamicResources", "{filterTimeout: 0s}", DynamicResourcesArgs(0.0, has_taint_rules=True)),
+        ("DynamicResources", "{filterTimeout: null}", DynamicResourcesArgs(has_taint_rules=True)),
         (
             "NodeResourcesFit",
             "{scoringStrategy: {type: MostAllocated, resources: [{name: a}, {name: b, weight: 0}]}}",
@@ -302,9 +312,28 @@ def test_plugins_of_the_registry_may_be_enabled():
     assert profile.plugin_config[0] == PluginConfig("Mine", RawArgs(5))
 
 
+def test_the_point_for_groups_is_a_key_since_1_37():
+    text = f"{HEAD}profiles:\n- plugins: {{podGroupPostFilter: {{disabled: [{{name: DefaultPreemption}}]}}}}\n"
+    plugins = load(text).config.profiles[0].plugins
+    assert plugins.pod_group_post_filter.disabled == (Plugin("DefaultPreemption"),)
+    gates = default_gates(RELEASES["1.36"])
+    (error,) = refusal(text, gates=gates)
+    assert error.startswith("line 4: profiles[0].plugins.podGroupPostFilter: unknown field")
+    assert 'did you mean "podGroupPostFilter"' not in error
+    assert "podGroupPostFilter" in effective(load(HEAD).config)["profiles"][0]["plugins"]
+    assert "podGroupPostFilter" not in effective(load(HEAD, gates=gates).config)["profiles"][0]["plugins"]
+
+
+def test_a_removed_plugin_is_refused_at_the_point_for_groups():
+    text = f"{HEAD}profiles:\n- plugins: {{podGroupPostFilter: {{enabled: [{{name: EBSLimits}}]}}}}\n"
+    assert "profiles[0].plugins.podGroupPostFilter.enabled[0]: Invalid value" in refusal(text)[0]
+
+
 def test_gate_that_is_off_forbids_only_what_the_file_sets():
     gates = ConfigGates(on_gates=DEFAULT_GATES.on_gates - {"DRASchedulerFilterTimeout"})
-    assert load(HEAD, gates=gates).config.profiles[0].args_of("DynamicResources") == DynamicResourcesArgs(None)
+    assert load(HEAD, gates=gates).config.profiles[0].args_of("DynamicResources") == DynamicResourcesArgs(
+        None, has_taint_rules=True
+    )
     text = f"{HEAD}profiles:\n- pluginConfig:\n  - name: DynamicResources\n    args: {{filterTimeout: 10s}}\n"
     assert refusal(text, gates=gates) == [
         (

@@ -3,11 +3,13 @@ from dataclasses import replace
 import pytest
 
 from podium.config import args as a
-from podium.config.feature_gates import DEFAULT_GATES
+from podium.config.feature_gates import DEFAULT_GATES, default_gates
 from podium.config.field_errors import ErrorList
+from podium.config.releases import RELEASES
 from podium.config.validation_args import ARGS_VALIDATORS
 
-CAPACITY_ON = replace(DEFAULT_GATES, on_gates=DEFAULT_GATES.on_gates | {"StorageCapacityScoring"})
+CAPACITY_OFF = replace(DEFAULT_GATES, on_gates=DEFAULT_GATES.on_gates - {"StorageCapacityScoring"})
+SHAPE = (a.UtilizationShapePoint(0, 10),)
 RATIO = "RequestedToCapacityRatio"
 
 
@@ -35,7 +37,8 @@ def constraint(**fields):
 
 def test_every_args_type_has_its_validator_and_its_defaults_are_good():
     assert set(ARGS_VALIDATORS) == set(a.ARGS_BY_PLUGIN.values())
-    assert [errors_of(cls()) for cls in ARGS_VALIDATORS] == [[]] * 8
+    good = {a.VolumeBindingArgs: a.VolumeBindingArgs(shape=SHAPE)}
+    assert [errors_of(good.get(cls, cls())) for cls in ARGS_VALIDATORS] == [[]] * 8
 
 
 @pytest.mark.parametrize(
@@ -202,17 +205,8 @@ def test_every_args_type_has_its_validator_and_its_defaults_are_good():
             ['at.defaultConstraints[2]: Duplicate value: "{zone, DoNotSchedule}"'],
         ),
         (
-            a.VolumeBindingArgs(-1),
+            a.VolumeBindingArgs(-1, SHAPE),
             ["at.bindTimeoutSeconds: Invalid value: -1: invalid BindTimeoutSeconds, should not be a negative value"],
-        ),
-        (
-            a.VolumeBindingArgs(1, (a.UtilizationShapePoint(0, 1),)),
-            [
-                (
-                    'at.shape: Invalid value: [{"utilization":0,"score":1}]: unexpected field `shape`, '
-                    "remove it or turn on the feature gate StorageCapacityScoring"
-                )
-            ],
         ),
         (
             a.DynamicResourcesArgs(-1.0, 0.5),
@@ -261,7 +255,14 @@ def test_timeout_whose_gate_is_off_is_forbidden(gate, errors):
 
 
 def test_storage_shape_is_checked_where_its_gate_is_on():
-    assert errors_of(a.VolumeBindingArgs(shape=(a.UtilizationShapePoint(0, 1),)), CAPACITY_ON) == []
-    assert errors_of(a.VolumeBindingArgs(), CAPACITY_ON) == [
-        "at.shape: Required value: at least one point must be specified"
-    ]
+    assert errors_of(a.VolumeBindingArgs(shape=SHAPE)) == []
+    assert errors_of(a.VolumeBindingArgs()) == ["at.shape: Required value: at least one point must be specified"]
+
+
+@pytest.mark.parametrize("gates", [CAPACITY_OFF, default_gates(RELEASES["1.36"])])
+def test_storage_shape_is_refused_where_its_gate_is_off(gates):
+    (error,) = errors_of(a.VolumeBindingArgs(1, SHAPE), gates)
+    assert error == (
+        'at.shape: Invalid value: [{"utilization":0,"score":10}]: unexpected field `shape`, '
+        "remove it or turn on the feature gate StorageCapacityScoring"
+    )

@@ -94,7 +94,7 @@ def test_what_is_found_is_used_and_only_the_rest_is_built(tmp_path: Path) -> Non
     FakeGo(tmp_path)
     assets = tmp_path / "assets"
     assets.mkdir()
-    (assets / "etcd").write_text("#!/bin/sh\necho 'etcd Version: 3.6.8'\n")
+    (assets / "etcd").write_text("#!/bin/sh\necho 'etcd Version: 3.7.0'\n")
     (assets / "etcd").chmod(0o755)
     environ = {"KUBEBUILDER_ASSETS": str(assets), "XDG_CACHE_HOME": str(tmp_path / "cache")}
 

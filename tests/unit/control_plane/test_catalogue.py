@@ -9,11 +9,11 @@ APISERVER = next(tool for tool in catalogue.TOOLS if tool.name == "kube-apiserve
 
 def test_versions_are_read_from_go_mod() -> None:
     assert {tool.name: catalogue.required_version(tool) for tool in catalogue.TOOLS} == {
-        "etcd": "3.6.8",
-        "kube-apiserver": "1.36.2",
-        "kube-controller-manager": "1.36.2",
-        "kube-scheduler": "1.36.2",
-        "kubectl": "1.36.2",
+        "etcd": "3.7.0",
+        "kube-apiserver": "1.37.2",
+        "kube-controller-manager": "1.37.2",
+        "kube-scheduler": "1.37.2",
+        "kubectl": "1.37.2",
     }
     assert catalogue.required_go() == (1, 26, 0)
 
@@ -26,7 +26,7 @@ def test_every_tool_is_declared_in_go_mod() -> None:
 
 @pytest.mark.parametrize(
     ("version", "numbers"),
-    [("1.36.2", (1, 36, 2)), ("1.36.0-rc.1", (1, 36, 0)), ("1.26.8 X:nocoverageredesign", (1, 26, 8)), ("devel", ())],
+    [("1.37.2", (1, 37, 2)), ("1.37.0-rc.1", (1, 37, 0)), ("1.26.8 X:nocoverageredesign", (1, 26, 8)), ("devel", ())],
 )
 def test_release_is_the_numbers_of_a_version(version: str, numbers: tuple[int, ...]) -> None:
     assert catalogue.release(version) == numbers
@@ -34,7 +34,7 @@ def test_release_is_the_numbers_of_a_version(version: str, numbers: tuple[int, .
 
 @pytest.mark.parametrize(
     ("version", "acceptable"),
-    [("1.36.2", True), ("1.36.9", True), ("1.3.6", False), ("1.37.0", False), (None, False)],
+    [("1.37.2", True), ("1.37.9", True), ("1.3.6", False), ("1.38.0", False), (None, False)],
 )
 def test_only_the_same_minor_release_is_acceptable(version: str | None, acceptable: bool) -> None:
     assert catalogue.is_acceptable(APISERVER, version) is acceptable
@@ -48,7 +48,7 @@ def test_the_cache_key_names_the_version_and_follows_the_go_module(
         (tmp_path / name).write_bytes((catalogue.GO_MODULE_DIR / name).read_bytes())
     monkeypatch.setattr(catalogue, "GO_MODULE_DIR", tmp_path)
     assert catalogue.cache_key() == first_key
-    assert first_key.startswith("v1.36.2-")
+    assert first_key.startswith("v1.37.2-")
 
     with (tmp_path / "go.sum").open("a") as sums:
         sums.write("example.invalid/more v1.0.0 h1:0=\n")
@@ -57,5 +57,5 @@ def test_the_cache_key_names_the_version_and_follows_the_go_module(
 
 def test_the_version_is_stamped_into_servers_and_kubectl() -> None:
     linker = catalogue.build_flags()[-1]
-    assert "-X=k8s.io/component-base/version.gitVersion=v1.36.2" in linker
-    assert "-X=k8s.io/client-go/pkg/version.gitMinor=36" in linker
+    assert "-X=k8s.io/component-base/version.gitVersion=v1.37.2" in linker
+    assert "-X=k8s.io/client-go/pkg/version.gitMinor=37" in linker

@@ -5,14 +5,14 @@ import pytest
 from tests.control_plane import catalogue
 from tests.control_plane.locate import FullEvaluation, cache_root, evaluate_all
 
-RIGHT = {"etcd": "etcd Version: 3.6.8", "kubectl": "Client Version: v1.36.2"}
+RIGHT = {"etcd": "etcd Version: 3.7.0", "kubectl": "Client Version: v1.37.2"}
 
 
 def _install(directory: Path, *names: str, says: str | None = None) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     for name in names:
         path = directory / name
-        path.write_text(f"#!/bin/sh\necho '{says or RIGHT.get(name, 'Kubernetes v1.36.2')}'\n")
+        path.write_text(f"#!/bin/sh\necho '{says or RIGHT.get(name, 'Kubernetes v1.37.2')}'\n")
         path.chmod(0o755)
 
 
@@ -51,22 +51,22 @@ def test_a_binary_of_another_minor_release_is_passed_over_by_name(tmp_path: Path
     evaluation = evaluate_all(environ)
 
     assert _origins(evaluation) == {"kubectl": "cache"}
-    passed_over = f"passed over {tmp_path}/bin/kubectl: it is version 1.32.4-dispatcher, 1.36 is needed"
+    passed_over = f"passed over {tmp_path}/bin/kubectl: it is version 1.32.4-dispatcher, 1.37 is needed"
     assert evaluation.passed_over == (passed_over,)
 
 
 def test_a_binary_that_cannot_run_is_passed_over(tmp_path: Path, environ: dict[str, str]) -> None:
     _install(tmp_path / "bin", "etcd")
-    (tmp_path / "bin" / "etcd").write_text("#!/bin/sh\necho 'etcd Version: 3.6.8'\nexit 3\n")
+    (tmp_path / "bin" / "etcd").write_text("#!/bin/sh\necho 'etcd Version: 3.7.0'\nexit 3\n")
 
     evaluation = evaluate_all(environ)
 
     assert evaluation.locations == {}
-    assert evaluation.passed_over == (f"passed over {tmp_path}/bin/etcd: it does not tell its version, 3.6 is needed",)
+    assert evaluation.passed_over == (f"passed over {tmp_path}/bin/etcd: it does not tell its version, 3.7 is needed",)
 
 
 def test_another_patch_release_is_as_good(tmp_path: Path, environ: dict[str, str]) -> None:
-    _install(tmp_path / "assets", "kube-apiserver", says="Kubernetes v1.36.0")
+    _install(tmp_path / "assets", "kube-apiserver", says="Kubernetes v1.37.0")
     assert _origins(evaluate_all(environ)) == {"kube-apiserver": "KUBEBUILDER_ASSETS"}
 
 

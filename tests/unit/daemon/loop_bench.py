@@ -23,7 +23,7 @@ from podium.binder import (
 from podium.client.consistency import Consistency
 from podium.client.dispatcher import Dispatcher
 from podium.cluster import Cache
-from podium.config import PodGroupRules, Profile
+from podium.config import NEWEST, PodGroupRules, Profile
 from podium.config.types import Plugin as Enabled
 from podium.config.types import Plugins, PluginSet
 from podium.daemon.backlog import Backlog
@@ -32,7 +32,7 @@ from podium.daemon.boundary import Boundary
 from podium.daemon.conflicts import Conflicts
 from podium.daemon.decisions import DecisionExecutor
 from podium.daemon.failures import FailureHandler
-from podium.daemon.handlers import BrokenObjects, NodeHandler, ResourceHandler
+from podium.daemon.handlers import BrokenObjects, NodeHandler, PodGroupHandler, ResourceHandler
 from podium.daemon.loop import SchedulingLoop
 from podium.daemon.observers import Observers, PreemptionMetrics, QueueMetrics
 from podium.daemon.pod_groups import PodGroupAttempts
@@ -89,6 +89,7 @@ class Handle:
         self.preemptions = preemptions
         self.waiting_pods = bench.waiting_pods
         self.pod_groups = bench.groups
+        self.release = NEWEST
         self._bench = bench
 
     def lister(self, resource: ResourceType[Any]) -> Objects:
@@ -227,7 +228,7 @@ class LoopBench:
             binding_cycles=self.binding_cycles.under_way,
             pod_groups=self.groups,
         )
-        self.group_handler = ResourceHandler(EventResource.POD_GROUP, self.queue, self.clock, self.metrics)
+        self.group_handler = PodGroupHandler(EventResource.POD_GROUP, self.queue, self.clock, self.metrics)
         self.coscheduling_handler = ResourceHandler(
             EventResource.COSCHEDULING_POD_GROUP, self.queue, self.clock, self.metrics
         )
@@ -273,7 +274,7 @@ class LoopBench:
             self.known.get,
             wake=self.wake_up.set,
             observer=QueueMetrics(self.metrics),
-            has_groups=self.groups is not None,
+            groups=None if self.groups is None else self.groups.rules,
         )
 
     def _binding_cycles(self, pool: Any) -> BindingCycles:

@@ -20,6 +20,7 @@ from podium.daemon.face import Face
 from podium.daemon.loop import SchedulingLoop
 from podium.daemon.options import Options
 from podium.daemon.scheduler import Scheduler
+from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.objects.core import Node
 from podium.objects.resource_types import NODES
 from podium.queues import QueueObserver
@@ -166,7 +167,7 @@ class Joins(QueueObserver, RequestObserver):
         self.scheduling.set()
         await anyio.sleep_forever()
 
-    def incoming(self, queue: str, event: str) -> None:
+    def incoming(self, queue: str, event: str, info: QueuedPodInfo, *, is_moved: bool) -> None:
         self.story.append(f"{queue} {event}")
 
     def stream_answered(self, status: int | None) -> None:
@@ -197,7 +198,7 @@ async def test_a_face_runs_from_the_start_hears_of_changes_and_learns_when_sched
             tasks.start_soon(app.run)
             await face.scheduling.wait()
             app.stop()
-    assert sorted(face.story) == ["active UnschedulablePodAdd", "added n1", "first", "second"]
+    assert sorted(face.story) == ["active UnscheduledPodAdd", "added n1", "first", "second"]
     assert (face.story[0], face.story[-1]) == ("first", "second")
     assert 200 in face.streams
-    assert app.metrics.value("scheduler_queue_incoming_pods_total", queue="active", event="UnschedulablePodAdd") == 1
+    assert app.metrics.value("scheduler_queue_incoming_pods_total", queue="active", event="UnscheduledPodAdd") == 1

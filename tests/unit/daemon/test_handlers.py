@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 
 from podium.binder import failed_scheduling
 from podium.cluster.pod_states import PodState
+from podium.config import NEWEST, RELEASES
 from podium.daemon.handlers import RESOURCE_EVENTS, DeviceTaintRuleHandler, ResourceClaimHandler, ResourceHandler
 from podium.framework.contract.cluster_event import (
     ASSIGNED_POD_ADD,
@@ -30,6 +31,7 @@ from podium.objects.wire import BrokenObject
 from podium.queues import QueueState
 from tests.builders import node, pod
 from tests.unit.daemon.loop_bench import LoopBench, with_changes
+from tests.unit.devices.cluster import a_slice
 from tests.unit.devices.test_taint_rules import a_rule
 
 OURS = pod("web-1")
@@ -425,9 +427,9 @@ def test_changes_of_other_kinds_are_events_of_their_resource(bench: Watched, res
 
 
 def test_an_allocated_claim_that_is_gone_has_lost_its_allocation_first(bench: Watched) -> None:
-    """Between two lists nobody sees it lose the allocation, and that is what pods wait for."""
-    events = EventResource.RESOURCE_CLAIM
-    handler = ResourceClaimHandler(events, bench.queue, bench.clock, bench.metrics)
+    """Between two lists nobody sees it lose the allocation, and that is what pods wait for in older minors."""
+    events, older = EventResource.RESOURCE_CLAIM, RELEASES["1.36"].devices
+    handler = ResourceClaimHandler(events, bench.queue, bench.clock, bench.metrics, older)
     free = msgspec.convert({"metadata": {"name": "free", "namespace": "default", "uid": "1"}}, ResourceClaim)
     allocated_claim = replace(free, status=ResourceClaimStatus(AllocationResult()))
     for claim in (free, allocated_claim):
@@ -437,8 +439,21 @@ def test_an_allocated_claim_that_is_gone_has_lost_its_allocation_first(bench: Wa
     assert bench.calls() == [ClusterEvent(events, action).label for action in actions]
 
 
+def test_an_allocated_claim_that_is_gone_is_one_event_where_pods_wait_for_that(bench: Watched) -> None:
+    events = EventResource.RESOURCE_CLAIM
+    handler = ResourceClaimHandler(events, bench.queue, bench.clock, bench.metrics, NEWEST.devices)
+    allocated_claim = ResourceClaim(
+        metadata=ResourceClaimMeta(name="held", namespace="default", uid="1"),
+        status=ResourceClaimStatus(AllocationResult()),
+    )
+    handler.on_delete(allocated_claim)
+    assert bench.record.objects == [(allocated_claim, None)]
+    assert bench.calls() == ["resource.k8s.io/ResourceClaimDelete"]
+
+
 def test_an_unreadable_field_of_a_claim_is_reported_once(bench: Watched) -> None:
-    handler = ResourceClaimHandler(EventResource.RESOURCE_CLAIM, bench.queue, bench.clock, bench.metrics)
+    events = EventResource.RESOURCE_CLAIM
+    handler = ResourceClaimHandler(events, bench.queue, bench.clock, bench.metrics, NEWEST.devices)
     readable_claim = ResourceClaim(metadata=ResourceClaimMeta(name="c", namespace="default", uid="1"))
     unreadable_claim = UnreadableClaim(metadata=readable_claim.metadata, field="spec", detail="Expected `object`")
     handler.on_add(unreadable_claim)
@@ -459,14 +474,18 @@ def test_an_unreadable_field_of_an_object_that_only_waiting_pods_mind_is_reporte
 
 
 def test_rules_that_taint_devices_change_slices_for_waiting_pods_but_not_by_their_status(bench: Watched) -> None:
-    handler = DeviceTaintRuleHandler(bench.queue, bench.clock, bench.metrics)
+    slices = [a_slice("s", "g0", "g1")]
+    handler = DeviceTaintRuleHandler(bench.queue, bench.clock, bench.metrics, NEWEST.devices, lambda: slices)
     rule = a_rule()
     handler.on_add(rule)
     handler.on_update(rule, replace(rule, metadata=ObjectMeta(name="r", resource_version="2")))
     assert bench.calls() == ["resource.k8s.io/ResourceSliceUpdate"]
-    handler.on_update(rule, a_rule(pool="p"))
+    handler.on_update(rule, a_rule(pool="q"))
     handler.on_delete(rule)
     assert bench.calls() == ["resource.k8s.io/ResourceSliceUpdate"] * 2
+    handler.on_add(a_rule(pool="q"))
+    handler.on_update(a_rule(), a_rule(pool="p"))
+    assert bench.calls() == []
 
 
 def test_pods_and_nodes_have_handlers_of_their_own() -> None:
@@ -484,14 +503,14 @@ def test_the_time_each_kind_of_event_takes_is_observed(bench: Watched) -> None:
         ("NodeUpdateNodeAllocatable",): 1,
         ("NodeUpdateNodeLabel",): 1,
         ("NodeDelete",): 1,
-        ("UnschedulablePodAdd",): 2,
-        ("UnschedulablePodUpdate",): 1,
-        ("UnschedulablePodUpdatePodLabel",): 1,
+        ("UnscheduledPodAdd",): 2,
+        ("UnscheduledPodUpdate",): 1,
+        ("UnscheduledPodUpdatePodLabel",): 1,
         ("AssignedPodAdd",): 1,
         ("AssignedPodUpdate",): 1,
         ("AssignedPodUpdatePodLabel",): 1,
         ("AssignedPodDelete",): 1,
-        ("UnschedulablePodDelete",): 1,
+        ("UnscheduledPodDelete",): 1,
     }
 
 

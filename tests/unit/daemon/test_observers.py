@@ -26,7 +26,7 @@ from tests.builders import pod
 def test_what_enters_and_leaves_the_queue_is_counted() -> None:
     metrics = Metrics()
     observer = QueueMetrics(metrics)
-    observer.incoming("active", "Pop")
+    observer.incoming("active", "Pop", QueuedPodInfo(pod("a"), 0.0), is_moved=True)
     observer.unschedulable_delta("Fits", "podium", 2)
     observer.unschedulable_delta("Fits", "podium", -1)
     assert metrics.value("scheduler_queue_incoming_pods_total", queue="active", event="Pop") == 1
@@ -149,12 +149,12 @@ def test_where_nothing_is_measured_only_what_was_added_hears_reports() -> None:
     heard: list[str] = []
 
     class Listener(QueueObserver):
-        def incoming(self, queue: str, event: str) -> None:
+        def incoming(self, queue: str, event: str, info: QueuedPodInfo, *, is_moved: bool) -> None:
             heard.append(f"{queue} {event}")
 
     observers = Observers(Metrics(), "server", measures=False)
-    observers.queue.observer.incoming("active", "Pop")
+    observers.queue.observer.incoming("active", "Pop", QueuedPodInfo(pod("a"), 0.0), is_moved=True)
     observers.add(Listener())
-    observers.queue.observer.incoming("active", "Pop")
+    observers.queue.observer.incoming("active", "Pop", QueuedPodInfo(pod("a"), 0.0), is_moved=True)
     observers.plugins.observer.observe_plugin("Fits", "Filter", "Success", 1.0)
     assert heard == ["active Pop"]

@@ -42,9 +42,11 @@ async def test_pod_groups_need_exactly_one_more_role(tmp_path: Path) -> None:
     assert extra_permissions == set(shipped_permissions("pod-groups/rbac.yaml"))
 
 
-async def test_rules_that_taint_devices_are_read_only_with_the_gate() -> None:
-    settings = usable(None, (), ("DRADeviceTaintRules=true",))
-    extra_permissions = set((await needs_of(settings)).permissions) - set((await needs_of(usable(None))).permissions)
+async def test_rules_that_taint_devices_are_not_read_without_the_gate() -> None:
+    without_gate = usable(None, (), ("DRADeviceTaintRules=false",))
+    extra_permissions = set((await needs_of(usable(None))).permissions) - set(
+        (await needs_of(without_gate)).permissions
+    )
     assert extra_permissions == {Permission("resource.k8s.io", "devicetaintrules", verb) for verb in ("list", "watch")}
 
 

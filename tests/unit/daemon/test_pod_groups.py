@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import anyio
 import pytest
 
-from podium.config import PodGroupRules
+from podium.config import LOOSE_GROUPS, PodGroupRules
 from podium.config.args import DefaultPreemptionArgs, NodeResourcesFitArgs
 from podium.framework.contract.bind import ReservePlugin
 from podium.framework.contract.status import Status
@@ -26,6 +27,8 @@ GANG = pod_group("gang", min_count=3, metadata={"generation": 1})
 A, B, C = (pod(name, group="gang", cpu="1") for name in "abc")
 SMALL, BIG = node("n1", cpu="2"), node("n2", cpu="2")
 KEYS = {pod.key for pod in (A, B, C)}
+TOO_FEW = "minCount (3) cannot be satisfied: 2 scheduled, 0 remaining, "
+"""Without plugins at PodGroupPostFilter, whose text would follow."""
 
 
 class Fit(NodeResourcesFit):
@@ -44,7 +47,7 @@ def anyio_backend() -> object:
 
 
 def gang_bench(*plugins: type[Any], **rules: bool) -> LoopBench:
-    return LoopBench(Fit, *plugins, GangScheduling, rules=PodGroupRules(**rules))
+    return LoopBench(Fit, *plugins, GangScheduling, rules=replace(PodGroupRules(), **rules))
 
 
 def group_conditions(bench: LoopBench) -> list[tuple[str, str, str]]:
@@ -116,7 +119,7 @@ async def test_a_gang_that_fits_in_part_is_not_bound_and_is_tried_again_as_a_who
         await settle()
         assert bench.bindings == []
         assert bench.cache.statistics()["assumed_pods"] == 0
-        assert group_conditions(bench) == [("False", "Unschedulable", "pod group is unschedulable")]
+        assert group_conditions(bench) == [("False", "Unschedulable", TOO_FEW)]
         assert len(bench.conditions) == 4
         bench.put(BIG)
         await settle()
@@ -185,8 +188,8 @@ async def test_an_error_is_written_to_every_pod_and_to_the_group() -> None:
 async def test_an_unchanged_condition_is_not_written_again() -> None:
     bench = gang_bench()
     condition = {
-        "type": "PodGroupScheduled", "status": "False", "reason": "Unschedulable",
-        "message": "pod group is unschedulable", "observedGeneration": 1,
+        "type": "PodGroupInitiallyScheduled", "status": "False", "reason": "Unschedulable",
+        "message": TOO_FEW, "observedGeneration": 1,
     }  # fmt: skip
     bench.put(SMALL, pod_group("gang", min_count=3, metadata={"generation": 1}, status={"conditions": [condition]}))
     async with bench.running():
@@ -213,8 +216,8 @@ async def test_a_write_whose_answer_was_lost_is_repeated() -> None:
     assert group_conditions(bench) == [("True", "Scheduled", "")] * 2
 
 
-async def test_room_is_made_for_single_pods_of_a_group() -> None:
-    bench = gang_bench(Preempts)
+async def test_room_is_made_for_single_pods_of_a_group_that_wait_one_by_one() -> None:
+    bench = LoopBench(Fit, Preempts, GangScheduling, rules=LOOSE_GROUPS)
     victim = pod("victim", cpu="1", node="n1")
     bench.put(SMALL, victim, pod_group("gang", min_count=2))
     async with bench.running():
@@ -226,13 +229,22 @@ async def test_room_is_made_for_single_pods_of_a_group() -> None:
 
 
 async def test_room_is_made_for_a_group_as_a_whole() -> None:
-    bench = gang_bench(Preempts, are_preempted_for=True)
+    bench = gang_bench(Preempts)
     victim = pod("victim", cpu="1", node="n1")
     bench.put(SMALL, victim, pod_group("gang", min_count=2, spec={"priority": 9}))
     async with bench.running():
-        bench.put(*(pod(name, group="gang", cpu="1") for name in "ab"))
+        bench.put(*(pod(name, group="gang", cpu="1", priority=9) for name in "ab"))
         await settle()
-        assert [request.path.rpartition("/")[2] for request in bench.requests_sent("DELETE")] == ["victim"]
+        assert [each.path.rpartition("/")[2] for each in bench.requests_sent("DELETE")] == ["victim"]
+        assert bench.queue.nominator.node_of("uid-a") == bench.queue.nominator.node_of("uid-b") == "n1"
+        assert bench.place(A) is QueueState.GATED, "its victim still runs"
+        assert group_conditions(bench)[0][2].endswith(
+            "pod group preemption: found a placement for podgroup, preempting 1 victims"
+        )
+        bench.pods.on_delete(victim)
+        bench.known.pop(victim.key, None)
+        await anyio.sleep(3.0)
+        assert bound_keys(bench) == {"default/a", "default/b"}
     assert ("Preempted", "Preempted by podgroup uid-gang on node cluster") in bench.recorder.notes
     messages = [
         condition["message"]
@@ -240,3 +252,43 @@ async def test_room_is_made_for_a_group_as_a_whole() -> None:
         for condition in request.body["status"]["conditions"]
     ]
     assert messages == ["podium: preempting to accommodate a higher priority podgroup"]
+
+
+async def test_pods_left_over_by_a_gang_are_tried_again_at_once_and_then_back_off() -> None:
+    bench = gang_bench()
+    bench.put(SMALL, pod_group("gang", min_count=2))
+    async with bench.running():
+        bench.put(A, B, C)
+        await settle()
+        assert bound_keys(bench) == {A.key, B.key}
+        assert bench.attempts("unschedulable") == 2, "with the gang, and once more without it"
+        assert bench.place(C) is QueueState.ERROR_BACKOFF
+        bench.put(BIG)
+        await anyio.sleep(3.0)
+        assert bound_keys(bench) == KEYS
+    assert set(group_conditions(bench)) == {("True", "Scheduled", "")}
+
+
+async def test_a_pod_between_has_its_turn_by_the_groups_priority() -> None:
+    bench = gang_bench()
+    bench.put(SMALL, pod_group("gang", min_count=2, spec={"priority": 1}))
+    async with bench.running():
+        bench.put(*(pod(name, group="gang", cpu="1", priority=1) for name in "ab"), pod("low", cpu="1"))
+        await settle()
+        assert bound_keys(bench) == {A.key, B.key}
+
+
+async def test_pods_whose_group_is_deleted_wait_for_another_one() -> None:
+    bench = gang_bench()
+    bench.put(SMALL, BIG, GANG)
+    async with bench.running():
+        bench.put(A, B)
+        await settle()
+        bench.objects.pop(GANG.key)
+        bench.group_handler.on_delete(GANG)
+        bench.put(C)
+        await settle()
+        assert bench.place(A) is bench.place(C) is QueueState.INCOMPLETE
+        bench.put(GANG)
+        await settle()
+        assert bound_keys(bench) == KEYS

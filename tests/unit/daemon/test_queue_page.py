@@ -104,7 +104,7 @@ async def test_every_pod_is_listed_with_its_place_its_reasons_and_its_next_try()
                 "plugin": "",
             }
             for event, old_state, new_state in (
-                ("UnschedulablePodAdd", "gone", "active"),
+                ("UnscheduledPodAdd", "gone", "active"),
                 ("Pop", "active", "in flight"),
                 ("ScheduleAttemptFailure", "in flight", "unschedulable"),
             )
@@ -112,7 +112,7 @@ async def test_every_pod_is_listed_with_its_place_its_reasons_and_its_next_try()
     }
     assert pods["tried"]["nextTry"] is None
     assert pods["gated"]["reason"] == "gated"
-    assert pods["gated"]["nextTry"]["text"] == "when an event of Gates: none"
+    assert pods["gated"]["nextTry"]["text"] == "when an event of Gates: none; at 1970-01-01T00:21:40Z at the latest"
     assert pods["backoff"]["nextTry"]["text"] == "1970-01-01T00:16:42Z, or when no other pod waits"
 
 
@@ -187,7 +187,7 @@ async def test_the_table_of_one_pod_has_its_story() -> None:
     assert lines[2:4] == ["    gated by Gates: gated", "    woken by an event of Gates: none"]
     assert lines[5:] == [
         "default/gated, uid-gated:",
-        "  1970-01-01T00:16:40.000000Z UnschedulablePodAdd: gone -> gated (Gates)",
+        "  1970-01-01T00:16:40.000000Z UnscheduledPodAdd: gone -> gated (Gates)",
     ]
 
 

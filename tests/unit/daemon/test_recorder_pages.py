@@ -49,7 +49,7 @@ async def test_attempts_are_listed_the_newest_first() -> None:
     ]
     first = answer["attempts"][1]
     assert (first["at"], first["seconds"], first["nodes"]) == ("1970-01-01T00:00:01.000000Z", 0.25, 3)
-    assert [line["event"] for line in first["story"]] == ["UnschedulablePodAdd", "Pop"]
+    assert [line["event"] for line in first["story"]] == ["UnscheduledPodAdd", "Pop"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import anyio
 import pytest
 from structlog.testing import capture_logs
 
-from podium.config import PodGroupRules
+from podium.config import LOOSE_GROUPS
 from podium.framework.contract.status import unschedulable
 from podium.framework.cycle.extenders import Extenders
 from tests.builders import node, pod, pod_group
@@ -81,7 +81,7 @@ async def test_a_short_attempt_is_not_logged_and_what_follows_the_decision_does_
 
 
 async def test_the_attempt_at_a_pod_group_is_one() -> None:
-    bench = LoopBench(node_filter("F", lambda name: take(0.06)), rules=PodGroupRules())
+    bench = LoopBench(node_filter("F", lambda name: take(0.06)), rules=LOOSE_GROUPS)
     items = (node("n1"), pod_group("gang", min_count=2), pod("a", group="gang"), pod("b", group="gang"))
     assert await traces(bench, *items) == [
         {

@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from podium.config import PodGroupRules
+from podium.config import LOOSE_GROUPS
 from podium.daemon.options import Options, TracingOptions
 from podium.daemon.tracing import Tracing, tracing
 from podium.framework.contract.bind import PreBindPlugin
@@ -182,7 +182,7 @@ async def test_a_slow_plugin_has_a_span_within_its_phase() -> None:
 
 
 async def test_phases_of_a_pod_groups_attempt_belong_to_none_of_its_pods() -> None:
-    bench = LoopBench(Fit, GangScheduling, rules=PodGroupRules())
+    bench = LoopBench(Fit, GangScheduling, rules=LOOSE_GROUPS)
     spans = attempt_spans(bench)
     bench.put(node("n1", cpu="8"), pod_group("gang", min_count=2, metadata={"generation": 1}))
     async with bench.running():

@@ -7,9 +7,12 @@ from typing import Any
 
 import msgspec
 
+from podium.config import RELEASES, Release
 from podium.devices import AllocatedDevices, Allocator, Inventory
 from podium.objects.claims import AllocationResult, ResourceClaim
 from podium.objects.devices import DeviceClass, ResourceSlice
+
+OLD, NEW = RELEASES["1.36"], RELEASES["1.37"]
 
 DRIVER = "gpu.example.com"
 CLASSES = {
@@ -68,20 +71,29 @@ def allocation(*results: dict[str, Any]) -> AllocationResult:
     return msgspec.convert({"devices": {"results": full}}, AllocationResult)
 
 
-def allocator(*slices: ResourceSlice, claim_in_use: AllocationResult | None = None, steps_max: int = 0) -> Allocator:
+def allocator(
+    *slices: ResourceSlice,
+    claim_in_use: AllocationResult | None = None,
+    steps_max: int = 0,
+    release: Release = NEW,
+) -> Allocator:
     """The allocator for these slices, and devices that claims hold."""
     devices_in_use = AllocatedDevices()
     if claim_in_use is not None:
         devices_in_use.add(claim_in_use)
-    return Allocator(Inventory(slices), CLASSES.get, devices_in_use, Random(1), steps_max)
+    return Allocator(Inventory(slices, release.devices), CLASSES.get, devices_in_use, Random(1), steps_max)
 
 
 def allocate(
-    claims: Any, *slices: ResourceSlice, node: str = "n1", claim_in_use: AllocationResult | None = None
+    claims: Any,
+    *slices: ResourceSlice,
+    node: str = "n1",
+    claim_in_use: AllocationResult | None = None,
+    release: Release = NEW,
 ) -> Any:
     """Return the allocator's answer for a node without labels."""
     claim_list = [claims] if isinstance(claims, ResourceClaim) else claims
-    return allocator(*slices, claim_in_use=claim_in_use).allocate(node, {}, claim_list)
+    return allocator(*slices, claim_in_use=claim_in_use, release=release).allocate(node, {}, claim_list)
 
 
 def devices_of(answer: Any) -> Any:

@@ -41,7 +41,7 @@ def test_claim_without_requests_gets_an_empty_allocation():
 def test_search_ends_after_a_number_of_steps():
     slices = a_slice("s", *(f"g{number}" for number in range(40)))
     claims = [claim(request(count=10), request("q", count=31), name="a")]
-    with pytest.raises(AllocationError, match="number of requested devices 41 exceeds the claim limit of 32"):
+    with pytest.raises(AllocationError, match="request q: adding 31 devices exceeds the claim limit of 32"):
         allocator(slices).allocate("n1", {}, claims)
     odd = [claim(request(count=16), constraints=[{"matchAttribute": "x.org/y"}])]
     assert allocator(slices).allocate("n1", {}, odd) is Refusal.NOT_FOUND

@@ -1,8 +1,8 @@
 from podium.devices.answers import Looks
-from podium.devices.constraints import DistinctAttribute, MatchAttribute, new_constraint
+from podium.devices.constraints import DistinctAttribute, DistinctRequests, MatchAttribute, new_constraint
 from podium.devices.inventory import InventorySlice
 from podium.objects.claims import DeviceConstraint
-from tests.unit.devices.cluster import DRIVER, a_slice, device
+from tests.unit.devices.cluster import DRIVER, NEW, OLD, a_slice, device
 
 NAME = f"{DRIVER}/model"
 
@@ -26,18 +26,19 @@ def test_devices_must_have_different_values():
     constraint = DistinctAttribute(NAME, ())
     assert constraint.add("r", "", gpu(model=1))
     assert not constraint.add("q", "", gpu(model=1))
-    assert constraint.add("q", "", gpu(model="1"))
+    assert constraint.add("r", "", gpu(model="1"))
+    assert not constraint.add("r", "", gpu(model=1))
     constraint.remove("r", "")
-    assert constraint.add("p", "", gpu(model=1))
+    assert constraint.add("p", "", gpu(model="1"))
 
 
-def test_only_the_latest_value_of_a_request_is_remembered():
-    constraint = DistinctAttribute(NAME, ())
+def test_only_the_latest_value_of_a_request_is_remembered_in_older_minors():
+    constraint = DistinctRequests(NAME, ())
     assert [constraint.add("r", "", gpu(model=number)) for number in (1, 2, 1, 1)] == [True, True, True, False]
 
 
 def test_device_without_the_attribute_is_refused():
-    for constraint in (MatchAttribute(NAME, ()), DistinctAttribute(NAME, ())):
+    for constraint in (MatchAttribute(NAME, ()), DistinctAttribute(NAME, ()), DistinctRequests(NAME, ())):
         assert not constraint.add("r", "", gpu())
         assert not constraint.add("r", "", gpu(**{"other.example.com/model": 1}))
 
@@ -58,6 +59,14 @@ def test_other_requests_are_not_affected():
 
 
 def test_unknown_kind_gives_no_constraint():
-    assert new_constraint(DeviceConstraint()) is None
-    assert isinstance(new_constraint(DeviceConstraint(match_attribute=NAME)), MatchAttribute)
-    assert isinstance(new_constraint(DeviceConstraint(distinct_attribute=NAME)), DistinctAttribute)
+    for release, kind in ((OLD, DistinctRequests), (NEW, DistinctAttribute)):
+        assert new_constraint(DeviceConstraint(), release.devices) is None
+        assert isinstance(new_constraint(DeviceConstraint(match_attribute=NAME), release.devices), MatchAttribute)
+        assert isinstance(new_constraint(DeviceConstraint(distinct_attribute=NAME), release.devices), kind)
+
+
+def test_a_list_may_only_be_the_first_value():
+    values = InventorySlice(a_slice("s", {"name": "g", "attributes": {"model": {"strings": ["a"]}}}), Looks())
+    for constraint in (MatchAttribute(NAME, ()), DistinctAttribute(NAME, ())):
+        assert constraint.add("r", "", values.devices[0])
+        assert not constraint.add("r", "", values.devices[0])

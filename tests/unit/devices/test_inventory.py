@@ -3,8 +3,9 @@ import pytest
 from podium.cel import EvaluationError
 from podium.devices.answers import Looks
 from podium.devices.inventory import DeviceID, Inventory, InventorySlice, NodeSelection
+from podium.devices.pools import pools_of_node
 from podium.objects.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
-from tests.unit.devices.cluster import DRIVER, a_slice, device
+from tests.unit.devices.cluster import DRIVER, NEW, OLD, a_slice, device
 
 
 def selector(operator="In", values=("a",)):
@@ -45,10 +46,23 @@ def test_device_that_is_not_shared_is_its_own_dedicated_one():
     assert shared_device.dedicated_device is shared_device.dedicated_device
 
 
-def test_slice_with_counters_matters_to_every_node():
+def test_slice_with_counters_matters_to_every_node_only_in_older_minors():
     counters = a_slice("s", sharedCounters=[{"name": "set", "counters": {"memory": {"value": "1Gi"}}}])
-    assert InventorySlice(counters, Looks()).reaches("n2", {})
-    assert [entry.item for entry in Inventory([counters]).candidates("n2")] == [counters]
+    for release, is_known in ((OLD, True), (NEW, False)):
+        assert InventorySlice(counters, Looks(), release.devices).reaches("n2", {}) is is_known
+        assert InventorySlice(counters, Looks(), release.devices).reaches("n1", {})
+        assert bool(Inventory([counters], release.devices).candidates("n2")) is is_known
+
+
+def test_a_change_of_counters_elsewhere_is_noticed():
+    slices = [
+        a_slice("s", nodeName="n2", slices=2, sharedCounters=[{"name": "a", "counters": {"m": {"value": "1"}}}]),
+        a_slice("t", "g", slices=2),
+    ]
+    inventory = Inventory(slices)
+    assert not pools_of_node(inventory, "n1", {}).pools[0].is_invalid
+    inventory.remove(slices[0])
+    assert pools_of_node(inventory, "n1", {}).pools[0].is_incomplete
 
 
 def test_slice_of_another_node_is_no_candidate():

@@ -2,14 +2,14 @@ import pytest
 
 from podium.devices import Inventory
 from podium.devices.pools import pools_of_node
-from tests.unit.devices.cluster import DRIVER, a_slice, device
+from tests.unit.devices.cluster import DRIVER, NEW, OLD, a_slice, device
 
 COUNTERS = [{"name": "set", "counters": {"memory": {"value": "8Gi"}}}]
 CONSUMES = [{"counterSet": "set", "counters": {"memory": {"value": "4Gi"}}}]
 
 
-def pools(*slices, node="n1", labels=None):
-    return list(pools_of_node(Inventory(slices), node, labels or {}).pools)
+def pools(*slices, node="n1", labels=None, release=NEW):
+    return list(pools_of_node(Inventory(slices, release.devices), node, labels or {}).pools)
 
 
 def names(result):
@@ -130,3 +130,67 @@ def test_a_slice_may_leave_to_its_devices_which_nodes_reach_them():
     assert names(pools(mixed, node="n2", labels={"zone": "a"})) == [["g", "h"]]
     everywhere = a_slice("1", device("g", allNodes=True), perDeviceNodeSelection=True)
     assert names(pools(everywhere, node="n2")) == [["g"]]
+
+
+def test_a_pool_that_has_only_counters_for_a_node_is_unknown_there_in_newer_minors():
+    counters = a_slice("1", slices=2, sharedCounters=COUNTERS)
+    (known,) = pools(counters, node="n2", release=OLD)
+    assert known.is_incomplete
+    assert pools(counters, node="n2") == []
+    (known,) = pools(counters)
+    assert known.is_incomplete
+
+
+def test_counters_for_other_nodes_are_those_of_the_pool():
+    shared_device = device("g", consumesCounters=CONSUMES)
+    slices = (
+        a_slice("1", slices=3, sharedCounters=COUNTERS, nodeName="n2"),
+        a_slice("2", shared_device, slices=3),
+        a_slice("3", {**shared_device, "name": "h"}, slices=3, nodeName="n3"),
+    )
+    for release in (OLD, NEW):
+        (result,) = pools(*slices, release=release)
+        assert names([result]) == [["g"]]
+        assert [entry.id.device for entry in result.unreachable_devices] == ["h"]
+        assert result.counters == {"set": {"memory": 8 * 2**30 * 10**9}}
+
+
+def test_a_complete_pool_does_not_look_for_counters_elsewhere_in_newer_minors():
+    slices = (
+        a_slice("1", slices=1, sharedCounters=COUNTERS, nodeName="n2"),
+        a_slice("2", device("g", consumesCounters=CONSUMES), slices=1),
+    )
+    (old_pool,), (new_pool,) = pools(*slices, release=OLD), pools(*slices)
+    assert (old_pool.is_incomplete, old_pool.is_invalid) == (True, False)
+    assert (new_pool.is_incomplete, new_pool.is_invalid) == (False, True)
+
+
+def test_a_newer_generation_with_only_counters_elsewhere_goes_unnoticed_in_newer_minors():
+    slices = (
+        a_slice("1", "g"),
+        a_slice("2", slices=2, generation=2, sharedCounters=COUNTERS, nodeName="n2"),
+    )
+    (old_pool,), (new_pool,) = pools(*slices, release=OLD), pools(*slices)
+    assert old_pool.is_incomplete
+    assert names([new_pool]) == [["g"]]
+
+
+def test_counters_that_leave_the_nodes_to_devices_matter_to_none_in_newer_minors():
+    counters = a_slice("1", slices=2, sharedCounters=COUNTERS, perDeviceNodeSelection=True)
+    assert len(pools(counters, release=OLD)) == 1
+    assert pools(counters) == []
+
+
+def test_a_slice_with_compatibility_groups_is_as_good_as_missing_in_newer_minors():
+    grouped = device("g", consumesCounters=[{**CONSUMES[0], "compatibilityGroups": ["a"]}])
+    slices = (
+        a_slice("1", slices=3, sharedCounters=COUNTERS),
+        a_slice("2", "h", slices=3),
+        a_slice("3", grouped, slices=3, nodeName="n2"),
+    )
+    (old_pool,), (new_pool,) = pools(*slices, release=OLD), pools(*slices)
+    assert (names([old_pool]), old_pool.is_incomplete) == ([["h"]], False)
+    assert (names([new_pool]), new_pool.is_incomplete) == ([[]], True)
+    (elsewhere,) = pools(*slices, node="n2", release=OLD)
+    assert names([elsewhere]) == [["g"]]
+    assert pools(*slices, node="n2") == []

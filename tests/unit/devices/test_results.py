@@ -3,7 +3,7 @@ import pytest
 
 from podium.devices import AllocationError
 from podium.objects.affinity import NodeSelector
-from tests.unit.devices.cluster import DRIVER, a_slice, allocate, allocator, claim, device, either, request
+from tests.unit.devices.cluster import DRIVER, NEW, OLD, a_slice, allocate, allocator, claim, device, either, request
 
 
 def requirement(key, *values):
@@ -14,8 +14,8 @@ def selector(*expressions):
     return {"nodeSelectorTerms": [{"matchExpressions": list(expressions)}]}
 
 
-def allocation_result(claims, *slices, labels=None):
-    (answer,) = allocator(*slices).allocate("n1", labels or {}, [claims])
+def allocation_result(claims, *slices, labels=None, release=NEW):
+    (answer,) = allocator(*slices, release=release).allocate("n1", labels or {}, [claims])
     return answer
 
 
@@ -46,7 +46,12 @@ def test_configuration_of_a_class_comes_once_with_all_its_requests():
     assert config[0].opaque.parameters == {"mtu": 9000}
 
 
-def test_configuration_of_the_claim_comes_once_for_every_request_that_it_names():
+@pytest.mark.parametrize(
+    ("release", "expected_names"),
+    [(OLD, [(), ("a", "b"), ("a", "b"), ("c/one",)]), (NEW, [(), ("a", "b"), ("c/one",)])],
+    ids=["old", "new"],
+)
+def test_configuration_of_the_claim_comes_once_or_for_every_request_that_it_names(release, expected_names):
     opaque = {"driver": DRIVER, "parameters": {"n": 0}}
     request_names = [[], ["a", "b"], ["c/one"], ["c/two"]]
     claims = claim(
@@ -55,8 +60,27 @@ def test_configuration_of_the_claim_comes_once_for_every_request_that_it_names()
         either("c", request("one"), request("two")),
         config=[{"requests": entry, "opaque": opaque} for entry in request_names],
     )
-    config = allocation_result(claims, a_slice("s", "g0", "g1", "g2")).devices.config
-    assert [entry.requests for entry in config] == [(), ("a", "b"), ("a", "b"), ("c/one",)]
+    config = allocation_result(claims, a_slice("s", "g0", "g1", "g2"), release=release).devices.config
+    assert [entry.requests for entry in config] == expected_names
+
+
+@pytest.mark.parametrize(
+    ("requests", "config_names", "old_names", "new_names"),
+    [
+        ([request("a", deviceClassName="tuned")], [], [("a",)], [()]),
+        ([request(name, deviceClassName="tuned") for name in "ab"], [], [("a", "b")], [()]),
+        ([request("a"), request("b", deviceClassName="tuned")], [], [("b",)], [("b",)]),
+        ([request("a"), request("b")], [["a"], ["b", "a"]], [("a",), ("b", "a"), ("b", "a")], [("a",), ()]),
+        ([either("a", request("x"), request("y"))], [["a"], ["a/x"], ["a/y"]], [("a",), ("a/x",)], [(), ()]),
+        ([request("a")], [["a", "z"]], [("a", "z")], [()]),
+    ],
+)
+def test_configuration_for_all_requests_names_none_in_newer_minors(requests, config_names, old_names, new_names):
+    opaque = {"driver": DRIVER, "parameters": {"n": 0}}
+    claims = claim(*requests, config=[{"requests": entry, "opaque": opaque} for entry in config_names])
+    for release, expected_names in ((OLD, old_names), (NEW, new_names)):
+        config = allocation_result(claims, a_slice("s", "g0", "g1"), release=release).devices.config
+        assert [entry.requests for entry in config] == expected_names
 
 
 def test_device_of_one_node_binds_the_claim_to_it():

@@ -14,8 +14,8 @@ TAINT = {"key": "broken", "value": "yes", "effect": "NoExecute"}
 
 
 def a_rule(name: str = "r", taint: Any = TAINT, **selector: str) -> DeviceTaintRule:
-    """A rule for the devices that the selector selects; without one, for all."""
-    spec = {"taint": taint, **({"deviceSelector": selector} if selector else {})}
+    """A rule for the devices that the selector selects; an empty one selects all."""
+    spec = {"taint": taint, "deviceSelector": selector}
     return msgspec.convert({"metadata": {"name": name}, "spec": spec}, DeviceTaintRule)
 
 
@@ -41,6 +41,36 @@ def test_a_rule_taints_the_devices_that_match_all_it_names(selector: dict[str, s
     rules = TaintRules()
     rules.put(a_rule(**selector))
     assert keys(rules.apply_to(a_slice("s", "g0", "g1"))) == tainted
+
+
+@pytest.mark.parametrize(("is_selective", "tainted"), [(True, [[], []]), (False, [["broken"], ["broken"]])])
+def test_a_rule_without_a_selector_taints_no_device_in_newer_minors(
+    is_selective: bool, tainted: list[list[str]]
+) -> None:
+    rules = TaintRules(is_selective=is_selective)
+    rule = msgspec.convert({"metadata": {"name": "r"}, "spec": {"taint": TAINT}}, DeviceTaintRule)
+    rules.put(rule)
+    assert keys(rules.apply_to(a_slice("s", "g0", "g1"))) == tainted
+    assert rules.change_taints(None, rule, [a_slice("s", "g0")]) is not is_selective
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_changed"),
+    [
+        (None, a_rule(device="g1"), True),
+        (a_rule(device="g1"), None, True),
+        (None, a_rule(device="h"), False),
+        (None, a_rule(driver="other"), False),
+        (a_rule(device="g0"), a_rule(device="g1"), True),
+        (a_rule(device="g0"), a_rule(device="g0", pool="p"), False),
+        (a_rule(), a_rule(taint={**TAINT, "effect": "NoSchedule"}), True),
+        (None, None, False),
+    ],
+)
+def test_a_change_of_a_rule_may_change_the_taints_of_devices(
+    old: DeviceTaintRule | None, new: DeviceTaintRule | None, is_changed: bool
+) -> None:
+    assert TaintRules().change_taints(old, new, [a_slice("s", "g0", "g1")]) is is_changed
 
 
 def test_taints_are_added_to_those_of_the_slice_and_go_with_their_rule() -> None:

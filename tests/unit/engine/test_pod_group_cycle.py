@@ -1,348 +1,391 @@
+"""The cycle of a group that is one entry of the queue: each row of its two tables of outcomes."""
+
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from random import Random
 from typing import Any
 
-from podium.cluster import Cache
-from podium.cluster.pod_groups import PodGroupState, PodGroupStates
-from podium.config import PodGroupRules, default_configuration, parse_feature_gates
-from podium.engine.configurations import with_plugins
-from podium.engine.offline import OfflineHandle
-from podium.engine.placing import Engine
-from podium.engine.pod_group_cycle import GroupDecision, MemberDecision, PodGroupCycle, RejectedWithGroup
-from podium.engine.store import ObjectStore
-from podium.framework.contract.bind import ReservePlugin
-from podium.framework.contract.cycle_state import CycleState
-from podium.framework.contract.plugin import Plugin
-from podium.framework.contract.pod_groups import SimulatedGroup
-from podium.framework.contract.status import Status, unschedulable
-from podium.framework.contract.steps import run_unasked
+import pytest
+
+from podium.config import NEWEST
+from podium.engine.group_decisions import RejectedWithGroup
+from podium.engine.pod_group_cycle import PodGroupCycle
+from podium.framework.contract.bind import PermitPlugin, ReservePlugin
+from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin
+from podium.framework.contract.status import Code, Status, unresolvable, unschedulable
 from podium.framework.cycle.schedule import DoesNotFit, Failed, Suggested
-from podium.framework.profile.observer import Observer
-from podium.framework.profile.runtime import Framework
-from podium.lib.clock import ManualClock
-from podium.objects.core import Node, Pod
 from podium.objects.pod_groups import PodGroup
-from podium.objects.resource_types import POD_GROUPS
-from podium.plugins import IN_TREE
-from podium.queues import Nominator
-from tests.builders import cache_of, node, pod, pod_group
+from tests.builders import ZONE_LABEL, node, pod, pod_group
+from tests.unit.engine.group_bench import GroupBench, members, message, nodes_of
 
-GATES = "GenericWorkload=true,GangScheduling=true"
-WAITS = (
-    "waiting for minCount pods from a gang to be scheduled, one or more plugins asked to wait and no plugin rejected"
-)
+TOPOLOGY = "GenericWorkload=true,TopologyAwareWorkloadScheduling=true"
+NO_VICTIMS = "pod group preemption: No preemption victims found for incoming preemptor"
 
 
-@dataclass
-class Groups:
-    rules: PodGroupRules
-    states: PodGroupStates = field(default_factory=PodGroupStates)
-
-    def state(self, key: str) -> PodGroupState | None:
-        return self.states.get(key)
-
-    def activate(self, pods: Iterable[Pod]) -> None:
-        """Nothing is queued here."""
+class Bench(GroupBench):
+    release = NEWEST
+    cycle = PodGroupCycle
+    gates = "GenericWorkload=true"
 
 
-class Bench:
-    """A cluster and a group whose pods wait."""
-
-    def __init__(
-        self,
-        pods: Sequence[Pod],
-        *items: Node | Pod,
-        group: PodGroup | None = None,
-        gates: str = GATES,
-        plugins: Sequence[type[Plugin]] = (),
-    ) -> None:
-        self.pods, self.group = pods, group or pod_group("gang", min_count=len(pods))
-        self.has_group = True
-        self.nominator = Nominator({pod.key: pod for pod in pods}.get)
-        self.cache: Cache = cache_of(*items)
-        parsed = parse_feature_gates([gates])
-        assert parsed.pod_groups is not None
-        self.rules = parsed.pod_groups
-        groups = Groups(self.rules)
-        for waiting_pod in pods:
-            groups.states.put_waiting(waiting_pod)
-        for assigned_pod in (item for item in items if isinstance(item, Pod)):
-            groups.states.put_assigned(assigned_pod)
-        self.state = groups.states.get("default/gang")
-        handle = OfflineHandle(
-            ManualClock(), Random(1), self.nominator, self.cache.snapshot,
-            ObjectStore([(POD_GROUPS, self.group)]).lister, pod_groups=groups,
-        )  # fmt: skip
-        classes = {**IN_TREE, **{plugin.name: plugin for plugin in plugins}}
-        (profile,) = with_plugins(default_configuration(parsed), plugins).profiles
-        self.framework = Framework(profile, classes, handle, Observer())
-        self.engine = Engine(self.cache, self.nominator, 0)
-
-    def decide(self) -> GroupDecision:
-        frameworks = dict.fromkeys({pod.spec.scheduler_name for pod in self.pods}, self.framework)
-        assert self.state is not None
-        group = self.group if self.has_group else None
-        cycle = PodGroupCycle(self.engine, frameworks, self.rules, "default/gang", group, self.pods, self.state)
-        return run_unasked(cycle.attempt())
+class NoConstructor:
+    def __init__(self, args: Any, handle: Any) -> None:
+        pass
 
 
-def members(count: int, cpu: str = "1", **fields: Any) -> list[Pod]:
-    return [pod(f"m{at}", group="gang", cpu=cpu, **fields) for at in range(count)]
+class Breaks(NoConstructor, FilterPlugin):
+    """Fails for the pod m1."""
+
+    def filter(self, state: Any, pod: Any, node: Any) -> None:
+        if pod.metadata.name == "m1":
+            raise RuntimeError("broken")
 
 
-def nodes_of(decision: GroupDecision) -> list[str | None]:
-    return [
-        member.decision.node_name if isinstance(member.decision, Suggested) else None for member in decision.members
-    ]
+class RefusesReserve(NoConstructor, ReservePlugin):
+    """Rejects the pod m0 at Reserve."""
+
+    def reserve(self, state: Any, pod: Any, node_name: str) -> Status | None:
+        return unschedulable("not here") if pod.metadata.name == "m0" else None
+
+    def unreserve(self, state: Any, pod: Any, node_name: str) -> None:
+        return None
 
 
-def message(decision: MemberDecision) -> str:
-    if isinstance(decision, DoesNotFit):
-        return decision.error.message
-    return "" if isinstance(decision, Suggested) else decision.status.message
+class CountsPermits(NoConstructor, PermitPlugin):
+    """Counts how often it is asked."""
+
+    asked = 0
+
+    def permit(self, state: Any, pod: Any, node_name: str) -> tuple[Status | None, float]:
+        type(self).asked += 1
+        return None, 0.0
 
 
-def test_a_gang_that_fits_gets_a_node_for_every_pod() -> None:
-    bench = Bench(members(3), node("n1", cpu="2"), node("n2", cpu="2"))
+class Narrow(NoConstructor, PreFilterPlugin):
+    """Rejects every pod before it is filtered."""
+
+    def pre_filter(self, state: Any, pod: Any, snapshot: Any) -> Any:
+        return None, unresolvable("never")
+
+
+def gang(min_count: int, priority: int = 0, **spec: Any) -> PodGroup:
+    return pod_group("gang", min_count=min_count, spec={"priority": priority, **spec})
+
+
+def messages(decision: Any) -> list[str]:
+    return [message(member.decision) for member in decision.members]
+
+
+def nominations(decision: Any) -> list[str | None]:
+    """The node that each pod is nominated to; None if its nomination stays."""
+    found: list[str | None] = []
+    for member in decision.members:
+        if isinstance(member.decision, DoesNotFit):
+            result = member.decision.post_filter
+            found.append(None if result is None else result.nominated_node_name)
+        else:
+            found.append(member.decision.nominated_node_name)
+    return found
+
+
+# ---------------------------------------------------------------- the group as a whole
+
+
+def test_a_gang_that_fits_gets_a_node_for_every_pod_and_permit_is_not_asked_yet() -> None:
+    CountsPermits.asked = 0
+    bench = Bench(members(3), node("n1", cpu="2"), node("n2", cpu="2"), plugins=[CountsPermits])
     decision = bench.decide()
     assert decision.status is None
-    assert decision.result == "scheduled"
-    assert sorted(str(node_name) for node_name in nodes_of(decision)) in (["n1", "n1", "n2"], ["n1", "n2", "n2"])
+    assert None not in nodes_of(decision)
+    assert CountsPermits.asked == 0
+    condition = decision.condition(bench.group)
+    assert condition is not None
+    assert (condition.type, condition.status, condition.reason, condition.message) == (
+        "PodGroupInitiallyScheduled", "True", "Scheduled", "",
+    )  # fmt: skip
+
+
+def test_pods_beyond_the_minimum_are_tried_too_and_left_over() -> None:
+    decision = Bench(members(4), node("n1", cpu="2"), group=gang(2)).decide()
+    assert decision.status is None
+    assert nodes_of(decision) == ["n1", "n1", None, None]
+    assert messages(decision)[2] == "0/1 nodes are available: 1 Insufficient cpu."
+
+
+def test_a_basic_group_needs_one_pod() -> None:
+    decision = Bench(members(2), node("n1", cpu="1"), group=pod_group("gang")).decide()
+    assert decision.status is None
+    decision = Bench(members(2), node("n1", cpu="0"), group=pod_group("gang")).decide()
+    assert decision.status is not None
+    assert decision.status.message == f"minCount (1) cannot be satisfied: 0 scheduled, 0 remaining, {NO_VICTIMS}"
+
+
+def test_nobody_is_tried_if_too_few_pods_are_there() -> None:
+    bench = Bench(members(2), node("n1"), group=gang(3))
+    decision = bench.decide()
+    assert decision.status is not None
+    # No pod has reached DynamicResources in this cycle, which that plugin takes for an error.
+    assert decision.status.message == 'error in "DynamicResources" PodGroupPostFilter plugins: not found'
+    assert decision.status_before_help is not None
+    assert decision.status_before_help.message == (
+        "pod group is unschedulable, minCount (3) cannot be satisfied: 0 scheduled, 2 remaining"
+    )
+    assert decision.status_before_help.code is Code.UNSCHEDULABLE
+
+
+def test_the_attempt_ends_with_the_first_pod_that_makes_the_gang_impossible() -> None:
+    decision = Bench(members(3, cpu="9"), node("n1"), group=gang(3)).decide()
+    assert decision.status is not None
+    text = "minCount (3) cannot be satisfied: 0 scheduled, 2 remaining"
+    assert decision.status.message == f"{text}, {NO_VICTIMS}"
+    assert messages(decision) == ["0/1 nodes are available: 1 Insufficient cpu.", text, text]
+    assert [type(member.decision) for member in decision.members] == [DoesNotFit, RejectedWithGroup, RejectedWithGroup]
+    assert decision.result == "unschedulable"
+
+
+def test_running_pods_of_the_gang_count() -> None:
+    running = pod("running", group="gang", node="n1", cpu="1")
+    decision = Bench(members(1), node("n1", cpu="2"), running, group=gang(2)).decide()
+    assert decision.status is None
+
+
+def test_a_group_that_is_complete_without_the_waiting_pods_is_unschedulable_if_none_fits() -> None:
+    running = pod("running", group="gang", node="n1", cpu="2")
+    decision = Bench(members(1), node("n1", cpu="2"), running, group=gang(1)).decide()
+    assert decision.status is not None
+    assert decision.status.message == f"pod group is unschedulable, {NO_VICTIMS}"
+
+
+def test_an_error_ends_the_attempt_for_all() -> None:
+    decision = Bench(members(3), node("n1"), plugins=[Breaks], group=gang(1)).decide()
+    assert decision.status is not None
+    assert decision.result == "error"
+    first, second, third = messages(decision)
+    assert first == third == decision.status.message == f"failed to schedule other pod from a pod group: {second}"
+    assert second == 'running "Breaks" filter plugin: RuntimeError: broken'
+    assert nominations(decision) == ["", "", ""]
+
+
+def test_pods_of_a_group_see_each_others_affinity() -> None:
+    apart = {
+        "podAntiAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {"labelSelector": {"matchLabels": {"app": "x"}}, "topologyKey": "kubernetes.io/hostname"}
+            ]
+        }
+    }
+    pods = members(2, labels={"app": "x"}, spec={"affinity": apart})
+    labels = {"kubernetes.io/hostname": "n1"}
+    assert Bench(pods, node("n1", labels=labels), group=gang(2)).decide().status is not None
+    other = {"kubernetes.io/hostname": "n2"}
+    both = Bench(pods, node("n1", labels=labels), node("n2", labels=other), group=gang(2)).decide()
+    assert sorted(filter(None, nodes_of(both))) == ["n1", "n2"]
 
 
 def test_nothing_of_the_simulation_remains() -> None:
-    bench = Bench(members(2, nominated="n1"), node("n1", cpu="2"))
+    bench = Bench(members(2, nominated="n1"), node("n1", cpu="1"), group=gang(2))
     for waiting_pod in bench.pods:
         bench.nominator.add(waiting_pod)
-    decision = bench.decide()
+    bench.decide()
     assert bench.cache.statistics()["assumed_pods"] == 0
     assert bench.cache.snapshot().pod_count.sum() == 0
     assert bench.state is not None
     assert bench.state.scheduled_count == 0
-    assert [bench.nominator.node_of(pod.uid) for pod in bench.pods] == ["n1", "n1"]
-    for member in decision.members:
-        assert member.cycle.state.read(SimulatedGroup).state is None
+    assert [bench.nominator.node_of(each.uid) for each in bench.pods] == ["n1", "n1"]
 
 
-def test_a_gang_that_fits_in_part_gets_no_node() -> None:
-    decision = Bench(members(3), node("n1", cpu="2")).decide()
-    assert decision.status is not None
-    assert decision.result == "unschedulable"
-    assert decision.status.message == "pod group is unschedulable"
-    first, second, third = (member.decision for member in decision.members)
-    assert isinstance(first, RejectedWithGroup)
-    assert message(first) == message(second) == f"pod group is unschedulable, {WAITS} pod"
-    assert message(third).startswith("0/1 nodes are available: 1 Insufficient cpu.")
+# ---------------------------------------------------------------- what is not tried at all
 
 
-def test_pods_beyond_the_minimum_may_be_left_over() -> None:
-    decision = Bench(members(3), node("n1", cpu="2"), group=pod_group("gang", min_count=2)).decide()
-    assert decision.status is None
-    assert nodes_of(decision) == ["n1", "n1", None]
+def test_a_group_whose_object_is_gone_fails_without_a_condition() -> None:
+    bench = Bench(members(2), node("n1"))
+    bench.has_group = False
+    decision = bench.decide()
+    assert messages(decision) == ["pod group object not found for pod group podgroup/default/gang"] * 2
+    assert decision.result == "error"
+    assert decision.condition(bench.group) is None
 
 
-def test_a_basic_group_takes_what_it_gets() -> None:
-    decision = Bench(members(2), node("n1", cpu="1"), group=pod_group("gang")).decide()
-    assert decision.status is None
-    assert nodes_of(decision) == ["n1", None]
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        (
+            {"scheduler": "other"},
+            'all pods in a single pod group should have the same .spec.schedulerName set, got: "other" and "podium"',
+        ),
+        (
+            {"priority": 5},
+            "all pods in a single pod group should have the same priority as the pod group's priority, got 5 and 0",
+        ),
+        (
+            {"spec": {"preemptionPolicy": "Never"}},
+            "all pods in a single pod group should have the same preemption policy, got Never and PreemptLowerPriority",
+        ),
+    ],
+)
+@pytest.mark.parametrize("node_name", ["", "n1"], ids=["waiting", "running"])
+def test_pods_that_contradict_their_group_fail_with_all_others(
+    fields: dict[str, Any], problem: str, node_name: str
+) -> None:
+    odd = pod("odd", group="gang", **fields, **({"node": node_name} if node_name else {}))
+    waiting, running = ([], [odd]) if node_name else ([odd], [])
+    bench = Bench([*members(1), *waiting], node("n1"), *running, group=gang(1))
+    decision = bench.decide()
+    assert set(messages(decision)) == {problem}
+    assert {type(member.decision) for member in decision.members} == {Failed}
+    condition = decision.condition(bench.group)
+    assert condition is not None
+    assert (condition.status, condition.reason, condition.message) == ("False", "SchedulerError", problem)
 
 
-def test_running_pods_of_the_gang_count() -> None:
-    running_pod = pod("there", group="gang", node="n1")
-    decision = Bench(members(1), node("n1"), running_pod, group=pod_group("gang", min_count=2)).decide()
-    assert nodes_of(decision) == ["n1"]
+def test_pods_with_a_priority_need_it_in_their_group() -> None:
+    assert Bench(members(2, priority=5), node("n1"), group=gang(2)).decide().result == "error"
+    assert Bench(members(2, priority=5), node("n1"), group=gang(2, priority=5)).decide().result == "scheduled"
 
 
-def test_a_gang_that_fits_after_preemption_is_nominated_as_a_whole() -> None:
-    victims = [pod(f"v{at}", cpu="1", node="n1", priority=0) for at in range(2)]
-    decision = Bench(members(3, priority=9), node("n1", cpu="2"), node("n2", cpu="1"), *victims).decide()
-    assert decision.result == "waiting_on_preemption"
-    assert decision.status is not None
-    assert decision.status.message == "pod group is unschedulable, pod group is waiting for preemption to complete"
-    assert {victim.key for eviction in decision.evictions for victim in eviction.help.victims} <= {
-        "default/v0",
-        "default/v1",
-    }
-    decision_by_pod = {member.cycle.pod.metadata.name: member.decision for member in decision.members}
-    nominations = [
-        member_decision
-        for member_decision in decision_by_pod.values()
-        if isinstance(member_decision, RejectedWithGroup)
+# ---------------------------------------------------------------- what becomes of each pod
+
+
+def test_a_pod_that_would_fit_is_rejected_with_its_group_and_loses_its_nomination() -> None:
+    decision = Bench(members(2), node("n1", cpu="1"), group=gang(2)).decide()
+    group_text = f"minCount (2) cannot be satisfied: 1 scheduled, 0 remaining, {NO_VICTIMS}"
+    assert messages(decision) == [
+        f"pod group is unschedulable, {group_text}",
+        "0/1 nodes are available: 1 Insufficient cpu.",
     ]
-    assert [move.nominated_node_name for move in nominations] == ["n2"]
-    assert all(
-        member_decision.post_filter is not None
-        and member_decision.post_filter.nominated_node_name == "n1"
-        and not member_decision.post_filter.victims
-        for member_decision in decision_by_pod.values()
-        if isinstance(member_decision, DoesNotFit)
+    assert nominations(decision) == ["", None], "the pod that does not fit keeps its nomination"
+
+
+def test_a_pod_that_reserve_rejects_loses_its_nomination() -> None:
+    decision = Bench(members(2), node("n1"), plugins=[RefusesReserve], group=gang(2)).decide()
+    assert isinstance(decision.members[0].decision, DoesNotFit)
+    assert nominations(decision)[0] == ""
+
+
+def test_no_victim_is_evicted_for_a_single_pod_of_a_group() -> None:
+    low = pod("low", node="n1", cpu="2")
+    decision = Bench(members(2, priority=9), node("n1", cpu="2"), low, group=gang(2, priority=9)).decide()
+    assert decision.evictions == ()
+    assert "preemption:" not in messages(decision)[0]
+
+
+# ---------------------------------------------------------------- preemption
+
+
+def test_room_is_made_for_a_gang_over_two_nodes() -> None:
+    singles = [pod(f"low-{name}", node=name, cpu="1") for name in ("n1", "n2")]
+    bench = Bench(members(2, priority=9), node("n1", cpu="1"), node("n2", cpu="1"), *singles, group=gang(2, priority=9))
+    decision = bench.decide()
+    assert decision.result == "waiting_on_preemption"
+    assert {victim.key for victim in decision.victims} == {"default/low-n1", "default/low-n2"}
+    assert sorted(filter(None, nominations(decision))) == ["n1", "n2"]
+    text = "minCount (2) cannot be satisfied: 0 scheduled, 1 remaining"
+    help_text = "pod group preemption: found a placement for podgroup, preempting 2 victims"
+    assert decision.status is not None
+    assert decision.status.message == f"{text}, {help_text}"
+    assert messages(decision) == ["0/2 nodes are available: 2 Insufficient cpu.", text]
+    assert decision.status_before_help is not None
+    assert decision.status_before_help.message == text
+    assert decision.condition(bench.group) is not None
+
+
+def test_a_pod_that_fits_waits_with_the_groups_status_and_its_nomination() -> None:
+    low = pod("low", node="n1", cpu="1")
+    decision = Bench(members(2, priority=9), node("n1", cpu="2"), low, group=gang(2, priority=9)).decide()
+    assert decision.status is not None
+    assert messages(decision)[0] == decision.status.message
+    assert nominations(decision) == ["n1", "n1"]
+
+
+def test_a_victim_stays_if_the_gang_fits_beside_it_on_the_nodes_of_the_simulation() -> None:
+    # Without the victims both pods go to n1, and stay there; the one on n2 need not leave.
+    pods = members(2, priority=9)
+    big, small = pod("big", node="n1", cpu="4"), pod("small", node="n2", cpu="1")
+    decision = Bench(pods, node("n1", cpu="4"), node("n2", cpu="1"), big, small, group=gang(2, priority=9)).decide()
+    assert [victim.metadata.name for victim in decision.victims] == ["big"]
+    assert nominations(decision) == ["n1", "n1"]
+
+
+def test_pods_that_never_preempt_do_not() -> None:
+    pods = members(2, priority=9, spec={"preemptionPolicy": "Never"})
+    low = pod("low", node="n1", cpu="2")
+    decision = Bench(pods, node("n1", cpu="2"), low, group=gang(2, priority=9)).decide()
+    assert decision.status is not None
+    assert decision.status.message == (
+        "minCount (2) cannot be satisfied: 0 scheduled, 1 remaining, deallocation and deletion of ResourceClaims "
+        "completed, pod group preemption: not eligible due to preemptionPolicy=Never."
     )
 
 
-def test_victims_are_evicted_even_if_the_gang_does_not_fit_after_all() -> None:
-    victim = pod("victim", cpu="1", node="n1", priority=0)
-    big = pod("big", group="gang", cpu="9", priority=9)
-    decision = Bench([*members(1, priority=9), big], node("n1", cpu="1"), victim).decide()
-    assert decision.result == "unschedulable"
-    assert [eviction.help.victims for eviction in decision.evictions] == [(victim,)]
-    first = decision.members[0].decision
-    assert isinstance(first, RejectedWithGroup)
-    assert first.nominated_node_name == ""
+def test_a_group_waits_for_victims_that_are_terminating_and_keeps_its_nominations() -> None:
+    leaving = pod(
+        "leaving",
+        node="n1",
+        cpu="2",
+        metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"},
+        status={"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}]},
+    )
+    pods = [
+        pod("m0", group="gang", cpu="1", priority=9, nominated="n1"),
+        pod("m1", group="gang", cpu="1", priority=9),
+    ]
+    decision = Bench(pods, node("n1", cpu="2"), leaving, group=gang(2, priority=9)).decide()
+    assert decision.result == "waiting_on_preemption"
+    assert decision.victims == ()
+    assert nominations(decision) == ["n1", ""]
+    assert decision.status is not None
+    assert decision.status.message.endswith("pod group preemption: ongoing preemption on nominated nodes")
 
 
-class Fussy(ReservePlugin):
-    """Rejects one pod and fails for another; counts what is reserved."""
-
-    reserved: list[str] = []  # noqa: RUF012 - shared by the test and the plugin
-
-    def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
-        if pod.metadata.name == "fails":
-            raise ValueError("broken")
-        self.reserved.append(pod.metadata.name)
-        return unschedulable("not here") if pod.metadata.name == "rejected" else None
-
-    def unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None:
-        if pod.metadata.name in self.reserved:
-            self.reserved.remove(pod.metadata.name)
+def test_preemption_that_does_not_help_repeats_the_status() -> None:
+    low = pod("low", node="n1", cpu="1")
+    decision = Bench(members(2, cpu="3", priority=9), node("n1", cpu="4"), low, group=gang(2, priority=9)).decide()
+    text = "minCount (2) cannot be satisfied: 1 scheduled, 0 remaining"
+    assert decision.status is not None
+    assert decision.status.message == (
+        f"{text}, deallocation and deletion of ResourceClaims completed, pod group preemption: {text}"
+    )
 
 
-def test_a_pod_that_reserve_rejects_is_left_out() -> None:
-    pods = [pod("rejected", group="gang"), *members(1)]
-    decision = Bench(pods, node("n1"), group=pod_group("gang", min_count=1), plugins=[Fussy]).decide()
-    assert nodes_of(decision) == [None, "n1"]
-    assert message(decision.members[0].decision) == "0/1 nodes are available: 1 not here."
-    assert Fussy.reserved == []
-
-
-def test_an_error_ends_the_attempt_for_all() -> None:
-    pods = [*members(1), pod("fails", group="gang"), pod("later", group="gang")]
-    decision = Bench(pods, node("n1"), plugins=[Fussy]).decide()
-    assert decision.result == "error"
-    own = 'running Reserve plugin "Fussy": ValueError: broken'
-    message_for_others = f"failed to schedule other pod from a pod group: {own}"
-    assert [message(member.decision) for member in decision.members] == [message_for_others, own, message_for_others]
-    assert Fussy.reserved == []
-
-
-def test_all_pods_must_have_one_scheduler_name() -> None:
-    decision = Bench([*members(1), pod("other", group="gang", scheduler="b")], node("n1")).decide()
-    assert decision.result == "error"
-    text = 'all pods in a single pod group should have the same .spec.schedulerName set, got: "b" and "podium"'
-    assert [message(member.decision) for member in decision.members] == [text, text]
-    assert all(isinstance(member.decision, Failed) for member in decision.members)
-
-
-def test_the_condition_states_the_decision_on_the_group() -> None:
-    group = pod_group("gang", min_count=3, metadata={"generation": 4})
-    fits, does_not = Bench(members(3), node("n1"), group=group), Bench(members(3, cpu="9"), node("n1"), group=group)
-    good, bad = fits.decide().condition(group), does_not.decide().condition(group)
-    assert good is not None
-    assert (good.type, good.status, good.reason, good.message, good.observed_generation) == (
-        "PodGroupScheduled", "True", "Scheduled", "", 4,
-    )  # fmt: skip
-    assert bad is not None
-    assert (bad.status, bad.reason, bad.message) == ("False", "Unschedulable", "pod group is unschedulable")
-    scheduled = pod_group("gang", status={"conditions": [{"type": "PodGroupScheduled", "status": "True"}]})
-    assert does_not.decide().condition(scheduled) is None
-    assert fits.decide().condition(scheduled) is not None
+def test_no_victim_is_chosen_if_no_pod_has_reached_the_devices() -> None:
+    low = pod("low", node="n1", cpu="2")
+    decision = Bench(
+        members(2, priority=9), node("n1", cpu="2"), low, plugins=[Narrow], group=gang(2, priority=9)
+    ).decide()
+    assert decision.victims == ()
 
 
 # ---------------------------------------------------------------- topology
 
-TOPOLOGY = f"{GATES},TopologyAwareWorkloadScheduling=true"
-RACKS = pod_group("gang", min_count=2, topology="rack")
 
-
-def rack(name: str, label: str, cpu: str = "1") -> Node:
-    return node(name, cpu=cpu, labels={"rack": label})
+def zones(**cpus: str) -> list[Any]:
+    return [node(name, cpu=cpu, labels={ZONE_LABEL: name}) for name, cpu in cpus.items()]
 
 
 def test_a_group_with_a_topology_stays_in_one_domain() -> None:
-    nodes = [rack("a1", "a"), rack("b1", "b"), rack("b2", "b")]
-    bench = Bench(members(2), *nodes, group=RACKS, gates=TOPOLOGY)
-    assert sorted(str(node_name) for node_name in nodes_of(bench.decide())) == ["b1", "b2"]
+    group = pod_group("gang", min_count=2, topology=ZONE_LABEL)
+    decision = Bench(members(2), *zones(n1="1", n2="2"), group=group, gates=TOPOLOGY).decide()
+    assert nodes_of(decision) == ["n2", "n2"]
 
 
-def test_the_fuller_domain_is_taken_where_several_do() -> None:
-    nodes = [rack("a1", "a", cpu="4"), rack("b1", "b", cpu="2")]
-    assert nodes_of(Bench(members(2), *nodes, group=RACKS, gates=TOPOLOGY).decide()) == ["b1", "b1"]
-
-
-def test_without_a_topology_all_nodes_are_one_placement() -> None:
-    nodes = [rack("a1", "a"), rack("b1", "b")]
-    decision = Bench(members(2), *nodes, gates=TOPOLOGY).decide()
-    assert sorted(str(node_name) for node_name in nodes_of(decision)) == ["a1", "b1"]
-
-
-def test_the_first_domain_is_reported_if_the_group_fits_in_none() -> None:
-    decision = Bench(members(2), rack("a1", "a"), rack("b1", "b"), group=RACKS, gates=TOPOLOGY).decide()
+def test_a_group_that_fits_in_no_domain_says_why_the_first_does_not_help() -> None:
+    group = pod_group("gang", min_count=2, topology=ZONE_LABEL)
+    decision = Bench(members(2), *zones(n1="1", n2="1"), group=group, gates=TOPOLOGY).decide()
     assert decision.status is not None
-    text = "0/2 placements are available, first placement status: pod group is unschedulable"
-    assert decision.status.message == text
-    member_decision = decision.members[1].decision
-    limited = "preemption: not eligible due to placement-based pod group scheduling limitation"
-    assert (
-        message(member_decision)
-        == f"0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, {limited}"
+    assert decision.status.message == (
+        "pod group is unschedulable, 0/2 placements are available, first placement status: "
+        f"minCount (2) cannot be satisfied: 1 scheduled, 0 remaining, {NO_VICTIMS}"
     )
 
 
-def test_a_group_has_no_placement_without_labelled_nodes() -> None:
-    decision = Bench(members(2, nominated="n1"), node("n1"), group=RACKS, gates=TOPOLOGY).decide()
-    assert decision.result == "unschedulable"
-    for member in decision.members:
-        assert isinstance(member.decision, RejectedWithGroup)
-        assert message(member.decision) == "no feasible placements found"
-        assert member.decision.nominated_node_name is None
+def test_room_is_made_for_a_group_with_a_topology_too() -> None:
+    group = pod_group("gang", min_count=2, topology=ZONE_LABEL, spec={"priority": 9})
+    low = pod("low", node="n2", cpu="2")
+    bench = Bench(members(2, priority=9), *zones(n1="1", n2="2"), low, group=group, gates=TOPOLOGY)
+    decision = bench.decide()
+    assert [victim.key for victim in decision.victims] == ["default/low"]
+    assert nominations(decision) == ["n2", "n2"]
 
 
-# ---------------------------------------------------------------- preemption for the group
-
-AS_GROUPS = f"{GATES},WorkloadAwarePreemption=true"
-IMPORTANT = pod_group("gang", min_count=2, spec={"priority": 5})
-
-
-def test_room_is_made_for_the_group_as_a_whole() -> None:
-    victims = [pod(f"v{at}", cpu="1", node=f"n{at}", priority=at) for at in range(3)]
-    nodes = [node(f"n{at}", cpu="1") for at in range(3)]
-    decision = Bench(members(2, priority=9), *nodes, *victims, group=IMPORTANT, gates=AS_GROUPS).decide()
-    assert decision.result == "waiting_on_preemption"
-    assert [victim.metadata.name for victim in decision.victims] == ["v1", "v0"]
-    assert decision.evictions == []
-    limited = "preemption: not eligible due to workload aware preemption enabled"
-    assert message(decision.members[0].decision).endswith(limited)
-    assert decision.status is not None
-    assert decision.status.message == "pod group is unschedulable"
-
-
-def test_the_groups_own_priority_counts_and_not_that_of_its_pods() -> None:
-    victim = pod("victim", cpu="1", node="n1", priority=5)
-    decision = Bench(members(2, priority=9), node("n1", cpu="2"), victim, group=IMPORTANT, gates=AS_GROUPS).decide()
-    assert decision.status is not None
-    text = "pod group is unschedulable, No preemption victims found for incoming preemptor"
-    assert decision.status.message == text
-
-
-def test_preemption_that_does_not_help_says_why() -> None:
-    victim = pod("victim", cpu="1", node="n1", priority=0)
-    decision = Bench(members(2), node("n1", cpu="1"), victim, group=IMPORTANT, gates=AS_GROUPS).decide()
-    assert decision.status is not None
-    assert decision.status.message == "pod group is unschedulable, pod group is unschedulable"
-    assert decision.victims == ()
-
-
-def test_a_group_that_is_gone_cannot_preempt() -> None:
-    bench = Bench(members(2, cpu="9"), node("n1"), group=pod_group("gang"), gates=AS_GROUPS)
-    bench.has_group = False
-    assert bench.decide().result == "error"
-
-
-def test_a_group_with_a_topology_cannot_preempt() -> None:
-    group = pod_group("gang", min_count=2, topology="rack")
-    decision = Bench(members(2), rack("a1", "a"), group=group, gates=f"{AS_GROUPS},{TOPOLOGY}").decide()
-    assert decision.status is not None
-    text = "workload aware preemption is not supported for pod groups with scheduling constraints"
-    assert decision.status.message.endswith(text)
+def test_a_decision_places_the_pods_of_a_gang_only_if_it_is_scheduled() -> None:
+    decision = Bench(members(2), node("n1", cpu="1"), group=gang(2)).decide()
+    assert not any(isinstance(member.decision, Suggested) for member in decision.members)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from podium.cluster import Snapshot
-from podium.config import Profile
+from podium.config import NEWEST, Profile
 from podium.config.types import Plugin as Enabled
 from podium.config.types import Plugins, PluginSet
 from podium.framework.contract.bind import BindPlugin, PermitPlugin, ReservePlugin
@@ -69,6 +69,7 @@ class Handle:
         self.clock = ManualClock()
         self.random = Random(1)
         self.client: Any = None
+        self.release = NEWEST
 
     def snapshot(self) -> Snapshot:
         raise AssertionError("nobody asks for it here")

@@ -99,7 +99,7 @@ def test_the_time_that_members_wait_is_the_groups_or_the_profiles() -> None:
 def test_members_of_a_group_of_kubernetes_hold_nothing_while_they_wait() -> None:
     answer = story(load(node("n1", "4"), group(UPSTREAM, 2), *members(UPSTREAM, 2)), "train-0")
     assert "no member holds a node meanwhile: the whole gang is tried again after its backoff" in answer.lines
-    assert "GangScheduling" in answer.note
+    assert "GenericWorkload" in answer.note
 
 
 def test_a_gang_in_one_topology_domain() -> None:
@@ -116,7 +116,7 @@ def test_a_gang_in_one_topology_domain() -> None:
 
 
 def test_pods_that_need_no_others_have_no_gang() -> None:
-    basic = {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "metadata": {"name": "train"}}
+    basic = {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "metadata": {"name": "train"}}
     basic["spec"] = {"schedulingPolicy": {"basic": {}}}  # type: ignore[assignment]
     cluster = load(node("n1"), basic, *members(UPSTREAM, 1), pod("web"))
     assert [cluster.why(pod).gang for pod in cluster.pods] == [None, None]
@@ -186,3 +186,12 @@ def test_members_have_claims_of_their_own() -> None:
     assert len(answer.would_get) == 2
     ((count, text),) = answer.missing
     assert (count, "asks for 3 devices of class gpu: 4 of 4 match, 3 taken, 1 free" in text) == (2, True)
+
+
+def test_a_gang_whose_pods_have_another_priority_than_their_group_says_so() -> None:
+    objects = [node("n1", "16"), group(UPSTREAM, 2), *members(UPSTREAM, 2, priority=5)]
+    answer = story(load(*objects), "train-0")
+    assert answer.problem == (
+        "all pods in a single pod group should have the same priority as the pod group's priority, got 5 and 0"
+    )
+    assert story(Cluster.load(objects, CONFIG, [Coscheduling], decide_as="1.36"), "train-0").problem == ""

@@ -1,5 +1,7 @@
 import pytest
 
+from podium.cluster import pod_usage, pod_usage_in
+from podium.config import RELEASES
 from podium.objects.core import (
     Container,
     ContainerStatus,
@@ -144,7 +146,50 @@ def test_a_status_that_repeats_the_spec_changes_nothing() -> None:
     assert requests_on_node(pod) is requests_on_node(Pod(spec=pod.spec))
 
 
-def test_the_status_of_sidecars_counts_and_that_of_other_init_containers_does_not() -> None:
+def test_the_totals_of_a_resized_pod_are_compared_not_the_amounts_of_each_container() -> None:
+    status = PodStatus(
+        container_statuses=(
+            ContainerStatus(name="a", resources=ResourceRequirements(requests={"cpu": "2"})),
+            ContainerStatus(name="b", resources=ResourceRequirements(requests={"cpu": "1"})),
+        )
+    )
+    pod = Pod(spec=spec(container("a", cpu="1"), container("b", cpu="2")), status=status)
+    assert requests_on_node(pod) == {"cpu": 3000}
+    assert requests_on_node(pod, by_container=True) == {"cpu": 4000}
+    assert nonzero_requests_on_node(pod) == (3000, 2 * DEFAULT_MEMORY_BYTES)
+    assert nonzero_requests_on_node(pod, by_container=True) == (4000, 2 * DEFAULT_MEMORY_BYTES)
+    assert pod_usage(pod).requests == {"cpu": 3000}
+    assert pod_usage_in(RELEASES["1.36"])(pod).requests == {"cpu": 4000}
+
+
+def test_a_promise_counts_without_an_amount_that_the_container_has() -> None:
+    status = PodStatus(container_statuses=(ContainerStatus(name="app", allocated_resources={"cpu": "3"}),))
+    pod = Pod(spec=spec(container("app", cpu="1")), status=status)
+    assert requests_on_node(pod) == {"cpu": 3000}
+    assert requests_on_node(pod, by_container=True) == {"cpu": 1000}
+
+
+def test_what_an_infeasible_resize_asks_for_counts_nowhere() -> None:
+    status = PodStatus(
+        container_statuses=(ContainerStatus(name="a", resources=ResourceRequirements(requests={"cpu": "2"})),),
+        conditions=(PodCondition(type="PodResizePending", reason="Infeasible"),),
+    )
+    pod = Pod(spec=spec(container("a", cpu="8"), container("b", cpu="1")), status=status)
+    assert requests_on_node(pod) == {"cpu": 2000}
+    assert requests_on_node(pod, by_container=True) == {"cpu": 3000}
+
+
+def test_amounts_of_the_whole_pod_replace_those_of_containers_in_its_status() -> None:
+    status = PodStatus(
+        container_statuses=(ContainerStatus(name="a", allocated_resources={"cpu": "7"}),),
+        resources=ResourceRequirements(requests={"cpu": "2"}),
+        allocated_resources={"cpu": "3"},
+    )
+    pod = Pod(spec=spec(container("a", cpu="1")), status=status)
+    assert requests_on_node(pod) == {"cpu": 3000}
+
+
+def test_in_older_releases_the_status_of_init_containers_counts_only_for_sidecars() -> None:
     given_resources = ResourceRequirements(requests={"cpu": "4"})
     pod = Pod(
         spec=spec(init=(container("side", cpu="1", sidecar=True), container("once", cpu="1"))),
@@ -155,7 +200,8 @@ def test_the_status_of_sidecars_counts_and_that_of_other_init_containers_does_no
             )
         ),
     )
-    assert requests_on_node(pod) == {"cpu": 5000}
+    assert requests_on_node(pod) == {"cpu": 8000}
+    assert requests_on_node(pod, by_container=True) == {"cpu": 5000}
 
 
 def test_pod_level_resize_holds_the_most_too() -> None:
@@ -165,7 +211,8 @@ def test_pod_level_resize_holds_the_most_too() -> None:
     infeasible = PodStatus(
         resources=status.resources, conditions=(PodCondition(type="PodResizePending", reason="Infeasible"),)
     )
-    assert requests_on_node(Pod(spec=pod_spec, status=infeasible)) == {"cpu": 3000, "memory": 0}
+    assert requests_on_node(Pod(spec=pod_spec, status=infeasible)) == {"cpu": 3000}
+    assert requests_on_node(Pod(spec=pod_spec, status=infeasible), by_container=True) == {"cpu": 3000, "memory": 0}
 
 
 @pytest.mark.parametrize(

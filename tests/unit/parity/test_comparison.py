@@ -9,12 +9,13 @@ import pytest
 from click.testing import CliRunner
 
 from podium.cli.main import main
+from podium.config import NEWEST
 from tests.control_plane import catalogue
 from tests.parity.configured import Verdict
-from tests.parity.cross import comparison, kube_scheduler, recorder
+from tests.parity.cross import kube_scheduler, recorder
 from tests.parity.cross.__main__ import show
 from tests.parity.cross.comparison import Keeping, compare_answers, compare_configurations
-from tests.parity.recorded import as_json
+from tests.parity.recorded import as_json, evaluator_of
 
 QUESTIONS = [
     {
@@ -45,7 +46,7 @@ def answering(tmp_path: Path):
 
 
 def test_same_answers_are_alike_and_nothing_is_kept(tmp_path, answering) -> None:
-    evaluator = comparison.Evaluator()
+    evaluator = evaluator_of(NEWEST.minor)
     answers = [evaluator.answer_line(json.dumps(question).encode(), "") for question in QUESTIONS]
     kept_folder = tmp_path / "kept"
     outcome = compare_answers(QUESTIONS, answering(answers), tmp_path / "asked", Keeping(kept_folder))
@@ -54,7 +55,7 @@ def test_same_answers_are_alike_and_nothing_is_kept(tmp_path, answering) -> None
 
 
 def test_another_answer_is_shown_with_a_file_that_asks_again(tmp_path, answering, capsys) -> None:
-    evaluator = comparison.Evaluator()
+    evaluator = evaluator_of(NEWEST.minor)
     answers = [evaluator.answer_line(json.dumps(question).encode(), "") for question in QUESTIONS]
     other_answer = {**answers[1], "feasible": ["n9"]}
     outcome = compare_answers(QUESTIONS, answering([answers[0], other_answer]), tmp_path / "asked", Keeping(tmp_path))
@@ -74,7 +75,7 @@ def test_order_that_upstream_leaves_to_chance_makes_no_difference(tmp_path, answ
     requests = {"cpu": "1", "memory": "1Gi", "example.com/a": "1", "example.com/b": "1"}
     pod = {"metadata": {"name": "asked"}, "spec": {"containers": [{"name": "c", "resources": {"requests": requests}}]}}
     question = {**QUESTIONS[0], "pod": pod}
-    answer = as_json(comparison.Evaluator().answer_line(json.dumps(question).encode(), ""))
+    answer = as_json(evaluator_of(NEWEST.minor).answer_line(json.dumps(question).encode(), ""))
     cpu, memory, *scalars = answer["filter"]["n1"]["reasons"]
     outcomes = []
     for reasons in ([cpu, memory, *reversed(scalars)], [memory, cpu, *scalars], [*scalars, cpu, memory]):

@@ -11,7 +11,7 @@ import numpy as np
 
 from podium.cluster import Rows, Snapshot
 from podium.cluster.pod_groups import PodGroupState, PodGroupStates
-from podium.config import PodGroupRules
+from podium.config import NEWEST, PodGroupRules, Release
 from podium.engine.offline import NoWaitingPods
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.filter import FilterPlugin, TableFilterPlugin
@@ -47,6 +47,9 @@ class GroupsOfPods:
     def state(self, key: str) -> PodGroupState | None:
         return self.states.get(key)
 
+    def scheduled(self) -> Iterable[Pod]:
+        return self.states.scheduled()
+
     def activate(self, pods: Iterable[Pod]) -> None:
         self.activated += [pod.key for pod in pods]
 
@@ -70,6 +73,7 @@ class RecordingHandle:
     shared_values: dict[Any, Any] = field(default_factory=dict)
     activated: list[str] = field(default_factory=list)
     activated_later: dict[str, float] = field(default_factory=dict)
+    release: Release = NEWEST
 
     @property
     def preemptions(self) -> RecordingHandle:

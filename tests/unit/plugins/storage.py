@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from podium.config import NEWEST, Release
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, TableFilterPlugin
 from podium.framework.contract.status import Code, Status
@@ -147,10 +148,11 @@ def csi_node(name: str, limits: Mapping[str, int | None] | None = None, migrated
     )
 
 
-def csi_driver(name: str = "disk.example.com", *, publishes: bool | None = True) -> CSIDriver:
-    return msgspec.convert(
-        {"metadata": {"name": name}, "spec": {} if publishes is None else {"storageCapacity": publishes}}, CSIDriver
-    )
+def csi_driver(name: str = "disk.example.com", *, publishes: bool | None = True, demands: bool = False) -> CSIDriver:
+    """A driver; `demands` is whether pods go to no node without it."""
+    spec: Json = {} if publishes is None else {"storageCapacity": publishes}
+    spec |= {"preventPodSchedulingIfMissing": True} if demands else {}
+    return msgspec.convert({"metadata": {"name": name}, "spec": spec}, CSIDriver)
 
 
 def capacity(
@@ -209,7 +211,7 @@ EPHEMERAL: Json = {"ephemeral": {"volumeClaimTemplate": {"spec": {}}}}
 class VolumePluginBench:
     """Nodes, pods on them and storage objects, seen by one plugin."""
 
-    def __init__(self, plugin: str, *items: Any, args: object = None) -> None:
+    def __init__(self, plugin: str, *items: Any, args: object = None, release: Release = NEWEST) -> None:
         objects: dict[Any, list[Any]] = {}
         pods_on_nodes: list[Any] = []
         for item in items:
@@ -219,7 +221,7 @@ class VolumePluginBench:
             else:
                 objects.setdefault(resource, []).append(item)
         self.snapshot = snapshot_of(*pods_on_nodes)
-        self.handle = RecordingHandle(self.snapshot, objects=objects)
+        self.handle = RecordingHandle(self.snapshot, objects=objects, release=release)
         self.plugin: Any = IN_TREE[plugin](args, self.handle)
         self.state = CycleState()
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.cluster import Snapshot
-from podium.config import Extender, Profile
+from podium.config import RELEASES, Extender, Profile
 from podium.config.args import ARGS_BY_PLUGIN, DefaultPreemptionArgs
 from podium.config.types import Plugin as Enabled
 from podium.config.types import PluginConfig, Plugins, PluginSet
@@ -95,7 +95,6 @@ def small(name: str, on: str, cpu: str = "4", priority: int = 1, **fields: Any) 
 
 def test_a_pod_of_the_lowest_priority_has_no_victims():
     assert message(node("n1"), small("a", "n1", priority=100)) == (
-        "no new claims to deallocate, "
         "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
     )
 
@@ -156,8 +155,29 @@ def test_nobody_waits_at_a_node_that_is_gone():
 def test_the_plan_names_the_node_and_its_victims():
     items = (node("n1"), small("dear", "n1", priority=9), node("n2"), small("cheap", "n2"))
     decision = attempt(urgent(), snapshot_of(*items))
-    assert decision.post_filter == PostFilterResult("n2", (items[3],))
-    assert decision.error.post_filter_message == ""
+    text = "preemption: found a potential placement for pod on node n2, preempting 1 victims"
+    assert decision.post_filter == PostFilterResult("n2", (items[3],), text)
+    assert decision.error.message == f"0/2 nodes are available: 2 Insufficient cpu. {text}"
+
+
+def test_in_1_36_the_node_is_not_in_the_text_but_that_no_devices_were_freed():
+    items, released = (node("n1"), small("cheap", "n1")), RecordingHandle(release=RELEASES["1.36"])
+    decision = attempt(urgent(), snapshot_of(*items), handle=released)
+    assert decision.post_filter == PostFilterResult("n1", (items[1],))
+    assert decision.error.message == "0/1 nodes are available: 1 Insufficient cpu."
+    assert message(*items, incoming=urgent(spec={"preemptionPolicy": "Never"}), handle=released) == (
+        "no new claims to deallocate, preemption: not eligible due to preemptionPolicy=Never."
+    )
+
+
+def test_victims_that_leave_already_are_in_the_number():
+    leaving = small("leaving", "n1", cpu="2", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+    assert message(node("n1"), leaving, small("b", "n1", cpu="2")).endswith("on node n1, preempting 2 victims")
+
+
+def test_of_victims_that_have_not_started_the_last_one_of_the_node_goes():
+    items = (node("n1", cpu="6"), *(small(name, "n1", cpu="2") for name in "abc"))
+    assert plan(*items, incoming=urgent(cpu="2")) == ("n1", ["c"])
 
 
 def test_where_no_victim_helps_the_nomination_ends():
@@ -166,7 +186,7 @@ def test_where_no_victim_helps_the_nomination_ends():
     )
     assert decision.post_filter == PostFilterResult("")
     assert decision.error.message == (
-        "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable. no new claims to deallocate, "
+        "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable. "
         f"preemption: 0/2 nodes are available: 2 {NOT_HELPFUL}."
     )
 
@@ -257,7 +277,7 @@ def test_a_pod_is_held_back_while_its_victims_are_being_deleted():
 def test_a_deleted_pod_asks_again_but_never_puts_the_pod_back_by_itself():
     plugin = DefaultPreemption(DefaultPreemptionArgs(), RecordingHandle())
     [registered] = plugin.events_to_register()
-    assert (registered.event.resource.value, int(registered.event.action)) == ("Pod", 2)
+    assert (registered.event.resource.value, int(registered.event.action)) == ("AssignedPod", 2)
     assert plugin.after_pod_delete(urgent(), small("a", "n1"), None) is QueueingHint.SKIP
 
 

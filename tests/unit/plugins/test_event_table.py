@@ -1,6 +1,6 @@
 """The plugin x event table: what each plugin registers for, and for each row a change that helps and one that does not.
 
-Source: the registrations of kube-scheduler 1.36.2's in-tree plugins.
+Source: the registrations of the in-tree plugins of kube-scheduler 1.37.2, and how those of 1.36.2 differ.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from podium.config import ARGS_BY_PLUGIN, args
+from podium.config import ARGS_BY_PLUGIN, NEWEST, RELEASES, Release, args
 from podium.framework.contract.cluster_event import ActionType, ClusterEvent, EventRegistration
 from podium.framework.contract.plugin import Plugin
 from podium.framework.contract.queued_pod import QueuedPodInfo
@@ -41,25 +41,24 @@ from tests.unit.plugins.storage import (
 Row = tuple[str, str, str]
 
 TAINT, LABEL, ALLOCATABLE = "UpdateNodeTaint", "UpdateNodeLabel", "UpdateNodeAllocatable"
-SHIM = "UpdateNodeTaint"
-"""What a plugin that waits for new nodes gets as well, without a hint: a node may come with taints that go later."""
 
 TABLE: Mapping[str, Mapping[str, str]] = {
-    "SchedulingGates": {"Pod": "UpdatePodSchedulingGatesEliminated"},
-    "NodeUnschedulable": {"Node": f"Add {TAINT}", "Pod": "UpdatePodToleration"},
-    "NodeName": {"Node": f"Add {SHIM}"},
-    "TaintToleration": {"Node": f"Add {TAINT}", "Pod": "UpdatePodToleration"},
-    "NodeAffinity": {"Node": f"Add {LABEL} {SHIM}"},
-    "NodePorts": {"Pod": "Delete", "Node": f"Add {SHIM}"},
+    "SchedulingGates": {"TargetPod": "UpdatePodSchedulingGatesEliminated"},
+    "NodeUnschedulable": {"Node": f"Add {TAINT}", "TargetPod": "UpdatePodToleration"},
+    "NodeName": {"Node": "Add"},
+    "TaintToleration": {"Node": f"Add {TAINT}", "TargetPod": "UpdatePodToleration"},
+    "NodeAffinity": {"Node": f"Add {LABEL}"},
+    "NodePorts": {"AssignedPod": "Delete", "Node": "Add"},
     "NodeResourcesFit": {
-        "Pod": "Delete UpdatePodScaleDown",
-        "Node": f"Add {ALLOCATABLE} {SHIM}",
+        "AssignedPod": "Delete UpdatePodScaleDown",
+        "TargetPod": "UpdatePodScaleDown",
+        "Node": f"Add {ALLOCATABLE}",
         "resource.k8s.io/DeviceClass": "Add Update",
     },
-    "VolumeRestrictions": {"Pod": "Delete", "Node": f"Add {SHIM}", "PersistentVolumeClaim": "Add"},
+    "VolumeRestrictions": {"AssignedPod": "Delete", "Node": "Add", "PersistentVolumeClaim": "Add"},
     "NodeVolumeLimits": {
         "storage.k8s.io/CSINode": "Add Update",
-        "Pod": "Delete",
+        "AssignedPod": "Delete",
         "PersistentVolumeClaim": "Add",
         "storage.k8s.io/VolumeAttachment": "Delete",
     },
@@ -67,32 +66,37 @@ TABLE: Mapping[str, Mapping[str, str]] = {
         "storage.k8s.io/StorageClass": "Add Update",
         "PersistentVolumeClaim": "Add Update",
         "PersistentVolume": "Add Update",
-        "Node": f"Add {LABEL} {SHIM}",
+        "Node": f"Add {LABEL}",
         "storage.k8s.io/CSINode": "Add Update",
         "storage.k8s.io/CSIDriver": "Update",
         "storage.k8s.io/CSIStorageCapacity": "Add Update",
     },
     "VolumeZone": {
         "storage.k8s.io/StorageClass": "Add",
-        "Node": f"Add {LABEL} {SHIM}",
+        "Node": f"Add {LABEL}",
         "PersistentVolumeClaim": "Add Update",
         "PersistentVolume": "Add Update",
     },
     "PodTopologySpread": {
-        "Pod": "Add Delete UpdatePodLabel UpdatePodToleration",
+        "AssignedPod": "Add Delete UpdatePodLabel",
+        "TargetPod": "UpdatePodLabel UpdatePodToleration",
         "Node": f"Add Delete {LABEL} {TAINT}",
     },
-    "InterPodAffinity": {"Pod": "Add Delete UpdatePodLabel", "Node": f"Add {LABEL} {SHIM}"},
-    "DefaultPreemption": {"Pod": "Delete"},
+    "InterPodAffinity": {
+        "AssignedPod": "Add Delete UpdatePodLabel",
+        "TargetPod": "UpdatePodLabel",
+        "Node": f"Add {LABEL}",
+    },
+    "DefaultPreemption": {"AssignedPod": "Delete"},
     "DynamicResources": {
-        "Node": f"Add {LABEL} {ALLOCATABLE} {SHIM}",
-        "Pod": "UpdatePodGeneratedResourceClaim",
-        "resource.k8s.io/ResourceClaim": "Add Update",
+        "Node": f"Add {LABEL} {ALLOCATABLE}",
+        "TargetPod": "UpdatePodGeneratedResourceClaim",
+        "resource.k8s.io/ResourceClaim": "Add Update Delete",
         "resource.k8s.io/DeviceClass": "Add Update",
         "resource.k8s.io/ResourceSlice": "Add Update",
     },
-    "NodeDeclaredFeatures": {"Node": f"Add UpdateNodeDeclaredFeature {SHIM}", "Pod": "Update"},
-    "GangScheduling": {"Pod": "Add", "scheduling.k8s.io/PodGroup": "Add"},
+    "NodeDeclaredFeatures": {"Node": "Add UpdateNodeDeclaredFeature", "TargetPod": "Update"},
+    "GangScheduling": {"AssignedPod": "Add", "UnscheduledPod": "Add", "scheduling.k8s.io/PodGroup": "Add Update"},
 }
 _SINGLE_UPDATES = [action for action in ActionType if action in ActionType.UPDATE]
 
@@ -117,17 +121,23 @@ def device_class(name: str, resource: str | None = None) -> DeviceClass:
 DEVICE_CLAIM = device_claim()
 
 
-def in_tree_hints() -> HintMap:
+def in_tree_hints(release: Release = NEWEST) -> HintMap:
     plugins: list[Plugin] = []
     for name, kind in IN_TREE.items():
         args_type = ARGS_BY_PLUGIN.get(name)
-        handle = RecordingHandle(objects={RESOURCE_CLAIMS: [DEVICE_CLAIM]})
+        handle = RecordingHandle(objects={RESOURCE_CLAIMS: [DEVICE_CLAIM]}, release=release)
         plugins.append(kind(args.RawArgs(None) if args_type is None else args_type(), handle))
-    return build_hint_map(plugins)
+    return build_hint_map(plugins, release.events)
 
 
 HINT_MAP = in_tree_hints()
-HINTS = Hints(dict.fromkeys(("podium", "default-scheduler"), HINT_MAP), ManualClock(), QueueObserver())
+
+
+def _asked(hint_map: HintMap) -> Hints:
+    return Hints(dict.fromkeys(("podium", "default-scheduler"), hint_map), ManualClock(), QueueObserver())
+
+
+HINTS, HINTS_1_36 = _asked(HINT_MAP), _asked(in_tree_hints(RELEASES["1.36"]))
 
 
 def actions(registration: EventRegistration) -> Iterator[str]:
@@ -139,23 +149,25 @@ def actions(registration: EventRegistration) -> Iterator[str]:
             yield _label(action)
 
 
-def rows() -> dict[Row, EventRegistration]:
+def rows(hint_map: HintMap = HINT_MAP) -> dict[Row, EventRegistration]:
     return {
         (plugin, registration.event.resource.value, action): registration
-        for plugin, registrations in HINT_MAP.items()
+        for plugin, registrations in hint_map.items()
         for registration in registrations
         for action in actions(registration)
     }
 
 
+EXPECTED = {
+    (plugin, resource, action)
+    for plugin, by_resource in TABLE.items()
+    for resource, named in by_resource.items()
+    for action in named.split()
+}
+
+
 def test_plugins_are_registered_for_what_kube_schedulers_are() -> None:
-    rows_expected = {
-        (plugin, resource, action)
-        for plugin, by_resource in TABLE.items()
-        for resource, action_names in by_resource.items()
-        for action in action_names.split()
-    }
-    assert set(rows()) == rows_expected
+    assert set(rows()) == EXPECTED
     assert {plugin for plugin, registrations in HINT_MAP.items() if not registrations} == {
         "DefaultBinder",
         "ImageLocality",
@@ -164,6 +176,19 @@ def test_plugins_are_registered_for_what_kube_schedulers_are() -> None:
         "PrioritySort",
         "TopologyPlacementGenerator",
     }
+
+
+def test_plugins_of_1_36_are_registered_for_pods_of_any_kind_and_with_new_nodes_for_changed_taints() -> None:
+    kinds = {"AssignedPod", "TargetPod", "UnscheduledPod"}
+    of_any_pod = {
+        (plugin, "Pod" if resource in kinds else resource, action)
+        for plugin, resource, action in EXPECTED - {("GangScheduling", "scheduling.k8s.io/PodGroup", "Update")}
+    }
+    with_taints = {
+        (plugin, "Node", TAINT) for plugin, resource, action in EXPECTED if (resource, action) == ("Node", "Add")
+    }
+    of_deleted_claims = {("DynamicResources", "resource.k8s.io/ResourceClaim", "Delete")}
+    assert set(rows(in_tree_hints(RELEASES["1.36"]))) == (of_any_pod | with_taints) - of_deleted_claims
 
 
 # ---------------------------------------------------------------- one change for each row
@@ -236,7 +261,7 @@ USES_HOST_USERS = pod(spec={"hostUsers": False, "hostNetwork": True})
 CASES = [
     *changes(
         "SchedulingGates",
-        "UnschedulablePod",
+        "TargetPod",
         "UpdatePodSchedulingGatesEliminated",
         PLAIN,
         helps=(pod(gates=["a"]), PLAIN),
@@ -248,7 +273,7 @@ CASES = [
     ),
     *changes(
         "NodeUnschedulable",
-        "UnschedulablePod",
+        "TargetPod",
         "UpdatePodToleration",
         PLAIN,
         helps=(PLAIN, pod(tolerations=MASTERLESS)),
@@ -267,7 +292,7 @@ CASES = [
     ),
     *changes(
         "TaintToleration",
-        "UnschedulablePod",
+        "TargetPod",
         "UpdatePodToleration",
         PLAIN,
         helps=(PLAIN, pod(tolerations=TOLERANT)),
@@ -291,6 +316,14 @@ CASES = [
         pod(cpu="1"),
         helps=(_on_node(cpu="2"), _on_node(cpu="1")),
         not_=(_on_node(memory="2Gi"), _on_node(memory="1Gi")),
+    ),
+    *changes(
+        "NodeResourcesFit",
+        "TargetPod",
+        "UpdatePodScaleDown",
+        pod(cpu="1"),
+        helps=(pod(cpu="2"), pod(cpu="1")),
+        not_=(pod("other", cpu="2"), pod("other", cpu="1")),
     ),
     *changes("NodeResourcesFit", "Node", "Add", pod(cpu="2"), helps=(None, node(cpu="2")), not_=(None, node(cpu="1"))),
     *changes(
@@ -466,11 +499,19 @@ CASES = [
     ),
     *changes(
         "PodTopologySpread",
-        "UnschedulablePod",
+        "TargetPod",
         "UpdatePodToleration",
         SPREADS,
         helps=(SPREADS, MORE_TOLERANT),
         not_=(_on_node(labels=WEB), _on_node(labels=WEB, tolerations=TOLERANT)),
+    ),
+    *changes(
+        "PodTopologySpread",
+        "TargetPod",
+        "UpdatePodLabel",
+        SPREADS,
+        helps=(SPREADS, pod(labels=DB)),
+        not_=(SPREADS, pod(labels={**WEB, "tier": "front"})),
     ),
     *changes("PodTopologySpread", "Node", "Add", SPREADS, helps=(None, ZONED), not_=(None, node())),
     *changes("PodTopologySpread", "Node", "Delete", SPREADS, helps=(ZONED, None), not_=(node(), None)),
@@ -507,12 +548,20 @@ CASES = [
         helps=(_on_node(labels=DB), _on_node(labels=WEB)),
         not_=(_on_node(labels=WEB), _on_node(labels=DB)),
     ),
+    *changes(
+        "InterPodAffinity",
+        "TargetPod",
+        "UpdatePodLabel",
+        NEAR_WEB,
+        helps=(NEAR_WEB, pod(labels=DB)),
+        not_=(pod("other"), pod("other", labels=DB)),
+    ),
     *changes("InterPodAffinity", "Node", "Add", NEAR_WEB, helps=(None, ZONED), not_=(None, node())),
     *changes("InterPodAffinity", "Node", LABEL, NEAR_WEB, helps=(node(), ZONED), not_=(ZONED, node())),
     *changes("DefaultPreemption", "AssignedPod", "Delete", PLAIN, not_=(_on_node(), None)),
     *changes(
         "DynamicResources",
-        "UnschedulablePod",
+        "TargetPod",
         "UpdatePodGeneratedResourceClaim",
         PLAIN,
         helps=(PLAIN, PLAIN),
@@ -533,6 +582,14 @@ CASES = [
         CLAIMING,
         helps=(device_claim("other", allocation={}), device_claim("other")),
         not_=(device_claim("other"), device_claim("other", allocation={})),
+    ),
+    *changes(
+        "DynamicResources",
+        "resource.k8s.io/ResourceClaim",
+        "Delete",
+        PLAIN,
+        helps=(device_claim("other", allocation={}), None),
+        not_=(device_claim("other"), None),
     ),
     *changes(
         "NodeResourcesFit",
@@ -567,13 +624,22 @@ CASES = [
     ),
     *changes(
         "NodeDeclaredFeatures",
-        "UnschedulablePod",
+        "TargetPod",
         "Update",
         PLAIN,
         helps=(PLAIN, USES_HOST_USERS),
         not_=(PLAIN, PLAIN),
     ),
-    *changes("GangScheduling", "UnschedulablePod", "Add", MEMBER, helps=(None, MEMBER), not_=(None, PLAIN)),
+    *changes("GangScheduling", "UnscheduledPod", "Add", MEMBER, helps=(None, MEMBER), not_=(None, PLAIN)),
+    *changes("GangScheduling", "AssignedPod", "Add", MEMBER, helps=(None, MEMBER), not_=(None, PLAIN)),
+    *changes(
+        "GangScheduling",
+        "scheduling.k8s.io/PodGroup",
+        "Update",
+        MEMBER,
+        helps=(pod_group("gang", min_count=3), pod_group("gang", min_count=2)),
+        not_=(pod_group("gang", min_count=2), pod_group("gang", min_count=3)),
+    ),
     *changes(
         "GangScheduling",
         "scheduling.k8s.io/PodGroup",
@@ -593,14 +659,14 @@ ALWAYS = {
     ("NodeDeclaredFeatures", "Node", "Add"),
 }
 """Rows with a hint that no such change leaves cold."""
-NEVER = {("DefaultPreemption", "Pod", "Delete")}
+NEVER = {("DefaultPreemption", "AssignedPod", "Delete")}
 
 
-def strategy(plugin: str, resource: str, action: str, item: Pod, old: Any, new: Any) -> Strategy:
+def strategy(plugin: str, resource: str, action: str, item: Pod, old: Any, new: Any, hints: Hints = HINTS) -> Strategy:
     """Return the queue's strategy for a pod that only this plugin has rejected."""
     event = ClusterEvent(EventResource(resource), ACTIONS[action])
     info = QueuedPodInfo(item, 0.0, unschedulable_plugins={plugin})
-    return HINTS.strategy(info, HINTS.interest(event), old, new)
+    return hints.strategy(info, hints.interest(event), old, new)
 
 
 @pytest.mark.parametrize(
@@ -612,6 +678,23 @@ def test_a_change_is_worth_a_try_where_it_may_help(change: Change) -> None:
     assert strategy(plugin, resource, action, item, old, new) is strategy_expected
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "of_1_36"),
+    [
+        (_on_node(labels=WEB), None, Strategy.SKIP),
+        (_on_node(labels={**WEB, "tier": "front"}), _on_node(labels=WEB), Strategy.AFTER_BACKOFF),
+    ],
+)
+def test_one_anti_affinity_term_of_several_keeps_pods_apart(old: Pod, new: Pod | None, of_1_36: Strategy) -> None:
+    """1.36 asks whether the other pod matched all of them."""
+    terms = [TERM, {"topologyKey": ZONE_LABEL, "labelSelector": {"matchLabels": {"tier": "front"}}}]
+    item = _needs(podAntiAffinity={"requiredDuringSchedulingIgnoredDuringExecution": terms})
+    action = "Delete" if new is None else "UpdatePodLabel"
+    of_1_37 = strategy("InterPodAffinity", "AssignedPod", action, item, old, new)
+    assert {of_1_36, of_1_37} == {Strategy.SKIP, Strategy.AFTER_BACKOFF}
+    assert strategy("InterPodAffinity", "AssignedPod", action, item, old, new, HINTS_1_36) is of_1_36
+
+
 WITHOUT_HINT = [row for row, registration in rows().items() if registration.hint is None]
 
 
@@ -621,10 +704,7 @@ def test_a_change_in_a_row_without_a_hint_always_is(row: Row) -> None:
 
 
 def test_every_row_with_a_hint_has_a_change_that_helps_and_one_that_does_not() -> None:
-    cases = {
-        (case.plugin, "Pod" if case.resource.endswith("Pod") else case.resource, case.action, case.helps)
-        for case in CASES
-    }
+    cases = {(case.plugin, case.resource, case.action, case.helps) for case in CASES}
     with_hint = {row for row, registration in rows().items() if registration.hint is not None}
     cases_expected = {(*row, True) for row in with_hint - NEVER} | {(*row, False) for row in with_hint - ALWAYS}
     assert cases_expected <= cases, cases_expected - cases

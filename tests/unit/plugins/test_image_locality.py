@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from podium.config import RELEASES
 from podium.plugins.image_locality import ImageLocality, normalized_image_name
 from tests.builders import node, pod, snapshot_of
 from tests.unit.plugins.clusters import RecordingHandle, score_nodes
@@ -42,10 +43,12 @@ def test_more_containers_raise_the_bar_and_images_add_up() -> None:
     assert score_nodes(PLUGIN, initial, snapshot) == {"n1": 100 * (600 - 23) // (3000 - 23)}
 
 
-def test_image_volumes_add_bytes_but_do_not_raise_the_bar() -> None:
+def test_image_volumes_add_bytes_and_raise_the_bar_since_1_37() -> None:
     snapshot = snapshot_of(node("n1", images={"a:1": 300 * MIB, "model:1": 500 * MIB}))
     mounting = pod(images=["a:1"], spec={"volumes": [{"name": "m", "image": {"reference": "model:1"}}]})
-    assert score_nodes(PLUGIN, mounting, snapshot) == {"n1": 100 * (800 - 23) // (1000 - 23)}
+    assert score_nodes(PLUGIN, mounting, snapshot) == {"n1": 100 * (800 - 23) // (2000 - 23)}
+    former = ImageLocality(None, RecordingHandle(release=RELEASES["1.36"]))
+    assert score_nodes(former, mounting, snapshot) == {"n1": 100 * (800 - 23) // (1000 - 23)}
 
 
 def test_the_score_is_clamped_on_both_sides() -> None:

@@ -8,6 +8,7 @@ import pytest
 from podium.config import ARGS_BY_PLUGIN, IN_TREE_PLUGINS, ExtensionPoint, args
 from podium.framework.contract.bind import BindPlugin, PermitPlugin, PreBindPlugin, ReservePlugin
 from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin, TableFilterPlugin
+from podium.framework.contract.group_post_filter import PodGroupPostFilterPlugin
 from podium.framework.contract.placements import PlacementGeneratePlugin, PlacementScorePlugin
 from podium.framework.contract.plugin import Plugin, PreEnqueuePlugin, QueueSortPlugin
 from podium.framework.contract.post_filter import PostFilterPlugin
@@ -29,6 +30,7 @@ INTERFACES = {
     ExtensionPoint.BIND: BindPlugin,
     ExtensionPoint.PLACEMENT_GENERATE: PlacementGeneratePlugin,
     ExtensionPoint.PLACEMENT_SCORE: PlacementScorePlugin,
+    ExtensionPoint.POD_GROUP_POST_FILTER: PodGroupPostFilterPlugin,
 }
 
 

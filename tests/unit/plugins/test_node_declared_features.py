@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from podium.config import RELEASES
 from podium.framework.contract.cluster_event import QueueingHint
 from podium.framework.contract.status import SKIP, unresolvable
 from podium.objects.core import Node
@@ -56,6 +57,18 @@ def test_nodes_that_do_not_declare_what_the_pod_needs_are_rejected(spec: dict[st
     assert filtered_one_by_one(PLUGIN, needy, snapshot) == {"n1": rejection, "n3": rejection}
 
 
+@pytest.mark.parametrize("kind", ["containers", "initContainers", "ephemeralContainers"])
+def test_mounts_with_options_need_a_feature_since_1_37(kind: str) -> None:
+    plain = {"name": "c", "image": "app"}
+    mounting = {**plain, "volumeMounts": [{"name": "v", "mountPath": "/v", "bindMountOptions": ["noexec"]}]}
+    needy = pod(spec={"containers": [plain]} | {kind: [mounting]})
+    snapshot = snapshot_of(node("n1"), declaring("n2", "VolumeBindMountOptions"))
+    assert set(filtered(PLUGIN, needy, snapshot)) == {"n1"}
+    former = NodeDeclaredFeatures(None, RecordingHandle(release=RELEASES["1.36"]))
+    assert former.pre_filter(STATE, needy, snapshot) == (None, SKIP)
+    assert filtered(former, needy, snapshot) == {}
+
+
 def test_all_needed_features_must_be_declared() -> None:
     needy = pod(spec=HOST_USERS | restarting("containers"))
     snapshot = snapshot_of(declaring("n1", USERS), declaring("n2", USERS, RESTART))
@@ -89,4 +102,4 @@ def test_it_registers_for_features_of_nodes_and_any_update_of_pods() -> None:
         registration.event.resource.value: int(registration.event.action)
         for registration in PLUGIN.events_to_register()
     }
-    assert registered == {"Node": 1 | 128, "Pod": 8188}
+    assert registered == {"Node": 1 | 128, "TargetPod": 32764}

@@ -75,5 +75,5 @@ def test_a_deleted_pod_helps_when_it_held_a_conflicting_port(deleted_pod: Pod, h
 
 def test_it_registers_for_deleted_pods_and_any_new_node() -> None:
     on_pod, on_node = PLUGIN.events_to_register()
-    assert on_pod.event.label == "PodDelete"
+    assert on_pod.event.label == "AssignedPodDelete"
     assert (on_node.event.label, on_node.hint) == ("NodeAdd", None)

@@ -151,7 +151,7 @@ def test_hints_look_at_ignored_resources_too() -> None:
 
 
 def test_it_registers_for_pods_that_shrink_and_nodes_that_grow() -> None:
-    on_pod, on_node, on_class = plugin().events_to_register()
-    assert int(on_pod.event.action) == 2 | 512
+    on_assigned, on_own, on_node, on_class = plugin().events_to_register()
+    assert (int(on_assigned.event.action), int(on_own.event.action)) == (2 | 1024, 1024)
     assert int(on_node.event.action) == 1 | 4
     assert on_class.event.description == "resource.k8s.io/DeviceClass Add, Update"

@@ -61,6 +61,6 @@ def test_it_registers_for_nodes_and_tolerations() -> None:
     assert [
         registration.event.label
         for registration in PLUGIN.events_to_register()
-        if registration.event.resource.value == "Pod"
-    ] == ["PodUpdatePodToleration"]
+        if registration.event.resource.value == "TargetPod"
+    ] == ["TargetPodUpdatePodToleration"]
     assert int(PLUGIN.events_to_register()[0].event.action) == 1 | 16

@@ -9,6 +9,7 @@ import pytest
 from podium.client.informer import Informer
 from podium.cluster import Snapshot
 from podium.cluster.pod_states import PodState
+from podium.config import RELEASES
 from podium.framework.contract.cluster_event import ActionType, ClusterEvent, QueueingHint
 from podium.framework.contract.status import SKIP, PluginError, unresolvable, unschedulable
 from podium.objects.resource_types import EventResource, ResourceType
@@ -22,6 +23,7 @@ from tests.unit.plugins.storage import (
     VolumePluginBench,
     attachment,
     claim,
+    csi_driver,
     csi_node,
     storage_class,
     user,
@@ -98,6 +100,33 @@ def test_no_limit_and_limits_of_other_drivers_do_not_matter() -> None:
     assert bench(None, *claims_and_volumes("a", "b"), using).filter(user("b")) == {}
     assert bench(0, *claims_and_volumes("a", "b"), using, driver="other.example.com").filter(user("b")) == {}
     assert VolumePluginBench("NodeVolumeLimits", node("n1"), *claims_and_volumes("b")).filter(user("b")) == {}
+
+
+ABSENT = (f"{DRIVER} CSI driver is not installed on the node",)
+
+
+def test_a_driver_that_demands_it_has_to_be_on_the_node() -> None:
+    items = (csi_driver(demands=True), *made("a"))
+    assert bench(5, *items).filter(user("a")) == {}
+    assert bench(None, *items).filter(user("a")) == {}
+    assert bench(5, *items, driver="other.example.com").filter(user("a")) == {"n1": ABSENT}
+    assert VolumePluginBench("NodeVolumeLimits", node("n1"), *items).filter(user("a")) == {"n1": ABSENT}
+    assert bench(5, csi_driver(), *made("a"), driver="other.example.com").filter(user("a")) == {}
+    assert bench(0, *items).filter(user("a")) == {"n1": FULL}
+
+
+def test_of_several_drivers_the_one_that_is_absent_is_named() -> None:
+    other = "other.example.com"
+    claims = (*made("a"), claim("b", volume="pv-b"), volume("pv-b", csi=(other, "handle-b")))
+    drivers = csi_driver(demands=True), csi_driver(other, demands=True)
+    both = bench(5, *claims, *drivers)
+    assert both.filter(user("a", "b")) == {"n1": (f"{other} CSI driver is not installed on the node",)}
+
+
+def test_without_the_gate_no_driver_has_to_be_there() -> None:
+    items = (node("n1"), csi_driver(demands=True), *made("a"))
+    cluster = VolumePluginBench("NodeVolumeLimits", *items, release=RELEASES["1.36"])
+    assert cluster.filter(user("a")) == {}
 
 
 class Informed(RecordingHandle):
@@ -352,7 +381,7 @@ def test_it_waits_for_nodes_pods_claims_and_detachments() -> None:
     assert [(registration.event, registration.hint is None) for registration in PLUGIN.events_to_register()] == [
         (ClusterEvent(EventResource.CSI_NODE, ActionType.ADD), True),
         (ClusterEvent(EventResource.CSI_NODE, ActionType.UPDATE), False),
-        (ClusterEvent(EventResource.POD, ActionType.DELETE), False),
+        (ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE), False),
         (ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD), False),
         (ClusterEvent(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE), False),
     ]

@@ -20,4 +20,4 @@ def test_only_the_pods_own_gates_matter() -> None:
     assert PLUGIN.after_gates_eliminated(mine, mine, mine) is QueueingHint.QUEUE
     assert PLUGIN.after_gates_eliminated(mine, pod("other"), pod("other")) is QueueingHint.SKIP
     (registration,) = PLUGIN.events_to_register()
-    assert registration.event.label == "PodUpdatePodSchedulingGatesEliminated"
+    assert registration.event.label == "TargetPodUpdatePodSchedulingGatesEliminated"

@@ -117,4 +117,4 @@ def test_only_the_pods_own_tolerations_help() -> None:
 def test_it_registers_for_nodes_and_tolerations() -> None:
     on_node, on_pod = PLUGIN.events_to_register()
     assert int(on_node.event.action) == 1 | 16
-    assert on_pod.event.label == "PodUpdatePodToleration"
+    assert on_pod.event.label == "TargetPodUpdatePodToleration"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from podium.config.args import VolumeBindingArgs
+from podium.config.args import UtilizationShapePoint, VolumeBindingArgs
 from podium.framework.contract.cluster_event import ActionType, ClusterEvent, QueueingHint
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.status import SKIP, Code, PluginError, unresolvable
@@ -366,7 +366,67 @@ def test_the_first_claim_that_has_no_place_decides() -> None:
 # ---------------------------------------------------------------- scores
 
 
-def test_nodes_are_not_scored() -> None:
+SHAPE = (UtilizationShapePoint(0, 10), UtilizationShapePoint(100, 0))
+
+
+def scores(*items: Any, wanting: Any = WANTING, shape: Any = SHAPE, nodes: list[Node] | None = None) -> dict[str, int]:
+    """The score by node; both forms have to agree."""
+    placed = zones() if nodes is None else nodes
+    cluster = VolumePluginBench("VolumeBinding", *placed, *items, args=VolumeBindingArgs(shape=shape))
+    assert cluster.pre_filter(wanting) in (None, SKIP)
+    plugin, state, snapshot, rows = cluster.plugin, cluster.state, cluster.snapshot, cluster.snapshot.order
+    assert plugin.pre_score(state, wanting, snapshot, rows) is None
+    answer = dict(
+        zip(map(snapshot.name, rows), plugin.score_rows(state, wanting, snapshot, rows).tolist(), strict=True)
+    )
+    assert answer == {snapshot.name(row): plugin.score(state, wanting, snapshot.node(row)) for row in rows}
+    return answer
+
+
+def test_pods_that_need_no_volume_on_their_node_are_scored_with_zero() -> None:
+    assert scores(wanting=pod()) == {"a": 0, "b": 0}
+    assert scores(claim(volume="pv"), volume(), storage_class()) == {"a": 0, "b": 0}
+    assert scores(claim(), storage_class()) == {"a": 0, "b": 0}
+
+
+SOME = capacity("some", on={ZONE: "a"}, size="10Gi"), capacity("much", on={ZONE: "b"}, size="100Gi")
+
+
+def test_a_node_with_more_capacity_for_the_claim_scores_higher() -> None:
+    items = (storage_class(), csi_driver(), *SOME)
+    assert scores(claim(size="5Gi"), *items) == {"a": 50, "b": 95}
+    shape = (UtilizationShapePoint(0, 0), UtilizationShapePoint(50, 10), UtilizationShapePoint(100, 10))
+    assert scores(claim(size="5Gi"), *items, shape=shape) == {"a": 100, "b": 10}
+
+
+def test_claims_of_one_class_share_one_capacity() -> None:
+    items = (storage_class(), csi_driver(), *SOME)
+    two = user("data", "logs")
+    assert scores(claim(size="5Gi"), claim("logs", size="3Gi"), *items, wanting=two) == {"a": 20, "b": 92}
+    assert scores(claim(size="6Gi"), claim("logs", size="6Gi"), *items, wanting=two) == {"a": 0, "b": 88}
+
+
+def test_classes_count_alike_and_their_mean_is_rounded() -> None:
+    fast = (storage_class("fast"), capacity("fast", storage_class="fast", on={ZONE: "a"}, size="100Gi"))
+    items = (claim(size="5Gi"), claim("logs", storage_class="fast", size="2Gi"), storage_class(), csi_driver(), *fast)
+    # (50 + 98) / 2; then (50 + 99) / 2, rounded up.
+    assert scores(*items, *SOME, wanting=user("data", "logs"), nodes=zones("a")) == {"a": 74}
+    smaller = (claim(size="5Gi"), claim("logs", storage_class="fast", size="1Gi"), *items[2:])
+    assert scores(*smaller, *SOME, wanting=user("data", "logs"), nodes=zones("a")) == {"a": 75}
+
+
+def test_where_a_volume_is_chosen_only_volumes_count() -> None:
+    items = (claim(size="2Gi"), claim("logs", size="9Gi"), storage_class(), csi_driver(), *SOME)
+    there = volume("pv", size="4Gi", reach={ZONE: ["a"]})
+    assert scores(*items, there, wanting=user("data", "logs")) == {"a": 50, "b": 89}
+
+
+def test_capacity_that_is_not_published_does_not_count() -> None:
+    items = (claim(size="5Gi"), storage_class(), csi_driver(), capacity("some", on={ZONE: "a"}, largest="10Gi"))
+    assert scores(*items, nodes=zones("a")) == {"a": 0}
+
+
+def test_nodes_are_not_scored_without_a_shape() -> None:
     cluster = bench()
     rows = cluster.snapshot.order
     assert cluster.plugin.pre_score(CycleState(), WANTING, cluster.snapshot, rows) == SKIP

@@ -144,4 +144,4 @@ def test_a_claim_of_another_namespace_does_not_help() -> None:
 
 def test_it_waits_for_pods_nodes_and_claims() -> None:
     labels = [registration.event.label for registration in PLUGIN.events_to_register()]
-    assert labels == ["PodDelete", "NodeAdd", "PersistentVolumeClaimAdd"]
+    assert labels == ["AssignedPodDelete", "NodeAdd", "PersistentVolumeClaimAdd"]

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from podium.config import NEWEST, PodGroupRules, Release
 from podium.framework.contract.cluster_event import EventRegistration
 from podium.framework.contract.filter import FilterPlugin
 from podium.framework.contract.plugin import Plugin, PreEnqueuePlugin, QueueSortPlugin
@@ -70,7 +71,7 @@ class Recorder(QueueObserver):
         self.failures: list[tuple[str, str, str]] = []
         self.astray: list[tuple[str, str]] = []
 
-    def incoming(self, queue: str, event: str) -> None:
+    def incoming(self, queue: str, event: str, info: QueuedPodInfo, *, is_moved: bool) -> None:
         self.entered.append((queue, event))
 
     def unschedulable_delta(self, plugin: str, profile: str, delta: int) -> None:
@@ -99,7 +100,8 @@ class QueueBench:
         times: QueueTimes | None = None,
         start_s: float = 1000.0,
         observer: QueueObserver | None = None,
-        has_groups: bool = False,
+        groups: PodGroupRules | None = None,
+        release: Release = NEWEST,
     ) -> None:
         self.clock = ManualClock(start_s)
         self.recorder = Recorder()
@@ -112,7 +114,7 @@ class QueueBench:
                 QueueProfile(
                     PROFILE,
                     [plugin for plugin in everyone if isinstance(plugin, PreEnqueuePlugin)],
-                    build_hint_map(everyone),
+                    build_hint_map(everyone, release.events),
                 )
             ],
             queue_sort or ByPriority(),
@@ -121,7 +123,8 @@ class QueueBench:
             wake=self._wake,
             times=times or QueueTimes(),
             observer=observer or self.recorder,
-            has_groups=has_groups,
+            groups=groups,
+            release=release,
         )
 
     def _wake(self) -> None:

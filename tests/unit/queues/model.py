@@ -1,6 +1,6 @@
 """The scheduling queue's rules once more, in the plainest way: one list of pods, scanned for everything.
 
-Plugins: `Fit` waits for new nodes (and so for changed taints), `Odd` for node labels that suit the pod's number,
+Plugins: `Fit` waits for new nodes, `Odd` for node labels that suit the pod's number,
 `Level` for those that suit its priority, `Flaky` has a hint for node conditions that always fails, `Room` waits for
 other pods to go, `Own` for other labels of the pod itself. `Gates` and `Preempting` hold pods back; the former waits
 for the pod's gates to go, the latter registers for pods that go with a hint that never lets one of its own go.
@@ -19,13 +19,13 @@ from podium.queues import QueueState
 NODE_ADD, NODE_TAINT, NODE_LABEL = "NodeAdd", "NodeUpdateNodeTaint", "NodeUpdateNodeLabel"
 NODE_CONDITION, NODE_DELETE = "NodeUpdateNodeCondition", "NodeDelete"
 POD_ADD, POD_DELETE, POD_LABEL = "AssignedPodAdd", "AssignedPodDelete", "AssignedPodUpdatePodLabel"
-NEW, UPDATED = "UnschedulablePodAdd", "UnschedulablePodUpdate"
-OWN_LABEL = "UnschedulablePodUpdatePodLabel"
-OWN_GATES = "UnschedulablePodUpdatePodSchedulingGatesEliminated"
+NEW, UPDATED = "UnscheduledPodAdd", "TargetPodUpdate"
+OWN_LABEL = "TargetPodUpdatePodLabel"
+OWN_GATES = "TargetPodUpdatePodSchedulingGatesEliminated"
 ACTIVATED, TIMEOUT, FAILED = "ForceActivate", "UnschedulableTimeout", "ScheduleAttemptFailure"
 
 REGISTERED: Final = {
-    "Fit": {NODE_ADD, NODE_TAINT},
+    "Fit": {NODE_ADD},
     "Odd": {NODE_LABEL},
     "Level": {NODE_LABEL},
     "Flaky": {NODE_CONDITION},
@@ -53,6 +53,7 @@ class ModelPod:
     has_gates: bool
     in_status: str
     timestamp_s: float
+    flushed_s: float = 0.0
     state: QueueState = QueueState.GONE
     attempts: int = 0
     rejections: int = 0
@@ -86,9 +87,10 @@ class Model:
 
     # ------------------------------------------------------------ operations
 
-    def add(self, index: int, priority: int, has_gates: bool, in_status: str, event: str = NEW) -> None:
+    def add(self, index: int, priority: int, has_gates: bool, in_status: str) -> None:
         pod = self.pods[index] = ModelPod(index, priority, has_gates, in_status, self.now_s)
-        self._to_active(pod, event)
+        self.nominate(pod, None)
+        self._to_active(pod, NEW)
 
     def update(self, pod: ModelPod, *, priority: int, labels: bool, drops_gates: bool, in_status: str) -> None:
         names = [OWN_LABEL] if labels else []
@@ -133,7 +135,7 @@ class Model:
 
     def fail(self, pod: ModelPod, rejectors: Iterable[str], pending: Iterable[str], *, in_flight: bool) -> None:
         pod.rejectors, pod.pending, pod.gate = set(rejectors), set(pending), ""
-        pod.timestamp_s = self.now_s
+        pod.timestamp_s, pod.flushed_s = self.now_s, 0.0
         pod.state = QueueState.GONE
         is_rejected = bool(pod.rejectors or pod.pending)
         pod.rejections, pod.errors = (pod.rejections + 1, 0) if is_rejected else (pod.rejections, pod.errors + 1)
@@ -156,7 +158,7 @@ class Model:
             if concerns(pod) and not (pod.gate and happening.name not in REGISTERED[pod.gate]):
                 worth = self._worth(pod, happening)
                 if worth != "never":
-                    self._requeue(pod, worth, happening.name)
+                    self._take_out(pod, worth, happening.name)
         self._remember(happening)
 
     def activate(self, pod: ModelPod) -> None:
@@ -180,10 +182,10 @@ class Model:
     # ------------------------------------------------------------ rules
 
     def _flush_leftover(self) -> None:
-        leftover = [pod for pod in self.at(*WAITING) if self.now_s - pod.timestamp_s > 300]
+        leftover = [pod for pod in self.at(*WAITING) if self.now_s - max(pod.timestamp_s, pod.flushed_s) > 300]
         for pod in leftover:
-            if not pod.gate:
-                self._requeue(pod, "later", TIMEOUT)
+            pod.flushed_s = self.now_s
+            self._take_out(pod, "later", TIMEOUT)
         if leftover:
             self._remember(Happening(TIMEOUT))
 
@@ -197,6 +199,11 @@ class Model:
         if any(_queues(plugin, pod, happening) for plugin in pod.pending):
             return "at once"
         return "later" if any(_queues(plugin, pod, happening) for plugin in pod.rejectors) else "never"
+
+    def _take_out(self, pod: ModelPod, worth: str, event: str) -> None:
+        """A pod that comes back gated counts as one that has come in."""
+        pod.state = QueueState.GONE
+        self._requeue(pod, worth, event)
 
     def _requeue(self, pod: ModelPod, worth: str, event: str) -> bool:
         if worth == "at once" or pod.backoff_ends_s < math.floor(self.now_s):
@@ -216,8 +223,6 @@ class Model:
     def _enter_active(self, pod: ModelPod, event: str) -> None:
         pod.state = QueueState.ACTIVE
         self.entered["active", event] += 1
-        if event in (NEW, UPDATED):
-            self.nominate(pod, None)
 
     def _passes_gates(self, pod: ModelPod, event: str) -> bool:
         closed_gates = {

@@ -4,13 +4,16 @@ from typing import Any
 
 import pytest
 
+from podium.config import NEWEST, RELEASES
 from podium.objects.core import Node, Pod
 from podium.queues import node_changes, pod_changes
 from tests.builders import node, pod
 
+RULES, RULES_1_36 = NEWEST, RELEASES["1.36"]
+
 
 def pod_labels(old: Pod, new: Pod) -> list[str]:
-    return [event.label for event in pod_changes(old, new)]
+    return [event.label for event in pod_changes(old, new, RULES)]
 
 
 GATES = ("a", "b")
@@ -32,14 +35,15 @@ EXTENDED = {"extendedResourceClaimStatus": {"resourceClaimName": "x"}}
         (pod(), pod(), "Update"),
         (pod(gates=GATES), pod(gates=GATES[:1]), "Update"),
         (pod(), pod(gates=GATES), "Update"),
-        (pod(requests={"cpu": "1"}), pod(requests={"cpu": "2"}), "Update"),
+        (pod(requests={"cpu": "1"}), pod(requests={"cpu": "2"}), "UpdatePodScaleUp"),
+        (pod(requests={"cpu": "1"}), pod(requests={"cpu": "1", "x/y": "1"}), "UpdatePodScaleUp"),
         (pod(requests={"cpu": "1"}), pod(requests={"cpu": "1000m"}), "Update"),
         (pod(tolerations=(TOLERATION,)), pod(tolerations=({"key": "b"},)), "Update"),
         (pod(), pod(status={"phase": "Pending"}), "Update"),
     ],
 )
 def test_a_pods_change_has_a_name(old: Pod, new: Pod, action: str) -> None:
-    assert pod_labels(old, new) == [f"UnschedulablePod{action}"]
+    assert pod_labels(old, new) == [f"TargetPod{action}"]
 
 
 def test_changes_of_a_bound_pod_are_those_of_an_assigned_one() -> None:
@@ -47,15 +51,37 @@ def test_changes_of_a_bound_pod_are_those_of_an_assigned_one() -> None:
     assert pod_labels(pod(node="n1"), pod(node="n1", labels={"a": "b"})) == ["AssignedPodUpdatePodLabel"]
 
 
+def test_changes_of_another_waiting_pod_are_those_of_an_unscheduled_one() -> None:
+    (event,) = pod_changes(pod(), pod(labels={"a": "b"}), RULES, is_own=False)
+    assert event.label == "UnscheduledPodUpdatePodLabel"
+
+
+@pytest.mark.parametrize("is_own", [True, False])
+def test_in_1_36_all_waiting_pods_are_unschedulable_ones(is_own: bool) -> None:
+    (event,) = pod_changes(pod(), pod(labels={"a": "b"}), RULES_1_36, is_own=is_own)
+    assert event.label == "UnschedulablePodUpdatePodLabel"
+
+
+def test_in_1_36_a_pod_that_grows_is_only_updated() -> None:
+    old, new = pod(node="n1", requests={"cpu": "1"}), pod(node="n1", requests={"cpu": "2"})
+    assert [event.label for event in pod_changes(old, new, RULES_1_36)] == ["AssignedPodUpdate"]
+
+
+def test_a_pod_may_shrink_and_grow_at_once() -> None:
+    old, new = pod(requests={"cpu": "1", "memory": "2Gi"}), pod(requests={"cpu": "2", "memory": "1Gi"})
+    assert pod_labels(old, new) == ["TargetPodUpdatePodScaleDown", "TargetPodUpdatePodScaleUp"]
+
+
 def test_all_changes_become_events_in_order() -> None:
     old = pod(gates=GATES, requests={"cpu": "2"})
-    new = pod(labels={"a": "b"}, tolerations=(TOLERATION,), requests={"cpu": "1"}, status=CLAIMED)
+    new = pod(labels={"a": "b"}, tolerations=(TOLERATION,), requests={"cpu": "1", "x/y": "1"}, status=CLAIMED)
     assert pod_labels(old, new) == [
-        "UnschedulablePodUpdatePodLabel",
-        "UnschedulablePodUpdatePodScaleDown",
-        "UnschedulablePodUpdatePodSchedulingGatesEliminated",
-        "UnschedulablePodUpdatePodToleration",
-        "UnschedulablePodUpdatePodGeneratedResourceClaim",
+        "TargetPodUpdatePodLabel",
+        "TargetPodUpdatePodScaleDown",
+        "TargetPodUpdatePodScaleUp",
+        "TargetPodUpdatePodSchedulingGatesEliminated",
+        "TargetPodUpdatePodToleration",
+        "TargetPodUpdatePodGeneratedResourceClaim",
     ]
 
 
@@ -72,9 +98,7 @@ def test_a_resize_scales_down_only_once_it_is_carried_out() -> None:
 
 
 def test_requests_that_cannot_be_read_count_as_scaled_down() -> None:
-    assert pod_labels(pod(requests={"cpu": "lots"}), pod(requests={"cpu": "1"})) == [
-        "UnschedulablePodUpdatePodScaleDown"
-    ]
+    assert pod_labels(pod(requests={"cpu": "lots"}), pod(requests={"cpu": "1"})) == ["TargetPodUpdatePodScaleDown"]
 
 
 # ---------------------------------------------------------------- nodes
@@ -85,6 +109,7 @@ def node_labels(old: Node, new: Node) -> list[str]:
 
 
 READY, NOT_READY = ({"type": "Ready", "status": status} for status in ("True", "False"))
+POLICY = {"disableResizePreemption": ["vpa.example.com"]}
 PRESSURE = {"type": "MemoryPressure", "status": "False"}
 
 
@@ -103,6 +128,9 @@ PRESSURE = {"type": "MemoryPressure", "status": "False"}
         (node(status={"conditions": [READY]}), node(status={"conditions": [NOT_READY]}), ["NodeCondition"]),
         (node(status={"conditions": [READY, PRESSURE]}), node(status={"conditions": [PRESSURE, READY]}), []),
         (node(), node(metadata={"annotations": {"a": "b"}}), ["NodeAnnotation"]),
+        (node(), node(spec={"podPreemptionPolicy": POLICY}), ["NodePreemptionPolicy"]),
+        (node(spec={"podPreemptionPolicy": POLICY}), node(), ["NodePreemptionPolicy"]),
+        (node(spec={"podPreemptionPolicy": POLICY}), node(spec={"podPreemptionPolicy": POLICY}), []),
         (node(), node(status={"declaredFeatures": ["X"]}), ["NodeDeclaredFeature"]),
         (node(), node(), []),
     ],
@@ -117,6 +145,7 @@ def test_all_changes_of_a_node_become_events_in_order() -> None:
         metadata={"annotations": {"a": "b"}},
         taints=["a:NoSchedule"],
         cpu="1",
+        spec={"podPreemptionPolicy": POLICY},
         status={"conditions": [READY], "declaredFeatures": ["X"]},
     )
     assert node_labels(node(unschedulable=True), new) == [
@@ -126,5 +155,6 @@ def test_all_changes_of_a_node_become_events_in_order() -> None:
         "NodeTaint",
         "NodeCondition",
         "NodeAnnotation",
+        "NodePreemptionPolicy",
         "NodeDeclaredFeature",
     ]

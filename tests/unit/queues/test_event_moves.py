@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as changed
 
-from podium.config import ARGS_BY_PLUGIN, args
+from podium.config import ARGS_BY_PLUGIN, NEWEST, args
 from podium.framework.contract.cluster_event import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
@@ -209,7 +209,7 @@ def some_event(
         return [(ASSIGNED_POD_DELETE, old, None)]
     second_pod = random.choice(placed_pods)
     new = changed(old, spec=second_pod.spec, metadata=changed(old.metadata, labels=second_pod.metadata.labels))
-    return [(event, old, new) for event in pod_changes(old, new)]
+    return [(event, old, new) for event in pod_changes(old, new, NEWEST)]
 
 
 @pytest.mark.parametrize("seed", range(12))

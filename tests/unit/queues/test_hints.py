@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from podium.cluster import NodeInfo
+from podium.config import RELEASES
 from podium.framework.contract.cluster_event import (
     ALL_EVENTS,
     ASSIGNED_POD_ADD,
@@ -13,7 +14,6 @@ from podium.framework.contract.cluster_event import (
     FORCE_ACTIVATE,
     NODE_ADD,
     NODE_DELETE,
-    UNSCHEDULABLE_POD_UPDATE,
     UNSCHEDULABLE_TIMEOUT,
     ActionType,
     ClusterEvent,
@@ -33,8 +33,10 @@ from podium.queues.hints import Hints, Strategy
 from tests.builders import pod
 from tests.unit.queues.builders import PROFILE, Recorder, Rejecter, WithoutArgs
 
+TARGET_POD_UPDATE = ClusterEvent(EventResource.TARGET_POD, ActionType.UPDATE)
 NODE_TAINTED = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_TAINT)
 NODE_LABELLED = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_LABEL)
+RULES_1_36 = RELEASES["1.36"].events
 ANY_NODE_UPDATE = ClusterEvent(EventResource.NODE, ActionType.UPDATE)
 
 
@@ -102,8 +104,10 @@ def test_extenders_are_registered_for_everything() -> None:
     assert build_hint_map([], has_extenders=True) == {"Extender": ALL_EVENTS}
 
 
-def test_who_waits_for_new_nodes_waits_for_their_taints_too() -> None:
-    hint_map = build_hint_map([Rejecter("Fit", on(EventResource.NODE, ActionType.ADD, hint=SKIP))])
+def test_in_1_36_who_waits_for_new_nodes_waits_for_their_taints_too() -> None:
+    plugins = [Rejecter("Fit", on(EventResource.NODE, ActionType.ADD, hint=SKIP))]
+    assert events(build_hint_map(plugins), "Fit") == ["NodeAdd"]
+    hint_map = build_hint_map(plugins, RULES_1_36)
     assert events(hint_map, "Fit") == ["NodeAdd", "NodeUpdateNodeTaint"]
     assert hint_map["Fit"][1].hint is None
 
@@ -120,7 +124,7 @@ def test_who_waits_for_new_nodes_waits_for_their_taints_too() -> None:
     ],
 )
 def test_other_registrations_are_left_alone(registrations: list[EventRegistration]) -> None:
-    assert list(build_hint_map([Rejecter("Fit", *registrations)])["Fit"]) == registrations
+    assert list(build_hint_map([Rejecter("Fit", *registrations)], RULES_1_36)["Fit"]) == registrations
 
 
 # ---------------------------------------------------------------- matching
@@ -136,8 +140,8 @@ def test_other_registrations_are_left_alone(registrations: list[EventRegistratio
         (on(EventResource.NODE, ActionType.UPDATE), ANY_NODE_UPDATE, True),
         (on(EventResource.NODE, ActionType.UPDATE), NODE_LABELLED, True),
         (on(EventResource.POD, ActionType.DELETE), ASSIGNED_POD_DELETE, True),
-        (on(EventResource.POD, ActionType.UPDATE), UNSCHEDULABLE_POD_UPDATE, True),
-        (on(EventResource.ASSIGNED_POD, ActionType.UPDATE), UNSCHEDULABLE_POD_UPDATE, False),
+        (on(EventResource.POD, ActionType.UPDATE), TARGET_POD_UPDATE, True),
+        (on(EventResource.ASSIGNED_POD, ActionType.UPDATE), TARGET_POD_UPDATE, False),
         (on(EventResource.WILDCARD, ActionType.ADD), NODE_ADD, True),
         (on(EventResource.WILDCARD, ActionType.ALL), NODE_DELETE, True),
         (on(EventResource.CSI_NODE, ActionType.ADD), NODE_ADD, False),

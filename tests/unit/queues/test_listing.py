@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import pytest
+
+from podium.config import RELEASES
 from podium.framework.contract.cluster_event import ActionType, on
 from podium.framework.contract.plugin import Plugin
 from podium.objects.core import Pod
@@ -50,16 +53,17 @@ def test_a_rejected_pod_waits_for_events_of_all_its_rejectors_or_for_the_flush()
         "Claims": ("PersistentVolumeClaim Add, Update",),
     }
     assert entry.next_try == NextTry(1300, events)
-    assert [line.event for line in entry.transitions] == ["UnschedulablePodAdd", "Pop", "ScheduleAttemptFailure"]
+    assert [line.event for line in entry.transitions] == ["UnscheduledPodAdd", "Pop", "ScheduleAttemptFailure"]
 
 
-def test_a_gated_pod_waits_for_its_gate_alone() -> None:
-    bench = QueueBench(FIT, AnyUpdateGates())
+@pytest.mark.parametrize(("minor", "at_s"), [("1.37", 1300), ("1.36", None)])
+def test_a_gated_pod_waits_for_its_gate_alone(minor: str, at_s: float | None) -> None:
+    bench = QueueBench(FIT, AnyUpdateGates(), release=RELEASES[minor])
     bench.add(web := pod(gates=["a"]))
     entry = description(bench, web)
     assert (entry.state, entry.gating_plugin, entry.first_tried_s) == (QueueState.GATED, "Gates", None)
     assert entry.next_try is not None
-    assert entry.next_try.at_s is None
+    assert entry.next_try.at_s == at_s
     assert list(entry.next_try.events) == ["Gates"]
     assert entry.next_try.events["Gates"][:2] == ("Pod All", "Node All")
 

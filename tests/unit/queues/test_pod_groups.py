@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from podium.config import PodGroupRules
+from podium.config import LOOSE_GROUPS
 from podium.queues import QueuedPodGroups, QueueState
 from tests.builders import pod
 from tests.unit.queues.builders import QueueBench
@@ -9,7 +9,7 @@ A, B = (pod(name, group="gang") for name in "ab")
 
 
 def bench_of(groups: QueuedPodGroups) -> QueueBench:
-    bench = QueueBench(has_groups=True)
+    bench = QueueBench(groups=LOOSE_GROUPS)
     groups.use_queue(bench.queue)
     for item in (A, B):
         groups.states.put_waiting(item)
@@ -18,7 +18,7 @@ def bench_of(groups: QueuedPodGroups) -> QueueBench:
 
 
 def test_the_waiting_pods_of_a_group_are_popped_together() -> None:
-    groups = QueuedPodGroups(PodGroupRules())
+    groups = QueuedPodGroups(LOOSE_GROUPS)
     bench = bench_of(groups)
     infos = groups.pop_with(bench.pop(), "default/gang")
     assert {info.key for info in infos} == {A.key, B.key}
@@ -26,7 +26,7 @@ def test_the_waiting_pods_of_a_group_are_popped_together() -> None:
 
 
 def test_a_pod_of_a_group_that_is_not_known_is_alone() -> None:
-    groups = QueuedPodGroups(PodGroupRules())
+    groups = QueuedPodGroups(LOOSE_GROUPS)
     bench = bench_of(groups)
     first = bench.pop()
     assert groups.pop_with(first, "default/other") == [first]
@@ -34,7 +34,7 @@ def test_a_pod_of_a_group_that_is_not_known_is_alone() -> None:
 
 
 def test_pods_are_activated_in_the_queue() -> None:
-    groups = QueuedPodGroups(PodGroupRules())
+    groups = QueuedPodGroups(LOOSE_GROUPS)
     groups.activate([A])
     bench = bench_of(groups)
     bench.reject(bench.pop(), "Fit")

@@ -118,7 +118,7 @@ def test_every_move_is_recorded_in_the_pods_story() -> None:
 def test_a_move_that_cannot_be_is_refused_with_the_pods_story() -> None:
     pods = queued_pods(ByPriority())
     web = info("web")
-    pods.move(web, QueueEvent.ENQUEUE, "UnschedulablePodAdd")
+    pods.move(web, QueueEvent.ENQUEUE, "UnscheduledPodAdd")
     with pytest.raises(InvalidTransition, match=r"(?s)MARK_UNSCHEDULABLE in state ACTIVE.*default/web.*PodAdd"):
         pods.move(web, QueueEvent.MARK_UNSCHEDULABLE, "?")
     assert pods.state_of(web.key) is QueueState.ACTIVE

@@ -84,8 +84,8 @@ def test_a_pod_that_loses_its_last_gate_is_active_without_backoff() -> None:
     bench.add(last := pod(gates=["b"]))
     bench.update(last, free := pod())
     assert bench.state_of(free) is QueueState.ACTIVE
-    assert bench.recorder.hints == [("SchedulingGates", "UnschedulablePodUpdatePodSchedulingGatesEliminated", "Queue")]
-    assert bench.recorder.entered[-1] == ("active", "UnschedulablePodUpdatePodSchedulingGatesEliminated")
+    assert bench.recorder.hints == [("SchedulingGates", "TargetPodUpdatePodSchedulingGatesEliminated", "Queue")]
+    assert bench.recorder.entered[-1] == ("active", "TargetPodUpdatePodSchedulingGatesEliminated")
     assert bench.pop().pod is free
     assert bench.recorder.unschedulable == {"SchedulingGates": 0}
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from podium.config import LOOSE_GROUPS, RELEASES
 from podium.framework.contract.cluster_event import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
@@ -12,6 +13,7 @@ from podium.framework.contract.cluster_event import (
     QueueingHint,
     on,
 )
+from podium.framework.contract.status import Status, unresolvable
 from podium.lib.clock import ManualClock
 from podium.objects.core import Pod
 from podium.objects.resource_types import EventResource
@@ -50,7 +52,7 @@ def test_a_new_pod_is_active_and_wakes_the_loop() -> None:
     bench.add(web := pod())
     assert bench.state_of(web) is QueueState.ACTIVE
     assert bench.wakes == 1
-    assert bench.recorder.entered == [("active", "UnschedulablePodAdd")]
+    assert bench.recorder.entered == [("active", "UnscheduledPodAdd")]
 
 
 def test_higher_priority_goes_first_then_who_waits_longer() -> None:
@@ -67,7 +69,7 @@ def test_a_gated_pod_waits_without_waking_the_loop() -> None:
     assert bench.state_of(web) is QueueState.GATED
     assert bench.wakes == 0
     assert bench.queue.pop() is None
-    assert bench.recorder.entered == [("unschedulable", "UnschedulablePodAdd")]
+    assert bench.recorder.entered == [("unschedulable", "UnscheduledPodAdd")]
     assert bench.recorder.unschedulable == {"Gates": 1}
 
 
@@ -95,10 +97,22 @@ def test_a_new_pod_keeps_the_nomination_in_its_status() -> None:
     assert bench.queue.nominated_pods_for_node("n1") == (web,)
 
 
-def test_a_gated_pod_is_not_nominated() -> None:
-    bench = QueueBench()
-    bench.add(pod(nominated="n1", gates=["a"]))
-    assert bench.queue.nominated_pods_for_node("n1") == ()
+@pytest.mark.parametrize(("minor", "names"), [("1.37", ["gated"]), ("1.36", [])])
+def test_a_gated_pod_is_nominated_since_1_37(minor: str, names: list[str]) -> None:
+    bench = QueueBench(release=RELEASES[minor])
+    bench.add(pod("gated", nominated="n1", gates=["a"]))
+    assert [each.metadata.name for each in bench.queue.nominated_pods_for_node("n1")] == names
+
+
+def test_in_1_36_a_pod_is_nominated_by_its_status_again_when_an_update_activates_it() -> None:
+    for minor, node_name in (("1.37", "n2"), ("1.36", None)):
+        bench = QueueBench(Rejecter("Own", on(EventResource.TARGET_POD, ActionType.UPDATE)), release=RELEASES[minor])
+        bench.add_rejected(web := pod(), "Own")
+        bench.queue.nominator.add(web, "n2")
+        bench.advance(5)
+        bench.update(web, pod())
+        assert bench.state_of(web) is QueueState.ACTIVE
+        assert bench.queue.nominator.node_of(web.uid) == node_name
 
 
 # ---------------------------------------------------------------- update
@@ -144,15 +158,29 @@ def test_an_update_in_which_several_things_changed_counts_once() -> None:
     bench.advance(5)
     bench.update(web, pod(labels={"a": "b"}, tolerations=[{"key": "a"}]))
     assert bench.state_of(web) is QueueState.ACTIVE
-    assert bench.recorder.entered[-1] == ("active", "UnschedulablePodUpdatePodLabel")
+    assert bench.recorder.entered[-1] == ("active", "TargetPodUpdatePodLabel")
 
 
-def test_an_update_of_an_unknown_pod_adds_it() -> None:
-    bench = QueueBench()
+@pytest.mark.parametrize(("minor", "event"), [("1.37", "UnscheduledPodAdd"), ("1.36", "UnschedulablePodUpdate")])
+def test_an_update_of_an_unknown_pod_adds_it(minor: str, event: str) -> None:
+    bench = QueueBench(release=RELEASES[minor])
     bench.update(pod(), web := pod(nominated="n1"))
     assert bench.state_of(web) is QueueState.ACTIVE
-    assert bench.recorder.entered == [("active", "UnschedulablePodUpdate")]
+    assert bench.recorder.entered == [("active", event)]
     assert bench.queue.nominated_pods_for_node("n1") == (web,)
+
+
+@pytest.mark.parametrize(("minor", "attempts"), [("1.37", 0), ("1.36", 1)])
+def test_a_pod_that_was_recreated_unseen_is_a_new_one_since_1_37(minor: str, attempts: int) -> None:
+    bench = QueueBench(FIT, release=RELEASES[minor])
+    bench.add_rejected(old := pod(uid="old"), "Fit")
+    bench.advance(5)
+    bench.update(old, new := pod(uid="new"))
+    info = bench.queue.get(new)
+    assert info is not None
+    assert (info.pod, info.attempts) == (new, attempts)
+    assert bench.state_of(new) is (QueueState.UNSCHEDULABLE if attempts else QueueState.ACTIVE)
+    assert bench.recorder.unschedulable["Fit"] == attempts
 
 
 def test_an_update_of_a_pod_in_flight_is_weighed_when_it_comes_back() -> None:
@@ -161,9 +189,9 @@ def test_an_update_of_a_pod_in_flight_is_weighed_when_it_comes_back() -> None:
     info = bench.pop()
     bench.update(web, pod(labels={"a": "b"}))
     assert bench.state_of(web) is QueueState.IN_FLIGHT
-    assert bench.recorder.in_flight_events["UnschedulablePodUpdatePodLabel"] == 1
+    assert bench.recorder.in_flight_events["TargetPodUpdatePodLabel"] == 1
     assert bench.reject(info, "Labels") is QueueState.BACKOFF
-    assert bench.recorder.in_flight_events["UnschedulablePodUpdatePodLabel"] == 0
+    assert bench.recorder.in_flight_events["TargetPodUpdatePodLabel"] == 0
 
 
 def test_an_update_moves_the_nomination() -> None:
@@ -278,7 +306,7 @@ def test_the_story_has_every_transition() -> None:
     bench.pop()
     bench.queue.done(web.uid)
     assert [(line.event, line.new_state) for line in info.transitions.entries] == [
-        ("UnschedulablePodAdd", "active"),
+        ("UnscheduledPodAdd", "active"),
         ("Pop", "in flight"),
         ("ScheduleAttemptFailure", "unschedulable"),
         ("NodeAdd", "active"),
@@ -496,7 +524,7 @@ def test_a_gated_pod_is_asked_again_on_an_event_of_its_gate() -> None:
     bench.add(web := pod(gates=["a"]))
     bench.queue.move_all(ASSIGNED_POD_DELETE)
     assert bench.state_of(web) is QueueState.GATED
-    assert bench.recorder.entered == [("unschedulable", "UnschedulablePodAdd")]
+    assert bench.recorder.entered == [("unschedulable", "UnscheduledPodAdd"), ("unschedulable", "AssignedPodDelete")]
 
 
 # ---------------------------------------------------------------- activate
@@ -604,13 +632,40 @@ def test_a_pod_without_an_event_is_tried_again_after_five_minutes() -> None:
     assert bench.recorder.entered[-1] == ("active", "UnschedulableTimeout")
 
 
-def test_a_gated_pod_is_not_tried_after_five_minutes() -> None:
-    bench = QueueBench()
+@pytest.mark.parametrize(("minor", "flushes"), [("1.37", 2), ("1.36", 0)])
+def test_a_gated_pod_is_checked_again_every_five_minutes_since_1_37(minor: str, flushes: int) -> None:
+    bench = QueueBench(release=RELEASES[minor])
     bench.add(web := pod(gates=["a"]))
-    bench.advance(400)
+    bench.advance(700)
     info = bench.queue.get(web)
     assert info is not None
-    assert (bench.state_of(web), info.was_flushed_from_unschedulable) == (QueueState.GATED, True)
+    assert bench.state_of(web) is QueueState.GATED
+    assert bench.recorder.entered[1:] == [("unschedulable", "UnschedulableTimeout")] * flushes
+
+
+def test_a_pod_gated_by_a_stale_answer_is_active_after_five_minutes() -> None:
+    is_open = False
+
+    class Stale(Gates):
+        def pre_enqueue(self, pod: Pod) -> Status | None:
+            return None if is_open else unresolvable("wait")
+
+    bench = QueueBench(Stale())
+    bench.add(web := pod())
+    is_open = True
+    bench.advance(290)
+    assert bench.state_of(web) is QueueState.GATED
+    bench.advance(40)
+    assert bench.state_of(web) is QueueState.ACTIVE
+    assert bench.pop().was_flushed_from_unschedulable
+
+
+def test_a_flushed_pod_that_is_gated_does_not_count_as_flushed_later() -> None:
+    bench = QueueBench(GatesWithHint())
+    bench.add(web := pod(gates=["a"]))
+    bench.advance(400)
+    bench.update(web, pod())
+    assert not bench.pop().was_flushed_from_unschedulable
 
 
 def test_a_closed_queue_hands_out_nothing_and_wakes_who_waits() -> None:
@@ -755,7 +810,7 @@ def test_time_that_is_excluded_is_not_counted() -> None:
 
 
 def test_a_group_is_popped_with_all_its_pods_wherever_they_wait() -> None:
-    bench = QueueBench(FIT, Gates(), has_groups=True)
+    bench = QueueBench(FIT, Gates(), groups=LOOSE_GROUPS)
     rejected_pod = bench.add_rejected(pod("rejected", group="gang", priority=1), "Fit").pod
     assert bench.state_of(rejected_pod) is QueueState.ERROR_BACKOFF
     gated_pod, low, high = (
@@ -775,7 +830,7 @@ def test_a_group_is_popped_with_all_its_pods_wherever_they_wait() -> None:
 
 
 def test_pods_of_one_priority_are_tried_in_the_order_in_which_they_became_ready() -> None:
-    bench = QueueBench(has_groups=True)
+    bench = QueueBench(groups=LOOSE_GROUPS)
     for name in ("a", "b", "c"):
         bench.add(pod(name, group="gang"))
         bench.clock.advance(1)
@@ -786,7 +841,7 @@ def test_pods_of_one_priority_are_tried_in_the_order_in_which_they_became_ready(
 
 @pytest.mark.parametrize("has_groups", [True, False])
 def test_a_rejected_pod_of_a_group_backs_off_and_waits_for_no_event(has_groups: bool) -> None:
-    bench = QueueBench(FIT, has_groups=has_groups)
+    bench = QueueBench(FIT, groups=LOOSE_GROUPS if has_groups else None)
     bench.add_rejected(member := pod(group="gang"), "Fit")
     assert bench.state_of(member) is (QueueState.ERROR_BACKOFF if has_groups else QueueState.UNSCHEDULABLE)
     assert bench.queue.pop() is None
@@ -795,7 +850,7 @@ def test_a_rejected_pod_of_a_group_backs_off_and_waits_for_no_event(has_groups: 
 
 
 def test_no_event_is_recorded_for_a_pod_of_a_group_that_is_activated_while_it_is_tried() -> None:
-    bench = QueueBench(FIT, has_groups=True)
+    bench = QueueBench(FIT, groups=LOOSE_GROUPS)
     bench.add(member := pod(group="gang"))
     bench.pop()
     bench.queue.activate([member])

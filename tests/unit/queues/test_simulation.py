@@ -11,6 +11,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
 
+from podium.config import NEWEST
 from podium.daemon.observers import QueueMetrics
 from podium.framework.contract.cluster_event import (
     ASSIGNED_POD_ADD,
@@ -202,7 +203,7 @@ class Simulation:
         new = self.objects[index] = self.fresh(index)
         self.bench.update(new, new)
         in_status = new.status.nominated_node_name
-        self.model.add(index, new.priority, bool(new.spec.scheduling_gates), in_status, model.UPDATED)
+        self.model.add(index, new.priority, bool(new.spec.scheduling_gates), in_status)
         return index
 
     def update(self) -> object:
@@ -226,7 +227,7 @@ class Simulation:
             drops_gates=drops_gates,
             in_status=new.status.nominated_node_name,
         )
-        return model_pod.index, [event.label for event in pod_changes(old, new)]
+        return model_pod.index, [event.label for event in pod_changes(old, new, NEWEST)]
 
     def delete(self) -> object:
         model_pod = self.some(QueueState.ACTIVE, QueueState.BACKOFF, QueueState.ERROR_BACKOFF, *model.WAITING)
@@ -311,7 +312,7 @@ class Simulation:
             case model.POD_DELETE:
                 self.happens(ASSIGNED_POD_DELETE, second_pod, None, Happening(name))
             case model.POD_LABEL:
-                (change,) = pod_changes(second_pod, relabelled)
+                (change,) = pod_changes(second_pod, relabelled, NEWEST)
                 self.happens(change, second_pod, relabelled, Happening(name))
             case _:
                 old, new = node("n1"), changed_node(CHANGE_OF_NODE[name], parity, level)
@@ -394,6 +395,8 @@ class Simulation:
             ("backoff",): states[QueueState.BACKOFF] + states[QueueState.ERROR_BACKOFF],
             ("unschedulable",): states[QueueState.UNSCHEDULABLE],
             ("gated",): states[QueueState.GATED],
+            ("incomplete",): 0,
+            ("pending",): 0,
         }
         assert self.read("scheduler_queue_incoming_pods_total") == self.model.entered
         waiting = (pod for pod in self.model.pods.values() if pod.state is not QueueState.IN_FLIGHT)

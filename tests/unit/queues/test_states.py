@@ -20,6 +20,8 @@ def test_a_move_leads_to_one_kind_of_place_wherever_it_starts(place: QueueState,
         QueueEvent.BACK_OFF: QueueState.BACKOFF,
         QueueEvent.BACK_OFF_AFTER_ERROR: QueueState.ERROR_BACKOFF,
         QueueEvent.MARK_UNSCHEDULABLE: QueueState.UNSCHEDULABLE,
+        QueueEvent.AWAIT_GROUP: QueueState.INCOMPLETE,
+        QueueEvent.AWAIT_RETURN: QueueState.PENDING,
         QueueEvent.POP: QueueState.IN_FLIGHT,
         QueueEvent.DELETE: QueueState.GONE,
         QueueEvent.DONE: QueueState.GONE,
@@ -32,7 +34,8 @@ def test_a_move_leads_to_one_kind_of_place_wherever_it_starts(place: QueueState,
 
 
 def test_every_waiting_pod_can_be_deleted() -> None:
-    assert {place for place, move in QUEUE_STATES.transitions if move is QueueEvent.DELETE} == QUEUED
+    deletable = {place for place, move in QUEUE_STATES.transitions if move is QueueEvent.DELETE}
+    assert deletable == QUEUED | {QueueState.INCOMPLETE, QueueState.PENDING}
 
 
 def test_pods_that_back_off_after_an_error_are_never_popped_early() -> None:

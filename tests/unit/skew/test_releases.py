@@ -60,5 +60,5 @@ def test_an_older_release_brings_its_own_servers_and_shares_the_rest(environ: di
 
 
 def test_a_release_that_cannot_be_built_is_refused_by_name() -> None:
-    with pytest.raises(BuildError, match=r"^PODIUM_KUBERNETES=1\.2: only 1\.33, .* can be built$"):
+    with pytest.raises(BuildError, match=r"^PODIUM_KUBERNETES=1\.2: only 1\.34, .* can be built$"):
         obtain(Progress(stream=io.StringIO()), {VARIABLE: "1.2"})

@@ -3,6 +3,7 @@ from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_families
 from prometheus_client.parser import text_string_to_metric_families
 
+from podium.config import RELEASES
 from podium.telemetry import Metrics
 from podium.telemetry.subsystems.attempts import pod_exemplar
 from tests.builders import pod
@@ -193,3 +194,41 @@ def test_collectors_of_others_can_join(metrics):
     Counter("my_policy_hits", "Hits.", registry=metrics.registry).inc()
     assert "my_policy_hits" in families(metrics)
     assert isinstance(metrics.registry, CollectorRegistry)
+
+
+@pytest.mark.parametrize(
+    ("minor", "shown", "hidden"),
+    [
+        (
+            "1.37",
+            "dynamic_resource_allocation_resourceclaim_creates_total",
+            ("scheduler_resourceclaim_creates_total", "scheduler_preemption_goroutines_duration_seconds"),
+        ),
+        (
+            "1.36",
+            "scheduler_resourceclaim_creates_total",
+            ("dynamic_resource_allocation_resourceclaim_creates_total", "scheduler_queued_entities"),
+        ),
+    ],
+)
+def test_each_minor_shows_the_metrics_that_it_has(minor, shown, hidden):
+    metrics = Metrics()
+    metrics.hide(RELEASES[minor].hidden_metrics)
+    metrics.count_created_claim("success")
+    metrics.observe_preemption("success", 1.0)
+    metrics.read_queued_entities(lambda: {("active", "pod"): 1})
+    text = metrics.render().decode()
+    assert f"\n{shown}{{" in text
+    assert not [name for name in hidden if name in text]
+
+
+def test_claims_are_counted_as_those_of_pods():
+    metrics = Metrics()
+    metrics.count_created_claim("failure")
+    name = "dynamic_resource_allocation_resourceclaim_creates_total"
+    assert metrics.values(name) == {("failure", "false", "", "Pod"): 1}
+
+
+@pytest.mark.parametrize("minor", RELEASES)
+def test_hidden_metrics_exist(minor):
+    assert RELEASES[minor].hidden_metrics <= {family.name for family in Metrics().families}

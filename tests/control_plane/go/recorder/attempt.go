@@ -198,7 +198,11 @@ func (tried *attempt) postFilter(ctx context.Context) fields {
 
 func statusFields(status *fwk.Status) fields {
 	if status.IsSuccess() {
-		return fields{"code": fwk.Success.String()}
+		success := fields{"code": fwk.Success.String()}
+		if status != nil && len(status.Reasons()) > 0 {
+			success["reasons"] = status.Reasons()
+		}
+		return success
 	}
 	return fields{"code": status.Code().String(), "plugin": status.Plugin(), "reasons": status.Reasons()}
 }

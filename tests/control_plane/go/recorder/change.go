@@ -117,7 +117,7 @@ func eventsOf(action fwk.ActionType, before, after runtime.Object) ([]fwk.Cluste
 	case *v1.Pod:
 		switch action {
 		case fwk.Update:
-			return framework.PodSchedulingPropertiesChange(after.(*v1.Pod), before.(*v1.Pod)), nil
+			return changesOf(after.(*v1.Pod), before.(*v1.Pod)), nil
 		case fwk.Add:
 			return []fwk.ClusterEvent{framework.EventAssignedPodAdd}, nil
 		default:

@@ -1,12 +1,14 @@
 // Command recorder answers questions to a scheduler with kube-scheduler's own packages, without a cluster.
 //
 // It reads a question a line, in the shape that `podium evaluate` reads, and answers each with a line in the shape that
-// `podium evaluate` writes: {"id", ...answer}, or {"id", "failed"} where there is none. A question is one of four: a
-// pod (an attempt over all nodes), a queue of pods (where each goes), a pod and an event (which plugins would have the
-// pod tried again for it), or an expression and a device (whether it selects the device).
+// `podium evaluate` writes: {"id", ...answer}, or {"id", "failed"} where there is none. A question is one of five: a
+// pod (an attempt over all nodes), a queue of pods (where each goes), a queue with pod groups (every attempt), a pod and
+// an event (which plugins would have the pod tried again for it), or an expression and a device (whether it selects the
+// device).
 //
-// Feature gates are at their defaults, with one exception: pods that are asked about alone are preempted for at once
-// (SchedulerAsyncPreemption=false), so that the victims can be read off the calls to the API.
+// Feature gates are at their defaults, with two exceptions: those of pod groups are as the question says, and pods that
+// are asked about alone or in groups are preempted for at once (SchedulerAsyncPreemption=false), so that the victims can
+// be read off the calls to the API.
 package main
 
 import (
@@ -14,6 +16,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -30,13 +33,24 @@ const lineBytes = 1 << 20
 type fields = map[string]any
 
 func main() {
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
+	silenceLogs()
 	metrics.Register()
 	if err := answerAll(os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+}
+
+// silenceLogs also keeps errors from stderr: a pod that cannot be scheduled is one, and the answer tells it.
+func silenceLogs() {
+	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(flags)
+	for name, value := range map[string]string{"logtostderr": "false", "stderrthreshold": "FATAL"} {
+		if err := flags.Set(name, value); err != nil {
+			panic(err)
+		}
+	}
+	klog.SetOutput(io.Discard)
 }
 
 func answerAll(questions io.Reader, answers io.Writer) error {
@@ -83,12 +97,19 @@ func (asked *question) answer(ctx context.Context) (fields, error) {
 	if asked.Expression != "" {
 		return answerSelector(ctx, asked)
 	}
+	hasGroups := asked.Gates[string(features.GenericWorkload)]
 	isAlone := asked.Event == nil && len(asked.Pods) == 0
-	gates := map[string]bool{string(features.SchedulerAsyncPreemption): !isAlone}
+	gates := map[string]bool{
+		string(features.GenericWorkload):                 hasGroups,
+		string(features.TopologyAwareWorkloadScheduling): asked.Gates[string(features.TopologyAwareWorkloadScheduling)],
+		string(features.SchedulerAsyncPreemption):        !isAlone && !hasGroups,
+	}
 	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(gates); err != nil {
 		return nil, err
 	}
 	switch {
+	case hasGroups:
+		return answerGroups(ctx, asked)
 	case asked.Event != nil:
 		return answerChange(ctx, asked)
 	case len(asked.Pods) > 0:

@@ -23,6 +23,7 @@ type question struct {
 	Pods    []json.RawMessage `json:"pods"`
 	Config  json.RawMessage   `json:"config"`
 	Event   *event            `json:"event"`
+	Gates   map[string]bool   `json:"gates"`
 
 	Expression string          `json:"expression"`
 	Driver     string          `json:"driver"`

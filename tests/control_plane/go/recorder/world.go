@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
@@ -80,7 +81,25 @@ func newWorld(ctx context.Context, asked *question, schedulerName string, sampli
 	if err := made.start(ctx, client, config); err != nil {
 		return nil, err
 	}
-	return made, made.enter(ctx, schedulerName)
+	if err := made.enter(ctx, schedulerName); err != nil {
+		return nil, err
+	}
+	return made, made.settle(ctx, objects)
+}
+
+// settle waits until plugins see the slices of the question, to which taints are added after the informers are in sync.
+func (made *world) settle(ctx context.Context, objects []runtime.Object) error {
+	count := 0
+	for _, each := range objects {
+		if _, ok := each.(*resourceapi.ResourceSlice); ok {
+			count++
+		}
+	}
+	lister := made.framework.SharedDRAManager().ResourceSlices()
+	return wait.PollUntilContextTimeout(ctx, time.Millisecond, syncTimeout, true, func(context.Context) (bool, error) {
+		listed, err := lister.ListWithDeviceTaintRules()
+		return len(listed) >= count, err
+	})
 }
 
 // newWorldOfPod is for a question about one pod, which waits in that world.
@@ -197,7 +216,7 @@ func (kept *handlers) checkers() []toolscache.DoneChecker {
 // newInformers is a factory as kube-scheduler makes it, and the handlers that will keep copies of what they are told.
 func newInformers(client kubernetes.Interface) (informers.SharedInformerFactory, *handlers, error) {
 	kept := &handlers{}
-	upstream := scheduler.NewInformerFactory(client, 0)
+	upstream := upstreamInformers(client)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	for resource, object := range copied {
 		generic, err := upstream.ForResource(resource)

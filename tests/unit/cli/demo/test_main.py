@@ -21,6 +21,8 @@ from podium.cli.demo.main import _log_only, command
         (["--pods", "0"], "--pods: there has to be one"),
         (["--nodes", "10", "--pods", "101"], "--pods: 10 nodes are sure to have room for 100, 10 each"),
         (["--nodes", "many"], "'many' is not a valid integer"),
+        (["--pods", "480", "--gangs", "7"], "50 nodes are sure to have room for 500, 10 each"),
+        (["--ui", "--gangs", "1"], "--gangs: --ui shows pods that come and go"),
         (["--timeout", "0"], "'--timeout': 0.0 is not in the range x>0"),
         (["--output", "xml"], "'xml' is not one of 'text', 'json', 'yaml'"),
     ],

@@ -87,6 +87,7 @@ def test_each_pod_that_fits_nowhere_shows_its_whole_message() -> None:
         " no new claims to deallocate",
         " no new claims to deallocate, preemption: 0/7 nodes are available: 7 Preemption is not helpful.",
         " preemption: 0/7 nodes are available: 7 Preemption is not helpful.",
+        ", pod group preemption: No preemption victims found for incoming preemptor",
     ],
 )
 def test_what_was_tried_after_the_filters_is_left_out(suffix: str) -> None:

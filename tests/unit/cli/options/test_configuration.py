@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from podium.cli.options.configuration import BadConfiguration, usable
+from podium.config import RELEASES
 
 
 def test_without_a_file_the_defaults_can_be_run() -> None:
@@ -43,8 +44,12 @@ def test_extenders_may_be_run_but_not_asked_questions_about(tmp_path: Path) -> N
 
 
 def test_a_feature_gate_changes_what_the_defaults_run() -> None:
-    plugins = usable(None, (), ["NodeDeclaredFeatures=false"]).config.profiles[0].plugins.multi_point.enabled
-    assert "NodeDeclaredFeatures" not in [plugin.name for plugin in plugins]
+    enabled = (
+        usable(None, (), ["NodeDeclaredFeatures=false"], release=RELEASES["1.36"])
+        .config.profiles[0]
+        .plugins.multi_point.enabled
+    )
+    assert "NodeDeclaredFeatures" not in [plugin.name for plugin in enabled]
 
 
 def test_a_feature_gate_that_cannot_be_had_is_named() -> None:

@@ -142,20 +142,20 @@ async def test_what_is_no_api_server_is_asked_no_more(version: Any) -> None:
     assert server.asked == ["/version"]
 
 
-@pytest.mark.parametrize("version", ["v1.33.0", "v1.34.5-gke.100", "v1.36.2"])
+@pytest.mark.parametrize("version", ["v1.34.0", "v1.34.5-gke.100", "v1.36.2"])
 async def test_versions_within_the_skew_are_fine(version: str) -> None:
     server = Server()
     server.version = {"gitVersion": version}
     assert await not_ok(server) == []
 
 
-@pytest.mark.parametrize("version", ["v1.32.9", "v1.37.0", "v2.34.0", ""])
+@pytest.mark.parametrize("version", ["v1.33.9", "v1.38.0", "v2.34.0", ""])
 async def test_other_versions_are_warned_about(version: str) -> None:
     server = Server()
     server.version = {"gitVersion": version}
     [(check, verdict, message)] = await not_ok(server)
     assert (check, verdict) == ("api server", Verdict.WARNING)
-    assert "podium supports 1.33 to 1.36" in message
+    assert "podium supports 1.34 to 1.37" in message
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 import msgspec
 import pytest
 
+from podium.config import RELEASES
 from podium.framework.contract.status import Status, error_status
 from podium.framework.preemption import candidates as preemption
 from podium.framework.preemption.candidates import Budgets, Candidate, choose, errors_of
@@ -40,10 +41,13 @@ def test_each_split_begins_anew():
     assert budgets.split(pods) == budgets.split(pods) == ([], pods)
 
 
-def test_every_budget_of_a_pod_is_used_up():
-    first, two = pod_on_node("one", **DB), pod_on_node("two", labels={"app": "db", "tier": "back"})
-    tier = budget("tier", 0, selector={"matchLabels": {"tier": "back"}})
-    assert Budgets([tier, budget("db", 1)]).split([two, first]) == ([two, first], [])
+def test_the_first_budget_that_a_pod_exceeds_spares_the_later_ones():
+    """1.36 counts down each budget of the pod."""
+    one, two = pod_on_node("one", **DB), pod_on_node("two", labels={"app": "db", "tier": "back"})
+    tier, db = budget("tier", 0, selector={"matchLabels": {"tier": "back"}}), budget("db", 1)
+    assert Budgets([tier, db]).split([two, one]) == ([two], [one])
+    assert Budgets([db, tier]).split([two, one]) == ([two, one], [])
+    assert Budgets([tier, db], RELEASES["1.36"].preemption).split([two, one]) == ([two, one], [])
 
 
 @pytest.mark.parametrize(

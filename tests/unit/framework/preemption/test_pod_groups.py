@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from podium.cluster import Snapshot
-from podium.framework.contract.post_filter import GroupHelp
-from podium.framework.contract.status import Status, unschedulable
+from podium.framework.contract.group_post_filter import GroupHelp, UnscheduledGroup
+from podium.framework.contract.status import unschedulable
 from podium.framework.contract.steps import Steps, run_unasked
+from podium.framework.cycle.group_dry_runs import ForkedGroupDryRun
 from podium.framework.preemption.candidates import Budgets, Importance
-from podium.framework.preemption.pod_groups import Unit, preempt_for_group, units_of
+from podium.framework.preemption.pod_groups import Unit, preempt_for_loose_group, units_of
 from podium.objects.core import Pod
 from podium.objects.pod_groups import PodGroup
 from podium.objects.workloads import PodDisruptionBudget
@@ -32,18 +33,20 @@ def names(pods: Iterable[Pod]) -> list[str]:
     return [pod.metadata.name for pod in pods]
 
 
-def units(*pods: Pod) -> list[Unit]:
-    return list(units_of(cluster(*pods), GROUPS.get, IMPORTANCE))
+def units(*pods: Pod, by_group: bool = False) -> list[Unit]:
+    snapshot = cluster(*pods)
+    return list(units_of(snapshot, snapshot.order.tolist(), GROUPS.get, IMPORTANCE, by_group=by_group))
 
 
-def needs(count: int) -> Callable[[Snapshot], Steps[Status | None]]:
+def needs(count: int) -> Callable[[Snapshot], Steps[ForkedGroupDryRun]]:
     """A group that fits if no more than this many pods are left."""
 
-    def fits(snapshot: Snapshot) -> Steps[Status | None]:
+    def simulate(snapshot: Snapshot) -> Steps[ForkedGroupDryRun]:
         yield from ()
-        return None if snapshot.pod_count.sum() <= count else unschedulable("too many pods")
+        status = None if snapshot.pod_count.sum() <= count else unschedulable("too many pods")
+        return ForkedGroupDryRun(status, snapshot, ())
 
-    return fits
+    return simulate
 
 
 def preempt(
@@ -56,11 +59,14 @@ def preempt(
 ) -> list[str] | str:
     """The victims, or why there are none."""
     help_found = run_unasked(
-        preempt_for_group(
-            group or pod_group("gang", spec={"priority": 9}),
-            [waiting or pod("waiting", group="gang")],
-            cluster(*pods),
-            needs(pods_left),
+        preempt_for_loose_group(
+            UnscheduledGroup(
+                group or pod_group("gang", spec={"priority": 9}),
+                [waiting or pod("waiting", group="gang")],
+                (),
+                cluster(*pods),
+                needs(pods_left),
+            ),
             GROUPS.get,
             Budgets(budgets),
             IMPORTANCE,
@@ -84,6 +90,17 @@ def test_only_groups_that_say_so_are_disrupted_as_a_whole() -> None:
         (["d"], 0),
         (["e"], 2),
     ]
+
+
+def test_pods_of_groups_have_their_groups_priority_and_units_start_with_their_first_pod() -> None:
+    found = units(
+        running("a", group="whole", started=5, priority=1),
+        running("b", group="whole", on="n2", started=2),
+        running("c", group="single", priority=1),
+        running("d", group="unknown", priority=7),
+        by_group=True,
+    )
+    assert [(unit.priority, unit.started_s % 60) for unit in found] == [(3, 2.0), (3, 0.0), (7, 0.0)]
 
 
 def test_the_most_important_unit_comes_first() -> None:

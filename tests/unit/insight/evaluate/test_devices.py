@@ -79,7 +79,9 @@ def test_an_attempt_says_what_would_be_taken_back_and_what_gates_the_pod(objects
 def test_an_attempt_that_fails_says_why(objects: list[Any]) -> None:
     spec = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu", "count": 40}}]}}
     result = answer([*objects, an_object("ResourceClaim", "many", spec=spec)], a_pod("web", "many"))
-    reason = "claim default/many: number of requested devices 40 exceeds the claim limit of 32"
+    reason = (
+        "claim default/many, request r: adding 40 devices exceeds the claim limit of 32, with 0 already accounted for"
+    )
     assert result == {"error": f'running "DynamicResources" filter plugin: {reason}'}
 
 
@@ -106,7 +108,9 @@ def test_a_pod_that_fails_does_not_keep_the_others_of_a_queue_from_being_placed(
     greedy_claim = an_object("ResourceClaim", "many", spec=spec)
     result = answer([*objects, greedy_claim], a_pod("one", "many"), a_pod("two", "mine"))
     assert [placement.get("node") for placement in result["placements"]] == [None, "n1"]
-    reason = "claim default/many: number of requested devices 40 exceeds the claim limit of 32"
+    reason = (
+        "claim default/many, request r: adding 40 devices exceeds the claim limit of 32, with 0 already accounted for"
+    )
     assert result["messages"] == {"default/one": f'running "DynamicResources" filter plugin: {reason}'}
 
 

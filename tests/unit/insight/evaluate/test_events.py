@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from podium.config import NEWEST
 from podium.insight.evaluate.events import Change, events_of
 from podium.objects.meta import ObjectMeta
 from podium.objects.storage import StorageClass
@@ -18,7 +19,7 @@ CLASS = StorageClass(metadata=ObjectMeta(name="fast"))
 @pytest.mark.parametrize(
     ("old", "new", "labels"),
     [
-        (None, PENDING, ["UnschedulablePodAdd"]),
+        (None, PENDING, ["UnscheduledPodAdd"]),
         (None, BOUND, ["AssignedPodAdd"]),
         (PENDING, BOUND, ["AssignedPodAdd"]),
         (BOUND, None, ["AssignedPodDelete"]),
@@ -37,4 +38,4 @@ CLASS = StorageClass(metadata=ObjectMeta(name="fast"))
     ],
 )
 def test_a_change_is_the_events_that_may_requeue_pods(old: Any, new: Any, labels: list[str]) -> None:
-    assert [event.label for event in events_of(Change(old, new))] == labels
+    assert [event.label for event in events_of(Change(old, new), NEWEST)] == labels

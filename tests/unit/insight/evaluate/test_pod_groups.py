@@ -5,7 +5,7 @@ from typing import Any
 
 from podium.insight.evaluate import Evaluator
 
-GATES = {"GenericWorkload": True, "GangScheduling": True}
+GATES = {"GenericWorkload": True}
 
 
 def a_node(name: str, cpu: str = "2") -> dict[str, Any]:
@@ -17,13 +17,13 @@ def a_node(name: str, cpu: str = "2") -> dict[str, Any]:
     }
 
 
-def a_group(min_count: int | None, name: str = "gang") -> dict[str, Any]:
+def a_group(min_count: int | None, name: str = "gang", priority: int = 0) -> dict[str, Any]:
     policy = {"basic": {}} if min_count is None else {"gang": {"minCount": min_count}}
     return {
-        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "apiVersion": "scheduling.k8s.io/v1beta1",
         "kind": "PodGroup",
         "metadata": {"name": name, "namespace": "default"},
-        "spec": {"schedulingPolicy": policy},
+        "spec": {"schedulingPolicy": policy, "priority": priority},
     }
 
 
@@ -49,7 +49,7 @@ def test_a_gang_is_tried_as_soon_as_it_is_complete_and_placed_as_a_whole() -> No
     assert attempt["group"] == "default/gang"
     assert {pod["pod"]: pod["node"] for pod in attempt["pods"]} == {"default/a": "n1", "default/b": "n1"}
     assert attempt["condition"] == {
-        "type": "PodGroupScheduled",
+        "type": "PodGroupInitiallyScheduled",
         "status": "True",
         "reason": "Scheduled",
         "message": "",
@@ -68,14 +68,17 @@ def test_a_gang_that_does_not_fit_is_tried_once() -> None:
     answer = ask([a_node("n1"), a_group(3)], [a_pod(name) for name in "abc"])
     (attempt,) = answer["attempts"]
     assert [pod["reason"] for pod in attempt["pods"]] == ["Unschedulable"] * 3
-    assert attempt["condition"]["message"] == "pod group is unschedulable"
+    assert attempt["condition"]["message"] == (
+        "minCount (3) cannot be satisfied: 2 scheduled, 0 remaining, "
+        "pod group preemption: No preemption victims found for incoming preemptor"
+    )
 
 
-def test_pods_of_a_group_follow_the_most_important_one() -> None:
-    pods = [a_pod("low", priority=1), a_pod("alone", group="", priority=2), a_pod("high", priority=3)]
-    answer = ask([a_node("n1", cpu="3"), a_group(None)], pods)
-    assert [attempt.get("group") for attempt in answer["attempts"]] == ["default/gang", None]
-    assert [pod["pod"] for pod in answer["attempts"][0]["pods"]] == ["default/high", "default/low"]
+def test_a_group_takes_the_turn_of_its_own_priority() -> None:
+    pods = [a_pod("a", priority=1), a_pod("alone", group="", priority=2), a_pod("b", priority=1)]
+    answer = ask([a_node("n1", cpu="3"), a_group(None, priority=1)], pods)
+    assert [attempt.get("group") for attempt in answer["attempts"]] == [None, "default/gang"]
+    assert [pod["pod"] for pod in answer["attempts"][1]["pods"]] == ["default/a", "default/b"]
 
 
 def test_victims_are_named_and_gone() -> None:

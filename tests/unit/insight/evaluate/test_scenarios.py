@@ -53,9 +53,13 @@ def test_pod_that_fits_nowhere_has_reasons_and_the_verdict_of_preemption():
 def test_preemption_names_node_and_victims():
     objects = [node("n1"), pod("b", cpu="2", node="n1"), pod("a", cpu="2", node="n1")]
     answer = _answer(objects=objects, pod=pod("web", cpu="4", priority=10))
-    assert (answer["postfilter"], answer["nominated"]) == ({"code": "Success"}, "n1")
+    text = "preemption: found a potential placement for pod on node n1, preempting 2 victims"
+    assert (answer["postfilter"], answer["nominated"]) == (
+        {"code": "Success", "reasons": [text]},
+        "n1",
+    )
     assert answer["victims"] == ["default/a", "default/b"]
-    assert answer["message"] == answer["fit_error"]
+    assert answer["message"] == f"{answer['fit_error']} {text}"
 
 
 def test_promised_room_is_kept_for_a_pod_that_names_its_scheduler():
@@ -90,7 +94,7 @@ def test_change_is_read_as_events_with_a_hint_from_every_plugin_concerned():
     answer = _answer(objects=[new], pod=pod("web"), event=event)
     assert answer["events"] == ["NodeUpdateNodeTaint"]
     hints = answer["hints"]["NodeUpdateNodeTaint"]
-    assert (hints["NodeUnschedulable"], hints["NodePorts"], hints["TaintToleration"]) == ("Queue", "Queue", "Skip")
+    assert hints == {"NodeUnschedulable": "Queue", "PodTopologySpread": "Skip", "TaintToleration": "Skip"}
     assert "ImageLocality" not in hints
 
 

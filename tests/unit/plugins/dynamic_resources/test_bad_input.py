@@ -38,10 +38,13 @@ def asks(expression: str, name: str = "c") -> ResourceClaim:
             "1 + 1",
             "claim default/c: selector #0: CEL compile error: must evaluate to bool or the unknown type, not int",
         ),
-        ("device.attributes['x'].y == 1", "claim default/c: selector #0: CEL runtime error: no such key: y"),
+        (
+            "device.attributes['x'].y == 1",
+            "claim default/c: selector #0 on device gpu.example.com/n1/g0: CEL runtime error: no such key: y. consi",
+        ),
         (
             "lists.range(1000).all(a, lists.range(1000).all(b, a + b >= 0))",
-            "claim default/c: selector #0: CEL runtime error: ",
+            "claim default/c: selector #0 on device gpu.example.com/n1/g0: CEL runtime error: ",
         ),
     ],
 )

@@ -9,6 +9,7 @@ import anyio
 import msgspec
 import pytest
 
+from podium.config import NEWEST, RELEASES, Release
 from podium.config.args import DynamicResourcesArgs
 from podium.daemon.handlers import ResourceClaimHandler
 from podium.framework.contract.cycle_state import CycleState
@@ -25,6 +26,7 @@ from podium.plugins.shared.device_observer import DeviceObserver
 from podium.queues import QueueState
 from podium.telemetry.metrics import Metrics
 from tests.builders import node, pod, snapshot_of
+from tests.device_manifests import resource_claim
 from tests.unit.plugins.dynamic_resources.claims import (
     GPU,
     DeviceHandle,
@@ -38,6 +40,7 @@ from tests.unit.queues.builders import QueueBench
 
 pytestmark = pytest.mark.anyio
 
+OLD, NEW = RELEASES["1.36"], RELEASES["1.37"]
 NODES = snapshot_of(node("n1"))
 WANTS_GPU = pod(spec={"containers": [{"name": "main", "resources": {"requests": {GPU: "1"}}}]})
 
@@ -112,8 +115,8 @@ class Server:
 class Binding:
     """A pod whose attempt has chosen n1, up to PreBind."""
 
-    def __init__(self, item: Pod, *objects: Any) -> None:
-        self.handle = DeviceHandle(*objects)
+    def __init__(self, item: Pod, *objects: Any, release: Release = NEWEST) -> None:
+        self.handle = DeviceHandle(*objects, release=release)
         self.server = self.handle.client = Server(self.handle)
         self.plugin = DynamicResources(DynamicResourcesArgs(), self.handle)
         self.pod = self.server.pod = item
@@ -134,8 +137,10 @@ class Binding:
         return await self.plugin.pre_bind(self.state, self.pod, "n1")
 
     async def fails(self) -> str:
+        """The reason why PreBind fails; Unreserve follows."""
         status = await self.pre_bind()
         assert status is not None
+        self.plugin.unreserve(self.state, self.pod, "n1")
         return status.message
 
     async def take_back(self) -> None:
@@ -217,12 +222,100 @@ async def test_a_conflict_that_matters_ends_the_binding(meddling_claim: Resource
 async def test_pods_that_were_rejected_for_devices_in_flight_are_woken_when_their_write_fails() -> None:
     binding = Binding(user("c"), a_claim(), a_claim("other"), a_slice("n1", "g0"))
     queue = QueueBench(binding.plugin)
-    handler = ResourceClaimHandler(EventResource.RESOURCE_CLAIM, queue.queue, queue.clock, Metrics())
+    handler = ResourceClaimHandler(EventResource.RESOURCE_CLAIM, queue.queue, queue.clock, Metrics(), NEWEST.devices)
     binding.devices.lost = handler.on_update
     queue.add_rejected(waiting := user("other", name="web-2"), "DynamicResources")
     binding.server.errors = [Forbidden("no")]
     await binding.fails()
     assert queue.state_of(waiting) is QueueState.BACKOFF
+
+
+@pytest.mark.parametrize(("release", "is_dropped"), [(OLD, True), (NEW, False)], ids=["old", "new"])
+async def test_an_allocation_that_was_not_written_stays_in_flight_until_unreserve_in_newer_minors(
+    release: Release, is_dropped: bool
+) -> None:
+    binding = Binding(user("c"), a_claim(), a_slice("n1", "g0"), release=release)
+    binding.server.errors = [Forbidden("no")]
+    assert await binding.pre_bind() is not None
+    assert binding.devices.is_in_flight("uid-c") is not is_dropped
+    binding.plugin.unreserve(binding.state, binding.pod, "n1")
+    assert not binding.devices.is_in_flight("uid-c")
+
+
+def shared_device(**fields: Any) -> dict[str, Any]:
+    """A device of 10 that claims share, and that has to be prepared."""
+    conditions = {"bindsToNode": True, "bindingConditions": ["ready"], "bindingFailureConditions": ["broken"]}
+    capacity = {"memory": {"value": "10"}}
+    return {"name": "g0", "allowMultipleAllocations": True, "capacity": capacity, **conditions, **fields}
+
+
+def asks_for(amount: str, name: str) -> ResourceClaim:
+    request = {"deviceClassName": "gpu", "capacity": {"requests": {"memory": amount}}}
+    manifest = resource_claim(name, {"name": "r", "exactly": request})
+    manifest["metadata"] |= {"resourceVersion": "1"}
+    return msgspec.convert(manifest, ResourceClaim)
+
+
+@pytest.mark.parametrize(("release", "counts_twice"), [(OLD, False), (NEW, True)], ids=["old", "new"])
+async def test_a_share_counts_twice_while_its_device_is_waited_for_in_newer_minors(
+    release: Release, counts_twice: bool
+) -> None:
+    objects = asks_for("4", "c"), asks_for("4", "d"), a_slice("n1", shared_device())
+    binding = Binding(user("c"), *objects, release=release)
+    second, state = user("d", name="web-2"), CycleState()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(binding.pre_bind)
+        await anyio.wait_all_tasks_blocked()
+        assert binding.server.stored["default/c"].status.allocation is not None
+        assert binding.devices.is_in_flight("uid-c") is counts_twice
+        assert binding.plugin.pre_filter(state, second, NODES)[1] is None
+        assert (binding.plugin.filter(state, second, NODES.node(0)) is None) is not counts_twice
+        tasks.cancel_scope.cancel()
+    binding.plugin.unreserve(binding.state, binding.pod, "n1")
+    assert binding.plugin.pre_filter(state, second, NODES)[1] is None
+    assert binding.plugin.filter(state, second, NODES.node(0)) is None
+
+
+@pytest.mark.parametrize("release", [OLD, NEW], ids=["old", "new"])
+async def test_a_share_counts_once_when_its_pod_is_bound(release: Release) -> None:
+    objects = asks_for("4", "c"), asks_for("4", "d"), a_slice("n1", shared_device(bindingConditions=[]))
+    binding = Binding(user("c"), *objects, release=release)
+    assert await binding.pre_bind() is None
+    assert not binding.devices.is_in_flight("uid-c")
+    second, state = user("d", name="web-2"), CycleState()
+    assert binding.plugin.pre_filter(state, second, NODES)[1] is None
+    assert binding.plugin.filter(state, second, NODES.node(0)) is None
+
+
+@pytest.mark.parametrize("release", [OLD, NEW], ids=["old", "new"])
+async def test_a_claim_that_was_allocated_before_reserve_does_not_go_in_flight_in_newer_minors(
+    release: Release,
+) -> None:
+    binding = Binding(user("c"), a_claim(), a_slice("n1", "g0", "g1"), release=release)
+    binding.plugin.unreserve(binding.state, binding.pod, "n1")
+    other = a_claim(version="7", allocation=allocation("g1"))
+    binding.server.meddle(other)
+    binding.handle.claims.put(other)
+    assert binding.plugin.reserve(binding.state, binding.pod, "n1") is None
+    assert binding.devices.is_in_flight("uid-c") is (release is OLD)
+    assert await binding.fails() == "claim default/c got allocated elsewhere in the meantime"
+    assert not binding.devices.is_in_flight("uid-c")
+
+
+@pytest.mark.parametrize("release", [OLD, NEW], ids=["old", "new"])
+async def test_a_claim_that_is_gone_before_reserve_is_an_error_in_newer_minors(release: Release) -> None:
+    binding = Binding(user("c"), a_claim(), a_slice("n1", "g0"), release=release)
+    binding.plugin.unreserve(binding.state, binding.pod, "n1")
+    binding.handle.claims.drop("default/c")
+    status = binding.plugin.reserve(binding.state, binding.pod, "n1")
+    if release is OLD:
+        assert status is None
+        return
+    assert status is not None
+    assert status.message == (
+        "internal error, couldn't signal allocation for claim c: look up assumed claim default/c, UID=uid-c: "
+        'could not find ResourceClaim "default/c"'
+    )
 
 
 async def test_an_allocation_that_was_written_wakes_no_pod_as_lost() -> None:

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from podium.cluster.pod_groups import PodGroupState
+from podium.config import NEWEST, RELEASES, Release
 from podium.config.args import DynamicResourcesArgs
 from podium.framework.contract.cluster_event import QueueingHint
 from podium.framework.contract.cycle_state import CycleState
@@ -15,11 +16,14 @@ from podium.framework.contract.status import SKIP, Code, Status
 from podium.framework.cycle.diagnosis import Diagnosis
 from podium.objects.claims import AllocationResult, ResourceClaim
 from podium.objects.core import Pod
+from podium.objects.devices import DeviceTaintRule
+from podium.objects.unreadable import UnreadableClaim
 from podium.plugins.dynamic_resources.plugin import DynamicResources
 from podium.plugins.dynamic_resources.pod_devices import PodDevices
 from podium.plugins.shared.cluster_devices import ClusterDevices
 from tests.builders import node, pod, snapshot_of
-from tests.unit.devices.test_taint_rules import a_rule
+from tests.device_manifests import resource_claim
+from tests.unit.devices.test_taint_rules import TAINT, a_rule
 from tests.unit.plugins.clusters import normalize, score_nodes, scored_one_by_one
 from tests.unit.plugins.dynamic_resources.claims import (
     GPU,
@@ -33,14 +37,15 @@ from tests.unit.plugins.dynamic_resources.claims import (
 
 NODES = snapshot_of(node("n1"), node("n2"))
 WANTS_GPU = pod(spec={"containers": [{"name": "main", "resources": {"requests": {GPU: "1"}}}]})
+OLD, NEW = RELEASES["1.36"], RELEASES["1.37"]
 QUEUE, HINT_SKIP = QueueingHint.QUEUE, QueueingHint.SKIP
 
 
 class Attempt:
     """PreFilter and Filter of one pod on all nodes."""
 
-    def __init__(self, item: Pod, *objects: Any, **args: Any) -> None:
-        self.handle = DeviceHandle(*objects)
+    def __init__(self, item: Pod, *objects: Any, release: Release = NEWEST, **args: Any) -> None:
+        self.handle = DeviceHandle(*objects, release=release)
         self.plugin = DynamicResources(DynamicResourcesArgs(**args), self.handle)
         self.state, self.pod = CycleState(), item
         self.before = self.plugin.pre_filter(self.state, item, NODES)[1]
@@ -79,7 +84,15 @@ def test_a_pod_without_claims_is_left_alone() -> None:
     assert plugin.pre_bind_pre_flight(state, plain, "n1")[1] is SKIP
     assert plugin.clean_up(state, plain) is None
     assert plugin.writes_before_binding(state, plain, "n1") == plugin.writes_after_failure(state, plain) == []
-    assert plugin.post_filter(state, plain, NODES, Diagnosis())[1] == Status(
+    assert plugin.post_filter(state, plain, NODES, Diagnosis())[1] == Status(Code.UNSCHEDULABLE)
+
+
+def test_1_36_says_why_no_claim_is_deallocated() -> None:
+    handle, state = DeviceHandle(), CycleState()
+    handle.release = RELEASES["1.36"]
+    plugin = DynamicResources(DynamicResourcesArgs(), handle)
+    plugin.pre_filter(state, pod(), NODES)
+    assert plugin.post_filter(state, pod(), NODES, Diagnosis())[1] == Status(
         Code.UNSCHEDULABLE, ("no new claims to deallocate",)
     )
 
@@ -151,9 +164,56 @@ def test_a_pod_that_saw_devices_withheld_is_tried_again_when_they_no_longer_are(
 
 def test_rules_taint_devices_only_with_the_gate() -> None:
     objects = (user("c"), a_claim(), a_slice("n1", "g0", "g1"), a_rule(device="g0"))
-    assert [result.device for result in _devices_chosen(Attempt(*objects))] == ["g0"]
-    assert [result.device for result in _devices_chosen(Attempt(*objects, has_taint_rules=True))] == ["g1"]
-    assert "n1" in Attempt(*objects, a_rule("all"), has_taint_rules=True).statuses
+    assert [result.device for result in _devices_chosen(Attempt(*objects, has_taint_rules=False))] == ["g0"]
+    assert [result.device for result in _devices_chosen(Attempt(*objects))] == ["g1"]
+    assert "n1" in Attempt(*objects, a_rule("all")).statuses
+
+
+@pytest.mark.parametrize(("release", "is_tainted"), [(OLD, True), (NEW, False)], ids=["old", "new"])
+def test_a_rule_without_a_selector_taints_no_device_in_newer_minors(release: Release, is_tainted: bool) -> None:
+    rule = msgspec.convert({"metadata": {"name": "r"}, "spec": {"taint": TAINT}}, DeviceTaintRule)
+    attempt = Attempt(user("c"), a_claim(), a_slice("n1", "g0"), rule, release=release)
+    assert ("n1" in attempt.statuses) is is_tainted
+
+
+@pytest.mark.parametrize(("has_fractional_ranges", "amount"), [(False, "2"), (True, "1500m")])
+def test_fractions_of_a_capacity_are_consumed_only_with_the_gate(has_fractional_ranges: bool, amount: str) -> None:
+    policy = {"validRange": {"min": "500m", "step": "500m"}}
+    capacity = {"memory": {"value": "10", "requestPolicy": policy}}
+    device = {"name": "g0", "allowMultipleAllocations": True, "capacity": capacity}
+    exactly = {"deviceClassName": "gpu", "capacity": {"requests": {"memory": "1200m"}}}
+    claim = msgspec.convert(resource_claim("c", {"name": "r", "exactly": exactly}), ResourceClaim)
+    attempt = Attempt(user("c"), claim, a_slice("n1", device), has_fractional_ranges=has_fractional_ranges)
+    assert [result.consumed_capacity for result in _devices_chosen(attempt)] == [{"memory": amount}]
+
+
+@pytest.mark.parametrize("release", [OLD, NEW], ids=["old", "new"])
+@pytest.mark.parametrize("features", [(), ("DRAOptionalNodeOperations",)])
+def test_skipped_node_operations_need_a_node_that_declares_them_in_newer_minors(
+    release: Release, features: tuple[str, ...]
+) -> None:
+    held = allocation("g0")
+    held["devices"]["results"][0]["skipNodeOperations"] = ["*"]
+    attempt = Attempt(user("c"), a_claim(allocation=held), release=release)
+    declaring = node("n1", status={"declaredFeatures": list(features)})
+    status = attempt.plugin.filter(attempt.state, attempt.pod, snapshot_of(declaring).node(0))
+    if release is OLD or features:
+        assert status is None
+        return
+    assert status is not None
+    assert (status.code, status.message) == (
+        Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+        "resourceclaim not available on the node",
+    )
+
+
+def test_a_deleted_claim_wakes_pods_if_it_was_allocated() -> None:
+    plugin = Attempt(user("c"), a_claim()).plugin
+    held, waiting = a_claim("other", allocation=allocation("g0")), user("missing")
+    assert plugin.after_claim_change(waiting, held, None) is QUEUE
+    assert plugin.after_claim_change(waiting, a_claim("other"), None) is HINT_SKIP
+    unknown = UnreadableClaim(metadata=held.metadata, field="status", detail="Expected `object`")
+    assert plugin.after_claim_change(waiting, unknown, None) is QUEUE
 
 
 def _devices_chosen(attempt: Attempt) -> Any:
@@ -212,9 +272,9 @@ def test_an_allocation_in_the_way_is_taken_back_if_no_other_pod_uses_it() -> Non
     unused = Attempt(user("c"), a_claim(allocation=allocation("g0", node="n3")))
     shared_attempt = Attempt(user("c"), a_claim(allocation=allocation("g0", node="n3"), users=["web-1", "web-2"]))
     assert [attempt.post_filter() for attempt in (own, unused, shared_attempt)] == [
-        Status(Code.UNSCHEDULABLE, ("still not schedulable",)),
+        Status(Code.UNSCHEDULABLE),
         Status(Code.UNSCHEDULABLE, ("deallocation of ResourceClaim completed",)),
-        Status(Code.UNSCHEDULABLE, ("still not schedulable",)),
+        Status(Code.UNSCHEDULABLE),
     ]
     (write,) = unused.plugin.writes_after_failure(unused.state, unused.pod)
     assert write.before.status.allocation is not None

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from podium.cluster import Snapshot
+from podium.config import NEWEST, RELEASES
 from podium.config.args import InterPodAffinityArgs
 from podium.framework.contract.cluster_event import QueueingHint
 from podium.framework.contract.cycle_state import CycleState
@@ -54,14 +55,15 @@ def web(name: str, **kwargs: Any) -> Pod:
     return pod(name, **{"labels": {"app": "web"}, **kwargs})
 
 
-def plugin(args: InterPodAffinityArgs | None = None, **namespaces: dict[str, str]) -> InterPodAffinity:
+def plugin(
+    args: InterPodAffinityArgs | None = None, minor: str = NEWEST.minor, **namespaces: dict[str, str]
+) -> InterPodAffinity:
     namespace_objects = [
         msgspec.convert({"metadata": {"name": name, "labels": labels}}, Namespace)
         for name, labels in namespaces.items()
     ]
-    return InterPodAffinity(
-        args or InterPodAffinityArgs(), RecordingHandle(objects={resource_types.NAMESPACES: namespace_objects})
-    )
+    handle = RecordingHandle(objects={resource_types.NAMESPACES: namespace_objects}, release=RELEASES[minor])
+    return InterPodAffinity(args or InterPodAffinityArgs(), handle)
 
 
 def rejections_of(incoming: Pod, *pods: Pod, by: InterPodAffinity | None = None) -> dict[str, Status]:
@@ -146,13 +148,13 @@ def test_namespaces_can_be_selected_by_their_labels() -> None:
     assert rejections_of(selective, foreign_pod) == {}
 
 
-def test_a_selector_that_only_excludes_namespaces_means_them_all() -> None:
+@pytest.mark.parametrize(("minor", "nodes"), [("1.37", set()), ("1.36", set("ab"))])
+def test_a_selector_that_only_excludes_namespaces_meant_them_all_before_1_37(minor: str, nodes: set[str]) -> None:
     without_team = {"matchExpressions": [{"key": "team", "operator": "DoesNotExist"}]}
     foreign_pod = web("x", node="a", namespace="other")
-    rejecting = rejections_of(
-        affine(far=[term(namespaceSelector=without_team)]), foreign_pod, by=plugin(other={"team": "x"})
-    )
-    assert set(rejecting) == set("ab")
+    selective = affine(far=[term(namespaceSelector=without_team)])
+    assert set(rejections_of(selective, foreign_pod, by=plugin(minor=minor, other={"team": "x"}))) == nodes
+    assert set(rejections_of(selective, foreign_pod, by=plugin(minor=minor, other={}))) == set("ab")
 
 
 def test_running_pods_terms_look_at_the_labels_of_the_incoming_pods_namespace() -> None:
@@ -329,6 +331,7 @@ def test_it_registers_for_pods_and_nodes() -> None:
         (registration.event.resource.value, int(registration.event.action))
         for registration in plugin().events_to_register()
     ] == [
-        ("Pod", 1 | 2 | 256),
+        ("AssignedPod", 1 | 2 | 512),
+        ("TargetPod", 512),
         ("Node", 1 | 8),
     ]

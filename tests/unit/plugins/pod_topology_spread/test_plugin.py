@@ -352,6 +352,7 @@ def test_it_registers_for_pods_and_nodes() -> None:
         (registration.event.resource.value, int(registration.event.action))
         for registration in plugin().events_to_register()
     ] == [
-        ("Pod", 1 | 2 | 256 | 1024),
+        ("AssignedPod", 1 | 2 | 512),
+        ("TargetPod", 512 | 4096),
         ("Node", 1 | 2 | 8 | 16),
     ]

@@ -43,6 +43,7 @@ class Server:
         self.version = 0
         self.failure: ApiError | None = None
         self.loses_answers = False
+        self.touches_left = 0
 
     def answer(self, request: Request) -> Any:
         if self.failure is not None:
@@ -55,6 +56,9 @@ class Server:
             raise AlreadyExists("there is one")
         if request.method == "PUT":
             assert self.object is not None
+            if self.touches_left:
+                self.touches_left -= 1
+                self.touch()
             if request.body["metadata"]["resourceVersion"] != self.object["metadata"]["resourceVersion"]:
                 raise Conflict("the object has been modified")
         self.version += 1
@@ -181,6 +185,15 @@ async def test_giving_back_a_lease_that_somebody_has_touched_reads_it_first() ->
     candidate = Candidate(server, "one")
     await candidate.elector.acquire()
     server.touch()
+    await candidate.elector.release()
+    assert server.spec["holderIdentity"] == ""
+
+
+async def test_giving_back_a_lease_that_others_keep_touching_is_tried_again() -> None:
+    server = Server()
+    candidate = Candidate(server, "one")
+    await candidate.elector.acquire()
+    server.touches_left = 3
     await candidate.elector.release()
     assert server.spec["holderIdentity"] == ""
 

@@ -109,3 +109,24 @@ async def test_a_write_answered_by_anything_but_the_lease_as_written_is_not_beli
     with pytest.raises(Malformed, match="Lease kube-system/podium"):
         await lease.replace(LeaseRecord("me", 15.0))
     assert lease.reference.resource_version == "7"
+
+
+async def test_rules_of_this_replica_are_noted_beside_what_else_the_lease_carries() -> None:
+    wire = Wire(lambda request: request.body or FOUND)
+    lease = LeaseLock(wire, "kube-system", "podium", 5.0, "1.37")
+    await lease.create(LeaseRecord("me", 15.0))
+    assert wire.requests[-1].body["metadata"]["annotations"] == {"podium/decides-as": "1.37"}
+    await lease.read()
+    await lease.replace(LeaseRecord("me", 15.0))
+    assert wire.requests[-1].body["metadata"] == {**FOUND["metadata"], "annotations": {"podium/decides-as": "1.37"}}
+
+
+@pytest.mark.parametrize(("theirs", "other"), [("1.36", "1.36"), ("1.37", ""), (None, "")])
+async def test_rules_of_the_previous_leader_are_other_if_they_differ(theirs: str | None, other: str) -> None:
+    annotations = {} if theirs is None else {"podium/decides-as": theirs}
+    metadata = {**FOUND["metadata"], "annotations": annotations}
+    wire = Wire(lambda request: request.body or {**FOUND, "metadata": metadata})
+    lease = LeaseLock(wire, "kube-system", "podium", 5.0, "1.37")
+    await lease.read()
+    await lease.replace(LeaseRecord("me", 15.0))
+    assert lease.other_rules == other

@@ -7,6 +7,7 @@ from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
 import podium
+from podium.config import NEWEST
 from podium.server.serving.status_pages import status_pages
 
 pytestmark = pytest.mark.anyio
@@ -40,7 +41,7 @@ async def test_people_get_text(accept: str | None) -> None:
     assert flags.startswith("\npodium flagz\nWarning: This endpoint is not meant to be machine parseable")
     assert flags.endswith("\n\nconfig: podium.yaml\nsecure-port: 10259\n")
     assert status is not None
-    assert f"\nBinary version: {podium.__version__}\nEmulation version: 1.36\n" in status
+    assert f"\nBinary version: {podium.__version__}\nEmulation version: {NEWEST.minor}\n" in status
     assert "\nUp: 0 hr 00 min 00 sec\n" in status
     assert status.endswith("\nPaths: /flagz /healthz /metrics /statusz\n")
 

@@ -1,0 +1,75 @@
+"""The option `--decide-as`: the minor of Kubernetes whose rules decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from podium.cli import event_loop
+from podium.config import NEWEST, RELEASES, Release
+from podium.lib.log import get_logger
+
+if TYPE_CHECKING:
+    from podium.daemon.options import ReleaseOrigin
+
+log = get_logger("config")
+
+_META: Final = __name__
+
+
+def _keep(context: click.Context, _: click.Parameter, minor: str | None) -> None:
+    if minor is not None:
+        context.meta[_META] = RELEASES[minor]
+
+
+def decide_as_option(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return what adds `--decide-as` to a command; `default` says as which minor it decides without the option."""
+    return click.option(
+        "--decide-as",
+        type=click.Choice(list(RELEASES)),
+        callback=_keep,
+        expose_value=False,
+        help=f"Decide as kube-scheduler of this minor of Kubernetes. By default {default}.",
+    )
+
+
+as_the_newest: Final = decide_as_option(f"the newest that podium knows, {NEWEST.minor}")
+"""Adds `--decide-as` to a command that asks no API server for its version."""
+
+
+def release_asked() -> Release | None:
+    """Return the release that the running command's `--decide-as` names; None without the option."""
+    context = click.get_current_context(silent=True)
+    return None if context is None else context.meta.get(_META)
+
+
+def release_to_run(kubeconfig: str | None, master: str | None) -> tuple[Release, ReleaseOrigin]:
+    """Return the release to decide as, `--decide-as` or else that of the API server, and where it comes from."""
+    from podium.client.advice import diagnosis_of
+    from podium.daemon.options import ReleaseOrigin
+    from podium.daemon.server_release import release_of
+    from podium.lib.system_clock import SystemClock
+    from podium.objects.api_errors import ApiError
+    from podium.server.process import connect
+
+    if (release := release_asked()) is not None:
+        log.info("Deciding as kube-scheduler does", minor=release.minor, origin="--decide-as")
+        return release, ReleaseOrigin.ASKED_FOR
+
+    async def ask() -> tuple[Release, str]:
+        connection = await connect(SystemClock(), kubeconfig, master=master)
+        async with connection.session() as session:
+            return await release_of(session)
+
+    try:
+        release, server = event_loop.run_process(ask)
+    except ApiError as error:
+        cause, _ = diagnosis_of(error)
+        log.warning("The API server's version is unknown", cause=cause, error=str(error), minor=NEWEST.minor)
+        return NEWEST, ReleaseOrigin.ASSUMED
+    log.info("Deciding as kube-scheduler does", minor=release.minor, origin=f"the API server is {server}")
+    if not server.startswith(f"v{release.minor}."):
+        log.warning("The API server is of a minor without rules of its own", server=server, minor=release.minor)
+    return release, ReleaseOrigin.SERVERS

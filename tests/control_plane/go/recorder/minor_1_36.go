@@ -1,0 +1,29 @@
+//go:build minor_1_36
+
+package main
+
+import (
+	"context"
+	"errors"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// changesOf reads an update of a pod.
+func changesOf(after, before *v1.Pod) []fwk.ClusterEvent {
+	return framework.PodSchedulingPropertiesChange(after, before)
+}
+
+func upstreamInformers(client kubernetes.Interface) informers.SharedInformerFactory {
+	return scheduler.NewInformerFactory(client, 0)
+}
+
+// answerGroups has no answer: the groups of this minor have recordings of their own.
+func answerGroups(context.Context, *question) (fields, error) {
+	return nil, errors.New("groups are asked of the newest minor only")
+}
