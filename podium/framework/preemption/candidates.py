@@ -178,7 +178,7 @@ class Budgets:
         harmless: list[UnitT] = []
         for unit in units:
             count = sum(
-                any(self._counts_below_zero(budget, disruptions_allowed, pod) for budget in self._of(pod))
+                any(self._counts_below_zero(budget, disruptions_allowed, pod) for budget in self._budgets_of(pod))
                 for pod in unit.pods
             )
             if count:

@@ -60,7 +60,7 @@ def outcomes(
         "selectors": lambda count: crossed_selectors(recordings[SELECTORS], seed, count),
     }
     if minor == NEWEST.minor:  # the recorder runs the group cycle of that minor only
-        crossings["pod groups"] = lambda count: crossed_pod_groups(recorded[POD_GROUPS], seed, count)
+        crossings["pod groups"] = lambda count: crossed_pod_groups(recordings[POD_GROUPS], seed, count)
     with tempfile.TemporaryDirectory(prefix="podium-parity-") as directory:
         for name, crossed in crossings.items():
             question_file, has_chance = Path(directory) / name, name == "pod groups"

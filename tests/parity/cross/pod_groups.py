@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from random import Random
 
-from tests.parity.cross.drawing import Json, chance, copied, of_kind
+from tests.parity.cross.drawing import Json, chance, copy_of, of_kind
 
 _NODE_CPUS = ("1", "2", "3", "4", "6")
 _POD_CPUS = ("500m", "1", "2", "3")
@@ -19,7 +19,7 @@ def crossed_pod_groups(recorded: Sequence[Json], seed: int, count: int) -> Itera
     """As many queues."""
     for number in range(count):
         random = chance(seed, number)
-        question: Json = copied({**random.choice(recorded), "expect": None})
+        question: Json = copy_of({**random.choice(recorded), "expect": None})
         del question["expect"]
         for node in of_kind(question["objects"], "Node"):
             if "cpu" in node["status"]["allocatable"] and random.random() < 0.5:

@@ -21,6 +21,10 @@ CAPACITY = 'device.capacity["gpu.example.com"]'
 OLD, NEW = (RELEASES[minor].devices.selectors for minor in ("1.36", "1.37"))
 
 
+def device_values(driver="gpu.example.com", rules=NEW, **changes):
+    return bind_device(driver, msgspec.convert({**GPU, **changes}, Device), rules)
+
+
 def holds(expression, rules=NEW, **changes):
     """Return True if the expression chooses the device, with costs and without."""
     selector = compile_selector(expression, rules)

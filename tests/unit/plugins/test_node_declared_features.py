@@ -63,10 +63,10 @@ def test_mounts_with_options_need_a_feature_since_1_37(kind: str) -> None:
     mounting = {**plain, "volumeMounts": [{"name": "v", "mountPath": "/v", "bindMountOptions": ["noexec"]}]}
     needy = pod(spec={"containers": [plain]} | {kind: [mounting]})
     snapshot = snapshot_of(node("n1"), declaring("n2", "VolumeBindMountOptions"))
-    assert set(filtered(PLUGIN, needy, snapshot)) == {"n1"}
+    assert set(filter_nodes(PLUGIN, needy, snapshot)) == {"n1"}
     former = NodeDeclaredFeatures(None, RecordingHandle(release=RELEASES["1.36"]))
     assert former.pre_filter(STATE, needy, snapshot) == (None, SKIP)
-    assert filtered(former, needy, snapshot) == {}
+    assert filter_nodes(former, needy, snapshot) == {}
 
 
 def test_all_needed_features_must_be_declared() -> None:

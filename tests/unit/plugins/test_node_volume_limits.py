@@ -106,25 +106,25 @@ ABSENT = (f"{DRIVER} CSI driver is not installed on the node",)
 
 
 def test_a_driver_that_demands_it_has_to_be_on_the_node() -> None:
-    items = (csi_driver(demands=True), *made("a"))
+    items = (csi_driver(demands=True), *claims_and_volumes("a"))
     assert bench(5, *items).filter(user("a")) == {}
     assert bench(None, *items).filter(user("a")) == {}
     assert bench(5, *items, driver="other.example.com").filter(user("a")) == {"n1": ABSENT}
     assert VolumePluginBench("NodeVolumeLimits", node("n1"), *items).filter(user("a")) == {"n1": ABSENT}
-    assert bench(5, csi_driver(), *made("a"), driver="other.example.com").filter(user("a")) == {}
+    assert bench(5, csi_driver(), *claims_and_volumes("a"), driver="other.example.com").filter(user("a")) == {}
     assert bench(0, *items).filter(user("a")) == {"n1": FULL}
 
 
 def test_of_several_drivers_the_one_that_is_absent_is_named() -> None:
     other = "other.example.com"
-    claims = (*made("a"), claim("b", volume="pv-b"), volume("pv-b", csi=(other, "handle-b")))
+    claims = (*claims_and_volumes("a"), claim("b", volume="pv-b"), volume("pv-b", csi=(other, "handle-b")))
     drivers = csi_driver(demands=True), csi_driver(other, demands=True)
     both = bench(5, *claims, *drivers)
     assert both.filter(user("a", "b")) == {"n1": (f"{other} CSI driver is not installed on the node",)}
 
 
 def test_without_the_gate_no_driver_has_to_be_there() -> None:
-    items = (node("n1"), csi_driver(demands=True), *made("a"))
+    items = (node("n1"), csi_driver(demands=True), *claims_and_volumes("a"))
     cluster = VolumePluginBench("NodeVolumeLimits", *items, release=RELEASES["1.36"])
     assert cluster.filter(user("a")) == {}
 

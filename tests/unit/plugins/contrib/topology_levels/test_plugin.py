@@ -148,7 +148,7 @@ def test_the_pods_of_a_group_that_request_more_need_room_too() -> None:
     more_heads = [member(f"head-{index}", cpu="1") for index in range(2)]
     assert Attempt(*exact, *workers, *more_heads, incoming=head).best() == {f"exact-{index}" for index in range(3)}
     required = Attempt(*nodes, *workers, incoming=head, args=REQUIRED)
-    assert set(required.rejected()) == {"small-0", "small-1"}
+    assert set(required.rejections()) == {"small-0", "small-1"}
 
 
 def test_a_pod_of_the_group_that_cannot_be_read_needs_no_room() -> None:
@@ -157,7 +157,7 @@ def test_a_pod_of_the_group_that_cannot_be_read_needs_no_room() -> None:
 
 
 def test_a_cluster_without_nodes_has_no_order() -> None:
-    assert Attempt(incoming=member("a"), args=REQUIRED).rejected() == {}
+    assert Attempt(incoming=member("a"), args=REQUIRED).rejections() == {}
     attempt = Attempt(incoming=member("a"))
     assert attempt.plugin.pre_score(attempt.state, attempt.pod, attempt.snapshot, attempt.snapshot.order) is None
 
