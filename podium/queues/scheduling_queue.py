@@ -109,10 +109,10 @@ class SchedulingQueue:
         self._pod_added = pod_added
         self._stranger_updated = pod_added if release.queue.renew_strangers else pod_updated
         self.nominator = Nominator(lookup) if nominator is None else nominator
-        self._pre_enqueue_check = PreEnqueueCheck(pre_enqueue_plugins(profiles), observer)
+        check = self._pre_enqueue_check = PreEnqueueCheck(pre_enqueue_plugins(profiles), observer)
         self._requeuing = Requeuing(
             self._queued,
-            self._pre_enqueue_check,
+            check,
             self.nominator,
             clock,
             observer,
@@ -123,12 +123,7 @@ class SchedulingQueue:
         self._groups: GroupEntries | None = None
         if groups is not None and groups.are_entries:
             self._groups = GroupEntries(
-                self._queued,
-                self._requeuing,
-                self._pre_enqueue_check,
-                clock,
-                pod_added=pod_added,
-                group_deleted=pod_updated,
+                self._queued, self._requeuing, check, clock, pod_added=pod_added, group_deleted=pod_updated
             )
         self.listing = QueueListing(
             self._queued,
