@@ -132,8 +132,8 @@ def read_keys(node: Node, path: str, keys: Mapping[str, Key], reading: Reading) 
         below = child(path, name)
         key = keys.get(name)
         if key is None or name in reading.absent_keys:
-            others = [other for other in keys if other not in reading.absent_keys]
-            reading.errors.add(_unknown(below, name, others, item.line))
+            present_keys = [key_name for key_name in keys if key_name not in reading.absent_keys]
+            reading.errors.add(_unknown(below, name, present_keys, item.line))
             continue
         # Null counts as absent, so it must not count as set for the warnings either.
         if item.value is not None:

@@ -351,25 +351,27 @@ def _highest_total(pod: Pod, defaults: Mapping[str, Quantity], *, is_infeasible:
     spec, status = pod.spec, pod.status
     statuses = _statuses(status)
 
-    def asked(container: Container, path: str) -> _Exact:
+    def spec_size(container: Container, path: str) -> _Exact:
         return {} if is_infeasible else _spec_requests(container, path)
 
-    def promised(container: Container, path: str) -> _Exact:
+    def allocated_size(container: Container, path: str) -> _Exact:
         status_path, container_status = statuses.get(container.name, ("", None))
         if container_status is None or not container_status.allocated_resources:
-            return asked(container, path)
+            return spec_size(container, path)
         return exact_amounts(container_status.allocated_resources, f"{status_path}.allocatedResources")
 
-    def held(container: Container, path: str) -> _Exact:
+    def actual_size(container: Container, path: str) -> _Exact:
         status_path, container_status = statuses.get(container.name, ("", None))
         if container_status is None or container_status.resources is None or not container_status.resources.requests:
-            return promised(container, path)
+            return allocated_size(container, path)
         return exact_amounts(container_status.resources.requests, f"{status_path}.resources.requests")
 
-    asked_total = {} if is_infeasible else _containers_total(spec, asked, defaults)
+    asked_total = {} if is_infeasible else _containers_total(spec, spec_size, defaults)
     if status.allocated_resources and status.resources is not None and status.resources.requests:
         return _highest(asked_total, *_pod_level_amounts(status))
-    return _highest(asked_total, _containers_total(spec, promised, defaults), _containers_total(spec, held, defaults))
+    return _highest(
+        asked_total, _containers_total(spec, allocated_size, defaults), _containers_total(spec, actual_size, defaults)
+    )
 
 
 def _container_maxima(pod: Pod, defaults: Mapping[str, Quantity], *, is_infeasible: bool) -> _Exact:

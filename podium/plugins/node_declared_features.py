@@ -60,7 +60,7 @@ class NodeDeclaredFeatures(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.Filte
         super().__init__(args, handle)
         self._knows_bind_mount_options = handle.release.needs_bind_mount_options
 
-    def _needed(self, spec: PodSpec) -> frozenset[str]:
+    def _needs_of(self, spec: PodSpec) -> frozenset[str]:
         features = _needed_features(spec)
         return features if self._knows_bind_mount_options else features - {_BIND_MOUNT_OPTIONS}
 
@@ -68,11 +68,11 @@ class NodeDeclaredFeatures(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.Filte
         self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot
     ) -> tuple[fwk.PreFilterResult | None, fwk.Status | None]:
         """Return Skip if the pod needs no feature."""
-        return None, None if self._needed(pod.spec) else fwk.SKIP
+        return None, None if self._needs_of(pod.spec) else fwk.SKIP
 
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
         """Return verdict 1 for nodes that lack a feature."""
-        features = self._needed(pod.spec)
+        features = self._needs_of(pod.spec)
         if not features:
             return None
         lacks_feature = [
@@ -86,7 +86,7 @@ class NodeDeclaredFeatures(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.Filte
 
     def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
         """Return success or UnschedulableAndUnresolvable."""
-        return None if self._needed(pod.spec).issubset(node.node.status.declared_features) else _REJECTED
+        return None if self._needs_of(pod.spec).issubset(node.node.status.declared_features) else _REJECTED
 
     def filter_scope(self, spec: PodSpec) -> fwk.Scope:
         """Return NODE: the answer depends on the node's declared features."""
@@ -119,4 +119,4 @@ class NodeDeclaredFeatures(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.Filte
         """Queue if the pod itself needs other features than before."""
         if old is None or new is None:
             return fwk.QueueingHint.QUEUE
-        return queue_if(is_about(pod, new) and self._needed(old.spec) != self._needed(new.spec))
+        return queue_if(is_about(pod, new) and self._needs_of(old.spec) != self._needs_of(new.spec))

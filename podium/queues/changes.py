@@ -74,8 +74,8 @@ def _resizes(old: Pod, new: Pod, release: Release) -> Iterator[ActionType]:
         yield ActionType.UPDATE_POD_SCALE_UP
 
 
-def _exceeds(requests: Requests, others: Requests) -> bool:
-    return any(name not in others or others[name] < amount for name, amount in requests.items())
+def _exceeds(requests: Requests, limits: Requests) -> bool:
+    return any(name not in limits or limits[name] < amount for name, amount in requests.items())
 
 
 # ---------------------------------------------------------------- nodes

@@ -106,9 +106,9 @@ class GroupEntries:
         info, key = self._infos.pop(pod.key, None), _group_key(pod)
         if info is None:
             return None
-        for held in (self._incomplete, self._pending):
-            if pod.key in held.get(key, ()):
-                self._let_go(held, key, info)
+        for place in (self._incomplete, self._pending):
+            if pod.key in place.get(key, ()):
+                self._let_go(place, key, info)
                 return info
         entry = self._entries[key]
         state = self._leave_queue(entry, self._pod_added)
@@ -199,7 +199,7 @@ class GroupEntries:
         """Return the groups that are in a queue."""
         return tuple(self._entries.values())
 
-    def held(self) -> Iterator[QueuedPodInfo]:
+    def pods_apart(self) -> Iterator[QueuedPodInfo]:
         """Return the pods that are incomplete or pending."""
         for pods in (*self._incomplete.values(), *self._pending.values()):
             yield from pods.values()
@@ -240,15 +240,17 @@ class GroupEntries:
         else:
             self._requeuing.requeue(entry, _STRATEGIES.get(state, Strategy.AFTER_BACKOFF), event)
 
-    def _hold(self, held: dict[str, dict[str, QueuedPodInfo]], key: str, info: QueuedPodInfo, move: QueueEvent) -> None:
-        held.setdefault(key, {})[info.key] = info
+    def _hold(
+        self, place: dict[str, dict[str, QueuedPodInfo]], key: str, info: QueuedPodInfo, move: QueueEvent
+    ) -> None:
+        place.setdefault(key, {})[info.key] = info
         state = QUEUE_STATES.next(QueueState.GONE, move)
         info.transitions.record(self._clock.now(), self._pod_added, QueueState.GONE, state)
 
-    def _let_go(self, held: dict[str, dict[str, QueuedPodInfo]], key: str, info: QueuedPodInfo) -> None:
-        del held[key][info.key]
-        if not held[key]:
-            del held[key]
+    def _let_go(self, place: dict[str, dict[str, QueuedPodInfo]], key: str, info: QueuedPodInfo) -> None:
+        del place[key][info.key]
+        if not place[key]:
+            del place[key]
 
 
 def _group_key(pod: Pod) -> str:

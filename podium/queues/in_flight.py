@@ -10,12 +10,12 @@ Differs: a pod's position in the record is an index, not an entry in the event l
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from podium.framework.contract.queued_pod import QueuedPodInfo
-from podium.queues.hints import Interest
+from podium.queues.hints import Hints, Interest, Strategy
 from podium.queues.observer import QueueObserver
 
 POD_POPPED = "PodPopped"
@@ -99,3 +99,17 @@ class InFlightPods:
                 self._observer.in_flight_events_delta(event.interest.label, -1)
             del self._events[:needless]
             self._forgotten += needless
+
+
+def soonest(hints: Hints, info: QueuedPodInfo, events: Iterable[RecordedEvent]) -> Strategy:
+    """Return how soon the pod may be tried again after these events, which came during its attempt."""
+    best = Strategy.SKIP
+    for event in events:
+        strategy = hints.strategy(info, event.interest, event.old, event.new)
+        if strategy is Strategy.IMMEDIATELY:
+            return strategy
+        if strategy is Strategy.AFTER_BACKOFF:
+            best = strategy
+            if not info.pending_plugins:
+                break
+    return best

@@ -88,9 +88,9 @@ class QueueListing:
 
     def infos(self) -> list[QueuedPodInfo]:
         """Return all pods that wait or are in flight, in no particular order."""
-        held = () if self._groups is None else self._groups.held()
+        apart = () if self._groups is None else self._groups.pods_apart()
         waiting = (member for info in self._queued for member in info.member_infos)
-        return [*waiting, *held, *self._in_flight.pods()]
+        return [*waiting, *apart, *self._in_flight.pods()]
 
     def info_of(self, key: str) -> QueuedPodInfo | None:
         """Return the pod of that key, if it waits or is in flight."""

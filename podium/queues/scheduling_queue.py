@@ -14,7 +14,7 @@ fit without a pause. Opportunistic batching is not implemented.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from podium.config import NEWEST, PodGroupRules, Release
@@ -25,7 +25,7 @@ from podium.framework.contract.cluster_event import (
     ActionType,
     ClusterEvent,
 )
-from podium.framework.contract.plugin import PreEnqueuePlugin, QueueSortPlugin
+from podium.framework.contract.plugin import QueueSortPlugin
 from podium.framework.contract.queued_pod import QueuedPodGroupInfo, QueuedPodInfo
 from podium.framework.contract.status import Status
 from podium.lib.clock import Clock, SteadyClock
@@ -38,7 +38,7 @@ from podium.queues.flush_timers import BackoffTimer, DelayedPods, LeftoverTimer
 from podium.queues.gating import PreEnqueueCheck
 from podium.queues.group_entries import SCHEDULE_ATTEMPT_FAILURE, GroupEntries
 from podium.queues.hints import Hints, Interest, Strategy
-from podium.queues.in_flight import InFlightPods
+from podium.queues.in_flight import InFlightPods, soonest
 from podium.queues.listing import QueueListing
 from podium.queues.nominator import Nominator, PodLookup
 from podium.queues.observer import QueueObserver
@@ -46,7 +46,7 @@ from podium.queues.queued_pods import QueuedPods
 from podium.queues.requeuing import Requeuing
 from podium.queues.states import QUEUE_STATES, QueueEvent, QueueState
 from podium.queues.statistics import QueueStatistics, count_queued
-from podium.queues.values import DEFAULT_TIMES, AlreadyQueued, QueueProfile, QueueTimes
+from podium.queues.values import DEFAULT_TIMES, AlreadyQueued, QueueProfile, QueueTimes, pre_enqueue_plugins
 
 BACKOFF_COMPLETE = "BackoffComplete"
 POP_FROM_BACKOFF = "PopFromBackoffQ"
@@ -109,10 +109,10 @@ class SchedulingQueue:
         self._pod_added = pod_added
         self._stranger_updated = pod_added if release.queue.renew_strangers else pod_updated
         self.nominator = Nominator(lookup) if nominator is None else nominator
-        self._pre_enqueue_check = PreEnqueueCheck(_pre_enqueue_plugins(profiles), observer)
+        check = self._pre_enqueue_check = PreEnqueueCheck(pre_enqueue_plugins(profiles), observer)
         self._requeuing = Requeuing(
             self._queued,
-            self._pre_enqueue_check,
+            check,
             self.nominator,
             clock,
             observer,
@@ -123,12 +123,7 @@ class SchedulingQueue:
         self._groups: GroupEntries | None = None
         if groups is not None and groups.are_entries:
             self._groups = GroupEntries(
-                self._queued,
-                self._requeuing,
-                self._pre_enqueue_check,
-                clock,
-                pod_added=pod_added,
-                group_deleted=pod_updated,
+                self._queued, self._requeuing, check, clock, pod_added=pod_added, group_deleted=pod_updated
             )
         self.listing = QueueListing(
             self._queued,
@@ -333,16 +328,7 @@ class SchedulingQueue:
             self._in_flight.remove(uid)
 
     def _note_failure(self, info: QueuedPodInfo) -> None:
-        if info.rejector_plugins:
-            info.unschedulable_count += 1
-            info.consecutive_errors_count = 0
-            info.schedulable_since_s = None
-        else:
-            info.consecutive_errors_count += 1
-        info.timestamp_s = self._clock.now()
-        info.backoff_expiration_s = 0.0
-        info.was_flushed_from_unschedulable = False
-        info.flush_timestamp_s = 0.0
+        info.count_failure(self._clock.now())
         self._count_rejectors(info, 1)
 
     def _strategy_after_attempt(self, info: QueuedPodInfo) -> Strategy:
@@ -354,16 +340,7 @@ class SchedulingQueue:
             if not self._is_closed:
                 self._observer.unexpected_state(info, "the pod is not in flight, so events for it may have been missed")
             return Strategy.AFTER_BACKOFF
-        best = Strategy.SKIP
-        for event in events:
-            strategy = self._hints.strategy(info, event.interest, event.old, event.new)
-            if strategy is Strategy.IMMEDIATELY:
-                return strategy
-            if strategy is Strategy.AFTER_BACKOFF:
-                best = strategy
-                if not info.pending_plugins:
-                    break
-        return best
+        return soonest(self._hints, info, events)
 
     def _is_in_loose_group(self, pod: Pod) -> bool:
         """Return whether the pod is tried with a group, but waits by itself: no event requeues it."""
@@ -423,7 +400,7 @@ class SchedulingQueue:
         """Replace the profiles by new ones of the same names; retry every pod that the old ones rejected or gated."""
         self._hints.replace({profile.scheduler_name: profile.hints for profile in profiles})
         self._queued.unschedulable.label_readers = self._hints.label_readers()
-        self._pre_enqueue_check.plugins = _pre_enqueue_plugins(profiles)
+        self._pre_enqueue_check.plugins = pre_enqueue_plugins(profiles)
         interest = self._hints.interest(CONFIGURATION_RELOAD)
         for info in list(self._queued.unschedulable):
             self._requeuing.requeue(info, Strategy.AFTER_BACKOFF, interest.label)
@@ -521,7 +498,3 @@ class SchedulingQueue:
             return
         for plugin in info.rejector_plugins:
             self._observer.unschedulable_delta(plugin, info.pod.spec.scheduler_name, delta)
-
-
-def _pre_enqueue_plugins(profiles: Sequence[QueueProfile]) -> Mapping[str, Sequence[PreEnqueuePlugin]]:
-    return {profile.scheduler_name: profile.pre_enqueue for profile in profiles}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from podium.framework.contract.plugin import PreEnqueuePlugin
@@ -19,6 +19,11 @@ class QueueProfile:
     scheduler_name: str
     pre_enqueue: Sequence[PreEnqueuePlugin]
     hints: HintMap
+
+
+def pre_enqueue_plugins(profiles: Sequence[QueueProfile]) -> Mapping[str, Sequence[PreEnqueuePlugin]]:
+    """Return the PreEnqueue plugins of each profile by its name."""
+    return {profile.scheduler_name: profile.pre_enqueue for profile in profiles}
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,6 +200,6 @@ async def test_a_pod_that_must_not_preempt_waits(cluster: Cluster, start: StartD
     message = (await cluster.wait_condition("patient"))["message"]
     assert message == (
         "0/1 nodes are available: 1 Insufficient cpu. "
-        "no new claims to deallocate, preemption: not eligible due to preemptionPolicy=Never."
+        "preemption: not eligible due to preemptionPolicy=Never."
     )
     assert "small" in await cluster.pods()

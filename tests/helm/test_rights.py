@@ -45,7 +45,6 @@ async def test_each_choice_of_features_has_its_rights_and_no_others(
     "values",
     [
         {"featureGates": {"GenericWorkload": True}},
-        {"featureGates": {"GenericWorkload": True, "GangScheduling": True}},
         {"featureGates": {"DRADeviceTaintRules": False}},
         {"coscheduling": {"enabled": True}, "configuration": {"profiles": PROFILES}},
         {"replicas": 1, "configuration": {"leaderElection": {"leaderElect": False}}},

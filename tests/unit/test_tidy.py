@@ -67,6 +67,7 @@ TESTED_ELSEWHERE = {
     "cel/regex/program": "unit/cel/regex/test_matching",
     "cel/regex/syntax": "unit/cel/regex/test_matching",
     "cli/planning": "unit/cli/test_plan",
+    "engine/group_cycle": "unit/engine/test_pod_group_cycle",
     "client/history_check": "unit/client/test_history",
     "client/kubeconfig": "unit/client/test_credentials",
     "daemon/decisions": "unit/daemon/test_loop",

@@ -91,13 +91,13 @@ def _keep(context: click.Context, option: click.Parameter, version: str) -> None
     context.meta[f"{__name__}.{option.name}"] = version
 
 
-def _asked(context: click.Context | None, option: str) -> str:
+def _version_in(context: click.Context | None, option: str) -> str:
     return "" if context is None else context.meta.get(f"{__name__}.{option}", "")
 
 
 def versions_asked(context: click.Context) -> dict[str, str]:
     """Return the versions that the running command's options name, by parameter; empty for one that is not given."""
-    return {option: _asked(context, option) for option in ("emulated_version", "min_compatibility_version")}
+    return {option: _version_in(context, option) for option in ("emulated_version", "min_compatibility_version")}
 
 
 def feature_gates_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -139,7 +139,9 @@ def gates_of(values: Sequence[str], release: Release | None = None) -> ConfigGat
     context = click.get_current_context(silent=True)
     release = release or release_asked() or NEWEST
     try:
-        release = emulating(release, _asked(context, "emulated_version"), _asked(context, "min_compatibility_version"))
+        release = emulating(
+            release, _version_in(context, "emulated_version"), _version_in(context, "min_compatibility_version")
+        )
     except FeatureGateError as error:
         raise BadConfiguration(error.problems) from error
     try:

@@ -66,6 +66,19 @@ class QueuedPodInfo:
         """Count an attempt."""
         self.attempts += 1
 
+    def count_failure(self, now_s: float) -> None:
+        """Count that an attempt has ended now: in a rejection if plugins have rejected the pod, or in an error."""
+        if self.rejector_plugins:
+            self.unschedulable_count += 1
+            self.consecutive_errors_count = 0
+            self.schedulable_since_s = None
+        else:
+            self.consecutive_errors_count += 1
+        self.timestamp_s = now_s
+        self.backoff_expiration_s = 0.0
+        self.was_flushed_from_unschedulable = False
+        self.flush_timestamp_s = 0.0
+
     @property
     def is_gated(self) -> bool:
         """A PreEnqueue plugin keeps the pod out of the active queue."""

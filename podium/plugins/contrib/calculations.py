@@ -2,8 +2,8 @@
 
 Owns pure functions of a pod or of an array of scores. Never reads the cluster.
 
-Source: sigs.k8s.io/scheduler-plugins pkg/util, pkg/noderesources and pkg/networkaware (2026-08); kubernetes
-pkg/apis/core/v1/helper/qos/qos.go, v1.36.2.
+Source: sigs.k8s.io/scheduler-plugins pkg/util, pkg/noderesources and pkg/networkaware (2026-08).
+Source: pkg/apis/core/v1/helper/qos/qos.go, v1.36.2.
 Differs: differences of scores that leave the range of int64 are computed exactly; upstream's wrap around.
 """
 

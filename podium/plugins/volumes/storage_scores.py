@@ -38,14 +38,14 @@ class StorageScores:
         _, plan = claims.plan(node)
         if plan.bindings:
             return self._of_bindings(plan)
-        requested: dict[str, int] = defaultdict(int)
+        demand: dict[str, int] = defaultdict(int)
         capacity: dict[str, int] = {}
         for waiting in claims.waiting:
             if (amount := waiting.capacity.amount_on(node.labels)) != UNKNOWN:
                 name = class_of_claim(waiting.claim)
                 # Claims of one class are provisioned from the same capacity.
-                requested[name], capacity[name] = requested[name] + waiting.capacity.size, amount
-        return self._mean([(requested[name], capacity[name]) for name in requested])
+                demand[name], capacity[name] = demand[name] + waiting.capacity.size, amount
+        return self._mean([(demand[name], capacity[name]) for name in demand])
 
     def of_rows(self, claims: PodClaims, snapshot: Snapshot, rows: Rows) -> IntArray:
         """Return the scores of many nodes. Shape: one entry per row of `rows`.
@@ -59,18 +59,18 @@ class StorageScores:
         return scores
 
     def _of_bindings(self, plan: Plan) -> int:
-        requested: dict[str, int] = defaultdict(int)
+        demand: dict[str, int] = defaultdict(int)
         capacity: dict[str, int] = defaultdict(int)
         for volume, claim in plan.bindings:
-            requested[volume.spec.storage_class_name] += -(-requested_nano(claim) // _NANO)
+            demand[volume.spec.storage_class_name] += -(-requested_nano(claim) // _NANO)
             capacity[volume.spec.storage_class_name] += -(-(capacity_nano(volume) or 0) // _NANO)
-        return self._mean([(requested[name], capacity[name]) for name in requested])
+        return self._mean([(demand[name], capacity[name]) for name in demand])
 
     def _mean(self, shares: Sequence[tuple[int, int]]) -> int:
         count = len(shares)
         percentages = [
-            MAX_UTILIZATION if not capacity or requested > capacity else requested * MAX_UTILIZATION // capacity
-            for requested, capacity in shares
+            MAX_UTILIZATION if not capacity or demand > capacity else demand * MAX_UTILIZATION // capacity
+            for demand, capacity in shares
         ]
         return (2 * int(self._column[percentages].sum()) + count) // (2 * count) if count else 0
 
@@ -80,17 +80,17 @@ class StorageScores:
             amounts = waiting.capacity.amounts(snapshot, rows)
             if amounts is None:
                 continue
-            requested, capacity = by_class.setdefault(
+            demand, capacity = by_class.setdefault(
                 class_of_claim(waiting.claim), (np.zeros(len(rows), np.int64), np.full(len(rows), UNKNOWN, np.int64))
             )
             is_known = amounts != UNKNOWN
-            requested[is_known] += waiting.capacity.size
+            demand[is_known] += waiting.capacity.size
             capacity[is_known] = amounts[is_known]
         total, count = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
-        for requested, capacity in by_class.values():
+        for demand, capacity in by_class.values():
             is_known = capacity != UNKNOWN
             percentages = np.where(
-                requested > capacity, MAX_UTILIZATION, requested * MAX_UTILIZATION // np.maximum(capacity, 1)
+                demand > capacity, MAX_UTILIZATION, demand * MAX_UTILIZATION // np.maximum(capacity, 1)
             )
             percentages[capacity == 0] = MAX_UTILIZATION
             total += np.where(is_known, self._column.take(percentages), 0)
