@@ -65,10 +65,6 @@ def test_preemptions_choose_upstreams_victims_and_node(minor):
     nominations = [case.recorded_answer for case in preemptions if "nominated" in case.recorded_answer]
     victim_count = sum(len(nomination["victims"]) for nomination in nominations)
     assert (len(preemptions), len(nominations), victim_count) == (280, 22, 44)
-        280,
-        22,
-        44,
-    )
     for case in preemptions:
         for field in ("postfilter", "nominated", "victims"):
             assert case.answer.get(field) == case.recorded_answer.get(field), f"{case.id}: {field}"

@@ -1,7 +1,10 @@
 """A device to ask selectors about."""
 
+import msgspec
+
 from podium.config import RELEASES
-from podium.devices.selectors import compile_selector
+from podium.devices.selectors import bind_device, compile_selector
+from podium.objects.devices import Device
 
 GPU = {
     "name": "gpu-0",
