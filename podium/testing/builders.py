@@ -66,7 +66,7 @@ def pod(
         {"name": "app" if index == 0 else f"app-{index}", "image": image} for index, image in enumerate(images)
     ]
     amounts = {"cpu": cpu, "memory": memory, **(requests or {})}
-    # Only the first has requests, so that sums in a test are the numbers that it names.
+    # Only the first has requests and limits, so that sums in a test are the numbers that it names.
     containers[0]["resources"] = {
         "requests": {key: value for key, value in amounts.items() if value is not None},
         "limits": dict(limits or {}),
