@@ -45,10 +45,17 @@ write may still take effect, which is looked up on another connection."""
 
 
 class Requester(Protocol):
-    """The transport of writes: `ApiSession`, or another one that raises the same errors."""
+    """The transport of requests: `ApiSession`, or another one that raises the same errors."""
 
     async def request(
-        self, method: Method, path: str, body: bytes | None = None, *, content_type: str = ..., deadline_s: float = ...
+        self,
+        method: Method,
+        path: str,
+        body: bytes | None = None,
+        *,
+        content_type: str = ...,
+        deadline_s: float = ...,
+        answer_bytes_max: int | None = ...,
     ) -> bytes:
         """Make one request and return the answer's body."""
         ...

@@ -65,13 +65,16 @@ class InformerSet:
         self._failures = ListFailures(clock)
 
     def informer(self, resource: ResourceType[ObjectT]) -> Informer[ObjectT]:
-        """Return the informer of that resource. The first call must be before `run`."""
+        """Return the informer of that resource, a plain store for a local one. The first call must be before `run`."""
         existing = self._informers.get(resource.path)
         if existing is not None:
             return cast(Informer[ObjectT], existing)
         informer = Informer(resource, self._on_handler_error, self._clock, self.consistency)
         self._informers[resource.path] = informer
         self._on_made(informer)
+        if resource.is_local:
+            informer.set_synced()
+            return informer
         self._reflectors.append(
             Reflector(
                 resource,
@@ -156,7 +159,7 @@ class InformerSet:
 
     @property
     def resources(self) -> Sequence[ResourceType[Any]]:
-        """The resources of all informers so far."""
+        """The resources of all informers so far, local ones included."""
         return [informer.resource for informer in self._informers.values()]
 
     async def run(self) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 from podium.daemon.cache_dump import CacheDump
 from podium.daemon.face import Face, MakeFace
 from podium.daemon.missing_devices import MissingDevices
+from podium.daemon.node_metrics import node_metrics
 from podium.daemon.pod_resources import pod_resources_page
 from podium.daemon.profile_pages import ProfilePages
 from podium.daemon.queue_page import queue_page
@@ -98,5 +99,6 @@ FACES: Final[tuple[MakeFace, ...]] = (
     stall_watch,
     configuration_reload,
     profiles,
+    node_metrics,
     tracing,
 )

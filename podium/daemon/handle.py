@@ -17,10 +17,12 @@ from podium.config import NEWEST, Release
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.dry_runs import NodeDryRun
 from podium.framework.contract.handle import ApiClient, Handle, Lister, Preemptions
+from podium.framework.contract.node_metrics import NodeMetrics
 from podium.framework.contract.pod_groups import PodGroups
 from podium.framework.contract.status import PluginError
 from podium.lib.clock import Clock
 from podium.objects.core import Pod
+from podium.objects.node_metrics import NODE_METRICS, MetricsSource
 from podium.objects.resource_types import ObjectT, ResourceType
 from podium.queues import Nominator
 
@@ -33,6 +35,7 @@ class PluginHandle:
 
     Attributes:
         watches: the resources that are watched; None before the process runs, when more may be asked for.
+        metrics_sources: the sources of node metrics that plugins have asked for, by name.
         opened: set once the plugins that have it are in use. Until then they may ask for nothing that changes, since
             they are constructed in another thread while pods are scheduled. None if they are in use from the start.
         reading: passes what is read from outside through the boundary.
@@ -56,6 +59,7 @@ class PluginHandle:
     kubeconfig: str | None = None
     scheduler_names: Collection[str] = frozenset()
     _missing: dict[str, Callable[[], bool]] = field(default_factory=dict)
+    metrics_sources: dict[str, MetricsSource] = field(default_factory=dict)
     _shared: dict[Callable[..., Any], Any] = field(default_factory=dict)
 
     def snapshot(self) -> Snapshot:
@@ -82,6 +86,12 @@ class PluginHandle:
     def dry_run(self, state: CycleState, row: int) -> AbstractContextManager[NodeDryRun]:
         """Begin a dry run of the attempt's filters on one node."""
         return state.dry_run(row)
+
+    def node_metrics(self, source: MetricsSource) -> NodeMetrics:
+        """Return the loads that a task reads from the source. Raises: as `lister`."""
+        reports = self.lister(NODE_METRICS)
+        self.metrics_sources.setdefault(source.name, source)
+        return NodeMetrics(source, reports.get, self.clock)
 
     def activate(self, pods: Iterable[Pod], after_s: float = 0.0) -> None:
         """Move the pods to the active queue, after that many seconds."""

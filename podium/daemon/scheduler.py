@@ -58,6 +58,7 @@ from podium.framework.cycle.scoring import NearBest, choose
 from podium.framework.profile.runtime import Framework, construct, names_to_construct
 from podium.lib.clock import Clock
 from podium.objects.core import Pod
+from podium.objects.node_metrics import MetricsSource
 from podium.objects.resource_types import (
     CUSTOM,
     DEVICE_CLASSES,
@@ -115,6 +116,7 @@ class Scheduler:
         boundary: Boundary | None = None,
     ) -> None:
         self.scheduler_names = frozenset(profile.scheduler_name for profile in config.profiles)
+        self.session = session
         self.informers = informers
         self.clock = clock
         self.metrics = metrics
@@ -189,6 +191,11 @@ class Scheduler:
     def leader(self) -> str | None:
         """Return the replica that schedules in place of this one; "" if unknown; None if this process schedules."""
         return None if self._term is None or self._term.is_holding else self._term.holder
+
+    @property
+    def metrics_sources(self) -> Mapping[str, MetricsSource]:
+        """The sources of node metrics that plugins have asked for, by name."""
+        return self._handle.metrics_sources
 
     @property
     def gang_stories(self) -> GangStories:

@@ -17,6 +17,7 @@ from podium.objects.core import Pod
 from podium.objects.custom_resources import custom_resource_of
 from podium.objects.errors import field_and_detail
 from podium.objects.meta import NamespacedObject
+from podium.objects.node_metrics import NODE_METRICS
 from podium.objects.resource_types import KubeObject, ResourceType
 from podium.objects.unreadable import readable_part
 from podium.objects.wire import without_nulls
@@ -29,7 +30,7 @@ ObjectT = TypeVar("ObjectT", bound=KubeObject)
 DEFAULT_NAMESPACE = "default"
 
 _RESOURCES: Mapping[tuple[str, str], ResourceType[Any]] = {
-    (resource.group, resource.kind): resource for resource in resource_types.ALL
+    (resource.group, resource.kind): resource for resource in (*resource_types.ALL, NODE_METRICS)
 }
 
 

@@ -16,10 +16,12 @@ from podium.config import NEWEST, Release
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.dry_runs import NodeDryRun
 from podium.framework.contract.handle import ApiClient, Handle, Lister, Nominator, Preemptions, WaitingPod, WaitingPods
+from podium.framework.contract.node_metrics import NodeMetrics
 from podium.framework.contract.pod_groups import PodGroups
 from podium.lib.clock import Clock
 from podium.lib.error_text import UserFacingError
 from podium.objects.core import Pod
+from podium.objects.node_metrics import NODE_METRICS, MetricsSource
 from podium.objects.resource_types import ObjectT, ResourceType
 
 T = TypeVar("T")
@@ -129,6 +131,10 @@ class OfflineHandle:
     def dry_run(self, state: CycleState, row: int) -> AbstractContextManager[NodeDryRun]:
         """Begin a dry run of the attempt's filters on one node."""
         return state.dry_run(row)
+
+    def node_metrics(self, source: MetricsSource) -> NodeMetrics:
+        """Return the loads in a stored report: that of the source, or the one that stands for all sources."""
+        return NodeMetrics(source, self.lister_of(NODE_METRICS).get, self.clock)
 
     def activate(self, pods: Iterable[Pod], after_s: float = 0.0) -> None:
         """Do nothing: there is no queue."""

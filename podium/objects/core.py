@@ -329,10 +329,19 @@ class NodeCondition(Value, frozen=True):
     status: str = ""
 
 
+class NodeAddress(Value, frozen=True):
+    """An address of a node; `type` is Hostname, InternalIP, ExternalIP, InternalDNS or ExternalDNS."""
+
+    type: str = ""
+    address: str = ""
+
+
 class NodeStatus(Value, frozen=True):
     """A node's observed state."""
 
+    capacity: ResourceList = {}
     allocatable: ResourceList = {}
+    addresses: tuple[NodeAddress, ...] = ()
     conditions: tuple[NodeCondition, ...] = ()
     images: tuple[ContainerImage, ...] = ()
     declared_features: tuple[str, ...] = ()

@@ -90,6 +90,7 @@ class ResourceType(Generic[ObjectT]):
         event: what its changes are for pods that wait; None if no pod waits for them.
         gate: the feature gate without which no API server serves it; `CUSTOM` for a custom resource, `ON_REQUEST` for a
             kind that only plugins outside the default set read.
+        is_local: no API server has it, so nothing watches it: podium stores what it has found out by itself.
     """
 
     kind: str
@@ -98,6 +99,7 @@ class ResourceType(Generic[ObjectT]):
     field_selector: str = ""
     event: EventResource | CustomEventResource | None = None
     gate: str = ""
+    is_local: bool = False
 
     @property
     def plural(self) -> str:

@@ -20,6 +20,7 @@ from podium.objects import resource_types, unreadable
 from podium.objects.core import Pod, PodSpec, PodStatus
 from podium.objects.custom_resources import custom_resources
 from podium.objects.meta import ObjectMeta
+from podium.objects.node_metrics import NodeMetricsReport
 from podium.objects.objects_with_json import NodeWithJson, PodWithJson
 from podium.objects.resource_types import PODS
 from podium.recording import entries
@@ -120,6 +121,7 @@ _OUTCOMES: Final = {
 """The value types of an `ANSWER`, by its outcome."""
 _TYPES: Final[Sequence[type[Any]]] = (
     *(resource.type for resource in resource_types.ALL),
+    NodeMetricsReport,
     *unreadable.PARTIAL,
     PodWithJson,
     NodeWithJson,

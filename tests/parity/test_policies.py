@@ -35,6 +35,10 @@ CATEGORIES = (
     "podstate",
     "qos",
     "network",
+    "load-target",
+    "load-variation",
+    "load-risk",
+    "load-peaks",
 )
 RECORDED_S = parse_time("2026-08-16T00:00:00Z")
 

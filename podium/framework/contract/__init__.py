@@ -26,6 +26,7 @@ from podium.framework.contract.filter import (
     TableFilterPlugin,
 )
 from podium.framework.contract.handle import Handle, Lister
+from podium.framework.contract.node_metrics import NodeMetrics
 from podium.framework.contract.pausing import FilterInterrupted, LongFilterPlugin, Turn
 from podium.framework.contract.placements import PlacementGeneratePlugin, PlacementScorePlugin
 from podium.framework.contract.plugin import Plugin, PreEnqueuePlugin, QueueSortPlugin, Scope
@@ -79,6 +80,7 @@ __all__ = [
     "HintScope",
     "Lister",
     "LongFilterPlugin",
+    "NodeMetrics",
     "ObjectWrite",
     "PermitPlugin",
     "Placement",

@@ -14,9 +14,11 @@ from podium.cluster import Snapshot
 from podium.config import Release
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.contract.dry_runs import NodeDryRun
+from podium.framework.contract.node_metrics import NodeMetrics
 from podium.framework.contract.pod_groups import PodGroups
 from podium.lib.clock import Clock
 from podium.objects.core import Pod
+from podium.objects.node_metrics import MetricsSource
 from podium.objects.resource_types import ObjectT, ResourceType
 
 T = TypeVar("T")
@@ -202,6 +204,12 @@ class Handle(Protocol):
 
         Raises:
             PluginError: no attempt is under way with this state.
+        """
+
+    def node_metrics(self, source: MetricsSource) -> NodeMetrics:
+        """Return the measured loads of nodes from a source, which is read regularly in the background.
+
+        Call it only in the constructor, as `lister`. Plugins with equal sources share one.
         """
 
     def activate(self, pods: Iterable[Pod], after_s: float = 0.0) -> None:

@@ -30,6 +30,7 @@ from podium.insight.evaluate.pod_groups import PodGroupQueue
 from podium.insight.evaluate.selectors import answer_selector
 from podium.objects.core import Pod
 from podium.objects.devices import Device
+from podium.objects.node_metrics import ANY_SOURCE, NODE_METRICS
 from podium.objects.resource_types import PODS
 from podium.plugins import IN_TREE
 from podium.plugins.dynamic_resources.plugin import DynamicResources
@@ -48,7 +49,10 @@ class RecordedChange(Struct):
 
 
 class Scenario(RecordedQuestion):
-    """One question. `objects` are the state after the event, if there is an event."""
+    """One question. `objects` are the state after the event, if there is an event.
+
+    `metrics` are the loads of nodes, as a load watcher answers them; without them no source has been read.
+    """
 
     pods: list[Any] | None = None
     gates: dict[str, bool] = field(default_factory=dict)
@@ -56,6 +60,20 @@ class Scenario(RecordedQuestion):
     expression: str | None = None
     driver: str = ""
     device: Device = Device()
+    metrics: Any = None
+
+    def store(self) -> ObjectStore:
+        """Read the objects, and the metrics as those of every source.
+
+        Raises:
+            ManifestError: an object or the metrics cannot be read.
+        """
+        store = super().store()
+        if self.metrics is not None:
+            manifest = self.metrics if isinstance(self.metrics, dict) else {"data": self.metrics}
+            report = read_manifest({**manifest, "metadata": {"name": ANY_SOURCE}}, NODE_METRICS)
+            store.put(NODE_METRICS, report)
+        return store
 
 
 class Evaluator:

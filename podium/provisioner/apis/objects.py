@@ -14,7 +14,7 @@ from typing import Any, Final
 from msgspec import field
 
 from podium.config.duration import parse_duration
-from podium.objects.core import Node, NodeSpec, NodeStatus, Pod, PodSpec, Taint
+from podium.objects.core import Node, NodeSpec, Pod, PodSpec, Taint
 from podium.objects.errors import FieldError
 from podium.objects.meta import ClusterObject, Int32, LabelSelector, NamespacedObject, ObjectMeta, ResourceList, Value
 from podium.objects.resource_types import KubeObject, ResourceType
@@ -173,17 +173,10 @@ class ProvidedNodeSpec(NodeSpec, frozen=True):
     provider_id: str = field(default="", name="providerID")
 
 
-class ProvidedNodeStatus(NodeStatus, frozen=True):
-    """A node's status with its capacity."""
-
-    capacity: ResourceList = {}
-
-
 class ProvidedNode(Node, frozen=True, tag="Node"):
     """A node as its provider knows it."""
 
     spec: ProvidedNodeSpec = ProvidedNodeSpec()
-    status: ProvidedNodeStatus = ProvidedNodeStatus()
 
 
 class PodTemplate(Value, frozen=True):

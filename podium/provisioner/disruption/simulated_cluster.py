@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from podium.objects.core import NodeCondition
+from podium.objects.core import NodeCondition, NodeStatus
 from podium.objects.meta import ObjectMeta, ResourceList
 from podium.provisioner.apis.labels import HOSTNAME, INSTANCE_TYPE, SIMULATED
 from podium.provisioner.apis.objects import (
@@ -23,7 +23,6 @@ from podium.provisioner.apis.objects import (
     NodeClaimStatus,
     ProvidedNode,
     ProvidedNodeSpec,
-    ProvidedNodeStatus,
 )
 from podium.provisioner.disruption.consolidation import Command
 from podium.provisioner.disruption.disruption_state import DisruptionState
@@ -127,7 +126,7 @@ def _node(node: NodePlan) -> ProvidedNode:
     return ProvidedNode(
         metadata=ObjectMeta(name=node.name, labels=_labels(node)),
         spec=ProvidedNodeSpec(taints=node.template.taints, provider_id=f"plan://{node.name}"),
-        status=ProvidedNodeStatus(
+        status=NodeStatus(
             capacity=capacity, allocatable=allocatable, conditions=(NodeCondition(type="Ready", status="True"),)
         ),
     )

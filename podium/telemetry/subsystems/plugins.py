@@ -1,20 +1,23 @@
-"""Extension points and plugins, and waits at Permit."""
+"""Extension points and plugins, waits at Permit, and the metrics of nodes that plugins read."""
 
 from __future__ import annotations
 
 from podium.telemetry.families import (
     ATTEMPT_S,
     PLUGIN_S,
+    ReadValues,
     counter,
     exponential,
     histogram,
+    read_counter,
+    read_gauge,
 )
 
 _EXTENSION_POINT_S = exponential(0.0001, 2, 12)
 
 
 class PluginMetrics:
-    """Extension points and plugins, and waits at Permit."""
+    """Extension points and plugins, waits at Permit, and the metrics of nodes that plugins read."""
 
     def __init__(self) -> None:
         self._extension_point_s = histogram(
@@ -57,7 +60,26 @@ class PluginMetrics:
             "plugin",
             "extension_point",
         )
+        self._metrics_age_s = read_gauge(
+            "podium_node_metrics_age_seconds",
+            "Age of the last metrics of nodes that were read from the source.",
+            "source",
+        )
+        self._metrics_readings = read_counter(
+            "podium_node_metrics_readings_total", "Times that metrics of nodes were read from the source.", "source"
+        )
+        self._metrics_failures = read_counter(
+            "podium_node_metrics_failures_total",
+            "Times that metrics of nodes could not be read from the source.",
+            "source",
+        )
         super().__init__()
+
+    def read_node_metrics(self, ages_s: ReadValues, readings: ReadValues, failures: ReadValues) -> None:
+        """Set the sources of the ages and counts: name of the metrics source → seconds or count."""
+        self._metrics_age_s.read_from(ages_s)
+        self._metrics_readings.read_from(readings)
+        self._metrics_failures.read_from(failures)
 
     def observe_extension_point(self, point: str, status: str, profile: str, seconds: float) -> None:
         """Record a run of all plugins of an extension point; the status is the extension point's."""

@@ -1,0 +1,115 @@
+"""Pods that were placed so recently that measured loads do not show them yet.
+
+Owns when a pod was recent_pod, and the sums of such pods by node. Never knows what is summed.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from podium.cluster import Snapshot
+from podium.framework import contract as fwk
+from podium.lib.change_log import ChangeLog
+from podium.lib.clock import Clock
+from podium.objects.core import Pod
+from podium.objects.resource_types import PODS
+from podium.objects.times import parse_time
+from podium.plugins.contrib.load_columns import FloatArray
+from podium.plugins.shared.followed import Followed
+
+
+class _RecentPod(NamedTuple):
+    """A pod on a node, and the time at which it was placed there."""
+
+    placed_s: float
+    node_name: str
+    amounts: Sequence[float]
+
+
+class RecentPods:
+    """The recently placed pods of all nodes.
+
+    Args:
+        count: how many amounts of each pod are summed up.
+        amounts_of: the amounts of a pod. They must depend on its spec alone.
+
+    Cost: one step for each pod that comes, goes, or is no longer recent.
+    """
+
+    def __init__(self, handle: fwk.Handle, count: int, amounts_of: Callable[[Pod], Sequence[float]]) -> None:
+        self._clock = handle.clock
+        self._amounts_of = amounts_of
+        self._count = count
+        self._placed: dict[str, _RecentPod] = {}
+        self._by_time: list[tuple[float, str]] = []
+        self._since_s = -math.inf
+        self._changes: list[tuple[str, Sequence[float], int]] = []
+        self._sums: FloatArray = np.zeros((count, 0))
+        self._nodes: ChangeLog[int] | None = None
+        self._nodes_end = -1
+        self._followed = Followed(handle.lister(PODS), self._on_pod_change)
+
+    def sums(self, snapshot: Snapshot, since_s: float) -> FloatArray:
+        """Return the sums over the pods that were placed after that time, in whole seconds.
+
+        A time before that of an earlier call is taken for that one: older pods are forgotten.
+
+        Shape: one row for each amount, one column for each row of the snapshot.
+        """
+        self._followed.read()
+        self._since_s = max(since_s, self._since_s)
+        while self._by_time and self._by_time[0][0] <= self._since_s:
+            placed_s, uid = heapq.heappop(self._by_time)
+            recent_pod = self._placed.get(uid)
+            if recent_pod is not None and recent_pod.placed_s == placed_s:
+                self._forget(uid)
+        nodes = snapshot.node_changes
+        if nodes is not self._nodes or nodes.end != self._nodes_end or self._sums.shape[1] != len(snapshot.nodes):
+            self._nodes, self._nodes_end = nodes, nodes.end
+            self._sums = np.zeros((self._count, len(snapshot.nodes)))
+            self._changes = [(recent_pod.node_name, recent_pod.amounts, 1) for recent_pod in self._placed.values()]
+        for node_name, amounts, sign in self._changes:
+            row = snapshot.row_of.get(node_name)
+            if row is not None:
+                self._sums[:, row] += [sign * amount for amount in amounts]
+        self._changes = []
+        return self._sums
+
+    def _on_pod_change(self, old: Pod | None, new: Pod | None) -> None:
+        if old is not None and (new is None or old.node_name != new.node_name):
+            self._forget(old.uid)
+        if new is not None and new.node_name and (old is None or old.node_name != new.node_name):
+            placed_s = float(math.floor(_placed_s(new, self._clock)))
+            if placed_s > self._since_s:
+                recent_pod = self._placed[new.uid] = _RecentPod(placed_s, new.node_name, self._amounts_of(new))
+                heapq.heappush(self._by_time, (placed_s, new.uid))
+                self._changes.append((recent_pod.node_name, recent_pod.amounts, 1))
+
+    def _forget(self, uid: str) -> None:
+        recent_pod = self._placed.pop(uid, None)
+        if recent_pod is not None:
+            self._changes.append((recent_pod.node_name, recent_pod.amounts, -1))
+
+
+def _placed_s(pod: Pod, clock: Clock) -> float:
+    """Return when the pod was bound, as its status says, or else now: it has just been."""
+    scheduled = pod.status.condition("PodScheduled")
+    if scheduled is not None and scheduled.status == "True" and scheduled.last_transition_time:
+        placed_s = _readable_s(scheduled.last_transition_time)
+    else:
+        placed_s = _readable_s(pod.status.start_time or "")
+    return clock.now() if placed_s is None else placed_s
+
+
+@lru_cache(maxsize=1024)
+def _readable_s(text: str) -> float | None:
+    try:
+        return parse_time(text)
+    except ValueError:
+        return None
