@@ -22,6 +22,7 @@ from podium.objects.claims import ResourceClaim, ResourceClaimStatus
 from podium.objects.core import Node, Pod
 from podium.objects.devices import DeviceClass, DeviceTaintRule
 from podium.objects.errors import FieldError
+from podium.objects.node_metrics import NODE_METRICS
 from podium.objects.resource_types import CustomEventResource, EventResource, KubeObject, ResourceType
 from podium.objects.unreadable import kind_of, unread_field
 from podium.objects.wire import BrokenObject
@@ -246,7 +247,7 @@ class DeviceClassHandler:
 
 RESOURCE_EVENTS: Mapping[ResourceType[Any], EventResource | CustomEventResource] = {
     resource: resource.event
-    for resource in resource_types.ALL
+    for resource in (*resource_types.ALL, NODE_METRICS)
     if resource.event is not None and resource not in (resource_types.PODS, resource_types.NODES)
 }
 """The resources besides pods and nodes whose changes may make a pod schedulable; custom resources have their own."""

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from podium.objects.meta import ClusterObject, NamespacedObject
+from podium.objects.node_metrics import NODE_METRICS
 from podium.objects.resource_types import ALL, CUSTOM, CustomEventResource, ResourceType
 
 CustomT = TypeVar("CustomT", bound=NamespacedObject | ClusterObject)
@@ -81,7 +82,7 @@ def custom_resources() -> tuple[ResourceType[Any], ...]:
 
 def all_resources() -> tuple[ResourceType[Any], ...]:
     """Return every resource type that podium or a plugin can read."""
-    return (*ALL, *_TYPES.values())
+    return (*ALL, NODE_METRICS, *_TYPES.values())
 
 
 def custom_resource_of(api_version: str, kind: str) -> ResourceType[Any] | None:

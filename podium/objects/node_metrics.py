@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from podium.objects.meta import ClusterObject, Int64, Value
-from podium.objects.resource_types import ResourceType
+from podium.objects.resource_types import EventResource, ResourceType
 
 CPU_LOAD: Final = "CPU"
 MEMORY_LOAD: Final = "Memory"
@@ -148,7 +148,7 @@ class NodeMetricsReport(ClusterObject, frozen=True, gc=True, dict=True):
 
         Cost: about 1 µs for each value of the report, the first time.
         """
-        memory: dict[str, Loads] = self.__dict__
+        memory: dict[str, Loads] = self.__dict__.setdefault("_loads_by_type", {})
         loads = memory.get(type_)
         if loads is None:
             rows = [_loads_of(node.metrics, type_) for node in self.data.by_name.values()]
@@ -181,6 +181,10 @@ def _loads_of(metrics: Iterable[NodeMetric], type_: str) -> tuple[float, float, 
 
 
 NODE_METRICS: Final = ResourceType(
-    "NodeMetricsReport", "/apis/podium/v1/nodemetricsreports", NodeMetricsReport, is_local=True
+    "NodeMetricsReport",
+    "/apis/podium/v1/nodemetricsreports",
+    NodeMetricsReport,
+    event=EventResource.NODE_METRICS,
+    is_local=True,
 )
 """Reports as a resource that no API server has: podium stores what it has read, by the name of the source."""

@@ -55,6 +55,7 @@ class EventResource(enum.Enum):
     DEVICE_CLASS = "resource.k8s.io/DeviceClass"
     POD_GROUP = "scheduling.k8s.io/PodGroup"
     COSCHEDULING_POD_GROUP = "scheduling.x-k8s.io/PodGroup"
+    NODE_METRICS = "podium/NodeMetricsReport"
     WILDCARD = "*"
 
 

@@ -13,7 +13,7 @@ test framework: a failed check raises an AssertionError.
         check_contract(PreferBigNodes)
 """
 
-from podium.testing.builders import node, pod, pod_group
+from podium.testing.builders import node, node_metrics, pod, pod_group
 from podium.testing.contract import BrokenContract, check_contract
 from podium.testing.handle import NotedEvent, RecordingHandle
 from podium.testing.one_cycle import Result, schedule_once, snapshot_of
@@ -25,6 +25,7 @@ __all__ = [
     "Result",
     "check_contract",
     "node",
+    "node_metrics",
     "pod",
     "pod_group",
     "schedule_once",

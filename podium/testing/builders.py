@@ -15,6 +15,17 @@ from typing import Any
 import msgspec
 
 from podium.objects.core import Node, Pod
+from podium.objects.meta import ObjectMeta
+from podium.objects.node_metrics import (
+    ANY_SOURCE,
+    AVERAGE,
+    DEVIATION,
+    MetricsOfNode,
+    MetricsWindow,
+    NodeMetric,
+    NodeMetricsReport,
+    ReportedNodes,
+)
 from podium.objects.pod_groups import PodGroup
 
 REGION_LABEL = "topology.kubernetes.io/region"
@@ -29,6 +40,7 @@ def pod(
     cpu: str | None = None,
     memory: str | None = None,
     requests: Mapping[str, str | int] | None = None,
+    limits: Mapping[str, str | int] | None = None,
     node: str = "",
     labels: Mapping[str, str] | None = None,
     priority: int | None = None,
@@ -45,7 +57,8 @@ def pod(
     spec: Mapping[str, Any] | None = None,
     status: Mapping[str, Any] | None = None,
 ) -> Pod:
-    """Build a pod with one container per image; the first container has the requests and the host ports.
+    """Build a pod with one container per image; the first container has the requests, the limits and the host
+    ports.
 
     A host port is a number (TCP on all addresses) or a port as in the API; without `uid` it is `uid-<name>`.
     """
@@ -54,7 +67,10 @@ def pod(
     ]
     amounts = {"cpu": cpu, "memory": memory, **(requests or {})}
     # Only the first has requests, so that sums in a test are the numbers that it names.
-    containers[0]["resources"] = {"requests": {key: value for key, value in amounts.items() if value is not None}}
+    containers[0]["resources"] = {
+        "requests": {key: value for key, value in amounts.items() if value is not None},
+        "limits": dict(limits or {}),
+    }
     containers[0]["ports"] = [{"hostPort": port} if isinstance(port, int) else dict(port) for port in host_ports]
     # Through the decoder, so that a test's objects have the defaults and checks of those of an API server.
     return msgspec.convert(
@@ -127,9 +143,10 @@ def node(
 ) -> Node:
     """Build a node; a taint is `key=value:Effect`, `key:Effect` or as in the API, `images` are sizes in bytes by name.
 
-    `allocatable` is added to cpu, memory and pods. Without `uid` it is `uid-<name>`.
+    `allocatable` is added to cpu, memory and pods, and is the capacity, too. Without `uid` it is `uid-<name>`.
     """
     topology = {REGION_LABEL: region, ZONE_LABEL: zone}
+    amounts = {"cpu": cpu, "memory": memory, "pods": pods, **(allocatable or {})}
     return msgspec.convert(
         {
             "metadata": {
@@ -140,12 +157,39 @@ def node(
             },
             "spec": {"unschedulable": unschedulable, "taints": [_taint(taint) for taint in taints], **(spec or {})},
             "status": {
-                "allocatable": {"cpu": cpu, "memory": memory, "pods": pods, **(allocatable or {})},
+                "capacity": amounts,
+                "allocatable": amounts,
                 "images": [{"names": [image], "sizeBytes": size} for image, size in (images or {}).items()],
                 **(status or {}),
             },
         },
         Node,
+    )
+
+
+def node_metrics(
+    averages: Mapping[str, Mapping[str, float]],
+    *,
+    deviations: Mapping[str, Mapping[str, float]] | None = None,
+    end: int = 0,
+) -> NodeMetricsReport:
+    """Build what a source of measured loads says: for each node the average of each type of load, in percent.
+
+    `node_metrics({"n1": {"CPU": 80, "Memory": 20}})` is the report of every source that a plugin asks for.
+
+    Args:
+        deviations: the standard deviations in the same form.
+        end: the end of the measured time, in Unix seconds.
+    """
+    by_name: dict[str, list[NodeMetric]] = {}
+    for operator, loads in ((AVERAGE, averages), (DEVIATION, deviations or {})):
+        for name, values in loads.items():
+            metrics = (NodeMetric(type=type_, operator=operator, value=value) for type_, value in values.items())
+            by_name.setdefault(name, []).extend(metrics)
+    return NodeMetricsReport(
+        metadata=ObjectMeta(name=ANY_SOURCE),
+        window=MetricsWindow(end=end),
+        data=ReportedNodes(by_name={name: MetricsOfNode(metrics=tuple(items)) for name, items in by_name.items()}),
     )
 
 

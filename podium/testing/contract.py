@@ -12,10 +12,11 @@ from typing import Any
 from podium.framework.contract.plugin import Plugin
 from podium.framework.profile.plugin_args import typed_args
 from podium.lib.error_text import error_text
+from podium.objects.node_metrics import NodeMetricsReport
 from podium.testing.contract_checks import CHECKS, BrokenContract, Subject
 from podium.testing.handle import RecordingHandle
 from podium.testing.one_cycle import snapshot_of
-from podium.testing.random_clusters import RandomCluster, random_cluster
+from podium.testing.random_clusters import RandomCluster, random_cluster, random_metrics
 
 __all__ = ["BrokenContract", "check_contract"]
 
@@ -41,14 +42,14 @@ def check_contract(plugin: type[Plugin], args: Any = None, *, clusters: int = 30
     value = args if args is not None and not isinstance(args, Mapping) else typed_args(plugin, args)
     for number in range(clusters):
         cluster = random_cluster(Random(f"{seed}/{number}"))
-        subject = _subject(plugin, value, cluster)
+        subject = _subject(plugin, value, cluster, random_metrics(Random(f"{seed}/{number}/metrics"), cluster.nodes))
         for subject.pod in cluster.incoming:
             _check(subject, f"{plugin.name}, seed {seed}, cluster {number}, pod {subject.pod.metadata.name}")
 
 
-def _subject(plugin: type[Plugin], args: Any, cluster: RandomCluster) -> Subject:
+def _subject(plugin: type[Plugin], args: Any, cluster: RandomCluster, metrics: NodeMetricsReport) -> Subject:
     snapshot = snapshot_of(*cluster.nodes, *cluster.existing_pods)
-    handle = RecordingHandle(snapshot, (*cluster.nodes, *cluster.existing_pods, *cluster.incoming))
+    handle = RecordingHandle(snapshot, (*cluster.nodes, *cluster.existing_pods, *cluster.incoming, metrics))
     return Subject(plugin(args, handle), cluster.incoming[0], snapshot, cluster)
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 from podium.objects.core import Node, Pod
-from podium.testing.builders import ZONE_LABEL, node, pod
+from podium.objects.node_metrics import CPU_LOAD, MEMORY_LOAD, NodeMetricsReport
+from podium.testing.builders import ZONE_LABEL, node, node_metrics, pod
 
 _GPU = "example.com/gpu"
 # Numbers as well, for the operators Gt and Lt, and the empty value, which differs from no label.
 _DISKS = ("ssd", "hdd", "1", "20", "")
+_LOADS = (CPU_LOAD, MEMORY_LOAD)
 _APPS = ("web", "db", "cache")
 _IMAGES = ("app:1", "app:latest", "db:1")
 _EFFECTS = ("NoSchedule", "NoExecute", "PreferNoSchedule")
@@ -35,6 +38,16 @@ def random_cluster(random: Random) -> RandomCluster:
         _pod(random, f"placed-{index}", f"n{random.randrange(size)}") for index in range(random.randint(0, 12))
     )
     return RandomCluster(nodes, tuple(existing_pods), tuple(_pod(random, f"incoming-{index}") for index in range(3)))
+
+
+def random_metrics(random: Random, nodes: Iterable[Node]) -> NodeMetricsReport:
+    """Build measured loads of some of the nodes."""
+    measured_nodes = [item.name for item in nodes if random.random() < 0.8]
+    loads = {
+        name: {kind: random.uniform(0, 110) for kind in _LOADS if random.random() < 0.8} for name in measured_nodes
+    }
+    deviations = {name: {kind: random.uniform(0, 50) for kind in _LOADS} for name in measured_nodes[::2]}
+    return node_metrics(loads, deviations=deviations, end=random.choice((0, 1 << 40)))
 
 
 def _node(random: Random, name: str) -> Node:

@@ -12,6 +12,7 @@ from podium.plugins.contrib.coscheduling.plugin import Coscheduling
 from podium.plugins.contrib.load_variation_risk_balancing import LoadVariationRiskBalancing
 from podium.plugins.contrib.low_risk_over_commitment import LowRiskOverCommitment
 from podium.plugins.contrib.network_overhead import NetworkOverhead
+from podium.plugins.contrib.node_load import NodeLoad
 from podium.plugins.contrib.node_metadata import NodeMetadata
 from podium.plugins.contrib.node_resource_topology_match.plugin import NodeResourceTopologyMatch
 from podium.plugins.contrib.node_resources_allocatable import NodeResourcesAllocatable
@@ -30,6 +31,7 @@ CONTRIB: Final[Mapping[str, type[Plugin]]] = {
     "LoadVariationRiskBalancing": LoadVariationRiskBalancing,
     "LowRiskOverCommitment": LowRiskOverCommitment,
     "NetworkOverhead": NetworkOverhead,
+    "NodeLoad": NodeLoad,
     "NodeMetadata": NodeMetadata,
     "NodeResourceTopologyMatch": NodeResourceTopologyMatch,
     "NodeResourcesAllocatable": NodeResourcesAllocatable,

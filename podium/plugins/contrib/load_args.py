@@ -87,12 +87,20 @@ class LoadArgs(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
         self.source()
 
     def source(self) -> MetricsSource:
-        """Return the load watcher if there is an address of one, or else the provider's source.
+        """Return where the loads are read. Raises: as `default_source`."""
+        return default_source(self.watcher_address, self.metric_provider)
 
-        Raises: ValueError if neither is given.
-        """
-        if self.watcher_address:
-            return MetricsSource(WATCHER, self.watcher_address)
-        if self.watcher_address is None and not self.metric_provider.type:
-            return MetricsSource(KUBERNETES_METRICS_SERVER)
-        return self.metric_provider.source()
+
+def default_source(
+    watcher_address: str | None, provider: MetricProvider, queries: tuple[MetricsQuery, ...] = NODE_RATIOS
+) -> MetricsSource:
+    """Return the load watcher, the provider's source, or metrics-server if neither is there.
+
+    Raises:
+        ValueError: podium reads no such source.
+    """
+    if watcher_address:
+        return MetricsSource(WATCHER, watcher_address)
+    if watcher_address is None and not provider.type:
+        return MetricsSource(KUBERNETES_METRICS_SERVER)
+    return provider.source(queries)

@@ -6,7 +6,7 @@ Owns which value belongs to which row. Never knows what a score means.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,9 @@ from podium.framework import contract as fwk
 from podium.lib.change_log import ChangeLog
 from podium.objects.core import Pod
 from podium.objects.errors import FieldError
+from podium.objects.meta import ResourceList
 from podium.objects.node_metrics import MetricsSource, NodeMetricsReport
-from podium.objects.quantity import QuantityError, milli_value
-from podium.objects.resource_names import CPU
+from podium.objects.requests import whole_amounts
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -87,12 +87,13 @@ class LoadColumns:
 
 
 class CapacityColumn:
-    """The cpu capacity of each node, by row, in thousandths; 0 for one that cannot be read.
+    """The capacity of each node, by row, cpu in thousandths; 0 for one that cannot be read.
 
     Shape: one entry per row that is asked for.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, resource: str) -> None:
+        self._resource = resource
         self._nodes: ChangeLog[int] | None = None
         self._nodes_end = -1
         self._column: FloatArray = np.zeros(0)
@@ -102,18 +103,15 @@ class CapacityColumn:
         nodes = snapshot.node_changes
         if nodes is not self._nodes or nodes.end != self._nodes_end:
             self._nodes, self._nodes_end = nodes, nodes.end
-            capacities = (
-                0 if node is None else _cpu_milli(node.status.capacity.get(CPU, 0)) for node in snapshot.nodes
-            )
+            capacities = (0 if node is None else self._amount(node.status.capacity) for node in snapshot.nodes)
             self._column = np.fromiter(capacities, np.float64, len(snapshot.nodes))
         return self._column.take(rows)
 
-
-def _cpu_milli(raw: Any) -> int:
-    try:
-        return milli_value(raw)
-    except QuantityError:
-        return 0
+    def _amount(self, capacity: ResourceList) -> int:
+        try:
+            return whole_amounts({self._resource: capacity.get(self._resource, 0)}, "")[self._resource]
+        except FieldError:
+            return 0
 
 
 def round_half_away(values: FloatArray) -> IntArray:

@@ -68,14 +68,17 @@ class PeaksArgs(msgspec.Struct, frozen=True):
 
 
 class Peaks(LoadScorePlugin):
-    """Scores by the rise of a node's power draw at the cpu use that is to be prediction with the pod."""
+    """Scores by the rise of a node's power draw at the cpu use that is to be expected with the pod.
+
+    Shape: as those of every `LoadScorePlugin`.
+    """
 
     Args = PeaksArgs
     args: PeaksArgs
 
     def __init__(self, args: PeaksArgs, handle: fwk.Handle) -> None:
         super().__init__(args, handle)
-        self._capacity = CapacityColumn()
+        self._capacity = CapacityColumn(CPU)
 
     def scores_by_load(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
         """Return the rises, scaled.

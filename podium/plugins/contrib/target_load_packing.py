@@ -7,11 +7,14 @@ Cost: a gather of three columns, and one step for each pod that was placed since
 Source: sigs.k8s.io/scheduler-plugins pkg/trimaran/targetloadpacking and handler.go (2026-08).
 Differs: upstream counts every running pod as just placed when it starts; podium counts a pod from the time in its
 status, so that a restart changes nothing. The args belong to their profile: upstream keeps the last profile's for all.
-Scores are kept within 0 and 100, which a target above 100 or a negative load leaves upstream.
+Scores are kept within 0 and 100, which a target above 100 or a negative load leaves upstream. A multiplier that is
+infinite or no number is refused.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from typing import Final, Literal
 
 import msgspec
@@ -29,6 +32,7 @@ from podium.plugins.contrib.load_args import LoadArgs
 from podium.plugins.contrib.load_columns import CapacityColumn, LoadScorePlugin, round_half_away
 from podium.plugins.contrib.recent_pods import RecentPods
 
+_NUMBER: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 _UNSEEN_S: Final = 60
 """A pod that was placed later than this before the end of the metrics' window does not show in them yet."""
 
@@ -51,11 +55,9 @@ class TargetLoadPackingArgs(LoadArgs, frozen=True, rename="camel", kw_only=True)
         """Refuse values that cannot be read. Raises: ValueError."""
         super().__post_init__()
         whole_amounts(self.default_requests, "defaultRequests")
-        try:
-            float(self.default_requests_multiplier)
-        except ValueError:
-            text = self.default_requests_multiplier
-            raise ValueError(f"unable to parse DefaultRequestsMultiplier: {text!r} is not a number") from None
+        text = self.default_requests_multiplier
+        if _NUMBER.fullmatch(text) is None or math.isinf(float(text)):
+            raise ValueError(f"unable to parse DefaultRequestsMultiplier: {text!r} is not a finite number")
 
 
 class TargetLoadPacking(LoadScorePlugin):
@@ -72,7 +74,7 @@ class TargetLoadPacking(LoadScorePlugin):
         self._target = float(args.target_utilization if args.target_utilization > 0 else 40)
         self._multiplier = float(args.default_requests_multiplier)
         self._default_milli = whole_amounts(args.default_requests, "defaultRequests").get(CPU, 0)
-        self._capacity = CapacityColumn()
+        self._capacity = CapacityColumn(CPU)
         self._recent_pods = RecentPods(handle, 1, self._recent_amounts)
 
     def scores_by_load(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:

@@ -1,0 +1,298 @@
+"""NodeLoad: keeps pods off nodes that are hot, and prefers idle ones, by measured cpu, memory or any expression.
+
+Runs at: Filter, Score.
+Verdict: UnschedulableAndUnresolvable for a node above a threshold.
+Requeue: new metrics show a node below its thresholds, or a node is added.
+Cost: a gather of three columns by load; and one step for each pod that was placed since the metrics were measured.
+Source: none; it is podium's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Final, Literal
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
+from podium.framework import contract as fwk
+from podium.lib.change_log import ChangeLog
+from podium.objects.core import Pod
+from podium.objects.errors import FieldError
+from podium.objects.node_metrics import (
+    CPU_LOAD,
+    MEMORY_LOAD,
+    PROMETHEUS,
+    MetricsQuery,
+    MetricsSource,
+    NodeMetricsReport,
+)
+from podium.objects.requests import pod_requests
+from podium.objects.resource_names import CPU, MEMORY
+from podium.plugins.contrib.load_args import MetricProvider, Seconds, default_source
+from podium.plugins.contrib.load_columns import CapacityColumn, FloatArray, LoadColumns
+from podium.plugins.contrib.recent_pods import RecentPods
+from podium.plugins.shared.hints import queue_if
+
+_RESOURCES: Final = {CPU: CPU_LOAD, MEMORY: MEMORY_LOAD}
+_EXPRESSIONS: Final = {CPU: "instance:node_cpu:ratio", MEMORY: "instance:node_memory_utilisation:ratio"}
+_LOADS_MAX: Final = 10
+
+_Amount = Annotated[float, msgspec.Meta(ge=0, le=1e18)]
+
+
+class MeasuredLoad(msgspec.Struct, frozen=True, rename="camel"):
+    """One kind of load: `cpu`, `memory`, or a name of one's own with an expression.
+
+    Attributes:
+        expr: a PromQL expression with one series for each node; by default the use in percent, by the rules of
+            node-exporter's mixin.
+        node_label: the label of the series with the node's name.
+        threshold: a node whose load is above takes no more pods; None for no limit.
+        full: the load at which the score is 0; it is 100 at a load of 0.
+        weight: of this load in the score; 0 for none.
+    """
+
+    name: str
+    expr: str = ""
+    node_label: str = "node"
+    threshold: _Amount | None = None
+    full: Annotated[float, msgspec.Meta(gt=0, le=1e18)] = 100.0
+    weight: Annotated[int, msgspec.Meta(ge=0, le=100)] = 1
+
+    def __post_init__(self) -> None:
+        """Refuse a load that nothing measures. Raises: ValueError."""
+        if not self.expr and self.name not in _RESOURCES:
+            raise ValueError(f"{self.name!r} has no expr, and only cpu and memory need none")
+
+    @property
+    def type(self) -> str:
+        """The type of its values in a report."""
+        return self.name if self.expr and self.name not in _RESOURCES else _RESOURCES[self.name]
+
+    @property
+    def query(self) -> MetricsQuery:
+        """What Prometheus is asked for."""
+        if self.expr:
+            return MetricsQuery(self.expr, self.type, node_label=self.node_label)
+        return MetricsQuery(_EXPRESSIONS[self.name], self.type, factor=100.0)
+
+
+_DEFAULT_LOADS: Final = (MeasuredLoad(CPU, threshold=85.0), MeasuredLoad(MEMORY, threshold=90.0))
+
+
+class NodeLoadArgs(msgspec.Struct, frozen=True, rename="camel"):
+    """The plugin's args.
+
+    Attributes:
+        loads: by default cpu up to 85 % and memory up to 90 %.
+        settling_seconds: how long after a pod was placed the metrics show it; until then its requests are added.
+        when_stale, stale_after_seconds: with `skip`, while there are no metrics or only older ones, all nodes pass and
+            score alike; with `score`, the last ones count.
+    """
+
+    api_version: Literal["kubescheduler.config.k8s.io/v1"] = "kubescheduler.config.k8s.io/v1"
+    kind: Literal["NodeLoadArgs"] = "NodeLoadArgs"
+    metric_provider: MetricProvider = MetricProvider()
+    watcher_address: str | None = None
+    loads: Annotated[tuple[MeasuredLoad, ...], msgspec.Meta(min_length=1, max_length=_LOADS_MAX)] = _DEFAULT_LOADS
+    settling_seconds: Annotated[float, msgspec.Meta(ge=0, le=3600)] = 120.0
+    when_stale: Literal["score", "skip"] = "skip"
+    stale_after_seconds: Seconds = 300.0
+
+    def __post_init__(self) -> None:
+        """Refuse loads that are named twice, and expressions that nothing evaluates. Raises: ValueError."""
+        types = [load.type for load in self.loads]
+        if len(set(types)) < len(types):
+            raise ValueError(f"loads: {max(types, key=types.count)!r} is there twice")
+        source = self.source()
+        if source.type != PROMETHEUS and any(load.expr for load in self.loads):
+            raise ValueError("loads: an expr needs metricProvider.type Prometheus")
+
+    def source(self) -> MetricsSource:
+        """Return where the loads are read. Raises: ValueError if nothing is named."""
+        queries = tuple(load.query for load in self.loads)
+        return default_source(self.watcher_address, self.metric_provider, queries)
+
+
+class NodeLoad(fwk.TableFilterPlugin, fwk.FilterPlugin, fwk.TableScorePlugin, fwk.ScorePlugin):
+    """Rejects nodes above a threshold; scores by the part of each load that is free with the pod."""
+
+    Args = NodeLoadArgs
+    args: NodeLoadArgs
+
+    def __init__(self, args: NodeLoadArgs, handle: fwk.Handle) -> None:
+        super().__init__(args, handle)
+        self.metrics = handle.node_metrics(args.source())
+        self._use = NodeUse(args, self.metrics, RecentPods(handle, len(args.loads), self._requests))
+        self._weights = np.array([load.weight for load in args.loads], np.float64)
+
+    def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
+        """Register new metrics, and added nodes."""
+        return (
+            fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD),
+            fwk.on(
+                fwk.EventResource.NODE_METRICS,
+                fwk.ActionType.ADD,
+                fwk.ActionType.UPDATE,
+                hint=self.after_report,
+                scope=fwk.HintScope.SPEC,
+            ),
+        )
+
+    def after_report(self, pod: Pod, old: NodeMetricsReport | None, new: NodeMetricsReport | None) -> fwk.QueueingHint:
+        """Queue if a node is below its thresholds now that was above one."""
+        return queue_if(old is None or new is None or bool(self._hot_nodes(old) - self._hot_nodes(new)))
+
+    def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
+        """Return for each row the number of the first load that is above its threshold, counted from 1.
+
+        Shape: one entry per row.
+        """
+        if self._is_skipping():
+            return None
+        is_above = self._use.is_above(snapshot, rows)
+        if not is_above.any():
+            return None
+        verdicts: IntArray = np.where(is_above.any(axis=0), is_above.argmax(axis=0) + 1, 0)
+        return verdicts
+
+    def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
+        """Return UnschedulableAndUnresolvable: preemption does not cool a node at once."""
+        load = self.args.loads[verdict - 1]
+        return fwk.unresolvable(f"node(s) were above {load.threshold:g}{_unit(load)} of {load.name}, as measured")
+
+    def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
+        """Return success or UnschedulableAndUnresolvable."""
+        verdicts = self.filter_rows(state, pod, node.snapshot, np.array([node.row], np.intp))
+        return None if verdicts is None else self.explain(state, pod, int(verdicts[0]))
+
+    def rejection_details(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> Mapping[str, int]:
+        """Return how high the loads are that keep the pod off these nodes, and how old the metrics are."""
+        is_above, loads = self._use.is_above(snapshot, rows), self._use.loads(snapshot, rows)
+        age_s = self.metrics.age_s
+        age = "" if age_s is None else f", measured {age_s:.0f} s ago"
+        details = {}
+        for at, load in enumerate(self.args.loads):
+            values = loads[at][is_above[at]]
+            if len(values):
+                extent = f"{values.min():.0f}" if len(values) == 1 else f"{values.min():.0f} to {values.max():.0f}"
+                details[f"{load.name} at {extent}{_unit(load)}{age}"] = len(values)
+        return details
+
+    def score_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
+        """Return the weighted mean of what is free of each load; 0 for a load that is not measured on a node.
+
+        Shape: one entry per row.
+
+        Raises:
+            ScheduleError: a quantity of the pod cannot be parsed.
+        """
+        total_weight = self._weights.sum()
+        if self._is_skipping() or not total_weight:
+            return np.zeros(len(rows), np.int64)
+        try:
+            requests = self._amounts(pod)
+        except FieldError as error:
+            raise fwk.ScheduleError(str(error)) from error
+        free = self._use.free(snapshot, rows, requests)
+        scores: IntArray = (self._weights @ free / total_weight * fwk.MAX_NODE_SCORE).astype(np.int64)
+        return scores
+
+    def score(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> int:
+        """Score one node as `score_rows`."""
+        return int(self.score_rows(state, pod, node.snapshot, np.array([node.row], np.intp))[0])
+
+    def _is_skipping(self) -> bool:
+        if self.metrics.report is None:
+            return True
+        return self.args.when_stale == "skip" and self.metrics.is_stale(self.args.stale_after_seconds)
+
+    def _amounts(self, pod: Pod) -> list[int]:
+        """Return the pod's request for each load; 0 for one that is no resource. Raises: FieldError."""
+        requests = pod_requests(pod.spec)
+        return [requests.get(load.name, 0) if load.name in _RESOURCES else 0 for load in self.args.loads]
+
+    def _requests(self, pod: Pod) -> Sequence[int]:
+        try:
+            return self._amounts(pod)
+        except FieldError:
+            return [0] * len(self.args.loads)
+
+    def _hot_nodes(self, report: NodeMetricsReport) -> set[str]:
+        names, hot = list(report.data.by_name), set()
+        for load in self.args.loads:
+            if load.threshold is not None:
+                means = report.loads(load.type).mean
+                hot |= {name for name, mean in zip(names, means, strict=True) if mean > load.threshold}
+        return hot
+
+
+def _unit(load: MeasuredLoad) -> str:
+    return "" if load.expr else " %"
+
+
+class NodeUse:
+    """What is in use of each load on each node: as measured, and by pods that the metrics do not show yet.
+
+    Shape: results have a row for each load, and a column for each of the rows that are asked for.
+    Units: cpu in millicores and memory in bytes, so that requests can be added; other loads as they are.
+    """
+
+    def __init__(self, args: NodeLoadArgs, metrics: fwk.NodeMetrics, recent_pods: RecentPods) -> None:
+        self._args = args
+        self._metrics = metrics
+        self._recent_pods = recent_pods
+        self._columns = LoadColumns(metrics)
+        self._capacities = {resource: CapacityColumn(resource) for resource in _RESOURCES}
+        self._thresholds = [np.inf if load.threshold is None else load.threshold for load in args.loads]
+        self._report: NodeMetricsReport | None = None
+        self._nodes: ChangeLog[int] | None = None
+        self._nodes_end = -1
+        self._measured: FloatArray = np.zeros((len(args.loads), 0))
+        self._unit: FloatArray = self._measured
+        self._limits: FloatArray = self._measured
+
+    def is_above(self, snapshot: Snapshot, rows: Rows) -> NDArray[np.bool_]:
+        """Return where a load is above its threshold."""
+        result: NDArray[np.bool_] = self._used(snapshot, rows) > self._limits[:, rows]
+        return result
+
+    def loads(self, snapshot: Snapshot, rows: Rows) -> FloatArray:
+        """Return the loads in the unit of their thresholds; NaN where one is not measured."""
+        loads: FloatArray = self._used(snapshot, rows) / self._unit[:, rows]
+        return loads
+
+    def free(self, snapshot: Snapshot, rows: Rows, requests: Sequence[int]) -> FloatArray:
+        """Return the part from 0 to 1 of each load that is free with these requests; 0 where it is not measured."""
+        full = np.array([[load.full] for load in self._args.loads])
+        used = self._used(snapshot, rows) + np.array(requests, np.float64)[:, None]
+        free: FloatArray = np.nan_to_num((1 - used / (self._unit[:, rows] * full)).clip(0.0, 1.0), nan=0.0)
+        return free
+
+    def _used(self, snapshot: Snapshot, rows: Rows) -> FloatArray:
+        report = self._follow(snapshot)
+        since_s = report.window.end - self._args.settling_seconds
+        recent = self._recent_pods.sums(snapshot, since_s)
+        return self._measured[:, rows] + recent[:, rows]
+
+    def _follow(self, snapshot: Snapshot) -> NodeMetricsReport:
+        report, nodes = self._metrics.report, snapshot.node_changes
+        assert report is not None
+        if report is not self._report or nodes is not self._nodes or nodes.end != self._nodes_end:
+            self._report, self._nodes, self._nodes_end = report, nodes, nodes.end
+            rows = np.arange(len(snapshot.nodes), dtype=np.intp)
+            # One unit of cpu and memory is a hundredth of the node: the loads are in percent.
+            self._unit = np.array([self._unit_of(load, snapshot, rows) for load in self._args.loads])
+            means = np.array([self._columns.over(snapshot, rows, load.type).mean for load in self._args.loads])
+            self._measured = means * self._unit
+            self._limits = self._unit * np.array(self._thresholds)[:, None]
+        return report
+
+    def _unit_of(self, load: MeasuredLoad, snapshot: Snapshot, rows: Rows) -> FloatArray:
+        if load.name not in _RESOURCES:
+            return np.ones(len(rows))
+        capacity = self._capacities[load.name].over(snapshot, rows)
+        return np.where(capacity > 0, capacity / 100, np.nan)
