@@ -65,12 +65,10 @@ class NodeNames:
 
     def name_of(self, text: str) -> str | None:
         """Return the name of the node that a source calls so; None if there is no such node."""
-        name = self._known.get(text)
-        if name is not None:
-            return name
         host, _, port = text.rpartition(":")
         host = host.strip("[]") if port.isdecimal() and host else text
-        for candidate in (host, host.partition(".")[0] if not _is_address(host) else host):
+        candidates = (text, host) if _is_address(host) else (text, host, host.partition(".")[0])
+        for candidate in candidates:
             name = self._known.get(candidate) or self._others.get(candidate)
             if name is not None:
                 return name

@@ -74,13 +74,12 @@ class MetricsSource:
 
     @property
     def name(self) -> str:
-        """The name of its reports: without user, password or token, and different for different settings."""
+        """The name of its reports: different for different settings, but without user, password and token."""
         scheme, separator, location = self.address.partition("://")
         host, slash, path = location.partition("/")
         address = f" {scheme}{separator}{host.rpartition('@')[2]}{slash}{path}" if self.address else ""
-        settings = (self.token, self.token_file, self.ca_file, self.insecure_skip_verify, self.queries)
-        is_plain = not any(settings) and "@" not in self.address
-        mark = "" if is_plain else f" {hashlib.sha256(repr((self.address, *settings)).encode()).hexdigest()[:8]}"
+        settings = (self.token_file, self.ca_file, self.insecure_skip_verify, self.queries)
+        mark = f" {hashlib.sha256(repr(settings).encode()).hexdigest()[:8]}" if any(settings) else ""
         return f"{self.type}{address}{mark}"
 
 

@@ -113,7 +113,13 @@ _WORDS: Final = frozenset(
 """Fields whose texts stay, in every type."""
 
 _WORDS_OF: Final = frozenset(
-    (("AzureDiskVolume", "kind"), ("CSINodeDriver", "name"), ("Counter", "value"), ("DeviceCapacity", "value"))
+    (
+        ("AzureDiskVolume", "kind"),
+        ("CSINodeDriver", "name"),
+        ("Counter", "value"),
+        ("DeviceCapacity", "value"),
+        ("NodeMetric", "type"),
+    )
 )
 """Fields of one type whose texts stay."""
 
@@ -198,6 +204,12 @@ _VALUES: Final = frozenset(("annotations", "labels", "match_labels", "node_selec
 
 _WHOLE: Final = frozenset(("CSIDriver",))
 """Types that hold no names but those of drivers, and stay whole."""
+
+_WHOLE_FIELDS: Final = frozenset((("NodeMetricsReport", "metadata"),))
+"""Fields that stay whole: a report has the name of its source, whose address is also in the configuration."""
+
+_MAPS_BY_NODE: Final = frozenset(("NodePowerModel", "nodePowerModel"))
+"""Members of a configuration that are maps by node."""
 
 _ARGS: Final = {
     "topologyKey": "key",
@@ -286,9 +298,8 @@ class NameHasher:
             values[config.tag_field] = config.tag
         for name, wire_name in _fields(kind):
             value = getattr(item, name)
-            values[wire_name] = (
-                msgspec.to_builtins(value) if is_whole else self._field(item, kind.__name__, name, value)
-            )
+            stays = is_whole or (kind.__name__, name) in _WHOLE_FIELDS
+            values[wire_name] = msgspec.to_builtins(value) if stays else self._field(item, kind.__name__, name, value)
         return values
 
     def _field(self, item: msgspec.Struct, kind: str, name: str, value: Any) -> Any:
@@ -370,6 +381,8 @@ class NameHasher:
         if isinstance(value, Mapping):
             if member == "matchLabels":
                 return {self.key(key): self.value(text) for key, text in value.items()}
+            if member in _MAPS_BY_NODE:
+                return {self.text(key): element for key, element in value.items()}
             return {key: self._config(element, key) for key, element in value.items()}
         if isinstance(value, list):
             return [self._config(element, member) for element in value]

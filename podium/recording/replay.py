@@ -20,6 +20,7 @@ import msgspec
 import podium
 from podium.config import KubeSchedulerConfiguration, PodGroupRules
 from podium.config import effective as effective_configuration
+from podium.daemon.extenders import without_secrets
 from podium.daemon.options import Options
 from podium.daemon.scheduler import Scheduler
 from podium.framework.contract.plugin import Plugin
@@ -107,7 +108,7 @@ def describe_scheduler(
     return {
         "podium": podium.__version__,
         "commit": build.commit(),
-        "config": effective_configuration(config),
+        "config": effective_configuration(without_secrets(config)),
         "plugins": list(references),
         "feature_gates": list(feature_gates),
         "options": {

@@ -70,9 +70,10 @@ class Scenario(RecordedQuestion):
         """
         store = super().store()
         if self.metrics is not None:
-            manifest = self.metrics if isinstance(self.metrics, dict) else {"data": self.metrics}
-            report = read_manifest({**manifest, "metadata": {"name": ANY_SOURCE}}, NODE_METRICS)
-            store.put(NODE_METRICS, report)
+            if not isinstance(self.metrics, dict):
+                raise ManifestError(f"metrics: expected an object, got {type(self.metrics).__name__}")
+            manifest = {**self.metrics, "metadata": {"name": ANY_SOURCE}}
+            store.put(NODE_METRICS, read_manifest(manifest, NODE_METRICS))
         return store
 
 

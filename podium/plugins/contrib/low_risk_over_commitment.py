@@ -56,7 +56,10 @@ class LowRiskOverCommitmentArgs(LoadArgs, frozen=True, rename="camel", kw_only=T
 
 
 class LowRiskOverCommitment(fwk.PreScorePlugin, LoadScorePlugin):
-    """Scores by the risk of cpu or memory: how far limits exceed the node, and how often use exceeds requests."""
+    """Scores by the risk of cpu or memory: how far limits exceed the node, and how often use exceeds requests.
+
+    Shape: as those of every `LoadScorePlugin`.
+    """
 
     Args = LowRiskOverCommitmentArgs
     args: LowRiskOverCommitmentArgs

@@ -268,8 +268,8 @@ class NodeUse:
     def free(self, snapshot: Snapshot, rows: Rows, requests: Sequence[int]) -> FloatArray:
         """Return the part from 0 to 1 of each load that is free with these requests; 0 where it is not measured."""
         full = np.array([[load.full] for load in self._args.loads])
-        used = self._used(snapshot, rows) + np.array(requests, np.float64)[:, None]
-        free: FloatArray = np.nan_to_num((1 - used / (self._unit[:, rows] * full)).clip(0.0, 1.0), nan=0.0)
+        usage = self._used(snapshot, rows) + np.array(requests, np.float64)[:, None]
+        free: FloatArray = np.nan_to_num((1 - usage / (self._unit[:, rows] * full)).clip(0.0, 1.0), nan=0.0)
         return free
 
     def _used(self, snapshot: Snapshot, rows: Rows) -> FloatArray:

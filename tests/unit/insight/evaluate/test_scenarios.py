@@ -4,6 +4,8 @@ from functools import partial
 import pytest
 
 from podium.insight.evaluate import Evaluator
+from podium.plugins import IN_TREE
+from podium.plugins.contrib import CONTRIB
 from tests import manifests
 
 node = partial(manifests.node, cpu="4")
@@ -181,3 +183,33 @@ def test_selector_is_asked_about_a_device(expression, answer):
 def test_device_that_cannot_be_read_is_an_error_that_names_the_attribute():
     answer = _answer(expression="true", driver="d", device={"attributes": {"odd": {}}})
     assert answer["error"] == "CEL runtime error: attribute odd: unsupported attribute value"
+
+
+def _by_load(metrics):
+    args = {"WatcherAddress": "WATCHER", "NodePowerModel": {"n1": {"k1": 1, "k2": 0.1}}}
+    profile = {
+        "plugins": {"score": {"enabled": [{"name": "Peaks"}]}},
+        "pluginConfig": [{"name": "Peaks", "args": args}],
+    }
+    line = {"objects": [node("n1"), node("n2")], "pod": pod("web"), "config": {**CONFIG, "profiles": [profile]}}
+    line |= {} if metrics is None else {"metrics": metrics}
+    answer = Evaluator({**IN_TREE, **CONTRIB}).answer_line(json.dumps(line).encode(), "file:1")
+    return answer.get("error") or {name: scores["plugins"]["Peaks"] for name, scores in answer["scores"].items()}
+
+
+def test_metrics_stand_for_every_source():
+    value = {"type": "CPU", "operator": "AVG", "value": 5}
+    metrics = {"data": {"NodeMetricsMap": {name: {"metrics": [value]} for name in ("n1", "n2")}}}
+    assert _by_load(metrics) == {"n1": 0, "n2": 100}
+    assert _by_load(None) == {"n1": 0, "n2": 0}
+
+
+@pytest.mark.parametrize(
+    ("metrics", "message"),
+    [
+        ([], "metrics: expected an object, got list"),
+        ({"data": {"NodeMetricsMap": {"n1": {"metrics": [{"value": "high"}]}}}}, "value: expected"),
+    ],
+)
+def test_metrics_that_cannot_be_read_are_refused(metrics, message):
+    assert message in _by_load(metrics)
