@@ -257,22 +257,22 @@ class NodeUse:
 
     def is_above(self, snapshot: Snapshot, rows: Rows) -> NDArray[np.bool_]:
         """Return where a load is above its threshold."""
-        result: NDArray[np.bool_] = self._used(snapshot, rows) > self._limits[:, rows]
+        result: NDArray[np.bool_] = self._usage(snapshot, rows) > self._limits[:, rows]
         return result
 
     def loads(self, snapshot: Snapshot, rows: Rows) -> FloatArray:
         """Return the loads in the unit of their thresholds; NaN where one is not measured."""
-        loads: FloatArray = self._used(snapshot, rows) / self._unit[:, rows]
+        loads: FloatArray = self._usage(snapshot, rows) / self._unit[:, rows]
         return loads
 
     def free(self, snapshot: Snapshot, rows: Rows, requests: Sequence[int]) -> FloatArray:
         """Return the part from 0 to 1 of each load that is free with these requests; 0 where it is not measured."""
         full = np.array([[load.full] for load in self._args.loads])
-        usage = self._used(snapshot, rows) + np.array(requests, np.float64)[:, None]
+        usage = self._usage(snapshot, rows) + np.array(requests, np.float64)[:, None]
         free: FloatArray = np.nan_to_num((1 - usage / (self._unit[:, rows] * full)).clip(0.0, 1.0), nan=0.0)
         return free
 
-    def _used(self, snapshot: Snapshot, rows: Rows) -> FloatArray:
+    def _usage(self, snapshot: Snapshot, rows: Rows) -> FloatArray:
         report = self._follow(snapshot)
         since_s = report.window.end - self._args.settling_seconds
         recent = self._recent_pods.sums(snapshot, since_s)
