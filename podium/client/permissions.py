@@ -6,9 +6,10 @@ Owns the form of the tables behind the roles in deploy/ and behind `podium docto
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from podium.objects.node_metrics import MetricsSource
 from podium.objects.resource_types import ResourceType
 
 _COORDINATION = "coordination.k8s.io"
@@ -38,12 +39,14 @@ class Needs:
     Attributes:
         role: Where the roles are that grant the permissions.
         required: The resources that the API server must serve, beside those of the core group.
+        metrics: The sources of node metrics that plugins read, each with these plugins.
     """
 
     permissions: Mapping[Permission, tuple[str, ...]]
     resources: Mapping[ResourceType[Any], tuple[str, ...]]
     role: str = "deploy/rbac.yaml"
     required: frozenset[ResourceType[Any]] = frozenset()
+    metrics: Mapping[MetricsSource, tuple[str, ...]] = field(default_factory=dict)
 
 
 RECORDING_EVENTS = (Permission(_EVENTS, "events", "create"), Permission(_EVENTS, "events", "patch"))

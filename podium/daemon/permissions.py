@@ -6,7 +6,7 @@ listers that it asks for; the objects that it writes are listed here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from random import Random
 from typing import Any
 
@@ -22,6 +22,7 @@ from podium.daemon.handlers import BrokenObjects
 from podium.framework.contract.plugin import Plugin
 from podium.framework.profile.runtime import construct, names_to_construct
 from podium.lib.clock import Clock
+from podium.objects.node_metrics import KUBERNETES_METRICS_SERVER, MetricsSource
 from podium.objects.resource_types import COSCHEDULING_POD_GROUPS, NODES, POD_GROUPS, PODS, ResourceType
 from podium.plugins.contrib.capacity_scheduling.objects import ELASTIC_QUOTAS
 from podium.queues import Nominator, QueuedPodGroups
@@ -36,6 +37,8 @@ _ALWAYS = (
     Permission("", "pods/status", "patch"),
     *RECORDING_EVENTS,
 )
+_OF_METRICS_SERVER = Permission("metrics.k8s.io", "nodes", "list")
+_WRITES_DEVICES = (Permission("", "pods", "patch"),)
 _OF_POD_GROUPS = Permission(POD_GROUPS.group, f"{POD_GROUPS.plural}/status", "patch")
 _DOORS = (
     Permission("authentication.k8s.io", "tokenreviews", "create"),
@@ -49,6 +52,8 @@ _WRITES: Mapping[str, tuple[Permission, ...]] = {
         Permission("", "pods", "delete"),
     ),
     "Coscheduling": (Permission(COSCHEDULING_POD_GROUPS.group, f"{COSCHEDULING_POD_GROUPS.plural}/status", "patch"),),
+    "FragmentationGradientDescent": _WRITES_DEVICES,
+    "GpuPacking": _WRITES_DEVICES,
     "DefaultBinder": (Permission("", "pods/binding", "create"),),
     "DefaultPreemption": _EVICTING,
     "PreemptionToleration": _EVICTING,
@@ -92,10 +97,14 @@ def needs(
     if pod_groups is not None:
         resources[POD_GROUPS] = [_ITSELF]
         permissions[_OF_POD_GROUPS] = [_ITSELF]
-    for name, watched_resources in _watched_by(config, plugins, session, clock, pod_groups):
-        for resource in watched_resources:
-            _add(resources.setdefault(resource, []), name)
-        for permission in _WRITES.get(name, ()):
+    metrics: dict[MetricsSource, list[str]] = {}
+    for name, handle in _handles(config, plugins, session, clock, pod_groups):
+        for resource in handle.informers.resources:
+            if not resource.is_local:
+                _add(resources.setdefault(resource, []), name)
+        for source in handle.metrics_sources.values():
+            _add(metrics.setdefault(source, []), name)
+        for permission in (*_WRITES.get(name, ()), *_reads_metrics(handle)):
             _add(permissions.setdefault(permission, []), name)
     for resource, users in resources.items():
         for permission in watching(resource):
@@ -109,7 +118,13 @@ def needs(
     return Needs(
         {permission: tuple(users) for permission, users in sorted(permissions.items())},
         {resource: tuple(users) for resource, users in resources.items()},
+        metrics={source: tuple(users) for source, users in metrics.items()},
     )
+
+
+def _reads_metrics(handle: PluginHandle) -> tuple[Permission, ...]:
+    is_asked = any(source.type == KUBERNETES_METRICS_SERVER for source in handle.metrics_sources.values())
+    return (_OF_METRICS_SERVER,) if is_asked else ()
 
 
 def _add(users: list[str], name: str) -> None:
@@ -117,19 +132,20 @@ def _add(users: list[str], name: str) -> None:
         users.append(name)
 
 
-def _watched_by(
+def _handles(
     config: KubeSchedulerConfiguration,
     plugins: Mapping[str, type[Plugin]],
     session: ApiSession,
     clock: Clock,
     pod_groups: PodGroupRules | None,
-) -> Iterator[tuple[str, Iterable[ResourceType[Any]]]]:
-    """Yield each enabled plugin and the resources whose listers it asks for when it is constructed."""
+) -> Iterator[tuple[str, PluginHandle]]:
+    """Yield each enabled plugin, and the handle with all that it asks for when it is constructed."""
     for profile in config.profiles:
         for name in names_to_construct(profile, plugins):
             informers = InformerSet(session, clock=clock, random=Random(0))
-            construct(plugins[name], profile, _handle(session, informers, clock, pod_groups, config.release))
-            yield name, informers.resources
+            handle = _handle(session, informers, clock, pod_groups, config.release)
+            construct(plugins[name], profile, handle)
+            yield name, handle
 
 
 def _handle(

@@ -26,6 +26,7 @@ from podium.config import (
 )
 from podium.config.scheduler_names import similar_name
 from podium.daemon.doctor.findings import Report
+from podium.daemon.doctor.metrics import check_metrics
 from podium.daemon.permissions import needs
 from podium.daemon.stray_pods import WAITING_S_MIN
 from podium.framework.contract.plugin import Plugin
@@ -73,6 +74,7 @@ async def examine(
     except PluginError:
         return  # The command has reported the plugin error already, whether or not the API server can be reached.
     await _check_needs(report, session, needs_of_config)
+    await check_metrics(report, session, needs_of_config.metrics, clock)
     await _check_lease(report, session, config, clock, is_default_scheduler=is_default_scheduler)
     await _check_other_schedulers(report, session, config, clock)
     await _check_stray_pods(report, session, config, clock)

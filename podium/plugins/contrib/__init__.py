@@ -9,6 +9,8 @@ from typing import Final
 from podium.framework.contract.plugin import Plugin
 from podium.plugins.contrib.capacity_scheduling.plugin import CapacityScheduling
 from podium.plugins.contrib.coscheduling.plugin import Coscheduling
+from podium.plugins.contrib.fragmentation_gradient_descent import FragmentationGradientDescent
+from podium.plugins.contrib.gpu_packing import GpuPacking
 from podium.plugins.contrib.load_variation_risk_balancing import LoadVariationRiskBalancing
 from podium.plugins.contrib.low_risk_over_commitment import LowRiskOverCommitment
 from podium.plugins.contrib.network_overhead import NetworkOverhead
@@ -28,6 +30,8 @@ from podium.plugins.contrib.topology_levels.plugin import TopologyLevels
 CONTRIB: Final[Mapping[str, type[Plugin]]] = {
     "CapacityScheduling": CapacityScheduling,
     "Coscheduling": Coscheduling,
+    "FragmentationGradientDescent": FragmentationGradientDescent,
+    "GpuPacking": GpuPacking,
     "LoadVariationRiskBalancing": LoadVariationRiskBalancing,
     "LowRiskOverCommitment": LowRiskOverCommitment,
     "NetworkOverhead": NetworkOverhead,

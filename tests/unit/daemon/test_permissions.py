@@ -88,3 +88,25 @@ def test_a_permission_is_told_as_an_administrator_would() -> None:
     assert str(Permission("", "pods/binding", "create")) == "create pods/binding"
     permission = Permission("coordination.k8s.io", "leases", "get", "kube-system", "podium")
     assert str(permission) == "get leases.coordination.k8s.io podium in kube-system"
+    named = Permission("coordination.k8s.io", "leases", "get", "kube-system", "podium")
+    assert str(named) == "get leases.coordination.k8s.io podium in kube-system"
+
+
+async def test_metrics_and_devices_need_rights_of_their_own(tmp_path: Path) -> None:
+    names = ("NodeLoad", "TargetLoadPacking", "Peaks", "GpuPacking", "FragmentationGradientDescent")
+    args = {"FragmentationGradientDescent": {"usualPods": [{"gpus": 1}]}, "Peaks": {"WatcherAddress": "http://watcher"}}
+    profile = {
+        "plugins": {"multiPoint": {"enabled": [{"name": name} for name in names]}},
+        "pluginConfig": [{"name": name, "args": value} for name, value in args.items()],
+    }
+    head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    path = tmp_path / "policies.yaml"
+    path.write_text(yaml.safe_dump({**head, "profiles": [profile]}))
+    found = await needs_of(usable(path))
+    assert found.permissions[Permission("metrics.k8s.io", "nodes", "list")] == ("NodeLoad", "TargetLoadPacking")
+    assert found.permissions[Permission("", "pods", "patch")] == ("FragmentationGradientDescent", "GpuPacking")
+    assert not [permission for permission in found.permissions if permission.group == "podium"]
+    assert {source.name: users for source, users in found.metrics.items()} == {
+        "KubernetesMetricsServer": ("NodeLoad", "TargetLoadPacking"),
+        "LoadWatcher http://watcher": ("Peaks",),
+    }
