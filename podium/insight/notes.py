@@ -1,4 +1,6 @@
-"""Notes about a pod: terminating pods, a node that does not exist, and claims that no provisioner will provision."""
+"""Notes about a pod: terminating pods, a node that does not exist, claims that no provisioner will provision, and what
+plugins decide by.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from podium.engine.cluster import Cluster
+from podium.framework.contract.node_metrics import Noting
 from podium.framework.cycle.search import filter_all
 from podium.insight.blockers import Blockers
 from podium.objects.core import Pod
@@ -29,7 +32,11 @@ def notes_about(
         blockers: those of the pending pod.
         may_wait: whether the pod fits nowhere, and waits for no victims of its own preemption.
     """
-    notes = [*_missing_node_notes(cluster, original), *_provisioning_notes(cluster, original)]
+    notes = [
+        *_missing_node_notes(cluster, original),
+        *_provisioning_notes(cluster, original),
+        *_plugin_notes(cluster, pending),
+    ]
     if original.is_terminating and not original.node_name:
         notes.append(
             f"It is being deleted since {original.metadata.deletion_timestamp}: no scheduler places it any more"
@@ -37,6 +44,13 @@ def notes_about(
     if may_wait and (note := _about_ending(cluster, pending, blockers)):
         notes.append(note)
     return tuple(notes)
+
+
+def _plugin_notes(cluster: Cluster, pod: Pod) -> Iterator[str]:
+    """Yield what plugins of the pod's profile say about what they decide by."""
+    for plugin in cluster.framework_for(pod).plugins.values():
+        if isinstance(plugin, Noting):
+            yield from (f"{plugin.name}: {note}" for note in plugin.notes())
 
 
 def victims_awaited(cluster: Cluster, pod: Pod) -> str:

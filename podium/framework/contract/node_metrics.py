@@ -6,10 +6,20 @@ hold one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Protocol, runtime_checkable
 
 from podium.lib.clock import Clock
 from podium.objects.node_metrics import ANY_SOURCE, MetricsSource, NodeMetricsReport
+
+
+@runtime_checkable
+class Noting(Protocol):
+    """A plugin that can say what its answers rest on, for people who ask why."""
+
+    def notes(self) -> Sequence[str]:
+        """Return sentences without the plugin's name, such as how old its metrics are."""
+        ...
 
 
 class NodeMetrics:
@@ -36,6 +46,20 @@ class NodeMetrics:
         """The seconds since the source was read; None if it has never been, or it is not known when."""
         report = self.report
         return None if report is None else report.age_s(self._clock.now())
+
+    def note(self, stale_after_s: float | None) -> str:
+        """Return what plugins that read this source decide by.
+
+        Args:
+            stale_after_s: the age from which the plugin ignores metrics; None if it uses them however old they are.
+        """
+        report, age_s = self.report, self.age_s
+        if report is None:
+            return f"no metrics from {self.source.name} are known here, so it takes no part"
+        age = "" if age_s is None else f", which were read {age_s:.0f} s ago"
+        if stale_after_s is not None and self.is_stale(stale_after_s):
+            return f"it takes no part: the metrics from {self.source.name} are older than {stale_after_s:.0f} s{age}"
+        return f"it decides by the metrics from {self.source.name}{age}"
 
     def is_stale(self, after_s: float) -> bool:
         """Return whether there is no report, or only one that is older than this."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Annotated, Final, Literal
+from typing import Annotated
 
 import msgspec
 
@@ -27,14 +27,6 @@ from podium.plugins.contrib.gpu_devices import WHOLE, GpuArgs, GpuDemand, GpuPlu
 
 _NODES_KEPT = 100_000
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**31)]
-_CAUSES: Final = ("lacks both", "lacks gpus", "lacks cpu", "no gpu", "no gpu, lacks cpu", "model")
-_LACKS: Final = {
-    (True, True): "lacks both",
-    (True, False): "lacks gpus",
-    (False, True): "lacks cpu",
-    (False, False): "lacks gpus",
-}
-"""The cause by what is lacking. Where nothing is, GPUs with too little left are still lacking."""
 Free = tuple[int, ...]
 
 
@@ -48,12 +40,10 @@ class UsualPod(msgspec.Struct, frozen=True, rename="camel"):
     weight: Annotated[float, msgspec.Meta(gt=0, le=1e9)] = 1.0
 
 
-class FragmentationGradientDescentArgs(GpuArgs, frozen=True, rename="camel", kw_only=True):
+class FragmentationGradientDescentArgs(GpuArgs, frozen=True, kw_only=True):
     """The plugin's args: the usual pods, and the label of nodes with the model of their GPUs."""
 
     usual_pods: Annotated[tuple[UsualPod, ...], msgspec.Meta(min_length=1, max_length=1000)]
-    api_version: Literal["kubescheduler.config.k8s.io/v1"] = "kubescheduler.config.k8s.io/v1"
-    kind: Literal["FragmentationGradientDescentArgs"] = "FragmentationGradientDescentArgs"
     model_label: str = "nvidia.com/gpu.product"
 
 
@@ -93,16 +83,17 @@ class FragmentationGradientDescent(GpuPlugin):
     def _fragments(self, cpu_milli: int, free: Free, model: str) -> float:
         """Return the thousandths of GPUs on a node that are fragments, on average over the usual pods."""
         # Summed up by cause, in the order of the simulator: a tie of two nodes would hang on another rounding.
-        causes = [0.0] * len(_CAUSES)
+        causes = [0.0] * 6
         for kind, share in self._kinds:
             enough = [milli for milli in free if milli >= kind.milli]
             lacks_gpus, lacks_cpu = len(enough) < kind.gpus, cpu_milli < kind.cpu_milli
             if not kind.gpus:
-                cause = "no gpu" if not lacks_cpu else "no gpu, lacks cpu"
+                cause = 4 if lacks_cpu else 3
             elif kind.models and model not in kind.models:
-                cause = "model"
+                cause = 5
             else:
-                cause = _LACKS[lacks_gpus, lacks_cpu]
-            fits = cause == "lacks gpus" and not lacks_gpus
-            causes[_CAUSES.index(cause)] += share * (sum(free) - sum(enough) if fits else sum(free))
+                cause = (0 if lacks_cpu else 1) if lacks_gpus else (2 if lacks_cpu else 1)
+            # Where nothing is lacking, only GPUs with too little left are fragments.
+            fits = cause == 1 and not lacks_gpus
+            causes[cause] += share * (sum(free) - sum(enough) if fits else sum(free))
         return sum(causes)

@@ -12,8 +12,6 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-import msgspec
-
 from podium.cluster import NodeInfo
 from podium.framework import contract as fwk
 from podium.objects.core import Pod, PodSpec
@@ -21,13 +19,14 @@ from podium.objects.errors import FieldError
 from podium.objects.requests import pod_requests
 from podium.objects.resource_names import CPU
 from podium.objects.resource_types import PODS
+from podium.plugins.contrib.plugin_args import PluginArgs
 from podium.plugins.shared.followed import Followed
 
 WHOLE: Final = 1000
 _DEVICES_MAX: Final = 64
 
 
-class GpuArgs(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+class GpuArgs(PluginArgs, frozen=True, kw_only=True):
     """The args of every plugin that chooses devices.
 
     Attributes:

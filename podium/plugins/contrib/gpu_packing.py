@@ -9,8 +9,6 @@ Source: the policy GpuPacking of the simulator of Weng et al., "Beware of Fragme
 
 from __future__ import annotations
 
-from typing import Literal
-
 from podium.cluster import NodeInfo
 from podium.framework import contract as fwk
 from podium.plugins.contrib.gpu_devices import WHOLE, GpuArgs, GpuDemand, GpuPlugin, packed
@@ -20,11 +18,8 @@ _NODE_IN_USE = fwk.MAX_NODE_SCORE // 2
 _IDLE_NODE = fwk.MAX_NODE_SCORE // 3
 
 
-class GpuPackingArgs(GpuArgs, frozen=True, rename="camel", kw_only=True):
+class GpuPackingArgs(GpuArgs, frozen=True, kw_only=True):
     """The plugin's args."""
-
-    api_version: Literal["kubescheduler.config.k8s.io/v1"] = "kubescheduler.config.k8s.io/v1"
-    kind: Literal["GpuPackingArgs"] = "GpuPackingArgs"
 
 
 class GpuPacking(GpuPlugin):

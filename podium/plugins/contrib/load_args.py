@@ -9,6 +9,7 @@ its metrics are missing or old.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -24,6 +25,7 @@ from podium.objects.node_metrics import (
     MetricsQuery,
     MetricsSource,
 )
+from podium.plugins.contrib.plugin_args import PluginArgs
 
 _WINDOW: Final = "15m"
 _PROMETHEUS_ADDRESS: Final = "http://prometheus-k8s:9090"
@@ -67,7 +69,7 @@ class MetricProvider(msgspec.Struct, frozen=True, rename="camel"):
         raise ValueError(f"invalid MetricProvider.Type, got {self.type}{hint}")
 
 
-class LoadArgs(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+class LoadArgs(PluginArgs, frozen=True, kw_only=True):
     """The args of every plugin of measured loads.
 
     Attributes:
@@ -76,15 +78,17 @@ class LoadArgs(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
         stale_after_seconds: the age from which metrics are old.
     """
 
-    api_version: Literal["kubescheduler.config.k8s.io/v1"] = "kubescheduler.config.k8s.io/v1"
     metric_provider: MetricProvider = MetricProvider()
     watcher_address: str | None = None
     when_stale: Literal["score", "skip"] = "score"
     stale_after_seconds: Seconds = 300.0
 
-    def __post_init__(self) -> None:
-        """Refuse args that name no source. Raises: ValueError."""
-        self.source()
+    def problems(self) -> Iterable[str]:
+        """Return why the args name no source."""
+        try:
+            self.source()
+        except ValueError as error:
+            yield str(error)
 
     def source(self) -> MetricsSource:
         """Return where the loads are read. Raises: as `default_source`."""

@@ -6,6 +6,7 @@ Owns which value belongs to which row. Never knows what a score means.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -169,6 +170,10 @@ class LoadScorePlugin(fwk.TableScorePlugin, fwk.ScorePlugin):
     def score(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> int:
         """Score one node as `score_rows`."""
         return int(self.score_rows(state, pod, node.snapshot, np.array([node.row], np.intp))[0])
+
+    def notes(self) -> Sequence[str]:
+        """Return what it decides by."""
+        return [self.metrics.note(self.args.stale_after_seconds if self.args.when_stale == "skip" else None)]
 
     @abstractmethod
     def scores_by_load(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:

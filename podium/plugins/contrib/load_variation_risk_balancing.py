@@ -10,7 +10,7 @@ Source: sigs.k8s.io/scheduler-plugins pkg/trimaran/loadvariationriskbalancing an
 from __future__ import annotations
 
 import math
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 
@@ -27,7 +27,7 @@ LOADS: Final = ((CPU_LOAD, CPU, 1.0), (MEMORY_LOAD, MEMORY, 1.0 / 1024.0 / 1024.
 """The types of loads with their resources, and the factors to millicores and MiB."""
 
 
-class LoadVariationRiskBalancingArgs(LoadArgs, frozen=True, rename="camel", kw_only=True):
+class LoadVariationRiskBalancingArgs(LoadArgs, frozen=True, kw_only=True):
     """The plugin's args; names and defaults are upstream's.
 
     Attributes:
@@ -35,7 +35,6 @@ class LoadVariationRiskBalancingArgs(LoadArgs, frozen=True, rename="camel", kw_o
         safe_variance_sensitivity: the deviation is raised to the inverse of this; 1 if it is negative.
     """
 
-    kind: Literal["LoadVariationRiskBalancingArgs"] = "LoadVariationRiskBalancingArgs"
     safe_variance_margin: float = 1.0
     safe_variance_sensitivity: float = 1.0
 

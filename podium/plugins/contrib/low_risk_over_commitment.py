@@ -41,7 +41,7 @@ _DEVIATION_PART_MAX: Final = 0.99
 _RISKS_KEPT: Final = 100_000
 
 
-class LowRiskOverCommitmentArgs(LoadArgs, frozen=True, rename="camel", kw_only=True):
+class LowRiskOverCommitmentArgs(LoadArgs, frozen=True, kw_only=True):
     """The plugin's args; names and defaults are upstream's.
 
     Attributes:
@@ -50,7 +50,6 @@ class LowRiskOverCommitmentArgs(LoadArgs, frozen=True, rename="camel", kw_only=T
             to 1; 0.5 for others and for what is missing.
     """
 
-    kind: Literal["LowRiskOverCommitmentArgs"] = "LowRiskOverCommitmentArgs"
     smoothing_window_size: Int64 = _WINDOW
     risk_limit_weights: dict[str, float] = msgspec.field(default_factory=dict)
 

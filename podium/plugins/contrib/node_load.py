@@ -9,7 +9,7 @@ Source: none; it is podium's own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -33,6 +33,7 @@ from podium.objects.requests import pod_requests
 from podium.objects.resource_names import CPU, MEMORY
 from podium.plugins.contrib.load_args import MetricProvider, Seconds, default_source
 from podium.plugins.contrib.load_columns import CapacityColumn, FloatArray, LoadColumns
+from podium.plugins.contrib.plugin_args import PluginArgs
 from podium.plugins.contrib.recent_pods import RecentPods
 from podium.plugins.shared.hints import queue_if
 
@@ -83,7 +84,7 @@ class MeasuredLoad(msgspec.Struct, frozen=True, rename="camel"):
 _DEFAULT_LOADS: Final = (MeasuredLoad(CPU, threshold=85.0), MeasuredLoad(MEMORY, threshold=90.0))
 
 
-class NodeLoadArgs(msgspec.Struct, frozen=True, rename="camel"):
+class NodeLoadArgs(PluginArgs, frozen=True, kw_only=True):
     """The plugin's args.
 
     Attributes:
@@ -93,8 +94,6 @@ class NodeLoadArgs(msgspec.Struct, frozen=True, rename="camel"):
             score alike; with `score`, the last ones count.
     """
 
-    api_version: Literal["kubescheduler.config.k8s.io/v1"] = "kubescheduler.config.k8s.io/v1"
-    kind: Literal["NodeLoadArgs"] = "NodeLoadArgs"
     metric_provider: MetricProvider = MetricProvider()
     watcher_address: str | None = None
     loads: Annotated[tuple[MeasuredLoad, ...], msgspec.Meta(min_length=1, max_length=_LOADS_MAX)] = _DEFAULT_LOADS
@@ -102,14 +101,18 @@ class NodeLoadArgs(msgspec.Struct, frozen=True, rename="camel"):
     when_stale: Literal["score", "skip"] = "skip"
     stale_after_seconds: Seconds = 300.0
 
-    def __post_init__(self) -> None:
-        """Refuse loads that are named twice, and expressions that nothing evaluates. Raises: ValueError."""
+    def problems(self) -> Iterable[str]:
+        """Return which loads are there twice, and which expressions nothing evaluates."""
         types = [load.type for load in self.loads]
         if len(set(types)) < len(types):
-            raise ValueError(f"loads: {max(types, key=types.count)!r} is there twice")
-        source = self.source()
+            yield f"loads: {max(types, key=types.count)!r} is there twice"
+        try:
+            source = self.source()
+        except ValueError as error:
+            yield str(error)
+            return
         if source.type != PROMETHEUS and any(load.expr for load in self.loads):
-            raise ValueError("loads: an expr needs metricProvider.type Prometheus")
+            yield "loads: an expr needs metricProvider.type Prometheus"
 
     def source(self) -> MetricsSource:
         """Return where the loads are read. Raises: ValueError if nothing is named."""
@@ -181,6 +184,10 @@ class NodeLoad(fwk.TableFilterPlugin, fwk.FilterPlugin, fwk.TableScorePlugin, fw
                 extent = f"{values.min():.0f}" if len(values) == 1 else f"{values.min():.0f} to {values.max():.0f}"
                 details[f"{load.name} at {extent}{_unit(load)}{age}"] = len(values)
         return details
+
+    def notes(self) -> Sequence[str]:
+        """Return what it decides by."""
+        return [self.metrics.note(self.args.stale_after_seconds if self.args.when_stale == "skip" else None)]
 
     def score_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
         """Return the weighted mean of what is free of each load; 0 for a load that is not measured on a node.

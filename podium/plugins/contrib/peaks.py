@@ -13,7 +13,7 @@ best.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, Literal
 
 import msgspec
@@ -28,6 +28,7 @@ from podium.objects.resource_names import CPU
 from podium.plugins.contrib.calculations import reverse_min_max
 from podium.plugins.contrib.load_args import Seconds
 from podium.plugins.contrib.load_columns import CapacityColumn, FloatArray, LoadScorePlugin
+from podium.plugins.contrib.plugin_args import PluginArgs
 
 _SCALE: Final = 1e15
 _LIMIT: Final = float(2**63 - 1024)
@@ -41,7 +42,7 @@ class PowerModel(msgspec.Struct, frozen=True):
     k2: float = 0.0
 
 
-class PeaksArgs(msgspec.Struct, frozen=True):
+class PeaksArgs(PluginArgs, frozen=True, kw_only=True, rename=None):
     """The plugin's args, which upstream spells `WatcherAddress` and `NodePowerModel`.
 
     Attributes:
@@ -50,17 +51,15 @@ class PeaksArgs(msgspec.Struct, frozen=True):
         when_stale, stale_after_seconds: podium's own, as for the other plugins of measured loads.
     """
 
-    api_version: Literal["kubescheduler.config.k8s.io/v1"] = "kubescheduler.config.k8s.io/v1"
-    kind: Literal["PeaksArgs"] = "PeaksArgs"
     watcher_address: str = ""
-    node_power_model: dict[str, PowerModel] = {}
+    node_power_model: dict[str, PowerModel] = msgspec.field(default_factory=dict)
     when_stale: Literal["score", "skip"] = "score"
     stale_after_seconds: Seconds = 300.0
 
-    def __post_init__(self) -> None:
-        """Refuse args without a load watcher. Raises: ValueError."""
+    def problems(self) -> Iterable[str]:
+        """Return upstream's words about args without a load watcher."""
         if not self.watcher_address:
-            raise ValueError("invalid MetricProvider.Type, got ; WatcherAddress: required")
+            yield "invalid MetricProvider.Type, got ; WatcherAddress: required"
 
     def source(self) -> MetricsSource:
         """Return the load watcher."""

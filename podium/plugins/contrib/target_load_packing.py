@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Final, Literal
+from collections.abc import Iterable
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -37,7 +38,7 @@ _UNSEEN_S: Final = 60
 """A pod that was placed later than this before the end of the metrics' window does not show in them yet."""
 
 
-class TargetLoadPackingArgs(LoadArgs, frozen=True, rename="camel", kw_only=True):
+class TargetLoadPackingArgs(LoadArgs, frozen=True, kw_only=True):
     """The plugin's args; names and defaults are upstream's.
 
     Attributes:
@@ -46,18 +47,20 @@ class TargetLoadPackingArgs(LoadArgs, frozen=True, rename="camel", kw_only=True)
         target_utilization: the cpu use in percent that gives the highest score.
     """
 
-    kind: Literal["TargetLoadPackingArgs"] = "TargetLoadPackingArgs"
     default_requests: ResourceList = msgspec.field(default_factory=lambda: {CPU: "1000m"})
     default_requests_multiplier: str = "1.5"
     target_utilization: Int64 = 40
 
-    def __post_init__(self) -> None:
-        """Refuse values that cannot be read. Raises: ValueError."""
-        super().__post_init__()
-        whole_amounts(self.default_requests, "defaultRequests")
+    def problems(self) -> Iterable[str]:
+        """Return what cannot be read, besides what every plugin of measured loads refuses."""
+        yield from super().problems()
+        try:
+            whole_amounts(self.default_requests, "defaultRequests")
+        except FieldError as error:
+            yield str(error)
         text = self.default_requests_multiplier
         if _NUMBER.fullmatch(text) is None or math.isinf(float(text)):
-            raise ValueError(f"unable to parse DefaultRequestsMultiplier: {text!r} is not a finite number")
+            yield f"unable to parse DefaultRequestsMultiplier: {text!r} is not a finite number"
 
 
 class TargetLoadPacking(LoadScorePlugin):

@@ -35,6 +35,13 @@ def answer_of(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.mark.parametrize(
     ("name", "node", "verdict", "blocked"),
     [
+        ("fragmentation-gradient-descent", "half-used", "half-used beats idle by 69: FragmentationGradient", set()),
+        ("gpu-packing", "half-used", "half-used beats idle by 639: GpuPacking +640, ", set()),
+        ("load-variation-risk-balancing", "steady", "steady beats varying by 63: LoadVariationRisk", set()),
+        ("low-risk-over-commitment", "moderate", "moderate beats greedy by 114: LowRiskOverCommitment", set()),
+        ("node-load", "cool", "cool beats warm by 170: NodeLoad +170", {"hot"}),
+        ("peaks", "n1", "n1 beats n2 by 100: Peaks +100", set()),
+        ("target-load-packing", "near", "near beats idle by 81: TargetLoadPacking +81", set()),
         ("network-overhead", "a-2", "a-2 beats b-1 by 500: NetworkOverhead +500", {"a-1", "c-1"}),
         ("node-metadata", "cheap", "cheap beats dear by 990: NodeMetadata +990", set()),
         ("node-resources-allocatable", "small", "small beats large by 983: NodeResourcesAllocatable +1000, ", set()),
@@ -49,6 +56,13 @@ def test_the_example_chooses_the_node_that_it_names_because_of_the_plugin(
     answer = answer_of(name, monkeypatch)
     assert (answer["node"], set(answer.get("blockers", {}))) == (node, blocked)
     assert answer["verdict"].startswith(verdict)
+
+
+def test_why_names_the_source_of_measured_loads(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = "LoadWatcher http://load-watcher.monitoring:2020"
+    assert answer_of("target-load-packing", monkeypatch)["notes"] == [
+        f"TargetLoadPacking: it decides by the metrics from {source}"
+    ]
 
 
 def test_the_pod_that_does_not_tolerate_preemption_has_to_go(monkeypatch: pytest.MonkeyPatch) -> None:

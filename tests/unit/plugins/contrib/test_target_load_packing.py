@@ -112,7 +112,7 @@ def test_each_profile_has_its_own_args():
         ({"watcherAddress": ""}, "invalid MetricProvider.Type, got"),
         ({"watcherAddress": "", "metricProvider": {"type": "SignalFx"}}, "invalid MetricProvider.Type, got SignalFx"),
         ({"metricProvider": {"type": "Prometheus", "adress": "x"}}, "unknown field"),
-        ({"kind": "PeaksArgs"}, "kind"),
+        ({"kind": "PeaksArgs"}, "want args to be of type TargetLoadPackingArgs, got PeaksArgs"),
     ],
 )
 def test_args_that_cannot_be_used(args, message):
