@@ -56,6 +56,8 @@ RENDERINGS: Final = (
         Rendering("kube-system", policies(**plugins), {"policies.yaml": f"policies/{name}/rbac.yaml", **definitions})
         for name, plugins, has_definitions in (
             ("capacity-scheduling", {"multiPoint": ["CapacityScheduling"]}, True),
+            ("gpus", {"multiPoint": ["GpuPacking"]}, False),
+            ("metrics-server", {"multiPoint": ["NodeLoad"]}, False),
             ("network", {"multiPoint": ["NetworkOverhead"], "queueSort": ["TopologicalSort"]}, True),
             ("node-resource-topology-match", {"multiPoint": ["NodeResourceTopologyMatch"]}, True),
             ("preemption-toleration", {"postFilter": ["PreemptionToleration"]}, False),

@@ -60,7 +60,15 @@ async def test_gates_leases_and_namespaces_have_theirs(
     await check(helm, tmp_path, values, namespace)
 
 
+def by_load(name: str, **args: Any) -> dict[str, Any]:
+    return {
+        "plugins": {"score": {"enabled": [{"name": name}]}},
+        "pluginConfig": [{"name": name, "args": args}] if args else [],
+    }
+
+
 POLICIES: dict[str, dict[str, Any]] = {
+    "GpuPacking": {"plugins": {"multiPoint": {"enabled": [{"name": "GpuPacking"}]}}},
     "CapacityScheduling": {"plugins": {"multiPoint": {"enabled": [{"name": "CapacityScheduling"}]}}},
     "NodeResourceTopologyMatch": {"plugins": {"multiPoint": {"enabled": [{"name": "NodeResourceTopologyMatch"}]}}},
     "NetworkOverhead": {"plugins": {"multiPoint": {"enabled": [{"name": "NetworkOverhead"}]}}},
@@ -74,6 +82,25 @@ POLICIES: dict[str, dict[str, Any]] = {
         "pluginConfig": [{"name": "TopologyLevels", "args": {"levels": ["example.com/rack"]}}],
     },
 }
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [
+        by_load("NodeLoad"),
+        by_load("TargetLoadPacking", targetUtilization=50),
+        by_load("TargetLoadPacking", watcherAddress="http://watcher"),
+        by_load("LowRiskOverCommitment", metricProvider={"type": "Prometheus"}),
+        by_load("LoadVariationRiskBalancing", metricProvider={"type": "KubernetesMetricsServer"}),
+        by_load("Peaks", WatcherAddress="http://watcher"),
+        {"plugins": {}, "pluginConfig": [{"name": "NodeLoad", "args": {}}]},
+    ],
+    ids=str,
+)
+async def test_metrics_server_is_read_only_where_a_plugin_asks_for_it(
+    helm: Helm, tmp_path: Path, profile: dict[str, Any]
+) -> None:
+    await check(helm, tmp_path, {"configuration": {"profiles": [{"schedulerName": "a", **profile}]}})
 
 
 @pytest.mark.parametrize("name", POLICIES)

@@ -88,8 +88,6 @@ def test_a_permission_is_told_as_an_administrator_would() -> None:
     assert str(Permission("", "pods/binding", "create")) == "create pods/binding"
     permission = Permission("coordination.k8s.io", "leases", "get", "kube-system", "podium")
     assert str(permission) == "get leases.coordination.k8s.io podium in kube-system"
-    named = Permission("coordination.k8s.io", "leases", "get", "kube-system", "podium")
-    assert str(named) == "get leases.coordination.k8s.io podium in kube-system"
 
 
 async def test_metrics_and_devices_need_rights_of_their_own(tmp_path: Path) -> None:
