@@ -63,7 +63,7 @@ async def define(cluster: Cluster, name: str, collection: str) -> None:
     """Install the kind that the plugin of that name reads, as shipped, where it is not served yet."""
     if not isinstance(cluster, RealCluster):
         return
-    definition = yaml.safe_load((DEFINED / f"{name}-definition.yaml").read_text())
+    definition = yaml.safe_load((DEFINED / name / "definitions.yaml").read_text())
     with contextlib.suppress(ApiError):
         await cluster.admin.create(DEFINITIONS, definition)
 
