@@ -42,6 +42,7 @@ def answer_of(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
         ("node-load", "cool", "cool beats warm by 170: NodeLoad +170", {"hot"}),
         ("peaks", "n1", "n1 beats n2 by 100: Peaks +100", set()),
         ("target-load-packing", "near", "near beats idle by 81: TargetLoadPacking +81", set()),
+        ("node-resource-topology-match", "large", "", {"split"}),
         ("network-overhead", "a-2", "a-2 beats b-1 by 500: NetworkOverhead +500", {"a-1", "c-1"}),
         ("node-metadata", "cheap", "cheap beats dear by 990: NodeMetadata +990", set()),
         ("node-resources-allocatable", "small", "small beats large by 983: NodeResourcesAllocatable +1000, ", set()),
@@ -68,6 +69,13 @@ def test_why_names_the_source_of_measured_loads(monkeypatch: pytest.MonkeyPatch)
 def test_the_pod_that_does_not_tolerate_preemption_has_to_go(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = answer_of("preemption-toleration", monkeypatch)
     assert (answer["nominated"], answer["victims"]) == ("n2", ["default/web"])
+
+
+def test_the_team_takes_back_what_it_has_lent_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = answer_of("capacity-scheduling", monkeypatch)
+    assert (answer["nominated"], answer["victims"]) == ("n1", ["team-a/batch-2"])
+    details = {group["plugin"]: group["detail"] for group in answer["groups"]}
+    assert details["CapacityScheduling"].endswith("team-a/quota has borrowed cpu 2")
 
 
 def test_the_guaranteed_pod_goes_first() -> None:
