@@ -12,6 +12,8 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from msgspec.structs import replace
+
 from podium.cluster import NodeInfo
 from podium.framework import contract as fwk
 from podium.objects.core import Pod, PodSpec
@@ -202,5 +204,8 @@ class GpuPlugin(fwk.FilterPlugin, fwk.ScorePlugin, fwk.ReservePlugin, fwk.PreBin
         """Write the devices into the pod's annotation, for the device plugin and for later starts of podium."""
         if devices := self.devices.reserved(pod):
             annotations = {self.args.index_annotation: "-".join(map(str, devices))}
-            await self.handle.client.patch(PODS, pod, {"metadata": {"annotations": annotations}})
+            # This very pod, in whatever version: its status changes when podium nominates it before PreBind.
+            any_version = replace(pod, metadata=replace(pod.metadata, resource_version=""))
+            change = {"metadata": {"uid": pod.uid, "annotations": annotations}}
+            await self.handle.client.patch(PODS, any_version, change)
         return None

@@ -102,7 +102,8 @@ def test_devices_are_reserved_and_written():
     cache.assume_pod(incoming, "n1")
     assert plugin.reserve(CycleState(), incoming, "n1") is None
     anyio.run(plugin.pre_bind, CycleState(), incoming, "n1")
-    assert plugin.handle.client.patches == [("default/a", {"metadata": {"annotations": {INDEX: "0"}}})]
+    change = {"metadata": {"uid": "uid-a", "annotations": {INDEX: "0"}}}
+    assert plugin.handle.client.patches == [("default/a", change)]
     (item,) = cache.snapshot()
     assert plugin.devices.free(item) == (700, 1000, 1000, 1000)
     cache.forget_pod(incoming)
