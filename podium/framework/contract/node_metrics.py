@@ -33,13 +33,14 @@ class NodeMetrics:
         self, source: MetricsSource, report_of: Callable[[str], NodeMetricsReport | None], clock: Clock
     ) -> None:
         self.source = source
+        self._name = source.name
         self._report_of = report_of
         self._clock = clock
 
     @property
     def report(self) -> NodeMetricsReport | None:
         """The latest report, however old; None if the source has never been read."""
-        return self._report_of(self.source.name) or self._report_of(ANY_SOURCE)
+        return self._report_of(self._name) or self._report_of(ANY_SOURCE)
 
     @property
     def age_s(self) -> float | None:

@@ -14,7 +14,6 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.framework import contract as fwk
@@ -40,6 +39,7 @@ from podium.plugins.shared.hints import queue_if
 _RESOURCES: Final = {CPU: CPU_LOAD, MEMORY: MEMORY_LOAD}
 _EXPRESSIONS: Final = {CPU: "instance:node_cpu:ratio", MEMORY: "instance:node_memory_utilisation:ratio"}
 _LOADS_MAX: Final = 10
+_HAIR: Final = 1e-9
 
 _Amount = Annotated[float, msgspec.Meta(ge=0, le=1e18)]
 
@@ -130,7 +130,8 @@ class NodeLoad(fwk.TableFilterPlugin, fwk.FilterPlugin, fwk.TableScorePlugin, fw
         super().__init__(args, handle)
         self.metrics = handle.node_metrics(args.source())
         self._use = NodeUse(args, self.metrics, RecentPods(handle, len(args.loads), self._requests))
-        self._weights = np.array([load.weight for load in args.loads], np.float64)
+        total = sum(load.weight for load in args.loads) or 1
+        self._weights = [load.weight / total * fwk.MAX_NODE_SCORE for load in args.loads]
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """Register new metrics, and added nodes."""
@@ -156,11 +157,8 @@ class NodeLoad(fwk.TableFilterPlugin, fwk.FilterPlugin, fwk.TableScorePlugin, fw
         """
         if self._is_skipping():
             return None
-        is_above = self._use.is_above(snapshot, rows)
-        if not is_above.any():
-            return None
-        verdicts: IntArray = np.where(is_above.any(axis=0), is_above.argmax(axis=0) + 1, 0)
-        return verdicts
+        verdicts: IntArray = self._use.verdicts(snapshot).take(rows)
+        return verdicts if verdicts.any() else None
 
     def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
         """Return UnschedulableAndUnresolvable: preemption does not cool a node at once."""
@@ -174,12 +172,12 @@ class NodeLoad(fwk.TableFilterPlugin, fwk.FilterPlugin, fwk.TableScorePlugin, fw
 
     def rejection_details(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> Mapping[str, int]:
         """Return how high the loads are that keep the pod off these nodes, and how old the metrics are."""
-        is_above, loads = self._use.is_above(snapshot, rows), self._use.loads(snapshot, rows)
+        loads = self._use.loads(snapshot)[:, rows]
         age_s = self.metrics.age_s
         age = "" if age_s is None else f", measured {age_s:.0f} s ago"
         details = {}
         for at, load in enumerate(self.args.loads):
-            values = loads[at][is_above[at]]
+            values = loads[at, loads[at] > (np.inf if load.threshold is None else load.threshold)]
             if len(values):
                 extent = f"{values.min():.0f}" if len(values) == 1 else f"{values.min():.0f} to {values.max():.0f}"
                 details[f"{load.name} at {extent}{_unit(load)}{age}"] = len(values)
@@ -197,15 +195,15 @@ class NodeLoad(fwk.TableFilterPlugin, fwk.FilterPlugin, fwk.TableScorePlugin, fw
         Raises:
             ScheduleError: a quantity of the pod cannot be parsed.
         """
-        total_weight = self._weights.sum()
-        if self._is_skipping() or not total_weight:
+        if self._is_skipping():
             return np.zeros(len(rows), np.int64)
         try:
             requests = self._amounts(pod)
         except FieldError as error:
             raise fwk.ScheduleError(str(error)) from error
-        free = self._use.free(snapshot, rows, requests)
-        scores: IntArray = (self._weights @ free / total_weight * fwk.MAX_NODE_SCORE).astype(np.int64)
+        # A hair above, so that a sum of parts that is a whole number is not rounded down.
+        free = self._use.free(snapshot, rows, requests, self._weights)
+        scores: IntArray = (free + _HAIR).astype(np.int64)
         return scores
 
     def score(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> int:
@@ -244,7 +242,7 @@ def _unit(load: MeasuredLoad) -> str:
 class NodeUse:
     """What is in use of each load on each node: as measured, and by pods that the metrics do not show yet.
 
-    Shape: results have a row for each load, and a column for each of the rows that are asked for.
+    Shape: arrays of several loads have a row for each; columns are the snapshot's rows, or those that are asked for.
     Units: cpu in millicores and memory in bytes, so that requests can be added; other loads as they are.
     """
 
@@ -254,51 +252,76 @@ class NodeUse:
         self._recent_pods = recent_pods
         self._columns = LoadColumns(metrics)
         self._capacities = {resource: CapacityColumn(resource) for resource in _RESOURCES}
-        self._thresholds = [np.inf if load.threshold is None else load.threshold for load in args.loads]
+        self._thresholds = np.array([[np.inf if load.threshold is None else load.threshold] for load in args.loads])
+        self._full = np.array([[load.full] for load in args.loads])
         self._report: NodeMetricsReport | None = None
         self._nodes: ChangeLog[int] | None = None
         self._nodes_end = -1
         self._measured: FloatArray = np.zeros((len(args.loads), 0))
         self._unit: FloatArray = self._measured
-        self._limits: FloatArray = self._measured
+        self._used: FloatArray = self._measured
+        self._share_of_unit: FloatArray = self._measured
+        self._verdicts: IntArray = np.zeros(0, np.int64)
+        self._free: FloatArray = self._measured
 
-    def is_above(self, snapshot: Snapshot, rows: Rows) -> NDArray[np.bool_]:
-        """Return where a load is above its threshold."""
-        result: NDArray[np.bool_] = self._usage(snapshot, rows) > self._limits[:, rows]
-        return result
+    def verdicts(self, snapshot: Snapshot) -> IntArray:
+        """Return the number of the first load above its threshold, counted from 1; 0 if none is."""
+        self._follow(snapshot)
+        return self._verdicts
 
-    def loads(self, snapshot: Snapshot, rows: Rows) -> FloatArray:
+    def loads(self, snapshot: Snapshot) -> FloatArray:
         """Return the loads in the unit of their thresholds; NaN where one is not measured."""
-        loads: FloatArray = self._usage(snapshot, rows) / self._unit[:, rows]
+        self._follow(snapshot)
+        loads: FloatArray = self._used / self._unit
         return loads
 
-    def free(self, snapshot: Snapshot, rows: Rows, requests: Sequence[int]) -> FloatArray:
-        """Return the part from 0 to 1 of each load that is free with these requests; 0 where it is not measured."""
-        full = np.array([[load.full] for load in self._args.loads])
-        usage = self._usage(snapshot, rows) + np.array(requests, np.float64)[:, None]
-        free: FloatArray = np.nan_to_num((1 - usage / (self._unit[:, rows] * full)).clip(0.0, 1.0), nan=0.0)
-        return free
+    def free(self, snapshot: Snapshot, rows: Rows, requests: Sequence[int], weights: Sequence[float]) -> FloatArray:
+        """Return the weighted sum of the parts from 0 to 1 of each load that are free with these requests.
 
-    def _usage(self, snapshot: Snapshot, rows: Rows) -> FloatArray:
-        report = self._follow(snapshot)
-        since_s = report.window.end - self._args.settling_seconds
-        recent = self._recent_pods.sums(snapshot, since_s)
-        return self._measured[:, rows] + recent[:, rows]
+        A load that is not measured on a node has no free part.
+        """
+        self._follow(snapshot)
+        total = np.zeros(len(rows))
+        for at, (request, weight) in enumerate(zip(requests, weights, strict=True)):
+            free = self._free[at].take(rows)
+            if request:
+                free -= request * self._share_of_unit[at].take(rows)
+            total += weight * free.clip(0.0, 1.0, out=free)
+        return total
 
-    def _follow(self, snapshot: Snapshot) -> NodeMetricsReport:
+    def _follow(self, snapshot: Snapshot) -> None:
+        """Compute the columns again where the report, the nodes, or the recently placed pods have changed."""
         report, nodes = self._metrics.report, snapshot.node_changes
         assert report is not None
+        sums = self._recent_pods.sums(snapshot, report.window.end - self._args.settling_seconds)
+        changed_rows = self._recent_pods.changed_rows
         if report is not self._report or nodes is not self._nodes or nodes.end != self._nodes_end:
             self._report, self._nodes, self._nodes_end = report, nodes, nodes.end
-            rows = np.arange(len(snapshot.nodes), dtype=np.intp)
-            # One unit of cpu and memory is a hundredth of the node: the loads are in percent.
-            self._unit = np.array([self._unit_of(load, snapshot, rows) for load in self._args.loads])
-            means = np.array([self._columns.over(snapshot, rows, load.type).mean for load in self._args.loads])
-            self._measured = means * self._unit
-            self._limits = self._unit * np.array(self._thresholds)[:, None]
-        return report
+            self._measure(snapshot)
+            changed_rows = None
+        if changed_rows is None:
+            self._update(slice(None), sums)
+        elif changed_rows:
+            self._update(list(changed_rows), sums)
 
-    def _unit_of(self, load: MeasuredLoad, snapshot: Snapshot, rows: Rows) -> FloatArray:
+    def _measure(self, snapshot: Snapshot) -> None:
+        rows = np.arange(len(snapshot.nodes), dtype=np.intp)
+        # One unit of cpu and memory is a hundredth of the node: the loads are in percent.
+        self._unit = np.array([self._unit_of(load, rows, snapshot) for load in self._args.loads])
+        means = np.array([self._columns.over(snapshot, rows, load.type).mean for load in self._args.loads])
+        self._measured = means * self._unit
+        self._share_of_unit = np.nan_to_num(1 / (self._unit * self._full), nan=0.0)
+        self._used, self._free = self._measured.copy(), np.zeros_like(self._measured)
+        self._verdicts = np.zeros(len(rows), np.int64)
+
+    def _update(self, rows: slice | list[int], sums: FloatArray) -> None:
+        usage = self._measured[:, rows] + sums[:, rows]
+        is_above = usage > self._unit[:, rows] * self._thresholds
+        self._used[:, rows] = usage
+        self._verdicts[rows] = np.where(is_above.any(axis=0), is_above.argmax(axis=0) + 1, 0)
+        self._free[:, rows] = np.where(np.isnan(usage), 0.0, 1 - usage * self._share_of_unit[:, rows])
+
+    def _unit_of(self, load: MeasuredLoad, rows: Rows, snapshot: Snapshot) -> FloatArray:
         if load.name not in _RESOURCES:
             return np.ones(len(rows))
         capacity = self._capacities[load.name].over(snapshot, rows)

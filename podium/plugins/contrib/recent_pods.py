@@ -53,6 +53,8 @@ class RecentPods:
         self._sums: FloatArray = np.zeros((count, 0))
         self._nodes: ChangeLog[int] | None = None
         self._nodes_end = -1
+        self.changed_rows: set[int] | None = None
+        """The rows whose sums the last call has changed; None for all of them."""
         self._followed = Followed(handle.lister(PODS), self._on_pod_change)
 
     def sums(self, snapshot: Snapshot, since_s: float) -> FloatArray:
@@ -70,15 +72,20 @@ class RecentPods:
             if recent_pod is not None and recent_pod.placed_s == placed_s:
                 self._forget(uid)
         nodes = snapshot.node_changes
+        is_new = False
         if nodes is not self._nodes or nodes.end != self._nodes_end or self._sums.shape[1] != len(snapshot.nodes):
             self._nodes, self._nodes_end = nodes, nodes.end
             self._sums = np.zeros((self._count, len(snapshot.nodes)))
+            is_new = True
             self._changes = [(recent_pod.node_name, recent_pod.amounts, 1) for recent_pod in self._placed.values()]
+        rows = set()
         for node_name, amounts, sign in self._changes:
             row = snapshot.row_of.get(node_name)
             if row is not None:
                 self._sums[:, row] += [sign * amount for amount in amounts]
+                rows.add(row)
         self._changes = []
+        self.changed_rows = None if is_new else rows
         return self._sums
 
     def _on_pod_change(self, old: Pod | None, new: Pod | None) -> None:
