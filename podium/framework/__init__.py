@@ -18,6 +18,7 @@ from podium.framework.contract.filter import (
     TableFilterPlugin,
 )
 from podium.framework.contract.handle import Handle, Nominator, WaitingPod, WaitingPods
+from podium.framework.contract.node_metrics import NodeMetrics
 from podium.framework.contract.plugin import Plugin, PreEnqueuePlugin, QueueSortPlugin, Scope
 from podium.framework.contract.post_filter import PostFilterPlugin, PostFilterResult
 from podium.framework.contract.score import MAX_NODE_SCORE, PreScorePlugin, ScorePlugin, TableScorePlugin
@@ -26,6 +27,7 @@ from podium.objects import resource_types
 from podium.objects.core import Node, Pod
 from podium.objects.custom_resources import custom_resource, raw_objects
 from podium.objects.meta import ClusterObject, NamespacedObject, Value
+from podium.objects.node_metrics import MetricsQuery, MetricsSource
 from podium.objects.resource_types import EventResource
 
 __all__ = [
@@ -42,9 +44,12 @@ __all__ = [
     "Handle",
     "HintScope",
     "IntArray",
+    "MetricsQuery",
+    "MetricsSource",
     "NamespacedObject",
     "Node",
     "NodeInfo",
+    "NodeMetrics",
     "Nominator",
     "PermitPlugin",
     "Plugin",

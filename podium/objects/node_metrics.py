@@ -154,6 +154,11 @@ class NodeMetricsReport(ClusterObject, frozen=True, gc=True, dict=True):
             loads = memory[type_] = Loads(*zip(*rows, strict=True)) if rows else Loads((), (), (), ())
         return loads
 
+    def by_node(self, type_: str) -> dict[str, float]:
+        """Return the average, or else the latest value, of one type by node name, without nodes that have none."""
+        pairs = zip(self.data.by_name, self.loads(type_).mean, strict=True)
+        return {name: value for name, value in pairs if not math.isnan(value)}
+
     def age_s(self, now_s: float) -> float | None:
         """Return how old the report is; None if that is not known."""
         return None if self.fetched_s is None else max(0.0, now_s - self.fetched_s)

@@ -23,7 +23,7 @@ import msgspec
 from podium.cluster import NodeInfo
 from podium.framework import contract as fwk
 from podium.objects.resource_names import CPU
-from podium.plugins.contrib.gpu_devices import WHOLE, GpuArgs, GpuDemand, GpuPlugin, packed
+from podium.plugins.contrib.gpu_devices import WHOLE, GpuArgs, GpuDemand, GpuPlugin, pack
 
 _NODES_KEPT = 100_000
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**31)]
@@ -75,7 +75,7 @@ class FragmentationGradientDescent(GpuPlugin):
         fragments = self._fragments_of(cpu_milli, tuple(sorted(free)), model)
         is_part = demand.gpus == 1 and demand.milli < WHOLE
         enough = ((device,) for device, milli in enumerate(free) if milli >= demand.milli)
-        for devices in enough if is_part else [packed(free, demand)]:
+        for devices in enough if is_part else [pack(free, demand)]:
             remainder = tuple(sorted(free[at] - demand.milli * (at in devices) for at in range(len(free))))
             growth = self._fragments_of(cpu_milli - demand.cpu_milli, remainder, model) - fragments
             yield int(1 / (1 + math.exp(growth / WHOLE)) * fwk.MAX_NODE_SCORE), devices

@@ -79,10 +79,10 @@ class GpuDevices:
         pods = node.snapshot.pods[node.row]
         count = min(node.allocatable(self._args.gpu_resource), _DEVICES_MAX)
         if without:
-            return self._left([pod for uid, pod in pods.items() if uid != without], count)
+            return self._remainders([pod for uid, pod in pods.items() if uid != without], count)
         entry = self._free.get(node.name)
         if entry is None or entry[0] is not pods or len(entry[1]) != count:
-            entry = self._free[node.name] = (pods, self._left(pods.values(), count))
+            entry = self._free[node.name] = (pods, self._remainders(pods.values(), count))
         return entry[1]
 
     def reserve(self, pod: Pod, devices: tuple[int, ...]) -> None:
@@ -93,11 +93,11 @@ class GpuDevices:
         """Take the devices back."""
         self._reserved.pop(pod.uid, None)
 
-    def reserved(self, pod: Pod) -> tuple[int, ...]:
+    def reservation(self, pod: Pod) -> tuple[int, ...]:
         """Return the devices that were reserved for the pod; empty if none were."""
         return self._reserved.get(pod.uid, ())
 
-    def _left(self, pods: Iterable[Pod], count: int) -> tuple[int, ...]:
+    def _remainders(self, pods: Iterable[Pod], count: int) -> tuple[int, ...]:
         free = [WHOLE] * count
         undetermined = []
         for pod in pods:
@@ -112,21 +112,21 @@ class GpuDevices:
                 free[device] -= demand.milli
         for demand in sorted(undetermined, reverse=True):
             # Bound by another scheduler, without an annotation: it may be anywhere, and is taken to be packed.
-            for device in packed(free, demand):
+            for device in pack(free, demand):
                 free[device] -= demand.milli
         return tuple(max(milli, 0) for milli in free)
 
     def _devices_of(self, pod: Pod, count: int) -> Sequence[int]:
         text = pod.metadata.annotations.get(self._args.index_annotation, "")
         numbers = tuple(int(part) for part in text.split("-") if part.isascii() and part.isdecimal() and len(part) < 4)
-        return [number for number in numbers or self.reserved(pod) if number < count]
+        return [number for number in numbers or self.reservation(pod) if number < count]
 
     def _on_pod_change(self, old: Pod | None, new: Pod | None) -> None:
         if new is None and old is not None:
             self._reserved.pop(old.uid, None)
 
 
-def packed(free: Sequence[int], demand: GpuDemand) -> tuple[int, ...]:
+def pack(free: Sequence[int], demand: GpuDemand) -> tuple[int, ...]:
     """Return the devices with the least free part that is enough; fewer than are asked for if there are not so many."""
     by_size = sorted((milli, device) for device, milli in enumerate(free) if milli >= demand.milli)
     return tuple(sorted(device for _, device in by_size[: demand.gpus]))
@@ -155,7 +155,7 @@ class GpuPlugin(fwk.FilterPlugin, fwk.ScorePlugin, fwk.ReservePlugin, fwk.PreBin
             demand = self.devices.demand(pod.spec)
         except FieldError as error:
             return fwk.error_status(error)
-        if not demand.gpus or len(packed(self.devices.free(node), demand)) == demand.gpus:
+        if not demand.gpus or len(pack(self.devices.free(node), demand)) == demand.gpus:
             return None
         part = "a whole free GPU" if demand.milli == WHOLE else "a GPU with enough left"
         return fwk.unschedulable(f"node(s) didn't have {part}" + (f" {demand.gpus} times" if demand.gpus > 1 else ""))
@@ -181,7 +181,7 @@ class GpuPlugin(fwk.FilterPlugin, fwk.ScorePlugin, fwk.ReservePlugin, fwk.PreBin
 
     def choose(self, node: NodeInfo, free: tuple[int, ...], demand: GpuDemand) -> tuple[int, ...]:
         """Return the devices for the pod; by default those with the least that is enough."""
-        return packed(free, demand)
+        return pack(free, demand)
 
     def reserve(self, state: fwk.CycleState, pod: Pod, node_name: str) -> fwk.Status | None:
         """Choose devices and reserve them. Returns: Unschedulable if there are not enough any more."""
@@ -202,7 +202,7 @@ class GpuPlugin(fwk.FilterPlugin, fwk.ScorePlugin, fwk.ReservePlugin, fwk.PreBin
 
     async def pre_bind(self, state: fwk.CycleState, pod: Pod, node_name: str) -> fwk.Status | None:
         """Write the devices into the pod's annotation, for the device plugin and for later starts of podium."""
-        if devices := self.devices.reserved(pod):
+        if devices := self.devices.reservation(pod):
             annotations = {self.args.index_annotation: "-".join(map(str, devices))}
             # This very pod, in whatever version: its status changes when podium nominates it before PreBind.
             any_version = replace(pod, metadata=replace(pod.metadata, resource_version=""))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from podium.cluster import NodeInfo
 from podium.framework import contract as fwk
-from podium.plugins.contrib.gpu_devices import WHOLE, GpuArgs, GpuDemand, GpuPlugin, packed
+from podium.plugins.contrib.gpu_devices import WHOLE, GpuArgs, GpuDemand, GpuPlugin, pack
 
 _PARTS_ONLY = fwk.MAX_NODE_SCORE
 _NODE_IN_USE = fwk.MAX_NODE_SCORE // 2
@@ -34,7 +34,7 @@ class GpuPacking(GpuPlugin):
         idle_count = free.count(WHOLE)
         if idle_count == len(free):
             return max(_IDLE_NODE - idle_count, 0)
-        amounts = [free[device] for device in packed(free, demand)]
+        amounts = [free[device] for device in pack(free, demand)]
         if WHOLE in amounts:
             return max(_NODE_IN_USE - amounts.count(WHOLE), _IDLE_NODE)
         percent = sum(amount * 100 // WHOLE for amount in amounts)

@@ -12,7 +12,7 @@ import yaml
 from podium.config import ExtensionPoint
 from podium.framework import Plugin
 from podium.framework.profile.runtime import points_of
-from podium.testing import check_contract, node, pod, schedule_once
+from podium.testing import check_contract, node, node_metrics, pod, schedule_once
 
 GUIDE = Path(__file__).parents[3] / "docs/plugins.md"
 TEXT = GUIDE.read_text()
@@ -48,6 +48,18 @@ def test_the_guides_scorer_prefers_free_memory(names: dict[str, Any]) -> None:
     pods = [pod("other", memory="6Gi", node="n2")]
     result = schedule_once(pod(), nodes, pods, plugins=[names["MostFreeMemory"]])
     assert result.scores["MostFreeMemory"] == {"n1": 100, "n2": 40}
+
+
+def test_the_guides_scorer_by_load_prefers_idle_disks(names: dict[str, Any]) -> None:
+    nodes = [node(name) for name in ("busy", "idle", "unknown")]
+    metrics = node_metrics({"busy": {"disk": 0.9}, "idle": {"disk": 0.2}})
+    plugin = names["IdleDisksFirst"]
+    assert schedule_once(pod(), nodes, plugins=[plugin], objects=[metrics]).scores[plugin.name] == {
+        "busy": 10,
+        "idle": 80,
+        "unknown": 0,
+    }
+    check_contract(plugin)
 
 
 def test_the_guides_configuration_enables_its_plugin(names: dict[str, Any]) -> None:

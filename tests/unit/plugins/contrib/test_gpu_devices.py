@@ -10,7 +10,7 @@ import pytest
 from podium.cluster import Cache
 from podium.framework.contract.cycle_state import CycleState
 from podium.framework.profile.plugin_args import typed_args
-from podium.plugins.contrib.gpu_devices import GpuDemand, packed
+from podium.plugins.contrib.gpu_devices import GpuDemand, pack
 from podium.plugins.contrib.gpu_packing import GpuPacking
 from podium.testing import RecordingHandle, node, pod
 from tests.builders import cache_of
@@ -75,7 +75,7 @@ def test_demands():
     ],
 )
 def test_the_least_that_is_enough_is_taken(amounts, demand, devices):
-    assert packed(amounts, GpuDemand(0, *demand)) == devices
+    assert pack(amounts, GpuDemand(0, *demand)) == devices
 
 
 def test_free_parts_of_several_devices_are_not_one():
