@@ -152,7 +152,7 @@ def read_watcher(readings: Readings, body: bytes) -> None:
         except msgspec.DecodeError:
             readings.note("not in a load watcher's form", text)
             continue
-        for metric in metrics:
+        for metric in metrics or ():
             if metric.type in _TYPES:
                 readings.add(name, metric)
 

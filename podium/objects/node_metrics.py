@@ -98,9 +98,9 @@ class NodeMetric(Value, frozen=True):
 
 
 class MetricsOfNode(Value, frozen=True):
-    """The values of one node, in the source's order."""
+    """The values of one node, in the source's order; None counts as if the report did not have the node."""
 
-    metrics: tuple[NodeMetric, ...] = ()
+    metrics: tuple[NodeMetric, ...] | None = None
 
 
 class MetricsWindow(Value, frozen=True):
@@ -150,7 +150,7 @@ class NodeMetricsReport(ClusterObject, frozen=True, gc=True, dict=True):
         memory: dict[str, Loads] = self.__dict__.setdefault("_loads_by_type", {})
         loads = memory.get(type_)
         if loads is None:
-            rows = [_loads_of(node.metrics, type_) for node in self.data.by_name.values()]
+            rows = [_loads_of(node.metrics or (), type_) for node in self.data.by_name.values()]
             loads = memory[type_] = Loads(*zip(*rows, strict=True)) if rows else Loads((), (), (), ())
         return loads
 

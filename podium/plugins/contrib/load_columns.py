@@ -81,8 +81,8 @@ class LoadColumns:
         if not is_same:
             self._report, self._arrays = report, {}
         self._nodes, self._nodes_end = nodes, nodes.end
-        names = () if report is None else report.data.by_name
-        position_of = {name: position for position, name in enumerate(names)}
+        entries = () if report is None else report.data.by_name.items()
+        position_of = {name: at for at, (name, node) in enumerate(entries) if node.metrics is not None}
         positions = (-1 if node is None else position_of.get(node.name, -1) for node in snapshot.nodes)
         self._positions = np.fromiter(positions, np.int64, len(snapshot.nodes))
 

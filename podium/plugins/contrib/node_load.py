@@ -130,6 +130,10 @@ class NodeLoad(fwk.TableFilterPlugin, fwk.FilterPlugin, fwk.TableScorePlugin, fw
         super().__init__(args, handle)
         self.metrics = handle.node_metrics(args.source())
         self._use = NodeUse(args, self.metrics, RecentPods(handle, len(args.loads), self._requests))
+        self._rejections = [
+            fwk.unresolvable(f"node(s) were above {load.threshold or 0.0:g}{_unit(load)} of {load.name}, as measured")
+            for load in args.loads
+        ]
         total = sum(load.weight for load in args.loads) or 1
         self._weights = [load.weight / total * fwk.MAX_NODE_SCORE for load in args.loads]
 
@@ -162,8 +166,7 @@ class NodeLoad(fwk.TableFilterPlugin, fwk.FilterPlugin, fwk.TableScorePlugin, fw
 
     def explain(self, state: fwk.CycleState, pod: Pod, verdict: int) -> fwk.Status:
         """Return UnschedulableAndUnresolvable: preemption does not cool a node at once."""
-        load = self.args.loads[verdict - 1]
-        return fwk.unresolvable(f"node(s) were above {load.threshold:g}{_unit(load)} of {load.name}, as measured")
+        return self._rejections[verdict - 1]
 
     def filter(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> fwk.Status | None:
         """Return success or UnschedulableAndUnresolvable."""

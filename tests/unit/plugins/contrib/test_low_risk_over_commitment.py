@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
+from podium.objects.node_metrics import MetricsOfNode, ReportedNodes
 from podium.plugins.contrib.low_risk_over_commitment import LowRiskOverCommitment
 from podium.testing import check_contract, node, node_metrics, pod
 from tests.unit.plugins.contrib.loads import STATE, WATCHER, made, scores
@@ -76,6 +78,13 @@ def test_a_pod_without_cpu_and_memory_scores_0_everywhere():
 def test_a_node_without_metrics_scores_0():
     plugin = made(LowRiskOverCommitment, node("n1"), node("n2"), IDLE)
     assert scores(plugin, pod(cpu="1")) == {"n1": 100, "n2": 0}
+
+
+def test_a_node_with_an_empty_list_of_metrics_is_judged_by_its_limits():
+    by_name = {"empty": MetricsOfNode(metrics=()), "null": MetricsOfNode()}
+    report = msgspec.structs.replace(IDLE, data=ReportedNodes(by_name=by_name))
+    plugin = made(LowRiskOverCommitment, node("empty"), node("null"), report)
+    assert scores(plugin, pod(cpu="1")) == {"empty": 100, "null": 0}
 
 
 def test_requests_of_other_resources_without_limits_do_no_harm():
