@@ -24,6 +24,7 @@ from podium.objects.core import Pod
 from podium.objects.coscheduling import GROUP_LABEL, gang_of, spec_of_gang
 from podium.objects.errors import FieldError
 from podium.objects.pod_groups import group_of
+from podium.objects.requests import filter_requests
 from podium.objects.resource_types import COSCHEDULING_POD_GROUPS, POD_GROUPS, PODS
 from podium.objects.selectors import is_qualified_name
 from podium.plugins.contrib.calculations import min_max
@@ -111,12 +112,11 @@ class TopologyLevels(
             domains = self._domains(pod, key, snapshot)
         except FieldError as error:
             return None, fwk.unresolvable(str(error))
+        state.write(domains)
         level = domains.levels[self.args.levels.index(self.args.required_level)]
         # A group that is in several domains already goes on where most of it is.
         members_max = level.members.max(initial=0)
-        is_wrong, verdict = (
-            (level.members < members_max, _ELSEWHERE) if members_max else (level.room < domains.missing_count, _NO_ROOM)
-        )
+        is_wrong, verdict = (level.members < members_max, _ELSEWHERE) if members_max else (~level.takes_all, _NO_ROOM)
         by_row = np.zeros(len(snapshot.nodes), np.int64)
         by_row[snapshot.order] = np.where(level.has_domain, np.where(is_wrong, verdict, 0), _NO_LABEL)
         state.write(_Verdicts(by_row, domains.missing_count))
@@ -155,7 +155,7 @@ class TopologyLevels(
         if not key and self.args.single_pods == "ignore":
             return fwk.SKIP
         try:
-            domains = self._domains(pod, key, snapshot)
+            domains = state.find(Domains) or self._domains(pod, key, snapshot)
         except FieldError as error:
             return fwk.error_status(error)
         by_row = np.zeros(len(snapshot.nodes), np.int64)
@@ -183,20 +183,39 @@ class TopologyLevels(
 
     def _domains(self, pod: Pod, key: str, snapshot: Snapshot) -> Domains:
         """Return the domains for the pod. Raises: FieldError, if its requests cannot be parsed."""
-        members_by_row = self._placed.of(snapshot, key) if key else {}
-        missing_count = max(1, self._size(pod, key) - sum(members_by_row.values()))
-        return domains_of(snapshot, self.args.levels, pod, members_by_row, missing_count)
-
-    def _size(self, pod: Pod, key: str) -> int:
-        """Return how many pods the group has or will have, as far as that is known."""
+        filter_requests(pod.spec)
         if not key:
-            return 1
-        size = len({member.uid for member in self._pods.of(key)} | {pod.uid})
+            return domains_of(snapshot, self.args.levels, [pod], {})
+        members_by_row = self._placed.of(snapshot, key)
+        placed_uids = {uid for row in members_by_row for uid in snapshot.pods[row]}
+        # A pod whose requests cannot be parsed will never be placed.
+        missing_pods = [
+            pod,
+            *(
+                member
+                for member in self._pods.of(key)
+                if member.uid != pod.uid and member.uid not in placed_uids and _is_readable(member)
+            ),
+        ]
+        # Those that do not exist yet are taken to be like this one.
+        unknown_count = self._declared_size(pod) - sum(members_by_row.values()) - len(missing_pods)
+        return domains_of(snapshot, self.args.levels, missing_pods + [pod] * unknown_count, members_by_row)
+
+    def _declared_size(self, pod: Pod) -> int:
+        """Return how many pods the group needs, as its PodGroup or the pod says; 0 if neither does."""
         if (gang := gang_of(pod)) is not None:
             spec = spec_of_gang(self._gangs.get(gang), pod)
-            return max(size, 0 if spec is None else spec.min_member)
+            return 0 if spec is None else spec.min_member
         group = None if self._groups is None else self._groups.get(group_of(pod) or "")
-        return max(size, (None if group is None else group.min_count) or 0)
+        return (None if group is None else group.min_count) or 0
+
+
+def _is_readable(pod: Pod) -> bool:
+    try:
+        filter_requests(pod.spec)
+    except FieldError:
+        return False
+    return True
 
 
 def group_key(pod: Pod) -> str:

@@ -129,6 +129,37 @@ def test_the_rest_of_a_group_goes_into_the_rack_with_least_room_to_spare() -> No
     assert scores["full-0"] > scores["one-0"] > scores["two-0"]
 
 
+def test_the_rest_of_a_group_goes_where_all_of_it_fits_rather_than_where_a_part_does() -> None:
+    nodes = racks({"full": 1, "part": 1, "two": 2})
+    placed = [member(f"m{index}", "full-0") for index in range(2)]
+    busy = pod("other", node="part-0", cpu="2")
+    scores = Attempt(*nodes, *placed, busy, incoming=member("c", size=4)).scores()
+    assert scores["two-0"] > scores["part-0"]
+
+
+def test_the_pods_of_a_group_that_request_more_need_room_too() -> None:
+    nodes = [*racks({"small": 2}), *racks({"large": 4}, cpu="5")]
+    workers = [member(f"worker-{index}", cpu="4") for index in range(3)]
+    head = member("head", cpu="1")
+    assert Attempt(*nodes, *workers, incoming=head).best() == {f"large-{index}" for index in range(4)}
+    exact = [*racks({"small": 2}), *racks({"exact": 3}, cpu="5")]
+    more_heads = [member(f"head-{index}", cpu="1") for index in range(2)]
+    assert Attempt(*exact, *workers, *more_heads, incoming=head).best() == {f"exact-{index}" for index in range(3)}
+    required = Attempt(*nodes, *workers, incoming=head, args=REQUIRED)
+    assert set(required.rejected()) == {"small-0", "small-1"}
+
+
+def test_a_pod_of_the_group_that_cannot_be_read_needs_no_room() -> None:
+    broken = member("broken", cpu="much")
+    assert Attempt(*racks({"one": 1, "two": 2}), broken, member("b"), incoming=member("a")).best() == {"one-0"}
+
+
+def test_a_cluster_without_nodes_has_no_order() -> None:
+    assert Attempt(incoming=member("a"), args=REQUIRED).rejected() == {}
+    attempt = Attempt(incoming=member("a"))
+    assert attempt.plugin.pre_score(attempt.state, attempt.pod, attempt.snapshot, attempt.snapshot.order) is None
+
+
 def test_of_two_equal_racks_the_one_in_the_fuller_block_wins() -> None:
     nodes = racks({"a1": 1, "a2": 1}, "a") + racks({"b1": 1, "b2": 1}, "b")
     busy = [pod("other", node="b2-0", cpu="4")]
