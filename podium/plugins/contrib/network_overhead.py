@@ -1,7 +1,7 @@
 """NetworkOverhead: keeps a pod near, by network costs, to the running pods that its workload depends on.
 
 Runs at: PreFilter, Filter, Score.
-Verdict: PreFilter: Error if a pod that counts is on a node that is gone; with `whenMissing: reject` it is
+Verdict: PreFilter: Error if a pod that counts is on a node that is gone; with `whenMissing: Reject` it is
 UnschedulableAndUnresolvable if the AppGroup or the NetworkTopology is missing. Filter: Unschedulable where more
 dependencies are violated than satisfied.
 Requeue: any event.
@@ -13,8 +13,9 @@ without NetworkTopology no cost is known. See also `app_groups`.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -27,6 +28,7 @@ from podium.objects.topology_labels import REGION, ZONE
 from podium.plugins.contrib.app_groups import (
     APP_GROUPS,
     NETWORK_TOPOLOGIES,
+    AppGroup,
     Dependency,
     NetworkTopology,
     first_of,
@@ -58,7 +60,7 @@ class NetworkOverheadArgs(PluginArgs, frozen=True, kw_only=True):
     namespaces: tuple[str, ...] = ()
     weights_name: str = "UserDefined"
     network_topology_name: str = "nt-default"
-    when_missing: Literal["pass", "reject"] = "pass"
+    when_missing: Literal["Pass", "Reject"] = "Pass"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,9 +103,8 @@ class NetworkOverhead(
         name = group_of(pod)
         if not name:
             return None, None
-        group = first_of(self._groups, self._namespaces, name)
-        topology = first_of(self._topologies, self._namespaces, self.args.network_topology_name)
-        if self.args.when_missing == "reject" and (group is None or topology is None):
+        group, topology = self._objects(name)
+        if self.args.when_missing == "Reject" and (group is None or topology is None):
             missing = f"AppGroup {name}" if group is None else f"NetworkTopology {self.args.network_topology_name}"
             return None, fwk.unresolvable(f"{missing} not found in the namespaces {', '.join(self._namespaces)}")
         dependencies = () if group is None else group.dependencies_of(workload_of(pod))
@@ -155,6 +156,43 @@ class NetworkOverhead(
         """Scale to 0..MAX_NODE_SCORE, the lowest cost best. If all costs are 0, all nodes get 0."""
         return reverse_min_max(scores)
 
+    def rejection_details(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> Mapping[str, int]:
+        """Return which dependencies cost too much from the rejected nodes, and from how many of them."""
+        group, topology = self._objects(group_of(pod))
+        counts: Counter[str] = Counter()
+        if group is None:
+            return counts
+        dependencies = group.dependencies_of(workload_of(pod))
+        pods = [member for member in self._pods.of(group_of(pod)) if member.node_name in snapshot.row_of]
+        for node in map(snapshot.node, rows.tolist()):
+            place = _place_of(node)
+            costs = self._costs_from(place, topology or NetworkTopology())
+            texts = set()
+            for member, dependency in itertools.product(pods, dependencies):
+                pod_place = _place_of(snapshot.node(snapshot.row_of[member.node_name]))
+                is_concerned = dependency.workload.selector == workload_of(member) and member.node_name != node.name
+                _, is_violated, cost = _outcome(place, pod_place, dependency.max_network_cost, costs)
+                if is_concerned and is_violated:
+                    where = " ".join(filter(None, pod_place)) or "a node without region and zone"
+                    limit = dependency.max_network_cost
+                    texts.add(f"{dependency.workload.selector} in {where} costs {cost}, at most {limit}")
+            counts.update(texts)
+        return counts
+
+    def notes(self) -> Sequence[str]:
+        """Return that no costs are known, if so."""
+        if self._objects("")[1] is not None:
+            return ()
+        name, namespaces = self.args.network_topology_name, ", ".join(self._namespaces)
+        return (f"the NetworkTopology {name} is missing in the namespaces {namespaces}, so no costs are known",)
+
+    def _objects(self, group_name: str) -> tuple[AppGroup | None, NetworkTopology | None]:
+        """Return the AppGroup of that name and the NetworkTopology, as far as they exist."""
+        return (
+            first_of(self._groups, self._namespaces, group_name),
+            first_of(self._topologies, self._namespaces, self.args.network_topology_name),
+        )
+
     def _numbers(
         self, demands: Counter[tuple[str, str, str, int]], topology: NetworkTopology, snapshot: Snapshot
     ) -> tuple[IntArray, IntArray, IntArray]:
@@ -200,6 +238,10 @@ def _network(state: fwk.CycleState) -> _Network:
     return network
 
 
+def _place_of(node: NodeInfo) -> _Place:
+    return node.labels.get(REGION, ""), node.labels.get(ZONE, "")
+
+
 def _demands(
     dependencies: Collection[Dependency], placed_pods: Collection[Pod], snapshot: Snapshot
 ) -> Counter[tuple[str, str, str, int]]:
@@ -217,9 +259,9 @@ def _demands(
         if row is None:
             text = f'nodeinfo not found for node name "{pod.node_name}"'
             raise fwk.PluginError(f"pod hostname not found: {text}")
-        labels = snapshot.node(row).labels
+        region, zone = _place_of(snapshot.node(row))
         for limit in limits:
-            demands[pod.node_name, labels.get(REGION, ""), labels.get(ZONE, ""), limit] += 1
+            demands[pod.node_name, region, zone, limit] += 1
     return demands
 
 

@@ -125,6 +125,21 @@ class PreemptionToleration(fwk.AskingPostFilterPlugin):
                 rejections[row] = fwk.unresolvable(text)
         return no_help(snapshot, rejections | dict.fromkeys(held_back.tolist(), _COME_BACK))
 
+    def notes(self) -> Sequence[str]:
+        """Return which PriorityClasses spare their pods, and which have annotations that cannot be read."""
+        notes = []
+        for item in sorted(self._classes.list(), key=lambda item: item.key):
+            annotations = item.metadata.annotations
+            toleration = _parse(annotations.get(MINIMUM_PRIORITY), annotations.get(TOLERATION_SECONDS))
+            if toleration is None:
+                notes.append(
+                    f"an annotation of the PriorityClass {item.key} is not a number, so its pods are not spared"
+                )
+            elif (minimum := toleration[0]) is not None and minimum > item.value + 1 and toleration[1]:
+                how_long = "" if toleration[1] < 0 else f" for {toleration[1]} s after they were scheduled"
+                notes.append(f"pods of {item.key} are spared from priorities below {minimum}{how_long}")
+        return notes
+
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """Register no event: the plugin rejects no node."""
         return ()

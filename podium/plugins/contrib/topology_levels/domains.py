@@ -180,13 +180,13 @@ def _fill(snapshot: Snapshot, paths: IntArray, demands: Sequence[_Demand]) -> tu
     for demand in demands:
         counts = fitting(demand)
         counts_before = np.cumsum(counts) - counts
-        taken = (demand.count - (counts_before - counts_before[starts][domain_ids])).clip(0, counts)
+        allotted_counts = (demand.count - (counts_before - counts_before[starts][domain_ids])).clip(0, counts)
         sums = np.add.reduceat(counts, starts)
         room += np.minimum(sums, demand.count)
         takes_all &= sums >= demand.count
-        places = places - taken
+        places = places - allotted_counts
         for name, amount in demand.requests.items():
-            free[name] = free[name] - taken * amount
+            free[name] = free[name] - allotted_counts * amount
     (next_demand,) = (demand for demand in demands if demand.is_next)
     return room, takes_all, np.add.reduceat(fitting(next_demand), starts)
 

@@ -147,6 +147,23 @@ class TopologyLevels(
         verdict = 0 if verdicts is None else int(verdicts.by_row[node.row])
         return self.explain(state, pod, verdict) if verdict else None
 
+    def rejection_details(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> Mapping[str, int]:
+        """Return how much room each rejected domain has for the group, and how many of its nodes are rejected."""
+        try:
+            domains = self._domains(pod, group_key(pod), snapshot)
+        except FieldError:
+            return {}
+        label = self.args.required_level
+        level, column = domains.levels[self.args.levels.index(label)], snapshot.label_column(label)
+        position_of = {row: position for position, row in enumerate(snapshot.order.tolist())}
+        counts: Counter[str] = Counter()
+        for row in rows.tolist():
+            value = column.values[column.ids[row]]
+            if value is not None:
+                room = int(level.room[position_of[row]])
+                counts[f"{label} {value} has room for {room} of {domains.missing_count} pods of the group"] += 1
+        return counts
+
     # ------------------------------------------------------------ scoring
 
     def pre_score(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> fwk.Status | None:

@@ -125,7 +125,7 @@ def text(name: str, satisfied: int, violated: int) -> str:
 
 def test_it_keeps_the_contract() -> None:
     check_contract(NetworkOverhead)
-    check_contract(NetworkOverhead, {"whenMissing": "reject"})
+    check_contract(NetworkOverhead, {"whenMissing": "Reject"})
 
 
 def test_the_nearer_the_better_and_nodes_beyond_the_limit_are_rejected() -> None:
@@ -217,10 +217,36 @@ def test_without_a_network_topology_no_cost_is_known() -> None:
     [((topology(),), "AppGroup shop"), ((GROUP,), "NetworkTopology nt-default")],
 )
 def test_pods_are_rejected_while_an_object_is_missing_if_the_args_say_so(items: Iterable[Any], missing: str) -> None:
-    attempt = Attempt(place("a"), *items, args={"whenMissing": "reject", "namespaces": ["x", "default"]})
+    attempt = Attempt(place("a"), *items, args={"whenMissing": "Reject", "namespaces": ["x", "default"]})
     assert attempt.status is not None
     assert attempt.status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     assert attempt.status.message == f"{missing} not found in the namespaces x, default"
+
+
+def test_people_are_told_which_dependencies_cost_too_much() -> None:
+    nodes = [
+        place("a", "r1", "z1"),
+        place("b", "r1", "z2"),
+        place("c", "r1", "z2"),
+        place("bare"),
+        place("other", "r2"),
+    ]
+    members = [member("db-1", "db", "a"), member("db-2", "db", "bare"), member("cache", "cache", "a")]
+    attempt = Attempt(*nodes, GROUP, topology({("r2", "r1"): 40}, {("z2", "z1"): 20}), *members)
+    snapshot = attempt.snapshot
+    rows = snapshot.order[[snapshot.order.tolist().index(snapshot.row_of[name]) for name in ("b", "c", "other")]]
+    assert attempt.plugin.rejection_details(WEB, snapshot, rows) == {
+        "db in r1 z1 costs 20, at most 10": 2,
+        "db in r1 z1 costs 40, at most 10": 1,
+        "db in a node without region and zone costs 100, at most 10": 3,
+    }
+    assert attempt.plugin.rejection_details(pod("plain"), snapshot, rows) == {}
+    assert attempt.plugin.notes() == ()
+
+
+def test_people_are_told_that_no_costs_are_known() -> None:
+    notes = Attempt(place("a"), args={"namespaces": ["x", "y"]}).plugin.notes()
+    assert notes == ("the NetworkTopology nt-default is missing in the namespaces x, y, so no costs are known",)
 
 
 def test_the_first_namespace_that_has_the_group_counts() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from podium.framework.contract.status import PluginError
 from podium.framework.profile.plugin_args import typed_args
@@ -18,8 +19,9 @@ from podium.plugins.contrib.preemption_toleration import (
     PreemptionToleration,
     tolerates,
 )
-from podium.testing import check_contract
+from podium.testing import RecordingHandle, check_contract
 from tests.builders import pod as typed_pod
+from tests.builders import snapshot_of
 from tests.unit.plugins.contrib.questions import NOW, answer, node, pod, profile
 
 PLUGINS = {"postFilter": {"enabled": [{"name": "PreemptionToleration"}], "disabled": [{"name": "*"}]}}
@@ -135,6 +137,23 @@ def test_both_ways_of_trying_nodes_spare_the_same_pods(extra: dict[str, int]) ->
     assert result["postfilter"]["reasons"] == ["0/1 nodes are available: 1 Insufficient cpu."]
     lost = asked(node("a"), running("lost", "a", priorityClassName="gone"), incoming=incoming)
     assert lost["postfilter"]["reasons"] == ['priorityclass.scheduling.k8s.io "gone" not found']
+
+
+def test_it_notes_which_classes_are_spared_and_which_cannot_be_read() -> None:
+    classes = {
+        "ever": priority_class("8000", "-1"),
+        "hour": priority_class("8000", "3600"),
+        "broken": priority_class("8000", "soon"),
+        "plain": priority_class(),
+        "at-once": priority_class("8000", "0"),
+    }
+    named = [replace(item, metadata=replace(item.metadata, name=name)) for name, item in classes.items()]
+    plugin = PreemptionToleration(typed_args(PreemptionToleration, None), RecordingHandle(snapshot_of(), named))
+    assert plugin.notes() == [
+        "an annotation of the PriorityClass broken is not a number, so its pods are not spared",
+        "pods of ever are spared from priorities below 8000",
+        "pods of hour are spared from priorities below 8000 for 3600 s after they were scheduled",
+    ]
 
 
 def test_a_pod_that_never_preempts_is_told_so() -> None:

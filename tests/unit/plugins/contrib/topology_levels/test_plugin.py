@@ -235,6 +235,17 @@ def test_racks_without_room_for_the_whole_group_are_rejected_for_its_first_pod()
     assert attempt.plugin.events_to_register() != ()
 
 
+def test_people_are_told_how_much_room_a_domain_has() -> None:
+    attempt = Attempt(place("bare"), *racks({"one": 1, "two": 2}), incoming=member("a", size=5), args=REQUIRED)
+    details = attempt.plugin.rejection_details(attempt.pod, attempt.snapshot, attempt.snapshot.order)
+    assert details == {
+        f"{RACK} one has room for 2 of 5 pods of the group": 1,
+        f"{RACK} two has room for 4 of 5 pods of the group": 2,
+    }
+    broken = Attempt(place("bare"), incoming=member("a", cpu="much"), args=REQUIRED)
+    assert broken.plugin.rejection_details(broken.pod, broken.snapshot, broken.snapshot.order) == {}
+
+
 def test_the_others_must_follow_the_first_pod() -> None:
     placed = member("a", "one-0", size=4)
     attempt = Attempt(*racks({"one": 1, "two": 2}), placed, incoming=member("b", size=4), args=REQUIRED)
