@@ -116,8 +116,7 @@ class Scheduler:
         boundary: Boundary | None = None,
     ) -> None:
         self.scheduler_names = frozenset(profile.scheduler_name for profile in config.profiles)
-        self.session = session
-        self.informers = informers
+        self.session, self.informers = session, informers
         self.clock = clock
         self.metrics = metrics
         self.boundary = boundary = boundary or Boundary()
