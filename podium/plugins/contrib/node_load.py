@@ -1,6 +1,6 @@
 """NodeLoad: keeps pods off nodes that are hot, and prefers idle ones, by measured cpu, memory or any expression.
 
-Runs at: Filter, Score.
+Runs at: Filter, Score, Reserve.
 Verdict: UnschedulableAndUnresolvable for a node above a threshold.
 Requeue: new metrics show a node below its thresholds, or a node is added.
 Cost: a gather of three columns by load; and one step for each pod that was placed since the metrics were measured.
@@ -120,7 +120,7 @@ class NodeLoadArgs(PluginArgs, frozen=True, kw_only=True):
         return default_source(self.watcher_address, self.metric_provider, queries)
 
 
-class NodeLoad(fwk.TableFilterPlugin, fwk.FilterPlugin, fwk.TableScorePlugin, fwk.ScorePlugin):
+class NodeLoad(fwk.TableFilterPlugin, fwk.FilterPlugin, fwk.TableScorePlugin, fwk.ScorePlugin, fwk.ReservePlugin):
     """Rejects nodes above a threshold; scores by the part of each load that is free with the pod."""
 
     Args = NodeLoadArgs
@@ -129,7 +129,8 @@ class NodeLoad(fwk.TableFilterPlugin, fwk.FilterPlugin, fwk.TableScorePlugin, fw
     def __init__(self, args: NodeLoadArgs, handle: fwk.Handle) -> None:
         super().__init__(args, handle)
         self.metrics = handle.node_metrics(args.source())
-        self._use = NodeUse(args, self.metrics, RecentPods(handle, len(args.loads), self._requests))
+        self._recent_pods = RecentPods(handle, len(args.loads), self._requests)
+        self._use = NodeUse(args, self.metrics, self._recent_pods)
         self._rejections = [
             fwk.unresolvable(f"node(s) were above {load.threshold or 0.0:g}{_unit(load)} of {load.name}, as measured")
             for load in args.loads
@@ -185,6 +186,15 @@ class NodeLoad(fwk.TableFilterPlugin, fwk.FilterPlugin, fwk.TableScorePlugin, fw
                 extent = f"{values.min():.0f}" if len(values) == 1 else f"{values.min():.0f} to {values.max():.0f}"
                 details[f"{load.name} at {extent}{_unit(load)}{age}"] = len(values)
         return details
+
+    def reserve(self, state: fwk.CycleState, pod: Pod, node_name: str) -> fwk.Status | None:
+        """Count the pod on its node at once, so that a burst of pods does not go to one node."""
+        self._recent_pods.assume(pod, node_name)
+        return None
+
+    def unreserve(self, state: fwk.CycleState, pod: Pod, node_name: str) -> None:
+        """Stop counting the pod."""
+        self._recent_pods.forget(pod)
 
     def notes(self) -> Sequence[str]:
         """Return what it decides by."""

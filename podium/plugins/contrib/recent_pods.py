@@ -92,11 +92,26 @@ class RecentPods:
         if old is not None and (new is None or old.node_name != new.node_name):
             self._forget(old.uid)
         if new is not None and new.node_name and (old is None or old.node_name != new.node_name):
-            placed_s = float(math.floor(_placed_s(new, self._clock)))
-            if placed_s > self._since_s:
-                recent_pod = self._placed[new.uid] = _RecentPod(placed_s, new.node_name, self._amounts_of(new))
-                heapq.heappush(self._by_time, (placed_s, new.uid))
-                self._changes.append((recent_pod.node_name, recent_pod.amounts, 1))
+            assumed_pod = self._placed.get(new.uid)
+            if assumed_pod is None or assumed_pod.node_name != new.node_name:
+                self._forget(new.uid)
+                self._add(new, new.node_name, _placed_s(new, self._clock))
+
+    def assume(self, pod: Pod, node_name: str) -> None:
+        """Count the pod on the node from now on, before it is seen there."""
+        self._followed.read()
+        self._add(pod, node_name, self._clock.now())
+
+    def forget(self, pod: Pod) -> None:
+        """Stop counting a pod that was assumed."""
+        self._forget(pod.uid)
+
+    def _add(self, pod: Pod, node_name: str, time_s: float) -> None:
+        placed_s = float(math.floor(time_s))
+        if placed_s > self._since_s:
+            recent_pod = self._placed[pod.uid] = _RecentPod(placed_s, node_name, self._amounts_of(pod))
+            heapq.heappush(self._by_time, (placed_s, pod.uid))
+            self._changes.append((node_name, recent_pod.amounts, 1))
 
     def _forget(self, uid: str) -> None:
         recent_pod = self._placed.pop(uid, None)

@@ -8,6 +8,8 @@ import pytest
 from podium.framework.contract.cluster_event import QueueingHint
 from podium.framework.contract.status import Code, PluginError
 from podium.framework.profile.plugin_args import typed_args
+from podium.objects.node_metrics import NODE_METRICS
+from podium.objects.resource_types import PODS
 from podium.plugins.contrib.node_load import NodeLoad
 from podium.testing import check_contract, node, node_metrics, pod
 from tests.unit.plugins.contrib.loads import STATE, WATCHER, made, scores
@@ -77,9 +79,6 @@ def test_the_handle_may_bring_pods_and_reports_later():
     plugin = made(NodeLoad, *NODES, node_metrics(LOADS, end=1767226200))
     store = plugin.handle.lister_of.__self__
     assert rejections(plugin, pod()).keys() == {"hot"}
-    from podium.objects.node_metrics import NODE_METRICS
-    from podium.objects.resource_types import PODS
-
     store.put(PODS, placed("b", "2026-01-01T00:10:05Z"))
     assert rejections(plugin, pod()).keys() == {"hot", "warm"}
     store.put(NODE_METRICS, node_metrics(LOADS, end=1767226800))
@@ -88,6 +87,20 @@ def test_the_handle_may_bring_pods_and_reports_later():
     assert rejections(plugin, pod()).keys() == {"hot", "warm"}
     store.drop(PODS, placed("c", "2026-01-01T00:20:00Z"))
     assert rejections(plugin, pod()).keys() == {"hot"}
+
+
+def test_a_pod_counts_from_the_moment_at_which_its_node_is_chosen():
+    plugin = made(NodeLoad, *NODES, node_metrics(LOADS))
+    incoming = pod("b", cpu="4")
+    plugin.reserve(STATE, incoming, "warm")
+    assert rejections(plugin, pod()).keys() == {"hot", "warm"}
+    # Its binding is seen, which changes nothing; another pod of the attempt is taken back.
+    plugin.handle.lister_of.__self__.put(PODS, incoming.on_node("warm"))
+    plugin.reserve(STATE, pod("c", cpu="9"), "idle")
+    assert rejections(plugin, pod()).keys() == {"hot", "warm", "idle"}
+    plugin.unreserve(STATE, pod("c"), "idle")
+    plugin.unreserve(STATE, pod("never-reserved"), "idle")
+    assert rejections(plugin, pod()).keys() == {"hot", "warm"}
 
 
 @pytest.mark.parametrize(("when_stale", "hot"), [("skip", set()), ("score", {"hot"})])
