@@ -32,8 +32,11 @@ _TOKENS_KEPT: Final = 1 << 18
 
 _TOKEN: Final = re.compile(r"[^\W_]+")
 _NUMBER: Final = re.compile(r"-?\d{1,18}")
-_OWN_DOMAINS: Final = ("kubernetes.io", "k8s.io", "csi.aws.com", "gke.io", "csi.azure.com")
+_OWN_DOMAINS: Final = ("kubernetes.io", "k8s.io", "x-k8s.io", "csi.aws.com", "gke.io", "csi.azure.com")
 """Keys of labels and taints in these domains have a public meaning, and stay."""
+
+_OWN_KEYS: Final = frozenset(("appgroup.diktyo.x-k8s.io", "appgroup.diktyo.x-k8s.io.workload"))
+"""Labels without a domain that stay, too."""
 
 _CONSTANTS: Final = frozenset(("", "latest", "true", "false", "yes", "no", "0.0.0.0", "::", "metadata.name"))
 _KEPT_VALUES_OF: Final = frozenset(
@@ -96,6 +99,7 @@ _WORDS: Final = frozenset(
         "preemption_policy",
         "protocol",
         "provisioner",
+        "qos_class",
         "resource_version",
         "restart_policy",
         "schedule_start_time",
@@ -119,13 +123,16 @@ _WORDS_OF: Final = frozenset(
         ("CSINodeDriver", "name"),
         ("Counter", "value"),
         ("DeviceCapacity", "value"),
+        ("NodeMetric", "type"),
+        ("SeccompProfileSource", "type"),
+        # The configuration names the set of network costs.
+        ("Weights", "name"),
         # NUMA nodes are told apart by number, and their resources by name.
         ("NodeResourceTopology", "topology_policies"),
         *(("NRTAttribute", name) for name in ("name", "value")),
         ("NRTCost", "name"),
         *(("NRTResource", name) for name in ("name", "allocatable", "available")),
         *(("NRTZone", name) for name in ("name", "type")),
-        ("NodeMetric", "type"),
     )
 )
 """Fields of one type whose texts stay."""
@@ -206,7 +213,19 @@ _NAMES_OF: Final = frozenset(
 _KEYS: Final = frozenset(("finalizers", "key", "match_label_keys", "mismatch_label_keys", "topology_key"))
 """Fields with keys of labels and taints, and names of the same form."""
 
-_VALUES: Final = frozenset(("annotations", "labels", "match_labels", "node_selector", "selector", "value", "values"))
+_VALUES: Final = frozenset(
+    (
+        "annotations",
+        "destination",
+        "labels",
+        "match_labels",
+        "node_selector",
+        "origin",
+        "selector",
+        "value",
+        "values",
+    )
+)
 """Fields with values of labels and taints, by key where they are maps."""
 
 _WHOLE: Final = frozenset(("CSIDriver",))
@@ -223,6 +242,13 @@ _ARGS: Final = {
     "key": "key",
     "matchLabelKeys": "key",
     "values": "value",
+    "levels": "key",
+    "requiredLevel": "key",
+    "metadataKey": "key",
+    "networkTopologyName": "text",
+    "namespaces": "text",
+    "defaultProfileNamespace": "text",
+    "defaultProfileName": "text",
     "namespace": "text",
     "resourceNamespace": "text",
     "resourceName": "text",
@@ -262,7 +288,7 @@ class NameHasher:
     def key(self, text: str) -> str:
         """Hash the key of a label or taint; keys with a public meaning stay."""
         domain, slash, _ = text.rpartition("/")
-        return text if slash and _is_own_domain(domain) else self.text(text)
+        return text if text in _OWN_KEYS or (slash and _is_own_domain(domain)) else self.text(text)
 
     def message(self, text: str) -> str:
         """Hash a message for people as a whole: it contains names, and only its equality matters."""

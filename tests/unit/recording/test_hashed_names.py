@@ -17,11 +17,23 @@ from podium.objects.claims import (
 )
 from podium.objects.core import PodCondition
 from podium.objects.devices import Device
-from podium.objects.meta import OwnerReference
+from podium.objects.meta import ObjectMeta, OwnerReference
 from podium.objects.resource_types import NODES, PODS
+from podium.objects.workloads import PriorityClass
+from podium.plugins.contrib.app_groups import (
+    GROUP_LABEL,
+    WORKLOAD_LABEL,
+    Origin,
+    Topology,
+    Weights,
+    group_of,
+    workload_of,
+)
 from podium.plugins.contrib.capacity_scheduling.objects import ELASTIC_QUOTAS
 from podium.plugins.contrib.node_resource_topology_match.objects import NODE_RESOURCE_TOPOLOGIES
 from podium.plugins.contrib.node_resource_topology_match.topology import topology_of
+from podium.plugins.contrib.preemption_toleration import MINIMUM_PRIORITY
+from podium.plugins.contrib.sy_sched import _profile_keys
 from podium.recording.entries import DECIDED, FAILED, REFUSED, REMOVE, VALUE, Decision, item_of
 from podium.recording.hashed_names import NameHasher
 from podium.recording.recorder import Recorder
@@ -122,6 +134,24 @@ def test_consumers_and_finalizers_of_others_are_hashed() -> None:
     assert (runs.api_group, runs.resource) == (HASHER.text("acme.com"), HASHER.text("salaryruns"))
     meta = hash_names(ResourceClaimMeta(finalizers=("resource.kubernetes.io/delete-protection", "acme.com/payroll")))
     assert meta.finalizers == ("resource.kubernetes.io/delete-protection", HASHER.text("acme.com/payroll"))
+
+
+def test_what_policies_decide_by_stays_or_stays_equal() -> None:
+    labels = {GROUP_LABEL: "shop", WORKLOAD_LABEL: "web"}
+    source = {"seccompProfile": {"type": "Localhost", "localhostProfile": "operator/team/web.json"}}
+    plain = pod("web", labels=labels, spec={"securityContext": source}, status={"qosClass": "Burstable"})
+    hidden = hash_names(plain)
+    assert (group_of(hidden), workload_of(hidden)) == (HASHER.text("shop"), HASHER.text("web"))
+    assert hidden.status.qos_class == "Burstable"
+    assert _profile_keys(hidden.spec) == (f"{HASHER.text('team')}/{HASHER.text('web')}",)
+    costs = Topology(topology_key="topology.kubernetes.io/zone", origin_list=(Origin(origin="z1"),))
+    weights = hash_names(Weights(name="UserDefined", topology_list=(costs,)))
+    assert (weights.name, weights.topology_list[0].topology_key) == ("UserDefined", "topology.kubernetes.io/zone")
+    zone = hash_names(node("n1", zone="z1")).metadata.labels["topology.kubernetes.io/zone"]
+    assert weights.topology_list[0].origin_list[0].origin == zone
+    spared = hash_names(PriorityClass(metadata=ObjectMeta(name="batch", annotations={MINIMUM_PRIORITY: "8000"})))
+    assert spared.metadata.annotations == {MINIMUM_PRIORITY: "8000"}
+    assert spared.metadata.name == hash_names(pod("x", spec={"priorityClassName": "batch"})).spec.priority_class_name
 
 
 def test_reasons_of_webhooks_are_hashed() -> None:
