@@ -97,8 +97,6 @@ TESTED_ELSEWHERE = {
     "plugins/contrib/load_columns": "unit/plugins/contrib/test_node_load",
     "plugins/contrib/recent_pods": "unit/plugins/contrib/test_node_load",
     "plugins/contrib/node_resource_topology_match/fit": "unit/plugins/contrib/node_resource_topology_match/test_plugin",
-    "plugins/contrib/load_columns": "unit/plugins/contrib/test_node_load",
-    "plugins/contrib/recent_pods": "unit/plugins/contrib/test_node_load",
     "plugins/contrib/coscheduling/gangs": "unit/plugins/contrib/coscheduling/test_plugin",
     "plugins/contrib/topology_levels/domains": "unit/plugins/contrib/topology_levels/test_plugin",
     "plugins/dynamic_resources/binding_conditions": "unit/plugins/dynamic_resources/test_claim_writer",

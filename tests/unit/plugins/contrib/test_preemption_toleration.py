@@ -164,23 +164,6 @@ def test_it_notes_which_classes_are_spared_and_which_cannot_be_read() -> None:
     ]
 
 
-def test_it_notes_which_classes_are_spared_and_which_cannot_be_read() -> None:
-    classes = {
-        "ever": priority_class("8000", "-1"),
-        "hour": priority_class("8000", "3600"),
-        "broken": priority_class("8000", "soon"),
-        "plain": priority_class(),
-        "at-once": priority_class("8000", "0"),
-    }
-    named = [replace(item, metadata=replace(item.metadata, name=name)) for name, item in classes.items()]
-    plugin = PreemptionToleration(typed_args(PreemptionToleration, None), RecordingHandle(snapshot_of(), named))
-    assert plugin.notes() == [
-        "an annotation of the PriorityClass broken is not a number, so its pods are not spared",
-        "pods of ever are spared from priorities below 8000",
-        "pods of hour are spared from priorities below 8000 for 3600 s after they were scheduled",
-    ]
-
-
 def test_a_pod_that_never_preempts_is_told_so() -> None:
     never = pod("urgent", cpu="4", priority=5000, preemptionPolicy="Never")
     result = answer_for(node("a"), running("plain", "a", priorityClassName=""), incoming=never)
