@@ -5,17 +5,20 @@ from __future__ import annotations
 import msgspec
 
 from podium.objects.custom_resources import custom_resource
-from podium.objects.meta import NamespacedObject, ResourceList, Value
+from podium.objects.meta import LabelSelector, NamespacedObject, ResourceList, Value
 
 
 class ElasticQuotaSpec(Value, frozen=True):
     """The amounts that a namespace is guaranteed, and those that it may use at most.
 
-    `min` absent means nothing; `max` absent means no limit.
+    `min` absent means nothing; `max` absent means no limit. `parent` and `namespace_selector` are podium's own, and
+    only read with the arg `quotaTrees`.
     """
 
     min: ResourceList | None = None
     max: ResourceList | None = None
+    parent: str = ""
+    namespace_selector: LabelSelector | None = None
 
 
 class ElasticQuotaStatus(Value, frozen=True):

@@ -30,6 +30,7 @@ from podium.objects.resource_types import POD_DISRUPTION_BUDGETS
 from podium.plugins.contrib.capacity_scheduling.objects import ELASTIC_QUOTAS
 from podium.plugins.contrib.capacity_scheduling.quotas import Quotas, QuotaState
 from podium.plugins.contrib.capacity_scheduling.shortages import shortages
+from podium.plugins.contrib.capacity_scheduling.trees import TreeQuotas
 from podium.plugins.contrib.capacity_scheduling.victims import select_victims
 from podium.plugins.shared.preemption_outcomes import best_of, no_help
 
@@ -46,9 +47,12 @@ class CapacitySchedulingArgs(msgspec.Struct, frozen=True, rename="camel"):
     """The plugin's args, which are podium's own: upstream has none.
 
     Attributes:
+        quota_trees: whether quotas may cover several namespaces, by `spec.namespaceSelector`, and lie in trees, by
+            `spec.parent`.
         when_missing: whether pods pass or are rejected while the API server does not serve ElasticQuotas.
     """
 
+    quota_trees: bool = False
     when_missing: Literal["Pass", "Reject"] = "Pass"
 
 
@@ -60,7 +64,7 @@ class CapacityScheduling(fwk.PreFilterPlugin, fwk.AskingPostFilterPlugin, fwk.Re
 
     def __init__(self, args: CapacitySchedulingArgs, handle: fwk.Handle) -> None:
         super().__init__(args, handle)
-        self.quotas = handle.shared(Quotas)
+        self.quotas = handle.shared(TreeQuotas) if args.quota_trees else handle.shared(Quotas)
         self._budgets = handle.lister(POD_DISRUPTION_BUDGETS)
 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
@@ -80,15 +84,14 @@ class CapacityScheduling(fwk.PreFilterPlugin, fwk.AskingPostFilterPlugin, fwk.Re
             return None, _MISSING
         quotas = self.quotas.state_for(pod, self._nominated_pods(snapshot))
         state.write(quotas)
-        namespace = pod.metadata.namespace
-        quota = quotas.quotas.get(namespace)
-        if quota is None:
+        owner = quotas.owner_of(pod)
+        if owner is None:
             return None, None
-        if quota.problem:
-            return None, fwk.unresolvable(quota.problem)
-        prefix = f"Pod {namespace}/{pod.metadata.name} is rejected in PreFilter because"
-        if quotas.exceeds_max(namespace, quotas.ahead):
-            return None, fwk.unschedulable(f"{prefix} ElasticQuota {namespace} is more than Max")
+        if problem := quotas.quotas.quotas[owner].problem:
+            return None, fwk.unresolvable(problem)
+        prefix = f"Pod {pod.metadata.namespace}/{pod.metadata.name} is rejected in PreFilter because"
+        if quotas.exceeds_max(owner, quotas.ahead):
+            return None, fwk.unschedulable(f"{prefix} ElasticQuota {owner} is more than Max")
         if quotas.exceeds_total(quotas.ahead_of_all):
             return None, fwk.unschedulable(f"{prefix} total ElasticQuota used is more than min")
         return None, None
@@ -96,7 +99,7 @@ class CapacityScheduling(fwk.PreFilterPlugin, fwk.AskingPostFilterPlugin, fwk.Re
     def rejection_details(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> Mapping[str, int]:
         """Return which quota is full, by how much, and who borrows."""
         quotas = self.quotas.state_for(pod, self._nominated_pods(snapshot))
-        text = "; ".join(shortages(quotas, pod.metadata.namespace))
+        text = "; ".join(shortages(quotas, pod))
         return {text: len(rows)} if text else {}
 
     def _nominated_pods(self, snapshot: Snapshot) -> Iterator[Pod]:
@@ -199,9 +202,7 @@ _EXTENSIONS: Final = _UsageExtensions()
 
 def _makes_room(quotas: QuotaState, pod: Pod, leaving: Pod) -> bool:
     """Return whether the terminating pod counts as a victim of the pod."""
-    namespace, owner = pod.metadata.namespace, leaving.metadata.namespace
-    if (namespace in quotas.quotas) is not (owner in quotas.quotas):
-        return False
-    if namespace not in quotas.quotas or owner == namespace:
-        return leaving.priority < pod.priority
-    return not quotas.exceeds_min(namespace, quotas.ahead) and quotas.is_borrowing(owner)
+    owner, leaving_owner = quotas.owner_of(pod), quotas.owner_of(leaving)
+    if owner is None or leaving_owner is None or leaving_owner == owner:
+        return owner == leaving_owner and leaving.priority < pod.priority
+    return not quotas.exceeds_min(owner, quotas.ahead) and quotas.is_borrowing(leaving_owner)

@@ -11,7 +11,7 @@ quotas of a namespace the oldest counts, and after it is deleted the next one, w
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from podium.framework import contract as fwk
@@ -30,10 +30,10 @@ _NOTHING: Final[Requests] = {}
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """The quota of one namespace, with its amounts parsed.
+    """A quota with its amounts parsed.
 
     Attributes:
-        problem: which field cannot be parsed; "" if all can.
+        problem: which field cannot be used; "" if all can.
     """
 
     key: str
@@ -67,39 +67,58 @@ class Quota:
                 yield f"ElasticQuota {self.key}: spec.min[{name}]: is above spec.max[{name}]"
 
 
-@dataclass(slots=True, eq=False)
-class QuotaState:
-    """The quotas and the usage of their namespaces as one attempt sees them; dry runs change a clone.
+@dataclass(frozen=True, slots=True)
+class QuotaSet:
+    """The quotas that count, and how they belong together.
 
     Attributes:
-        quotas: by namespace. Never changed.
-        usage: by namespace; an entry is replaced, not changed.
+        quotas: by the name that `owners` has for each.
+        owners: the quota of each namespace that has one.
+        ancestors: in a tree, the quotas above each quota, the nearest first; absent for others.
+        guaranteed: the sum of the `min` of all quotas that are below no other.
+    """
+
+    quotas: Mapping[str, Quota]
+    owners: Mapping[str, str]
+    ancestors: Mapping[str, tuple[str, ...]]
+    guaranteed: Requests
+
+    @classmethod
+    def of(
+        cls, quotas: Mapping[str, Quota], owners: Mapping[str, str], ancestors: Mapping[str, tuple[str, ...]]
+    ) -> QuotaSet:
+        """Return the set of these quotas."""
+        roots = (quota.min for name, quota in quotas.items() if name not in ancestors and not quota.problem)
+        return cls(quotas, owners, ancestors, total(roots))
+
+
+@dataclass(slots=True, eq=False)
+class QuotaState:
+    """The quotas and their usage as one attempt sees them; dry runs change a clone.
+
+    Attributes:
+        quotas: never changed.
+        usage: by the name of the quota, the amounts of those below it included; an entry is replaced, not changed.
         is_counted: by uid, whether each pod that a dry run has added or removed counts now.
-        guaranteed: the sum of all `min`.
         request: the amounts of the pod.
         ahead: the amounts of the pod, and of the nominated pods of its own quota that go before it.
         ahead_of_all: the same, and of nominated pods of other quotas that are within their `min`.
     """
 
-    quotas: Mapping[str, Quota]
+    quotas: QuotaSet
     usage: dict[str, Requests]
     is_counted: dict[str, bool]
-    guaranteed: Requests
     request: Requests
     ahead: Requests
     ahead_of_all: Requests
 
     def clone(self) -> QuotaState:
         """Return a copy for a dry run."""
-        return QuotaState(
-            self.quotas,
-            dict(self.usage),
-            dict(self.is_counted),
-            self.guaranteed,
-            self.request,
-            self.ahead,
-            self.ahead_of_all,
-        )
+        return replace(self, usage=dict(self.usage), is_counted=dict(self.is_counted))
+
+    def owner_of(self, pod: Pod) -> str | None:
+        """Return the name of the pod's quota; None if it has none."""
+        return self.quotas.owners.get(pod.metadata.namespace)
 
     def add(self, pod: Pod) -> None:
         """Count a pod that a dry run adds; one that counts already is not counted twice."""
@@ -112,30 +131,54 @@ class QuotaState:
             self._move(pod, is_added=False)
 
     def _move(self, pod: Pod, *, is_added: bool) -> None:
-        namespace = pod.metadata.namespace
-        if namespace not in self.quotas:
+        owner = self.owner_of(pod)
+        if owner is None:
             return
         self.is_counted[pod.uid] = is_added
-        usage = self.usage.get(namespace, _NOTHING)
-        self.usage[namespace] = (plus if is_added else minus)(usage, amounts_of(pod))
+        for name in self.line_of(owner):
+            self.usage[name] = (plus if is_added else minus)(self.usage_of(name), amounts_of(pod))
 
-    def exceeds_max(self, namespace: str, extra: Requests) -> bool:
-        """Return whether the namespace would use more than its maximum."""
-        return exceeds(extra, self.usage.get(namespace, _NOTHING), self.quotas[namespace].max, INT64_MAX)
+    def line_of(self, owner: str) -> tuple[str, ...]:
+        """Return the quota and those above it, the nearest first."""
+        return owner, *self.quotas.ancestors.get(owner, ())
 
-    def exceeds_min(self, namespace: str, extra: Requests) -> bool:
-        """Return whether the namespace would use more than it is guaranteed."""
-        return exceeds(extra, self.usage.get(namespace, _NOTHING), self.quotas[namespace].min, 0)
+    def usage_of(self, owner: str) -> Requests:
+        """Return the amounts that count in the quota."""
+        return self.usage.get(owner, _NOTHING)
 
-    def is_borrowing(self, namespace: str) -> bool:
-        """Return whether the namespace uses more than it is guaranteed."""
-        return exceeds(self.usage.get(namespace, _NOTHING), _NOTHING, self.quotas[namespace].min, 0)
+    def exceeds_max(self, owner: str, extra: Requests) -> bool:
+        """Return whether the quota, or one above it, would have more in use than its maximum."""
+        quotas = self.quotas.quotas
+        return any(exceeds(extra, self.usage_of(name), quotas[name].max, INT64_MAX) for name in self.line_of(owner))
+
+    def exceeds_min(self, owner: str, extra: Requests) -> bool:
+        """Return whether the quota would have more in use than it is guaranteed."""
+        return exceeds(extra, self.usage_of(owner), self.quotas.quotas[owner].min, 0)
+
+    def is_borrowing(self, owner: str) -> bool:
+        """Return whether the quota has more in use than it is guaranteed."""
+        return exceeds(self.usage_of(owner), _NOTHING, self.quotas.quotas[owner].min, 0)
+
+    def total_usage(self) -> dict[str, int]:
+        """Return the amounts that all quotas together have in use."""
+        quotas, ancestors = self.quotas.quotas, self.quotas.ancestors
+        roots = (name for name, quota in quotas.items() if name not in ancestors and not quota.problem)
+        return total(map(self.usage_of, roots))
 
     def exceeds_total(self, extra: Requests) -> bool:
-        """Return whether all quotas together would use more than they are guaranteed together."""
-        parsed = (namespace for namespace, quota in self.quotas.items() if not quota.problem)
-        usage = total(self.usage.get(namespace, _NOTHING) for namespace in parsed)
-        return exceeds(plus(usage, extra), _NOTHING, self.guaranteed, 0)
+        """Return whether all quotas together would have more in use than they are guaranteed together."""
+        return exceeds(plus(self.total_usage(), extra), _NOTHING, self.quotas.guaranteed, 0)
+
+    def share_of(self, owner: str, extra: Requests = _NOTHING) -> float:
+        """Return how often the quota would use up its guarantee, by the resource of which it would use most."""
+        guarantee, usage = self.quotas.quotas[owner].min, plus(self.usage_of(owner), extra)
+        shares = (usage[name] / amount for name, amount in guarantee.items() if amount > 0 and name in usage)
+        return max(shares, default=0.0)
+
+    def are_siblings(self, first: str, second: str) -> bool:
+        """Return whether both quotas are directly below the same one."""
+        ancestors = self.quotas.ancestors
+        return first != second and first in ancestors and ancestors[first][:1] == ancestors.get(second, ())[:1]
 
 
 class Quotas:
@@ -144,8 +187,8 @@ class Quotas:
     def __init__(self, handle: fwk.Handle) -> None:
         self.objects: fwk.Lister[ElasticQuota] = handle.lister(ELASTIC_QUOTAS)
         self._by_namespace: dict[str, dict[str, ElasticQuota]] = {}
-        self._effective: dict[str, Quota] = {}
-        self._guaranteed: Requests = _NOTHING
+        self._set = QuotaSet.of({}, {}, {})
+        self._is_outdated = False
         self._usage: dict[str, Requests] = {}
         self._amounts: dict[str, tuple[str, Requests]] = {}
         """The namespace and the amounts of each pod that counts, by uid."""
@@ -154,11 +197,13 @@ class Quotas:
         self._followed_quotas = Followed(self.objects, self._on_quota_change)
         self._followed_pods = Followed(handle.lister(PODS), self._on_pod_change)
 
-    def read(self) -> Mapping[str, Quota]:
-        """Return the quota of each namespace that has one."""
+    def read(self) -> QuotaSet:
+        """Return the quotas that count now."""
         self._followed_quotas.read()
         self._followed_pods.read()
-        return self._effective
+        if self._is_outdated:
+            self._set, self._is_outdated = self._group(), False
+        return self._set
 
     def state_for(self, pod: Pod, nominated_pods: Iterator[Pod]) -> QuotaState:
         """Return the state of an attempt at the pod.
@@ -166,22 +211,27 @@ class Quotas:
         Args:
             nominated_pods: the pods that are nominated to nodes.
         """
-        quotas, namespace, request = self.read(), pod.metadata.namespace, amounts_of(pod)
-        state = QuotaState(quotas, dict(self._usage), {}, self._guaranteed, request, request, request)
-        if namespace not in quotas:
+        quotas, request = self.read(), amounts_of(pod)
+        state = QuotaState(quotas, self._usage_by_quota(), {}, request, request, request)
+        owner = state.owner_of(pod)
+        if owner is None:
             return state
         own_amounts, foreign_amounts = [request], []
         for nominated_pod in nominated_pods:
-            owner = nominated_pod.metadata.namespace
-            if nominated_pod.uid == pod.uid or owner not in quotas:
+            nominated_owner = state.owner_of(nominated_pod)
+            if nominated_pod.uid == pod.uid or nominated_owner is None:
                 continue
-            if owner == namespace:
+            if nominated_owner == owner:
                 if nominated_pod.priority >= pod.priority:
                     own_amounts.append(amounts_of(nominated_pod))
-            elif not state.is_borrowing(owner):
+            elif not state.is_borrowing(nominated_owner):
                 foreign_amounts.append(amounts_of(nominated_pod))
         state.ahead, state.ahead_of_all = total(own_amounts), total(own_amounts + foreign_amounts)
         return state
+
+    def _usage_by_quota(self) -> dict[str, Requests]:
+        """Return the usage of each quota; here they have the names of their namespaces."""
+        return dict(self._usage)
 
     def reserve(self, pod: Pod) -> None:
         """Count a pod that is about to be bound."""
@@ -228,13 +278,16 @@ class Quotas:
             siblings.pop(quota.key, None)
         else:
             siblings[new.key] = new
-        # A new mapping, since attempts under way hold the old one.
-        effective = dict(self._effective)
-        effective.pop(namespace, None)
-        if siblings:
-            effective[namespace] = Quota.of(min(siblings.values(), key=age_of))
-        self._effective = effective
-        self._guaranteed = total(parsed.min for parsed in effective.values())
+        self._is_outdated = True
+
+    def _group(self) -> QuotaSet:
+        """Return the oldest quota of each namespace, by that namespace."""
+        quotas = {
+            namespace: Quota.of(min(siblings.values(), key=age_of))
+            for namespace, siblings in self._by_namespace.items()
+            if siblings
+        }
+        return QuotaSet.of(quotas, {namespace: namespace for namespace in quotas}, {})
 
 
 def amounts_of(pod: Pod) -> Requests:

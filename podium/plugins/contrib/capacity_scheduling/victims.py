@@ -15,7 +15,7 @@ from podium.framework import contract as fwk
 from podium.framework.contract.dry_runs import NodeDryRun
 from podium.framework.preemption.candidates import Budgets, Candidate, Importance
 from podium.objects.core import Pod
-from podium.plugins.contrib.capacity_scheduling.quotas import QuotaState
+from podium.plugins.contrib.capacity_scheduling.quotas import QuotaState, amounts_of
 
 _MAX_EXCEEDED: Final = fwk.unschedulable("global quota max exceeded")
 
@@ -38,22 +38,30 @@ def potential_victims(
         pods: the least important one first.
         remove: takes a pod off the node, and out of the usage in `state`.
     """
-    namespace = pod.metadata.namespace
-    has_quota = namespace in state.quotas
-    is_above_min = has_quota and state.exceeds_min(namespace, state.ahead)
+    owner = state.owner_of(pod)
+    is_above_min = owner is not None and state.exceeds_min(owner, state.ahead)
     victims = []
     for candidate in pods:
-        owner = candidate.metadata.namespace
-        if (owner in state.quotas) is not has_quota or not may_be_victim(candidate):
+        candidate_owner = state.owner_of(candidate)
+        if (candidate_owner is None) is not (owner is None) or not may_be_victim(candidate):
             continue
-        if has_quota and not is_above_min:
-            is_victim = owner != namespace and state.is_borrowing(owner)
+        if owner is None or candidate_owner is None or candidate_owner == owner:
+            is_victim = candidate.priority < pod.priority and (owner is None or is_above_min)
+        elif is_above_min:
+            is_victim = _holds_more_than_its_share(state, owner, candidate_owner, candidate)
         else:
-            is_victim = candidate.priority < pod.priority and (not has_quota or owner == namespace)
+            is_victim = state.is_borrowing(candidate_owner)
         if is_victim:
             remove(candidate)
             victims.append(candidate)
     return victims
+
+
+def _holds_more_than_its_share(state: QuotaState, owner: str, sibling: str, candidate: Pod) -> bool:
+    if not (state.are_siblings(owner, sibling) and state.is_borrowing(sibling)):
+        return False
+    freed_amounts = {name: -amount for name, amount in amounts_of(candidate).items()}
+    return state.share_of(sibling, freed_amounts) >= state.share_of(owner, state.ahead)
 
 
 def select_victims(
@@ -66,8 +74,7 @@ def select_victims(
     """Return the victims on one node, or why the pod does not fit even without them."""
     # Removing and adding pods changes it.
     state = dry_run.state.read(QuotaState)
-    node, namespace = dry_run.node, pod.metadata.namespace
-    has_quota = namespace in state.quotas
+    node, owner = dry_run.node, state.owner_of(pod)
     least_important_first = importance.order(node.pods)[::-1]
     try:
         candidates = potential_victims(state, pod, least_important_first, dry_run.remove, may_be_victim=may_be_victim)
@@ -75,7 +82,7 @@ def select_victims(
             return fwk.unresolvable(f"No victims found on node {node.name} for preemptor pod {pod.metadata.name}")
         if (status := dry_run.status()) is not None:
             return status
-        if has_quota and (state.exceeds_max(namespace, state.request) or state.exceeds_total(state.request)):
+        if owner is not None and (state.exceeds_max(owner, state.request) or state.exceeds_total(state.request)):
             return _MAX_EXCEEDED
         violating, harmless = budgets.split(importance.order(candidates))
         victims: list[Pod] = []
@@ -85,8 +92,8 @@ def select_victims(
             fits = dry_run.status() is None
             if not fits:
                 dry_run.remove(victim)
-            exceeds = has_quota and (
-                state.exceeds_max(namespace, state.ahead) or state.exceeds_total(state.ahead_of_all)
+            exceeds = owner is not None and (
+                state.exceeds_max(owner, state.ahead) or state.exceeds_total(state.ahead_of_all)
             )
             if exceeds and not fits:
                 # Without the pod, too, because of nominated pods: upstream removes it twice, which fails.

@@ -9,7 +9,7 @@ import pytest
 from podium.engine.manifests import read_manifest
 from podium.objects.resource_types import PODS
 from podium.plugins.contrib.capacity_scheduling.objects import ELASTIC_QUOTAS
-from podium.plugins.contrib.capacity_scheduling.quotas import Quota, Quotas, QuotaState
+from podium.plugins.contrib.capacity_scheduling.quotas import Quota, Quotas, QuotaSet, QuotaState
 from tests.unit.plugins.contrib.capacity_scheduling.quota_bench import Store, pod, quota
 
 
@@ -58,19 +58,20 @@ def test_of_several_quotas_the_oldest_counts_and_then_the_next_one() -> None:
     """Upstream takes any, the last one updated, and none once one of them is deleted."""
     store = Store(quota("a", "young", "2026-01-02T00:00:00Z"), quota("a", "old", "2026-01-01T00:00:00Z"))
     quotas = Quotas(store.handle)
-    assert quotas.read()["a"].key == "a/old"
+    assert quotas.read().quotas["a"].key == "a/old"
     store.put(quota("a", "young", "2026-01-02T00:00:00Z", min={"cpu": "1"}))
-    assert quotas.read()["a"].key == "a/old"
+    assert quotas.read().quotas["a"].key == "a/old"
     store.drop(store.objects.get(ELASTIC_QUOTAS, "a/old"))
-    assert quotas.read()["a"].key == "a/young"
+    assert quotas.read().quotas["a"].key == "a/young"
     store.drop(store.objects.get(ELASTIC_QUOTAS, "a/young"))
-    assert "a" not in quotas.read()
+    assert "a" not in quotas.read().quotas
 
 
 def test_a_list_that_lacks_a_basic_resource_allows_none_of_it() -> None:
     partial = Quota.of(read_manifest(quota("a", max={"memory": "8Gi"}), ELASTIC_QUOTAS))
     unlimited = Quota.of(read_manifest(quota("b", min={"cpu": "1"}), ELASTIC_QUOTAS))
-    at_once = QuotaState({"a": partial, "b": unlimited}, {}, {}, {"cpu": 1000}, {}, {}, {})
+    quotas = QuotaSet.of({"a": partial, "b": unlimited}, {"a": "a", "b": "b"}, {})
+    at_once = QuotaState(quotas, {}, {}, {}, {}, {})
     assert at_once.exceeds_max("a", {"cpu": 1})
     assert not at_once.exceeds_max("a", {"memory": 1, "example.com/gpu": 100})
     assert not at_once.exceeds_max("b", {"cpu": 1 << 60, "example.com/gpu": 100})
