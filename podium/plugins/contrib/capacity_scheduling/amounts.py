@@ -5,7 +5,7 @@ Units: cpu in thousandths of a core, everything else as counted by its quantity.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from podium.objects.meta import ResourceList
@@ -64,9 +64,15 @@ def total(amounts: Iterable[Requests]) -> dict[str, int]:
 
 def plus(first: Requests, second: Requests) -> dict[str, int]:
     """Return the sum of two amounts."""
-    return total((first, second))
+    sums = dict(first)
+    for name, amount in second.items():
+        sums[name] = sums.get(name, 0) + amount
+    return sums
 
 
-def minus(first: Requests, second: Mapping[str, int]) -> dict[str, int]:
+def minus(first: Requests, second: Requests) -> dict[str, int]:
     """Return the first amounts less the second."""
-    return total((first, {name: -amount for name, amount in second.items()}))
+    remainder = dict(first)
+    for name, amount in second.items():
+        remainder[name] = remainder.get(name, 0) - amount
+    return remainder

@@ -76,12 +76,14 @@ class QuotaSet:
         owners: the quota of each namespace that has one.
         ancestors: in a tree, the quotas above each quota, the nearest first; absent for others.
         guaranteed: the sum of the `min` of all quotas that are below no other.
+        in_total: the namespaces whose usage counts in the sum of all quotas: not those of a quota that cannot be used.
     """
 
     quotas: Mapping[str, Quota]
     owners: Mapping[str, str]
     ancestors: Mapping[str, tuple[str, ...]]
     guaranteed: Requests
+    in_total: frozenset[str]
 
     @classmethod
     def of(
@@ -89,7 +91,12 @@ class QuotaSet:
     ) -> QuotaSet:
         """Return the set of these quotas."""
         roots = (quota.min for name, quota in quotas.items() if name not in ancestors and not quota.problem)
-        return cls(quotas, owners, ancestors, total(roots))
+        in_total = frozenset(
+            namespace
+            for namespace, owner in owners.items()
+            if not quotas[(owner, *ancestors.get(owner, ()))[-1]].problem
+        )
+        return cls(quotas, owners, ancestors, total(roots), in_total)
 
 
 @dataclass(slots=True, eq=False)
@@ -99,6 +106,7 @@ class QuotaState:
     Attributes:
         quotas: never changed.
         usage: by the name of the quota, the amounts of those below it included; an entry is replaced, not changed.
+        total: the amounts that all quotas together have in use; replaced, not changed.
         is_counted: by uid, whether each pod that a dry run has added or removed counts now.
         request: the amounts of the pod.
         ahead: the amounts of the pod, and of the nominated pods of its own quota that go before it.
@@ -107,6 +115,7 @@ class QuotaState:
 
     quotas: QuotaSet
     usage: dict[str, Requests]
+    total: Requests
     is_counted: dict[str, bool]
     request: Requests
     ahead: Requests
@@ -135,8 +144,11 @@ class QuotaState:
         if owner is None:
             return
         self.is_counted[pod.uid] = is_added
+        change = plus if is_added else minus
         for name in self.line_of(owner):
-            self.usage[name] = (plus if is_added else minus)(self.usage_of(name), amounts_of(pod))
+            self.usage[name] = change(self.usage_of(name), amounts_of(pod))
+        if pod.metadata.namespace in self.quotas.in_total:
+            self.total = change(self.total, amounts_of(pod))
 
     def line_of(self, owner: str) -> tuple[str, ...]:
         """Return the quota and those above it, the nearest first."""
@@ -159,15 +171,9 @@ class QuotaState:
         """Return whether the quota has more in use than it is guaranteed."""
         return exceeds(self.usage_of(owner), _NOTHING, self.quotas.quotas[owner].min, 0)
 
-    def total_usage(self) -> dict[str, int]:
-        """Return the amounts that all quotas together have in use."""
-        quotas, ancestors = self.quotas.quotas, self.quotas.ancestors
-        roots = (name for name, quota in quotas.items() if name not in ancestors and not quota.problem)
-        return total(map(self.usage_of, roots))
-
     def exceeds_total(self, extra: Requests) -> bool:
         """Return whether all quotas together would have more in use than they are guaranteed together."""
-        return exceeds(plus(self.total_usage(), extra), _NOTHING, self.quotas.guaranteed, 0)
+        return exceeds(plus(self.total, extra), _NOTHING, self.quotas.guaranteed, 0)
 
     def share_of(self, owner: str, extra: Requests = _NOTHING) -> float:
         """Return how often the quota would use up its guarantee, by the resource of which it would use most."""
@@ -190,6 +196,8 @@ class Quotas:
         self._set = QuotaSet.of({}, {}, {})
         self._is_outdated = False
         self._usage: dict[str, Requests] = {}
+        self._total: Requests = _NOTHING
+        """What the namespaces use together whose quotas can be used."""
         self._amounts: dict[str, tuple[str, Requests]] = {}
         """The namespace and the amounts of each pod that counts, by uid."""
         self._reserved: set[str] = set()
@@ -203,6 +211,7 @@ class Quotas:
         self._followed_pods.read()
         if self._is_outdated:
             self._set, self._is_outdated = self._group(), False
+            self._total = total(self._usage.get(namespace, _NOTHING) for namespace in self._set.in_total)
         return self._set
 
     def state_for(self, pod: Pod, nominated_pods: Iterator[Pod]) -> QuotaState:
@@ -212,7 +221,7 @@ class Quotas:
             nominated_pods: the pods that are nominated to nodes.
         """
         quotas, request = self.read(), amounts_of(pod)
-        state = QuotaState(quotas, self._usage_by_quota(), {}, request, request, request)
+        state = QuotaState(quotas, self._usage_by_quota(), self._total, {}, request, request, request)
         owner = state.owner_of(pod)
         if owner is None:
             return state
@@ -262,12 +271,16 @@ class Quotas:
         namespace, amounts = pod.metadata.namespace, amounts_of(pod)
         self._amounts[pod.uid] = namespace, amounts
         self._usage[namespace] = plus(self._usage.get(namespace, _NOTHING), amounts)
+        if namespace in self._set.in_total:
+            self._total = plus(self._total, amounts)
 
     def _stop_counting(self, uid: str) -> None:
         self._reserved.discard(uid)
         if (former := self._amounts.pop(uid, None)) is not None:
             namespace, amounts = former
             self._usage[namespace] = minus(self._usage[namespace], amounts)
+            if namespace in self._set.in_total:
+                self._total = minus(self._total, amounts)
 
     def _on_quota_change(self, old: ElasticQuota | None, new: ElasticQuota | None) -> None:
         quota = new or old

@@ -26,7 +26,7 @@ def shortages(state: QuotaState, pod: Pod) -> Iterator[str]:
         if above:
             in_use = _amounts({resource: usage.get(resource, 0) for resource in above})
             yield f"quota {quotas[name].key}: {_amounts(above)} above its max, of which {in_use} is in use"
-    above = dict(excess(plus(state.total_usage(), state.ahead_of_all), {}, state.quotas.guaranteed, 0))
+    above = dict(excess(plus(state.total, state.ahead_of_all), {}, state.quotas.guaranteed, 0))
     if above:
         borrowers = list(_borrowers(state, above))
         suffix = f"; {', '.join(borrowers)}" if borrowers else "; no quota has borrowed any"

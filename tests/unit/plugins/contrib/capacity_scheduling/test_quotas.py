@@ -71,7 +71,7 @@ def test_a_list_that_lacks_a_basic_resource_allows_none_of_it() -> None:
     partial = Quota.of(read_manifest(quota("a", max={"memory": "8Gi"}), ELASTIC_QUOTAS))
     unlimited = Quota.of(read_manifest(quota("b", min={"cpu": "1"}), ELASTIC_QUOTAS))
     quotas = QuotaSet.of({"a": partial, "b": unlimited}, {"a": "a", "b": "b"}, {})
-    at_once = QuotaState(quotas, {}, {}, {}, {}, {})
+    at_once = QuotaState(quotas, {}, {}, {}, {}, {}, {})
     assert at_once.exceeds_max("a", {"cpu": 1})
     assert not at_once.exceeds_max("a", {"memory": 1, "example.com/gpu": 100})
     assert not at_once.exceeds_max("b", {"cpu": 1 << 60, "example.com/gpu": 100})
