@@ -67,11 +67,13 @@ def companion_tasks(
     groups = pod_group_keeper(frameworks, queue, client, informers, clock)
     if groups is not None:
         tasks["pod groups"] = groups.run
-    if any(CapacityScheduling.name in framework.plugins for framework in frameworks):
-        quotas = QuotaKeeper(client, informers)
-        informers.informer(PODS).add_handler(quotas)
-        informers.informer(ELASTIC_QUOTAS).add_handler(quotas)
-        tasks["elastic quotas"] = quotas.run
+    plugins = (framework.plugins.get(CapacityScheduling.name) for framework in frameworks)
+    plugin = next((plugin for plugin in plugins if isinstance(plugin, CapacityScheduling)), None)
+    if plugin is not None:
+        keeper = QuotaKeeper(plugin.quotas, client, informers)
+        informers.informer(PODS).add_handler(keeper)
+        informers.informer(ELASTIC_QUOTAS).add_handler(keeper)
+        tasks["elastic quotas"] = keeper.run
     return tasks
 
 

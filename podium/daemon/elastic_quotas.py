@@ -10,6 +10,7 @@ Differs: of several quotas of a namespace the one that counts gets the status; n
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Final
 
 import anyio
@@ -26,7 +27,7 @@ from podium.objects.requests import whole_amounts
 from podium.objects.resource_types import PODS
 from podium.objects.wire import BrokenObject
 from podium.plugins.contrib.capacity_scheduling.objects import ELASTIC_QUOTAS, ElasticQuota
-from podium.plugins.contrib.capacity_scheduling.quotas import Quota, age_of
+from podium.plugins.contrib.capacity_scheduling.quotas import Quota, Quotas
 
 log = get_logger("scheduler")
 
@@ -66,10 +67,10 @@ def _requests(pod: Pod) -> Mapping[str, int]:
 class QuotaKeeper:
     """Keeps the status of ElasticQuotas up to date. A handler of the informers of pods and of quotas."""
 
-    def __init__(self, client: ApiClient, informers: InformerSet) -> None:
+    def __init__(self, quotas: Quotas, client: ApiClient, informers: InformerSet) -> None:
+        self._quotas = quotas
         self._client = client
         self._pods = informers.informer(PODS)
-        self._quotas = informers.informer(ELASTIC_QUOTAS)
         self._changed: dict[str, None] = {}
         """The namespaces to look at."""
 
@@ -96,7 +97,7 @@ class QuotaKeeper:
         """Log what is suspicious about a quota."""
         for oddity in Quota.of(quota).oddities():
             log.warning("Suspicious quota", quota=quota.key, detail=oddity)
-        siblings = sorted(sibling.key for sibling in self._quotas.in_namespace(quota.metadata.namespace))
+        siblings = sorted(sibling.key for sibling in self._quotas.objects.in_namespace(quota.metadata.namespace))
         if len(siblings) > 1:
             log.warning("Several quotas in one namespace: only the oldest counts", quotas=siblings)
 
@@ -110,9 +111,13 @@ class QuotaKeeper:
         """Write the status of the quotas that have changed. One that cannot be written is tried again later."""
         changes, self._changed = self._changed, {}
         for namespace in changes:
-            quota = min(self._quotas.in_namespace(namespace), key=age_of, default=None)
-            usage = None if quota is None else usage_of(quota, self._pods.in_namespace(namespace))
-            if quota is None or usage is None or _is_written(quota.status.usage, usage):
+            self._quotas.read()
+            quota = self._quotas.covering(namespace)
+            if quota is None:
+                continue
+            pods = chain.from_iterable(map(self._pods.in_namespace, self._quotas.covered(quota)))
+            usage = usage_of(quota, pods)
+            if usage is None or _is_written(quota.status.usage, usage):
                 continue
             try:
                 # A merge patch keeps members that it does not name; null removes them.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,8 @@ from podium.lib.clock import ManualClock
 from podium.objects.api_errors import Forbidden, NotFound
 from podium.objects.resource_types import PODS
 from podium.plugins.contrib.capacity_scheduling.objects import ELASTIC_QUOTAS
+from podium.plugins.contrib.capacity_scheduling.quotas import Quotas
+from podium.plugins.contrib.capacity_scheduling.trees import TreeQuotas
 from podium.testing.handle import RecordingClient
 from tests.unit.plugins.contrib.capacity_scheduling.quota_bench import pod, quota
 
@@ -43,11 +46,12 @@ def test_the_amounts_are_those_of_upstreams_controller() -> None:
 
 
 class Bench:
-    def __init__(self, client: Any = None) -> None:
+    def __init__(self, client: Any = None, *, trees: bool = False) -> None:
         session: Any = None
         self.informers = InformerSet(session, clock=ManualClock(), random=Random(1))
         self.client = client or RecordingClient()
-        self.keeper = QuotaKeeper(self.client, self.informers)
+        handle: Any = SimpleNamespace(lister=self.informers.informer)
+        self.keeper = QuotaKeeper((TreeQuotas if trees else Quotas)(handle), self.client, self.informers)
         for resource in (PODS, ELASTIC_QUOTAS):
             handler: Any = self.keeper
             self.informers.informer(resource).add_handler(handler)
@@ -84,6 +88,14 @@ async def test_of_several_quotas_the_one_that_counts_has_the_status(caplog: Any)
     )
     await bench.keeper.write()
     assert [key for key, _ in bench.client.patches] == ["a/old"]
+
+
+async def test_a_quota_of_several_namespaces_has_the_sum_of_their_pods() -> None:
+    bench = Bench(trees=True)
+    selector = {"matchExpressions": [{"key": "team", "operator": "DoesNotExist"}]}
+    bench.put(quota("teams", namespaceSelector=selector), pod("a/x", "1", "n1"), pod("b/y", "2", "n1"))
+    await bench.keeper.write()
+    assert bench.client.patches[-1] == ("teams/quota", {"status": {"used": {"cpu": "3"}}})
 
 
 async def test_a_status_that_could_not_be_written_is_written_later() -> None:

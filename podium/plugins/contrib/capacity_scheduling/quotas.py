@@ -10,7 +10,7 @@ quotas of a namespace the oldest counts, and after it is deleted the next one, w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -213,6 +213,14 @@ class Quotas:
             self._set, self._is_outdated = self._group(), False
             self._total = total(self._usage.get(namespace, _NOTHING) for namespace in self._set.in_total)
         return self._set
+
+    def covering(self, namespace: str) -> ElasticQuota | None:
+        """Return the quota that counts for the namespace; None if there is none."""
+        return min(self._by_namespace.get(namespace, {}).values(), key=age_of, default=None)
+
+    def covered(self, quota: ElasticQuota) -> Sequence[str]:
+        """Return the namespaces that the quota counts for."""
+        return (quota.metadata.namespace,)
 
     def state_for(self, pod: Pod, nominated_pods: Iterator[Pod]) -> QuotaState:
         """Return the state of an attempt at the pod.

@@ -10,7 +10,7 @@ Source: none; it is podium's own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from podium.framework import contract as fwk
@@ -44,6 +44,15 @@ class TreeQuotas(Quotas):
         if self._names != self._usage.keys():
             self._names, self._is_outdated = frozenset(self._usage), True
         return super().read()
+
+    def covering(self, namespace: str) -> ElasticQuota | None:
+        """Return the quota that covers the namespace; None if there is none."""
+        owner = self.read().owners.get(namespace)
+        return None if owner is None else self.objects.get(owner)
+
+    def covered(self, quota: ElasticQuota) -> Sequence[str]:
+        """Return the namespaces that the quota covers."""
+        return [namespace for namespace, owner in self.read().owners.items() if owner == quota.key]
 
     def _on_namespace_change(self, old: Namespace | None, new: Namespace | None) -> None:
         if old is None or new is None or old.metadata.labels != new.metadata.labels:
