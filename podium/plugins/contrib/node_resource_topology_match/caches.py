@@ -5,8 +5,8 @@ until a later report contains them. Profiles with the same args share one cache.
 
 Source: sigs.k8s.io/scheduler-plugins pkg/noderesourcetopology/cache (2026-08).
 Differs: topologies come from a watch, so that no decision waits for a request, and nodes that join later are learnt.
-The first attempt after each period checks whether a report contains the placed pods. A node without relevant pods is
-checked, too. Pods that have ended are not among the relevant ones.
+The first attempt after a report or a period checks whether reports contain the placed pods. A node without relevant
+pods is checked, too. Pods that have ended are not among the relevant ones.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class ReservingTopologies(Topologies):
         self._pods = Followed(handle.lister(PODS), self._on_pod_change) if detects else None
 
     def refresh(self) -> None:
-        """Check, once in each period, which reports contain the pods placed since the last one."""
+        """Check, after new reports and each period, which reports contain the pods placed since the last one."""
         self._followed.read()
         if self._pods is not None:
             self._pods.read()
@@ -206,6 +206,9 @@ class ReservingTopologies(Topologies):
             assert old is not None
             self._drop(old.key)
             return
+        if new.key in self._suspects or new.key in self._foreign:
+            # It may be what pods wait for: check it at the next attempt, whatever is left of the period.
+            self._next_s = 0.0
         report = self._taken.get(new.key)
         if report is None:
             self._taken[new.key] = new

@@ -119,7 +119,17 @@ def test_placed_pods_are_reserved_until_a_report_contains_them() -> None:
     bench.cache.suspect("n1")
     assert bench.cpu() == 3000, "the report lacks the pod"
     bench.put(reported(zone(0, cpu="2"), pods=["a/x"]))
-    assert bench.cpu() == 3000, "the period has not passed"
+    assert bench.cpu() == 2000
+
+
+def test_a_pod_that_runs_after_its_report_came_is_noticed_in_the_next_period() -> None:
+    bench = reserving(reported())
+    bench.refresh()
+    bench.cache.suspect("n1")
+    bench.put(reported(zone(0, cpu="2"), pods=["a/x"]))
+    assert bench.cpu() == 4000
+    bench.put(placed("a/x"))
+    assert bench.cpu() == 4000, "the period has not passed"
     bench.clock.advance(5)
     assert bench.cpu() == 2000
 
