@@ -115,7 +115,7 @@ class QuotaKeeper:
             quota = self._quotas.covering(namespace)
             if quota is None:
                 continue
-            pods = chain.from_iterable(map(self._pods.in_namespace, self._quotas.covered(quota)))
+            pods = chain.from_iterable(map(self._pods.in_namespace, self._quotas.covered_namespaces(quota)))
             usage = usage_of(quota, pods)
             if usage is None or _is_written(quota.status.usage, usage):
                 continue

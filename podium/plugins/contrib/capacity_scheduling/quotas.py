@@ -218,7 +218,7 @@ class Quotas:
         """Return the quota that counts for the namespace; None if there is none."""
         return min(self._by_namespace.get(namespace, {}).values(), key=age_of, default=None)
 
-    def covered(self, quota: ElasticQuota) -> Sequence[str]:
+    def covered_namespaces(self, quota: ElasticQuota) -> Sequence[str]:
         """Return the namespaces that the quota counts for."""
         return (quota.metadata.namespace,)
 

@@ -50,7 +50,7 @@ class TreeQuotas(Quotas):
         owner = self.read().owners.get(namespace)
         return None if owner is None else self.objects.get(owner)
 
-    def covered(self, quota: ElasticQuota) -> Sequence[str]:
+    def covered_namespaces(self, quota: ElasticQuota) -> Sequence[str]:
         """Return the namespaces that the quota covers."""
         return [namespace for namespace, owner in self.read().owners.items() if owner == quota.key]
 
