@@ -58,9 +58,12 @@ _AMOUNTS: Final = frozenset(
         "consumed_capacity",
         "counters",
         "limits",
+        "max",
+        "min",
         "min_resources",
         "overhead",
         "requests",
+        "usage",
     )
 )
 """Fields with amounts of resources by their names, which stay."""
@@ -85,9 +88,7 @@ _WORDS: Final = frozenset(
         "extended_resource_name",
         "last_transition_time",
         "match_attribute",
-        "max",
         "maximum_volume_size",
-        "min",
         "node_affinity_policy",
         "node_taints_policy",
         "operator",
@@ -119,6 +120,12 @@ _WORDS_OF: Final = frozenset(
         ("Counter", "value"),
         ("DeviceCapacity", "value"),
         ("NodeMetric", "type"),
+        # NUMA nodes are told apart by number, and their resources by name.
+        ("NodeResourceTopology", "topology_policies"),
+        *(("NRTAttribute", name) for name in ("name", "value")),
+        ("NRTCost", "name"),
+        *(("NRTResource", name) for name in ("name", "allocatable", "available")),
+        *(("NRTZone", name) for name in ("name", "type")),
     )
 )
 """Fields of one type whose texts stay."""

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from podium.engine.manifests import read_manifest
 from podium.objects.claims import (
     AllocatedDeviceStatus,
     DeviceCondition,
@@ -18,12 +19,17 @@ from podium.objects.core import PodCondition
 from podium.objects.devices import Device
 from podium.objects.meta import OwnerReference
 from podium.objects.resource_types import NODES, PODS
+from podium.plugins.contrib.capacity_scheduling.objects import ELASTIC_QUOTAS
+from podium.plugins.contrib.node_resource_topology_match.objects import NODE_RESOURCE_TOPOLOGIES
+from podium.plugins.contrib.node_resource_topology_match.topology import topology_of
 from podium.recording.entries import DECIDED, FAILED, REFUSED, REMOVE, VALUE, Decision, item_of
 from podium.recording.hashed_names import NameHasher
 from podium.recording.recorder import Recorder
 from podium.recording.replay import entries_of
 from podium.recording.segments import open_segments
 from tests.builders import node, pod
+from tests.unit.plugins.contrib.capacity_scheduling.quota_bench import quota
+from tests.unit.plugins.contrib.node_resource_topology_match.numa_bench import topology, zone
 
 HASHER = NameHasher(b"secret")
 
@@ -48,6 +54,18 @@ def test_integers_and_words_of_the_api_stay() -> None:
     assert copy.metadata.labels == {HASHER.text("generation"): "12", HASHER.text("team"): HASHER.text("billing")}
     assert copy.spec.scheduler_name == pod("web-1").spec.scheduler_name
     assert copy.spec.containers[0].resources.requests == {"cpu": "250m"}
+
+
+def test_amounts_of_quotas_and_numa_nodes_stay_and_their_names_do_not() -> None:
+    item = read_manifest(quota("team-a", min={"cpu": "2"}, max={"cpu": "4"}, parent="root/company"), ELASTIC_QUOTAS)
+    copy = hash_names(item)
+    assert (copy.spec.min, copy.spec.max) == ({"cpu": "2"}, {"cpu": "4"})
+    assert copy.spec.parent == HASHER.text("root/company")
+    assert copy.metadata.namespace == HASHER.text("team-a")
+    report = read_manifest(topology("n1", zone(0, {1: 20}, cpu="4"), zone(1, cpu="4")), NODE_RESOURCE_TOPOLOGIES)
+    seen = topology_of(hash_names(report))
+    assert seen == topology_of(report)
+    assert hash_names(report).metadata.name == HASHER.text("n1")
 
 
 def test_well_known_keys_stay_and_their_values_are_hashed() -> None:
