@@ -199,7 +199,6 @@ async def test_a_pod_that_must_not_preempt_waits(cluster: Cluster, start: StartD
     await cluster.create(high("patient"))
     message = (await cluster.wait_condition("patient"))["message"]
     assert message == (
-        "0/1 nodes are available: 1 Insufficient cpu. "
-        "preemption: not eligible due to preemptionPolicy=Never."
+        "0/1 nodes are available: 1 Insufficient cpu. preemption: not eligible due to preemptionPolicy=Never."
     )
     assert "small" in await cluster.pods()
