@@ -31,7 +31,7 @@ PAGE = ROOT / "docs" / "parity.md"
 _HEAD = """\
 # The same decisions
 
-podium's answers beside those of kube-scheduler 1.36.2, recorded by running its own framework with its own in-tree
+podium's answers beside those of kube-scheduler 1.37.2, recorded by running its own framework with its own in-tree
 plugins. `make test` compares them anew; this page is written by `python -m tests.parity.report`.
 """
 
