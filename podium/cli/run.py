@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from podium.daemon.options import Options
     from podium.recording.recorder import Recorder
 
+log = get_logger("config")
+
 _MEMORY_BYTES_MAX = 1 << 40
 
 
@@ -226,8 +228,7 @@ def command(
 
         garbage_collection.exempt_present_objects()
 
-    access = take_access_options(options_by_name)
-    tracing = take_tracing_options(options_by_name)
+    access, tracing = take_access_options(options_by_name), take_tracing_options(options_by_name)
     if reloads and config is None and kubeconfig is None and not _plugin_files(plugins):
         raise click.UsageError("--reload needs a file to follow: --config, --kubeconfig, or --plugin with a file")
 
@@ -236,8 +237,6 @@ def command(
     def read() -> Usable:
         names = named_for_running(config, options_by_name, is_default_scheduler=is_default_scheduler)
         return usable(config, plugins, feature_gates, change=names, release=release)
-
-    log = get_logger("config")
 
     def say(plugin: str, seconds: float) -> None:
         log.warning("Importing a plugin takes long", plugin=plugin, seconds=seconds)

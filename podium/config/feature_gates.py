@@ -108,6 +108,7 @@ def parse_feature_gates(values: Iterable[str], release: Release = NEWEST) -> Con
     on_gates = (release.default_gates | {name for name, value in settings.items() if value}) - {
         name for name, value in settings.items() if not value
     }
+    # As upstream: needs are looked at only once every value is one that the gate may have.
     problems = problems or list(_unmet_needs(on_gates, release))
     if problems:
         raise FeatureGateError(problems)

@@ -92,6 +92,7 @@ def kubeconfig_in(path: Path | None) -> str:
     """Return the kubeconfig that a file names; "" for none, and for a file that `load_file` refuses anyway."""
     if path is None:
         return ""
+    # The API server has to be asked for its minor before gates, and so the rest of the file, can be judged.
     try:
         text, source = configuration_in(read_file(path, FILE_BYTES_MAX).decode("utf-8-sig"), str(path))
         _, file_config = _fields(text, source, Reading())

@@ -277,6 +277,7 @@ _GATES_1_36: Final[Mapping[str, Gate]] = {
     "VolumeLimitScaling": _switchable(_ALPHA),
     "WorkloadAwarePreemption": _switchable(_ALPHA),
 }
+# Upstream checks needs only of gates that are on; which gates exist is checked before.
 _NEEDS_1_36: Final = {
     "GangScheduling": ("GenericWorkload",),
     "TopologyAwareWorkloadScheduling": ("GenericWorkload",),

@@ -123,18 +123,15 @@ class Scheduler:
     ) -> None:
         self.scheduler_names = frozenset(profile.scheduler_name for profile in config.profiles)
         self.session, self.informers = session, informers
-        self.clock = clock
-        self.metrics = metrics
+        self.clock, self.metrics = clock, metrics
         metrics.hide(config.release.hidden_metrics)
         self.boundary = boundary = boundary or Boundary()
         self._decision_clock = boundary.clock(clock)
-        self.config = config
-        self.classes = options.plugins
+        self.config, self.classes = config, options.plugins
         self.refused_configuration: Callable[[], str] = str
         self.kubeconfig: FollowedKubeconfig | None = None
         self.options = options
-        self._random = boundary.random(random)
-        self._term = term
+        self._random, self._term = boundary.random(random), term
         self._pods = informers.informer(PODS)
         self._wake_up = WakeUp()
         self._waiting_pods, self._pods_in_pre_bind = WaitingPods(self._decision_clock), PodsInPreBind()
@@ -156,19 +153,16 @@ class Scheduler:
             # An extender that binds writes to the cluster like podium itself, so it needs the lease, too.
             may_bind=(lambda: True) if term is None else term.may_write,
         )
-        self._groups = None if options.pod_groups is None else QueuedPodGroups(options.pod_groups)
-        self.cache = Cache(
-            BrokenObjects(metrics),
-            pod_usage_in(config.release),
-            pod_groups=None if self._groups is None else self._groups.states,
-        )
+        self._groups = groups = None if options.pod_groups is None else QueuedPodGroups(options.pod_groups)
+        states = None if groups is None else groups.states
+        self.cache = Cache(BrokenObjects(metrics), pod_usage_in(config.release), pod_groups=states)
         self._preemptions = self._make_running_preemptions()
         nominator = Nominator(self._pods.get)
         self.frameworks = self._make_frameworks(nominator)
         self.queue = self._make_queue(nominator)
         # The plugins need the groups, the queue needs the plugins, and the groups need the queue.
-        if self._groups is not None:
-            self._groups.use_queue(self.queue)
+        if groups is not None:
+            groups.use_queue(self.queue)
         self.conflicts = Conflicts(self.cache, clock, metrics, self.writes.client.read_failure)
         if options.avoids_conflicts:
             self.writes.client.refuse_bindings_if(self.conflicts.is_too_late)

@@ -80,6 +80,8 @@ def has_capacity(
     """
     if not amounts_requested.keys() <= capacities.keys():
         return False
+    # Policies hold for devices that are not shared as well.
+    # Amounts first: upstream reports an amount that is no number before a device that is full.
     for name, amount in consumption(amounts_requested, capacities, rules).items():
         capacity = capacities[name]
         if capacity.request_policy is not None and _violates(amount, capacity.request_policy, rules):

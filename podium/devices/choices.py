@@ -125,6 +125,7 @@ class Choices:
         # Shared devices are never in use.
         if not device.is_shared:
             self._claims_of.setdefault(device.id, set()).add(claim)
+        # Again, as upstream: in mode All the capacity was checked before others took their shares.
         if not self.has_capacity(data, device, "rechecking"):
             if self._undoes_all:
                 self._release(claim, Choice(data, device, pool, is_charged=is_charged))

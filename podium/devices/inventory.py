@@ -256,6 +256,7 @@ class InventorySlice:
 
     def reaches(self, node_name: str, labels: Mapping[str, str]) -> bool:
         """Return True if it affects the node. A slice with a selector that cannot be parsed may affect any node."""
+        # Upstream before: counters concern every node, because devices of other nodes may consume them.
         if (self.has_counters and not self._rules.place_counters) or not self.selection.is_readable:
             return True
         if self.selection.is_set:
@@ -356,6 +357,7 @@ class Inventory:
     def _forget(self, item: ResourceSlice) -> None:
         """Forget what was derived from a slice: for its node if no other one can reach its pool, else for all."""
         name, siblings = item.spec.node_name, self._of_pool.get(_pool_of(item), {}).values()
+        # A pool of one node's own slices, as most are, concerns no other node's results.
         if name and self._is_of_node(item) and all(sibling.spec.node_name == name for sibling in siblings):
             self.derived.pop(name, None)
         else:

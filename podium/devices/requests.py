@@ -157,6 +157,7 @@ class RequestReader:
     def _claim(self, claim: ResourceClaim) -> Interruptible[ClaimData]:
         requests = []
         count = 0
+        # The smallest alternatives count, as the largest may never be tried.
         for request in claim.spec.devices.requests:
             alternatives = yield from self._alternatives(claim, request)
             least = min(alternative.count for alternative in alternatives)
@@ -193,6 +194,7 @@ class RequestReader:
         self, claim: ResourceClaim, request: ExactDeviceRequest, name: str, parent: str
     ) -> Interruptible[RequestData]:
         request_path = f"claim {claim.key}, request {name}"
+        # Of every request, before any device is looked at: upstream reports a broken request on every node.
         if request.derived_attributes and self.rules.refuse_alpha_fields:
             raise AllocationError(
                 f"{request_path}: cannot handle request with derived attributes, the feature is disabled"
@@ -234,6 +236,7 @@ class RequestReader:
                 is_selectable = self.is_selectable_soon(data, device)
                 if is_selectable is None:
                     is_selectable = yield from self.is_selectable(data, device)
+                # Taken devices count: "all" must fail while one of them is in use, not shrink.
                 if is_selectable and self._has_capacity(data, device, request_path):
                     candidates.append(Candidate(device, pool))
         return tuple(candidates)

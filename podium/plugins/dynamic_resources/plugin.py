@@ -27,7 +27,6 @@ from collections.abc import Coroutine, Hashable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
-from msgspec.structs import replace
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.config.args import DynamicResourcesArgs
@@ -38,7 +37,7 @@ from podium.devices.interruptible import Interruptible, run_uninterrupted
 from podium.devices.pod_claims import ClaimProblem, claims_of_pod, problem_with_requests, unreadable_claim
 from podium.devices.refusals import NodeRefusal
 from podium.framework import contract as fwk
-from podium.objects.claims import ResourceClaim, ResourceClaimStatus
+from podium.objects.claims import ResourceClaim
 from podium.objects.core import Pod, PodSpec
 from podium.objects.resource_types import DEVICE_TAINT_RULES, RESOURCE_CLAIMS
 from podium.objects.selectors import compile_node_selector
@@ -47,7 +46,7 @@ from podium.plugins.dynamic_resources.binding_conditions import wait_until_ready
 from podium.plugins.dynamic_resources.claim_writer import ClaimWriter
 from podium.plugins.dynamic_resources.node_search import NodeSearch, status_after
 from podium.plugins.dynamic_resources.offline_writes import written_claims
-from podium.plugins.dynamic_resources.pod_devices import NO_CLAIMS, SPECIAL_NAME, PodDevices, is_simulated
+from podium.plugins.dynamic_resources.pod_devices import NO_CLAIMS, PodDevices, is_simulated
 from podium.plugins.dynamic_resources.refused_nodes import explain_nodes
 from podium.plugins.dynamic_resources.special_claim import new_special_claim
 from podium.plugins.shared.cluster_devices import ClusterDevices, Holders
@@ -316,25 +315,8 @@ class DynamicResources(
             # The outcome of the binding is unknown until then, and no event follows.
             self._handle.activate([pod], left_s)
             return self._nothing_freed(_STILL_UNSCHEDULABLE)
-        special = pod_devices.special
-        is_left_over = special is not None and special.metadata.name != SPECIAL_NAME
-        unavailable = sorted(pod_devices.unavailable)
-        # As upstream, which walks a set of indexes: which of several claims loses its devices is left to chance.
-        self._handle.random.shuffle(unavailable)
-        for index in unavailable:
-            claim = pod_devices.claims[index]
-            if claim is special:
-                if is_left_over:
-                    break
-                continue
-            # Another pod that uses the claim runs with its devices.
-            users = claim.status.reserved_for
-            if not users or (len(users) == 1 and users[0].uid == pod.uid):
-                pod_devices.claim_to_deallocate = replace(claim, status=ResourceClaimStatus())
-                return fwk.unschedulable("deallocation of ResourceClaim completed")
-        if is_left_over:
-            pod_devices.claim_to_delete = special
-            return fwk.unschedulable("deletion of ResourceClaim completed")
+        if reason := pod_devices.free_one(pod, self._handle.random):
+            return fwk.unschedulable(reason)
         return self._nothing_freed(_STILL_UNSCHEDULABLE)
 
     def _nothing_freed(self, reason: str) -> fwk.Status:
@@ -511,5 +493,5 @@ class DynamicResources(
 
     def after_claims_generated(self, pod: Pod, old: Pod | None, new: Pod | None) -> fwk.QueueingHint:
         """Queue if the event is about the pod itself and all its claims are usable."""
-        is_own = new is not None and is_about(pod, new)
+        is_own = is_about(pod, new)
         return queue_if(is_own and new is not None and not isinstance(self._claims_of(new), ClaimProblem))

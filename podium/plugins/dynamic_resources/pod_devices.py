@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from random import Random
 from typing import Final
+
+from msgspec.structs import replace
 
 from podium.cluster import IntArray
 from podium.devices import Allocator
 from podium.devices.extended_resources import RequestMapping
 from podium.devices.interruptible import Interruptible
 from podium.framework import contract as fwk
-from podium.objects.claims import AllocationResult, ResourceClaim
+from podium.objects.claims import AllocationResult, ResourceClaim, ResourceClaimStatus
+from podium.objects.core import Pod
 from podium.objects.selectors import NodeMatcher
 
 SPECIAL_NAME: Final = "<extended-resources>"
@@ -133,6 +137,29 @@ class PodDevices:
             return 0
         results = iter(on_node.results)
         return sum(_preference(claim, claim.status.allocation or next(results)) for claim in self.claims)
+
+    def free_one(self, pod: Pod, random: Random) -> str:
+        """Choose an allocation to take back, or a left-over claim to delete; return the text for it, "" for neither."""
+        special = self.special
+        is_left_over = special is not None and special.metadata.name != SPECIAL_NAME
+        unavailable = sorted(self.unavailable)
+        # As upstream, which walks a set of indexes: which of several claims loses its devices is left to chance.
+        random.shuffle(unavailable)
+        for index in unavailable:
+            claim = self.claims[index]
+            if claim is special:
+                if is_left_over:
+                    break
+                continue
+            # Another pod that uses the claim runs with its devices.
+            users = claim.status.reserved_for
+            if not users or (len(users) == 1 and users[0].uid == pod.uid):
+                self.claim_to_deallocate = replace(claim, status=ResourceClaimStatus())
+                return "deallocation of ResourceClaim completed"
+        if is_left_over:
+            self.claim_to_delete = special
+            return "deletion of ResourceClaim completed"
+        return ""
 
 
 NO_CLAIMS: Final = PodDevices()

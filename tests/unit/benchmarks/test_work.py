@@ -43,7 +43,7 @@ CALLS_MAX = {
 
 With Python 3.11; others need fewer.
 """
-QUEUE_CALLS_MAX = 85
+QUEUE_CALLS_MAX = 100
 """As many for a pod's way through the queue, with the reading of how long it took."""
 KINDS = {"mixed": 6}
 KEPT = ("NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodeResourcesFit")

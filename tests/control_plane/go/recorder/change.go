@@ -94,7 +94,7 @@ func (inside *world) registrations(ctx context.Context) ([]registration, error) 
 			}
 			registered = append(registered, registration{plugin.Name(), each.Event, hint})
 		}
-		if ofNodes&fwk.Add != 0 && ofNodes&fwk.UpdateNodeTaint == 0 {
+		if widensNodeAdd && ofNodes&fwk.Add != 0 && ofNodes&fwk.UpdateNodeTaint == 0 {
 			tainted := fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.UpdateNodeTaint}
 			registered = append(registered, registration{plugin.Name(), tainted, alwaysQueue})
 		}

@@ -14,6 +14,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
+// widensNodeAdd says that a plugin interested in new nodes is told of their taints, too.
+const widensNodeAdd = true
+
 // changesOf reads an update of a pod.
 func changesOf(after, before *v1.Pod) []fwk.ClusterEvent {
 	return framework.PodSchedulingPropertiesChange(after, before)

@@ -11,6 +11,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
+// widensNodeAdd says that a plugin interested in new nodes is told of their taints, too.
+const widensNodeAdd = false
+
 // changesOf reads an update of the very pod that waits.
 func changesOf(after, before *v1.Pod) []fwk.ClusterEvent {
 	return framework.PodSchedulingPropertiesChange(after, before, true)

@@ -38,7 +38,7 @@ class Cluster:
 
 def queue_info(pod: Pod, attempts: int = 1) -> QueuedPodInfo:
     info = QueuedPodInfo(pod, 0.0, attempts=attempts)
-    info.transitions.record(5.0, "UnschedulablePodAdd", "gone", "active")
+    info.transitions.record(5.0, "UnscheduledPodAdd", "gone", "active")
     info.transitions.record(6.0, "Pop", "active", "in flight")
     return info
 

@@ -47,7 +47,7 @@ def test_scheduled_pod_keeps_its_node_its_scores_and_its_story_in_the_queue(is_s
     assert (attempt.result, attempt.node, attempt.total_s) == (Result.SCHEDULED, "n1", 0.25)
     assert (attempt.started_s, attempt.attempt, attempt.node_count) == (7.0, 1, 3)
     assert [(line.event, line.new_state) for line in attempt.story] == [
-        ("UnschedulablePodAdd", "active"),
+        ("UnscheduledPodAdd", "active"),
         ("Pop", "in flight"),
     ]
     details = recorder.details(attempt)

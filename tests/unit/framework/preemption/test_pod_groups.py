@@ -94,8 +94,8 @@ def test_only_groups_that_say_so_are_disrupted_as_a_whole() -> None:
 
 def test_pods_of_groups_have_their_groups_priority_and_units_start_with_their_first_pod() -> None:
     found = units(
-        running("a", group="whole", started=5, priority=1),
-        running("b", group="whole", on="n2", started=2),
+        running("a", group="whole", second=5, priority=1),
+        running("b", group="whole", on="n2", second=2),
         running("c", group="single", priority=1),
         running("d", group="unknown", priority=7),
         by_group=True,
