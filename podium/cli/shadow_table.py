@@ -13,20 +13,20 @@ from podium.cli.plain_text import plain
 from podium.recording.shadow.comparison import Verdict
 from podium.recording.shadow.report import Disagreement, Report
 
-_SHOWN_MAX = 20
+_DISAGREEMENTS_MAX = 20
 
 
 def print_report(report: Report) -> None:
-    """Print the totals, and the first disagreements."""
+    """Print the totals and some of the disagreements, those without an explanation first."""
     share = f" ({100 * report.agreed_count / report.compared_count:.2f} %)" if report.compared_count else ""
     parts: list[RenderableType] = [
         plain(f"{report.compared_count} pod(s) compared, podium agrees on {report.agreed_count}{share}")
     ]
     if report.compared_count:
-        parts.append(_counts("VERDICT", ((verdict.value, report.verdicts[verdict]) for verdict in Verdict)))
+        parts.append(_count_table("VERDICT", ((verdict.value, report.verdicts[verdict]) for verdict in Verdict)))
     if report.reasons:
-        parts.append(_counts("REASON", ((reason.value, count) for reason, count in report.reasons.most_common())))
-        parts.append(_counts("PLUGIN", report.plugins.most_common()))
+        parts.append(_count_table("REASON", ((reason.value, count) for reason, count in report.reasons.most_common())))
+        parts.append(_count_table("PLUGIN", report.plugins.most_common()))
     parts += [plain(f"not compared, {reason}: {count} pod(s)") for reason, count in report.not_compared.items()]
     values = report.to_json()
     for name, heading in (
@@ -34,12 +34,14 @@ def print_report(report: Report) -> None:
         ("binding_s", "from seen pending to bound"),
     ):
         if (quantiles := values[name]) is not None:
-            parts.append(plain(f"{heading}: p50 {_ms(quantiles['p50'])}, p99 {_ms(quantiles['p99'])}"))
-    parts += _disagreements(report.disagreements)
+            parts.append(
+                plain(f"{heading}: p50 {_milliseconds(quantiles['p50'])}, p99 {_milliseconds(quantiles['p99'])}")
+            )
+    parts += _disagreement_lines(report.disagreements)
     show(*parts)
 
 
-def _counts(heading: str, counts: Iterable[tuple[str, int]]) -> Table:
+def _count_table(heading: str, counts: Iterable[tuple[str, int]]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column(heading)
     table.add_column("PODS", justify="right")
@@ -49,16 +51,18 @@ def _counts(heading: str, counts: Iterable[tuple[str, int]]) -> Table:
     return table
 
 
-def _disagreements(disagreements: list[Disagreement]) -> list[RenderableType]:
-    # Unexplained disagreements come first.
+def _disagreement_lines(disagreements: list[Disagreement]) -> list[RenderableType]:
+    # A disagreement is explained if it has a view: a plausible cluster state in which podium agrees.
     ranking = sorted(disagreements, key=lambda disagreement: bool(disagreement.view))
-    lines: list[RenderableType] = [plain(f"{_text(disagreement)}") for disagreement in ranking[:_SHOWN_MAX]]
-    if len(ranking) > _SHOWN_MAX:
-        lines.append(plain(f"and {len(ranking) - _SHOWN_MAX} more"))
+    lines: list[RenderableType] = [
+        plain(_disagreement_text(disagreement)) for disagreement in ranking[:_DISAGREEMENTS_MAX]
+    ]
+    if len(ranking) > _DISAGREEMENTS_MAX:
+        lines.append(plain(f"and {len(ranking) - _DISAGREEMENTS_MAX} more"))
     return lines
 
 
-def _text(disagreement: Disagreement) -> str:
+def _disagreement_text(disagreement: Disagreement) -> str:
     comparison = disagreement.comparison
     plugin_text = f" by {comparison.plugin}" if comparison.plugin else ""
     if comparison.verdict is Verdict.LOWER_SCORE:
@@ -72,5 +76,5 @@ def _text(disagreement: Disagreement) -> str:
     return f"{disagreement.pod} on {comparison.node}: {finding}. {disagreement.reason.value.capitalize()}{view}."
 
 
-def _ms(seconds: float) -> str:
+def _milliseconds(seconds: float) -> str:
     return f"{seconds * 1e3:.1f} ms"

@@ -4,7 +4,7 @@ If copies do not affect each other, they are counted from the columns. If they d
 volumes, devices), they are placed one by one, as the scheduler would place them. Used by the estimator's accurate mode
 and by `podium capacity`.
 
-Cost: one pass over the nodes for copies that do not affect each other, else one scheduling attempt for each.
+Cost: one pass over the nodes for copies that do not affect each other, otherwise one scheduling attempt per copy.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PLACED_MAX: Final = 10_000
 
 
 ClaimCreator: TypeAlias = Callable[[Pod], Pod]
-"""Creates the claims that exist because a pod does, and returns the pod with their names."""
+"""Creates the claims that belong to one pod, and returns the pod with their names."""
 
 
 def no_claims(pod: Pod) -> Pod:
@@ -42,15 +42,15 @@ def no_claims(pod: Pod) -> Pod:
 
 
 class Replicas:
-    """The pods placed during one dry run. `undo` removes all of them again, but not the claims that were created."""
+    """The pods placed during one dry run. `undo` removes them from the cluster, but not the claims created for them."""
 
     def __init__(self, engine: Engine, framework: Framework, create_claims: ClaimCreator = no_claims) -> None:
         self._create_claims = create_claims
-        # Each run starts its searches at the first node, so that the same question has the same answer.
+        # Each run starts its node searches at the first node, so that equal runs give equal results.
         self._engine = replace(engine, rotation=Rotation())
         self._framework = framework
         self._placed: list[PlacedPod] = []
-        self._hopeless: set[tuple[str, int, tuple[tuple[str, str], ...]]] = set()
+        self._infeasible_keys: set[tuple[str, int, tuple[tuple[str, str], ...]]] = set()
 
     def has_no_nodes(self) -> bool:
         """Return whether the cluster has no nodes."""
@@ -69,20 +69,20 @@ class Replicas:
         """Return how many copies fit on each feasible node; None if they have to be placed one by one."""
         if is_daemon(pod):
             return self._one_per_node(pod)
-        if not (_is_alone(pod.spec) and self._is_predictable()):
+        if not (_competes_only_for_resources(pod.spec) and self._can_use_columns()):
             return None
         cycle = self._engine.cycle(self._framework, pod)
         snapshot, rows = cycle.snapshot, filter_all(cycle).rows
-        # Each copy takes a place of its own, so the columns answer at once what placing them one by one would.
+        # Each copy uses up only its own requests, so dividing the free capacity gives the count of placing one by one.
         counts = snapshot.allowed_pods.take(rows) - snapshot.pod_count.take(rows)
-        for fits in fits_by_resource(snapshot, pod.spec).values():
-            np.minimum(counts, fits.take(rows), out=counts)
+        for fit_counts in fits_by_resource(snapshot, pod.spec).values():
+            np.minimum(counts, fit_counts.take(rows), out=counts)
         if len(counts) and counts.min() < 1:
-            return None  # the filters know more about a resource than the columns
+            return None  # the filters passed this node although the columns have no room: only placing can tell
         return {snapshot.name(row): count for row, count in zip(rows.tolist(), counts.tolist(), strict=True)}
 
     def _one_per_node(self, pod: Pod) -> Mapping[str, int]:
-        """Return the nodes that pass the filters and have no pod of the same DaemonSet yet."""
+        """Return 1 for each node that passes the filters and has no pod of the same DaemonSet."""
         cycle = self._engine.cycle(self._framework, self._create_claims(pod))
         owner, namespace = pod.metadata.controller, pod.metadata.namespace
         return {
@@ -94,8 +94,12 @@ class Replicas:
             )
         }
 
-    def _is_predictable(self) -> bool:
-        """Return whether only in-tree plugins decide, by pods and requests, without Permit and nominated pods."""
+    def _can_use_columns(self) -> bool:
+        """Return whether the columns give the same verdicts as the profile.
+
+        They do if it has only in-tree plugins, NodeResourcesFit among them with no resource ignored, no Permit plugin
+        and no default spread constraint that rejects, and if no pod is nominated.
+        """
         framework = self._framework
         fit, spread = (framework.plugins.get(plugin.name) for plugin in (NodeResourcesFit, PodTopologySpread))
         return (
@@ -109,17 +113,17 @@ class Replicas:
         )
 
     def place_if_feasible(self, pod: Pod) -> None:
-        """Attempt to place a pod, unless an equal pod has failed and nothing has been placed since."""
-        # Copies share their spec as an object, so its id tells equal pods without comparing them.
-        alike = (pod.metadata.namespace, id(pod.spec), tuple(sorted(pod.metadata.labels.items())))
-        if alike not in self._hopeless and self.place(pod) is None and not pod.status.nominated_node_name:
-            self._hopeless.add(alike)
+        """Attempt to place a pod, unless an identical pod did not fit and nothing has been placed since."""
+        # Copies share one spec object, so its id stands for the spec in the key.
+        copy_key = (pod.metadata.namespace, id(pod.spec), tuple(sorted(pod.metadata.labels.items())))
+        if copy_key not in self._infeasible_keys and self.place(pod) is None and not pod.status.nominated_node_name:
+            self._infeasible_keys.add(copy_key)
 
     def place(self, pod: Pod, framework: Framework | None = None) -> str | None:
-        """Attempt to place a pod, and return the node that it got.
+        """Attempt to place a pod, and return its node; None if the pod is gated or does not fit.
 
         Args:
-            framework: the pod's profile, if it is another one.
+            framework: the pod's profile, if it differs from the one given to the constructor.
 
         Raises:
             ScheduleError: the attempt failed with an error, not because the pod does not fit.
@@ -137,8 +141,8 @@ class Replicas:
             self._engine.take_back(placed_pod)
             return None
         self._placed.append(placed_pod)
-        # What was placed may satisfy the affinity of a pod that failed before.
-        self._hopeless.clear()
+        # The placed pod may satisfy the affinity of a pod that did not fit before.
+        self._infeasible_keys.clear()
         return placed_pod.node_name
 
     def take_back_last(self) -> bool:
@@ -161,7 +165,7 @@ def is_daemon(pod: Pod) -> bool:
 
 
 def fits_by_resource(snapshot: Snapshot, spec: PodSpec) -> Mapping[str, IntArray]:
-    """Return how often each request fits into the free capacity, by resource. Shape: one entry per row."""
+    """Return, by resource, how many times the request fits into each node's free capacity. Shape: one entry per row."""
     return {
         resource: (snapshot.allocatable(resource) - snapshot.requested(resource)) // amount
         for resource, amount in filter_requests(spec).items()
@@ -176,13 +180,13 @@ def make_copy(pod: Pod, number: int) -> Pod:
     if owner is None or owner.kind != "StatefulSet" or not ordinal.isdecimal():
         metadata = msgspec.structs.replace(pod.metadata, name=f"{name}-{number}", uid=f"{pod.uid}-{number}")
         return Pod(metadata=metadata, spec=pod.spec)
-    own_name = f"{prefix}-{int(ordinal) + number}"
-    metadata = msgspec.structs.replace(pod.metadata, name=own_name, uid=f"{pod.uid}-{number}")
+    copy_name = f"{prefix}-{int(ordinal) + number}"
+    metadata = msgspec.structs.replace(pod.metadata, name=copy_name, uid=f"{pod.uid}-{number}")
     volumes = tuple(
         msgspec.structs.replace(
-            volume, persistent_volume_claim=msgspec.structs.replace(use, claim_name=f"{volume.name}-{own_name}")
+            volume, persistent_volume_claim=msgspec.structs.replace(source, claim_name=f"{volume.name}-{copy_name}")
         )
-        if (use := volume.persistent_volume_claim) is not None and use.claim_name == f"{volume.name}-{name}"
+        if (source := volume.persistent_volume_claim) is not None and source.claim_name == f"{volume.name}-{name}"
         else volume
         for volume in pod.spec.volumes
     )
@@ -193,13 +197,13 @@ def make_copy(pod: Pod, number: int) -> Pod:
 
 
 @once_per_spec
-def _is_alone(spec: PodSpec) -> bool:
-    """Return whether copies affect each other only by the amounts of resources that they use."""
+def _competes_only_for_resources(spec: PodSpec) -> bool:
+    """Return whether copies affect each other only through the resources that they request."""
     affinity = spec.affinity
-    terms = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ()
+    pod_affinities = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ()
     containers = (*spec.containers, *spec.init_containers)
     return not (
-        any(rule is not None and rule.required for rule in terms)
+        any(pod_affinity is not None and pod_affinity.required for pod_affinity in pod_affinities)
         or any(constraint.when_unsatisfiable != "ScheduleAnyway" for constraint in spec.topology_spread_constraints)
         or any(port.host_port for container in containers for port in container.ports)
         or spec.volumes

@@ -1,15 +1,15 @@
 """NodeVolumeLimits: no node gets more volumes of a CSI driver than it can attach.
 
 Runs at: PreFilter, Filter.
-Verdict: Unschedulable, also if a CSI driver that demands it is not on the node; UnschedulableAndUnresolvable if a claim
-is missing.
+Verdict: Unschedulable if a limit would be exceeded, or if a CSI driver with `preventPodSchedulingIfMissing` is not
+installed on the node; UnschedulableAndUnresolvable if a claim is missing.
 Requeue: a CSINode is added or can attach more volumes, a pod with volumes is deleted, a claim of the pod is added, a
 volume is detached.
-Cost: nothing without claims and migrated volumes; otherwise a few gathers, and a walk over the volumes of the pods on
-each node that may be near its limit.
+Cost: nothing for pods without claims and migrated volumes; otherwise a few column lookups, and a walk over the volumes
+of the pods on each node that may be near its limit.
 Source: kubernetes pkg/scheduler/framework/plugins/nodevolumelimits/csi.go, v1.36.2 and v1.37.2.
 Differs: a node whose CSINode cannot be parsed in full takes no further volumes; upstream does not see such a CSINode
-and then applies no limit. Volumes of claims and attachments that cannot be parsed in full count, too.
+and then applies no limit. Claims and attachments that cannot be parsed in full count as volumes, too.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ from podium.plugins.volumes.csi_translation import inline_driver
 from podium.plugins.volumes.node_columns import NodeColumn, change_log_of
 
 _TOO_MANY: Final = fwk.unschedulable("node(s) exceed max volume count")
-_EXCEEDED, _MISSING, _NOT_INSTALLED = 1, 2, 3
-"""Verdicts; from `_NOT_INSTALLED` on, which one of the pod's drivers is not on the node."""
+_EXCEEDED, _CLAIM_MISSING, _NOT_INSTALLED = 1, 2, 3
+"""Verdicts. `_NOT_INSTALLED + i` says that the driver at index i of `_RequiredDrivers.names` is not installed."""
 _NO_LIMIT: Final = 1 << 62
 _DRIVERS_MAX: Final = 64
-"""For how many drivers numbers are cached by node."""
+"""The maximum number of drivers whose columns are cached."""
 
 
 @dataclass(frozen=True, slots=True)
-class _DemandingDrivers:
-    """The drivers that the pod's node must have, by the verdict that one is missing."""
+class _RequiredDrivers:
+    """The drivers that must be installed on the pod's node; an index in `names` is part of a verdict."""
 
     names: tuple[str, ...]
 
@@ -79,10 +79,10 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlu
         self._finder = VolumeFinder(handle)
         self._csi_nodes = handle.lister(resource_types.CSI_NODES)
         self._csi_node_changes = change_log_of(self._csi_nodes)
-        self._has_csi_node = self._of_csi_nodes(lambda name: self._csi_nodes.get(name) is not None)
-        self._limits: dict[str, NodeColumn[CSINode]] = {}
-        self._installed: dict[str, NodeColumn[CSINode]] = {}
-        self._attached = NodeColumn(
+        self._has_csi_node = self._csi_node_column(lambda name: self._csi_nodes.get(name) is not None)
+        self._limit_columns: dict[str, NodeColumn[CSINode]] = {}
+        self._installed_columns: dict[str, NodeColumn[CSINode]] = {}
+        self._attachment_counts = NodeColumn(
             change_log_of(handle.lister(resource_types.VOLUME_ATTACHMENTS)),
             lambda attachment: attachment.spec.node_name,
             self._finder.attachments_max,
@@ -95,27 +95,27 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlu
         return None, None if attaches_volumes(pod.spec) else fwk.SKIP
 
     def filter_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray | None:
-        """Return the verdict of each row: a driver that is not installed, or too many volumes; or a missing claim."""
+        """Return the verdict of each row: a driver is not installed, a limit is exceeded, or a claim is missing."""
         try:
-            new_volumes = volumes_without = self._finder.of_new_pod(pod, None)
+            new_volumes = volumes_without_csi_node = self._finder.of_new_pod(pod, None)
         except MissingClaimError:
-            return np.full(len(rows), _MISSING, np.int64)
+            return np.full(len(rows), _CLAIM_MISSING, np.int64)
         has_csi_node = self._has_csi_node.over(snapshot).take(rows) > 0
-        is_any_limited = has_csi_node.any()
-        if is_any_limited:
-            # Any such node will do: the wanted volumes only depend on whether there is a CSINode.
-            example = snapshot.name(int(rows[has_csi_node.argmax()]))
-            new_volumes = self._finder.of_new_pod(pod, self._csi_nodes.get(example))
+        has_any_csi_node = has_csi_node.any()
+        if has_any_csi_node:
+            # Any node with a CSINode will do: the new volumes depend only on whether there is one.
+            example_name = snapshot.name(int(rows[has_csi_node.argmax()]))
+            new_volumes = self._finder.of_new_pod(pod, self._csi_nodes.get(example_name))
         verdicts = np.zeros(len(rows), np.int64)
-        if demanding := self._demanding_drivers(new_volumes):
-            state.write(_DemandingDrivers(demanding))
-            drivers_without = {volume.driver for volume in volumes_without}
-            for index, driver in reversed(tuple(enumerate(demanding))):
-                is_absent = self._installed_of(driver).over(snapshot).take(rows) == 0
-                if driver not in drivers_without:
+        if required_drivers := self._required_drivers(new_volumes):
+            state.write(_RequiredDrivers(required_drivers))
+            drivers_without_csi_node = {volume.driver for volume in volumes_without_csi_node}
+            for index, driver in reversed(tuple(enumerate(required_drivers))):
+                is_absent = self._installed_column(driver).over(snapshot).take(rows) == 0
+                if driver not in drivers_without_csi_node:
                     is_absent &= has_csi_node
                 verdicts[is_absent] = _NOT_INSTALLED + index
-        if is_any_limited and new_volumes:
+        if has_any_csi_node and new_volumes:
             is_close = self._close_to_limits(new_volumes, snapshot, rows) & (verdicts == 0)
             for position in is_close.nonzero()[0].tolist():
                 row = int(rows[position])
@@ -131,7 +131,7 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlu
         if verdict == _EXCEEDED:
             return _TOO_MANY
         if verdict >= _NOT_INSTALLED:
-            return _not_installed(state.read(_DemandingDrivers).names[verdict - _NOT_INSTALLED])
+            return _not_installed(state.read(_RequiredDrivers).names[verdict - _NOT_INSTALLED])
         try:
             self._finder.of_new_pod(pod, None)
         except MissingClaimError as error:
@@ -145,7 +145,7 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlu
             new_volumes = self._finder.of_new_pod(pod, csi_node)
         except MissingClaimError as error:
             return fwk.unresolvable(str(error))
-        for driver in self._demanding_drivers(new_volumes):
+        for driver in self._required_drivers(new_volumes):
             if not self._is_installed(driver, node.name):
                 return _not_installed(driver)
         if not new_volumes or csi_node is None:
@@ -153,16 +153,16 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlu
         return _TOO_MANY if self._is_exceeded(new_volumes, node.pods, csi_node, _limits(csi_node)) else None
 
     def _close_to_limits(self, new_volumes: AbstractSet[AttachedVolume], snapshot: Snapshot, rows: Rows) -> BoolArray:
-        """Return rows that may exceed the limit of a driver if all volumes are distinct, unclear rows included."""
+        """Return the rows that exceed a limit if all volumes are distinct, or have volumes that may need attaching."""
         in_use = snapshot.volumes_in_use
-        used_max = in_use.named_claims(rows) + self._attached.over(snapshot).take(rows) + len(new_volumes)
+        volumes_max = in_use.named_claims(rows) + self._attachment_counts.over(snapshot).take(rows) + len(new_volumes)
         is_close: BoolArray = in_use.unclear(rows) > 0
         for driver in {volume.driver for volume in new_volumes}:
-            is_close |= used_max > self._limit_of(driver).over(snapshot).take(rows)
+            is_close |= volumes_max > self._limit_column(driver).over(snapshot).take(rows)
         return is_close
 
-    def _demanding_drivers(self, volumes: Iterable[AttachedVolume]) -> tuple[str, ...]:
-        """Return the drivers without which a node does not get the volumes, in the order in which they are checked."""
+    def _required_drivers(self, volumes: Iterable[AttachedVolume]) -> tuple[str, ...]:
+        """Return the drivers of the volumes that must be installed on the node, in the order of the checks."""
         if not self._needs_installed_drivers:
             return ()
         return tuple(
@@ -171,8 +171,8 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlu
             if (driver := self._drivers.get(name)) is not None and driver.spec.prevent_pod_scheduling_if_missing
         )
 
-    def _installed_of(self, driver: str) -> NodeColumn[CSINode]:
-        return self._column_of(self._installed, driver, lambda name: self._is_installed(driver, name))
+    def _installed_column(self, driver: str) -> NodeColumn[CSINode]:
+        return self._cached_column(self._installed_columns, driver, lambda name: self._is_installed(driver, name))
 
     def _is_installed(self, driver: str, node_name: str) -> bool:
         csi_node = self._csi_nodes.get(node_name)
@@ -180,17 +180,17 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlu
             return csi_node is not None
         return any(installed.name == driver for installed in csi_node.spec.drivers)
 
-    def _limit_of(self, driver: str) -> NodeColumn[CSINode]:
-        return self._column_of(self._limits, driver, lambda name: self._limit_on(driver, name))
+    def _limit_column(self, driver: str) -> NodeColumn[CSINode]:
+        return self._cached_column(self._limit_columns, driver, lambda name: self._limit_on(driver, name))
 
-    def _column_of(
+    def _cached_column(
         self, columns: dict[str, NodeColumn[CSINode]], driver: str, number_of: Callable[[str], int]
     ) -> NodeColumn[CSINode]:
         column = columns.pop(driver, None)
         if column is None:
             if len(columns) >= _DRIVERS_MAX:
                 del columns[next(iter(columns))]
-            column = self._of_csi_nodes(number_of)
+            column = self._csi_node_column(number_of)
         columns[driver] = column  # the most recently used is last
         return column
 
@@ -200,7 +200,7 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlu
             return 0
         return _NO_LIMIT if csi_node is None else _limits(csi_node).get(driver, _NO_LIMIT)
 
-    def _of_csi_nodes(self, number_of: Callable[[str], int]) -> NodeColumn[CSINode]:
+    def _csi_node_column(self, number_of: Callable[[str], int]) -> NodeColumn[CSINode]:
         return NodeColumn(self._csi_node_changes, lambda csi_node: csi_node.metadata.name, number_of)
 
     def _is_exceeded(
@@ -210,19 +210,22 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlu
         csi_node: CSINode,
         limits: Mapping[str, int],
     ) -> bool:
-        """Return whether a driver would, or might, exceed its limit of volumes on the node."""
+        """Return whether a driver would exceed its limit on the node, or might if a volume's driver is unknown."""
         if isinstance(csi_node, UnreadableCSINode):
             return bool(new_volumes - self._finder.of_pods(pods, csi_node))
         if not limits:
             return False
         volumes_in_use = self._finder.of_pods(pods, csi_node)
-        new = Counter(volume.driver for volume in new_volumes - volumes_in_use)
-        if new.keys().isdisjoint(limits):
+        new_counts = Counter(volume.driver for volume in new_volumes - volumes_in_use)
+        if new_counts.keys().isdisjoint(limits):
             return False
-        current = Counter(volume.driver for volume in volumes_in_use | self._finder.attached_to(csi_node.metadata.name))
-        unknown = current[UNKNOWN]
+        current_counts = Counter(
+            volume.driver for volume in volumes_in_use | self._finder.attached_to(csi_node.metadata.name)
+        )
+        unknown_count = current_counts[UNKNOWN]
         return any(
-            driver in limits and current[driver] + unknown + count > limits[driver] for driver, count in new.items()
+            driver in limits and current_counts[driver] + unknown_count + count > limits[driver]
+            for driver, count in new_counts.items()
         )
 
     def filter_scope(self, spec: PodSpec) -> fwk.Scope:
@@ -274,7 +277,7 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.TableFilterPlugin, fwk.FilterPlu
         return queue_if(uses_claim(pod, new))
 
     def after_detachment(self, pod: Pod, old: VolumeAttachment, new: VolumeAttachment | None) -> fwk.QueueingHint:
-        """Queue if the pod names a claim, or has an in-tree volume that is migrated to the driver."""
+        """Queue if the pod uses any claim, or has an in-tree volume that is migrated to the driver."""
         return queue_if(
             any(
                 volume.persistent_volume_claim is not None

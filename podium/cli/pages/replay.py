@@ -21,11 +21,11 @@ def page_of(name: str, replay: ReplayResult, timeline: Timeline) -> Page:
     Args:
         name: the name of the recording.
     """
-    differing = replay.outcome.divergence
-    headline = "Every decision is the recorded one."
-    if differing is not None:
-        headline = f"The first difference is at attempt {replay.outcome.attempts}, after this: {differing.event}."
     outcome = replay.outcome
+    divergence = outcome.divergence
+    headline = "Every decision is the recorded one."
+    if divergence is not None:
+        headline = f"The first difference is at attempt {outcome.attempts}, after this: {divergence.event}."
     facts = {
         "attempts": str(outcome.attempts),
         "recorded time": f"{replay.virtual_s:.1f} s",
@@ -35,19 +35,23 @@ def page_of(name: str, replay: ReplayResult, timeline: Timeline) -> Page:
     }
     if replay.damage:
         facts["not read to its end"] = replay.damage
-    sections = [Facts("Replay", facts), *([] if differing is None else _difference(differing)), *sections_of(timeline)]
+    sections = [
+        Facts("Replay", facts),
+        *([] if divergence is None else _difference_sections(divergence)),
+        *sections_of(timeline),
+    ]
     return Page(f"Replay of {name}", headline, sections, timeline.times_s, timeline.started_s)
 
 
 def counterfactual_page(name: str, counterfactual: Counterfactual, timeline: Timeline) -> Page:
-    """Build the page of a replay that went on to the end with another configuration.
+    """Build the page of a counterfactual replay: the whole recording under another configuration.
 
     Args:
         name: the name of the recording.
     """
     outcomes = counterfactual.outcomes
-    numbers = outcomes.as_value()
-    facts = {field.replace("_", " "): "-" if value is None else str(value) for field, value in numbers.items()}
+    counts = outcomes.as_value()
+    facts = {field.replace("_", " "): "-" if value is None else str(value) for field, value in counts.items()}
     if counterfactual.damage:
         facts["not read to its end"] = counterfactual.damage
     headline = f"{outcomes.placed} pods would have been placed, and {outcomes.pending} would wait at the end."
@@ -55,14 +59,14 @@ def counterfactual_page(name: str, counterfactual: Counterfactual, timeline: Tim
     return Page(f"Counterfactual replay of {name}", headline, sections, timeline.times_s, timeline.started_s)
 
 
-def _difference(differing: Divergence) -> list[Section]:
-    facts = {"after this": differing.event}
-    if differing.recorded is None or differing.replayed is None:
-        return [Facts("First difference", {**facts, "what differs": differing.detail})]
-    recorded_decision, replayed_decision = differing.recorded, differing.replayed
+def _difference_sections(divergence: Divergence) -> list[Section]:
+    facts = {"after this": divergence.event}
+    if divergence.recorded is None or divergence.replayed is None:
+        return [Facts("First difference", {**facts, "what differs": divergence.detail})]
+    recorded_decision, replayed_decision = divergence.recorded, divergence.replayed
     facts |= {"recorded": decision_text(recorded_decision), "replayed": decision_text(replayed_decision)}
     return [
         Facts("First difference", facts),
-        *score_table("Scores, recorded", differing.recorded_scores, (recorded_decision.node, replayed_decision.node)),
-        *score_table("Scores, replayed", differing.replayed_scores, (replayed_decision.node, recorded_decision.node)),
+        *score_table("Scores, recorded", divergence.recorded_scores, (recorded_decision.node, replayed_decision.node)),
+        *score_table("Scores, replayed", divergence.replayed_scores, (replayed_decision.node, recorded_decision.node)),
     ]

@@ -1,10 +1,10 @@
-"""The args that plugins of measured loads share: where the loads come from, and what to do without them.
+"""Holds the args that the load-aware plugins share: where node metrics come from, and what happens without them.
 
 Source: sigs.k8s.io/scheduler-plugins apis/config/types.go and v1/defaults.go, pkg/trimaran/collector.go (2026-08).
-Differs: Prometheus is asked for CPU and memory only, each query by itself, so that one that fails costs its own values
-only. `insecureSkipVerify` also applies without a token. A token may come from a file, such as a service account's, and
-authorities too. SignalFx is refused: a load watcher can read it. `whenStale: skip` has the plugin take no part while
-its metrics are missing or old.
+Differs: Prometheus is queried for CPU and memory only, and each query is a request of its own, so that a failed query
+loses only its own values. `insecureSkipVerify` also applies without a token. The token and the CA certificates may be
+read from files, such as a service account's. SignalFx is refused; a load watcher can read it. With `whenStale: skip`
+all nodes get the same score while metrics are missing or stale.
 """
 
 from __future__ import annotations
@@ -29,20 +29,26 @@ from podium.plugins.contrib.plugin_args import PluginArgs
 
 _WINDOW: Final = "15m"
 _PROMETHEUS_ADDRESS: Final = "http://prometheus-k8s:9090"
-_RATIOS: Final = ((CPU_LOAD, "instance:node_cpu:ratio"), (MEMORY_LOAD, "instance:node_memory_utilisation:ratio"))
-_OVER_TIME: Final = ((AVERAGE, "avg_over_time"), (DEVIATION, "stddev_over_time"))
-NODE_RATIOS: Final = tuple(
-    MetricsQuery(f"{function}({ratio}[{_WINDOW}])", type_, operator, factor=100.0)
-    for operator, function in _OVER_TIME
-    for type_, ratio in _RATIOS
+_RECORDING_RULES: Final = (
+    (CPU_LOAD, "instance:node_cpu:ratio"),
+    (MEMORY_LOAD, "instance:node_memory_utilisation:ratio"),
 )
-"""What Prometheus is asked for by default: the recording rules of node-exporter's mixin."""
+_FUNCTIONS: Final = ((AVERAGE, "avg_over_time"), (DEVIATION, "stddev_over_time"))
+NODE_RATIOS: Final = tuple(
+    MetricsQuery(f"{function}({ratio}[{_WINDOW}])", metric, operator, factor=100.0)
+    for operator, function in _FUNCTIONS
+    for metric, ratio in _RECORDING_RULES
+)
+"""The default queries to Prometheus: averages and deviations of the recording rules of node-exporter's mixin."""
 
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=2**31)]
 
 
 class MetricProvider(msgspec.Struct, frozen=True, rename="camel"):
-    """Where loads are read without a load watcher. `token_file` and `ca_file` are podium's own."""
+    """The server that node metrics are read from without a load watcher.
+
+    Differs: upstream has neither `token_file` nor `ca_file`.
+    """
 
     type: str = ""
     address: str = ""
@@ -52,7 +58,7 @@ class MetricProvider(msgspec.Struct, frozen=True, rename="camel"):
     ca_file: str = ""
 
     def source(self, queries: tuple[MetricsQuery, ...] = NODE_RATIOS) -> MetricsSource:
-        """Return the source that it names. Raises: ValueError if podium reads no such source."""
+        """Return the source of this type and address. Raises: ValueError if podium cannot read the type."""
         if self.type == KUBERNETES_METRICS_SERVER:
             return MetricsSource(KUBERNETES_METRICS_SERVER)
         if self.type == PROMETHEUS:
@@ -70,12 +76,12 @@ class MetricProvider(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class LoadArgs(PluginArgs, frozen=True, kw_only=True):
-    """The args of every plugin of measured loads.
+    """The args of every load-aware plugin.
 
     Attributes:
-        when_stale: podium's own: `skip` gives all nodes the same score while there are no metrics or only old ones;
-            `score` scores by the last ones, however old, as upstream does.
-        stale_after_seconds: the age from which metrics are old.
+        when_stale: `score` uses the last metrics, however old, as upstream does; `skip`, which upstream does not have,
+            gives all nodes the same score while metrics are missing or stale.
+        stale_after_seconds: the age at which metrics become stale.
     """
 
     metric_provider: MetricProvider = MetricProvider()
@@ -84,24 +90,24 @@ class LoadArgs(PluginArgs, frozen=True, kw_only=True):
     stale_after_seconds: Seconds = 300.0
 
     def problems(self) -> Iterable[str]:
-        """Return why the args name no source."""
+        """Return the reason that the args do not give a source."""
         try:
             self.source()
         except ValueError as error:
             yield str(error)
 
     def source(self) -> MetricsSource:
-        """Return where the loads are read. Raises: as `default_source`."""
+        """Return the source of node metrics. Raises: as `default_source`."""
         return default_source(self.watcher_address, self.metric_provider)
 
 
 def default_source(
     watcher_address: str | None, provider: MetricProvider, queries: tuple[MetricsQuery, ...] = NODE_RATIOS
 ) -> MetricsSource:
-    """Return the load watcher, the provider's source, or metrics-server if neither is there.
+    """Return the load watcher, the provider's source, or metrics-server if neither is configured.
 
     Raises:
-        ValueError: podium reads no such source.
+        ValueError: podium cannot read the provider's type.
     """
     if watcher_address:
         return MetricsSource(WATCHER, watcher_address)

@@ -1,6 +1,6 @@
 """The permissions that `podium provisioner run` needs with each provider.
 
-Owns the table behind its roles in deploy/ and behind `podium doctor`.
+Owns the table behind the provisioner's roles in deploy/ and behind `podium doctor`.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from podium.provisioner.state.manifests import NODE_CLAIMS
 _ROLE: Final = "deploy/provisioner"
 
 
-def _writing(resource: ResourceType[Any], *verbs: str) -> Iterable[Permission]:
-    """Return the rights to write, with `get`: an object is read again when the answer to a write was lost."""
+def _write_permissions(resource: ResourceType[Any], *verbs: str) -> Iterable[Permission]:
+    """Return the permissions to write, and `get`: a write whose response is lost is checked by reading the object."""
     return [Permission(resource.group, resource.plural, verb) for verb in (*verbs, "get")]
 
 
 _WRITES: Final[Mapping[str, Iterable[Permission]]] = {
     "plan-only": (),
-    "sandbox": (*_writing(NODES, "create", "patch", "delete"), Permission("", "pods/eviction", "create")),
-    "karpenter": _writing(NODE_CLAIMS, "create", "delete"),
+    "sandbox": (*_write_permissions(NODES, "create", "patch", "delete"), Permission("", "pods/eviction", "create")),
+    "karpenter": _write_permissions(NODE_CLAIMS, "create", "delete"),
 }
 
 
@@ -38,31 +38,34 @@ def needs(
     places_with_podium: bool = False,
     leader_elect: bool = True,
 ) -> Needs:
-    """Return the rights that a provisioner needs.
+    """Return the permissions that a provisioner needs.
 
     Args:
-        namespace: of the Lease and of the ConfigMap.
-        places_with_podium: whether podium's own plugins judge where pods fit.
+        namespace: the namespace of the Lease and of the status ConfigMap.
+        places_with_podium: whether podium's own plugins decide where pods fit.
     """
     resources: dict[ResourceType[Any], str] = dict.fromkeys(WATCHED.values(), "the provisioner")
-    # By podium's rules, plugins read further kinds, which need rights of their own.
+    # Podium's plugins read further resources than Karpenter's rules do.
     if places_with_podium:
         resources |= dict.fromkeys(OTHERS, "--rules podium")
-    users = {rule: user for resource, user in resources.items() for rule in watching(resource)}
-    users |= dict.fromkeys(RECORDING_EVENTS, "the provisioner")
-    users |= dict.fromkeys(_WRITES[provider], f"--provider {provider}")
-    users |= dict.fromkeys(_status(namespace), "the status")
+    components = {
+        permission: component for resource, component in resources.items() for permission in watching(resource)
+    }
+    components |= dict.fromkeys(RECORDING_EVENTS, "the provisioner")
+    components |= dict.fromkeys(_WRITES[provider], f"--provider {provider}")
+    components |= dict.fromkeys(_status_permissions(namespace), "the status")
     if leader_elect:
-        users |= dict.fromkeys(leading(namespace, NAME), "leader election")
+        components |= dict.fromkeys(leading(namespace, NAME), "leader election")
     return Needs(
-        {permission: (user,) for permission, user in sorted(users.items())},
-        {resource: (user,) for resource, user in resources.items()},
+        {permission: (component,) for permission, component in sorted(components.items())},
+        {resource: (component,) for resource, component in resources.items()},
         role=_ROLE,
         required=frozenset({NODE_CLAIMS} if provider == "karpenter" else ()),
     )
 
 
-def _status(namespace: str) -> Iterator[Permission]:
+def _status_permissions(namespace: str) -> Iterator[Permission]:
+    """Return the permissions to create the status ConfigMap and to keep it up to date."""
     # RBAC cannot restrict `create` by resource name.
     yield Permission(CONFIG_MAPS.group, CONFIG_MAPS.plural, "create", namespace)
     for verb in ("get", "patch"):

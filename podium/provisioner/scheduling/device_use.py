@@ -1,6 +1,6 @@
-"""Counts the devices for resource claims, and those that are allocated, by driver.
+"""Counts devices by driver: those that ResourceSlices publish, and those that are allocated to ResourceClaims.
 
-Owns the count, for people. Whether a claim can be allocated is decided by `podium.devices`.
+Owns the counts in reports. Decides no allocation: `podium.devices` does.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class DeviceUse:
 
     Attributes:
         published: Those in the newest generation of each pool.
-        allocated: Those that claims hold, but for administrators'.
+        allocated: Those that are allocated to claims, without admin access.
     """
 
     published: Mapping[str, int]
@@ -30,20 +30,20 @@ class DeviceUse:
 
     @classmethod
     def of(cls, slices: Iterable[ResourceSlice], claims: Iterable[ResourceClaim]) -> DeviceUse:
-        """Count the devices."""
-        newest: dict[tuple[str, str], tuple[int, int]] = {}
+        """Count the devices of these slices and claims."""
+        newest_by_pool: dict[tuple[str, str], tuple[int, int]] = {}
         for resource_slice in slices:
             pool, generation = (
                 (resource_slice.spec.driver, resource_slice.spec.pool.name),
                 resource_slice.spec.pool.generation,
             )
-            latest_generation, count = newest.get(pool, (generation, 0))
-            # A driver publishes a pool anew under a higher generation; slices of the older one are void.
+            latest_generation, count = newest_by_pool.get(pool, (generation, 0))
+            # A driver that changes a pool publishes it under a higher generation; slices of lower ones are obsolete.
             if generation >= latest_generation:
-                previous = count if generation == latest_generation else 0
-                newest[pool] = generation, previous + len(resource_slice.spec.devices)
+                earlier_count = count if generation == latest_generation else 0
+                newest_by_pool[pool] = generation, earlier_count + len(resource_slice.spec.devices)
         device_counts: Counter[str] = Counter()
-        for (driver, _), (_, count) in newest.items():
+        for (driver, _), (_, count) in newest_by_pool.items():
             device_counts[driver] += count
         allocations = (claim.status.allocation for claim in claims)
         results = (
@@ -55,13 +55,15 @@ class DeviceUse:
 
     @classmethod
     def of_manifests(cls, manifests: Iterable[Manifest]) -> DeviceUse:
-        """Count the devices of these objects, among others.
+        """Count the devices of the manifests; those of other resource types are ignored.
 
         Raises:
             ManifestError: an object cannot be read.
         """
-        kinds = (RESOURCE_SLICES, RESOURCE_CLAIMS)
-        return cls.in_store(ObjectStore.of(manifest for manifest in manifests if resource_of(manifest) in kinds))
+        device_resources = (RESOURCE_SLICES, RESOURCE_CLAIMS)
+        return cls.in_store(
+            ObjectStore.of(manifest for manifest in manifests if resource_of(manifest) in device_resources)
+        )
 
     @classmethod
     def in_store(cls, store: ObjectStore) -> DeviceUse:

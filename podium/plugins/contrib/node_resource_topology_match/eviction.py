@@ -1,4 +1,4 @@
-"""What the victims of a preemption hold of NUMA nodes, and the topology once they are evicted.
+"""Computes the NUMA topology of a node after the victims of a preemption are evicted.
 
 Source: sigs.k8s.io/scheduler-plugins pkg/noderesourcetopology/preemption (2026-08).
 """
@@ -16,8 +16,8 @@ from podium.plugins.contrib.node_resource_topology_match.demands import demands_
 from podium.plugins.contrib.node_resource_topology_match.placement import ContainerKey
 from podium.plugins.contrib.node_resource_topology_match.topology import Topology
 
-_TOO_MUCH: Final = "resource release request exceeds NUMA allocatable"
-_NOTHING: Final = "no resources to add, cannot process eviction simulation"
+_EXCEEDS_ALLOCATABLE: Final = "resource release request exceeds NUMA allocatable"
+_NOTHING_FREED: Final = "no resources to add, cannot process eviction simulation"
 
 
 @dataclass(slots=True, eq=False)
@@ -34,12 +34,12 @@ class EvictedPods:
 
 class _Extensions(fwk.PreFilterExtensions):
     def add_pod(self, state: fwk.CycleState, pod: Pod, added_pod: Pod, node: NodeInfo) -> fwk.Status | None:
-        """Note that the pod is not evicted."""
+        """Record that the dry run no longer evicts the pod."""
         state.read(EvictedPods).pods.pop(added_pod.key, None)
         return None
 
     def remove_pod(self, state: fwk.CycleState, pod: Pod, removed_pod: Pod, node: NodeInfo) -> fwk.Status | None:
-        """Note that the pod is evicted."""
+        """Record that the dry run evicts the pod."""
         state.read(EvictedPods).pods[removed_pod.key] = removed_pod
         return None
 
@@ -48,10 +48,10 @@ EvictedPods.EXTENSIONS = _Extensions()
 
 
 def after_eviction(topology: Topology, victims: Iterable[Pod], placement: Mapping[ContainerKey, int]) -> Topology | str:
-    """Return the topology with what the victims hold added to it, or why that cannot be told."""
-    freed_amounts = _freed_by(victims, placement, topology.resource_names)
+    """Return the topology with the victims' exclusive resources available again, or the reason that there is none."""
+    freed_amounts = _exclusive_amounts(victims, placement, topology.resource_names)
     if not freed_amounts:
-        return _NOTHING
+        return _NOTHING_FREED
     numa_nodes = []
     for numa_node in topology.numa_nodes:
         available = dict(numa_node.available)
@@ -59,15 +59,15 @@ def after_eviction(topology: Topology, victims: Iterable[Pod], placement: Mappin
             if name in available:
                 available[name] += amount
                 if available[name] > numa_node.allocatable[name]:
-                    return _TOO_MUCH
+                    return _EXCEEDS_ALLOCATABLE
         numa_nodes.append(replace(numa_node, available=available))
     return replace(topology, numa_nodes=tuple(numa_nodes))
 
 
-def _freed_by(
+def _exclusive_amounts(
     victims: Iterable[Pod], placement: Mapping[ContainerKey, int], resource_names: frozenset[str]
 ) -> Mapping[int, Mapping[str, int]]:
-    """Return the exclusive amounts by NUMA node that the victims' containers hold."""
+    """Return the amounts that the victims' containers hold exclusively, by NUMA node and resource."""
     freed_amounts: dict[int, dict[str, int]] = {}
     for victim in victims:
         guaranteed, demands = is_guaranteed(victim), demands_of(victim.spec)
