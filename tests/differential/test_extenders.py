@@ -1,4 +1,4 @@
-"""kube-scheduler and podium ask the same extenders the same, and make the same of what they say."""
+"""kube-scheduler and podium send an extender the same requests, and reach the same verdicts from its answers."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ LICENCE = "example.com/licence"
 ANSWERS = "answers"
 PODS = "/api/v1/namespaces/default/pods"
 NODES = [f"node-{number}" for number in range(4)]
-EVERYWHERE = ["hard/filter", "hard/prioritize", "soft/filter", "soft/prioritize"]
-PREEMPTING = ["meta/preempt", "whole/preempt"]
+NODE_VERBS = ["hard/filter", "hard/prioritize", "soft/filter", "soft/prioritize"]
+PREEMPT_VERBS = ["meta/preempt", "whole/preempt"]
 
 
 def extenders(url: str) -> list[Json]:
-    """One that may be ignored and comes first in the file, one that may not, one about licences, two about victims."""
+    """Two for filter and scores (an ignorable one first), one for a managed resource, two for preemption."""
     scoring = {"filterVerb": "filter", "prioritizeVerb": "prioritize"}
     licence = [{"name": LICENCE, "ignoredByScheduler": True}]
     return [
@@ -53,7 +53,7 @@ def extenders(url: str) -> list[Json]:
 
 
 def reply_to(verb: str, body: Json) -> Any:
-    """Return the answer in the pod's annotation for this verb; otherwise accept everything."""
+    """Return the answer in the pod's annotation for this verb; otherwise accept all nodes or victims."""
     answers = json.loads(body["Pod"]["metadata"]["annotations"][ANSWERS])
     if verb in answers:
         answer = answers[verb]
@@ -61,7 +61,7 @@ def reply_to(verb: str, body: Json) -> Any:
     if verb.endswith("filter"):
         return {"Nodes": body["Nodes"], "NodeNames": body["NodeNames"]}
     if verb.endswith("prioritize"):
-        # Different from node to node, so that nothing is left to chance.
+        # The scores differ, so that no tie is broken at random.
         return [{"Host": name, "Score": int(name[-1])} for name in names(body)]
     if body["NodeNameToMetaVictims"] is not None:
         return {"NodeNameToMetaVictims": body["NodeNameToMetaVictims"]}
@@ -73,32 +73,32 @@ def reply_to(verb: str, body: Json) -> Any:
 
 
 @dataclass
-class Sides:
-    """Both schedulers, running, and the extenders they ask."""
+class SchedulerPair:
+    """Both schedulers, running, and the server of their extenders."""
 
     admin: Client
     server: ExtenderServer
 
     async def compare(self, item: Json) -> tuple[Verdict, Verdict, list[str]]:
-        """The verdicts on the pod, and the verbs that were asked; what was asked is the same."""
-        verdicts, questions = [], []
+        """Check that both send the same requests about the pod; return both verdicts and the verbs called."""
+        verdicts, request_bodies = [], []
         for scheduler in (UPSTREAM, PODIUM):
             self.server.asked.clear()
             verdicts.append(await ask(self.admin, scheduler, item))
-            # The first of each kind: once its status is written a pod is tried again, if it is still there by then.
-            # The other scheduler may still ask about its own pod, which was deleted just now.
-            first: dict[str, str] = {}
+            # Only the request of each verb that comes first counts: the pod may be retried once its status is written.
+            # The other scheduler may still send requests about its own pod, which was deleted a moment ago.
+            body_by_verb: dict[str, str] = {}
             for verb, body in self.server.asked:
                 if body["Pod"]["spec"]["schedulerName"] == scheduler:
-                    first.setdefault(verb, comparable(body))
-            questions.append(sorted(first.items()))
+                    body_by_verb.setdefault(verb, comparable_json(body))
+            request_bodies.append(sorted(body_by_verb.items()))
             await take_away(self.admin, item)
-        assert questions[0] == questions[1]
-        return verdicts[0], verdicts[1], [verb for verb, _ in questions[0]]
+        assert request_bodies[0] == request_bodies[1]
+        return verdicts[0], verdicts[1], [verb for verb, _ in request_bodies[0]]
 
 
-def comparable(body: Json) -> str:
-    """The body of a question without order, and without what two pods of one name cannot have in common."""
+def comparable_json(body: Json) -> str:
+    """Return the request body sorted, and without the fields that differ between two pods of one name."""
     objects = [body["Pod"]]
     if body.get("Nodes"):
         body["Nodes"]["items"].sort(key=lambda node: str(node["metadata"]["name"]))
@@ -106,7 +106,7 @@ def comparable(body: Json) -> str:
     for victims in (body.get("NodeNameToVictims") or {}).values():
         objects += victims["Pods"]
     for item in objects:
-        # Whether it has its kind with it depends on how it was read.
+        # Whether an object carries its kind depends on how the scheduler read it.
         item.pop("kind", None)
         item.pop("apiVersion", None)
     for field in ("uid", "resourceVersion", "creationTimestamp"):
@@ -118,11 +118,13 @@ def comparable(body: Json) -> str:
 
 
 @pytest.fixture
-async def sides(empty_control_plane: ControlPlane, admin: Client, tmp_path: Path) -> AsyncIterator[Sides]:
+async def scheduler_pair(
+    empty_control_plane: ControlPlane, admin: Client, tmp_path: Path
+) -> AsyncIterator[SchedulerPair]:
     """Both schedulers, in a cluster of four nodes."""
     for item in nodes(len(NODES), cpu="4"):
         await admin.create("/api/v1/nodes", item)
-    replies = {verb: partial(reply_to, verb) for verb in (*EVERYWHERE, *PREEMPTING, "licence/filter")}
+    replies = {verb: partial(reply_to, verb) for verb in (*NODE_VERBS, *PREEMPT_VERBS, "licence/filter")}
     async with ExtenderServer(**replies) as server:
         config = {"extenders": extenders(server.url)}
         upstream = configuration(profiles=[{"schedulerName": UPSTREAM}], **config)
@@ -130,7 +132,7 @@ async def sides(empty_control_plane: ControlPlane, admin: Client, tmp_path: Path
         daemon = Daemon(tmp_path / "podium", empty_control_plane.kubeconfig(), configuration(**config))
         try:
             await daemon.wait_ready()
-            yield Sides(admin, server)
+            yield SchedulerPair(admin, server)
             assert await daemon.stop() == 0, daemon.output()
             assert "Traceback" not in daemon.output()
         finally:
@@ -138,8 +140,8 @@ async def sides(empty_control_plane: ControlPlane, admin: Client, tmp_path: Path
             await anyio.to_thread.run_sync(scheduler.process.stop)
 
 
-def asking(answers: Json | None = None, *, licence: bool = False, **spec: Any) -> Json:
-    """A pod about which the extenders say these things."""
+def pod_with_answers(answers: Json | None = None, *, licence: bool = False, **spec: Any) -> Json:
+    """Return a pod whose annotation holds the answers of the extenders by verb."""
     item = pod("web", **spec)
     item["metadata"]["annotations"] = {ANSWERS: json.dumps(answers or {})}
     if licence:
@@ -152,87 +154,93 @@ def scores(**by_name: int) -> list[Json]:
 
 
 NO_NODES: Json = {"Nodes": {"items": []}}
-TURNED_DOWN = NO_NODES | {
+REJECTION = NO_NODES | {
     "FailedNodes": {"node-0": "busy", "node-1": "busy", "node-2": "busy"},
     "FailedAndUnresolvableNodes": {"node-2": "too old"},
 }
 
 VERDICTS: list[tuple[str, Json, list[str], str]] = [
-    ("all is fine", asking(), EVERYWHERE, "node-3"),
-    ("a licence", asking(licence=True), [*EVERYWHERE, "licence/filter"], "node-3"),
+    ("all nodes accepted", pod_with_answers(), NODE_VERBS, "node-3"),
+    ("a managed resource", pod_with_answers(licence=True), [*NODE_VERBS, "licence/filter"], "node-3"),
     (
         "one node is left",
-        asking({"licence/filter": {"NodeNames": ["node-1"]}}, licence=True),
+        pod_with_answers({"licence/filter": {"NodeNames": ["node-1"]}}, licence=True),
         ["hard/filter", "licence/filter", "soft/filter"],
         "node-1",
     ),
     (
         "names in lower case",
-        asking({"licence/filter": {"nodenames": ["node-0", "node-2"], "failednodes": {"node-1": "x"}}}, licence=True),
-        [*EVERYWHERE, "licence/filter"],
+        pod_with_answers(
+            {"licence/filter": {"nodenames": ["node-0", "node-2"], "failednodes": {"node-1": "x"}}}, licence=True
+        ),
+        [*NODE_VERBS, "licence/filter"],
         "node-2",
     ),
-    ("malformed, but ignorable", asking({"soft/filter": "oops"}), EVERYWHERE, "node-3"),
-    ("an error, but ignorable", asking({"soft/filter": {"Error": "no licence"}}), EVERYWHERE, "node-3"),
-    ("an unknown node, but ignorable", asking({"soft/filter": {"NodeNames": ["x"]}}), EVERYWHERE, "node-3"),
+    ("malformed, but ignorable", pod_with_answers({"soft/filter": "oops"}), NODE_VERBS, "node-3"),
+    ("an error, but ignorable", pod_with_answers({"soft/filter": {"Error": "no licence"}}), NODE_VERBS, "node-3"),
+    ("an unknown node, but ignorable", pod_with_answers({"soft/filter": {"NodeNames": ["x"]}}), NODE_VERBS, "node-3"),
     (
         "scores out of range",
-        asking({"soft/prioritize": scores(node_0=50), "hard/prioritize": scores(node_1=-9, node_2=9, x=99)}),
-        EVERYWHERE,
+        pod_with_answers({"soft/prioritize": scores(node_0=50), "hard/prioritize": scores(node_1=-9, node_2=9, x=99)}),
+        NODE_VERBS,
         "node-0",
     ),
     (
-        "no scores from one",
-        asking({"soft/prioritize": scores(node_2=1), "hard/prioritize": '[{"Host": "node-0", "Score": "9"}]'}),
-        EVERYWHERE,
+        "malformed scores of one extender",
+        pod_with_answers(
+            {"soft/prioritize": scores(node_2=1), "hard/prioritize": '[{"Host": "node-0", "Score": "9"}]'}
+        ),
+        NODE_VERBS,
         "node-2",
     ),
-    ("turned down", asking({"hard/filter": TURNED_DOWN}), ["hard/filter"], "Unschedulable: "),
-    ("turned down without a word", asking({"hard/filter": NO_NODES}), ["hard/filter"], "Unschedulable: "),
-    ("nothing said", asking({"hard/filter": {}}), ["hard/filter"], "Unschedulable: "),
+    ("rejected with reasons", pod_with_answers({"hard/filter": REJECTION}), ["hard/filter"], "Unschedulable: "),
+    ("rejected without reasons", pod_with_answers({"hard/filter": NO_NODES}), ["hard/filter"], "Unschedulable: "),
+    ("an empty answer", pod_with_answers({"hard/filter": {}}), ["hard/filter"], "Unschedulable: "),
     (
-        "turned down by the ignorable one",
-        asking({"soft/filter": {"NodeNames": [], "FailedNodes": {"node-1": "busy"}}}),
+        "rejected by the ignorable extender",
+        pod_with_answers({"soft/filter": {"NodeNames": [], "FailedNodes": {"node-1": "busy"}}}),
         ["hard/filter", "soft/filter"],
         "Unschedulable: ",
     ),
 ]
 ERRORS: list[tuple[str, Json]] = [
-    ("malformed", asking({"hard/filter": "oops"})),
-    ("an error", asking({"hard/filter": {"Error": "no licence"}})),
-    ("an unknown node", asking({"licence/filter": {"NodeNames": ["x"]}}, licence=True)),
+    ("malformed", pod_with_answers({"hard/filter": "oops"})),
+    ("an error", pod_with_answers({"hard/filter": {"Error": "no licence"}})),
+    ("an unknown node", pod_with_answers({"licence/filter": {"NodeNames": ["x"]}}, licence=True)),
 ]
 
 
-async def test_same_questions_and_same_verdicts(sides: Sides) -> None:
-    for about, item, verbs, verdict in VERDICTS:
-        upstream, podium, verbs_asked = await sides.compare(item)
-        assert podium == upstream, about
-        assert verbs_asked == sorted(verbs), about
-        assert f"{upstream.node}{upstream.message}".startswith(verdict), about
+async def test_requests_and_verdicts_are_the_same(scheduler_pair: SchedulerPair) -> None:
+    for case, item, verbs, verdict in VERDICTS:
+        upstream, podium, verbs_called = await scheduler_pair.compare(item)
+        assert podium == upstream, case
+        assert verbs_called == sorted(verbs), case
+        assert f"{upstream.node}{upstream.message}".startswith(verdict), case
 
 
-async def test_same_errors_in_words_that_name_the_extender(sides: Sides) -> None:
-    for about, item in ERRORS:
-        upstream, podium, _ = await sides.compare(item)
-        assert upstream.message.startswith("SchedulerError: "), about
-        assert podium.message.startswith(f'SchedulerError: extender "{sides.server.url}'), about
+async def test_errors_are_the_same_and_podium_names_the_extender(scheduler_pair: SchedulerPair) -> None:
+    for case, item in ERRORS:
+        upstream, podium, _ = await scheduler_pair.compare(item)
+        assert upstream.message.startswith("SchedulerError: "), case
+        assert podium.message.startswith(f'SchedulerError: extender "{scheduler_pair.server.url}'), case
 
 
-async def test_same_questions_about_victims(sides: Sides) -> None:
-    await create_priority_class(sides.admin, "high", 100)
+async def test_preemption_requests_are_the_same(scheduler_pair: SchedulerPair) -> None:
+    await create_priority_class(scheduler_pair.admin, "high", 100)
     for name in NODES:
-        await sides.admin.create(PODS, pod(f"on-{name}", cpu="3", nodeName=name))
-    none_left = asking({"meta/preempt": {}}, cpu="3", priorityClassName="high")
-    upstream, podium, verbs_asked = await sides.compare(none_left)
-    assert verbs_asked == PREEMPTING
+        await scheduler_pair.admin.create(PODS, pod(f"on-{name}", cpu="3", nodeName=name))
+    no_candidates = pod_with_answers({"meta/preempt": {}}, cpu="3", priorityClassName="high")
+    upstream, podium, verbs_called = await scheduler_pair.compare(no_candidates)
+    assert verbs_called == PREEMPT_VERBS
     assert podium == upstream
     assert upstream.message.endswith("preemption: no candidate node for preemption")
 
-    stranger = {"NodeNameToMetaVictims": {"node-0": {"Pods": [{"UID": "x"}]}}}
-    upstream, podium, _ = await sides.compare(asking({"whole/preempt": stranger}, cpu="3", priorityClassName="high"))
-    beginning, text = upstream.message.split("preemption: ")
+    unknown_victim = {"NodeNameToMetaVictims": {"node-0": {"Pods": [{"UID": "x"}]}}}
+    upstream, podium, _ = await scheduler_pair.compare(
+        pod_with_answers({"whole/preempt": unknown_victim}, cpu="3", priorityClassName="high")
+    )
+    prefix, text = upstream.message.split("preemption: ")
     assert podium.message.startswith(
-        f'{beginning}preemption: extender "{sides.server.url}whole": claims to preempt pod'
+        f'{prefix}preemption: extender "{scheduler_pair.server.url}whole": claims to preempt pod'
     )
     assert text.startswith("extender: ")

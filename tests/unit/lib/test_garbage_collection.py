@@ -3,31 +3,31 @@ import gc
 from podium.lib import garbage_collection
 
 
-def test_collector_looks_rarely_and_not_at_what_stays():
+def test_collections_are_rare_after_settling_and_skip_exempted_objects():
     thresholds = gc.get_threshold()
     try:
         gc.set_threshold(700, 10, 10)
         garbage_collection.settle()
         assert gc.get_threshold() > (700, 10, 10)
-        frozen = gc.get_freeze_count()
-        stays = [[] for _ in range(1000)]
+        freeze_count = gc.get_freeze_count()
+        lasting_objects = [[] for _ in range(1000)]
         garbage_collection.exempt_present_objects()
-        assert gc.get_freeze_count() >= frozen + len(stays)
+        assert gc.get_freeze_count() >= freeze_count + len(lasting_objects)
     finally:
         gc.unfreeze()
         gc.set_threshold(*thresholds)
 
 
-def test_collector_does_not_look_while_modules_are_loaded():
+def test_collection_is_disabled_within_the_context_only():
     with garbage_collection.collection_disabled():
         assert not gc.isenabled()
     assert gc.isenabled()
 
 
-def test_objects_made_without_collections_are_not_scanned_as_young_ones():
+def test_objects_created_while_collection_is_disabled_are_not_in_the_young_generation():
     with garbage_collection.collection_disabled():
-        lasting = [[] for _ in range(2_000)]
-    assert len(gc.get_objects(0)) < len(lasting)
+        lasting_objects = [[] for _ in range(2_000)]
+    assert len(gc.get_objects(0)) < len(lasting_objects)
     assert gc.get_freeze_count() == 0
 
 
@@ -42,7 +42,7 @@ def test_frozen_objects_stay_frozen():
         gc.unfreeze()
 
 
-def test_a_collector_that_was_disabled_before_stays_disabled():
+def test_collection_that_was_disabled_before_the_context_stays_disabled():
     gc.disable()
     try:
         with garbage_collection.collection_disabled():
@@ -52,8 +52,8 @@ def test_a_collector_that_was_disabled_before_stays_disabled():
         gc.enable()
 
 
-def test_collections_are_rare_during_one_piece_of_work():
-    # An earlier test may have left collections as rare as they get.
+def test_rare_collections_end_with_the_context():
+    # An earlier test may have raised the thresholds already.
     thresholds = gc.get_threshold()
     try:
         gc.set_threshold(700, 10, 10)

@@ -1,4 +1,4 @@
-"""How many devices there are for claims, and how many are taken."""
+"""Devices are counted by driver, those that are published and those that are allocated."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def claim(name: str, *results: Any) -> Any:
 
 def test_devices_are_counted_by_driver() -> None:
     slices = [resource_slice("a", 2), resource_slice("b", 3), resource_slice("c", 4, driver="nic", pool="x")]
-    claims = [claim("one", {"driver": "gpu"}, {"driver": "nic"}), claim("two", {"driver": "gpu"}), claim("waiting")]
+    claims = [claim("one", {"driver": "gpu"}, {"driver": "nic"}), claim("two", {"driver": "gpu"}), claim("unallocated")]
     device_use = DeviceUse.of_manifests([*slices, *claims, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}}])
     assert device_use.published == {"gpu": 5, "nic": 4}
     assert device_use.allocated == {"gpu": 2, "nic": 1}
@@ -33,15 +33,15 @@ def test_devices_are_counted_by_driver() -> None:
 
 def test_only_the_newest_generation_of_a_pool_counts() -> None:
     slices = [
-        resource_slice("old", 8),
-        resource_slice("new", 2, generation=2),
-        resource_slice("older", 4, generation=1),
-        resource_slice("other", 1, pool="n2"),
+        resource_slice("first", 8, generation=1),
+        resource_slice("republished", 2, generation=2),
+        resource_slice("obsolete", 4, generation=1),
+        resource_slice("other-pool", 1, pool="n2"),
     ]
     assert DeviceUse.of_manifests(slices).published == {"gpu": 3}
 
 
-def test_what_administrators_look_at_is_not_taken() -> None:
+def test_devices_with_admin_access_are_not_counted_as_allocated() -> None:
     device_use = DeviceUse.of_manifests([resource_slice("a", 2), claim("one", {"driver": "gpu", "adminAccess": True})])
     assert device_use.allocated == {}
     assert DeviceUse.of_manifests([]).published == {}
