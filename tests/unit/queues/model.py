@@ -1,9 +1,9 @@
-"""The scheduling queue's rules once more, in the plainest way: one list of pods, scanned for everything.
+"""A second, simple implementation of the scheduling queue's rules: one collection of pods, scanned for everything.
 
-Plugins: `Fit` waits for new nodes, `Odd` for node labels that suit the pod's number,
+Plugins: `Fit` waits for new nodes, `Odd` for node labels that suit the parity of the pod's index,
 `Level` for those that suit its priority, `Flaky` has a hint for node conditions that always fails, `Room` waits for
-other pods to go, `Own` for other labels of the pod itself. `Gates` and `Preempting` hold pods back; the former waits
-for the pod's gates to go, the latter registers for pods that go with a hint that never lets one of its own go.
+the deletion of other pods, `Own` for label changes of the pod itself. `Gates` and `Preempting` gate pods; the former
+waits for the removal of the pod's scheduling gates, the latter has a hint for pod deletions that always skips.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ WAITING: Final = {QueueState.UNSCHEDULABLE, QueueState.GATED}
 BACKING_OFF: Final = {QueueState.BACKOFF, QueueState.ERROR_BACKOFF}
 
 
-class Happening(NamedTuple):
-    """An event, and what it is about: the pod's number, or the parity and the level of a node."""
+class ModelEvent(NamedTuple):
+    """An event, and its subject: the index of a pod, or the parity and the level of a node."""
 
     name: str
-    about: Any = None
+    subject: Any = None
 
 
 @dataclass(eq=False)
@@ -51,7 +51,7 @@ class ModelPod:
     index: int
     priority: int
     has_gates: bool
-    in_status: str
+    nominated_in_status: str
     timestamp_s: float
     flushed_s: float = 0.0
     state: QueueState = QueueState.GONE
@@ -62,7 +62,7 @@ class ModelPod:
     pending: set[str] = field(default_factory=set)
     gate: str = ""
     nominated_node: str | None = None
-    happenings: list[Happening] = field(default_factory=list)
+    events: list[ModelEvent] = field(default_factory=list)
 
     @property
     def order(self) -> tuple[int, float]:
@@ -87,30 +87,32 @@ class Model:
 
     # ------------------------------------------------------------ operations
 
-    def add(self, index: int, priority: int, has_gates: bool, in_status: str) -> None:
-        pod = self.pods[index] = ModelPod(index, priority, has_gates, in_status, self.now_s)
+    def add(self, index: int, priority: int, has_gates: bool, nominated_in_status: str) -> None:
+        pod = self.pods[index] = ModelPod(index, priority, has_gates, nominated_in_status, self.now_s)
         self.nominate(pod, None)
         self._to_active(pod, NEW)
 
-    def update(self, pod: ModelPod, *, priority: int, labels: bool, drops_gates: bool, in_status: str) -> None:
+    def update(
+        self, pod: ModelPod, *, priority: int, labels: bool, drops_gates: bool, nominated_in_status: str
+    ) -> None:
         names = [OWN_LABEL] if labels else []
         names += [OWN_GATES] if drops_gates and pod.has_gates else []
-        happenings = [Happening(name, pod.index) for name in names or [UPDATED]]
+        events = [ModelEvent(name, pod.index) for name in names or [UPDATED]]
         if drops_gates:
             pod.has_gates = False
         pod.priority = priority
-        had_status, pod.in_status = pod.in_status, in_status
+        old_nomination, pod.nominated_in_status = pod.nominated_in_status, nominated_in_status
         if pod.state is QueueState.IN_FLIGHT:
-            for happening in happenings:
-                self._remember(happening)
+            for event in events:
+                self._remember(event)
             return
-        if had_status or in_status:
+        if old_nomination or nominated_in_status:
             self.nominate(pod, None)
         if pod.state not in WAITING:
             return
-        for happening in happenings:
-            worth = self._worth(pod, happening)
-            if worth != "never" and self._requeue(pod, worth, happening.name):
+        for event in events:
+            strategy = self._strategy_for(pod, event)
+            if strategy != "skip" and self._requeue(pod, strategy, event.name):
                 return
 
     def delete(self, pod: ModelPod) -> None:
@@ -118,7 +120,7 @@ class Model:
         self.preempting.discard(pod.index)
 
     def choices(self) -> list[ModelPod]:
-        """The pods that may be popped now; several only where they are equal."""
+        """Return the pods that may be popped now: several if they are equal in order."""
         active = self.at(QueueState.ACTIVE)
         if active:
             first = min(pod.order for pod in active)
@@ -130,7 +132,7 @@ class Model:
     def pop(self, pod: ModelPod) -> None:
         if pod.state is QueueState.BACKOFF:
             self.entered["active", "PopFromBackoffQ"] += 1
-        pod.state, pod.happenings = QueueState.IN_FLIGHT, []
+        pod.state, pod.events = QueueState.IN_FLIGHT, []
         pod.attempts += 1
 
     def fail(self, pod: ModelPod, rejectors: Iterable[str], pending: Iterable[str], *, in_flight: bool) -> None:
@@ -139,31 +141,31 @@ class Model:
         pod.state = QueueState.GONE
         is_rejected = bool(pod.rejectors or pod.pending)
         pod.rejections, pod.errors = (pod.rejections + 1, 0) if is_rejected else (pod.rejections, pod.errors + 1)
-        worth = (
-            {self._worth(pod, happening) for happening in pod.happenings} if is_rejected and in_flight else {"later"}
+        strategies = (
+            {self._strategy_for(pod, event) for event in pod.events} if is_rejected and in_flight else {"after backoff"}
         )
-        if worth <= {"never"}:
+        if strategies <= {"skip"}:
             pod.state = QueueState.UNSCHEDULABLE
             self.entered["unschedulable", FAILED] += 1
         else:
-            self._requeue(pod, "at once" if "at once" in worth else "later", FAILED)
+            self._requeue(pod, "immediately" if "immediately" in strategies else "after backoff", FAILED)
 
     def nominate(self, pod: ModelPod, override: str | None) -> None:
-        pod.nominated_node = override if override is not None else pod.in_status or None
+        pod.nominated_node = override if override is not None else pod.nominated_in_status or None
 
-    def happen(self, happening: Happening, concerns: Callable[[ModelPod], bool] = lambda pod: True) -> None:
-        if happening.name not in OF_INTEREST:
+    def move_all(self, event: ModelEvent, concerns: Callable[[ModelPod], bool] = lambda pod: True) -> None:
+        if event.name not in OF_INTEREST:
             return
         for pod in self.at(*WAITING):
-            if concerns(pod) and not (pod.gate and happening.name not in REGISTERED[pod.gate]):
-                worth = self._worth(pod, happening)
-                if worth != "never":
-                    self._take_out(pod, worth, happening.name)
-        self._remember(happening)
+            if concerns(pod) and not (pod.gate and event.name not in REGISTERED[pod.gate]):
+                strategy = self._strategy_for(pod, event)
+                if strategy != "skip":
+                    self._requeue_waiting(pod, strategy, event.name)
+        self._remember(event)
 
     def activate(self, pod: ModelPod) -> None:
         if pod.state is QueueState.IN_FLIGHT:
-            self._remember(Happening(ACTIVATED, pod.index))
+            self._remember(ModelEvent(ACTIVATED, pod.index))
         elif pod.state in BACKING_OFF:
             self._enter_active(pod, ACTIVATED)
         elif pod.state in WAITING:
@@ -185,28 +187,28 @@ class Model:
         leftover = [pod for pod in self.at(*WAITING) if self.now_s - max(pod.timestamp_s, pod.flushed_s) > 300]
         for pod in leftover:
             pod.flushed_s = self.now_s
-            self._take_out(pod, "later", TIMEOUT)
+            self._requeue_waiting(pod, "after backoff", TIMEOUT)
         if leftover:
-            self._remember(Happening(TIMEOUT))
+            self._remember(ModelEvent(TIMEOUT))
 
-    def _remember(self, happening: Happening) -> None:
+    def _remember(self, event: ModelEvent) -> None:
         for pod in self.at(QueueState.IN_FLIGHT):
-            pod.happenings.append(happening)
+            pod.events.append(event)
 
-    def _worth(self, pod: ModelPod, happening: Happening) -> str:
-        if happening.name in (TIMEOUT, ACTIVATED):
-            return "later" if happening.about in (None, pod.index) else "never"
-        if any(_queues(plugin, pod, happening) for plugin in pod.pending):
-            return "at once"
-        return "later" if any(_queues(plugin, pod, happening) for plugin in pod.rejectors) else "never"
+    def _strategy_for(self, pod: ModelPod, event: ModelEvent) -> str:
+        if event.name in (TIMEOUT, ACTIVATED):
+            return "after backoff" if event.subject in (None, pod.index) else "skip"
+        if any(_queues(plugin, pod, event) for plugin in pod.pending):
+            return "immediately"
+        return "after backoff" if any(_queues(plugin, pod, event) for plugin in pod.rejectors) else "skip"
 
-    def _take_out(self, pod: ModelPod, worth: str, event: str) -> None:
-        """A pod that comes back gated counts as one that has come in."""
+    def _requeue_waiting(self, pod: ModelPod, strategy: str, event: str) -> None:
+        """Requeue a waiting pod. If a gate holds it, the metrics count it as incoming again."""
         pod.state = QueueState.GONE
-        self._requeue(pod, worth, event)
+        self._requeue(pod, strategy, event)
 
-    def _requeue(self, pod: ModelPod, worth: str, event: str) -> bool:
-        if worth == "at once" or pod.backoff_ends_s < math.floor(self.now_s):
+    def _requeue(self, pod: ModelPod, strategy: str, event: str) -> bool:
+        if strategy == "immediately" or pod.backoff_ends_s < math.floor(self.now_s):
             return self._to_active(pod, event)
         if not self._passes_gates(pod, event):
             return False
@@ -233,7 +235,7 @@ class Model:
         if not closed_gates:
             pod.gate = ""
             return True
-        # The gate that held it the last time is tried first, then in the order of the profile.
+        # The plugin that gated the pod last is called first, the others in the order of the profile.
         pod.gate = pod.gate if pod.gate in closed_gates else min(closed_gates, key=["Preempting", "Gates"].index)
         pod.rejectors.add(pod.gate)
         if pod.state not in WAITING:
@@ -242,19 +244,19 @@ class Model:
         return False
 
 
-def _queues(plugin: str, pod: ModelPod, happening: Happening) -> bool:
-    name, about = happening
+def _queues(plugin: str, pod: ModelPod, event: ModelEvent) -> bool:
+    name, subject = event
     if name not in REGISTERED[plugin]:
         return False
     match plugin:
         case "Odd":
-            return bool(about[0] == pod.index % 2)
+            return bool(subject[0] == pod.index % 2)
         case "Level":
-            return bool(about[1] == pod.priority)
+            return bool(subject[1] == pod.priority)
         case "Own" | "Gates":
-            return bool(about == pod.index)
+            return bool(subject == pod.index)
         case "Room":
-            return bool(about != pod.index)
+            return bool(subject != pod.index)
         case "Preempting":
             return False
     return True

@@ -1,4 +1,4 @@
-"""The queue against the plainest model of its rules: random operations in virtual time, and checks after each."""
+"""The queue agrees with a simple model of its rules: random operations in virtual time, and checks after each."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from podium.telemetry import Metrics
 from tests.builders import node, pod
 from tests.unit.queues import model
 from tests.unit.queues.builders import PROFILE, Gates, QueueBench, Rejecter
-from tests.unit.queues.model import Happening, Model, ModelPod
+from tests.unit.queues.model import Model, ModelEvent, ModelPod
 
 PODS = 14
 STEPS = 1000
 NODES = ("n1", "n2")
 REJECTORS = ("Fit", "Odd", "Level", "Flaky", "Room", "Own")
-CHANGE_OF_NODE = {model.NODE_TAINT: "taints", model.NODE_LABEL: "labels", model.NODE_CONDITION: "conditions"}
+NODE_CHANGES = {model.NODE_TAINT: "taints", model.NODE_LABEL: "labels", model.NODE_CONDITION: "conditions"}
 
 
 def queue_if(helps: bool) -> QueueingHint:
@@ -50,7 +50,7 @@ def index_of(pod: Pod) -> int:
     return int(pod.metadata.name)
 
 
-def suits_number(pod: Pod, old: Node, new: Node) -> QueueingHint:
+def suits_parity(pod: Pod, old: Node, new: Node) -> QueueingHint:
     return queue_if(new.metadata.labels["parity"] == str(index_of(pod) % 2))
 
 
@@ -58,27 +58,32 @@ def suits_priority(pod: Pod, old: Node, new: Node) -> QueueingHint:
     return queue_if(new.metadata.labels["level"] == str(pod.priority))
 
 
-def fails(pod: Pod, old: Any, new: Any) -> QueueingHint:
+def failing_hint(pod: Pod, old: Any, new: Any) -> QueueingHint:
     raise LookupError("no such condition")
 
 
-def is_own(pod: Pod, old: Pod | None, new: Pod) -> QueueingHint:
+def concerns_itself(pod: Pod, old: Pod | None, new: Pod) -> QueueingHint:
     return queue_if(new.uid == pod.uid)
 
 
-def is_anothers(pod: Pod, old: Pod, new: Pod | None) -> QueueingHint:
+def concerns_another(pod: Pod, old: Pod, new: Pod | None) -> QueueingHint:
     return queue_if(old.uid != pod.uid)
 
 
 class SchedulingGates(Gates):
     name = "Gates"
     registrations = (
-        on(EventResource.POD, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, hint=is_own, scope=HintScope.SPEC),
+        on(
+            EventResource.POD,
+            ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
+            hint=concerns_itself,
+            scope=HintScope.SPEC,
+        ),
     )
 
 
 class Preempting(PreEnqueuePlugin):
-    """Holds back the pods in `pods`; its hint never lets one go."""
+    """Gates the pods in `pods`; its queueing hint always skips."""
 
     def __init__(self, pods: set[int]) -> None:
         self.pods = pods
@@ -92,16 +97,18 @@ class Preempting(PreEnqueuePlugin):
 
 PLUGINS = (
     Rejecter("Fit", on(EventResource.NODE, ActionType.ADD)),
-    Rejecter("Odd", on(EventResource.NODE, ActionType.UPDATE_NODE_LABEL, hint=suits_number)),
+    Rejecter("Odd", on(EventResource.NODE, ActionType.UPDATE_NODE_LABEL, hint=suits_parity)),
     Rejecter("Level", on(EventResource.NODE, ActionType.UPDATE_NODE_LABEL, hint=suits_priority, scope=HintScope.SPEC)),
-    Rejecter("Flaky", on(EventResource.NODE, ActionType.UPDATE_NODE_CONDITION, hint=fails, scope=HintScope.LABELS)),
-    Rejecter("Room", on(EventResource.POD, ActionType.DELETE, hint=is_anothers, scope=HintScope.SPEC)),
-    Rejecter("Own", on(EventResource.POD, ActionType.UPDATE_POD_LABEL, hint=is_own, scope=HintScope.SPEC)),
+    Rejecter(
+        "Flaky", on(EventResource.NODE, ActionType.UPDATE_NODE_CONDITION, hint=failing_hint, scope=HintScope.LABELS)
+    ),
+    Rejecter("Room", on(EventResource.POD, ActionType.DELETE, hint=concerns_another, scope=HintScope.SPEC)),
+    Rejecter("Own", on(EventResource.POD, ActionType.UPDATE_POD_LABEL, hint=concerns_itself, scope=HintScope.SPEC)),
 )
 
 
 class Simulation:
-    """Does the same to the queue and to the model."""
+    """Applies the same operations to the queue and to the model, and compares the two after each."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
@@ -116,7 +123,7 @@ class Simulation:
         self.in_flight: dict[int, QueuedPodInfo] = {}
         self.poppable: set[int] = set()
         self.wakes = 0
-        self.made = 0
+        self.version = 0
         self.story: list[str] = []
 
     def run(self, steps: int) -> None:
@@ -124,12 +131,12 @@ class Simulation:
             self.add: 3,
             self.update: 3,
             self.update_unknown: 1,
-            self.add_again: 1,
+            self.add_recreated: 1,
             self.delete: 1,
             self.pop: 5,
             self.fail: 6,
             self.bind: 1,
-            self.happen: 4,
+            self.cause_random_event: 4,
             self.end_nomination: 3,
             self.activate: 2,
             self.end_preemption: 1,
@@ -140,83 +147,82 @@ class Simulation:
                 outcome = operation()
                 self.story.append(f"{self.model.now_s} {operation.__name__} {outcome}")
                 self.check()
-            except Exception as problem:
-                raise AssertionError("\n".join([*self.story[-25:], operation.__name__])) from problem
+            except Exception as error:
+                raise AssertionError("\n".join([*self.story[-25:], operation.__name__])) from error
 
-    def some(self, *states: QueueState) -> ModelPod | None:
+    def random_pod(self, *states: QueueState) -> ModelPod | None:
         pods = self.model.at(*states) if states else list(self.model.pods.values())
         return self.random.choice(pods) if pods else None
 
-    def often(self, probability: float) -> bool:
+    def chance(self, probability: float) -> bool:
         return self.random.random() < probability
 
     # ------------------------------------------------------------ pods
 
-    def build_pod(self, index: int, *, priority: int, has_gates: bool, in_status: str, uid: str) -> Pod:
-        self.made += 1
+    def build_pod(self, index: int, *, priority: int, has_gates: bool, nominated_in_status: str, uid: str) -> Pod:
+        self.version += 1
         return pod(
             str(index),
             uid=uid,
             priority=priority,
             gates=["a"] if has_gates else [],
-            nominated=in_status,
-            labels={"version": str(self.made)} if self.often(0.5) else {},
+            nominated=nominated_in_status,
+            labels={"version": str(self.version)} if self.chance(0.5) else {},
         )
 
-    def fresh(self, index: int) -> Pod:
+    def build_random_pod(self, index: int) -> Pod:
         return self.build_pod(
             index,
             priority=self.random.randint(0, 2),
-            has_gates=self.often(0.25),
-            in_status=self.random.choice(("", "", *NODES)),
-            uid=f"uid-{index}-{self.made}",
+            has_gates=self.chance(0.25),
+            nominated_in_status=self.random.choice(("", "", *NODES)),
+            uid=f"uid-{index}-{self.version}",
         )
 
-    def free(self) -> int | None:
+    def free_index(self) -> int | None:
         return next((index for index in range(PODS) if index not in self.model.pods), None)
 
     def add(self) -> object:
-        index = self.free()
+        index = self.free_index()
         if index is None:
             return None
-        new = self.objects[index] = self.fresh(index)
+        new = self.objects[index] = self.build_random_pod(index)
         self.bench.add(new)
         self.model.add(index, new.priority, bool(new.spec.scheduling_gates), new.status.nominated_node_name)
         return index
 
-    def add_again(self) -> object:
-        """Another pod of the name, whose predecessor's end nobody has told of."""
-        model_pod = self.some(QueueState.ACTIVE, QueueState.BACKOFF, QueueState.ERROR_BACKOFF, *model.WAITING)
+    def add_recreated(self) -> object:
+        """Add a pod with the name of a queued one and another UID, as after a missed deletion of the old pod."""
+        model_pod = self.random_pod(QueueState.ACTIVE, QueueState.BACKOFF, QueueState.ERROR_BACKOFF, *model.WAITING)
         if model_pod is None:
             return None
         self.queue.nominator.delete(self.objects[model_pod.index])
         self.model.delete(model_pod)
-        new = self.objects[model_pod.index] = self.fresh(model_pod.index)
+        new = self.objects[model_pod.index] = self.build_random_pod(model_pod.index)
         self.bench.add(new)
         self.model.add(model_pod.index, new.priority, bool(new.spec.scheduling_gates), new.status.nominated_node_name)
         return model_pod.index
 
     def update_unknown(self) -> object:
-        index = self.free()
+        index = self.free_index()
         if index is None:
             return None
-        new = self.objects[index] = self.fresh(index)
+        new = self.objects[index] = self.build_random_pod(index)
         self.bench.update(new, new)
-        in_status = new.status.nominated_node_name
-        self.model.add(index, new.priority, bool(new.spec.scheduling_gates), in_status)
+        self.model.add(index, new.priority, bool(new.spec.scheduling_gates), new.status.nominated_node_name)
         return index
 
     def update(self) -> object:
-        model_pod = self.some()
+        model_pod = self.random_pod()
         if model_pod is None:
             return None
         old = self.objects[model_pod.index]
-        drops_gates = self.often(0.5)
+        drops_gates = self.chance(0.5)
         new = self.objects[model_pod.index] = self.build_pod(
             model_pod.index,
             priority=self.random.choice((model_pod.priority, self.random.randint(0, 2))),
             has_gates=model_pod.has_gates and not drops_gates,
-            in_status=self.random.choice((model_pod.in_status, "", *NODES)),
+            nominated_in_status=self.random.choice((model_pod.nominated_in_status, "", *NODES)),
             uid=old.uid,
         )
         self.bench.update(old, new)
@@ -225,12 +231,12 @@ class Simulation:
             priority=new.priority,
             labels=old.metadata.labels != new.metadata.labels,
             drops_gates=drops_gates,
-            in_status=new.status.nominated_node_name,
+            nominated_in_status=new.status.nominated_node_name,
         )
         return model_pod.index, [event.label for event in pod_changes(old, new, NEWEST)]
 
     def delete(self) -> object:
-        model_pod = self.some(QueueState.ACTIVE, QueueState.BACKOFF, QueueState.ERROR_BACKOFF, *model.WAITING)
+        model_pod = self.random_pod(QueueState.ACTIVE, QueueState.BACKOFF, QueueState.ERROR_BACKOFF, *model.WAITING)
         if model_pod is None or len(self.model.pods) < 4:
             return None
         self.queue.delete(self.objects.pop(model_pod.index))
@@ -253,99 +259,98 @@ class Simulation:
         return index
 
     def fail(self) -> object:
-        model_pod = self.some(QueueState.IN_FLIGHT)
+        model_pod = self.random_pod(QueueState.IN_FLIGHT)
         if model_pod is None:
             return None
         rejectors, pending = (self.random.sample(REJECTORS, self.random.choice((0, 1, 1, 1, 2))) for _ in range(2))
-        pending = pending if self.often(0.3) else []
+        pending = pending if self.chance(0.3) else []
         info = self.in_flight.pop(model_pod.index)
         info.pod = self.objects[model_pod.index]
-        if self.often(0.2):
+        if self.chance(0.2):
             self.model.preempting.add(model_pod.index)
-        is_late = self.often(0.15)
-        if is_late:
+        is_done_first = self.chance(0.15)
+        if is_done_first:
             self.queue.done(info.pod.uid)
         self.bench.reject(info, *rejectors, pending=pending)
-        self.model.fail(model_pod, rejectors, pending, in_flight=not is_late)
+        self.model.fail(model_pod, rejectors, pending, in_flight=not is_done_first)
         nominated_node = self.random.choice((None, "", *NODES))
         self.queue.nominator.add(info.pod, nominated_node)
         self.model.nominate(model_pod, nominated_node)
         return model_pod.index, rejectors, pending, nominated_node
 
     def bind(self) -> object:
-        model_pod = self.some(QueueState.IN_FLIGHT)
+        model_pod = self.random_pod(QueueState.IN_FLIGHT)
         if model_pod is None:
             return None
         pod_object = self.objects.pop(model_pod.index)
         self.queue.nominator.delete(pod_object)
         self.queue.done(self.in_flight.pop(model_pod.index).pod.uid)
         self.model.delete(model_pod)
-        self.happens(ASSIGNED_POD_ADD, None, pod_object.on_node("n1"), Happening(model.POD_ADD))
+        self.move_all(ASSIGNED_POD_ADD, None, pod_object.on_node("n1"), ModelEvent(model.POD_ADD))
         return model_pod.index
 
     # ------------------------------------------------------------ events
 
-    def happens(self, event: ClusterEvent, old: Any, new: Any, happening: Happening) -> None:
-        assert event.label == happening.name
+    def move_all(self, event: ClusterEvent, old: Any, new: Any, model_event: ModelEvent) -> None:
+        assert event.label == model_event.name
         self.queue.move_all(event, old, new)
-        self.model.happen(happening)
+        self.model.move_all(model_event)
 
-    def happen(self) -> object:
+    def cause_random_event(self) -> object:
         name = self.random.choice(
             (
-                *CHANGE_OF_NODE,
+                *NODE_CHANGES,
                 *(model.NODE_ADD, model.NODE_DELETE),
                 *(model.POD_ADD, model.POD_DELETE, model.POD_LABEL),
             )
         )
-        second_pod = pod(f"other-{self.made}", node="n1", labels={"version": str(self.made)})
-        relabelled = pod(f"other-{self.made}", node="n1", labels={"version": "another"})
+        other_pod = pod(f"other-{self.version}", node="n1", labels={"version": str(self.version)})
+        relabelled_pod = pod(f"other-{self.version}", node="n1", labels={"version": "another"})
         parity, level = self.random.randint(0, 1), self.random.randint(0, 2)
-        event = ClusterEvent
         match name:
             case model.NODE_ADD:
-                self.happens(event(EventResource.NODE, ActionType.ADD), None, node("n1"), Happening(name))
+                self.move_all(ClusterEvent(EventResource.NODE, ActionType.ADD), None, node("n1"), ModelEvent(name))
             case model.NODE_DELETE:
-                self.happens(event(EventResource.NODE, ActionType.DELETE), node("n1"), None, Happening(name))
+                self.move_all(ClusterEvent(EventResource.NODE, ActionType.DELETE), node("n1"), None, ModelEvent(name))
             case model.POD_ADD:
-                self.happens(ASSIGNED_POD_ADD, None, second_pod, Happening(name))
+                self.move_all(ASSIGNED_POD_ADD, None, other_pod, ModelEvent(name))
             case model.POD_DELETE:
-                self.happens(ASSIGNED_POD_DELETE, second_pod, None, Happening(name))
+                self.move_all(ASSIGNED_POD_DELETE, other_pod, None, ModelEvent(name))
             case model.POD_LABEL:
-                (change,) = pod_changes(second_pod, relabelled, NEWEST)
-                self.happens(change, second_pod, relabelled, Happening(name))
+                (change,) = pod_changes(other_pod, relabelled_pod, NEWEST)
+                self.move_all(change, other_pod, relabelled_pod, ModelEvent(name))
             case _:
-                old, new = node("n1"), changed_node(CHANGE_OF_NODE[name], parity, level)
+                old, new = node("n1"), changed_node(NODE_CHANGES[name], parity, level)
                 (change,) = node_changes(old, new)
-                self.happens(change, old, new, Happening(name, (parity, level)))
+                self.move_all(change, old, new, ModelEvent(name, (parity, level)))
         return name, parity, level
 
     def end_nomination(self) -> object:
-        """Room is free that was kept for a pod, for pods of no higher priority."""
-        model_pod = self.some()
+        """End a nomination: its capacity becomes free for pods whose priority is not higher."""
+        model_pod = self.random_pod()
         if model_pod is None:
             return None
         item, priority = self.objects[model_pod.index], model_pod.priority
         self.queue.move_all(ASSIGNED_POD_DELETE, item, None, lambda candidate: candidate.priority <= priority)
-        self.model.happen(
-            Happening(model.POD_DELETE, model_pod.index), lambda candidate: candidate.priority <= priority
+        self.model.move_all(
+            ModelEvent(model.POD_DELETE, model_pod.index), lambda candidate: candidate.priority <= priority
         )
         return model_pod.index
 
     def activate(self) -> object:
-        activated = self.some()
-        if activated is None:
+        model_pod = self.random_pod()
+        if model_pod is None:
             return None
-        if self.often(0.5):
-            self.model.preempting.discard(activated.index)
-        self.queue.activate([self.objects[activated.index]])
-        self.model.activate(activated)
-        return activated.index
+        if self.chance(0.5):
+            self.model.preempting.discard(model_pod.index)
+        self.queue.activate([self.objects[model_pod.index]])
+        self.model.activate(model_pod)
+        return model_pod.index
 
     def end_preemption(self) -> object:
         if self.model.preempting:
             self.model.preempting.discard(self.random.choice(sorted(self.model.preempting)))
-        self.happens(ASSIGNED_POD_DELETE, pod("victim", node="n1"), None, Happening(model.POD_DELETE))
+        self.move_all(ASSIGNED_POD_DELETE, pod("victim", node="n1"), None, ModelEvent(model.POD_DELETE))
         return sorted(self.model.preempting)
 
     def advance(self) -> object:
@@ -357,13 +362,13 @@ class Simulation:
     # ------------------------------------------------------------ checks
 
     def check(self) -> None:
-        self.check_places()
+        self.check_states()
         self.check_nominations()
         self.check_metrics()
         self.check_wakes()
 
-    def check_places(self) -> None:
-        """Every pod in exactly one place, where the rules put it, and backing off until they let it go."""
+    def check_states(self) -> None:
+        """Check that each pod is in the state that the model has, and that its backoff ends when the model's does."""
         counts = Counter((index, pod.state) for index, pod in self.model.pods.items())
         listing = self.queue.listing
         infos = listing.infos()
@@ -402,17 +407,17 @@ class Simulation:
         waiting = (pod for pod in self.model.pods.values() if pod.state is not QueueState.IN_FLIGHT)
         counts = Counter((name, PROFILE) for model_pod in waiting for name in model_pod.rejectors | model_pod.pending)
         assert +Counter(self.read("scheduler_unschedulable_pods")) == counts
-        flying = self.model.at(QueueState.IN_FLIGHT)
-        oldest = max((model_pod.happenings for model_pod in flying), key=len, default=[])
-        counts = Counter((happening.name,) for happening in oldest)
-        counts["PodPopped",] += len(flying)
+        in_flight_pods = self.model.at(QueueState.IN_FLIGHT)
+        events_since_oldest = max((model_pod.events for model_pod in in_flight_pods), key=len, default=[])
+        counts = Counter((event.name,) for event in events_since_oldest)
+        counts["PodPopped",] += len(in_flight_pods)
         assert +Counter(self.read("scheduler_inflight_events")) == +counts
 
     def read(self, name: str) -> dict[tuple[str, ...], float]:
         return dict(self.metrics.values(name))
 
     def check_wakes(self) -> None:
-        """The loop is woken for every pod that can be popped."""
+        """Check that the loop is woken when a pod becomes ready to pop."""
         poppable = {model_pod.index for model_pod in self.model.at(QueueState.ACTIVE, QueueState.BACKOFF)}
         if poppable - self.poppable:
             assert self.bench.wakes > self.wakes
@@ -429,17 +434,17 @@ def changed_node(kind: str, parity: int, level: int) -> Node:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_the_queue_does_what_the_model_does(seed: int) -> None:
+def test_the_queue_agrees_with_the_model(seed: int) -> None:
     simulation = Simulation(seed)
     with capture_logs() as logs:
         simulation.run(STEPS)
-    # Hints of Flaky, and pods that come back when they are no longer in flight.
+    # The hints of Flaky fail, and `fail` may put back a pod that is no longer in flight.
     assert {log["event"] for log in logs} == {"Plugin failed", "Pod is in an unexpected queue state"}
-    counts_read = {
+    metric_counts = {
         (sample.labels["queue"], sample.labels["event"]): sample.value
         for family in text_string_to_metric_families(simulation.metrics.render().decode())
         for sample in family.samples
         if sample.name == "scheduler_queue_incoming_pods_total"
     }
-    assert counts_read == simulation.model.entered
-    assert len(counts_read) > 15
+    assert metric_counts == simulation.model.entered
+    assert len(metric_counts) > 15
