@@ -127,21 +127,21 @@ class Loader:
     def _readable_objects(
         self, items: Iterable[LocatedManifest], admission: Admission
     ) -> Iterable[tuple[ResourceType[Any], Any]]:
-        for located in items:
-            resource = resource_of(located.manifest)
+        for item in items:
+            resource = resource_of(item.manifest)
             if resource is None:
                 continue
             try:
-                item = read_object(located, resource, admission)
-                _demand_allocatable(item, located.location)
+                obj = read_object(item, resource, admission)
+                _demand_allocatable(obj, item.location)
             except ManifestError as error:
                 self.report(error)
                 continue
             # A partly readable object may still use resources, so it is kept with the fields that could be read.
-            if is_partial(item):
-                problem = unread_field(item) or "a field cannot be read"
-                self.report(ManifestError(f"{located.location}: {resource.kind} {item.key} counts in part: {problem}"))
-            yield resource, item
+            if is_partial(obj):
+                problem = unread_field(obj) or "a field cannot be read"
+                self.report(ManifestError(f"{item.location}: {resource.kind} {obj.key} counts in part: {problem}"))
+            yield resource, obj
 
 
 def _schedulers_of_templates(items: Iterable[LocatedManifest]) -> Iterator[str]:

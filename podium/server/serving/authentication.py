@@ -145,14 +145,14 @@ class Authenticator:
         Raises: `NotAuthenticated`.
         """
         connection = request.transport
-        tls: Any = None if connection is None else connection.get_extra_info("ssl_object")
-        certificate = None if tls is None else tls.getpeercert()
+        ssl_object: Any = None if connection is None else connection.get_extra_info("ssl_object")
+        certificate = None if ssl_object is None else ssl_object.getpeercert()
         if not certificate:
             return None
         # TLS checks the expiry only in the handshake, and a connection may be kept open for days.
         if time.time() > ssl.cert_time_to_seconds(certificate["notAfter"]):
             raise NotAuthenticated("the client certificate has expired")
-        if not self._is_still_trusted(tls.context):
+        if not self._is_still_trusted(ssl_object.context):
             raise NotAuthenticated("the CA of the client certificate is no longer trusted")
         return _subject_user(certificate)
 
