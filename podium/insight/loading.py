@@ -29,36 +29,36 @@ from podium.objects.unreadable import is_partial, unread_field
 
 @dataclass(frozen=True)
 class LoadResult:
-    """A cluster, and what its dump lacks.
+    """A cluster read from a dump, and the objects and kinds that the dump lacks.
 
     Attributes:
         read_errors: for each object that could not be read, where it is and what is wrong.
-        any_scheduler: whether one profile decides for every scheduler that a pod names.
+        any_scheduler: whether the first profile schedules every pod, whatever its `spec.schedulerName`.
     """
 
     cluster: Cluster
     admission: Admission
     read_errors: Sequence[str] = ()
     any_scheduler: bool = False
-    _named: set[str] = field(default_factory=set)
+    _missing_for_pods: set[str] = field(default_factory=set)
 
     def missing_kinds(self) -> Sequence[str]:
-        """Return the plurals of the kinds that answers have depended on and of which the dump has no objects."""
-        return sorted({*(resource.plural for resource in self.cluster.store.missing_kinds()), *self._named})
+        """Return the plural names of the kinds that answers depended on and the dump has no objects of."""
+        return sorted({*(resource.plural for resource in self.cluster.store.missing_kinds()), *self._missing_for_pods})
 
     def unknown(self) -> dict[str, Any]:
-        """Return what could not be read, and what the dump lacks, as JSON values."""
-        members: dict[str, Any] = {"broken": list(self.read_errors)} if self.read_errors else {}
-        return members | ({"missing": list(kinds)} if (kinds := self.missing_kinds()) else {})
+        """Return the read errors and the missing kinds, as JSON values."""
+        fields: dict[str, Any] = {"broken": list(self.read_errors)} if self.read_errors else {}
+        return fields | ({"missing": list(kinds)} if (kinds := self.missing_kinds()) else {})
 
     def read_pod(self, item: LocatedManifest) -> Pod:
-        """Return the pod of a manifest, unbound.
+        """Return the pod of a manifest, without a node.
 
         Raises:
-            ManifestError: it cannot be read, or the API server would refuse it.
+            ManifestError: the manifest cannot be read, or the API server would refuse it.
         """
         self.admission.demand_admission(item.manifest)
-        self._named.update(self.admission.missing_kinds(item.manifest))
+        self._missing_for_pods.update(self.admission.missing_kinds(item.manifest))
         return unbound(read_object(item, PODS, self.admission))
 
 
@@ -67,11 +67,11 @@ class Loader:
     """Reads the objects of a cluster.
 
     Attributes:
-        complete_kinds: the kinds whose list is complete, even if it is empty.
-        any_scheduler: let the first profile decide for every scheduler that a pod names.
+        complete_kinds: the kinds of which every object is listed, so that no objects means that none exist.
+        any_scheduler: let the first profile schedule every pod, whatever its `spec.schedulerName`.
         may_be_empty: whether a cluster may have no nodes.
         now_s: the time at which questions are answered, in seconds since the epoch.
-        read_errors: what could not be read so far.
+        read_errors: the errors of the objects that could not be read so far.
     """
 
     config: KubeSchedulerConfiguration
@@ -83,21 +83,21 @@ class Loader:
     read_errors: list[str] = field(default_factory=list)
 
     def report(self, error: ManifestError) -> None:
-        """Note an object that cannot be read."""
+        """Record that an object cannot be read."""
         self.read_errors.append(str(error))
 
     def read(self, items: Sequence[LocatedManifest], extra_pods: Iterable[LocatedManifest] = ()) -> LoadResult:
-        """Load the cluster of these objects.
+        """Load a cluster from these objects.
 
         Args:
-            extra_pods: pods in question that are not among the cluster's.
+            extra_pods: pods that a question is about but that are not in the cluster.
 
         Raises:
             ClusterError: there is no node, or a profile cannot be built.
         """
         extra_pods = list(extra_pods)
         admission = Admission(item.manifest for item in (*items, *extra_pods))
-        store = ObjectStore(self._readable(items, admission), self.complete_kinds)
+        store = ObjectStore(self._readable_objects(items, admission), self.complete_kinds)
         store.now_s = self.now_s
         # With no node every answer would be the same, and the file is most likely the wrong one.
         if not store.objects(NODES) and not self.may_be_empty:
@@ -113,7 +113,7 @@ class Loader:
         if self.any_scheduler:
             pods = [read_object(item, PODS, admission) for item in extra_pods]
             names = {pod.spec.scheduler_name: None for pod in (*pods, *store.objects(PODS).values())}
-            # Workloads may yet create pods of further schedulers in a what-if question.
+            # In a what-if question, workloads may create pods for schedulers that no existing pod names.
             names |= dict.fromkeys(_schedulers_of_templates(items))
             names = names or {config.profiles[0].scheduler_name: None}
             profiles = tuple(replace(config.profiles[0], scheduler_name=name) for name in names)
@@ -124,28 +124,28 @@ class Loader:
             raise ClusterError(str(error)) from error
         return LoadResult(cluster, admission, tuple(self.read_errors), self.any_scheduler)
 
-    def _readable(
+    def _readable_objects(
         self, items: Iterable[LocatedManifest], admission: Admission
     ) -> Iterable[tuple[ResourceType[Any], Any]]:
-        for located in items:
-            resource = resource_of(located.manifest)
+        for item in items:
+            resource = resource_of(item.manifest)
             if resource is None:
                 continue
             try:
-                item = read_object(located, resource, admission)
-                _demand_readable(item, located.location)
+                obj = read_object(item, resource, admission)
+                _demand_allocatable(obj, item.location)
             except ManifestError as error:
                 self.report(error)
                 continue
-            # Such an object still holds resources, so it is kept with what could be read.
-            if is_partial(item):
-                problem = unread_field(item) or "a field cannot be read"
-                self.report(ManifestError(f"{located.location}: {resource.kind} {item.key} counts in part: {problem}"))
-            yield resource, item
+            # A partly readable object may still use resources, so it is kept with the fields that could be read.
+            if is_partial(obj):
+                problem = unread_field(obj) or "a field cannot be read"
+                self.report(ManifestError(f"{item.location}: {resource.kind} {obj.key} counts in part: {problem}"))
+            yield resource, obj
 
 
 def _schedulers_of_templates(items: Iterable[LocatedManifest]) -> Iterator[str]:
-    """Yield the scheduler names of the pods that workloads may yet create."""
+    """Yield the scheduler names in the pod templates of workloads."""
     for item in items:
         if has_template(item.manifest):
             for template in templates_in(item.manifest):
@@ -154,23 +154,23 @@ def _schedulers_of_templates(items: Iterable[LocatedManifest]) -> Iterator[str]:
                     yield name
 
 
-def _demand_readable(item: KubeObject, source: str) -> None:
-    """Refuse a node whose resources cannot be parsed: no pod could be filtered on it."""
+def _demand_allocatable(item: KubeObject, location: str) -> None:
+    """Refuse a node whose allocatable resources cannot be parsed: no pod could be checked against them."""
     if isinstance(item, Node):
         try:
             node_allocatable(item)
         except FieldError as error:
-            raise ManifestError(f"{source}: Node {item.key}: {error}") from None
+            raise ManifestError(f"{location}: Node {item.key}: {error}") from None
 
 
 def pod_named(cluster: Cluster, name: str, namespace: str, *, is_only_there: bool = True) -> Pod:
     """Return the pod of that name; `name` may be `namespace/name`.
 
     Args:
-        is_only_there: whether a pod of that name in another namespace is not meant, even if it is the only one.
+        is_only_there: search this namespace only; otherwise fall back on the only pod of that name in any namespace.
 
     Raises:
-        ClusterError: no pod has that name, or several elsewhere have it. The message has the nearest names.
+        ClusterError: no pod has that name, or several in other namespaces have it. The message suggests similar names.
     """
     key = name if "/" in name else f"{namespace}/{name}"
     pods = cluster.store.objects(PODS)
@@ -185,7 +185,7 @@ def node_named(cluster: Cluster, name: str) -> Node:
     """Return the node of that name.
 
     Raises:
-        ClusterError: no node has that name. The message has the nearest names.
+        ClusterError: no node has that name. The message suggests similar names.
     """
     nodes = cluster.store.objects(NODES)
     if (node := nodes.get(name)) is not None:

@@ -23,7 +23,7 @@ def is_finished(metadata: Json) -> bool:
     )
 
 
-def mark(resource: ResourceType, obj: Json, options: Json, time: datetime) -> Json | None:
+def mark(resource: ResourceType, obj: Json, options: Json, current_time: datetime) -> Json | None:
     """Return the object marked as being deleted, or None if it can be removed at once.
 
     Raises:
@@ -33,15 +33,16 @@ def mark(resource: ResourceType, obj: Json, options: Json, time: datetime) -> Js
     grace_s = _grace_period_s(resource, obj, options)
     if grace_s == 0 and not metadata.get("finalizers"):
         return None
+    # A repeated deletion may shorten the grace period, but not extend it.
     if "deletionTimestamp" in metadata and grace_s >= (metadata.get("deletionGracePeriodSeconds") or 0):
         return obj | {"metadata": dict(metadata)}
-    deletion_time = time + timedelta(seconds=grace_s)
-    marks = {
+    deletion_time = current_time + timedelta(seconds=grace_s)
+    deletion_fields = {
         "deletionTimestamp": deletion_time.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "deletionGracePeriodSeconds": grace_s,
         "generation": metadata.get("generation", 0) + 1,
     }
-    return obj | {"metadata": metadata | marks}
+    return obj | {"metadata": metadata | deletion_fields}
 
 
 def _grace_period_s(resource: ResourceType, obj: Json, options: Json) -> int:

@@ -1,4 +1,4 @@
-"""Parse resource quantities, to refuse malformed ones, to compare and add amounts, and write amounts canonically.
+"""Parses resource quantities into exact fractions, adds them, and writes them in canonical form.
 
 Source: apimachinery pkg/api/resource/quantity.go (v0.36).
 """
@@ -17,7 +17,7 @@ _DECIMAL = {
     for power, prefix in zip((-3, -2, -1, 1, 2, 3, 4, 5, 6), "numkMGTPE", strict=True)
 }
 _EXPONENTS = dict(zip("numkMGTPE", (-9, -6, -3, 3, 6, 9, 12, 15, 18), strict=True))
-_LEAST = _DECIMAL["n"]
+_NANO = _DECIMAL["n"]
 
 
 def parse_quantity(value: object) -> Fraction:
@@ -26,8 +26,8 @@ def parse_quantity(value: object) -> Fraction:
     Raises:
         ValueError: the value is not a quantity.
     """
-    number_like = isinstance(value, str | int | float) and not isinstance(value, bool)
-    match = _QUANTITY.fullmatch(str(value)) if number_like else None
+    is_number_like = isinstance(value, str | int | float) and not isinstance(value, bool)
+    match = _QUANTITY.fullmatch(str(value)) if is_number_like else None
     if match is None:
         raise ValueError("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")
     number, binary, decimal, exponent = match.groups()
@@ -80,16 +80,16 @@ def _form_of(value: object) -> _Form:
 
 
 def _text(amount: Fraction, form: _Form) -> str:
-    """Return an amount with the largest scale that leaves a whole number; in powers of 1024 only from 1024 on."""
+    """Return an amount with the largest suffix that leaves a whole number. Binary suffixes start at 1024."""
     if form is _Form.BINARY and abs(amount) >= 1024 and amount.denominator == 1:
         scales = {"": Fraction(1)} | {prefix: Fraction(scale) for prefix, scale in _BINARY.items()}
     else:
         scales = {"": Fraction(1)} | _DECIMAL
-        amount = -(-amount // _LEAST) * _LEAST  # Smaller parts are rounded up.
+        amount = -(-amount // _NANO) * _NANO  # Fractions of a nano-unit are rounded up.
     if not amount:
         return "0"
-    suffixes = [(scale, prefix) for prefix, scale in scales.items() if (amount / scale).denominator == 1]
-    scale, prefix = max(suffixes)
+    exact_scales = [(scale, prefix) for prefix, scale in scales.items() if (amount / scale).denominator == 1]
+    scale, prefix = max(exact_scales)
     if form is _Form.EXPONENT and prefix:
         prefix = f"e{_EXPONENTS[prefix]}"
     return f"{amount / scale}{prefix}"

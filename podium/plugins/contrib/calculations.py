@@ -31,7 +31,7 @@ _AmountT = TypeVar("_AmountT", int, Quantity)
 
 
 def is_native_resource(name: str) -> bool:
-    """Return False for a device-like resource: its name has a domain, which is not Kubernetes' own."""
+    """Return False for a device-like resource, whose name has a domain other than kubernetes.io."""
     return "/" not in name or _NATIVE_DOMAIN in name
 
 
@@ -40,31 +40,33 @@ def is_native_resource(name: str) -> bool:
 
 @once_per_spec
 def simple_requests(spec: PodSpec) -> Requests:
-    """Return the spec's requests as scheduler-plugins adds them: sidecars count as other init containers do.
+    """Return the spec's requests as scheduler-plugins computes them: sidecars count like ordinary init containers.
 
-    The containers' requests are added, raised to those of each init container, and the overhead is added. Requests at
-    pod level are ignored, and so are names that no node is checked for.
+    For each resource: the sum over the containers, or the largest init container's request if that is higher, plus the
+    overhead. Pod-level requests are ignored, and so are resources that no node is checked for.
 
-    Units: cpu in thousandths of a core, others as counted; each container's amount is rounded up before it is added.
+    Units: cpu in thousandths of a core, others in their base unit; amounts are rounded up before they are added.
 
     Raises:
         FieldError: a quantity cannot be parsed.
     """
-    total = _peak(spec, whole_amounts)
+    total = _pod_requests(spec, whole_amounts)
     return {name: amount for name, amount in total.items() if name == PODS or is_counted_resource(name)}
 
 
 @once_per_spec
 def effective_requests(spec: PodSpec) -> Mapping[str, Quantity]:
-    """Return the same as `simple_requests`, but unrounded and with every resource name.
+    """Return the requests that `simple_requests` computes, but unrounded and with every resource name.
 
     Raises:
         FieldError: a quantity cannot be parsed.
     """
-    return _peak(spec, exact_amounts)
+    return _pod_requests(spec, exact_amounts)
 
 
-def _peak(spec: PodSpec, amounts_of: Callable[[ResourceList, str], Mapping[str, _AmountT]]) -> dict[str, _AmountT]:
+def _pod_requests(
+    spec: PodSpec, amounts_of: Callable[[ResourceList, str], Mapping[str, _AmountT]]
+) -> dict[str, _AmountT]:
     total: dict[str, _AmountT] = {}
 
     def add(amounts: Mapping[str, _AmountT]) -> None:
@@ -86,7 +88,7 @@ def _peak(spec: PodSpec, amounts_of: Callable[[ResourceList, str], Mapping[str, 
 
 
 def qos_class(pod: Pod) -> str:
-    """Return Guaranteed, Burstable or BestEffort: the class in the pod's status, or else the one it would get.
+    """Return Guaranteed, Burstable or BestEffort: the class in the pod's status, or else that of its spec.
 
     Raises:
         FieldError: a quantity cannot be parsed.
@@ -98,20 +100,20 @@ def qos_class(pod: Pod) -> str:
 def _computed_qos_class(spec: PodSpec) -> str:
     requests: dict[str, Quantity] = {}
     limits: dict[str, Quantity] = {}
-    is_limited = True
-    for path, resources in _resources_that_count(spec):
+    has_all_limits = True
+    for path, resources in _qos_resources(spec):
         _add_positive(requests, resources.requests, f"{path}.requests")
-        is_limited &= _add_positive(limits, resources.limits, f"{path}.limits") == {CPU, MEMORY}
+        has_all_limits &= _add_positive(limits, resources.limits, f"{path}.limits") == {CPU, MEMORY}
     if not requests and not limits:
         return BEST_EFFORT
-    is_equal = requests.keys() == limits.keys() and not any(
+    requests_match_limits = requests.keys() == limits.keys() and not any(
         amount > limits[name] or limits[name] > amount for name, amount in requests.items()
     )
-    return GUARANTEED if is_limited and is_equal else BURSTABLE
+    return GUARANTEED if has_all_limits and requests_match_limits else BURSTABLE
 
 
-def _resources_that_count(spec: PodSpec) -> Iterator[tuple[str, ResourceRequirements]]:
-    """Return requests and limits with their paths: those at pod level if there are any, or else each container's."""
+def _qos_resources(spec: PodSpec) -> Iterator[tuple[str, ResourceRequirements]]:
+    """Yield requests and limits with their paths: those at pod level if there are any, or else each container's."""
     if spec.resources is not None:
         yield "spec.resources", spec.resources
         return
@@ -121,9 +123,9 @@ def _resources_that_count(spec: PodSpec) -> Iterator[tuple[str, ResourceRequirem
 
 
 def _add_positive(total: dict[str, Quantity], amounts: ResourceList, path: str) -> set[str]:
-    """Add the amounts of cpu and memory that are above 0, and return their names."""
-    compute = {name: raw for name, raw in amounts.items() if name in (CPU, MEMORY)}
-    positive = {name: amount for name, amount in exact_amounts(compute, path).items() if amount.unscaled > 0}
+    """Add the positive amounts of cpu and memory to the total, and return their names."""
+    cpu_and_memory = {name: raw for name, raw in amounts.items() if name in (CPU, MEMORY)}
+    positive = {name: amount for name, amount in exact_amounts(cpu_and_memory, path).items() if amount.unscaled > 0}
     for name, amount in positive.items():
         total[name] = total[name] + amount if name in total else amount
     return set(positive)
@@ -161,7 +163,7 @@ def reverse_min_max(costs: IntArray) -> IntArray:
 
 
 def _distances(scores: IntArray) -> tuple[np.ndarray[Any, Any], int]:
-    """Return how far each score is above the lowest, and how far the highest is."""
+    """Return each score's distance from the lowest score, and the largest distance."""
     if not len(scores):
         return scores, 0
     lowest, highest = int(scores.min()), int(scores.max())

@@ -1,6 +1,6 @@
 """Trust in plugin files: a file that another user could have changed is not run.
 
-Owns the rule. Only root, the user that podium runs as, and the owner of podium's own code may be able to change the
+Owns that rule. Only root, the user that podium runs as, and the owner of podium's own code may be able to change the
 file, a directory on the path to it, or a link. Files on a read-only mount are trusted: ConfigMaps are mounted that way,
 with directories of mode 0777.
 """
@@ -18,42 +18,38 @@ import podium
 
 def distrust_reason(path: Path) -> str | None:
     """Return why code in that file must not be run; None if it may. The file must exist."""
-    for place in _places(path):
+    for part in _path_and_parents(path):
         try:
-            file_status = place.lstat()
+            file_status = part.lstat()
         except (FileNotFoundError, NotADirectoryError):
-            # A path within an archive; the archive itself is another place on the path and is checked.
+            # A path inside an archive; the archive itself is one of the parents and is checked.
             continue
-        if stat.S_ISLNK(file_status.st_mode) or _is_read_only(place):
+        if stat.S_ISLNK(file_status.st_mode) or _is_read_only(part):
             continue
         if file_status.st_uid not in _trusted_users():
-            return f"{place} belongs to another user, uid {file_status.st_uid}"
+            return f"{part} belongs to another user, uid {file_status.st_uid}"
         # In a directory with the sticky bit, such as /tmp, a user cannot replace files of other users.
         if stat.S_ISDIR(file_status.st_mode) and file_status.st_mode & stat.S_ISVTX:
             continue
         if file_status.st_mode & stat.S_IWOTH:
-            return (
-                f"{place} can be written by everybody (mode {stat.S_IMODE(file_status.st_mode):04o}); chmod o-w helps"
-            )
+            return f"{part} can be written by everybody (mode {stat.S_IMODE(file_status.st_mode):04o}); chmod o-w helps"
         if file_status.st_mode & stat.S_IWGRP and not _is_private_group(file_status.st_gid):
-            return (
-                f"{place} can be written by its group (mode {stat.S_IMODE(file_status.st_mode):04o}); chmod g-w helps"
-            )
+            return f"{part} can be written by its group (mode {stat.S_IMODE(file_status.st_mode):04o}); chmod g-w helps"
     return None
 
 
-def _places(path: Path) -> Iterator[Path]:
-    """Yield the file and every directory on the path to it, both as named and with links resolved."""
-    named_path, real = Path(os.path.abspath(path)), path.resolve()
-    yield from dict.fromkeys((named_path, *named_path.parents, real, *real.parents))
+def _path_and_parents(path: Path) -> Iterator[Path]:
+    """Yield the file and every directory on the path to it, first as given, then with links resolved."""
+    unresolved, resolved = Path(os.path.abspath(path)), path.resolve()
+    yield from dict.fromkeys((unresolved, *unresolved.parents, resolved, *resolved.parents))
 
 
 def _trusted_users() -> frozenset[int]:
     return frozenset({0, os.geteuid(), Path(podium.__file__).stat().st_uid})
 
 
-def _is_read_only(place: Path) -> bool:
-    return bool(os.statvfs(place).f_flag & os.ST_RDONLY)
+def _is_read_only(part: Path) -> bool:
+    return bool(os.statvfs(part).f_flag & os.ST_RDONLY)
 
 
 def _is_private_group(gid: int) -> bool:

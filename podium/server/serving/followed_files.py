@@ -1,4 +1,4 @@
-"""Files whose content is applied when it changes; while it cannot be used, the previous content stays in use."""
+"""Reloads certificate and key files that change; while new content cannot be used, the previous one stays in use."""
 
 from __future__ import annotations
 
@@ -17,45 +17,45 @@ class FollowedFiles:
     """Certificates and keys in files.
 
     Args:
-        called: what the log and errors call the files.
-        read: reads the files, changes nothing, and returns what applies their content. Both may raise
+        called: the name of the files in the log and in errors.
+        read: reads the files, changes nothing, and returns the function that applies their content. Both may raise
             CertificateError, OSError or ValueError.
     """
 
     def __init__(self, called: str, read: Callable[[], Callable[[], None]]) -> None:
         self.called = called
         self._read = read
-        self._complaint = ""
+        self._logged_problem = ""
 
     def take(self) -> None:
         """Read the files and apply their content. Raises: CertificateError."""
         try:
             self._read()()
         except (CertificateError, OSError, ValueError) as error:
-            raise self._naming_files(error) from error
+            raise self._certificate_error(error) from error
 
     def take_again(self) -> None:
-        """Read the files and apply their content; log each problem once."""
-        with self._reporting():
+        """Read the files and apply their content; log a problem once for as long as it lasts."""
+        with self._logging_problems():
             self._read()()
 
     async def take_again_in_thread(self) -> None:
-        """Take the files again as `take_again` does, but read them in a thread, since a disk may hang."""
-        with self._reporting():
+        """Do the same as `take_again`, but read the files in a thread, since a disk may hang."""
+        with self._logging_problems():
             apply = await anyio.to_thread.run_sync(self._read)
             apply()
 
     @contextmanager
-    def _reporting(self) -> Iterator[None]:
+    def _logging_problems(self) -> Iterator[None]:
         try:
             yield
         except (CertificateError, OSError, ValueError) as error:
-            complaint = str(self._naming_files(error))
-            if complaint != self._complaint:
-                log.warning("Certificates cannot be reloaded, the previous ones stay in use", error=complaint)
-            self._complaint = complaint
+            problem = str(self._certificate_error(error))
+            if problem != self._logged_problem:
+                log.warning("Certificates cannot be reloaded, the previous ones stay in use", error=problem)
+            self._logged_problem = problem
         else:
-            self._complaint = ""
+            self._logged_problem = ""
 
-    def _naming_files(self, error: Exception) -> CertificateError:
+    def _certificate_error(self, error: Exception) -> CertificateError:
         return CertificateError(f"{self.called}: {getattr(error, 'strerror', None) or error}")

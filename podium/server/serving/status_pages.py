@@ -1,6 +1,6 @@
-"""/statusz, /flagz and the index: what runs here, with which flags, and what else can be asked.
+"""Serves /statusz, /flagz and the index: the version that runs, its flags, and the paths that are served.
 
-Each is text for people, and an object for a request that names its version, as in
+/statusz and /flagz are text for people, or a JSON object if the request asks for a version of it, as in
 `Accept: application/json;v=v1beta1;g=config.k8s.io;as=Statusz`.
 
 Source: apiserver/pkg/server/statusz, apiserver/pkg/server/flagz (1.36.2).
@@ -37,11 +37,11 @@ def status_pages(paths: Sequence[str], flags: Mapping[str, str]) -> dict[str, Ha
     """Return the handlers by path.
 
     Args:
-        paths: what else is served.
+        paths: all other paths that the server serves.
         flags: the value of each flag of the command line.
     """
-    start = datetime.now(UTC)
-    started_s = time.monotonic()
+    start_time = datetime.now(UTC)
+    start_monotonic_s = time.monotonic()
     links = sorted({*paths, "/statusz", "/flagz"})
 
     async def show_index(_: web.Request) -> web.Response:
@@ -50,17 +50,17 @@ def status_pages(paths: Sequence[str], flags: Mapping[str, str]) -> dict[str, Ha
 
     async def show_status(request: web.Request) -> web.Response:
         """Show what runs since when; an object for `Accept: application/json;v=v1beta1;g=config.k8s.io;as=Statusz`."""
-        up_s = int(time.monotonic() - started_s)
+        uptime_s = int(time.monotonic() - start_monotonic_s)
         status = {
-            "startTime": f"{start:%Y-%m-%dT%H:%M:%SZ}",
-            "uptimeSeconds": up_s,
+            "startTime": f"{start_time:%Y-%m-%dT%H:%M:%SZ}",
+            "uptimeSeconds": uptime_s,
             "binaryVersion": podium.__version__,
             "emulationVersion": NEWEST.minor,
             "paths": links,
         }
         lines = {
-            "Started": f"{start:%a %b %e %H:%M:%S UTC %Y}",
-            "Up": f"{up_s // 3600} hr {up_s // 60 % 60:02} min {up_s % 60:02} sec",
+            "Started": f"{start_time:%a %b %e %H:%M:%S UTC %Y}",
+            "Up": f"{uptime_s // 3600} hr {uptime_s // 60 % 60:02} min {uptime_s % 60:02} sec",
             "Python version": platform.python_version(),
             "Binary version": podium.__version__,
             "Emulation version": NEWEST.minor,
@@ -76,30 +76,30 @@ def status_pages(paths: Sequence[str], flags: Mapping[str, str]) -> dict[str, Ha
 
 
 def _answer(request: web.Request, kind: str, fields: Mapping[str, Any], lines: Mapping[str, str]) -> web.Response:
-    version = _version_wanted(request.headers.get("Accept", ""), kind)
+    version = _requested_version(request.headers.get("Accept", ""), kind)
     if version is None:
         header = f"\n{_COMPONENT} {kind.lower()}\n{_WARNING}\n\n"
         body = "".join(printable(f"{name}: {value}") + "\n" for name, value in lines.items())
         return web.Response(text=header + body)
-    answer = {"kind": kind, "apiVersion": f"{_GROUP}/{version}", "metadata": {"name": _COMPONENT}, **fields}
+    content = {"kind": kind, "apiVersion": f"{_GROUP}/{version}", "metadata": {"name": _COMPONENT}, **fields}
     headers = {}
     if version == _DEPRECATED:
         text = f"This version of the {kind.lower()} endpoint is deprecated. Please use a newer version."
         headers["Warning"] = f'299 - "{text}"'
-    return web.Response(body=orjson.dumps(answer), content_type="application/json", headers=headers)
+    return web.Response(body=orjson.dumps(content), content_type="application/json", headers=headers)
 
 
-def _version_wanted(accept: str, kind: str) -> str | None:
+def _requested_version(accept: str, kind: str) -> str | None:
     """Return the version of the object that the first acceptable clause asks for, or None if it accepts text.
 
-    Raises: HTTPNotAcceptable if no clause can be met.
+    Raises: HTTPNotAcceptable if no clause is acceptable.
     """
     if not accept.strip():
         return None
     for clause in accept.split(","):
         media, *clause_fields = (part.strip() for part in clause.split(";"))
         parameters = dict(part.split("=", 1) for part in clause_fields if "=" in part)
-        # Only clauses with `as` ask for the object: plain JSON is no answer of these pages.
+        # Only clauses with `as` ask for the object: these pages do not serve plain JSON.
         if "as" not in parameters:
             if media in ("text/plain", "text/*", "*/*"):
                 return None

@@ -23,10 +23,10 @@ spec:
 def test_nodes_are_planned_for_a_running_cluster_without_karpenter(
     start: Start, podium: Podium, tmp_path: Path
 ) -> None:
-    kubeconfig, added_file = tmp_path / "kubeconfig", tmp_path / "web.yaml"
-    added_file.write_text(WEB)
+    kubeconfig, manifest = tmp_path / "kubeconfig", tmp_path / "web.yaml"
+    manifest.write_text(WEB)
     read_until(start("sandbox", "--nodes", "3", "--write-kubeconfig", kubeconfig), ["Serving on"])
-    arguments = ("plan", "--kubeconfig", kubeconfig, "--add", added_file, "--output", "json")
+    arguments = ("plan", "--kubeconfig", kubeconfig, "--add", manifest, "--output", "json")
     refusal = podium(*arguments)
     assert refusal.returncode == 1
     assert "--adopt-nodes" in refusal.stderr
@@ -39,7 +39,7 @@ def test_nodes_are_planned_for_a_running_cluster_without_karpenter(
     assert json.loads(podium(*arguments, "--adopt-nodes").stdout) == answer
 
 
-def test_cluster_that_cannot_be_reached_is_a_plain_message(podium: Podium, tmp_path: Path) -> None:
+def test_missing_kubeconfig_gives_a_plain_error_message(podium: Podium, tmp_path: Path) -> None:
     result = podium("plan", "--kubeconfig", tmp_path / "none")
     assert result.returncode == 1
     assert "Traceback" not in result.stderr

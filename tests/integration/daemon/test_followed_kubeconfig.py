@@ -36,43 +36,42 @@ RELOADS = "podium_configuration_reloads_total"
 
 
 @pytest.fixture(autouse=True)
-def garbage_collection() -> Iterator[None]:
-    """A daemon has the process for itself and settles its collector."""
+def restored_garbage_collection() -> Iterator[None]:
+    """Restore the settings of the garbage collector, which the daemon changes since it usually owns the process."""
     thresholds = gc.get_threshold()
     yield
     gc.unfreeze()
     gc.set_threshold(*thresholds)
 
 
-class Bench:
-    """podium, a cluster, and the kubeconfig through which podium reaches it."""
+class Daemon:
+    """podium's daemon in this process, a cluster, and the kubeconfig through which the daemon reaches it."""
 
     def __init__(self, sandbox: Sandbox, path: Path) -> None:
         self.sandbox = sandbox
         self._path = path
         sandbox.store.create(node("n1", cpu="64"))
         sandbox.write_kubeconfig(path)
-        read = SimpleNamespace(config=default_configuration(), plugins=IN_TREE)
-        source = ConfigurationSource(None, (), lambda: read)
+        configured = SimpleNamespace(config=default_configuration(), plugins=IN_TREE)
+        source = ConfigurationSource(None, (), lambda: configured)
         self.app = App(default_configuration(), Options(kubeconfig=str(path), secure_port=0, source=source))
         self.has_started = anyio.Event()
 
-    def reads(self, content: str | Json) -> None:
-        """Change the kubeconfig, and have podium look at it."""
+    def replace_kubeconfig(self, content: str | Json) -> None:
+        """Replace the kubeconfig, and signal podium to reload it."""
         new_file = self._path.with_suffix(".new")
         new_file.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
         new_file.replace(self._path)
         os.kill(os.getpid(), signal.SIGHUP)
 
-    async def wait_reloads(self, result: str, count: int) -> None:
+    async def wait_for_reloads(self, result: str, count: int) -> None:
         await eventually(lambda: self.app.metrics.value(RELOADS, result=result) == count)
 
-    async def binds(self, name: str) -> None:
+    async def create_pod_and_wait_bound(self, name: str) -> None:
         self.sandbox.store.create(pod(name, scheduler="default-scheduler"))
         await eventually(lambda: self.sandbox.store.get("pods", name, "default")["spec"].get("nodeName"))
 
-    async def other_token(self) -> str:
-        """The token of a service account."""
+    async def service_account_token(self) -> str:
         self.sandbox.store.create(
             {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "podium", "namespace": "default"}}
         )
@@ -93,29 +92,29 @@ class Bench:
 
 
 @asynccontextmanager
-async def running(path: Path) -> AsyncIterator[Bench]:
+async def run_daemon(path: Path) -> AsyncIterator[Daemon]:
     async with Sandbox(token="first", kubelets=False) as sandbox:
-        bench = Bench(sandbox, path)
+        daemon = Daemon(sandbox, path)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(bench.app.run, bench.has_started.set)
-            await bench.has_started.wait()
-            yield bench
-            bench.app.stop()
+            tasks.start_soon(daemon.app.run, daemon.has_started.set)
+            await daemon.has_started.wait()
+            yield daemon
+            daemon.app.stop()
 
 
 async def test_all_requests_use_the_changed_kubeconfig(tmp_path: Path) -> None:
-    async with running(tmp_path / "kubeconfig") as bench:
-        await bench.binds("before")
-        host = f"localhost:{bench.sandbox.port}"
+    async with run_daemon(tmp_path / "kubeconfig") as daemon:
+        await daemon.create_pod_and_wait_bound("before")
+        host = f"localhost:{daemon.sandbox.port}"
         with capture_logs() as logs:
-            bench.reads(bench.kubeconfig(f"http://{host}", token=await bench.other_token()))
-            await bench.wait_reloads("applied", 1)
+            daemon.replace_kubeconfig(daemon.kubeconfig(f"http://{host}", token=await daemon.service_account_token()))
+            await daemon.wait_for_reloads("applied", 1)
         assert (IN_USE, f"http://{host}") in [(entry["event"], entry.get("server")) for entry in logs]
-        await bench.binds("after")
+        await daemon.create_pod_and_wait_bound("after")
         labels = {"code": "201", "method": "POST", "host": host}
-        await eventually(lambda: bench.app.metrics.value("rest_client_requests_total", **labels) > 0)
-        renewed = {"code": "200", "method": "PUT", "host": host}
-        await eventually(lambda: bench.app.metrics.value("rest_client_requests_total", **renewed) > 0)
+        await eventually(lambda: daemon.app.metrics.value("rest_client_requests_total", **labels) > 0)
+        lease_labels = {"code": "200", "method": "PUT", "host": host}
+        await eventually(lambda: daemon.app.metrics.value("rest_client_requests_total", **lease_labels) > 0)
 
 
 async def log_in(request: web.Request) -> web.Response:
@@ -123,31 +122,31 @@ async def log_in(request: web.Request) -> web.Response:
 
 
 async def test_an_unusable_kubeconfig_changes_nothing_and_is_logged(tmp_path: Path) -> None:
-    page = web.Application()
-    page.router.add_get("/{path:.*}", log_in)
+    login_page = web.Application()
+    login_page.router.add_get("/{path:.*}", log_in)
     async with (
-        running(tmp_path / "kubeconfig") as bench,
+        run_daemon(tmp_path / "kubeconfig") as daemon,
         Sandbox(token="first", kubelets=False) as second_sandbox,
-        TestServer(page) as portal,
+        TestServer(login_page) as portal,
     ):
         second_sandbox.store.create(node("n1"))
-        bad: list[tuple[str | Json, str]] = [
+        unusable: list[tuple[str | Json, str]] = [
             ("clusters: [", "kubeconfig"),
-            (bench.kubeconfig(bench.sandbox.url, token="wrong"), "listing nodes with it fails"),
-            (bench.kubeconfig("http://127.0.0.1:1", token="first"), "listing nodes with it fails"),
-            (bench.kubeconfig(str(portal.make_url("/")), token="first"), "the answer is no list of nodes"),
+            (daemon.kubeconfig(daemon.sandbox.url, token="wrong"), "listing nodes with it fails"),
+            (daemon.kubeconfig("http://127.0.0.1:1", token="first"), "listing nodes with it fails"),
+            (daemon.kubeconfig(str(portal.make_url("/")), token="first"), "the answer is no list of nodes"),
             (
-                bench.kubeconfig(second_sandbox.url, token="first"),
-                f"{second_sandbox.url} is another cluster than {bench.sandbox.url}",
+                daemon.kubeconfig(second_sandbox.url, token="first"),
+                f"{second_sandbox.url} is another cluster than {daemon.sandbox.url}",
             ),
         ]
-        for number, (content, why) in enumerate(bad, 1):
+        for number, (content, reason) in enumerate(unusable, 1):
             with capture_logs() as logs:
-                bench.reads(content)
-                await bench.wait_reloads("refused", number)
+                daemon.replace_kubeconfig(content)
+                await daemon.wait_for_reloads("refused", number)
             (message,) = [entry["error"] for entry in logs if entry["event"] == REFUSED]
-            assert why in message
-            await bench.binds(f"web-{number}")
-        bench.reads(bench.kubeconfig(bench.sandbox.url, token="first"))
-        await bench.wait_reloads("applied", 1)
-        await eventually(lambda: bench.app.metrics.value("podium_configuration_last_reload_successful") == 1)
+            assert reason in message
+            await daemon.create_pod_and_wait_bound(f"web-{number}")
+        daemon.replace_kubeconfig(daemon.kubeconfig(daemon.sandbox.url, token="first"))
+        await daemon.wait_for_reloads("applied", 1)
+        await eventually(lambda: daemon.app.metrics.value("podium_configuration_last_reload_successful") == 1)

@@ -11,7 +11,7 @@ from tests.control_plane.builder import BuildError, build, obtain
 from tests.control_plane.progress import Progress
 
 NAMES = {tool.name for tool in catalogue.TOOLS}
-GO = """#!/bin/sh
+GO_SCRIPT = """#!/bin/sh
 echo "$1" >> {calls}
 case "$1" in
   env) echo {version} ;;
@@ -27,13 +27,13 @@ esac
 
 
 class FakeGo:
-    """A `go` on PATH that notes how it was called."""
+    """A `go` on PATH that records the subcommands it is called with."""
 
     def __init__(self, directory: Path, build: str = ":", version: str = "go1.26.8") -> None:
         self._calls = directory / "calls"
         path = directory / "bin" / "go"
         path.parent.mkdir()
-        path.write_text(GO.format(calls=self._calls, build=build, version=version))
+        path.write_text(GO_SCRIPT.format(calls=self._calls, build=build, version=version))
         path.chmod(0o755)
 
     def calls(self) -> list[str]:
@@ -41,7 +41,7 @@ class FakeGo:
 
 
 @pytest.fixture(autouse=True)
-def _only_the_fake_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_other_go_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/bin:/usr/bin")
 
 
@@ -57,7 +57,7 @@ def test_a_build_leaves_every_binary_under_its_name_and_nothing_else(tmp_path: P
     assert {path.name for path in entry.parent.iterdir()} == {entry.name, f"{entry.name}.lock"}
 
 
-def test_a_cached_build_is_not_made_again(tmp_path: Path) -> None:
+def test_a_cached_build_is_not_repeated(tmp_path: Path) -> None:
     fake_go = FakeGo(tmp_path)
     build(tmp_path / "cache", _progress())
     build(tmp_path / "cache", _progress())
@@ -74,14 +74,14 @@ def test_builders_that_start_together_build_once(tmp_path: Path) -> None:
     assert fake_go.calls().count("build") == 1
 
 
-def test_a_failed_build_is_one_line_and_leaves_no_cache_entry(tmp_path: Path) -> None:
+def test_a_failed_build_raises_a_one_line_error_and_leaves_no_cache_entry(tmp_path: Path) -> None:
     FakeGo(tmp_path, build="echo compiling >&2; echo 'no space left on device' >&2; exit 1")
     with pytest.raises(BuildError, match=r"^go build failed: no space left on device$"):
         build(tmp_path / "cache", _progress())
     assert not (tmp_path / "cache" / catalogue.cache_key()).exists()
 
 
-def test_a_build_that_was_killed_half_way_is_begun_anew(tmp_path: Path) -> None:
+def test_a_build_after_a_killed_one_starts_afresh(tmp_path: Path) -> None:
     FakeGo(tmp_path)
     unfinished = tmp_path / "cache" / f"{catalogue.cache_key()}.unfinished"
     unfinished.mkdir(parents=True)
@@ -90,7 +90,7 @@ def test_a_build_that_was_killed_half_way_is_begun_anew(tmp_path: Path) -> None:
     assert {path.name for path in entry.iterdir()} == NAMES
 
 
-def test_what_is_found_is_used_and_only_the_rest_is_built(tmp_path: Path) -> None:
+def test_existing_binaries_are_used_and_only_missing_ones_are_built(tmp_path: Path) -> None:
     FakeGo(tmp_path)
     assets = tmp_path / "assets"
     assets.mkdir()
@@ -104,7 +104,9 @@ def test_what_is_found_is_used_and_only_the_rest_is_built(tmp_path: Path) -> Non
     assert {name for name, location in binaries.by_name.items() if location.origin == "built"} == NAMES - {"etcd"}
 
 
-def test_a_machine_without_go_gets_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_usable_go_the_error_says_why_none_was_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     FakeGo(tmp_path, version="go1.19.8")
     monkeypatch.setattr("tests.control_plane.toolchain._installer", lambda: ["false"])
     environ = {"XDG_CACHE_HOME": str(tmp_path / "cache")}

@@ -1,4 +1,4 @@
-"""The library's cluster: what it takes, what-if, plans, utilisation, and how it is shown."""
+"""The library's cluster: loading, pods by name, workloads, what-if, utilisation, display, and schedulers."""
 
 import gzip
 import json
@@ -17,7 +17,7 @@ def in_namespace(namespace, manifest):
     return {**manifest, "metadata": {**manifest["metadata"], "namespace": namespace}}
 
 
-def on(cluster):
+def nodes_by_pod(cluster):
     return {pod.key: pod.node_name for pod in cluster.pods}
 
 
@@ -31,11 +31,15 @@ def test_directories_and_several_files_are_loaded(tmp_path):
     (folder / "more" / "pods.jsonl.gz").write_bytes(gzip.compress(f"{json.dumps(web('a'))}\n".encode()))
     other_file = write_objects(tmp_path / "other.json", web("b"))
     cluster = Cluster.load(folder)
-    assert ([node.name for node in cluster.nodes], on(cluster)) == (["n1", "n2"], {"default/a": ""})
-    assert on(Cluster.load([folder, str(other_file), web("c")])) == {"default/a": "", "default/b": "", "default/c": ""}
+    assert ([node.name for node in cluster.nodes], nodes_by_pod(cluster)) == (["n1", "n2"], {"default/a": ""})
+    assert nodes_by_pod(Cluster.load([folder, str(other_file), web("c")])) == {
+        "default/a": "",
+        "default/b": "",
+        "default/c": "",
+    }
 
 
-def test_what_is_left_out_or_replaced_is_warned_about(tmp_path):
+def test_an_object_that_is_replaced_by_a_later_one_is_warned_about(tmp_path):
     first, second = (
         write_objects(tmp_path / "a.yaml", node("n1", "1")),
         write_objects(tmp_path / "b.yaml", node("n1", "8")),
@@ -49,14 +53,14 @@ def test_what_is_left_out_or_replaced_is_warned_about(tmp_path):
         Cluster.load([first, first])
 
 
-def test_a_file_that_is_not_there_is_an_error_of_the_system(tmp_path):
+def test_a_missing_file_raises_file_not_found_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         Cluster.load(tmp_path / "nowhere")
     with pytest.raises(ManifestError, match=r"objects\[1\]: expected an object, got the value 'nowhere'"):
         Cluster.load([node("n1"), "nowhere"])
 
 
-def test_pods_that_have_only_a_prefix_get_names():
+def test_pods_with_only_a_generate_name_get_names():
     nameless = {**web(""), "metadata": {"generateName": "web-"}}
     cluster = Cluster.load([node("n1"), nameless, nameless])
     cluster.add(nameless)
@@ -66,7 +70,7 @@ def test_pods_that_have_only_a_prefix_get_names():
     assert cluster.evaluate(nameless).node == "n1"
 
 
-def test_a_configuration_may_be_that_of_a_config_map():
+def test_the_configuration_may_be_given_as_a_config_map():
     text = (
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: [{schedulerName: x}]"
     )
@@ -78,7 +82,7 @@ def test_a_configuration_may_be_that_of_a_config_map():
 
 
 @pytest.mark.parametrize("name", ["shop/report", "report"])
-def test_questions_take_the_name_of_a_pod(name):
+def test_questions_accept_the_name_of_a_pod(name):
     report = in_namespace("shop", web("report", "8"))
     cluster = Cluster.load([node("n1", "4"), node("n2", "16"), report, in_namespace("shop", web("web")), web("web")])
     assert cluster.why(name).pod == "shop/report"
@@ -99,7 +103,7 @@ def test_questions_take_the_name_of_a_pod(name):
         ("nothing-like-it", "there is no pod nothing-like-it$"),
     ],
 )
-def test_a_name_that_is_none_or_several_is_refused_with_those_that_may_be_meant(name, error):
+def test_an_unknown_or_ambiguous_pod_name_is_refused_with_suggestions(name, error):
     pods = [in_namespace("shop", web("report")), in_namespace("shop", web("web")), web("web")]
     with pytest.raises(ClusterError, match=error):
         Cluster.load([node("n1"), *pods]).why(name)
@@ -122,14 +126,14 @@ def test_questions_about_a_workload_are_about_one_of_its_pods():
 def test_a_workload_that_is_added_is_pending():
     cluster = Cluster.load([node("n1", "4")])
     cluster.add(deployment(replicas=2))
-    assert len(on(cluster)) == 2
+    assert len(nodes_by_pod(cluster)) == 2
     assert {placement.node for placement in cluster.place_all()} == {"n1"}
-    placements = on(cluster)
+    placements = nodes_by_pod(cluster)
     with pytest.raises(ManifestError, match="Deployment default/web already exists"):
         cluster.add(deployment())
-    assert on(cluster) == placements
+    assert nodes_by_pod(cluster) == placements
     cluster.add(deployment(namespace="shop"))
-    assert sum(key.startswith("shop/") for key in on(cluster)) == 3
+    assert sum(key.startswith("shop/") for key in nodes_by_pod(cluster)) == 3
     with pytest.raises(ManifestError, match=r"Deployment: metadata.name: required"):
         cluster.add({**deployment(), "metadata": {}})
 
@@ -166,15 +170,15 @@ def two_nodes():
         lambda cluster: cluster.what_if(drain=["n1"]),
     ],
 )
-def test_what_if_answers_as_the_command_does_and_changes_nothing(ask, tmp_path):
+def test_what_if_gives_the_same_answer_as_the_command_and_changes_nothing(ask, tmp_path):
     objects = [node("n1", "4"), node("n2", "4"), web("old", "1", node="n1"), web("waits", "8")]
     cluster = Cluster.load(objects)
-    # Pods that have no controller do not come back in all releases: the command and the library say the same.
+    # Whether a drained pod without a controller comes back may change: the library must only agree with the command.
     answer = json.loads(
         run("what-if", "-f", write_objects(tmp_path / "c", *objects), "--drain", "n1", "-o", "json").stdout
     )
     assert ask(cluster).as_dict() == {name: answer[name] for name in ask(cluster).as_dict()}
-    assert on(cluster) == {"default/old": "n1", "default/waits": ""}
+    assert nodes_by_pod(cluster) == {"default/old": "n1", "default/waits": ""}
 
 
 def test_steps_are_carried_out_in_order(tmp_path):
@@ -190,7 +194,7 @@ def test_steps_are_carried_out_in_order(tmp_path):
     assert len(two_nodes().what_if({"apply": deployment("web", 3)}, {"remove": "Node/n2"}).placed) == 3
 
 
-def test_another_configuration_can_decide():
+def test_what_if_can_use_another_configuration():
     profile = {
         "schedulerName": "default-scheduler",
         "plugins": {"filter": {"disabled": [{"name": "NodeResourcesFit"}]}},
@@ -213,12 +217,12 @@ def test_another_configuration_can_decide():
         ((), {"apply": []}, "nothing"),
     ],
 )
-def test_steps_that_are_none_are_refused(steps, options, error):
+def test_invalid_or_missing_steps_are_refused(steps, options, error):
     with pytest.raises(ClusterError, match=error):
         two_nodes().what_if(*steps, **options)
 
 
-# ---------------------------------------------------------------- how it is shown
+# ---------------------------------------------------------------- utilisation and display
 
 
 def test_utilisation_is_by_zone_and_resource():
@@ -229,13 +233,13 @@ def test_utilisation_is_by_zone_and_resource():
     assert (utilisation["a"]["cpu"].percent, utilisation["b"]["cpu"].percent) == (25.0, 0.0)
 
 
-def test_a_cluster_shows_its_size():
+def test_the_repr_of_a_cluster_gives_its_size():
     text = repr(two_nodes())
     assert text == "podium.Cluster(nodes=2, pods=2, pending=1, profiles=['default-scheduler'])"
     assert repr(Cluster.load([])) == "podium.Cluster(nodes=0, pods=0, pending=0, profiles=['default-scheduler'])"
 
 
-def test_a_notebook_shows_a_table_in_which_names_are_no_markup():
+def test_the_notebook_table_escapes_markup_in_names():
     objects = [
         node("n1", "4", labels={ZONE: "<b>a\u202e\x1b"}),
         node("n2", "4", labels={ZONE: "b"}),
@@ -254,11 +258,11 @@ def test_a_notebook_shows_a_table_in_which_names_are_no_markup():
 # ---------------------------------------------------------------- schedulers
 
 
-def of_scheduler(name, **fields):
+def pod_of_scheduler(name, **fields):
     return {**(manifest := web("web", **fields)), "spec": {**manifest["spec"], "schedulerName": name}}
 
 
-def mine(name="mine"):
+def config_for(name="mine"):
     head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
     return {**head, "profiles": [{"schedulerName": name}]}
 
@@ -267,25 +271,29 @@ def mine(name="mine"):
     ("name", "config", "warning"),
     [
         ("podum", None, "No profile serves spec.schedulerName podum: nothing schedules it; did you mean podium?"),
-        ("mien-scheduler", mine("mine-scheduler"), "nothing schedules it; did you mean mine-scheduler?"),
-        ("volcano", mine(), "nothing schedules it, unless another scheduler does; the cluster's configuration serves"),
-        ("default-scheduler", mine(), "kube-scheduler schedules it"),
+        ("mien-scheduler", config_for("mine-scheduler"), "nothing schedules it; did you mean mine-scheduler?"),
+        (
+            "volcano",
+            config_for(),
+            "nothing schedules it, unless another scheduler does; the cluster's configuration serves",
+        ),
+        ("default-scheduler", config_for(), "kube-scheduler schedules it"),
         ("default-scheduler", None, ""),
         ("podium", None, ""),
-        ("mine", mine(), ""),
+        ("mine", config_for(), ""),
     ],
 )
-def test_why_says_first_who_schedules_a_pod_that_no_profile_serves(name, config, warning):
-    cluster = Cluster.load([node("n1"), of_scheduler(name)], config=config)
-    for subject in ("default/web", of_scheduler(name)):
+def test_why_warns_about_a_pod_that_no_profile_serves(name, config, warning):
+    cluster = Cluster.load([node("n1"), pod_of_scheduler(name)], config=config)
+    for subject in ("default/web", pod_of_scheduler(name)):
         answer = cluster.why(subject)
         assert (answer.node, answer.pod) == ("n1", "default/web")
         assert warning in answer.warning
         assert bool(answer.warning) == bool(warning) == ("warning" in answer.as_dict())
 
 
-def test_why_says_the_same_of_schedulers_as_the_command(tmp_path):
-    items = [node("n1", "1"), of_scheduler("podum", cpu="4")]
+def test_why_gives_the_same_scheduler_warning_as_the_command(tmp_path):
+    items = [node("n1", "1"), pod_of_scheduler("podum", cpu="4")]
     answer = Cluster.load(items).why("web")
     command_answer = json.loads(
         run("why", "web", "-f", write_objects(tmp_path / "c.yaml", *items), "-o", "json").stdout
@@ -294,8 +302,8 @@ def test_why_says_the_same_of_schedulers_as_the_command(tmp_path):
     assert (answer.message, answer.node) == (command_answer["message"], None)
 
 
-def test_other_questions_about_such_a_pod_name_the_profile_that_may_be_meant():
-    cluster = Cluster.load([node("n1"), of_scheduler("defaultscheduler")])
+def test_other_questions_about_a_pod_that_no_profile_serves_suggest_a_profile():
+    cluster = Cluster.load([node("n1"), pod_of_scheduler("defaultscheduler")])
     for ask in (cluster.evaluate, cluster.capacity, cluster.fixes, cluster.scores):
         with pytest.raises(ClusterError, match="only default-scheduler; did you mean default-scheduler"):
             ask("web")

@@ -1,4 +1,4 @@
-"""The shadow beside a scheduler that binds by hand, on the embedded API server, in this process and as a command."""
+"""The shadow on the embedded API server, in this process and as a command; the tests bind the pods."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ Json = dict[str, Any]
 PODS, NODES = "/api/v1/namespaces/default/pods", "/api/v1/nodes"
 
 
-def ours(name: str, cpu: str = "1", **fields: Any) -> Json:
+def profile_pod(name: str, cpu: str = "1", **fields: Any) -> Json:
     return pod(name, cpu, scheduler="default-scheduler", **fields)
 
 
 class Cluster:
-    """An API server, an admin's client for it, and the methods of all requests that podium has sent."""
+    """An API server, an admin's client for it, and the HTTP method of every request that podium sent to it."""
 
     def __init__(self, sandbox: Sandbox, admin: Client, kubeconfig: Path, methods: list[str]) -> None:
         self.sandbox = sandbox
@@ -51,34 +51,34 @@ class Cluster:
         self.kubeconfig = kubeconfig
         self.methods = methods
 
-    def put(self, *items: Json) -> None:
+    def create(self, *items: Json) -> None:
         for item in items:
             self.sandbox.store.create(item)
 
     def bind_now(self, name: str, node_name: str) -> None:
-        """Before anything that was shown of it can be taken in."""
+        """Bind in the store, without an await during which the shadow could handle watch events."""
         bind(self.sandbox.store, "default", name, {"target": {"name": node_name}})
 
     async def bind(self, name: str, node_name: str) -> None:
-        """As a scheduler does."""
+        """Bind through the API, as a scheduler does."""
         target = {"apiVersion": "v1", "kind": "Node", "name": node_name}
         binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
         await self.admin.create(f"{PODS}/{name}/binding", binding)
 
     @asynccontextmanager
     async def run_shadow(self, **options: Any) -> AsyncIterator[tuple[ShadowApp, list[Report]]]:
-        """Runs a shadow meanwhile. Its report is in the list afterwards."""
+        """Run a shadow in the background; after the block, the list holds its report."""
         app_options = Options(
             config=default_configuration(), classes=IN_TREE, kubeconfig=str(self.kubeconfig), settled_s=0.0, **options
         )
-        app, reports, start = ShadowApp(app_options), list[Report](), anyio.Event()
+        app, reports, has_started = ShadowApp(app_options), list[Report](), anyio.Event()
 
         async def run() -> None:
-            reports.append(await app.run(start.set))
+            reports.append(await app.run(has_started.set))
 
         async with anyio.create_task_group() as group:
             group.start_soon(run)
-            await start.wait()
+            await has_started.wait()
             yield app, reports
             app.stop()
 
@@ -88,17 +88,17 @@ async def cluster(anyio_backend: object, tmp_path: Path, monkeypatch: pytest.Mon
     methods: list[str] = []
     handle = ApiServer.handle
 
-    async def noting(server: ApiServer, request: web.BaseRequest) -> web.StreamResponse:
+    async def record_method(server: ApiServer, request: web.BaseRequest) -> web.StreamResponse:
         if request.headers.get("User-Agent", "").startswith("podium/"):
             methods.append(request.method)
         return await handle(server, request)
 
-    monkeypatch.setattr(ApiServer, "handle", noting)
+    monkeypatch.setattr(ApiServer, "handle", record_method)
     async with Sandbox(kubelet_delay_s=0.0) as sandbox, Client(sandbox.url) as admin:
         yield Cluster(sandbox, admin, sandbox.write_kubeconfig(tmp_path / "kubeconfig"), methods)
 
 
-def shows(app: ShadowApp, line: str) -> Callable[[], Awaitable[bool]]:
+def has_metric(app: ShadowApp, line: str) -> Callable[[], Awaitable[bool]]:
     async def is_shown() -> bool:
         return line.encode() in app.metrics.render()
 
@@ -106,16 +106,18 @@ def shows(app: ShadowApp, line: str) -> Callable[[], Awaitable[bool]]:
 
 
 async def test_bindings_are_compared_and_counted_and_nothing_is_written(cluster: Cluster, tmp_path: Path) -> None:
-    cluster.put(node("big", "16"), node("small", "4", memory="16Gi"), ours("before", node="big"), ours("web"))
+    cluster.create(
+        node("big", "16"), node("small", "4", memory="16Gi"), profile_pod("before", node="big"), profile_pod("web")
+    )
     file = tmp_path / "disagreements.jsonl"
     async with cluster.run_shadow(scenarios=file) as (app, reports):
-        cluster.put(ours("late"), pod("foreign"))
+        cluster.create(profile_pod("late"), pod("foreign"))
         await cluster.bind("late", "big")
-        await eventually(shows(app, 'podium_shadow_pods_compared_total{verdict="same node"} 1'))
+        await eventually(has_metric(app, 'podium_shadow_pods_compared_total{verdict="same node"} 1'))
         await cluster.bind("foreign", "small")
         await cluster.bind("web", "small")
-        await eventually(shows(app, 'podium_shadow_pods_compared_total{verdict="lower score"} 1'))
-        await eventually(shows(app, 'podium_shadow_disagreements_total{reason="unexplained"'))
+        await eventually(has_metric(app, 'podium_shadow_pods_compared_total{verdict="lower score"} 1'))
+        await eventually(has_metric(app, 'podium_shadow_disagreements_total{reason="unexplained"'))
     (report,) = reports
     assert (report.compared_count, report.agreed_count) == (2, 1)
     (disagreement,) = report.disagreements
@@ -127,8 +129,8 @@ async def test_bindings_are_compared_and_counted_and_nothing_is_written(cluster:
     assert set(cluster.methods) == {"GET"}
 
 
-async def test_each_binding_is_counted_once_though_the_watch_lags_when_it_stops(cluster: Cluster) -> None:
-    cluster.put(*nodes(200), *(ours(f"web-{number}") for number in range(82)))
+async def test_each_binding_is_counted_once_if_the_shadow_stops_before_the_watch_delivers_it(cluster: Cluster) -> None:
+    cluster.create(*nodes(200), *(profile_pod(f"web-{number}") for number in range(82)))
     async with cluster.run_shadow() as (app, reports):
         for number in range(82):
             cluster.bind_now(f"web-{number}", f"node-{number}")
@@ -137,24 +139,24 @@ async def test_each_binding_is_counted_once_though_the_watch_lags_when_it_stops(
     assert (report.bound_count, report.compared_count) == (82, 82)
 
 
-async def test_bindings_that_a_broken_watch_has_missed_are_counted_once(cluster: Cluster) -> None:
-    cluster.put(*nodes(2), ours("before", node="node-0"), ours("pending"))
+async def test_bindings_that_a_broken_watch_missed_are_counted_once(cluster: Cluster) -> None:
+    cluster.create(*nodes(2), profile_pod("before", node="node-0"), profile_pod("pending"))
     async with cluster.run_shadow() as (app, reports):
         cluster.sandbox.faults.expire_watches(resource="pods")
         cluster.bind_now("pending", "node-0")
-        cluster.put(ours("unseen"))
+        cluster.create(profile_pod("unseen"))
         cluster.bind_now("unseen", "node-1")
         await eventually(
-            shows(app, 'podium_shadow_pods_not_compared_total{reason="bound while objects were listed"} 2')
+            has_metric(app, 'podium_shadow_pods_not_compared_total{reason="bound while objects were listed"} 2')
         )
-        cluster.put(ours("late"))
+        cluster.create(profile_pod("late"))
         await cluster.bind("late", "node-1")
     (report,) = reports
     assert (report.bound_count, report.compared_count) == (3, 1)
 
 
-async def test_it_stops_after_a_time_and_serves_health_and_metrics(cluster: Cluster) -> None:
-    cluster.put(*nodes(2))
+async def test_shadow_serves_health_and_metrics_and_stops_after_its_time_limit(cluster: Cluster) -> None:
+    cluster.create(*nodes(2))
     health, metrics = free_ports(2)
     addresses = {"health_address": ("127.0.0.1", health), "metrics_address": ("127.0.0.1", metrics)}
     async with cluster.run_shadow(**addresses) as (_, _), aiohttp.ClientSession() as client:
@@ -165,30 +167,30 @@ async def test_it_stops_after_a_time_and_serves_health_and_metrics(cluster: Clus
     assert (await ShadowApp(options).run()).compared_count == 0
 
 
-async def test_a_file_that_cannot_be_written_ends_no_comparison(cluster: Cluster) -> None:
-    cluster.put(node("big", "16"), node("small", "4", memory="16Gi"), ours("web"), ours("more"))
+async def test_comparisons_go_on_if_the_scenario_file_cannot_be_written(cluster: Cluster) -> None:
+    cluster.create(node("big", "16"), node("small", "4", memory="16Gi"), profile_pod("web"), profile_pod("more"))
     async with cluster.run_shadow(scenarios=Path("/dev/full")) as (app, _):
         for count, name in enumerate(("web", "more"), start=1):
             await cluster.bind(name, "small")
-            await eventually(shows(app, f'podium_shadow_pods_compared_total{{verdict="lower score"}} {count}'))
-        await eventually(shows(app, "podium_shadow_unsettled_disagreements 0"))
+            await eventually(has_metric(app, f'podium_shadow_pods_compared_total{{verdict="lower score"}} {count}'))
+        await eventually(has_metric(app, "podium_shadow_unsettled_disagreements 0"))
         assert b"podium_unexpected_errors_total{" not in app.metrics.render()
 
 
 async def test_the_command_prints_a_report_when_it_is_stopped(cluster: Cluster, tmp_path: Path) -> None:
-    cluster.put(node("big", "16"), node("small", "4", memory="16Gi"), ours("web"), ours("other"))
+    cluster.create(node("big", "16"), node("small", "4", memory="16Gi"), profile_pod("web"), profile_pod("other"))
     file, page, port = tmp_path / "disagreements.jsonl", tmp_path / "page.html", free_ports(1)[0]
     arguments = ("--disagreements", str(file), "--html", str(page), "--metrics-bind-address", f"127.0.0.1:{port}")
     process = start_command(cluster.kubeconfig, *arguments)
     try:
-        await _until_shown(port, "podium_shadow_unsettled_disagreements 0")
-        await eventually(lambda: _is_compared(cluster, port))
+        await _wait_for_metric(port, "podium_shadow_unsettled_disagreements 0")
+        await eventually(lambda: _bind_and_check(cluster, port))
         process.send_signal(signal.SIGTERM)
-        printed, logged = await anyio.to_thread.run_sync(process.communicate)
+        stdout, stderr = await anyio.to_thread.run_sync(process.communicate)
     finally:
         process.kill()
-    assert process.returncode == 0, logged
-    report = json.loads(printed)
+    assert process.returncode == 0, stderr
+    report = json.loads(stdout)
     assert report["compared"] == report["agreed"] + len(report["disagreements"])
     assert set(cluster.methods) == {"GET"}
     assert len(file.read_bytes().splitlines()) == len(report["disagreements"])
@@ -204,15 +206,15 @@ def start_command(kubeconfig: Path, *options: str) -> subprocess.Popen[bytes]:
     return lifeline.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-async def _is_compared(cluster: Cluster, port: int) -> bool:
-    """Bind another pod until one was seen to be pending and bound."""
+async def _bind_and_check(cluster: Cluster, port: int) -> bool:
+    """Create and bind another pod; return True once the shadow has compared one, which it must have seen pending."""
     name = f"web-{len(await cluster.admin.list(PODS))}"
-    cluster.put(ours(name))
+    cluster.create(profile_pod(name))
     await cluster.bind(name, "small")
     return "podium_shadow_pods_compared_total{" in await _metrics(port)
 
 
-async def _until_shown(port: int, text: str) -> None:
+async def _wait_for_metric(port: int, text: str) -> None:
     async def is_shown() -> bool:
         return text in await _metrics(port)
 
