@@ -195,7 +195,7 @@ def _intern(spec: PodSpec) -> PodSpec:
 def once_per_spec(compute: Callable[[PodSpec], T]) -> Callable[[PodSpec], T]:
     """Make a pure function of a pod spec remember its result on the (interned) spec.
 
-    An exception is not remember_result.
+    An exception is not remembered.
     """
     slot = f"{compute.__module__}.{compute.__qualname__}"
 
