@@ -35,7 +35,18 @@ class ReplayedRandom(EntryRandom):
 
     def __init__(self, draw: Callable[[], Any]) -> None:
         super().__init__(0)
-        self._draw = draw
+        self._draw_next = draw
+        self._peeked: list[Any] = []
+
+    def _draw(self) -> Any:
+        return self._peeked.pop() if self._peeked else self._draw_next()
+
+    def _randbelow(self, n: int) -> int:
+        # Older recordings drew fractions for integers, see `_RecordedRandom`.
+        number = self._draw()
+        self._peeked.append(number)
+        name = "_randbelow_without_getrandbits" if isinstance(number, float) else "_randbelow_with_getrandbits"
+        return int(getattr(self, name)(n))
 
     def random(self) -> float:
         """Return the next recorded number in [0, 1)."""
