@@ -310,8 +310,8 @@ class _RecordedClock:
 class _RecordedRandom(entries.EntryRandom):
     """Records the draws of another source. The other methods of `Random` derive from these two."""
 
-    # `Random` would draw fractions for integers, because this class overrides `random`. Without a recorder it draws bits,
-    # and a recorder must change no decision.
+    # `Random` would draw fractions for integers, because this class overrides `random`; without a recorder it draws
+    # bits, and a recorder must change no decision.
     _randbelow = Random._randbelow_with_getrandbits  # type: ignore[attr-defined]
 
     def __init__(self, recorder: Recorder, source: Random) -> None:

@@ -40,7 +40,7 @@ def numbers_of(random: Random) -> list[Any]:
     return [draw(random) for draw in DRAWS * 20]
 
 
-def replayed(notes: Notes) -> list[Any]:
+def replay_of(notes: Notes) -> list[Any]:
     numbers: Iterator[Any] = iter(notes.numbers)
     result = numbers_of(ReplayedRandom(lambda: next(numbers)))
     assert next(numbers, None) is None
@@ -52,7 +52,7 @@ def test_recording_draws_the_numbers_that_would_be_drawn_without_it() -> None:
     assert numbers_of(_RecordedRandom(notes, Random(3))) == numbers_of(Random(3))
 
 
-@pytest.mark.parametrize("recorded", [_RecordedRandom, OlderRecordedRandom])
-def test_replay_draws_what_was_recorded_by_this_recorder_and_older_ones(recorded: type[_RecordedRandom]) -> None:
+@pytest.mark.parametrize("recorder_type", [_RecordedRandom, OlderRecordedRandom])
+def test_replay_draws_what_was_recorded_by_this_recorder_and_older_ones(recorder_type: type[_RecordedRandom]) -> None:
     notes: Any = Notes()
-    assert numbers_of(recorded(notes, Random(3))) == replayed(notes)
+    assert numbers_of(recorder_type(notes, Random(3))) == replay_of(notes)
