@@ -305,10 +305,10 @@ TRIALS: dict[str, tuple[Plant, str]] = {
 
 @pytest.mark.parametrize("trial", TRIALS)
 def test_trial_finds_the_mistake_that_it_is_there_for(trial: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    history = simulate(1, 3, trial)
+    history = simulate(2, 3, trial)
     assert history.violation is None, "\n".join(history.lines[-25:])
     plant, checker = TRIALS[trial]
     plant(monkeypatch)
-    violation = simulate(1, 3, trial).violation
+    violation = simulate(2, 3, trial).violation
     assert violation is not None
     assert violation.checker == checker
