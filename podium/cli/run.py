@@ -17,6 +17,7 @@ from podium.cli.options.configuration import (
     connection_options,
     feature_gates_option,
     plugin_option,
+    readable_as_any,
     usable,
     versions_asked,
 )
@@ -28,7 +29,7 @@ from podium.cli.options.paths import FILE
 from podium.cli.options.plugin_loading import exit_0_at_sigterm, limited_loading
 from podium.cli.options.releases import decide_as_option, release_asked, release_to_run
 from podium.cli.options.tracing import take_tracing_options, tracing_options
-from podium.config import kubeconfig_in
+from podium.config import Release
 from podium.lib import garbage_collection
 from podium.lib.log import get_logger
 from podium.objects.quantity import QuantityError, parse
@@ -232,9 +233,7 @@ def command(
     if reloads and config is None and kubeconfig is None and not _plugin_files(plugins):
         raise click.UsageError("--reload needs a file to follow: --config, --kubeconfig, or --plugin with a file")
 
-    release, origin = release_to_run(kubeconfig or kubeconfig_in(config) or None, master)
-
-    def read() -> Usable:
+    def read(release: Release) -> Usable:
         names = named_for_running(config, options_by_name, is_default_scheduler=is_default_scheduler)
         return usable(config, plugins, feature_gates, change=names, release=release)
 
@@ -244,7 +243,9 @@ def command(
     # Until the loop handles the signal itself: plugins are imported, and constructed, before that.
     click.get_current_context().with_resource(exit_0_at_sigterm())
     with limited_loading(say):
-        good = read()
+        good = readable_as_any(read)
+    release, origin = release_to_run(kubeconfig or good.config.client_connection.kubeconfig or None, master)
+    good = good.as_of(release)
     for warning in good.warnings:
         log.warning("Configuration", warning=warning)
     options = Options(
@@ -266,7 +267,7 @@ def command(
         flags=_flags(click.get_current_context()),
         has_live_page=has_live_page,
         release_is=origin,
-        source=ConfigurationSource(config, _plugin_files(plugins), read) if reloads else None,
+        source=ConfigurationSource(config, _plugin_files(plugins), lambda: read(release)) if reloads else None,
         tracing=tracing,
     )
     recorder = None if record is None else _recorder(record, good, options, plugins, feature_gates, hashes_names)

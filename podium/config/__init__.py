@@ -21,7 +21,7 @@ from podium.config.feature_gates import (
     parse_feature_gates,
 )
 from podium.config.field_errors import ConfigError, ErrorKind, ErrorList, FieldError
-from podium.config.loader import Loaded, kubeconfig_in, load, load_file
+from podium.config.loader import Loaded, load, load_file
 from podium.config.own_names import (
     AS_DEFAULT_SCHEDULER,
     KUBE_SCHEDULERS_LEASE,
@@ -112,7 +112,6 @@ __all__ = [
     "emulating",
     "expand_plugins",
     "format_duration",
-    "kubeconfig_in",
     "load",
     "load_file",
     "merge_plugins",

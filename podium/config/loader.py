@@ -88,19 +88,6 @@ def load(
     return Loaded(config, file_config, reading.present, tuple(_warnings(document, config)))
 
 
-def kubeconfig_in(path: Path | None) -> str:
-    """Return the kubeconfig that a file names; "" for none, and for a file that `load_file` refuses anyway."""
-    if path is None:
-        return ""
-    # The API server has to be asked for its minor before gates, and so the rest of the file, can be judged.
-    try:
-        text, source = configuration_in(read_file(path, FILE_BYTES_MAX).decode("utf-8-sig"), str(path))
-        _, file_config = _fields(text, source, Reading())
-    except (OSError, UnicodeDecodeError, ConfigError):
-        return ""
-    return file_config.client_connection.kubeconfig
-
-
 def _fields(text: str, source: str, reading: Reading) -> tuple[Document, KubeSchedulerConfiguration]:
     """Read a document's own fields. Raises: ConfigError if there are none."""
     document = parse_document(text, reading.errors)

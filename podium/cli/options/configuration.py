@@ -74,6 +74,25 @@ class Usable:
     read_as: Callable[[Release], Usable] | None = None
     """Reads the same file by the rules of another release. Raises: BadConfiguration."""
 
+    def as_of(self, release: Release) -> Usable:
+        """Return the same file by the rules of a release. Raises: BadConfiguration."""
+        return self if self.read_as is None or release.minor == self.config.release.minor else self.read_as(release)
+
+
+def readable_as_any(read: Callable[[Release], Usable]) -> Usable:
+    """Read a configuration by the rules of the newest release that accepts it, before the one to run is known.
+
+    Raises:
+        BadConfiguration: no release accepts it; the reasons are the newest one's.
+    """
+    refusals: list[BadConfiguration] = []
+    for release in reversed(list(RELEASES.values())):
+        try:
+            return read(release)
+        except BadConfiguration as refusal:
+            refusals.append(refusal)
+    raise refusals[0]
+
 
 def plugin_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the option `--plugin` to a command that schedules."""

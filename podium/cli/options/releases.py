@@ -48,6 +48,7 @@ def release_asked() -> Release | None:
 def release_to_run(kubeconfig: str | None, master: str | None) -> tuple[Release, ReleaseOrigin]:
     """Return the release to decide as, `--decide-as` or else that of the API server, and where it comes from."""
     from podium.client.advice import diagnosis_of
+    from podium.client.credentials import ConnectionConfigError
     from podium.daemon.options import ReleaseOrigin
     from podium.daemon.server_release import release_of
     from podium.lib.system_clock import SystemClock
@@ -58,17 +59,22 @@ def release_to_run(kubeconfig: str | None, master: str | None) -> tuple[Release,
         log.info("Deciding as kube-scheduler does", minor=release.minor, origin="--decide-as")
         return release, ReleaseOrigin.ASKED_FOR
 
-    async def ask() -> tuple[Release, str]:
-        connection = await connect(SystemClock(), kubeconfig, master=master)
-        async with connection.session() as session:
-            return await release_of(session)
+    async def ask() -> tuple[Release, str] | ApiError | ConnectionConfigError:
+        try:
+            connection = await connect(SystemClock(), kubeconfig, master=master)
+            async with connection.session() as session:
+                return await release_of(session)
+        except (ApiError, ConnectionConfigError) as error:
+            return error
 
-    try:
-        release, server = event_loop.run_process(ask)
-    except ApiError as error:
-        cause, _ = diagnosis_of(error)
-        log.warning("The API server's version is unknown", cause=cause, error=str(error), minor=NEWEST.minor)
+    answer = event_loop.run(ask)
+    if isinstance(answer, ApiError):
+        cause, _ = diagnosis_of(answer)
+        log.warning("The API server's version is unknown", cause=cause, error=str(answer), minor=NEWEST.minor)
+    # Credentials that cannot be used end the process with all that is wrong about them, later.
+    if not isinstance(answer, tuple):
         return NEWEST, ReleaseOrigin.ASSUMED
+    release, server = answer
     log.info("Deciding as kube-scheduler does", minor=release.minor, origin=f"the API server is {server}")
     if not server.startswith(f"v{release.minor}."):
         log.warning("The API server is of a minor without rules of its own", server=server, minor=release.minor)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import click
 import pytest
@@ -9,9 +8,9 @@ from click.testing import CliRunner
 
 from podium.cli import event_loop
 from podium.cli.main import main
-from podium.cli.options.configuration import BadConfiguration, usable
+from podium.cli.options.configuration import BadConfiguration, Usable, readable_as_any, usable
 from podium.cli.options.releases import as_the_newest, release_to_run
-from podium.config import NEWEST, RELEASES
+from podium.config import NEWEST, RELEASES, Release
 from podium.daemon.options import ReleaseOrigin
 from podium.objects.api_errors import Unreachable
 
@@ -58,25 +57,27 @@ def test_defaults_are_those_of_the_release() -> None:
 
 
 def test_server_that_does_not_answer_leaves_the_newest_to_be_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    def away(_: object) -> None:
-        raise Unreachable("it is away")
-
-    monkeypatch.setattr(event_loop, "run_process", away)
+    monkeypatch.setattr(event_loop, "run", lambda _: Unreachable("it is away"))
     assert release_to_run(None, None) == (NEWEST, ReleaseOrigin.ASSUMED)
 
 
 @pytest.mark.parametrize(("server", "release"), [("v1.36.9", "1.36"), ("v1.40.0", "1.37"), ("v1.30.1", "1.36")])
 def test_release_to_run_is_that_of_the_server(monkeypatch: pytest.MonkeyPatch, server: str, release: str) -> None:
-    monkeypatch.setattr(event_loop, "run_process", lambda _: (RELEASES[release], server))
+    monkeypatch.setattr(event_loop, "run", lambda _: (RELEASES[release], server))
     assert release_to_run(None, None) == (RELEASES[release], ReleaseOrigin.SERVERS)
 
 
-def test_kubeconfig_of_the_configuration_is_used(tmp_path: Path) -> None:
-    from podium.config import kubeconfig_in
+def test_configuration_that_only_an_older_release_accepts_is_read_by_its_rules() -> None:
+    def read(release: Release) -> Usable:
+        return usable(None, (), ["SidecarContainers=true"], release=release)
 
-    file = tmp_path / "config.yaml"
-    head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
-    file.write_text(f"{head}clientConnection: {{kubeconfig: /here}}\nparallelism: wrong\n")
-    assert kubeconfig_in(file) == "/here"
-    file.write_text("}")
-    assert kubeconfig_in(file) == kubeconfig_in(tmp_path / "none") == kubeconfig_in(None) == ""
+    good = readable_as_any(read)
+    assert good.config.release.minor == "1.36"
+    assert good.as_of(RELEASES["1.36"]) is good
+    with pytest.raises(BadConfiguration, match="unrecognized feature gate: SidecarContainers"):
+        good.as_of(NEWEST)
+
+
+def test_configuration_that_no_release_accepts_is_refused_as_by_the_newest() -> None:
+    with pytest.raises(BadConfiguration, match="unrecognized feature gate: GangScheduling"):
+        readable_as_any(lambda release: usable(None, (), ["GangScheduling=true"], release=release))
