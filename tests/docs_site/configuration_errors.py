@@ -147,7 +147,7 @@ WRONG: Final = tuple(
         _constraints(f"{{maxSkew: 1, {_ZONE}}}", f"{{maxSkew: 2, {_ZONE}}}"),
         _constraints(f"{{maxSkew: 1, {_ZONE}}}").replace("defaultingType: List", "defaultingType: System"),
         _args("VolumeBinding", "bindTimeoutSeconds: -1"),
-        _args("VolumeBinding", "shape: [{utilization: 0, score: 0}]"),
+        Wrong(_args("VolumeBinding", "shape: [{utilization: 0, score: 0}]"), gates="StorageCapacityScoring=false"),
         # Its extenders.
         _extender("prioritizeVerb: prioritize, weight: 0"),
         _extender("tlsConfig: {insecure: true, caFile: ca.crt}"),

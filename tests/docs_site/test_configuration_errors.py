@@ -25,7 +25,7 @@ NOT_SHOWN = {
     *(("validation.py", f"errors.required(f'{{path}}.{key}')") for key in LEASE),
     ("validation.py", "errors.required(path)"),
     ("loader.py", "FieldError(f'profiles[{i}].pluginConfig', ErrorKind.PROFILE, None, detail)"),
-    # podium has all plugins of kube-scheduler 1.36.
+    # podium has all plugins of kube-scheduler.
     ("support.py", "FieldError(path, ErrorKind.FORBIDDEN, None, detail, file.present.get(path))"),
 }
 
@@ -73,4 +73,5 @@ def test_each_file_is_shown_with_all_that_is_said_about_it() -> None:
     assert "\n## Invalid value\n\n```yaml\n" in text
     assert f"```yaml\n{zero}```" in text
     assert 'paralelism: 8\n# paralelism: unknown field: did you mean "parallelism"?\n' in text
-    assert "# --feature-gates=DRASchedulerFilterTimeout=false\n" in text
+    for gate in ("DRASchedulerFilterTimeout", "StorageCapacityScoring"):
+        assert f"# --feature-gates={gate}=false\n" in text

@@ -57,10 +57,8 @@ def test_every_endpoint_is_described_with_who_may_ask_and_its_parameters() -> No
     assert re.findall(r"^## (.*)$", page, re.MULTILINE) == [
         *("podium run", "podium estimator serve", "podium provisioner run", "podium shadow")
     ]
-    assert (
-        "| `GET /readyz` | open | `ok`, or status 500 with the reason why not. At `--health-probe-bind-address`, :10351"
-        in page
-    )
+    answer = "Return `ok`, or status 500 with the reason why not. At `--health-probe-bind-address`, :10351"
+    assert f"| `GET /readyz` | open | {answer}" in page
 
 
 @pytest.mark.parametrize("module", [reference.podium.framework, reference.podium.testing])

@@ -57,6 +57,7 @@ ELSEWHERE: Final = {
     "docs/live-page.md": "e2e/test_live_page.py",
     "docs/performance.md": "unit/benchmarks/test_report.py",
     "docs/plugins.md": "integration/examples/test_plugins.py",
+    "docs/policies.md": "integration/examples/test_policies.py",
     "docs/questions.md": "integration/examples/test_questions.py",
 }
 """What is shown there goes on until it is stopped, or is made by the test's own program."""

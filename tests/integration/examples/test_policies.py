@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from typing import Any
 
@@ -21,11 +22,15 @@ POLICIES = ROOT / "examples" / "policies"
 CONFIGS = ROOT / "examples" / "config"
 
 
+def command_of(name: str) -> str:
+    """Return the command in the first line of the example."""
+    return (POLICIES / f"{name}.yaml").read_text().partition("\n")[0].removeprefix("# ")
+
+
 def answer_of(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return the answer of the command in the first line of the example."""
     monkeypatch.chdir(ROOT)
-    command = (POLICIES / f"{name}.yaml").read_text().partition("\n")[0]
-    program, *arguments = shlex.split(command.removeprefix("# "))
+    program, *arguments = shlex.split(command_of(name))
     assert program == "podium"
     result = CliRunner().invoke(main, [*arguments, "-o", "json"], catch_exceptions=False)
     assert result.exit_code == 0
@@ -57,6 +62,12 @@ def test_the_example_chooses_the_node_that_it_names_because_of_the_plugin(
     answer = answer_of(name, monkeypatch)
     assert (answer["node"], set(answer.get("blockers", {}))) == (node, blockers)
     assert answer["verdict"].startswith(verdict)
+
+
+def test_the_page_shows_commands_of_the_examples() -> None:
+    page = (ROOT / "docs" / "policies.md").read_text()
+    examples_run = ("capacity-scheduling", "node-resource-topology-match")
+    assert re.findall(r"^\$ (.*)$", page, re.MULTILINE) == [command_of(name) for name in examples_run]
 
 
 def test_why_names_the_source_of_measured_loads(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,9 @@ __all__ = ["environment", "start"]
 _PAGE = (ROOT / "docs" / "questions.md").read_text()
 _LIVE, _FROM_FILES = (shlex.split(line) for line in re.findall(r"^\$ podium (evaluate .*)$", _PAGE, re.MULTILINE))
 (_DUMPED,) = re.findall(r"^\$ kubectl get (\S+) -A", _PAGE, re.MULTILINE)
+(_DUMPED_FOR_DEVICES,) = re.findall(
+    r"^Pods with claims of devices need `(\S+)` too, and from Kubernetes 1.37 on\n`(\S+)`", _PAGE, re.MULTILINE
+)
 
 
 @pytest.fixture
@@ -121,11 +124,6 @@ def test_a_context_that_is_not_there_is_named(kubeconfig: Path) -> None:
 
 def test_the_page_names_every_kind_that_a_decision_may_depend_on() -> None:
     short = {"pv": "persistentvolumes", "pvc": "persistentvolumeclaims"}
-    kinds_dumped = {short.get(kind, kind) for kind in _DUMPED.split(",")}
-    # Pods with claims of devices are told that podium does not allocate them.
-    kinds_watched = {resource.plural for resource in resource_types.WITHOUT_GATES} - {
-        "deviceclasses",
-        "resourceclaims",
-        "resourceslices",
-    }
+    kinds_dumped = {short.get(kind, kind) for kind in ",".join((_DUMPED, *_DUMPED_FOR_DEVICES)).split(",")}
+    kinds_watched = {resource.plural for resource in resource_types.WITHOUT_GATES}
     assert kinds_dumped == kinds_watched | {resource.plural for resource in CONTROL_RESOURCES}
