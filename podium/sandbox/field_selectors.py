@@ -3,7 +3,7 @@ r"""Field selectors: which fields of a resource can be selected by, and the cond
 A resource accepts only the field labels that its API version converts; the sandbox refuses every other label, with the
 API server's words. A label may be accepted and match nothing, as `status.podIPs` does.
 
-Source: 1.36, apimachinery pkg/fields and pkg/runtime/conversion.go; AddFieldLabelConversionFunc in kubernetes
+Source: 1.37, apimachinery pkg/fields and pkg/runtime/conversion.go; AddFieldLabelConversionFunc in kubernetes
 pkg/apis/*/conversion.go, ToSelectableFields in pkg/registry; apiextensions-apiserver pkg/apiserver/conversion.
 """
 
@@ -88,6 +88,7 @@ def _quote(label: str) -> str:
 
 _DEFAULT: Final = SelectableFields(_NAMESPACED, _default_refusal)
 _CUSTOM: Final = SelectableFields(_NAMESPACED)
+_CUSTOM_OF_CLUSTER: Final = SelectableFields(_NAME)
 
 # API version, plural
 _SELECTABLE: Final[dict[tuple[str, str], SelectableFields]] = {
@@ -125,11 +126,16 @@ _SELECTABLE: Final[dict[tuple[str, str], SelectableFields]] = {
         lambda label: f"field label {_quote(label)} not supported for Job",
     ),
     ("resource.k8s.io/v1", "resourceslices"): SelectableFields(
-        _NAME | _same("spec.nodeName", "spec.driver"),
+        _NAME | _same("spec.nodeName", "spec.driver", "spec.pool.name"),
         lambda label: f"field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {label}",
     ),
-    # A custom resource, whose definition has no selectableFields.
+    # Custom resources, whose definitions have no selectableFields.
+    ("appgroup.diktyo.x-k8s.io/v1alpha1", "appgroups"): _CUSTOM,
+    ("networktopology.diktyo.x-k8s.io/v1alpha1", "networktopologies"): _CUSTOM,
+    ("scheduling.x-k8s.io/v1alpha1", "elasticquotas"): _CUSTOM,
     ("scheduling.x-k8s.io/v1alpha1", "podgroups"): _CUSTOM,
+    ("security-profiles-operator.x-k8s.io/v1beta1", "seccompprofiles"): _CUSTOM,
+    ("topology.node.k8s.io/v1alpha2", "noderesourcetopologies"): _CUSTOM_OF_CLUSTER,
 }
 
 

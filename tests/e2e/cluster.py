@@ -154,23 +154,23 @@ class RealCluster(Cluster):
 
     plane: ControlPlane
 
-    async def define(self, group: str, kind: str, scope: str = "Namespaced") -> str:
+    async def define(self, group: str, kind: str, scope: str = "Namespaced", version: str = "v1") -> str:
         """Have a kind served by a CustomResourceDefinition that takes anything. Returns the definition's path."""
         plural = f"{kind.lower()}s"
         schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-        version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+        versions = [{"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}]
         names = {"kind": kind, "plural": plural}
         definition = {
             "apiVersion": "apiextensions.k8s.io/v1",
             "kind": "CustomResourceDefinition",
             "metadata": {"name": f"{plural}.{group}"},
-            "spec": {"group": group, "scope": scope, "names": names, "versions": [version]},
+            "spec": {"group": group, "scope": scope, "names": names, "versions": versions},
         }
         await self.admin.create(DEFINITIONS, definition)
 
         async def is_served() -> bool:
             try:
-                await self.admin.list(f"/apis/{group}/v1/{plural}")
+                await self.admin.list(f"/apis/{group}/{version}/{plural}")
             except ApiError:
                 return False
             return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -239,10 +240,11 @@ async def test_selectors_that_take_long_or_fail_affect_only_their_own_pods(
     await set_up(sandbox_cluster, *({"name": f"gpu-{number}"} for number in range(4)))
     loops = "lists.range(1000).all(a, lists.range(1000).all(b, a + b >= 0))"
     long_expression = " && ".join(f"device.driver != 'driver-{number}.example.com'" for number in range(500))
+    device = r" on device gpu\.example\.com/node-1/gpu-\d"
     failing = {
-        "loops": (loops, "CEL runtime error: operation cancelled: actual cost limit exceeded"),
-        "long": (f"{long_expression} && 1 + 1", "CEL compile error: "),
-        "nested": ("(" * 40_000 + "true" + ")" * 40_000, "CEL compile error: expression recursion limit exceeded"),
+        "loops": (loops, rf"{device}: CEL runtime error: operation cancelled: actual cost limit exceeded"),
+        "long": (f"{long_expression} && 1 + 1", ": CEL compile error: "),
+        "nested": ("(" * 40_000 + "true" + ")" * 40_000, ": CEL compile error: expression recursion limit exceeded"),
     }
     await start(sandbox_cluster)
     for name, (expression, _) in failing.items():
@@ -252,6 +254,6 @@ async def test_selectors_that_take_long_or_fail_affect_only_their_own_pods(
     sandbox_cluster.put(resource_claim("mine", exactly()))
     await sandbox_cluster.create(*(user(name, name) for name in (*failing, "mine")), pod("plain"))
     await sandbox_cluster.wait_bound(["mine", "plain"])
-    for name, (_, text) in failing.items():
+    for name, (_, pattern) in failing.items():
         condition = await sandbox_cluster.wait_condition(name, "SchedulerError")
-        assert f"claim default/{name}: selector #0: {text}" in condition["message"]
+        assert re.search(f"claim default/{name}: selector #0{pattern}", condition["message"])

@@ -21,9 +21,8 @@ pytestmark = [pytest.mark.anyio, pytest.mark.control_plane]
 
 Json = dict[str, Any]
 
-GATES = "GenericWorkload=true,DRADeviceTaintRules=true"
-VERSIONS = "scheduling.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true"
-POD_GROUPS = Path(__file__).parents[2] / "deploy" / "coscheduling" / "definition.yaml"
+FLAGS = "--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1beta1=true"
+DEPLOY = Path(__file__).parents[2] / "deploy"
 
 LABELS = sorted({label for resource in RESOURCES for label in selectable_fields(resource).fields})
 NEVER = ("", "name", "metadata", "metadata.uid", "metadata.labels", "spec.priority", 'quo"ted', "spec.nodename")
@@ -47,9 +46,12 @@ MALFORMED = (
 @pytest.fixture
 async def complete_cluster(anyio_backend: object, control_plane_binaries: Binaries) -> AsyncIterator[RealCluster]:
     """The real API server with everything that the sandbox serves."""
-    flags = f"--feature-gates={GATES}", f"--runtime-config={VERSIONS}"
-    async with new_cluster(control_plane_binaries, *flags) as cluster:
-        await cluster.admin.create(DEFINITIONS, yaml.safe_load(POD_GROUPS.read_text()))
+    async with new_cluster(control_plane_binaries, *FLAGS) as cluster:
+        for path in (DEPLOY / "coscheduling" / "definition.yaml", *sorted(DEPLOY.glob("policies/*/definitions.yaml"))):
+            for definition in yaml.safe_load_all(path.read_text()):
+                await cluster.admin.create(DEFINITIONS, definition)
+        # The operator that owns this kind ships its definition.
+        await cluster.define("security-profiles-operator.x-k8s.io", "SeccompProfile", version="v1beta1")
         yield cluster
 
 
