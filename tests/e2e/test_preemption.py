@@ -79,8 +79,8 @@ async def test_a_pod_waits_at_its_nominated_node_until_its_victim_has_ended(
 
     # A change that brings the pod up again: nobody else is disturbed, and the nomination stays.
     other_node = f"node-{1 - int(on.removeprefix('node-'))}"
-    await cluster.patch_node(other_node, {"metadata": {"labels": {"new": "label"}}})
-    await cluster.patch_node(other_node, {"spec": {"taints": [{"key": "new", "effect": "NoExecute"}]}})
+    await cluster.create(running("brief", other_node, cpu="1m"))
+    await cluster.delete_pod("brief")
 
     async def tried_again() -> bool:
         return await daemon.attempts("unschedulable") >= 2
