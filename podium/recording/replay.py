@@ -157,10 +157,30 @@ def recorded_gates(description: Mapping[str, Any]) -> tuple[str, ...]:
 
 def recorded_release(description: Mapping[str, Any]) -> Release:
     """Return the release that a recording was decided as. Raises: RecordingError: podium does not know it."""
-    minor = description.get("decides_as", FIRST.minor)
-    if minor not in RELEASES:
+    minor = description.get("decides_as", _oldest_minor(description))
+    if not isinstance(minor, str) or minor not in RELEASES:
         raise RecordingError(f"the recording was decided as Kubernetes {minor!r}, which this podium does not know")
     return RELEASES[minor]
+
+
+class _RecordedProfile(msgspec.Struct):
+    plugins: dict[str, Any] = {}
+
+
+class _RecordedConfig(msgspec.Struct):
+    profiles: list[_RecordedProfile] = []
+
+
+def _oldest_minor(description: Mapping[str, Any]) -> str:
+    """Return the oldest minor that has all extension points of the recorded configuration."""
+    try:
+        profiles = msgspec.convert(description.get("config"), _RecordedConfig).profiles
+    except msgspec.ValidationError:
+        # Whatever it is, reading the configuration says so.
+        return FIRST.minor
+    points = set[str]().union(*(profile.plugins for profile in profiles))
+    # The newest has all points that there are.
+    return next(minor for minor, release in RELEASES.items() if points.isdisjoint(release.absent_points))
 
 
 def _recorded_texts(description: Mapping[str, Any], name: str) -> tuple[str, ...]:

@@ -178,6 +178,7 @@ def _description(options: Options) -> dict[str, Any]:
         "config": effective_configuration(replace(options.config, extenders=())),
         "plugins": list(options.references),
         "feature_gates": [],
+        "decides_as": options.config.release.minor,
     }
 
 

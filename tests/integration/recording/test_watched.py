@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 import pytest
 
-from podium.config import default_configuration
+from podium.config import NEWEST, default_configuration
 from podium.objects.core import Pod
 from podium.plugins import IN_TREE
 from podium.recording.entries import PUT, item_of
@@ -85,6 +85,7 @@ async def test_bindings_in_a_recording_are_compared(tmp_path: Path) -> None:
     assert first.report.disagreements[0].comparison.choice == "big"
     assert first.digest == second.digest
     assert (first.damage, first.is_cut) == ("", False)
+    assert open_segments(tmp_path / "recording").description["decides_as"] == NEWEST.minor
 
 
 async def test_hashed_names_change_no_comparison_and_cannot_be_read(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """`python -m tests.parity.workloads --seed N`: random clusters and steps, carried out for real and by podium.
 
-Each question is carried out twice on etcd, kube-apiserver, kube-controller-manager and kube-scheduler 1.36.2, and kept
-if the same came of it both times. Exits with 1 if podium's answer to one differs. What differs is kept in a file, with
-which `--again FILE` asks podium again.
+Each question is carried out twice on etcd, kube-apiserver, kube-controller-manager and kube-scheduler, and kept if the
+same came of it both times. podium decides by the rules of their minor. Exits with 1 if podium's answer to one differs.
+What differs is kept in a file, with which `--again FILE` asks podium again.
 """
 
 from __future__ import annotations

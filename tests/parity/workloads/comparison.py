@@ -1,8 +1,10 @@
 """podium's answers to questions about workloads, beside those of a real control plane.
 
-A question is a cluster (`objects`), a `step`, and what came of it (`expect`). Compared are the nodes of each workload's
-pods and whose pods were preempted where; the nodes of the pods whose names are certain; and the messages of new pods
-that are pending. Where the API server refused everything, podium has to refuse it for the same reason.
+A question is a cluster (`objects`), a `step`, and what came of it (`expect`). podium decides by the rules of the
+control plane's `minor`; the oldest questions, which lack it, are of the first minor that podium knows. Compared are the
+nodes of each workload's pods and whose pods were preempted where; the nodes of the pods whose names are certain; and
+the messages of new pods that are pending. Where the API server refused everything, podium has to refuse it for the same
+reason.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from podium.cli.main import main
+from podium.config import FIRST
 from tests.parity.workloads.naming import Json, Naming, key_of
 
 PENDING = "pending"
@@ -52,7 +55,7 @@ def arguments(question: Json, directory: Path) -> list[str]:
     else:
         assert action == "deleteNode", action
         step = ["--remove", f"Node/{value}"]
-    return ["what-if", "-f", cluster, *step, "-o", "json"]
+    return ["what-if", "-f", cluster, *step, "--decide-as", question.get("minor", FIRST.minor), "-o", "json"]
 
 
 def _list_file(path: Path, items: list[Json]) -> str:

@@ -6,6 +6,7 @@ import asyncio
 import datetime as dt
 from collections.abc import Iterable
 
+from tests.control_plane.catalogue import kubernetes_version
 from tests.control_plane.client import ApiError, Client
 from tests.parity.workloads.mirror import PODS
 from tests.parity.workloads.naming import Json, key_of
@@ -102,6 +103,7 @@ async def record(plane: Plane, plan: Plan, *, is_otherwise: bool) -> Json:
     if ties := plane.ties_since(position):
         raise RestlessError(f"chance chose among the best nodes: {ties[0]}")
     question = {"id": plan.id, "category": plan.category, "at": _now(), "objects": objects, "step": plan.step}
+    question["minor"] = kubernetes_version().rpartition(".")[0]
     question["assume"] = {"provisioned": plan.provisioned}
     objects_after = await _dump(plane.client)
     refusals += await _refusals(plane.client)

@@ -5,10 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import podium
+from podium.config import RELEASES, Release, default_configuration, default_gates, effective
 from podium.lib import build
 from podium.recording.entries import DECIDED, PUT, READ, SIGNAL
-from podium.recording.segments import SegmentWriter
+from podium.recording.replay import recorded_release
+from podium.recording.segments import SegmentWriter, open_segments
 from tests.builders import node
 from tests.unit.cli.commands import run
 from tests.unit.recording.contents import content_of
@@ -70,6 +74,29 @@ def test_recording_without_entries_is_no_error(tmp_path: Path) -> None:
     result = run("replay", write_recording(tmp_path, complete()), "--expect", "-o", "json")
     assert result.exit_code == 0, result.output
     assert '"attempts":0' in result.output
+
+
+@pytest.mark.parametrize("release", RELEASES.values(), ids=RELEASES)
+def test_configuration_alone_shows_the_release_of_a_recording_that_names_none(release: Release, tmp_path: Path) -> None:
+    config = default_configuration(default_gates(release))
+    recording = write_recording(tmp_path, complete() | {"config": effective(config)})
+    assert recorded_release(open_segments(recording).description) is release
+    assert run("replay", recording, "--expect").exit_code == 0
+
+
+@pytest.mark.parametrize("minor", ["1.30", 1.36, None, ["1.36"], {}])
+def test_release_that_podium_does_not_know_is_refused(minor: object, tmp_path: Path) -> None:
+    result = run("replay", write_recording(tmp_path, complete() | {"decides_as": minor}))
+    assert result.exit_code == 1
+    assert f"was decided as Kubernetes {minor!r}, which this podium does not know" in result.output
+
+
+@pytest.mark.parametrize("config", [None, [], {"profiles": 1}, {"profiles": [{"plugins": []}]}])
+def test_recorded_configuration_that_is_none_is_refused(config: object, tmp_path: Path) -> None:
+    result = run("replay", write_recording(tmp_path, complete() | {"config": config}))
+    assert result.exit_code == 1
+    assert isinstance(result.exception, SystemExit)
+    assert "the recorded configuration" in result.output
 
 
 def test_content_that_is_no_entries_is_refused(tmp_path: Path) -> None:
