@@ -206,8 +206,8 @@ def usable(
     Raises:
         BadConfiguration: a plugin or feature is not available, or the file is not valid or not supported by podium.
     """
-    read_as = partial(_usable_as, path, discover_plugins(references), feature_gates, to_run, change)
-    return read_as(release_asked() or release)
+    plugins = discover_plugins(references)
+    return _usable_as(path, plugins, feature_gates, to_run, change, release_asked() or release)
 
 
 def _usable_as(
