@@ -26,7 +26,7 @@ from podium.binder.observer import PreemptionObserver
 from podium.binder.pods_in_pre_bind import PodsInPreBind
 from podium.binder.preemption_loops import PreemptionLoops
 from podium.binder.waiting_pods import WaitingPods
-from podium.config import NEWEST, PreemptionRules
+from podium.config import NEWEST, Release
 from podium.framework.contract.group_post_filter import GroupHelp
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
@@ -34,6 +34,7 @@ from podium.lib.system_clock import SystemClock
 from podium.objects.api_errors import ApiError, Invalid, NotFound
 from podium.objects.core import Pod, PodCondition
 from podium.objects.pod_groups import PodGroup
+from podium.objects.resource_types import POD_GROUPS
 
 log = get_logger("binder")
 
@@ -230,7 +231,7 @@ class PreemptionExecutor:
         activate: moves the pod to the active queue.
         is_gated: whether the pod was gated when an event would have requeued it.
         takes_room: whether the pod of that uid counts on a node.
-        rules: which preemptions are counted, and after which the preemptor is activated.
+        release: which preemptions are counted, and after which the preemptor is activated.
     """
 
     def __init__(
@@ -246,7 +247,7 @@ class PreemptionExecutor:
         activate: Callable[[Pod], None],
         is_gated: Callable[[Pod], bool],
         takes_room: Callable[[str], bool],
-        rules: PreemptionRules = NEWEST.preemption,
+        release: Release = NEWEST,
     ) -> None:
         self._evictor = evictor
         self._events = events
@@ -258,7 +259,8 @@ class PreemptionExecutor:
         self._activate = activate
         self._is_gated = is_gated
         self._takes_room = takes_room
-        self._rules = rules
+        self._rules = release.preemption
+        self._groups = release.served(POD_GROUPS)
 
     def begin(self, preemption: Preemption) -> Preemption | None:
         """Hold the pod or the group back from now on; call this before it is requeued.
@@ -365,7 +367,12 @@ class PreemptionExecutor:
                 return False
         self._events.record(
             preempted_event(
-                victim, preemption.preemptor, preemption.node_name, group=preemption.group, in_memory=in_memory
+                victim,
+                preemption.preemptor,
+                preemption.node_name,
+                group=preemption.group,
+                groups=self._groups,
+                in_memory=in_memory,
             )
         )
         log.info(

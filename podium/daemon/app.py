@@ -213,6 +213,7 @@ class App(Process):
             middlewares=[access.middleware],
             pages={path: page for face in faces for path, page in (*face.pages.items(), *face.open_pages.items())},
             flags=options.flags,
+            minor=self._config.release.minor,
         )
 
     def check_synced(self) -> str | None:

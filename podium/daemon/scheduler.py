@@ -446,7 +446,7 @@ class Scheduler:
             activate=lambda pod: queue.activate([pod]),
             is_gated=lambda pod: queue.state_of(pod) is QueueState.GATED,
             takes_room=lambda uid: cache.pod(uid) is not None,
-            rules=self.config.release.preemption,
+            release=self.config.release,
         )
 
     # ------------------------------------------------------------ the watches, and the metrics

@@ -1,15 +1,15 @@
 """DefaultPreemption: for a pod that fits on no node, or for a group, evict pods of lower priority to make room.
 
-Runs at: PreEnqueue (the pod waits while its preemption runs), PostFilter.
+Runs at: PreEnqueue (the pod waits while its preemption, or its group's, runs), PostFilter, PodGroupPostFilter.
 Verdict: PreEnqueue: UnschedulableAndUnresolvable. PostFilter: Success with the node and the victims; Unschedulable if
 preemption does not help or the pod must not preempt; Error if no candidate was found and a dry run failed, or if an
-extender failed.
+extender failed. PodGroupPostFilter: the same for the group, and UnschedulableAndUnresolvable if there are no victims.
 Requeue: a pod is deleted. This hint always returns Skip; the plugins that rejected the pod requeue it.
 Cost: half a microsecond for each node that an earlier pod of the same spec has tried, about ten for each of hundreds
 tried in parallel, and 100 if a filter depends on the pods themselves: then each node costs a clone of the plugins'
 state, and one pass of the filters for each pod of lower priority.
-Source: kubernetes v1.36.2, pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go and
-framework/preemption/preemption.go; KEP-4832.
+Source: kubernetes v1.36.2 and v1.37.2, pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go,
+framework/preemption/preemption.go and podgrouppreemption.go; KEP-4832.
 Differs: pods that the handle protects are never victims (in the daemon those of other schedulers, by default), and pods
 that have preempted on a node in a loop may not preempt there for a while. The pod is not read again first: the daemon
 carries the preemption out later and drops it if the pod has been deleted by then. See also
@@ -170,7 +170,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
         return {row for row in rows if row is not None}
 
     def _units(self, snapshot: Snapshot) -> UnitsByNode:
-        is_protected = self._is_protected(Budgets(self._budgets.list()))
+        is_protected = self._is_protected(Budgets(self._budgets.list(), self._rules))
         return UnitsByNode(snapshot, self._group, Importance(self._clock.now()), is_protected)
 
     def _refused_in_group(self, pod: Pod) -> fwk.Status | None:

@@ -80,7 +80,7 @@ class PreemptionBench(PreemptionObserver):
             activate=lambda candidate: self.activated.append(f"{candidate.metadata.name} {self.is_held_back}"),
             is_gated=lambda candidate: candidate.uid in self.gated,
             takes_room=lambda uid: any(pod.uid == uid for pod in self.pods.values()),
-            rules=RELEASES[minor].preemption,
+            release=RELEASES[minor],
         )
 
     @property
@@ -377,6 +377,15 @@ def test_victims_for_a_group_are_counted_apart_since_1_37(minor: str, preemptor:
     assert preemption is not None
     assert preemption.pods == (URGENT, C)
     assert bench.observations == [(preemptor, 2, 1, 2)]
+
+
+@pytest.mark.parametrize(("minor", "version"), [("1.37", "v1beta1"), ("1.36", "v1alpha2")])
+async def test_events_name_the_group_in_the_version_that_its_api_server_serves(minor: str, version: str) -> None:
+    bench = PreemptionBench(minor=minor)
+    preemption = bench.executor.begin(Preemption.for_group(pod_group("gang"), [URGENT], GroupHelp((A,))))
+    assert preemption is not None
+    await bench.executor.carry_out(preemption)
+    assert [event.related.api_version for event in bench.events if event.related] == [f"scheduling.k8s.io/{version}"]
 
 
 def test_nobody_else_is_held_back() -> None:
