@@ -120,6 +120,11 @@ def test_a_gate_that_cannot_be_had_is_named(value: str, problem: str) -> None:
         ("SidecarContainers=false", "cannot set feature gate SidecarContainers to false, feature is locked to true"),
         ("PodGroupPreemptionPolicy=true", "unrecognized feature gate: PodGroupPreemptionPolicy"),
         (
+            "DRAResourceClaimDeviceStatus=false",
+            "DRADeviceBindingConditions is enabled, but depends on features that are disabled: "
+            "[DRAResourceClaimDeviceStatus]",
+        ),
+        (
             "GangScheduling=true",
             "GangScheduling is enabled, but depends on features that are disabled: [GenericWorkload]",
         ),
