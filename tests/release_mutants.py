@@ -45,7 +45,7 @@ TESTS: Final[Mapping[str, tuple[str, ...]]] = {
         "tests/unit/config/test_extension_points.py",
         "tests/parity/test_config.py",
     ),
-    "absent_points": ("tests/unit/config/test_effective.py", "tests/unit/config/test_validation.py"),
+    "absent_points": ("tests/unit/config/test_loader.py",),
     "events": ("tests/unit/plugins/test_event_table.py", "tests/unit/queues", "tests/unit/daemon/test_handlers.py"),
     "events.match_any": ("tests/unit/plugins/inter_pod_affinity",),
     "queue": (

@@ -121,8 +121,10 @@ def test_a_gate_that_cannot_be_had_is_named(value: str, problem: str) -> None:
         ("PodGroupPreemptionPolicy=true", "unrecognized feature gate: PodGroupPreemptionPolicy"),
         (
             "DRAResourceClaimDeviceStatus=false",
-            "DRADeviceBindingConditions is enabled, but depends on features that are disabled: "
-            "[DRAResourceClaimDeviceStatus]",
+            (
+                "DRADeviceBindingConditions is enabled, but depends on features that are disabled: "
+                "[DRAResourceClaimDeviceStatus]"
+            ),
         ),
         (
             "GangScheduling=true",
