@@ -29,6 +29,7 @@ REGISTRY: Final = {
     "PersistentVolumeClaim": "persistentvolumeclaims",
     "CSINode": "csinodes",
     "PodTemplate": "podtemplates",
+    "PodGroup": "podgroups",
     "DeviceClass": "deviceclasses",
     "ResourceClaim": "resourceclaims",
     "ResourceSlice": "resourceslices",

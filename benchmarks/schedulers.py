@@ -31,12 +31,16 @@ def configuration() -> dict[str, Any]:
 
 
 def start_podium(
-    plane: ControlPlane, fields: Mapping[str, Any] | None = None, command: Sequence[str] = RUN_PODIUM
+    plane: ControlPlane,
+    fields: Mapping[str, Any] | None = None,
+    flags: Sequence[str] = (),
+    command: Sequence[str] = RUN_PODIUM,
 ) -> Scheduler:
     """Starts podium as its users do, and returns at once.
 
     Args:
-        more: what is added to the configuration.
+        fields: what is added to the configuration.
+        flags: what is added to the options of `podium run`.
         command: what to put before the options of `podium run`.
     """
     port = free_ports(1)[0]
@@ -47,28 +51,34 @@ def start_podium(
     config.write_text(yaml.safe_dump(content))
     options = ["--config", config, "--kubeconfig", kubeconfig, "--bind-address", "127.0.0.1", "--secure-port", port]
     process = ServerProcess(
-        PODIUM, [*command, *map(str, options)], plane.directory / f"podium-{port}.log", is_piped=True
+        PODIUM, [*command, *map(str, options), *flags], plane.directory / f"podium-{port}.log", is_piped=True
     )
     return Scheduler(process, f"https://127.0.0.1:{port}")
 
 
-def start_kube_scheduler(plane: ControlPlane, fields: Mapping[str, Any] | None = None) -> Scheduler:
+def start_kube_scheduler(
+    plane: ControlPlane, fields: Mapping[str, Any] | None = None, flags: Sequence[str] = ()
+) -> Scheduler:
     """Starts the real kube-scheduler."""
-    return plane.start_scheduler({**configuration(), **(fields or {})})
+    return plane.start_scheduler({**configuration(), **(fields or {})}, flags=flags)
 
 
-def start_without_recorder(plane: ControlPlane, fields: Mapping[str, Any] | None = None) -> Scheduler:
+def start_without_recorder(
+    plane: ControlPlane, fields: Mapping[str, Any] | None = None, flags: Sequence[str] = ()
+) -> Scheduler:
     """Starts podium without its flight recorder."""
-    return start_podium(plane, fields, (*RUN_PODIUM, "--recorder-memory", "0"))
+    return start_podium(plane, fields, flags, (*RUN_PODIUM, "--recorder-memory", "0"))
 
 
-def start_recording(plane: ControlPlane, fields: Mapping[str, Any] | None = None) -> Scheduler:
+def start_recording(
+    plane: ControlPlane, fields: Mapping[str, Any] | None = None, flags: Sequence[str] = ()
+) -> Scheduler:
     """Starts podium, which records into a directory of its own."""
     directory = tempfile.mkdtemp(prefix="recording-", dir=plane.directory)
-    return start_podium(plane, fields, (*RUN_PODIUM, "--record", directory))
+    return start_podium(plane, fields, flags, (*RUN_PODIUM, "--record", directory))
 
 
-Start: TypeAlias = Callable[[ControlPlane, Mapping[str, Any]], Scheduler]
-"""Starts a scheduler, with this added to its configuration."""
+Start: TypeAlias = Callable[[ControlPlane, Mapping[str, Any], Sequence[str]], Scheduler]
+"""Starts a scheduler, with fields added to its configuration, and flags to its command line."""
 
 STARTERS: Final[Mapping[str, Start]] = {PODIUM: start_podium, KUBE_SCHEDULER: start_kube_scheduler}

@@ -42,6 +42,7 @@ TARGETS: Final = (
     Target("pod-affinity", 5_000, 3.0, 0.25),
     Target("preemption", 5_000, 2.0, 0.5),
     Target("devices", 1_000, 3.0, 0.3),
+    Target("gangs", 1_000, 3.0, 0.3),
     Target("extender", 100, 0.8, 0.5, attempt_p99_ms_max=50.0),
 )
 

@@ -137,18 +137,21 @@ class ControlPlane:
     def _start_etcd(self) -> None:
         self.etcd = self._launch("etcd", self._etcd_flags(), self._environ)
 
-    def start_scheduler(self, config: Mapping[str, Any] | None = None, *, verbosity: int = 0) -> Scheduler:
+    def start_scheduler(
+        self, config: Mapping[str, Any] | None = None, *, verbosity: int = 0, flags: Sequence[str] = ()
+    ) -> Scheduler:
         """Starts the real kube-scheduler and returns when it is healthy; the caller stops its process.
 
         Args:
             config: a KubeSchedulerConfiguration; apiVersion, kind, the kubeconfig and leaderElection are
                 filled in when they are not there, so that None is upstream's default without an election.
             verbosity: of what it logs of its decisions; from 10 on all scores.
+            flags: what is added to its arguments.
         """
         port = free_ports(1)[0]
         # Every log call looks for its file among the modules, which a benchmark would feel.
         extra = [f"--vmodule=schedule_one={verbosity}"] if verbosity else []
-        process = self._launch("kube-scheduler", [*self._scheduler_flags(config or {}, port), *extra])
+        process = self._launch("kube-scheduler", [*self._scheduler_flags(config or {}, port), *extra, *flags])
         _wait_healthy(process, port)
         return Scheduler(process, f"https://127.0.0.1:{port}")
 
