@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from podium.cli.options.cluster import cluster_options, demand_one_cluster
 from podium.cli.options.configuration import plugin_option
 from podium.cli.options.paths import FILE
 from podium.cli.options.time_limit import note_size
+from podium.cli.output import say
 from podium.objects.errors import FieldError
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from podium.engine.files import LocatedManifest
     from podium.provisioner.apis.objects import ClusterObjects, NodePool
     from podium.provisioner.cloudprovider.catalogue import Catalogue
-    from podium.provisioner.state.settings import Settings
+    from podium.provisioner.state.settings import Settings, UnknownLabels
 
 PROVIDERS = click.Choice(["plan-only", "sandbox", "karpenter"])
 RULES = click.Choice(["karpenter", "podium"])
@@ -46,6 +47,11 @@ _POLICIES = (
         help="Whether a NodePool's minValues must be met.",
     ),
 )
+_IGNORE_LABELS = click.option(
+    "--ignore-unknown-labels",
+    is_flag=True,
+    help="Leave out, with a warning, what is required of labels that no instance type has, instead of refusing it.",
+)
 _OPTIONS = (
     _NODE_POOLS,
     click.option("--adopt-nodes", is_flag=True, help="Buy more nodes like those of a cluster that has no NodePools."),
@@ -56,6 +62,7 @@ _OPTIONS = (
         is_flag=True,
         help="Plan also for pods that kube-scheduler has not tried to place yet.",
     ),
+    _IGNORE_LABELS,
     *_POLICIES,
 )
 
@@ -107,9 +114,15 @@ def scheduled_cluster(objects: list[LocatedManifest], config: Path | None, plugi
     return result.cluster
 
 
+def warn_of_not_counted(warnings: Iterable[str]) -> None:
+    """Warn on standard error about everything that was given and does not count in plans."""
+    for text in warnings:
+        say(f"warning: {text}", err=True)
+
+
 def purchase_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add those of them that say what to buy, for a command that runs on one cluster."""
-    for option in reversed((_NODE_POOLS, _CATALOGUE, *_POLICIES)):
+    for option in reversed((_NODE_POOLS, _CATALOGUE, _IGNORE_LABELS, *_POLICIES)):
         function = option(function)
     return function
 
@@ -126,6 +139,7 @@ class Question:
     catalogue: str | None
     added: tuple[str, ...] = ()
     assume_unschedulable: bool = False
+    ignore_unknown_labels: bool = False
     preference_policy: str
     min_values_policy: str
 
@@ -187,7 +201,8 @@ class Question:
 
         policies = {"preferencePolicy": self.preference_policy, "minValuesPolicy": self.min_values_policy}
         # Whoever asks may have NodePools of any provider.
-        return replace(read_settings(policies), node_class=None)
+        labels: UnknownLabels = "ignored" if self.ignore_unknown_labels else "refused"
+        return replace(read_settings(policies), node_class=None, unknown_labels=labels)
 
     def cluster(self, objects_found: list[LocatedManifest]) -> tuple[ClusterObjects, Catalogue]:
         """Return the objects that planning reads, with NodePools, and the instance types.

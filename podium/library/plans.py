@@ -27,6 +27,7 @@ from podium.provisioner.reports.plan import PlanReport
 from podium.provisioner.scheduling.device_use import DeviceUse
 from podium.provisioner.state.adoption import adopt_nodes
 from podium.provisioner.state.manifests import NODE_CLAIMS, NODE_POOLS, pods_of_workloads, read_cluster
+from podium.provisioner.state.settings import UnknownLabels
 
 Rules: TypeAlias = Literal["karpenter", "podium"]
 InstanceTypes: TypeAlias = PathLike | Mapping[str, Any] | Sequence[Any]
@@ -44,6 +45,7 @@ class PlanQuestion:
     catalogue: InstanceTypes | None
     workloads: Sequence[LocatedManifest]
     assume_unschedulable: bool
+    ignore_unknown_labels: bool
     rules: str
 
     def answer(self, cluster: Cluster, originals: Originals) -> PlanReport:
@@ -67,7 +69,10 @@ class PlanQuestion:
                 )
             workload_pods = list(pods_of_workloads(self.workloads, "add", documents)) if self.workloads else []
             objects = read_cluster([*documents, *workload_pods], assume_unschedulable=self.assume_unschedulable)
-            basis = PlanBasis(*self._purchasable(objects), replace(read_settings({}), node_class=None))
+            labels: UnknownLabels = "ignored" if self.ignore_unknown_labels else "refused"
+            basis = PlanBasis(
+                *self._purchasable(objects), replace(read_settings({}), node_class=None, unknown_labels=labels)
+            )
             now_s = SystemClock().now()
             if self.rules == "karpenter":
                 return PlanReport.by_karpenter(basis, now_s, DeviceUse.in_store(cluster.store))
