@@ -30,7 +30,13 @@ PROVIDERS = click.Choice(["plan-only", "sandbox", "karpenter"])
 RULES = click.Choice(["karpenter", "podium"])
 
 _NODE_POOLS = click.option("--node-pools", type=FILE, help="NodePools to buy from, instead of those of the cluster.")
-_CATALOGUE = click.option("--catalogue", type=FILE, help="The instance types, in the JSON form of kwok's.")
+_CATALOGUE = click.option(
+    "--catalogue",
+    "catalogues",
+    multiple=True,
+    type=FILE,
+    help="The instance types, in the JSON form of kwok's or of a provider's command line; or prices. Repeatable.",
+)
 _POLICIES = (
     click.option(
         "--preference-policy",
@@ -56,6 +62,9 @@ _OPTIONS = (
     _NODE_POOLS,
     click.option("--adopt-nodes", is_flag=True, help="Buy more nodes like those of a cluster that has no NodePools."),
     _CATALOGUE,
+    click.option(
+        "--types-of-nodes", is_flag=True, help="Buy instance types that nodes have as well, each as its nodes are."
+    ),
     click.option("--add", "added", multiple=True, type=FILE, help="Workloads to plan for as well. Repeatable."),
     click.option(
         "--assume-unschedulable",
@@ -136,7 +145,8 @@ class Question:
     context: str | None = None
     node_pools: str | None
     adopt_nodes: bool = False
-    catalogue: str | None
+    catalogues: tuple[str, ...] = ()
+    types_of_nodes: bool = False
     added: tuple[str, ...] = ()
     assume_unschedulable: bool = False
     ignore_unknown_labels: bool = False
@@ -146,7 +156,7 @@ class Question:
     @property
     def is_asked(self) -> bool:
         """Return True if any option names something."""
-        names = (self.clusters, self.kubeconfig, self.context, self.node_pools, self.catalogue, self.added)
+        names = (self.clusters, self.kubeconfig, self.context, self.node_pools, self.catalogues, self.added)
         return any(names) or self.adopt_nodes
 
     def check(self, config: Path | None) -> None:
@@ -154,7 +164,7 @@ class Question:
         demand_one_cluster(self.clusters, self.kubeconfig, self.context)
         if self.node_pools is not None and self.adopt_nodes:
             raise click.UsageError("give either --node-pools or --adopt-nodes")
-        files.demand_one_stdin((*self.clusters, self.node_pools, self.catalogue, *self.added, config))
+        files.demand_one_stdin((*self.clusters, self.node_pools, *self.catalogues, *self.added, config))
 
     def objects(self) -> list[LocatedManifest]:
         """Return all objects, with the pods of added workloads. To be called once: standard input is read."""
@@ -211,13 +221,14 @@ class Question:
             click.ClickException: there are no NodePools, or the catalogue cannot be read.
             FieldError: an object cannot be read.
         """
-        from podium.provisioner.cloudprovider.catalogue import built_in_catalogue
+        from podium.provisioner.cloudprovider.catalogue import built_in_catalogue, zones_of
+        from podium.provisioner.state.adoption import with_types_of_nodes
         from podium.provisioner.state.manifests import read_cluster
 
-        catalogue = self.instance_types()
         objects = read_cluster(objects_found, assume_unschedulable=self.assume_unschedulable)
-        if catalogue is None:
-            catalogue = built_in_catalogue(objects)
+        catalogue = self.instance_types(zones_of(objects)) or built_in_catalogue(objects)
+        if self.types_of_nodes:
+            catalogue = with_types_of_nodes(objects.nodes, catalogue if self.catalogues else None)
         if self.adopt_nodes:
             return _adopt(objects, catalogue)
         if not objects.node_pools:
@@ -227,23 +238,27 @@ class Question:
             )
         return objects, catalogue
 
-    def instance_types(self) -> Catalogue | None:
-        """Return the instance types of the file, or None without a file.
+    def instance_types(self, zones: Iterable[str] = ()) -> Catalogue | None:
+        """Return the instance types of the files, or None without a file.
+
+        Args:
+            zones: the zones of instance types of which no file says where they are.
 
         Raises:
-            click.ClickException: the file cannot be read.
+            click.ClickException: a file cannot be read.
         """
-        from podium.provisioner.cloudprovider.catalogue import read_catalogue
+        from podium.provisioner.cloudprovider.imports import import_catalogue
 
-        name = self.catalogue
-        if name is None:
-            return None
+        documents: list[tuple[str, object]] = []
+        for name in self.catalogues:
+            try:
+                documents.append((f"{name}: ", orjson.loads(files.content(name))))
+            except orjson.JSONDecodeError as error:
+                raise click.ClickException(f"{name}: not JSON: {error}") from error
         try:
-            return read_catalogue(orjson.loads(files.content(name)), "")
-        except orjson.JSONDecodeError as error:
-            raise click.ClickException(f"{name}: not JSON: {error}") from error
+            return import_catalogue(documents, zones) if documents else None
         except FieldError as error:
-            raise click.ClickException(f"{name}: {error}") from error
+            raise click.ClickException(str(error)) from error
 
 
 def _adopt(objects: ClusterObjects, catalogue: Catalogue) -> tuple[ClusterObjects, Catalogue]:

@@ -19,7 +19,8 @@ from podium.library.planned_objects import NODE_POOL, Originals, objects_to_plan
 from podium.objects.errors import FieldError
 from podium.objects.resource_types import PODS
 from podium.provisioner.apis.objects import ClusterObjects
-from podium.provisioner.cloudprovider.catalogue import Catalogue, built_in_catalogue, read_catalogue
+from podium.provisioner.cloudprovider.catalogue import Catalogue, built_in_catalogue, zones_of
+from podium.provisioner.cloudprovider.imports import import_catalogue
 from podium.provisioner.planners.placed_plans import plan_with_podium
 from podium.provisioner.provisioning.plan_basis import PlanBasis
 from podium.provisioner.reports.cases import read_settings
@@ -101,10 +102,10 @@ class PlanQuestion:
         if self.catalogue is None:
             return built_in_catalogue(objects)
         if not isinstance(self.catalogue, (str, os.PathLike)):
-            return read_catalogue(self.catalogue, "catalogue")
+            return import_catalogue([("catalogue", self.catalogue)], zones_of(objects))
         text = Path(self.catalogue).expanduser().read_bytes()
         try:
-            return read_catalogue(json.loads(text), "")
+            return import_catalogue([(f"{self.catalogue}: ", json.loads(text))], zones_of(objects))
         except ValueError as error:
             raise ClusterError(f"{self.catalogue}: not JSON: {error}") from error
 
