@@ -253,3 +253,5 @@ class ClusterObjects:
     csi_nodes: tuple[CSINode, ...] = ()
     others: tuple[tuple[ResourceType[Any], KubeObject], ...] = ()
     """Objects of kinds that only podium's own plugins read."""
+    warnings: tuple[str, ...] = ()
+    """Sentences that name what of the input does not count in plans."""

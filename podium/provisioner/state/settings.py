@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from podium.objects.core import TopologySpreadConstraint
 from podium.provisioner.apis.labels import NODE_CLASS
+
+UnknownLabels: TypeAlias = Literal["met", "refused", "ignored"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +24,9 @@ class Settings:
         reads_deletion_cost: Whether a pod's `pod-deletion-cost` counts where it has no `disruption-cost`.
         default_constraints: Spread constraints for pods that have none.
         node_class: Group and kind of the provider's node class; None for any provider's.
+        unknown_labels: The effect of a requirement on a label that no instance type has: it is met, as upstream takes
+            it, it is refused, or it is left out.
+        uses_overlays: Whether NodeOverlays count.
     """
 
     ignore_preferences: bool = False
@@ -31,3 +37,5 @@ class Settings:
     reads_deletion_cost: bool = True
     default_constraints: tuple[TopologySpreadConstraint, ...] = ()
     node_class: tuple[str, str] | None = NODE_CLASS
+    unknown_labels: UnknownLabels = "met"
+    uses_overlays: bool = False
