@@ -7,7 +7,6 @@ there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from typing import Final, Protocol
 
@@ -15,6 +14,7 @@ import anyio
 
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
+from podium.objects.api_errors import ApiError
 from podium.provisioner.apis.objects import ClusterObjects, ProvidedNode
 from podium.provisioner.controller.nominations import Nominations
 from podium.provisioner.controller.provider import Provider
@@ -22,7 +22,6 @@ from podium.provisioner.controller.provisioning import NOT_SEEN_PAUSE_S, Compute
 from podium.provisioner.controller.purchasing import Purchasing
 from podium.provisioner.controller.watched import WatchedCluster
 from podium.provisioner.planners.planner import Removal
-from podium.provisioner.provisioning.plan import NodePlan
 
 log = get_logger("provisioner")
 
@@ -98,20 +97,41 @@ class DisruptionLoop:
             if valid is None:
                 return self._period_s
             bought = await self._purchasing.buy(valid.replacements)
+            if bought.errors:
+                # The others have no pods, and go as empty nodes unless pods come for them.
+                raise bought.errors[0]
             self._nominations.add([*valid.moves, *(replacement.name for replacement in valid.replacements)])
-            leaving = [] if bought else await self._delete(valid)
-        if bought:
+            leaving = [] if bought.nodes else await self._delete(valid)
+        if bought.nodes:
             # Only now: until the replacement is ready the pods stay where they are.
-            leaving = await self._delete(valid) if await self._have_come(valid, bought) else []
+            names = {node.name for node in bought.nodes}
+            leaving = await self._delete(valid) if await self._have_come(valid, names) else []
         if leaving:
             self._report.record_removal(valid)
         return NOT_SEEN_PAUSE_S if leaving and await self._is_noticed(leaving) else self._period_s
 
     async def _delete(self, removal: Removal) -> list[ProvidedNode]:
-        """Begin to remove the nodes, and return those that are still there."""
-        leaving = [node for name in removal.nodes if (node := self._watched.node(name)) is not None]
-        for node in leaving:
-            await self._provider.delete(node, removal.reason)
+        """Begin to remove the nodes, and return those that are still there.
+
+        Raises:
+            ApiError: no node could be touched.
+        """
+        leaving: list[ProvidedNode] = []
+        errors: list[ApiError] = []
+        for name in removal.nodes:
+            node = self._watched.node(name)
+            if node is None:
+                continue
+            try:
+                await self._provider.delete(node, removal.reason)
+            except ApiError as error:
+                # It stays until a later plan: what could be placed without all of them can be placed without some.
+                log.warning("Node is not removed now", node=name, error=str(error))
+                errors.append(error)
+            else:
+                leaving.append(node)
+        if errors and not leaving:
+            raise errors[0]
         return leaving
 
     async def _validate(self, removal: Removal) -> Removal | None:
@@ -125,15 +145,16 @@ class DisruptionLoop:
             return None
         return valid
 
-    async def _have_come(self, removal: Removal, bought: Iterable[NodePlan]) -> bool:
+    async def _have_come(self, removal: Removal, names: AbstractSet[str]) -> bool:
         """Wait for what takes the place of the nodes, and return whether it is there."""
         with anyio.move_on_after(REPLACED_S_MAX):
-            while await self._purchasing.unseen():  # noqa: ASYNC110 - the API server may have to be asked
+            while not all(map(self._watched.is_ready, names)):
+                # Neither on its way nor there any more.
+                if self._watched.unseen(names) - await self._purchasing.unseen():
+                    log.warning("Nodes stay, since what was to replace them is gone", nodes=removal.nodes)
+                    return False
                 await anyio.sleep(NOT_SEEN_PAUSE_S)
-            missing = self._watched.missing({node.name for node in bought})
-            if missing:
-                log.warning("Nodes stay, since what was to replace them is gone", nodes=removal.nodes)
-            return not missing
+            return True
         log.warning("Nodes stay, since what was to replace them did not come", nodes=removal.nodes)
         return False
 

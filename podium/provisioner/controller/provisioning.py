@@ -152,6 +152,10 @@ class ProvisioningLoop:
             # The pods still wait: the next step plans for them again, without a new trigger.
             self._trigger(None)
             raise
+        # Also where some were refused: their pods go on waiting, which nothing else has to wait for.
         self._nominations.know()
-        self._report.record_plan(plan, tuple(bought))
+        self._report.record_plan(plan, bought.nodes)
+        if bought.errors:
+            self._trigger(None)
+            raise bought.errors[0]
         return 0.0

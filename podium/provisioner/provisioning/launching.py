@@ -70,6 +70,11 @@ def within_node_limits(basis: PlanBasis, nodes: Iterable[NodePlan]) -> tuple[Nod
         pool = state.labels.get(NODE_POOL, "")
         if pool in remaining and not state.is_leaving:
             remaining[pool] -= 1
+    for claim in basis.objects.node_claims:
+        pool = claim.metadata.labels.get(NODE_POOL, "")
+        # Those without a machine are no nodes yet, and will be.
+        if pool in remaining and not claim.status.provider_id and claim.metadata.deletion_timestamp is None:
+            remaining[pool] -= 1
     within: list[NodePlan] = []
     for node in nodes:
         if node.pool in remaining:
