@@ -22,6 +22,7 @@ from podium.provisioner.controller.provisioning import NOT_SEEN_PAUSE_S, Compute
 from podium.provisioner.controller.purchasing import Purchasing
 from podium.provisioner.controller.watched import WatchedCluster
 from podium.provisioner.planners.planner import Removal
+from podium.provisioner.provisioning.launching import plan_id
 
 log = get_logger("provisioner")
 
@@ -87,8 +88,9 @@ class DisruptionLoop:
         if removal is None:
             self._report.record_removal(None)
             return self._period_s
+        removal = removal.with_id(plan_id(now_s, removal.nodes))
         savings = {} if removal.savings is None else {"savings": round(removal.savings, 4)}
-        log.info("Nodes may be removed", reason=removal.reason, nodes=removal.nodes, **savings)
+        log.info("Nodes may be removed", plan=removal.id, reason=removal.reason, nodes=removal.nodes, **savings)
         # Pods of a rollout come and go within seconds; a removal that still holds after that is worth the disruption.
         await anyio.sleep(self._validated_after_s)
         # One at a time with purchases: both read the cluster, and each would plan with nodes that the other takes away.
@@ -123,10 +125,10 @@ class DisruptionLoop:
             if node is None:
                 continue
             try:
-                await self._provider.delete(node, removal.reason)
+                await self._provider.delete(node, removal)
             except ApiError as error:
                 # It stays until a later plan: what could be placed without all of them can be placed without some.
-                log.warning("Node is not removed now", node=name, error=str(error))
+                log.warning("Node is not removed now", plan=removal.id, node=name, error=str(error))
                 errors.append(error)
             else:
                 leaving.append(node)
@@ -141,9 +143,9 @@ class DisruptionLoop:
         # In a thread as well: a validation simulates as much as the search for one command.
         valid = await self._compute(lambda: self._planner.validate(removal, objects, now_s, fixed_nodes))
         if isinstance(valid, str):
-            log.info("Nodes are not removed after all", nodes=removal.nodes, why=valid)
+            log.info("Nodes are not removed after all", plan=removal.id, nodes=removal.nodes, why=valid)
             return None
-        return valid
+        return valid.with_id(removal.id)
 
     async def _have_come(self, removal: Removal, names: AbstractSet[str]) -> bool:
         """Wait for what takes the place of the nodes, and return whether it is there."""
@@ -151,11 +153,13 @@ class DisruptionLoop:
             while not all(map(self._watched.is_ready, names)):
                 # Neither on its way nor there any more.
                 if self._watched.unseen(names) - await self._purchasing.unseen():
-                    log.warning("Nodes stay, since what was to replace them is gone", nodes=removal.nodes)
+                    log.warning(
+                        "Nodes stay, since what was to replace them is gone", plan=removal.id, nodes=removal.nodes
+                    )
                     return False
                 await anyio.sleep(NOT_SEEN_PAUSE_S)
             return True
-        log.warning("Nodes stay, since what was to replace them did not come", nodes=removal.nodes)
+        log.warning("Nodes stay, since what was to replace them did not come", plan=removal.id, nodes=removal.nodes)
         return False
 
     async def _is_noticed(self, nodes: list[ProvidedNode]) -> bool:

@@ -64,11 +64,13 @@ class Purchasing:
                 self._asked_at_s[node.name] = self._clock.monotonic()
                 try:
                     if await self._provider.create(node):
-                        log.info("Bought node", node=node.name, what=node.text, pods=len(node.pods))
+                        log.info("Bought node", plan=node.plan_id, node=node.name, what=node.text, pods=len(node.pods))
                         bought.append(node)
                         continue
                 except ApiError as error:
-                    log.warning("Node may not be bought", node=node.name, what=node.text, error=str(error))
+                    log.warning(
+                        "Node may not be bought", plan=node.plan_id, node=node.name, what=node.text, error=str(error)
+                    )
                     errors.append(error)
                     # After a time-out the node may exist: it stays among those that were asked for until the watch or a
                     # list decides.

@@ -17,6 +17,7 @@ from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.objects.core import Pod
 from podium.objects.resource_types import NODES, PODS, ResourceType
+from podium.objects.times import parse_time
 from podium.objects.wire import BrokenObject
 from podium.provisioner.apis.labels import INITIALIZED, PLANNED_PODS
 from podium.provisioner.apis.objects import ClusterObjects, NodeClaim, NodePool, ProvidedNode, is_true
@@ -88,8 +89,10 @@ class _PodEvents:
     """Implements `podium.client.informer.Handler`: knows when pods last arrived on a node or left it."""
 
     def __init__(self, clock: Clock) -> None:
-        self.last_s: dict[str, float] = {}
         self.listeners: list[Callable[[Pod], None]] = []
+        # By the monotonic clock: a clock that is set must not make a node look as if it were, or were not, in use.
+        self._last_s: dict[str, float] = {}
+        self._seen_since_s: dict[str, float] = {}
         self._clock = clock
 
     def on_add(self, new: Pod, /) -> None:
@@ -108,13 +111,28 @@ class _PodEvents:
     def on_broken(self, broken_object: BrokenObject, /) -> None:
         """Do nothing: it was reported already."""
 
-    def forget_gone(self, node: Callable[[str], object | None]) -> None:
-        """Forget the nodes that are not there."""
-        self.last_s = {name: last_s for name, last_s in self.last_s.items() if node(name) is not None}
+    def note_nodes(self, names: Iterable[str]) -> None:
+        """Note the nodes that there are, and forget all others."""
+        now_s = self._clock.monotonic()
+        self._seen_since_s = {name: self._seen_since_s.get(name, now_s) for name in names}
+        self._last_s = {name: last_s for name, last_s in self._last_s.items() if name in self._seen_since_s}
+
+    def last_event_s(self, node: ProvidedNode) -> float | None:
+        """Return when a pod last arrived on the node or left it, in seconds since the epoch as the clock is set now.
+
+        None means not since the node was created.
+        """
+        ahead_s = self._clock.now() - self._clock.monotonic()
+        if node.name in self._last_s:
+            return self._last_s[node.name] + ahead_s
+        seen_since_s = self._seen_since_s[node.name] + ahead_s
+        creation_time = node.metadata.creation_timestamp
+        # Seen before it was created: the clock was set back, or is behind the API server's.
+        return seen_since_s if creation_time and parse_time(creation_time) > seen_since_s else None
 
     def _tell(self, pod: Pod, node: str) -> None:
         if node:
-            self.last_s[node] = self._clock.now()
+            self._last_s[node] = self._clock.monotonic()
         # Also for pods without a node: the provisioning loop waits for those.
         for listener in self.listeners:
             listener(pod)
@@ -176,7 +194,7 @@ class WatchedCluster:
     def objects(self) -> ClusterObjects:
         """Return the objects as they are now, as values that a plan may be made from in another thread."""
         # Nodes come and go under ever new names, so the times would pile up.
-        self._pod_events.forget_gone(self.node)
+        self._pod_events.note_nodes([node.name for node in self.nodes()])
         lists = {KINDS[kind][0]: self._objects_of(kind) for kind in WATCHED}
         coming = self._coming_pods()
         pools = lists["node_pools"] if self._node_pools is None else self._node_pools
@@ -243,4 +261,4 @@ class WatchedCluster:
         for node in nodes:
             # A Karpenter may have adopted the machine, and its own NodeClaim knows more.
             if sandbox_nodes.is_bought_here(node) and node.spec.provider_id not in machine_ids:
-                yield sandbox_nodes.claim_of(node, self._pod_events.last_s.get(node.name))
+                yield sandbox_nodes.claim_of(node, self._pod_events.last_event_s(node))

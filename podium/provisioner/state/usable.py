@@ -69,8 +69,8 @@ def _part_of(item: Any, fault: FieldError) -> Any | None:
     if isinstance(item, DaemonSet):
         template = item.spec.template
         template = _replace(template, spec=_without_bad_preferences(template.spec))
-        part = _replace(item, spec=_replace(item.spec, template=template))
-        return part if _passes(check_object, part) else None
+        daemon_set = _replace(item, spec=_replace(item.spec, template=template))
+        return daemon_set if _passes(check_object, daemon_set) else None
     if isinstance(item, Budget):
         # It may have been meant to protect any pod, and the API server goes on refusing evictions for it.
         spec = _replace(item.spec, selector=LabelSelector())

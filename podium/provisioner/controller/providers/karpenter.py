@@ -24,6 +24,7 @@ from podium.provisioner.apis.objects import NodeClaim, ProvidedNode
 from podium.provisioner.controller.provider import ProviderUnusableError
 from podium.provisioner.controller.watched import WatchedCluster
 from podium.provisioner.disruption.conditions import HASH, HASH_VERSION
+from podium.provisioner.planners.planner import Removal
 from podium.provisioner.provisioning.plan import NodePlan
 from podium.provisioner.scheduling.amounts import quantities
 from podium.provisioner.state.manifests import NODE_CLAIMS
@@ -68,13 +69,19 @@ class KarpenterProvider:
             log.info("NodeClaim is there already", node_claim=node.name)
         return True
 
-    async def delete(self, node: ProvidedNode, reason: str) -> None:
+    async def delete(self, node: ProvidedNode, removal: Removal) -> None:
         """Delete the node's NodeClaim: Karpenter drains the node and ends the machine."""
         machine = node.spec.provider_id
         for claim in self._watched.node_claims():
             # Without a machine's name a node belongs to no NodeClaim, and certainly not to all that have none yet.
             if machine and claim.status.provider_id == machine and claim.metadata.deletion_timestamp is None:
-                log.info("Removing NodeClaim", node_claim=claim.metadata.name, node=node.name, reason=reason)
+                log.info(
+                    "Removing NodeClaim",
+                    node_claim=claim.metadata.name,
+                    node=node.name,
+                    plan=removal.id,
+                    reason=removal.reason,
+                )
                 await self._client.delete(NODE_CLAIMS, claim)
 
     async def list(self) -> AbstractSet[str]:

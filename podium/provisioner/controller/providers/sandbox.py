@@ -26,6 +26,7 @@ from podium.provisioner.disruption.sandbox_nodes import (
     manifest_of,
     removal_of,
 )
+from podium.provisioner.planners.planner import Removal
 from podium.provisioner.provisioning.plan import NodePlan
 
 log = get_logger("provisioner")
@@ -69,7 +70,7 @@ class SandboxProvider:
             log.info("Node is bought already", node=node.name)
         return True
 
-    async def delete(self, node: ProvidedNode, reason: str) -> None:
+    async def delete(self, node: ProvidedNode, removal: Removal) -> None:
         """Begin to remove the node."""
         conflict: Conflict | None = None
         for _ in range(_TRIES):
@@ -84,8 +85,8 @@ class SandboxProvider:
                 conflict = error
                 node = await self._client.read(PROVIDED_NODES, node)
                 continue
-            log.info("Removing node", node=node.name, reason=reason)
-            self._record(events.removing(node, reason, in_own_words=self._in_own_words))
+            log.info("Removing node", node=node.name, plan=removal.id, reason=removal.reason)
+            self._record(events.removing(node, removal.reason, removal.id, in_own_words=self._in_own_words))
             return
         assert conflict is not None
         raise conflict
