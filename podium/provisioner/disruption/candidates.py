@@ -20,6 +20,7 @@ from podium.provisioner.provisioning.reasons import Reason
 from podium.provisioner.state.costs import NODE_COST, removal_cost
 from podium.provisioner.state.evictions import DO_NOT_DISRUPT, Evictions, is_active, is_reschedulable, lets_unready_go
 from podium.provisioner.state.state_node import StateNode
+from podium.provisioner.state.usable import unjudged
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +242,10 @@ class CandidateFinder:
             yield Blocker(Reason(karpenters, f"It lacks the label {NODE_POOL}"))
         elif pool not in self._pools:
             yield Blocker(Reason(f"NodePool not found (NodePool={pool})", f"There is no NodePool {pool}"))
+        fault = unjudged(state.node, self._pods_on(state))
+        if fault is not None:
+            # Not of the pods: not even a terminationGracePeriod says where such a pod could go.
+            yield Blocker(Reason(f"{fault} cannot be judged", f"{fault} cannot be judged"))
         yield from self._pod_blockers(self._pods_on(state))
 
     def _pod_blockers(self, pods: Sequence[Pod]) -> Iterator[Blocker]:

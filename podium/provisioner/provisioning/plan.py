@@ -48,6 +48,7 @@ class NodePlan:
         name: Empty until a provider is to be asked for it.
         candidate: The cheapest way to buy it; None until it is chosen.
         is_pinned: Whether it is bought as the candidate and in no other way.
+        plan_id: The plan that it is part of; empty unless a provisioner carries it out.
     """
 
     template: Template
@@ -60,6 +61,7 @@ class NodePlan:
     name: str = ""
     candidate: CandidateNode | None = None
     is_pinned: bool = False
+    plan_id: str = ""
 
     @classmethod
     def of_candidate(
@@ -167,6 +169,7 @@ class Plan:
         late: The keys of the pods that have no node before the nodes that are leaving are gone.
         devices: Those for resource claims, before the plan and after it.
         solver: It answers why nodes refuse a pod; None if there was nothing to plan, and by podium's rules.
+        id: Its name in the log, in Events and in the ConfigMap; empty unless a provisioner carries it out.
     """
 
     nodes: tuple[NodePlan, ...] = ()
@@ -179,6 +182,12 @@ class Plan:
     devices: tuple[DeviceUse, DeviceUse] = (NO_DEVICES, NO_DEVICES)
     solver: Solver | None = None
     rules: Rules = "karpenter"
+    id: str = ""
+
+    def with_id(self, name: str) -> Plan:
+        """Return the plan, and its nodes, with this id."""
+        nodes = tuple(dataclasses.replace(node, plan_id=name) for node in self.nodes)
+        return dataclasses.replace(self, id=name, nodes=nodes)
 
     @property
     def reasons(self) -> dict[str, str]:

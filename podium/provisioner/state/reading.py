@@ -141,7 +141,7 @@ def check_object(item: Any) -> None:
         # What is wrong with the node affinity that a waiting pod requires is part of the plan.
         _check_affinity(item.spec, "spec", is_waiting=not item.node_name)
     elif isinstance(item, DaemonSet):
-        _check_affinity(item.spec.template.spec, "spec.template.spec", is_waiting=False)
+        _check_template(item.spec.template.spec, "spec.template.spec")
     elif isinstance(item, ProvidedNode | NodeClaim):
         whole_amounts(item.status.capacity, "status.capacity")
         whole_amounts(item.status.allocatable, "status.allocatable")
@@ -150,7 +150,7 @@ def check_object(item: Any) -> None:
     elif isinstance(item, NodePool):
         _check_pool(item)
     elif isinstance(item, Budget):
-        _check_selector(item.spec.selector, "spec.selector")
+        check_selector(item.spec.selector, "spec.selector")
     elif isinstance(item, Volume):
         _check_volume(item)
 
@@ -176,11 +176,23 @@ def _check_pool(pool: NodePool) -> None:
         Requirement.of(requirement.key, requirement.operator, requirement.values, path=path)
 
 
+def _check_template(spec: PodSpec, path: str) -> None:
+    _check_affinity(spec, path, is_waiting=False)
+    try:
+        pod_requests_with_status(Pod(spec=spec))
+    except FieldError as error:
+        raise FieldError(f"{path.removesuffix('spec')}{error.path}", error.detail) from error
+    for kind, containers in (("initContainers", spec.init_containers), ("containers", spec.containers)):
+        for index, container in enumerate(containers):
+            # Limits stand in for requests that the template lacks.
+            whole_amounts(container.resources.limits, f"{path}.{kind}[{index}].resources.limits")
+
+
 def _check_volume(volume: Volume) -> None:
     affinity = volume.spec.node_affinity
     if affinity is not None and affinity.required is not None:
         for index, term in enumerate(affinity.required.node_selector_terms):
-            _check_expressions(
+            check_expressions(
                 term.match_expressions, f"spec.nodeAffinity.required.nodeSelectorTerms[{index}].matchExpressions"
             )
 
@@ -193,11 +205,11 @@ def _check_affinity(spec: PodSpec, spec_path: str, *, is_waiting: bool) -> None:
         path = f"{spec_path}.affinity.nodeAffinity"
         if nodes.required is not None and not is_waiting:
             for index, term in enumerate(nodes.required.node_selector_terms):
-                _check_expressions(
+                check_expressions(
                     term.match_expressions, f"{path}.{_REQUIRED}.nodeSelectorTerms[{index}].matchExpressions"
                 )
         for index, preference in enumerate(nodes.preferred):
-            _check_expressions(
+            check_expressions(
                 preference.preference.match_expressions, f"{path}.{_PREFERRED}[{index}].preference.matchExpressions"
             )
     for name, pods in (
@@ -207,18 +219,20 @@ def _check_affinity(spec: PodSpec, spec_path: str, *, is_waiting: bool) -> None:
         if pods is not None:
             path = f"{spec_path}.affinity.{name}"
             for index, pod_term in enumerate(pods.required):
-                _check_selector(pod_term.namespace_selector, f"{path}.{_REQUIRED}[{index}].namespaceSelector")
+                check_selector(pod_term.namespace_selector, f"{path}.{_REQUIRED}[{index}].namespaceSelector")
             for index, weighted_term in enumerate(pods.preferred):
                 selector_path = f"{path}.{_PREFERRED}[{index}].podAffinityTerm.namespaceSelector"
-                _check_selector(weighted_term.pod_affinity_term.namespace_selector, selector_path)
+                check_selector(weighted_term.pod_affinity_term.namespace_selector, selector_path)
 
 
-def _check_expressions(expressions: Sequence[NodeSelectorRequirement], path: str) -> None:
+def check_expressions(expressions: Sequence[NodeSelectorRequirement], path: str = "") -> None:
+    """Refuse requirements on labels that have no meaning. Raises: FieldError."""
     for index, expression in enumerate(expressions):
         Requirement.of(expression.key, expression.operator, expression.values, path=f"{path}[{index}]")
 
 
-def _check_selector(selector: LabelSelector | None, path: str) -> None:
+def check_selector(selector: LabelSelector | None, path: str = "") -> None:
+    """Refuse a label selector that has no meaning. Raises: FieldError."""
     try:
         compile_selector(selector)
     except FieldError as error:
