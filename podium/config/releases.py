@@ -281,6 +281,9 @@ _GATES_1_36: Final[Mapping[str, Gate]] = {
 }
 # Upstream checks needs only of gates that are on; which gates exist is checked before.
 _NEEDS_1_36: Final = {
+    "DRADeviceBindingConditions": ("DRAResourceClaimDeviceStatus",),
+    "DRADeviceTaintRules": ("DRADeviceTaints",),
+    "DRAWorkloadResourceClaims": ("GenericWorkload",),
     "GangScheduling": ("GenericWorkload",),
     "TopologyAwareWorkloadScheduling": ("GenericWorkload",),
     "WorkloadAwarePreemption": ("GangScheduling",),
@@ -312,16 +315,13 @@ _GATES_1_37: Final[Mapping[str, Gate]] = {
     "VolumeLimitScaling": _switchable(_BETA_ON),
 }
 _NEEDS_1_37: Final = {
+    **{name: needs for name, needs in _NEEDS_1_36.items() if name not in _REMOVED_IN_1_37},
     "CompositePodGroup": ("GenericWorkload", "TopologyAwareWorkloadScheduling"),
-    "DRADeviceBindingConditions": ("DRAResourceClaimDeviceStatus",),
     "DRADeviceCompatibilityGroups": ("DRAPartitionableDevices",),
-    "DRADeviceTaintRules": ("DRADeviceTaints",),
     "DRAFractionalCapacityRange": ("DRAConsumableCapacity",),
     "DRAOptionalNodeOperations": ("NodeDeclaredFeatures",),
-    "DRAWorkloadResourceClaims": ("GenericWorkload",),
     "InPlacePodVerticalScalingSchedulerPreemption": ("InPlacePodVerticalScaling",),
     "PodGroupPreemptionPolicy": ("GenericWorkload",),
-    "TopologyAwareWorkloadScheduling": ("GenericWorkload",),
 }
 
 _DEVICES_1_36: Final = DeviceRules(

@@ -267,9 +267,33 @@ def test_claims_are_counted_as_those_of_pods():
     assert metrics.values(name) == {("failure", "false", "", "Pod"): 1}
 
 
-@pytest.mark.parametrize("minor", RELEASES)
-def test_hidden_metrics_exist(minor):
-    assert RELEASES[minor].hidden_metrics <= {family.name for family in Metrics().families}
+# As the two binaries list them with every feature gate on that podium has.
+ONLY_IN_1_36 = {"scheduler_preemption_goroutines_duration_seconds", "scheduler_resourceclaim_creates_total"}
+ONLY_IN_1_37 = {
+    "dynamic_resource_allocation_resourceclaim_creates_total",
+    "informer_processing_latency_seconds",
+    "informer_queued_items",
+    "informer_store_resource_version",
+    "scheduler_generated_placements_total",
+    "scheduler_placement_evaluation_duration_seconds",
+    "scheduler_placement_evaluations_total",
+    "scheduler_preemption_evaluation_duration_seconds",
+    "scheduler_preemption_execution_duration_seconds",
+    "scheduler_preemption_pdb_violations_total",
+    "scheduler_preemption_workload_disruptions",
+    "scheduler_queue_incoming_entities_total",
+    "scheduler_queued_entities",
+    "scheduler_workload_preemption_attempts_total",
+    "scheduler_workload_preemption_victims",
+}
+
+
+@pytest.mark.parametrize(("minor", "absent"), [("1.36", ONLY_IN_1_37), ("1.37", ONLY_IN_1_36)])
+def test_each_minor_has_all_metrics_but_those_of_the_other_one(minor, absent):
+    metrics = Metrics()
+    names = {family.name for family in metrics.families}
+    metrics.hide(RELEASES[minor].hidden_metrics)
+    assert names - {family.name for family in metrics.families} == absent
 
 
 def test_metrics_of_groups_exist_and_are_hidden_without_groups():
