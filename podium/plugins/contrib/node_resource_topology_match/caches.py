@@ -184,9 +184,15 @@ class ReservingTopologies(Topologies):
 
     def reserve(self, pod: Pod, node_name: str) -> None:
         """Take the pod's requests off every NUMA node of the node."""
-        if node_name in self._taken:
-            self._reserved.setdefault(node_name, {})[pod.key] = demands_of(pod.spec).pod
-            self._forget(node_name)
+        if node_name not in self._taken:
+            return
+        amounts, reserved = demands_of(pod.spec).pod, self._reserved.setdefault(node_name, {})
+        # Reading the report again, less everything reserved, would cost more with every pod on the node.
+        topology = self._parsed.get(node_name) if pod.key not in reserved else None
+        reserved[pod.key] = amounts
+        self._forget(node_name)
+        if topology is not None:
+            self._parsed[node_name] = topology.less({pod.key: amounts})
 
     def unreserve(self, pod: Pod, node_name: str) -> None:
         """Give the pod's requests back."""

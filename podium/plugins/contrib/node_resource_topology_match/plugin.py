@@ -118,10 +118,9 @@ class NodeResourceTopologyMatch(
         if passes_unchecked(pod):
             return None
         verdicts = self._verdicts.of(pod, snapshot, rows)
-        rejected_rows = rows[verdicts != 0]
-        if not len(rejected_rows):
+        if not verdicts.any():
             return None
-        for row in rejected_rows.tolist():
+        for row in rows[verdicts != 0].tolist():
             self._topologies.suspect(snapshot.name(row))
         return verdicts
 
