@@ -32,10 +32,10 @@ _PLENTY: Final = {"cpu": "10000000", "memory": "1Ei", "ephemeral-storage": "1Ei"
 _NUMA_ARGS: Final = {"cacheResyncPeriodSeconds": 5}
 
 
-def profile(load_plugin: str, watcher_address: str) -> Json:
+def profile(load_plugin: str, watcher_address: str, numa_args: Mapping[str, Any]) -> Json:
     """The fields of a profile with quotas, NUMA nodes, and this plugin for loads, that a watcher reports."""
     names = ("CapacityScheduling", "NodeResourceTopologyMatch", load_plugin)
-    args = {"NodeResourceTopologyMatch": _NUMA_ARGS, load_plugin: {"watcherAddress": watcher_address}}
+    args = {"NodeResourceTopologyMatch": numa_args, load_plugin: {"watcherAddress": watcher_address}}
     return {
         "plugins": {
             "multiPoint": {"enabled": [{"name": name} for name in names]},
@@ -46,7 +46,7 @@ def profile(load_plugin: str, watcher_address: str) -> Json:
     }
 
 
-ENGINE_PROFILE: Final = profile("NodeLoad", "http://watcher.invalid")
+ENGINE_PROFILE: Final = profile("NodeLoad", "http://watcher.invalid", {})
 
 
 def quotas_and_topologies(node_count: int, pod_count: int) -> Iterator[Json]:
@@ -92,7 +92,9 @@ def beside(plane: ControlPlane, node_count: int) -> Iterator[Mapping[str, Any]]:
     """Serve the definitions and a load watcher; gives the profile."""
     asyncio.run(_define(plane))
     with load_watcher.serving(plane, node_count) as address:
-        yield {"profiles": [{"schedulerName": pods.SCHEDULER_NAME, **profile("TargetLoadPacking", address)}]}
+        yield {
+            "profiles": [{"schedulerName": pods.SCHEDULER_NAME, **profile("TargetLoadPacking", address, _NUMA_ARGS)}]
+        }
 
 
 async def _define(plane: ControlPlane) -> None:
