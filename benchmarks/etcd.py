@@ -30,6 +30,8 @@ REGISTRY: Final = {
     "CSINode": "csinodes",
     "PodTemplate": "podtemplates",
     "PodGroup": "podgroups",
+    "ElasticQuota": "scheduling.x-k8s.io/elasticquotas",
+    "NodeResourceTopology": "topology.node.k8s.io/noderesourcetopologies",
     "DeviceClass": "deviceclasses",
     "ResourceClaim": "resourceclaims",
     "ResourceSlice": "resourceslices",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 import yaml
@@ -15,18 +17,23 @@ from tests.control_plane.servers import ControlPlane, Scheduler
 
 PODIUM: Final = "podium"
 KUBE_SCHEDULER: Final = "kube-scheduler"
+PEER: Final = "peer"
+"""A scheduler of others, made of kube-scheduler's code and more plugins."""
 
 RUN_PODIUM: Final = (sys.executable, "-m", "podium", "run")
 
 
-def configuration() -> dict[str, Any]:
-    """Upstream's defaults for one profile, without a leader election and with no limit of the client's own."""
+def configuration(profile: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+    """Upstream's defaults for one profile, without a leader election and with no limit of the client's own.
+
+    Args: `profile` are more fields of the profile.
+    """
     return {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "leaderElection": {"leaderElect": False},
         "clientConnection": {"qps": 5000, "burst": 5000},
-        "profiles": [{"schedulerName": SCHEDULER_NAME}],
+        "profiles": [{"schedulerName": SCHEDULER_NAME, **profile}],
     }
 
 
@@ -80,5 +87,15 @@ def start_recording(
 
 Start: TypeAlias = Callable[[ControlPlane, Mapping[str, Any], Sequence[str]], Scheduler]
 """Starts a scheduler, with fields added to its configuration, and flags to its command line."""
+
+
+def start_peer(binary: Path) -> Start:
+    """Return what starts that scheduler, which takes kube-scheduler's arguments."""
+
+    def start(plane: ControlPlane, fields: Mapping[str, Any], flags: Sequence[str]) -> Scheduler:
+        return plane.start_scheduler({**configuration(), **fields}, flags=flags, binary=binary)
+
+    return start
+
 
 STARTERS: Final[Mapping[str, Start]] = {PODIUM: start_podium, KUBE_SCHEDULER: start_kube_scheduler}

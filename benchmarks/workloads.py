@@ -11,11 +11,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, Final, TypeAlias
 
-from benchmarks import devices, gangs, nodes, pods, slow_extender
+from benchmarks import devices, gangs, nodes, pods, policies, slow_extender
 from benchmarks.nodes import Json
 from benchmarks.pods import HOSTNAME, MARK, ZONE
 from tests.control_plane.servers import ControlPlane
@@ -60,8 +60,8 @@ class Workload:
 
     `pods` is how many a run has on a real API server unless told otherwise: as many as take kube-scheduler ten to
     fifteen seconds with 5,000 nodes. `running_per_node` pods of the same kind run already. `is_exclusive`: no two pods
-    of an app share a node. `gates` are switched on in the API server and in the schedulers, and the API server also serves
-    `apis`.
+    of an app share a node. `gates` are switched on in the API server and in the schedulers, and the API server also
+    serves `apis`. `profile` is added to the profile of the engine alone.
     """
 
     name: str
@@ -75,6 +75,7 @@ class Workload:
     places: frozenset[Place] = frozenset(Place)
     gates: tuple[str, ...] = ()
     apis: tuple[str, ...] = ()
+    profile: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def scheduler_flags(self) -> tuple[str, ...]:
@@ -271,6 +272,7 @@ def _object(api_version: str, kind: str, metadata: Json, **fields: Json) -> Json
 # ------------------------------------------------------------ the table
 
 _API_SERVER_ONLY: Final = frozenset({Place.API_SERVER})
+_ENGINE_ONLY: Final = frozenset({Place.ENGINE})
 
 WORKLOADS: Final[Mapping[str, Workload]] = {
     workload.name: workload
@@ -371,6 +373,24 @@ WORKLOADS: Final[Mapping[str, Workload]] = {
             places=_API_SERVER_ONLY,
             gates=gangs.GATES,
             apis=(gangs.API,),
+        ),
+        Workload(
+            name="policies",
+            about="plain, with NodeLoad, NodeResourceTopologyMatch and CapacityScheduling",
+            pod_of=_plain,
+            pods=3000,
+            existing=policies.with_loads,
+            places=_ENGINE_ONLY,
+            profile=policies.ENGINE_PROFILE,
+        ),
+        Workload(
+            name="policies-on-a-server",
+            about="plain, with TargetLoadPacking, NodeResourceTopologyMatch and CapacityScheduling, for --peer-binary",
+            pod_of=_plain,
+            pods=2000,
+            existing=policies.quotas_and_topologies,
+            beside=policies.beside,
+            places=_API_SERVER_ONLY,
         ),
         Workload(
             name="extender",
