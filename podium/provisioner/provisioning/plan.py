@@ -166,6 +166,7 @@ class Plan:
         preempted: The pods on nodes that podium then evicts.
         late: The keys of the pods that have no node before the nodes that are leaving are gone.
         devices: Those for resource claims, before the plan and after it.
+        warnings: What is taken for granted, as sentences.
         solver: It answers why nodes refuse a pod; None if there was nothing to plan, and by podium's rules.
     """
 
@@ -179,6 +180,7 @@ class Plan:
     devices: tuple[DeviceUse, DeviceUse] = (NO_DEVICES, NO_DEVICES)
     solver: Solver | None = None
     rules: Rules = "karpenter"
+    warnings: tuple[str, ...] = ()
 
     @property
     def reasons(self) -> dict[str, str]:

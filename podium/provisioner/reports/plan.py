@@ -88,7 +88,7 @@ class PlanReport:
             "hourly_cost": sum_if_known(node["price"] for node in nodes),
             "monthly_cost": sum_if_known(node["monthly_cost"] for node in nodes),
             "utilisation": self._utilisation(),
-            **warnings_json(self.basis.warnings),
+            **warnings_json(self.warnings),
             **({"partial": True} if self.is_partial else {}),
         }
 
@@ -112,6 +112,11 @@ class PlanReport:
             answer["nodes"] = solver.refusals_of_nodes(pod.uid)
             answer["new_nodes"] = solver.refusals_of_claims(pod.uid)
         return answer
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The sentences that say what does not count, or is taken for granted."""
+        return (*self.basis.warnings, *self.plan.warnings)
 
     # ------------------------------------------------------------ parts
 

@@ -284,9 +284,10 @@ def _allocatable(node: ProvidedNode) -> Requests:
 
 def _place_of(node: ProvidedNode) -> tuple[str, str]:
     """Return the node's zone and capacity type."""
-    labels = {current_name(key): value for key, value in node.metadata.labels.items()}
+    labels = node.metadata.labels
+    zones = [value for key, value in labels.items() if current_name(key) == ZONE and value]
     is_spot = any(labels.get(key) == value for key, value in _SPOT_LABELS)
-    return labels.get(ZONE) or "default", SPOT if is_spot else ON_DEMAND
+    return labels.get(ZONE) or next(iter(zones), "default"), SPOT if is_spot else ON_DEMAND
 
 
 def _offering(priced: InstanceType | None, allocatable: Requests, zone: str, kind: str) -> Offering:
