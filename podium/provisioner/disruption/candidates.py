@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from podium.objects.core import Pod
 from podium.provisioner.apis.labels import CAPACITY_TYPE, INSTANCE_TYPE, NODE_POOL, ZONE
@@ -167,6 +168,8 @@ class CandidateFinder:
         pools: the provider's NodePools, by name.
         conditions: those of the NodeClaims, by name.
         reads_deletion_cost: whether a pod's `pod-deletion-cost` counts where it has no `disruption-cost`.
+        closed_pools: by NodePool that cannot be read, why.
+        left_out: by node that no plan may remove, why.
     """
 
     def __init__(
@@ -178,7 +181,11 @@ class CandidateFinder:
         evictions: Evictions,
         *,
         reads_deletion_cost: bool = True,
+        closed_pools: Mapping[str, str] = MappingProxyType({}),
+        left_out: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
+        self._closed_pools = closed_pools
+        self._left_out = left_out
         self._pods_on = pods_on
         # Upstream indexes NodePools by their instance types, so without any type no NodePool is found.
         self._pools = pools if instance_types else {}
@@ -217,6 +224,9 @@ class CandidateFinder:
 
     def blockers(self, state: StateNode) -> Iterator[Blocker]:
         """Yield everything that keeps the node from being a candidate; Karpenter reports the first."""
+        if state.name in self._left_out:
+            yield Blocker(self._left_out[state.name])
+            return
         if state.claim is None:
             yield Blocker(Reason("Node isn't managed by karpenter", "It belongs to no NodeClaim"))
             return
@@ -240,6 +250,9 @@ class CandidateFinder:
         if pool is None:
             karpenters = f"Node doesn't have required label (label={NODE_POOL})"
             yield Blocker(Reason(karpenters, f"It lacks the label {NODE_POOL}"))
+        elif pool in self._closed_pools:
+            text = f"NodePool {pool} cannot be used ({self._closed_pools[pool]})"
+            yield Blocker(Reason(f"NodePool not found (NodePool={pool}): {text}", text))
         elif pool not in self._pools:
             yield Blocker(Reason(f"NodePool not found (NodePool={pool})", f"There is no NodePool {pool}"))
         fault = unjudged(state.node, self._pods_on(state))

@@ -22,7 +22,7 @@ from typing import Any, Final
 from podium.lib.nearest import nearest
 from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.objects.errors import FieldError
-from podium.provisioner.apis.budgets import DisruptionReason
+from podium.provisioner.apis.budgets import DisruptionBudgets, DisruptionReason
 from podium.provisioner.disruption import methods
 from podium.provisioner.disruption.candidates import Candidate
 from podium.provisioner.disruption.consolidation import Command, Decision, NoCommand
@@ -274,7 +274,10 @@ def _blockers(state: DisruptionState, rules: Rules) -> Iterator[tuple[str, tuple
             texts += _unfitness(candidate)
             is_fit = not texts
             # Beside other reasons as well: a budget that is raised would not help then.
-            if not budgets[reason][candidate.pool_name]:
+            faults = DisruptionBudgets.parse(candidate.pool.spec.disruption.budgets).errors
+            if faults and not budgets[reason][candidate.pool_name]:
+                texts.append(f'The budgets of NodePool "{candidate.pool_name}" cannot be read: {faults[0]}')
+            elif not budgets[reason][candidate.pool_name]:
                 budgets_text = f'The budgets of NodePool "{candidate.pool_name}" allow no more nodes to go'
                 texts.append(
                     Reason(f"{budgets_text}: {reason}", f"{budgets_text}: {in_own_words(removal_reason(reason))}")

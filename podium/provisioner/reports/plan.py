@@ -141,7 +141,7 @@ class PlanReport:
 
     def _skip_reasons(self) -> dict[str, str]:
         worded, skipped_pools = in_own_words if self._is_podiums else in_karpenters_words, self.plan.skipped
-        reasons: dict[str, str] = {}
+        reasons: dict[str, str] = dict(self.basis.objects.closed_pools)
         for pool in self.basis.objects.node_pools:
             name = pool.metadata.name
             reason = unusable_reason(pool, self.basis.settings.node_class)
