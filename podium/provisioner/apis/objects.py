@@ -207,11 +207,19 @@ class BudgetSpec(Value, frozen=True):
     unhealthy_pod_eviction_policy: str = ""
 
 
+class BudgetStatus(PodDisruptionBudgetStatus, frozen=True):
+    """The number of pods that may be disrupted, and what it follows from."""
+
+    current_healthy: Int32 = 0
+    desired_healthy: Int32 = 0
+    expected_pods: Int32 = 0
+
+
 class Budget(NamespacedObject, frozen=True, tag="PodDisruptionBudget"):
     """A PodDisruptionBudget with the numbers that it allows."""
 
     spec: BudgetSpec = BudgetSpec()
-    status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()
+    status: BudgetStatus = BudgetStatus()
 
 
 class LocalVolumeSpec(PersistentVolumeSpec, frozen=True):

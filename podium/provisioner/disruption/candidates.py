@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from podium.objects.core import Pod
 from podium.provisioner.apis.labels import CAPACITY_TYPE, INSTANCE_TYPE, NODE_POOL, ZONE
-from podium.provisioner.apis.objects import BALANCED, WHEN_EMPTY, NodeClaim, NodePool
+from podium.provisioner.apis.objects import BALANCED, WHEN_EMPTY, BudgetStatus, NodeClaim, NodePool
 from podium.provisioner.cloudprovider.instance_types import InstanceType
 from podium.provisioner.disruption.conditions import ClaimConditions
 from podium.provisioner.provisioning.reasons import Reason
@@ -30,10 +30,12 @@ class Blocker:
 
     Attributes:
         is_of_pods: Whether pods on it are the reason, which a NodeClaim with a `terminationGracePeriod` overrides.
+        detail: What is behind the reason; empty if it says it all.
     """
 
     text: str
     is_of_pods: bool = False
+    detail: str = ""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -258,7 +260,7 @@ class CandidateFinder:
         fault = unjudged(state.node, self._pods_on(state))
         if fault is not None:
             # Not of the pods: not even a terminationGracePeriod says where such a pod could go.
-            yield Blocker(Reason(f"{fault} cannot be judged", f"{fault} cannot be judged"))
+            yield Blocker(f"{fault} cannot be judged")
         yield from self._pod_blockers(self._pods_on(state))
 
     def _pod_blockers(self, pods: Sequence[Pod]) -> Iterator[Blocker]:
@@ -269,25 +271,35 @@ class CandidateFinder:
                 yield Blocker(Reason(karpenters, podium_words), is_of_pods=True)
         # Only after all annotations: Karpenter reports the first blocker, and it looks at budgets last.
         for pod in pods:
-            text = self._budget_text(pod)
-            if text is not None:
-                yield Blocker(text, is_of_pods=True)
+            blocker = self._budget_blocker(pod)
+            if blocker is not None:
+                yield blocker
 
-    def _budget_text(self, pod: Pod) -> str | None:
+    def _budget_blocker(self, pod: Pod) -> Blocker | None:
         if not self._evictions.is_evictable(pod):
             return None
         budgets = self._evictions.budgets_of(pod)
         # The eviction API answers 500 where several budgets select one pod, so such a pod can never be evicted.
         if len(budgets) > 1:
             keys = [budget.key for budget in budgets]
-            return Reason(
+            text = Reason(
                 f"Eviction does not support multiple PDBs (PodDisruptionBudget(s)=[{' '.join(keys)}])",
                 f"Pod {pod.key} has several PodDisruptionBudgets and cannot be evicted: {', '.join(keys)}",
             )
+            return Blocker(text, is_of_pods=True)
         for budget in budgets:
             if budget.status.disruptions_allowed == 0 and not lets_unready_go(budget, pod):
-                return Reason(
+                text = Reason(
                     f"Pdb prevents pod evictions (PodDisruptionBudget=[{budget.key}])",
                     f"PodDisruptionBudget {budget.key} lets none of its pods be evicted now",
                 )
+                return Blocker(text, is_of_pods=True, detail=_health_text(budget.status))
         return None
+
+
+def _health_text(status: BudgetStatus) -> str:
+    """Return that pods are not ready, where that is why a budget lets none go; else nothing."""
+    unready = status.expected_pods - status.current_healthy
+    if unready <= 0:
+        return ""
+    return f"{unready} of its {status.expected_pods} pods are not ready, and {status.desired_healthy} have to be"

@@ -8,7 +8,7 @@ Source: karpenter pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go (
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
@@ -142,17 +142,25 @@ class Unschedulable:
     Attributes:
         reason: A sentence, or several joined with `; `.
         by_pool: By NodePool, why no node of it helps.
+        causes: By NodePool, what makes the cause where the reason does not say it.
     """
 
     pod: Pod
     reason: str
     by_pool: Mapping[str, str] = field(default_factory=dict)
+    causes: Mapping[str, Callable[[], str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, pod: Pod, refusal: Refusal) -> Unschedulable:
         """Return the pod with the solver's refusal."""
         by_pool = {pool: pool_refusal.text() for pool, pool_refusal in refusal.by_pool.items()}
-        return cls(pod, "; ".join(by_pool.values()) if by_pool else refusal.text(), by_pool)
+        causes = {pool: pool_refusal.cause for pool, pool_refusal in refusal.by_pool.items()}
+        return cls(pod, "; ".join(by_pool.values()) if by_pool else refusal.text(), by_pool, causes)
+
+    def explanations(self) -> dict[str, str]:
+        """Return by NodePool why no node of it helps, with the cause. Cost: a look at all instance types."""
+        causes = {pool: self.causes[pool]() if pool in self.causes else "" for pool in self.by_pool}
+        return {pool: f"{text} ({causes[pool]})" if causes[pool] else text for pool, text in self.by_pool.items()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -23,8 +23,9 @@ from podium.lib.nearest import nearest
 from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.objects.errors import FieldError
 from podium.provisioner.apis.budgets import DisruptionBudgets, DisruptionReason
+from podium.provisioner.apis.objects import true_condition
 from podium.provisioner.disruption import methods
-from podium.provisioner.disruption.candidates import Candidate
+from podium.provisioner.disruption.candidates import Blocker, Candidate
 from podium.provisioner.disruption.consolidation import Command, Decision, NoCommand
 from podium.provisioner.disruption.disruption_state import DisruptionState
 from podium.provisioner.disruption.methods import Rules
@@ -267,7 +268,7 @@ def _blockers(state: DisruptionState, rules: Rules) -> Iterator[tuple[str, tuple
     for node in state.basis.nodes:
         texts: list[str] = []
         if node.name not in state.fixed_nodes:
-            texts += (blocker.text for blocker in state.blockers_of(node))
+            texts += map(_blocker_text, state.blockers_of(node))
         candidate = candidates.get(node.name)
         if candidate is not None:
             reason = EMPTY if candidate.is_empty else UNDERUTILIZED
@@ -287,6 +288,12 @@ def _blockers(state: DisruptionState, rules: Rules) -> Iterator[tuple[str, tuple
         yield node.name, tuple(texts)
 
 
+def _blocker_text(blocker: Blocker) -> str:
+    if not blocker.detail:
+        return blocker.text
+    return Reason(f"{blocker.text}: {blocker.detail}", f"{in_own_words(blocker.text)}: {blocker.detail}")
+
+
 def _unfitness(candidate: Candidate) -> Iterator[str]:
     """Yield everything that keeps the candidate from being considered now."""
     disruption = candidate.pool.spec.disruption
@@ -298,7 +305,10 @@ def _unfitness(candidate: Candidate) -> Iterator[str]:
     elif disruption.consolidate_after_s is None:
         yield candidate.disabled_text
     if disruption.consolidate_after_s is not None and not candidate.conditions.is_consolidatable:
-        yield f"Pods came or went less than {disruption.consolidate_after} ago (consolidateAfter)"
+        if true_condition(candidate.claim.status.conditions, "Initialized") is None:
+            yield "Its NodeClaim is not initialized"
+        else:
+            yield f"Pods came or went less than {disruption.consolidate_after} ago (consolidateAfter)"
 
 
 def _search_text(decision: Command | NoCommand) -> Iterator[str]:
