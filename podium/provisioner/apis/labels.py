@@ -36,6 +36,9 @@ RESERVED: Final = "reserved"
 NODE_CLASS: Final = ("karpenter.kwok.sh", "KWOKNodeClass")
 """Group and kind of the node class of the kwok provider."""
 
+PLANNED_PODS: Final = "podium/planned-pods"
+"""The annotation of a NodeClaim that podium has made: the UIDs of the pods that it was bought for."""
+
 SIMULATED: Final = (REGISTERED, INITIALIZED)
 """Labels that DaemonSets may ask for, though a NodeClaim never does."""
 

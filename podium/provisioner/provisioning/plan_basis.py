@@ -12,6 +12,7 @@ import copy
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from podium.objects.core import Pod
 from podium.objects.requests import Requests, whole_amounts
@@ -98,6 +99,12 @@ class PlanBasis:
     def warnings(self) -> tuple[str, ...]:
         """The sentences that name what does not count in plans, though it was given."""
         return (*self.objects.warnings, *self.labels.warnings())
+
+    @cached_property
+    def has_unavailable(self) -> bool:
+        """Return True if the catalogue has offerings that are not available now."""
+        types = self.catalogue.instance_types
+        return any(not offering.is_available for instance_type in types for offering in instance_type.offerings)
 
     def with_nodes_of(self, objects: ClusterObjects) -> PlanBasis:
         """Return the basis of the same cluster with other nodes, NodeClaims and pods; it shares everything else."""
