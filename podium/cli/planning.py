@@ -193,12 +193,14 @@ class Question:
         """Return all objects, with the pods of added workloads. To be called once: standard input is read."""
         from podium.cli.cluster_source import objects_in, objects_of_cluster, warn_of_left_out
         from podium.objects.resource_types import WITHOUT_GATES
-        from podium.provisioner.state.manifests import NODE_POOLS, RESOURCES, pods_of_workloads
+        from podium.provisioner.state.manifests import NODE_POOLS, OPTIONAL_RESOURCES, RESOURCES, pods_of_workloads
 
         # podium's own plugins read kinds that Karpenter does not.
         resources = tuple(dict.fromkeys((*RESOURCES, *WITHOUT_GATES)))
         live = (self.kubeconfig, self.context)
-        objects = objects_in(self.clusters) if self.clusters else objects_of_cluster(*live, resources)
+        objects = (
+            objects_in(self.clusters) if self.clusters else objects_of_cluster(*live, resources, OPTIONAL_RESOURCES)
+        )
         if self.node_pools is not None:
             # A file of NodePools replaces those of the cluster rather than adding to them.
             objects = [item for item in objects if item.manifest.get("kind") != NODE_POOLS.kind]

@@ -19,6 +19,7 @@ from podium.objects.requests import Requests, whole_amounts
 from podium.provisioner.apis.objects import ClusterObjects
 from podium.provisioner.cloudprovider.catalogue import Catalogue
 from podium.provisioner.cloudprovider.instance_type_filter import DaemonGroup, InstanceTypeFilter
+from podium.provisioner.cloudprovider.overlays import with_overlays
 from podium.provisioner.provisioning.daemons import Daemons
 from podium.provisioner.provisioning.default_spreads import DefaultSpreads
 from podium.provisioner.provisioning.existing_nodes import NodeRoom
@@ -71,6 +72,14 @@ class PlanBasis:
         self.catalogue = catalogue
         self.settings = settings
         pools = usable_pools(objects.node_pools, settings.node_class)
+        self._overlay_faults: tuple[str, ...] = tuple(
+            f"NodeOverlay {overlay.metadata.name} is not counted, since the feature gate NodeOverlay is off"
+            for overlay in objects.overlays
+            if not settings.uses_overlays
+        )
+        if objects.overlays and settings.uses_overlays:
+            catalogue, self._overlay_faults = with_overlays(catalogue, objects.overlays, pools, catalogue.well_known)
+            self.catalogue = catalogue
         self.labels = LabelKnowledge.of(objects, pools, catalogue, settings)
         self.well_known = self.labels.well_known
         self.pools = tuple(map(self.labels.usable_form, pools))
@@ -98,7 +107,7 @@ class PlanBasis:
     @property
     def warnings(self) -> tuple[str, ...]:
         """The sentences that name what does not count in plans, though it was given."""
-        return (*self.objects.warnings, *self.labels.warnings())
+        return (*self.objects.warnings, *self._overlay_faults, *self.labels.warnings())
 
     @cached_property
     def has_unavailable(self) -> bool:

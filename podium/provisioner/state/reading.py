@@ -27,11 +27,13 @@ from podium.provisioner.apis.objects import (
     DaemonSet,
     NodeClaim,
     NodeClaimStatus,
+    NodeOverlay,
     NodePool,
     ProvidedNode,
     Volume,
 )
 from podium.provisioner.scheduling.requirements import Requirement
+from podium.provisioner.state.versions import current_form
 
 Judge: TypeAlias = Callable[[Any], tuple[Any | None, FieldError | None]]
 """Returns what counts of an object, None if nothing does, and its fault, None if it has none."""
@@ -55,6 +57,7 @@ KINDS: Final[Mapping[str, tuple[str, type[Any]]]] = {
     "PersistentVolume": ("volumes", Volume),
     "StorageClass": ("storage_classes", StorageClass),
     "CSINode": ("csi_nodes", CSINode),
+    "NodeOverlay": ("overlays", NodeOverlay),
 }
 """By kind: the field of `ClusterObjects`, and the type."""
 
@@ -106,19 +109,19 @@ def read_named_objects(
             lists[name].append(item)
         elif kind is NodePool:
             closed[_name_of(document)] = str(fault)
-    return ClusterObjects(
-        **{
-            # The order of files, or of an API server's answer, must not decide where a plan is indifferent.
-            name: tuple(sorted(items, key=lambda item: (item.metadata.namespace, item.metadata.name)))
-            for name, items in lists.items()
-        },
-        closed_pools=closed,
-    )
+    contents: dict[str, Any] = {
+        # The order of files, or of an API server's answer, must not decide where a plan is indifferent.
+        name: tuple(sorted(items, key=lambda item: (item.metadata.namespace, item.metadata.name)))
+        for name, items in lists.items()
+    }
+    return ClusterObjects(**contents, closed_pools=closed)
 
 
 def _read(document: Mapping[Any, Any], kind: type[Any], judge: Judge) -> tuple[Any | None, FieldError | None]:
     try:
-        return judge(msgspec.convert(document, kind))
+        return judge(msgspec.convert(current_form(document), kind))
+    except FieldError as error:
+        return None, error
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
         return None, FieldError(*field_and_detail(str(error)))
 

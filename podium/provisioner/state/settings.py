@@ -29,7 +29,7 @@ FEATURE_GATES: Final[Mapping[str, bool]] = MappingProxyType(
 """The feature gates of Karpenter v1.15.0 with their defaults."""
 
 GATES_THAT_COUNT: Final = frozenset(
-    {"ReservedCapacity", "SpotToSpotConsolidation", "TerminateFirstDrift", "PodDeletionCostManagement"}
+    {"ReservedCapacity", "SpotToSpotConsolidation", "TerminateFirstDrift", "PodDeletionCostManagement", "NodeOverlay"}
 )
 """The feature gates by which planning goes; what the others switch on is not planned."""
 
