@@ -88,7 +88,7 @@ def command(
         except FieldError as error:
             # Of a field in a NodePool or a catalogue, which the text names.
             raise click.ClickException(str(error)) from error
-    warn_of_not_counted(basis.warnings)
+    warn_of_not_counted(plan.warnings)
     warn_of_time_limit(output)
     if output != TEXT:
         print_value(answer, output)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +14,7 @@ from podium.cli.plain_text import console as console_of_text
 from podium.cli.plain_text import plain
 from podium.objects.quantity import milli_value
 from podium.objects.resource_names import is_extended_resource
+from podium.provisioner.reports.plan import GATED, NOMINATED
 
 _BAR = 20
 _NOTHING = {"requested": "0", "allocatable": "0"}
@@ -43,15 +44,17 @@ def print_plan(answer: Mapping[str, Any]) -> None:
     # Without prices, sizes were compared, and a reader must not take them for costs.
     if any(node["price"] is None for node in answer["new_nodes"]):
         console.print(Text(_WITHOUT_PRICES, "yellow"))
-    count = len(answer["not_tried"])
-    if count:
-        console.print(
-            Text(
-                f"{_pods(count)} not planned for, since kube-scheduler has not found them unschedulable yet "
-                f"(--assume-unschedulable plans for them, too)",
-                "yellow",
-            )
-        )
+    for why, count in sorted(Counter(map(_group_of, answer["not_tried_reasons"].values())).items()):
+        console.print(Text(f"{_pods(count)} not planned for: {why}", "yellow"))
+
+
+def _group_of(reason: str) -> str:
+    """Return the reason why a pod is not planned for, the same for all pods that share it."""
+    if reason.startswith(NOMINATED):
+        return "nominated to a node, where preemption makes room"
+    if reason == GATED:
+        return "held by scheduling gates, which no node removes"
+    return "not found unschedulable by kube-scheduler yet (--assume-unschedulable plans for them, too)"
 
 
 def print_reasons(answer: Mapping[str, Any]) -> None:
@@ -142,7 +145,8 @@ def _share(name: str, share: Mapping[str, str]) -> tuple[Text, str]:
     # Requests may exceed what nodes have where pods were bound by hand; the bar stays within its frame.
     full = min(round(part * _BAR), _BAR)
     bar = Text.assemble(("█" * full, "red" if part > 1 else "green"), ("░" * (_BAR - full), "dim"))
-    return bar, f"{part:4.0%} of {_amount(name, have)}"
+    over = ", overcommitted" if request > have else ""
+    return bar, f"{part:4.0%} of {_amount(name, have)}{over}"
 
 
 def _amount(name: str, amount: int) -> str:

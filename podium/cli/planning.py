@@ -29,6 +29,21 @@ if TYPE_CHECKING:
 PROVIDERS = click.Choice(["plan-only", "sandbox", "karpenter"])
 RULES = click.Choice(["karpenter", "podium"])
 
+
+def _feature_gates(_: click.Context, parameter: click.Parameter, text: str) -> Mapping[str, bool]:
+    """Parse `--feature-gates`, and warn of gates that planning does not know. Raises: click.BadParameter."""
+    from podium.provisioner.state.settings import FEATURE_GATES, GATES_THAT_COUNT, parse_feature_gates
+
+    try:
+        gates = parse_feature_gates(text)
+    except FieldError as error:
+        raise click.BadParameter(str(error), param=parameter) from error
+    for name, is_on in gates.items():
+        if is_on != FEATURE_GATES[name] and name not in GATES_THAT_COUNT:
+            say(f"warning: --feature-gates: what {name} switches on is not planned", err=True)
+    return gates
+
+
 _NODE_POOLS = click.option("--node-pools", type=FILE, help="NodePools to buy from, instead of those of the cluster.")
 _CATALOGUE = click.option(
     "--catalogue",
@@ -51,6 +66,13 @@ _POLICIES = (
         default="Strict",
         show_default=True,
         help="Whether a NodePool's minValues must be met.",
+    ),
+    click.option(
+        "--feature-gates",
+        default="",
+        metavar="GATE=BOOL,...",
+        callback=_feature_gates,
+        help="Karpenter's feature gates, such as SpotToSpotConsolidation=true.",
     ),
 )
 _IGNORE_LABELS = click.option(
@@ -152,6 +174,7 @@ class Question:
     ignore_unknown_labels: bool = False
     preference_policy: str
     min_values_policy: str
+    feature_gates: Mapping[str, bool]
 
     @property
     def is_asked(self) -> bool:
@@ -170,12 +193,14 @@ class Question:
         """Return all objects, with the pods of added workloads. To be called once: standard input is read."""
         from podium.cli.cluster_source import objects_in, objects_of_cluster, warn_of_left_out
         from podium.objects.resource_types import WITHOUT_GATES
-        from podium.provisioner.state.manifests import NODE_POOLS, RESOURCES, pods_of_workloads
+        from podium.provisioner.state.manifests import NODE_POOLS, OPTIONAL_RESOURCES, RESOURCES, pods_of_workloads
 
         # podium's own plugins read kinds that Karpenter does not.
         resources = tuple(dict.fromkeys((*RESOURCES, *WITHOUT_GATES)))
         live = (self.kubeconfig, self.context)
-        objects = objects_in(self.clusters) if self.clusters else objects_of_cluster(*live, resources)
+        objects = (
+            objects_in(self.clusters) if self.clusters else objects_of_cluster(*live, resources, OPTIONAL_RESOURCES)
+        )
         if self.node_pools is not None:
             # A file of NodePools replaces those of the cluster rather than adding to them.
             objects = [item for item in objects if item.manifest.get("kind") != NODE_POOLS.kind]
@@ -209,7 +234,11 @@ class Question:
         """Return Karpenter's settings."""
         from podium.provisioner.reports.cases import read_settings
 
-        policies = {"preferencePolicy": self.preference_policy, "minValuesPolicy": self.min_values_policy}
+        policies = {
+            "preferencePolicy": self.preference_policy,
+            "minValuesPolicy": self.min_values_policy,
+            "featureGates": self.feature_gates,
+        }
         # Whoever asks may have NodePools of any provider.
         labels: UnknownLabels = "ignored" if self.ignore_unknown_labels else "refused"
         return replace(read_settings(policies), node_class=None, unknown_labels=labels)
@@ -225,13 +254,13 @@ class Question:
         from podium.provisioner.state.adoption import with_types_of_nodes
         from podium.provisioner.state.manifests import read_cluster
 
-        objects = read_cluster(objects_found, assume_unschedulable=self.assume_unschedulable)
+        objects = read_cluster(objects_found, assume_unschedulable=self.assume_unschedulable, on_fault=_warn_of_fault)
         catalogue = self.instance_types(zones_of(objects)) or built_in_catalogue(objects)
         if self.types_of_nodes:
             catalogue = with_types_of_nodes(objects.nodes, catalogue if self.catalogues else None)
         if self.adopt_nodes:
             return _adopt(objects, catalogue)
-        if not objects.node_pools:
+        if not objects.node_pools and not objects.closed_pools:
             raise click.ClickException(
                 "there are no NodePools, so nothing can be bought: add them with --node-pools FILE "
                 "(kubectl get nodepools -o yaml), or buy nodes like those that are there with --adopt-nodes"
@@ -261,13 +290,24 @@ class Question:
             raise click.ClickException(str(error)) from error
 
 
+def _warn_of_fault(text: str) -> None:
+    say(f"warning: {text}", err=True)
+
+
 def _adopt(objects: ClusterObjects, catalogue: Catalogue) -> tuple[ClusterObjects, Catalogue]:
     from podium.provisioner.state.adoption import adopt_nodes
+    from podium.provisioner.state.left_out import left_out
 
     if objects.node_pools:
         raise click.ClickException("--adopt-nodes is for clusters without NodePools, and this one has some")
     if not objects.nodes:
         raise click.ClickException("--adopt-nodes: there are no nodes that more could be like")
-    fleet = adopt_nodes(objects.nodes, catalogue)
-    changes: Mapping[str, Any] = {"node_pools": fleet.node_pools, "nodes": fleet.nodes, "node_claims": fleet.claims}
+    reasons = left_out(objects.nodes, objects.pods)
+    fleet = adopt_nodes(objects.nodes, catalogue, reasons.keys())
+    changes: Mapping[str, Any] = {
+        "node_pools": fleet.node_pools,
+        "nodes": fleet.nodes,
+        "node_claims": fleet.claims,
+        "left_out": reasons,
+    }
     return replace(objects, **changes), fleet.catalogue

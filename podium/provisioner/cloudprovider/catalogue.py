@@ -162,7 +162,8 @@ def built_in_catalogue(objects: ClusterObjects) -> Catalogue:
 
 def zones_of(objects: ClusterObjects) -> tuple[str, ...]:
     """Return the zones of the cluster's nodes, by name."""
-    return tuple(sorted({zone for node in objects.nodes if (zone := node.metadata.labels.get(ZONE))}))
+    labels = (label for node in objects.nodes for label in node.metadata.labels.items())
+    return tuple(sorted({value for key, value in labels if current_name(key) == ZONE and value}))
 
 
 # ---------------------------------------------------------------- instance types

@@ -22,7 +22,7 @@ from podium.objects.wire import BrokenObject
 from podium.provisioner.apis.labels import INITIALIZED, PLANNED_PODS
 from podium.provisioner.apis.objects import ClusterObjects, NodeClaim, NodePool, ProvidedNode, is_true
 from podium.provisioner.disruption import sandbox_nodes
-from podium.provisioner.state.manifests import NODE_CLAIMS, RESOURCES, completed_pool
+from podium.provisioner.state.manifests import NODE_CLAIMS, NODE_POOLS, RESOURCES, completed_pool
 from podium.provisioner.state.reading import KINDS
 from podium.provisioner.state.usable import usable_form
 
@@ -50,6 +50,10 @@ class _Usable:
         self.parts: dict[str, Any | None] = {}
         self._faults: dict[str, str] = {}
         self._kind = kind
+
+    def left_out(self) -> dict[str, str]:
+        """Return the faults of the objects that do not count at all, by key."""
+        return {key: self._faults[key] for key, part in self.parts.items() if part is None}
 
     def on_add(self, new: Any, /) -> None:
         """Check an added object."""
@@ -198,15 +202,15 @@ class WatchedCluster:
         lists = {KINDS[kind][0]: self._objects_of(kind) for kind in WATCHED}
         coming = self._coming_pods()
         pools = lists["node_pools"] if self._node_pools is None else self._node_pools
-        return ClusterObjects(
-            **{
-                **lists,
-                "pods": tuple(pod for pod in lists["pods"] if pod.uid not in coming),
-                "others": tuple((kind, item) for kind, informer in self._others for item in informer.list()),
-                "node_pools": tuple(map(completed_pool, pools)),
-                "node_claims": (*lists["node_claims"], *self._stand_in_claims(lists["nodes"], lists["node_claims"])),
-            }
-        )
+        contents: dict[str, Any] = {
+            **lists,
+            "pods": tuple(pod for pod in lists["pods"] if pod.uid not in coming),
+            "others": tuple((kind, item) for kind, informer in self._others for item in informer.list()),
+            "node_pools": tuple(map(completed_pool, pools)),
+            "closed_pools": self._usable[NODE_POOLS.kind].left_out() if self._node_pools is None else {},
+            "node_claims": (*lists["node_claims"], *self._stand_in_claims(lists["nodes"], lists["node_claims"])),
+        }
+        return ClusterObjects(**contents)
 
     def node_claims(self) -> Iterable[NodeClaim]:
         """Return all NodeClaims."""

@@ -12,12 +12,14 @@ import copy
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from podium.objects.core import Pod
 from podium.objects.requests import Requests, whole_amounts
 from podium.provisioner.apis.objects import ClusterObjects
 from podium.provisioner.cloudprovider.catalogue import Catalogue
 from podium.provisioner.cloudprovider.instance_type_filter import DaemonGroup, InstanceTypeFilter
+from podium.provisioner.cloudprovider.overlays import with_overlays
 from podium.provisioner.provisioning.daemons import Daemons
 from podium.provisioner.provisioning.default_spreads import DefaultSpreads
 from podium.provisioner.provisioning.existing_nodes import NodeRoom
@@ -70,6 +72,14 @@ class PlanBasis:
         self.catalogue = catalogue
         self.settings = settings
         pools = usable_pools(objects.node_pools, settings.node_class)
+        self._overlay_faults: tuple[str, ...] = tuple(
+            f"NodeOverlay {overlay.metadata.name} is not counted, since the feature gate NodeOverlay is off"
+            for overlay in objects.overlays
+            if not settings.uses_overlays
+        )
+        if objects.overlays and settings.uses_overlays:
+            catalogue, self._overlay_faults = with_overlays(catalogue, objects.overlays, pools, catalogue.well_known)
+            self.catalogue = catalogue
         self.labels = LabelKnowledge.of(objects, pools, catalogue, settings)
         self.well_known = self.labels.well_known
         self.pools = tuple(map(self.labels.usable_form, pools))
@@ -97,7 +107,13 @@ class PlanBasis:
     @property
     def warnings(self) -> tuple[str, ...]:
         """The sentences that name what does not count in plans, though it was given."""
-        return (*self.objects.warnings, *self.labels.warnings())
+        return (*self.objects.warnings, *self._overlay_faults, *self.labels.warnings())
+
+    @cached_property
+    def has_unavailable(self) -> bool:
+        """Return True if the catalogue has offerings that are not available now."""
+        types = self.catalogue.instance_types
+        return any(not offering.is_available for instance_type in types for offering in instance_type.offerings)
 
     def with_nodes_of(self, objects: ClusterObjects) -> PlanBasis:
         """Return the basis of the same cluster with other nodes, NodeClaims and pods; it shares everything else."""

@@ -21,7 +21,9 @@ from podium.objects.requests import Requests
 from podium.objects.resource_names import CPU, MEMORY, PODS, is_extended_resource
 from podium.provisioner.apis.labels import INSTANCE_TYPE, NODE_CLASS, current_name
 from podium.provisioner.apis.objects import NodePool
+from podium.provisioner.cloudprovider.catalogue import Catalogue
 from podium.provisioner.cloudprovider.instance_types import InstanceType, in_price_and_name_order
+from podium.provisioner.provisioning.causes import unavailable_text
 from podium.provisioner.provisioning.plan import NodePlan, Plan, in_label, node_claim_json
 from podium.provisioner.provisioning.plan_basis import PlanBasis
 from podium.provisioner.provisioning.provisioner import provision
@@ -33,6 +35,10 @@ from podium.provisioner.scheduling.device_use import NO_DEVICES, DeviceUse
 from podium.provisioner.scheduling.pod_requirements import pod_requirements
 from podium.provisioner.scheduling.requirements import Requirements
 from podium.provisioner.state.validation import is_mirror, is_owned_by_daemon_set, is_provisionable
+
+NOMINATED: Final = "is nominated to node "
+GATED: Final = "has scheduling gates"
+"""Why pods are not planned for."""
 
 HOURS_PER_MONTH: Final = 730
 SHOWN: Final = (CPU, MEMORY, PODS)
@@ -73,22 +79,25 @@ class PlanReport:
             # By Karpenter's rules nodes have no names yet, and their order depends on that of the pods.
             nodes.sort(key=lambda node: (node["pool"], -len(node["pods"]), node["pods"]))
         existing = {name: sorted(pod.key for pod in pods) for name, pods in sorted(self.plan.existing.items())}
+        pods = () if self._is_podiums else filter(_is_not_tried, self.basis.objects.pods)
+        not_tried = {pod.key: _why_not_tried(pod) for pod in pods}
         return {
             "new_nodes": nodes,
             "existing": existing,
             "unschedulable": [
-                {"pod": key, "reason": stay.reason, "pools": dict(stay.by_pool)}
+                {"pod": key, "reason": stay.reason, "pools": stay.explanations()}
                 for key, stay in sorted(self.plan.unschedulable.items())
             ],
             "ignored": dict(sorted(self.plan.ignored.items())),
             "skipped": self._skip_reasons(),
             # podium's own plugins try every pod that waits; Karpenter only those that kube-scheduler has given up.
-            "not_tried": [] if self._is_podiums else sorted(map(_key, filter(_is_not_tried, self.basis.objects.pods))),
+            "not_tried": sorted(not_tried),
+            "not_tried_reasons": dict(sorted(not_tried.items())),
             **({"preempted": list(self.plan.preempted)} if self._is_podiums else {}),
             "hourly_cost": sum_if_known(node["price"] for node in nodes),
             "monthly_cost": sum_if_known(node["monthly_cost"] for node in nodes),
             "utilisation": self._utilisation(),
-            **warnings_json(self.basis.warnings),
+            **warnings_json(self.warnings),
             **({"partial": True} if self.is_partial else {}),
         }
 
@@ -107,11 +116,16 @@ class PlanReport:
         answer: dict[str, Any] = {"pod": pod.key, "outcome": self._outcome(pod)}
         stay, solver = self.plan.unschedulable.get(pod.key), self.plan.solver
         if stay is not None and (solver is not None or self._is_podiums):
-            answer["pools"] = dict(stay.by_pool)
+            answer["pools"] = stay.explanations()
         if solver is not None and solver.has(pod):
             answer["nodes"] = solver.refusals_of_nodes(pod.uid)
             answer["new_nodes"] = solver.refusals_of_claims(pod.uid)
         return answer
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The sentences that say what does not count, or is taken for granted."""
+        return (*self.basis.warnings, *self.plan.warnings)
 
     # ------------------------------------------------------------ parts
 
@@ -142,7 +156,7 @@ class PlanReport:
 
     def _skip_reasons(self) -> dict[str, str]:
         worded, skipped_pools = in_own_words if self._is_podiums else in_karpenters_words, self.plan.skipped
-        reasons: dict[str, str] = {}
+        reasons: dict[str, str] = dict(self.basis.objects.closed_pools)
         for pool in self.basis.objects.node_pools:
             name = pool.metadata.name
             reason = unusable_reason(pool, self.basis.settings.node_class)
@@ -151,7 +165,7 @@ class PlanReport:
             elif name in skipped_pools:
                 reasons[name] = worded(skipped_pools[name])
                 if "minValues" not in skipped_pools[name] and self.basis.labels.refusal_of(pool) is None:
-                    reasons[name] += f": {unmet_part(pool, self.basis.catalogue.instance_types)}"
+                    reasons[name] += f": {unmet_part(pool, self.basis.catalogue)}"
         return reasons
 
     def _utilisation(self) -> dict[str, Any]:
@@ -194,8 +208,9 @@ class PlanReport:
         return "waits until the pods that it preempts are gone" if self._is_podiums else _why_not_tried(pod)
 
 
-def unmet_part(pool: NodePool, instance_types: Sequence[InstanceType]) -> str:
+def unmet_part(pool: NodePool, catalogue: Catalogue) -> str:
     """Return the requirements of a NodePool that no instance type meets, for a NodePool that has none left."""
+    instance_types = catalogue.instance_types
     if not instance_types:
         return "the catalogue is empty"
     requirements = pool_requirements(pool)
@@ -217,6 +232,8 @@ def unmet_part(pool: NodePool, instance_types: Sequence[InstanceType]) -> str:
     ]
     if unmet:
         return f"no instance type of the catalogue has {', '.join(sorted(unmet))}"
+    if text := unavailable_text(instance_types, requirements, {}, catalogue.well_known):
+        return text
     return "no instance type of the catalogue has all that it requires together"
 
 
@@ -301,6 +318,8 @@ def _shares(requests: Requests, have: Requests) -> dict[str, Any]:
         name: {
             "requested": amount_text(name, requests.get(name, 0)),
             "allocatable": amount_text(name, have.get(name, 0)),
+            # More than there is was never planned: somebody has bound the pods, or the node has shrunk.
+            **({"overcommitted": True} if requests.get(name, 0) > have.get(name, 0) else {}),
         }
         for name in (*SHOWN, *devices)
     }
@@ -324,7 +343,7 @@ def _why_not_tried(pod: Pod) -> str:
     if is_owned_by_daemon_set(pod):
         return "is a DaemonSet's: nodes come with room for it"
     if pod.status.nominated_node_name:
-        return f"is nominated to node {pod.status.nominated_node_name}"
+        return f"{NOMINATED}{pod.status.nominated_node_name}"
     if pod.spec.scheduling_gates:
-        return "has scheduling gates"
+        return GATED
     return "was not found unschedulable by kube-scheduler yet, so that no node is bought for it"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
 
@@ -50,6 +51,7 @@ from podium.provisioner.cloudprovider.instance_types import InstanceType, Offeri
 from podium.provisioner.scheduling.amounts import smallest
 from podium.provisioner.scheduling.requirements import Requirement, Requirements
 from podium.provisioner.scheduling.taints import is_ephemeral
+from podium.provisioner.state.left_out import has_capacity, is_example
 from podium.provisioner.state.manifests import ANY_NODE_CLASS, ready_pool
 
 NODE_GROUP_LABELS: Final = (
@@ -89,7 +91,7 @@ class Adopted:
 
     Attributes:
         nodes: The nodes, with the labels that they would have if Karpenter had bought them.
-        claims: A NodeClaim for each of them.
+        claims: A NodeClaim for each of them that is not left out.
     """
 
     node_pools: tuple[NodePool, ...]
@@ -98,12 +100,17 @@ class Adopted:
     claims: tuple[NodeClaim, ...]
 
 
-def adopt_nodes(nodes: Sequence[ProvidedNode], prices: Catalogue) -> Adopted:
+def adopt_nodes(
+    all_nodes: Sequence[ProvidedNode], prices: Catalogue, left_out: AbstractSet[str] = frozenset()
+) -> Adopted:
     """Return a NodePool for each group of nodes, with the instance types of its nodes in the zones that they are in.
 
     Args:
         prices: where the price of an instance type is looked up by name. One that is not there has none, only a rank.
+        left_out: the names of nodes that get no NodeClaim, since no plan may remove them.
     """
+    # Of a cluster that is a control plane and nothing else, more may be bought like it.
+    nodes = [node for node in all_nodes if is_example(node)] or [node for node in all_nodes if has_capacity(node)]
     groups: dict[str, list[ProvidedNode]] = defaultdict(list)
     for node in nodes:
         groups[_group_of(node)].append(node)
@@ -122,11 +129,15 @@ def adopt_nodes(nodes: Sequence[ProvidedNode], prices: Catalogue) -> Adopted:
         for name, members in sorted(groups.items())
     ]
     types = _types_of(nodes, {instance_type.name: instance_type for instance_type in prices.instance_types})
+    names = {node.name for node in nodes}
+    foreign = [node for node in all_nodes if node.name not in names]
     managed = tuple(_managed_node(node, name) for name, members in groups.items() for node in members)
     # In the order of `state_nodes`, so that reports and names do not depend on the order of a dump.
-    by_name = tuple(sorted(managed, key=lambda instance_type: instance_type.name))
+    by_name = tuple(sorted(managed, key=lambda node: node.name))
     catalogue = with_dialects(Catalogue(tuple(types), WELL_KNOWN | KWOK_WELL_KNOWN), with_amounts=False)
-    return Adopted(tuple(pools), catalogue, by_name, tuple(_claim_of(instance_type) for instance_type in by_name))
+    claims = tuple(_claim_of(node) for node in by_name if node.name not in left_out)
+    all_in_order = sorted((*by_name, *foreign), key=lambda node: node.name)
+    return Adopted(tuple(pools), catalogue, tuple(all_in_order), claims)
 
 
 def with_types_of_nodes(nodes: Sequence[ProvidedNode], catalogue: Catalogue | None) -> Catalogue:
@@ -284,9 +295,10 @@ def _allocatable(node: ProvidedNode) -> Requests:
 
 def _place_of(node: ProvidedNode) -> tuple[str, str]:
     """Return the node's zone and capacity type."""
-    labels = {current_name(key): value for key, value in node.metadata.labels.items()}
+    labels = node.metadata.labels
+    zones = [value for key, value in labels.items() if current_name(key) == ZONE and value]
     is_spot = any(labels.get(key) == value for key, value in _SPOT_LABELS)
-    return labels.get(ZONE) or "default", SPOT if is_spot else ON_DEMAND
+    return labels.get(ZONE) or next(iter(zones), "default"), SPOT if is_spot else ON_DEMAND
 
 
 def _offering(priced: InstanceType | None, allocatable: Requests, zone: str, kind: str) -> Offering:

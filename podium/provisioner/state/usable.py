@@ -19,8 +19,8 @@ from podium.objects.meta import LabelSelector
 from podium.objects.requests import pod_requests_with_status
 from podium.objects.times import parse_time
 from podium.objects.unreadable import UnreadablePod, unread_field
-from podium.objects.workloads import PodDisruptionBudgetStatus
-from podium.provisioner.apis.objects import Budget, DaemonSet, ProvidedNode
+from podium.provisioner.apis.budgets import DisruptionBudgets
+from podium.provisioner.apis.objects import Budget, BudgetStatus, DaemonSet, NodePool, ProvidedNode
 from podium.provisioner.state.reading import check_expressions, check_object, check_selector
 
 _replace = msgspec.structs.replace
@@ -43,6 +43,9 @@ def usable_form(item: Any) -> tuple[Any | None, FieldError | None]:
         check_object(item)
     except FieldError as error:
         return _part_of(item, error), error
+    # Such budgets let no node go, as upstream: whoever wrote them has to be told.
+    if isinstance(item, NodePool) and (errors := DisruptionBudgets.parse(item.spec.disruption.budgets).errors):
+        return item, errors[0]
     return item, None
 
 
@@ -74,7 +77,7 @@ def _part_of(item: Any, fault: FieldError) -> Any | None:
     if isinstance(item, Budget):
         # It may have been meant to protect any pod, and the API server goes on refusing evictions for it.
         spec = _replace(item.spec, selector=LabelSelector())
-        return Budget(metadata=_with_times(item.metadata), spec=spec, status=PodDisruptionBudgetStatus())
+        return Budget(metadata=_with_times(item.metadata), spec=spec, status=BudgetStatus())
     if isinstance(item, ProvidedNode):
         status = _replace(item.status, capacity={}, allocatable={})
         metadata = _with_times(item.metadata)

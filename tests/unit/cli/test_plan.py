@@ -318,15 +318,6 @@ def test_a_catalogue_that_is_no_json_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("item", "text"),
     [
-        (
-            node_pool(requirements=[requirement(ZONE, "Near", "z")]),
-            'NodePool pool: spec.template.spec.requirements[0].operator: "Near" is not one of In, NotIn,',
-        ),
-        (
-            node_pool(disruption={"consolidationPolicy": "Never"}),
-            'NodePool pool: spec.disruption.consolidationPolicy: "Never" is not one of WhenEmpty, WhenEmptyOrUnder',
-        ),
-        (pod("web", cpu="lots"), "Pod default/web: spec.containers[0].resources.requests[cpu]: "),
         ({**node(), "status": 3}, "Node node-1: status: expected object, got int"),
         ({**node(), "metadata": {}}, "Node: metadata.name: is missing"),
     ],
@@ -336,6 +327,73 @@ def test_a_fault_of_an_object_is_named_by_file_and_field(tmp_path, item, text):
     result = _run("-f", path)
     assert result.exit_code == 1
     assert result.stderr.startswith(f"Error: {path}: document 2: {text}")
+
+
+_CLOSED = ", so nothing is bought from it, and its nodes stay"
+
+
+@pytest.mark.parametrize(
+    ("item", "text", "consequence"),
+    [
+        (
+            node_pool("odd", requirements=[requirement(ZONE, "Near", "z")]),
+            'NodePool odd: spec.template.spec.requirements[0].operator: "Near" is not one of In, NotIn,',
+            _CLOSED,
+        ),
+        (
+            node_pool("odd", disruption={"consolidationPolicy": "Never"}),
+            'NodePool odd: spec.disruption.consolidationPolicy: "Never" is not one of WhenEmpty, WhenEmptyOrUnder',
+            _CLOSED,
+        ),
+        (
+            {**node_pool("odd"), "spec": {"template": 7}},
+            "NodePool odd: spec.template: expected object, got int",
+            _CLOSED,
+        ),
+        (
+            node_pool("odd", disruption={"budgets": [{"nodes": "1", "schedule": "0 0 31", "duration": "1h"}]}),
+            "NodePool odd: spec.disruption.budgets[0].schedule: ",
+            _CLOSED,
+        ),
+        (
+            pod("web", cpu="lots"),
+            "Pod default/web: spec.containers[0].resources.requests[cpu]: ",
+            ", so it is left out",
+        ),
+    ],
+)
+def test_an_object_that_cannot_be_used_spoils_only_itself(tmp_path, item, text, consequence):
+    path = _cluster(tmp_path / "c.yaml", node_pool("first"), item, pod("other"))
+    result = _run("-f", path, "-o", "json")
+    assert result.exit_code == 0
+    assert result.stderr.startswith(f"warning: {path}: document 2: {text}")
+    assert result.stderr.strip().endswith(consequence)
+    answer = json.loads(result.stdout)
+    assert [new["pods"] for new in answer["new_nodes"]] == [["default/other"]]
+    assert list(answer["skipped"]) == (["odd"] if consequence is _CLOSED else [])
+
+
+@pytest.mark.parametrize("schedule", ["0 0 * * 7", "CRON_TZ=Europe/Paris 0 9 * * 1", "TZ=UTC 0 0 * * *", "x y z a b"])
+def test_a_schedule_that_only_the_api_server_takes_lets_no_node_go_and_nodes_are_bought(tmp_path, schedule):
+    budgets = [{"nodes": "100%", "schedule": schedule, "duration": "1h"}]
+    path = _cluster(tmp_path / "c.yaml", node_pool("odd", disruption={"budgets": budgets}), pod("web"))
+    result = _run("-f", path, "-o", "json")
+    assert [new["pool"] for new in json.loads(result.stdout)["new_nodes"]] == ["odd"]
+    assert "NodePool odd: spec.disruption.budgets[0].schedule: " in result.stderr
+    assert result.stderr.strip().endswith(", so its nodes stay")
+
+
+def test_gates_are_karpenters_and_others_are_refused(tmp_path):
+    path = _cluster(tmp_path / "c.yaml", node_pool())
+    result = _run("-f", path, "--feature-gates", "SpotToSpotConsolidation=true,NodeRepair=true")
+    assert (result.exit_code, result.stderr) == (
+        0,
+        "warning: --feature-gates: what NodeRepair switches on is not planned\n",
+    )
+    for text, detail in (("Bogus=true", "Bogus: is not one of NodeRepair"), ("NodeRepair=yes", '"yes" is neither')):
+        result = _run("-f", path, "--feature-gates", text)
+        assert result.exit_code == 2
+        assert detail in result.stderr
 
 
 def test_of_an_object_that_is_there_twice_the_last_one_counts(tmp_path):
