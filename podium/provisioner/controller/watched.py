@@ -202,16 +202,15 @@ class WatchedCluster:
         lists = {KINDS[kind][0]: self._objects_of(kind) for kind in WATCHED}
         coming = self._coming_pods()
         pools = lists["node_pools"] if self._node_pools is None else self._node_pools
-        return ClusterObjects(
-            **{
-                **lists,
-                "pods": tuple(pod for pod in lists["pods"] if pod.uid not in coming),
-                "others": tuple((kind, item) for kind, informer in self._others for item in informer.list()),
-                "node_pools": tuple(map(completed_pool, pools)),
-                "closed_pools": self._usable[NODE_POOLS.kind].left_out() if self._node_pools is None else {},
-                "node_claims": (*lists["node_claims"], *self._stand_in_claims(lists["nodes"], lists["node_claims"])),
-            }
-        )
+        fields: dict[str, Any] = {
+            **lists,
+            "pods": tuple(pod for pod in lists["pods"] if pod.uid not in coming),
+            "others": tuple((kind, item) for kind, informer in self._others for item in informer.list()),
+            "node_pools": tuple(map(completed_pool, pools)),
+            "closed_pools": self._usable[NODE_POOLS.kind].left_out() if self._node_pools is None else {},
+            "node_claims": (*lists["node_claims"], *self._stand_in_claims(lists["nodes"], lists["node_claims"])),
+        }
+        return ClusterObjects(**fields)
 
     def node_claims(self) -> Iterable[NodeClaim]:
         """Return all NodeClaims."""

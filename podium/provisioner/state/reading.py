@@ -106,14 +106,12 @@ def read_named_objects(
             lists[name].append(item)
         elif kind is NodePool:
             closed[_name_of(document)] = str(fault)
-    return ClusterObjects(
-        **{
-            # The order of files, or of an API server's answer, must not decide where a plan is indifferent.
-            name: tuple(sorted(items, key=lambda item: (item.metadata.namespace, item.metadata.name)))
-            for name, items in lists.items()
-        },
-        closed_pools=closed,
-    )
+    # The order of files, or of an API server's answer, must not decide where a plan is indifferent.
+    fields: dict[str, Any] = {
+        name: tuple(sorted(items, key=lambda item: (item.metadata.namespace, item.metadata.name)))
+        for name, items in lists.items()
+    }
+    return ClusterObjects(**fields, closed_pools=closed)
 
 
 def _read(document: Mapping[Any, Any], kind: type[Any], judge: Judge) -> tuple[Any | None, FieldError | None]:
