@@ -13,6 +13,7 @@ from podium.cli import files
 from podium.cli.amounts import amounts_of
 from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.cluster import cluster_options, demand_one_cluster
+from podium.cli.options.karmada import boolean_gates, models_semantics_option
 from podium.cli.options.paths import FILE
 from podium.cli.options.time_limit import current_time_limit, note_size, warn_of_time_limit
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value, write_json_line
@@ -41,13 +42,7 @@ _GATE_NAMES = {
     "-n", "--namespace", help="The namespace of --requests, for quotas.  [default: that of the context, or default]"
 )
 @click.option("--cluster-object", type=FILE, help="A Karmada Cluster object; adds the general estimate.")
-@click.option(
-    "--models-semantics",
-    type=click.Choice(["current", "v1.17", "v1.11"]),
-    default="current",
-    show_default=True,
-    help="Interpret resource models as Karmada did up to this release.",
-)
+@models_semantics_option
 @click.option("--feature-gates", default="", metavar="NAME=BOOL,...", help="ResourceQuotaEstimate.")
 @click.option(
     "--mode",
@@ -147,15 +142,7 @@ def gates_of(text: str) -> Gates:
     """
     from podium.estimator.member import Gates
 
-    gates = {}
-    for part in filter(None, text.split(",")):
-        name, _, value = part.partition("=")
-        if name not in _GATE_NAMES:
-            raise click.UsageError(f"--feature-gates: unknown gate {name!r}; there are {', '.join(_GATE_NAMES)}")
-        if value.lower() not in ("true", "false"):
-            raise click.UsageError(f"--feature-gates: {name}: expected true or false, got {value!r}")
-        gates[_GATE_NAMES[name]] = value.lower() == "true"
-    return Gates(**gates)
+    return Gates(**boolean_gates(text, _GATE_NAMES))
 
 
 def _own_namespace(clusters: Sequence[str], kubeconfig: str | None, context: str | None) -> str:

@@ -78,6 +78,17 @@ def member_of(manifests: Sequence[Any], gates: Gates, name: str = "", *, is_accu
     return member
 
 
+def nodes_and_pods(manifests: Sequence[Any]) -> tuple[list[Node], list[Pod]]:
+    """Return the nodes and pods among these objects, in order of namespace and name.
+
+    Raises:
+        ManifestError: one cannot be read.
+    """
+    objects = [read_manifest(manifest, resource) for manifest in manifests if (resource := _kind_of(manifest))]
+    objects.sort(key=lambda item: (item.metadata.namespace, item.metadata.name))
+    return [item for item in objects if isinstance(item, Node)], [item for item in objects if isinstance(item, Pod)]
+
+
 def admit_manifests(sources: Iterable[LocatedManifest]) -> list[Manifest]:
     """Return the objects with the defaults that an API server fills in."""
     manifests = [source.manifest for source in sources]
