@@ -24,6 +24,7 @@ from podium.estimator.summaries import summarise
 from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.objects import resource_types
 from podium.objects.core import Pod
+from podium.objects.errors import FieldError
 from podium.objects.resource_types import PODS, ResourceType
 
 Answer: TypeAlias = dict[str, Any]
@@ -113,13 +114,11 @@ def general_answer(
         EstimateError: the cluster's resource models are invalid.
         FieldError: a field of the cluster cannot be read.
     """
-    models = cluster.spec.resource_models
-    if (fault := fault_of(models)) is not None:
-        raise EstimateError(f"spec.resourceModels: {fault}")
-    general = general_replicas(cluster, requirements, semantics=semantics)
+    general = _general_replicas(cluster, requirements, semantics)
     estimates = merge_answers([cluster.key], [{cluster.key: replicas}, {cluster.key: general}], MAX_INT32)
     nodes, pods = nodes_and_pods(manifests)
-    graded = summarise(nodes, pods, models or default_models(), skips_after_full_node=skips_after_full_node)
+    models = cluster.spec.resource_models or default_models()
+    graded = summarise(nodes, pods, models, skips_after_full_node=skips_after_full_node)
     return {
         "general_replicas": general,
         "merged_replicas": estimates[cluster.key],
@@ -127,3 +126,27 @@ def general_answer(
             {"grade": model.grade, "count": model.count} for model in graded.resources.allocatable_modelings
         ],
     }
+
+
+def general_answers(
+    clusters: Sequence[Cluster], requirements: ReplicaRequirements | None, semantics: ModelsSemantics
+) -> Answer:
+    """Return the general estimate of each cluster.
+
+    Raises:
+        EstimateError: a cluster's resource models are invalid, or another field cannot be read.
+    """
+    answers = []
+    for cluster in clusters:
+        try:
+            replicas = _general_replicas(cluster, requirements, semantics)
+        except (EstimateError, FieldError) as error:
+            raise EstimateError(f"cluster {cluster.key}: {error}") from error
+        answers.append({"cluster": cluster.key, "general_replicas": replicas})
+    return {"clusters": answers}
+
+
+def _general_replicas(cluster: Cluster, requirements: ReplicaRequirements | None, semantics: ModelsSemantics) -> int:
+    if (fault := fault_of(cluster.spec.resource_models)) is not None:
+        raise EstimateError(f"spec.resourceModels: {fault}")
+    return general_replicas(cluster, requirements, semantics=semantics)

@@ -65,25 +65,24 @@ def read_case(line: bytes) -> DivisionCase:
     """Parse a line as a question.
 
     Raises:
-        EstimateError: it cannot be read, or is no question.
+        EstimateError: it cannot be read.
     """
     try:
-        case = msgspec.json.decode(line, type=DivisionCase)
+        return msgspec.json.decode(line, type=DivisionCase)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise EstimateError(f"not a case: {error}") from error
     except RecursionError:
         raise EstimateError("not a case: nested too deep") from None
-    if [case.spec is not None, case.nodes is not None, case.service is not msgspec.UNSET].count(True) != 1:
-        raise EstimateError("not a case: expected one of spec, nodes and service")
-    return case
 
 
 def answer_case(case: DivisionCase) -> dict[str, Any]:
     """Return the answer as Karmada 1.18 gives it, with its faults.
 
     Raises:
-        EstimateError: a field cannot be read.
+        EstimateError: it is no question, or a field cannot be read.
     """
+    if [case.spec is not None, case.nodes is not None, case.service is not msgspec.UNSET].count(True) != 1:
+        raise EstimateError("not a case: expected one of spec, nodes and service")
     try:
         if case.spec is not None:
             question = _question(case, case.spec)

@@ -22,12 +22,11 @@ from podium.estimator.division.availability import (
     GivenAnswers,
 )
 from podium.estimator.division.bindings import BindingResource, BindingSpec
-from podium.estimator.division.questions import bare_cluster, binding_in, bindings_in, clusters_in
+from podium.estimator.division.questions import bare_cluster, binding_in, bindings_in
 from podium.estimator.errors import EstimateError
 from podium.estimator.general import ModelsSemantics
-from podium.estimator.manifests import admit_manifests, member_of, nodes_and_pods
+from podium.estimator.manifests import admit_manifests, karmada_clusters_in, member_of, nodes_and_pods
 from podium.estimator.member import Gates, MemberCluster
-from podium.estimator.resource_models import standardise
 from podium.estimator.summaries import MemberSummary, summarise
 from podium.objects.errors import FieldError
 
@@ -91,7 +90,7 @@ class Fleet:
     ) -> None:
         self._semantics = semantics
         self._numbers = dict(numbers or {})
-        objects = {cluster.key: cluster for cluster in clusters_in(clusters)}
+        objects = {cluster.key: cluster for cluster in karmada_clusters_in(clusters)}
         self._members = {name: _member(name, sources, objects.get(name)) for name, sources in members.items()}
         self._objects = objects
         if unknown := sorted(self._numbers.keys() - objects.keys() - members.keys()):
@@ -147,7 +146,7 @@ def _member(name: str, sources: Sequence[LocatedManifest], cluster: Cluster | No
     # No node and no room look alike in a number.
     if not nodes:
         raise EstimateError(f"member {name}: no nodes: nothing can be estimated")
-    models = standardise(cluster.spec.resource_models) if cluster is not None else ()
+    models = cluster.spec.resource_models if cluster is not None else ()
     try:
         return _Member(member_of(manifests, Gates(), name), summarise(nodes, pods, models))
     except FieldError as error:

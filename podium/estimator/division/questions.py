@@ -109,23 +109,6 @@ def _binding_of_workload(sources: Sequence[LocatedManifest], name: str) -> Bindi
     return replace(spec, resource=resource, replica_requirements=requirements, placement=placement)
 
 
-def clusters_in(sources: Iterable[LocatedManifest]) -> list[Cluster]:
-    """Return the Cluster objects.
-
-    Raises:
-        EstimateError: one cannot be read, or has no name or that of another.
-    """
-    clusters = []
-    for source in _of_kinds(sources, ("Cluster",)):
-        cluster = _convert(source, Cluster)
-        if not cluster.key:
-            raise EstimateError(f"{source.location}: metadata.name: Required value")
-        clusters.append(cluster)
-    # Results go by name, so a second cluster of that name would be lost.
-    demand_unique([cluster.key for cluster in clusters])
-    return clusters
-
-
 def bindings_in(sources: Iterable[LocatedManifest]) -> list[ResourceBinding]:
     """Return the ResourceBindings. Raises: EstimateError."""
     return [_convert(source, ResourceBinding) for source in _of_kinds(sources, ("ResourceBinding",))]

@@ -75,7 +75,7 @@ def test_table_has_a_line_for_each_cluster(clusters, binding):
     assert lines[0] == "CLUSTER REPLICAS AVAILABLE WHY MORE WITH"
     assert lines[2:] == [
         "a 6 8 takes 8 3 more available replicas",
-        "b 3 4 takes 4 1 more available replicas",
+        "b 3 4 takes 4 2 more available replicas",
         "Success: Binding has been scheduled successfully.",
     ]
 
@@ -143,9 +143,9 @@ def test_weights_beyond_int64_are_refused(tmp_path, clusters):
     ],
 )
 def test_options_that_contradict_each_other_are_refused(clusters, binding, arguments, text):
-    rest = [argument.format(clusters=clusters) for argument in arguments]
-    given = ["-f", binding, "--clusters", clusters] if rest else []
-    result = _run(*given, *rest)
+    options = [argument.format(clusters=clusters) for argument in arguments]
+    common = ["-f", binding, "--clusters", clusters] if options else []
+    result = _run(*common, *options)
     assert result.exit_code != 0
     assert text in result.output
 
@@ -154,12 +154,10 @@ def test_broken_case_is_an_answer_and_the_next_is_answered(tmp_path):
     path = tmp_path / "cases.jsonl"
     good = {"id": "x", "clusters": [_cluster("a", "9")], "spec": _binding()["spec"]}
     twice = {**good, "id": "w", "clusters": [_cluster("a", "9"), _cluster("a", "9")]}
-    no_placement = {"id": "y", "spec": {"replicas": 1}}
-    path.write_text(
-        "\n".join([json.dumps(good), "{", json.dumps(no_placement), json.dumps({"id": "z"}), json.dumps(twice)])
-    )
-    answers = [json.loads(line) for line in _run("--cases", path).output.splitlines()]
-    assert answers[0]["clusters"] == {"a": 9}
-    assert ["error" in answer for answer in answers] == [False, True, True, True, True]
-    assert answers[4] == {"id": "w", "error": "cluster a is given twice"}
-    assert answers[2] == {"id": "y", "error": "spec.placement: Required value"}
+    lines = [good, {"id": "y", "spec": {"replicas": 1}}, {"id": "z"}, twice]
+    path.write_text("\n".join(["{", *map(json.dumps, lines)]))
+    answers = {answer.pop("id"): answer for answer in map(json.loads, _run("--cases", path).output.splitlines())}
+    assert answers.pop("x")["clusters"] == {"a": 9}
+    assert answers["y"] == {"error": "spec.placement: Required value"}
+    assert answers["w"] == {"error": "cluster a is given twice"}
+    assert all("not a case" in answers[name]["error"] for name in (f"{path}:1", "z"))
