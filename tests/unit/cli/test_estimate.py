@@ -204,3 +204,23 @@ def test_a_workload_with_a_field_that_is_no_object_is_refused(tmp_path, field, m
     result = _run("-f", write_objects(tmp_path / "cluster.yaml", node("n1", "4")), "--workload", workload)
     assert (result.exit_code, message in result.stderr) == (1, True), result.stderr
     assert str(workload) in result.stderr
+
+
+QUOTA_OF_TEAM = {
+    "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+    "kind": "ElasticQuota",
+    "metadata": {"name": "q", "namespace": "shop"},
+    "spec": {"min": {"cpu": "2", "memory": "4Gi"}, "max": {"cpu": "1500m", "memory": "4Gi"}},
+}
+
+
+def test_accurate_mode_obeys_the_plugins_of_a_configuration(tmp_path):
+    cluster = write_objects(tmp_path / "cluster.yaml", NODE, QUOTA_OF_TEAM)
+    question = ("-f", cluster, "--requests", "cpu=500m,memory=1Gi", "-n", "shop", "--mode", "accurate")
+    assert _run(*question).output == "8 replicas fit\n"
+    assert _run(*question, "--config", "examples/config/capacity-scheduling.yaml").output.endswith("\n3 replicas fit\n")
+
+
+def test_a_configuration_in_parity_mode_is_refused(cluster):
+    result = _run("-f", cluster, "--config", "examples/config/capacity-scheduling.yaml")
+    assert (result.exit_code, "go with --mode accurate" in result.output) == (2, True)
