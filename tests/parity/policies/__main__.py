@@ -53,9 +53,13 @@ def level_peaks(question: Json, *answers: Json) -> None:
 
 
 def is_chance(binary: Path, question: Json, line: bytes, file: Path) -> bool:
-    """Return True if upstream, asked again, also answers as podium does: it goes through maps in no order."""
+    """Return True if upstream, asked again, also answers as podium does, or panics, which is noticed late.
+
+    Upstream goes through maps in no order.
+    """
     file.write_bytes(line * AGAIN)
-    return any(not differing(question, line, answer) for answer in recorder.answers(binary, file))
+    answers = list(recorder.answers(binary, file))
+    return any("failed" in answer or not differing(question, line, answer) for answer in answers)
 
 
 def compare(questions: Iterable[Json], binary: Path, keeping: Keeping, directory: Path) -> int:

@@ -166,6 +166,10 @@ def cache_question(random: Random) -> Json:
         **_RANK,
     )
     queue = [pod(random, f"new-{number:02}") for number in range(random.randint(3, 12))]
+    for item in queue:
+        # With less than two resources BalancedAllocation has no number, and upstream an error.
+        if random.random() < 0.7 or args.get("scoringStrategy", {}).get("type") == "BalancedAllocation":
+            item["spec"].pop("resources", None)
     return {"objects": on, "custom": list(topologies(random, on)), "pods": queue, "config": config}
 
 

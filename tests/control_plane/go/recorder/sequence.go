@@ -53,7 +53,9 @@ func (inside *world) order(pods []*v1.Pod) error {
 	queued := func(pod *v1.Pod) *framework.QueuedPodInfo {
 		info, err := framework.NewPodInfo(pod)
 		failure = errors.Join(failure, err)
-		return &framework.QueuedPodInfo{PodInfo: info, Timestamp: arrivals[pod]}
+		entry := &framework.QueuedPodInfo{PodInfo: info}
+		entry.Timestamp = arrivals[pod]
+		return entry
 	}
 	isBefore := inside.framework.QueueSortFunc()
 	sort.SliceStable(pods, func(a, b int) bool { return isBefore(queued(pods[a]), queued(pods[b])) })
