@@ -19,6 +19,7 @@ import anyio
 import grpc
 import grpc.aio
 
+from podium.estimator.accurate import Rules
 from podium.estimator.member import Gates, MemberCluster
 from podium.estimator.server.folder import Folder
 from podium.estimator.server.live import LiveMember
@@ -56,7 +57,7 @@ class Options:
     `address` is `host:port`. The endpoints listen on a host ("" for any) and a port, or are disabled.
     Without `tls` the server uses plain text.
 
-    `is_accurate`: whether live members give accurate estimates. Members that never change have their own view, or none.
+    `rules`: with these, live members give accurate estimates. Members that never change have their own view, or none.
     `look_s`: the interval between two checks of a directory of kubeconfigs.
     """
 
@@ -66,7 +67,7 @@ class Options:
     tls: TlsFiles | None = None
     gates: Gates = field(default_factory=Gates)
     on_unsynced: OnUnsynced = OnUnsynced.LAST_KNOWN
-    is_accurate: bool = False
+    rules: Rules | None = None
     look_s: float = 5.0
 
 
@@ -129,7 +130,7 @@ class EstimatorApp(Process):
         ):
 
             def begin() -> Iterable[Tasks]:
-                mode = "accurate, sets of components as in parity mode" if options.is_accurate else "parity"
+                mode = "accurate, sets of components as in parity mode" if options.rules is not None else "parity"
                 log.info("Serving estimates", address=options.address, port=port, clusters=len(members), mode=mode)
                 started(port)
                 return ()
@@ -151,7 +152,7 @@ class EstimatorApp(Process):
             options.gates,
             self._clock,
             self._random,
-            is_accurate=options.is_accurate,
+            rules=options.rules,
         )
 
 
