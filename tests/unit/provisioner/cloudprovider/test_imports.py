@@ -262,6 +262,15 @@ def test_karpenters_own_file_is_read_as_it_is() -> None:
     assert m5.requirements.get("topology.kubernetes.io/region").values == {"us-west-2"}
 
 
+def test_a_description_adds_to_a_list_what_the_list_does_not_say() -> None:
+    listed = {**instance_type("m6i.large", 2, "8Gi", price=0.5, zones=("us-east-1c",)), "architecture": "x86_64"}
+    (m6i,) = _aws([listed], TYPES).instance_types
+    assert {(item.zone, item.price) for item in m6i.offerings} == {("us-east-1c", 0.5), ("us-east-1c", 0.35)}
+    assert m6i.requirements.get(ZONE).values == {"us-east-1c"}
+    assert m6i.requirements.get(f"{AWS}/instance-hypervisor").values == {"nitro"}
+    assert m6i.capacity["pods"] == 29
+
+
 def test_twins_with_other_prices_stay_apart() -> None:
     cheap, dear = instance_type("m5.large", 2, "8Gi", price=1.0), instance_type("m5.large", 2, "8Gi", price=2.0)
     assert len(_aws([cheap, {**dear, "operatingSystems": ["windows"]}]).instance_types) == 2
