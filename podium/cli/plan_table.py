@@ -19,7 +19,7 @@ from podium.provisioner.reports.plan import GATED, NOMINATED
 _BAR = 20
 _NOTHING = {"requested": "0", "allocatable": "0"}
 _PODS_SHOWN = 3
-_NUMBERS = frozenset({"NODES", "TYPES", "PER HOUR", "AT WORST", "PODS", "PER MONTH"})
+_NUMBERS = frozenset({"PASS", "NODES", "TYPES", "PER HOUR", "AT WORST", "PODS", "PER MONTH"})
 _WITHOUT_PRICES = "No prices: types that no catalogue (--catalogue) has are compared by their size"
 
 
@@ -74,11 +74,20 @@ def _new_nodes(nodes: Sequence[Mapping[str, Any]]) -> Table:
     # Plans can have thousands of nodes of few kinds.
     alike: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
     for node in nodes:
-        kind = (node["pool"], node["cheapest_type"], len(node["instance_types"]), node["price"], node["price_at_worst"])
+        kind = (
+            node.get("pass", 1),
+            node["pool"],
+            node["cheapest_type"],
+            len(node["instance_types"]),
+            node["price"],
+            node["price_at_worst"],
+        )
         alike[kind].append(node)
     is_priced = any(node["price"] is not None for node in nodes)
     has_devices = any(map(_devices, nodes))
+    has_passes = any("pass" in node for node in nodes)
     headings = [
+        *(["PASS"] if has_passes else []),
         *("NODEPOOL", "NODES", "CHEAPEST TYPE" if is_priced else "SMALLEST TYPE", "TYPES"),
         *(["DEVICES OF EACH"] if has_devices else []),
         *(["PER HOUR", "AT WORST"] if is_priced else []),
@@ -87,13 +96,14 @@ def _new_nodes(nodes: Sequence[Mapping[str, Any]]) -> Table:
     ]
     rows = (
         (
+            *([str(number)] if has_passes else []),
             *(pool, f"{len(members):,}", name, f"{count:,}"),
             *([_devices(members[0])] if has_devices else []),
             *([price(hourly, 4), price(worst, 4)] if is_priced else []),
             f"{sum(len(member['pods']) for member in members):,}",
             *([price(_monthly(members), 2)] if is_priced else []),
         )
-        for (pool, name, count, hourly, worst), members in alike.items()
+        for (number, pool, name, count, hourly, worst), members in alike.items()
     )
     numbers = [index for index, heading in enumerate(headings) if heading in _NUMBERS]
     return table(headings, rows, numbers=numbers)
@@ -164,7 +174,8 @@ def _verdict(answer: Mapping[str, Any]) -> Text:
         cost = ""
         if answer["hourly_cost"] is not None:
             cost = f": {answer['hourly_cost']:,.4f} per hour, {answer['monthly_cost']:,.2f} per month"
-        parts = [Text.assemble((f"{bought} to buy", "bold green"), f" for {_pods(count)}{cost}")]
+        passes = f" in {answer['passes']} passes" if "passes" in answer else ""
+        parts = [Text.assemble((f"{bought} to buy", "bold green"), f" for {_pods(count)}{passes}{cost}")]
     if pod_count:
         parts.append(Text(f"{_pods(pod_count)} on nodes that are there"))
     if answer["unschedulable"]:

@@ -6,6 +6,7 @@ Owns the form of the ConfigMap. A ConfigMap that cannot be written is reported, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -102,7 +103,9 @@ class Status:
                 for pod in pods:
                     self._record(events.nomination(pod, name, plan.id, in_own_words=self._in_own_words))
         for stay in plan.unschedulable.values():
-            self._record(events.failed_scheduling(stay.pod, stay.reason, plan.id, in_own_words=self._in_own_words))
+            self._record(
+                events.failed_scheduling(stay.pod, stay.explained_reason(), plan.id, in_own_words=self._in_own_words)
+            )
         self._set("purchases", _plan_json(plan))
 
     def record_removal(self, removal: Removal | None) -> None:
@@ -156,16 +159,18 @@ def _plan_json(plan: Plan) -> Mapping[str, Any]:
         }
         for node in plan.nodes
     ]
-    stay = [{"pod": pod, "reason": reason} for pod, reason in plan.reasons.items()]
+    stay = [
+        {"pod": key, "reason": pod.explained_reason()} for key, pod in islice(plan.unschedulable.items(), SHOWN_MAX)
+    ]
     ignored_pods = [{"pod": pod, "reason": reason} for pod, reason in sorted(plan.ignored.items())]
     return {
         "plan": plan.id,
         "nodes": len(nodes),
         "pricePerHour": sum_if_known(node.node.shown_price for node in plan.nodes),
         "podsOnExistingNodes": sum(map(len, plan.existing.values())),
-        "podsThatStay": len(stay),
+        "podsThatStay": len(plan.unschedulable),
         "newNodes": nodes[:SHOWN_MAX],
-        "unschedulable": stay[:SHOWN_MAX],
+        "unschedulable": stay,
         "ignored": ignored_pods[:SHOWN_MAX],
     }
 

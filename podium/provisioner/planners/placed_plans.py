@@ -73,7 +73,7 @@ from podium.provisioner.provisioning.solve import Solver
 from podium.provisioner.provisioning.templates import Template
 from podium.provisioner.scheduling.amounts import less, requests_of, total
 from podium.provisioner.scheduling.device_use import DeviceUse
-from podium.provisioner.scheduling.pod_requirements import strict_pod_requirements
+from podium.provisioner.scheduling.pod_requirements import has_meaning, strict_pod_requirements
 from podium.provisioner.scheduling.requirements import Requirements
 from podium.provisioner.scheduling.taints import DISRUPTED, untolerated_taints
 from podium.provisioner.state.evictions import Evictions
@@ -164,7 +164,10 @@ class _Search:
         name = state.name if state.node is None else state.node.metadata.name
         if self._world.store.get(NODES, name) is not None:
             for manifest in daemons(name, self._basis.room(state).coming):
-                self._world.add(manifest)
+                meta = manifest["metadata"]
+                # A Node and a NodeClaim that are not of one machine may have one name.
+                if self._world.store.get(PODS, f"{meta['namespace']}/{meta['name']}") is None:
+                    self._world.add(manifest)
 
     def plan(self) -> Plan:
         """Search."""
@@ -215,7 +218,9 @@ class _Search:
         if not basis.templates:
             return {}
         nodes = [node for node in basis.nodes if not node.is_leaving]
-        results = Solver(basis, nodes=nodes, pods=self._waiting).solve(self._limit)
+        # Karpenter refuses a demand that has no meaning before it plans; podium's plugins say what is wrong with it.
+        pods = [pod for pod in self._waiting if has_meaning(pod.spec)]
+        results = Solver(basis, nodes=nodes, pods=pods).solve(self._limit)
         plan = plan_of(results, self._waiting, lower_min_values=basis.settings.lower_min_values)
         return {self._name(node.pool): node.node for node in with_candidates(basis, plan.nodes)}
 
@@ -326,7 +331,7 @@ class _Search:
     def _alternatives(self, template: Template, pod: Pod) -> Iterator[Requirements]:
         """Yield the requirements on a node of the NodePool for the pod, by the alternatives of its node affinity."""
         spec = pod.spec
-        while True:
+        while has_meaning(spec):
             requirements = strict_pod_requirements(spec)
             # Where no label in common is left, a node of this NodePool cannot satisfy the alternative, whatever is
             # bought.
@@ -360,9 +365,9 @@ class _Search:
         if untaken:
             taints = ", ".join(map(taint_text, untaken))
             return f"the pod does not tolerate what its nodes are tainted with: {taints}"
-        requirements, well_known = strict_pod_requirements(pod.spec), self._basis.well_known
-        if pod.spec.scheduler_name not in trial.world.profiles:
+        if pod.spec.scheduler_name not in trial.world.profiles or not has_meaning(pod.spec):
             return trial.last[pod.key].message
+        requirements, well_known = strict_pod_requirements(pod.spec), self._basis.well_known
         if next(self._alternatives(template, pod), None) is None:
             return "; ".join(unmet_demands(template.requirements, requirements, well_known))
         # Without the plan's other nodes, so that the limits of the NodePool are no reason yet.

@@ -162,6 +162,11 @@ class Unschedulable:
         causes = {pool: self.causes[pool]() if pool in self.causes else "" for pool in self.by_pool}
         return {pool: f"{text} ({causes[pool]})" if causes[pool] else text for pool, text in self.by_pool.items()}
 
+    def explained_reason(self) -> str:
+        """Return the reason with its causes. Cost: as `explanations`."""
+        explanations = self.explanations()
+        return "; ".join(explanations.values()) if explanations != self.by_pool else self.reason
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:

@@ -24,10 +24,11 @@ from podium.provisioner.apis.objects import NodePool
 from podium.provisioner.cloudprovider.catalogue import Catalogue
 from podium.provisioner.cloudprovider.instance_types import InstanceType, in_price_and_name_order
 from podium.provisioner.provisioning.causes import unavailable_text
+from podium.provisioner.provisioning.passes import PASSES_MAX, Passes, plan_passes
 from podium.provisioner.provisioning.plan import NodePlan, Plan, in_label, node_claim_json
 from podium.provisioner.provisioning.plan_basis import PlanBasis
-from podium.provisioner.provisioning.provisioner import provision
 from podium.provisioner.provisioning.reasons import in_karpenters_words, in_own_words
+from podium.provisioner.provisioning.solve import Solver
 from podium.provisioner.provisioning.templates import unusable_reason
 from podium.provisioner.provisioning.topology import pool_requirements
 from podium.provisioner.scheduling.amounts import requests_of, total
@@ -54,10 +55,17 @@ class PlanReport:
     basis: PlanBasis
     plan: Plan
     is_partial: bool = False
+    passes: Passes | None = None
 
     @classmethod
     def by_karpenter(
-        cls, basis: PlanBasis, now_s: float, devices: DeviceUse = NO_DEVICES, limit: TimeLimit = UNLIMITED
+        cls,
+        basis: PlanBasis,
+        now_s: float,
+        devices: DeviceUse = NO_DEVICES,
+        limit: TimeLimit = UNLIMITED,
+        *,
+        one_pass: bool = False,
     ) -> PlanReport:
         """Plan the cluster by Karpenter's rules.
 
@@ -65,9 +73,11 @@ class PlanReport:
             now_s: the time, in seconds since the epoch.
             devices: those for resource claims, only to be shown. Karpenter plans no pod that has such claims.
             limit: when to end with the pods planned by then; the plan is partial then.
+            one_pass: whether to end with the first pass of Karpenter's loop, though a further one would place more.
         """
-        plan = provision(basis, now_s, limit)
-        return cls(basis, replace(plan, devices=(devices, devices)), limit.is_noticed)
+        passes = plan_passes(basis, now_s, limit, 1 if one_pass else PASSES_MAX)
+        plan = replace(passes.whole, devices=(devices, devices))
+        return cls(basis, plan, limit.is_noticed, passes)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the whole plan, sorted by names where nothing else orders it.
@@ -75,9 +85,12 @@ class PlanReport:
         By podium's own rules each new node has its `name` in addition, and `preempted` are the pods that are evicted.
         """
         nodes = [self._node(node) for node in self.plan.nodes]
+        if self._has_passes:
+            assert self.passes is not None
+            nodes = [{**node, "pass": number} for node, number in zip(nodes, self.passes.numbers, strict=True)]
         if not self._is_podiums:
             # By Karpenter's rules nodes have no names yet, and their order depends on that of the pods.
-            nodes.sort(key=lambda node: (node["pool"], -len(node["pods"]), node["pods"]))
+            nodes.sort(key=lambda node: (node.get("pass", 1), node["pool"], -len(node["pods"]), node["pods"]))
         existing = {name: sorted(pod.key for pod in pods) for name, pods in sorted(self.plan.existing.items())}
         pods = () if self._is_podiums else filter(_is_not_tried, self.basis.objects.pods)
         not_tried = {pod.key: _why_not_tried(pod) for pod in pods}
@@ -85,7 +98,7 @@ class PlanReport:
             "new_nodes": nodes,
             "existing": existing,
             "unschedulable": [
-                {"pod": key, "reason": stay.reason, "pools": stay.explanations()}
+                {"pod": key, "reason": stay.explained_reason(), "pools": stay.explanations()}
                 for key, stay in sorted(self.plan.unschedulable.items())
             ],
             "ignored": dict(sorted(self.plan.ignored.items())),
@@ -98,6 +111,7 @@ class PlanReport:
             "monthly_cost": sum_if_known(node["monthly_cost"] for node in nodes),
             "utilisation": self._utilisation(),
             **warnings_json(self.warnings),
+            **({"passes": self.passes.count} if self.passes is not None and self._has_passes else {}),
             **({"partial": True} if self.is_partial else {}),
         }
 
@@ -114,7 +128,7 @@ class PlanReport:
         """
         pod = _pod_named(self.basis.objects.pods, name)
         answer: dict[str, Any] = {"pod": pod.key, "outcome": self._outcome(pod)}
-        stay, solver = self.plan.unschedulable.get(pod.key), self.plan.solver
+        stay, solver = self.plan.unschedulable.get(pod.key), self._solver_of(pod)
         if stay is not None and (solver is not None or self._is_podiums):
             answer["pools"] = stay.explanations()
         if solver is not None and solver.has(pod):
@@ -128,6 +142,17 @@ class PlanReport:
         return (*self.basis.warnings, *self.plan.warnings)
 
     # ------------------------------------------------------------ parts
+
+    @property
+    def _has_passes(self) -> bool:
+        """Return True if more than one pass places pods; a last one that only finds no place is not told."""
+        return self.passes is not None and self.passes.count > 1
+
+    def _solver_of(self, pod: Pod) -> Solver | None:
+        """Return the solver of the last pass that had the pod."""
+        solvers = [plan.solver for plan in self.passes.plans] if self.passes is not None else [self.plan.solver]
+        having = [solver for solver in solvers if solver is not None and solver.has(pod)]
+        return having[-1] if having else solvers[-1]
 
     @property
     def _is_podiums(self) -> bool:
@@ -196,12 +221,13 @@ class PlanReport:
         for name, pods in plan.existing.items():
             if pod.key in map(_key, pods):
                 return f"goes to node {name}"
-        for node in plan.nodes:
+        for index, node in enumerate(plan.nodes):
             if pod.key in map(_key, node.pods):
                 name = f"{node.name}, " if self._is_podiums else ""
-                return f"goes to {name}a new node of NodePool {node.pool}"
+                number = f", bought in pass {self.passes.numbers[index]}" if self.passes and self._has_passes else ""
+                return f"goes to {name}a new node of NodePool {node.pool}{number}"
         if pod.key in plan.unschedulable:
-            return f"stays: {plan.unschedulable[pod.key].reason}"
+            return f"stays: {plan.unschedulable[pod.key].explained_reason()}"
         if pod.node_name:
             return f"is on node {pod.node_name}"
         # The pod preempts others in this plan and gets their room, so no node is bought for it.
