@@ -105,7 +105,7 @@ def read_cluster(
             raise FieldError(f"{item.location}: {_key(identity)}", f"is there with other contents in {source}")
     objects = read_named_objects(
         ((manifest, f"{where}: {_key(identity)}", ": ") for identity, (manifest, where) in first_seen.items()),
-        judge=_usable_form if on_fault is not None else _checked_form,
+        take=_usable_form if on_fault is not None else _checked_form,
         on_fault=None if on_fault is None else lambda fault, kind, part: on_fault(_consequence(fault, kind, part)),
     )
     return dataclasses.replace(objects, node_pools=tuple(map(completed_pool, objects.node_pools)))
