@@ -1,4 +1,4 @@
-"""`podium estimator serve`: the replica estimator that Karmada's scheduler calls."""
+"""`podium estimator`: `serve`, the replica estimator that Karmada's scheduler calls, and `summary`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 
 from podium.cli import event_loop, files
 from podium.cli.estimate import gates_of
+from podium.cli.estimator_summary import summary
 from podium.cli.groups import CommandGroup
 from podium.cli.options.addresses import PORT_MAX, address
 from podium.cli.options.logs import logging_options
@@ -36,7 +37,7 @@ def _without_effect(name: str) -> str:
 
 @click.group(cls=CommandGroup)
 def command() -> None:
-    """Serve replica estimates of many member clusters to Karmada."""
+    """Serve replica estimates of many member clusters to Karmada, and show what Karmada collects from one."""
 
 
 @command.command()
@@ -145,6 +146,9 @@ def serve(
         mode == "accurate",
     )
     event_loop.run_process(EstimatorApp(options, sources, offline_clusters, folder).run)
+
+
+command.add_command(summary)
 
 
 def _warn_of_flags(**values: float | None) -> None:

@@ -17,7 +17,14 @@ from podium.cli.interrupts import exit_130_at_sigint
 from podium.cli.options.paths import FILE
 from podium.cli.options.time_limit import current_time_limit, warn_of_time_limit
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, as_json, output_option, print_value, say
-from podium.cli.planning import Question, demand_rules, planning_options, rules_options, scheduled_cluster
+from podium.cli.planning import (
+    Question,
+    demand_rules,
+    planning_options,
+    rules_options,
+    scheduled_cluster,
+    warn_of_not_counted,
+)
 from podium.cli.progress import counting
 from podium.objects.errors import FieldError
 
@@ -93,6 +100,7 @@ def command(
         except FieldError as error:
             # Of a field in a NodePool or a catalogue, which the text names.
             raise click.ClickException(str(error)) from error
+    warn_of_not_counted(plan.warnings)
     warn_of_time_limit(output)
     if output != TEXT:
         print_value(answer, output)

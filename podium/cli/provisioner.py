@@ -133,7 +133,7 @@ def run(
     from podium.server.election import Timings
 
     question = Question(**purchase)
-    files.demand_one_stdin((question.node_pools, question.catalogue))
+    files.demand_one_stdin((question.node_pools, *question.catalogues))
     try:
         node_pools = question.pools()
     except FieldError as error:

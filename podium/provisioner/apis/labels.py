@@ -48,6 +48,9 @@ WELL_KNOWN: Final = frozenset({NODE_POOL, CAPACITY_TYPE, ZONE, REGION, INSTANCE_
 KWOK_WELL_KNOWN: Final = frozenset({INSTANCE_SIZE, INSTANCE_FAMILY, INSTANCE_CPU, INSTANCE_MEMORY})
 """The well known labels that the kwok provider adds."""
 
+CSI_ZONES: Final = ("topology.ebs.csi.aws.com/zone", "topology.disk.csi.azure.com/zone", "topology.gke.io/zone")
+"""The labels by which the storage drivers of AWS, Azure and GCP name a node's zone."""
+
 RESTRICTED_DOMAINS: Final = frozenset({"karpenter.sh", "karpenter.kwok.sh"})
 """Domains of Karpenter and of the kwok provider; only their well known labels may be asked for."""
 
@@ -59,6 +62,8 @@ _CURRENT_NAMES: Final[Mapping[str, str]] = MappingProxyType(
         "beta.kubernetes.io/instance-type": INSTANCE_TYPE,
         "failure-domain.beta.kubernetes.io/zone": ZONE,
         "failure-domain.beta.kubernetes.io/region": REGION,
+        # Providers of Karpenter register the labels by which their storage drivers name zones, each its own.
+        **dict.fromkeys(CSI_ZONES, ZONE),
     }
 )
 

@@ -148,6 +148,22 @@ class NodePool(ClusterObject, frozen=True):
     status: NodePoolStatus = NodePoolStatus()
 
 
+class NodeOverlaySpec(Value, frozen=True):
+    """The changes to instance types, and which of them are meant."""
+
+    requirements: tuple[LabelRequirement, ...] = ()
+    price: str | None = None
+    price_adjustment: str | None = None
+    capacity: ResourceList = {}
+    weight: Int32 | None = None
+
+
+class NodeOverlay(ClusterObject, frozen=True):
+    """A change to what is planned with: prices and extended resources of instance types."""
+
+    spec: NodeOverlaySpec = NodeOverlaySpec()
+
+
 class NodeClaimStatus(Value, frozen=True):
     """The machine of a NodeClaim, and its progress."""
 
@@ -251,6 +267,7 @@ class ClusterObjects:
         closed_pools: By NodePool that cannot be read, why: nothing is bought from it, and its nodes stay.
         left_out: By node that no plan may remove, why.
         others: Objects of kinds that only podium's own plugins read.
+        warnings: Sentences that name what of the input does not count in plans.
     """
 
     node_pools: tuple[NodePool, ...] = ()
@@ -268,6 +285,8 @@ class ClusterObjects:
     volumes: tuple[Volume, ...] = ()
     storage_classes: tuple[StorageClass, ...] = ()
     csi_nodes: tuple[CSINode, ...] = ()
+    overlays: tuple[NodeOverlay, ...] = ()
     closed_pools: Mapping[str, str] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
     others: tuple[tuple[ResourceType[Any], KubeObject], ...] = ()
+    warnings: tuple[str, ...] = ()

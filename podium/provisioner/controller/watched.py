@@ -216,7 +216,7 @@ class WatchedCluster:
         lists = {KINDS[kind][0]: self._objects_of(kind) for kind in WATCHED}
         coming = self._coming_pods()
         pools = lists["node_pools"] if self._node_pools is None else self._node_pools
-        fields: dict[str, Any] = {
+        contents: dict[str, Any] = {
             **lists,
             "pods": tuple(pod for pod in lists["pods"] if pod.uid not in coming),
             "others": tuple((kind, item) for kind, informer in self._others for item in informer.list()),
@@ -227,7 +227,7 @@ class WatchedCluster:
                 *self._stand_in_claims(lists["nodes"], lists["node_claims"]),
             ),
         }
-        return ClusterObjects(**fields)
+        return ClusterObjects(**contents)
 
     def node_claims(self) -> Iterable[NodeClaim]:
         """Return all NodeClaims."""

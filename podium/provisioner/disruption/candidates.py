@@ -193,9 +193,19 @@ class CandidateFinder:
         self._pools = pools if instance_types else {}
         # Of several with one name, the last counts, as upstream.
         self._types = {instance_type.name: instance_type for instance_type in instance_types}
+        # NodeOverlays may make one instance type another for each NodePool.
+        self._types_of_pools = {
+            (pool, instance_type.name): instance_type
+            for instance_type in instance_types
+            for pool in instance_type.requirements.get(NODE_POOL).values
+        }
         self._conditions = conditions
         self._evictions = evictions
         self._reads_deletion_cost = reads_deletion_cost
+
+    def _type_of(self, labels: Mapping[str, str]) -> InstanceType | None:
+        name = labels.get(INSTANCE_TYPE, "")
+        return self._types_of_pools.get((labels.get(NODE_POOL, ""), name)) or self._types.get(name)
 
     def candidate(self, state: StateNode, *, is_eventual: bool = False) -> Candidate | None:
         """Return the node as a candidate, or None if it is blocked, or if it is not managed.
@@ -212,7 +222,7 @@ class CandidateFinder:
             return None
         pods = tuple(pod for pod in self._pods_on(state) if is_reschedulable(pod))
         labels = state.labels
-        instance_type = self._types.get(labels.get(INSTANCE_TYPE, ""))
+        instance_type = self._type_of(labels)
         return Candidate(
             state=state,
             pool=self._pools[labels[NODE_POOL]],

@@ -181,6 +181,7 @@ class Plan:
         preempted: The pods on nodes that podium then evicts.
         late: The keys of the pods that have no node before the nodes that are leaving are gone.
         devices: Those for resource claims, before the plan and after it.
+        warnings: What is taken for granted, as sentences.
         solver: It answers why nodes refuse a pod; None if there was nothing to plan, and by podium's rules.
         id: Its name in the log, in Events and in the ConfigMap; empty unless a provisioner carries it out.
     """
@@ -195,6 +196,7 @@ class Plan:
     devices: tuple[DeviceUse, DeviceUse] = (NO_DEVICES, NO_DEVICES)
     solver: Solver | None = None
     rules: Rules = "karpenter"
+    warnings: tuple[str, ...] = ()
     id: str = ""
 
     def with_id(self, name: str) -> Plan:

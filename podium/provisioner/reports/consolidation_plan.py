@@ -33,7 +33,7 @@ from podium.provisioner.disruption.searches import COMMAND_OF, SEARCHES, Search
 from podium.provisioner.disruption.simulated_cluster import SimulatedCluster, after
 from podium.provisioner.provisioning.plan import NodePlan
 from podium.provisioner.provisioning.reasons import Reason, in_karpenters_words, in_own_words, removal_reason
-from podium.provisioner.reports.plan import monthly, node_json, without_simulated_labels
+from podium.provisioner.reports.plan import monthly, node_json, warnings_json, without_simulated_labels
 from podium.provisioner.state.costs import sum_in_order
 
 EMPTY: Final[DisruptionReason] = "Empty"
@@ -102,6 +102,7 @@ class ConsolidationPlan:
         well_known: The labels that a NodeClaim need not define.
         is_partial: Whether the time was up before the search had ended; then no node has a blocker.
         in_own_words: Whether it is given in podium's words, since its rules judge where pods fit.
+        warnings: What was given and does not count.
     """
 
     commands: tuple[PlannedCommand, ...]
@@ -109,6 +110,7 @@ class ConsolidationPlan:
     well_known: frozenset[str]
     is_partial: bool = False
     in_own_words: bool = False
+    warnings: tuple[str, ...] = ()
 
     @property
     def savings(self) -> float:
@@ -127,6 +129,7 @@ class ConsolidationPlan:
             "blockers": {name: list(texts) for name, texts in sorted(self.blockers.items())},
             "hourly_savings": self.shown_savings,
             "monthly_savings": monthly(self.shown_savings),
+            **warnings_json(self.warnings),
             **({"partial": True} if self.is_partial else {}),
         }
 
@@ -212,6 +215,7 @@ def plan_consolidation(
         state.basis.well_known,
         is_partial=limit.is_noticed,
         in_own_words=options.in_own_words,
+        warnings=state.basis.warnings,
     )
 
 

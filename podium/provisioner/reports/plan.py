@@ -110,6 +110,7 @@ class PlanReport:
             "hourly_cost": sum_if_known(node["price"] for node in nodes),
             "monthly_cost": sum_if_known(node["monthly_cost"] for node in nodes),
             "utilisation": self._utilisation(),
+            **warnings_json(self.warnings),
             **({"passes": self.passes.count} if self.passes is not None and self._has_passes else {}),
             **({"partial": True} if self.is_partial else {}),
         }
@@ -134,6 +135,11 @@ class PlanReport:
             answer["nodes"] = solver.refusals_of_nodes(pod.uid)
             answer["new_nodes"] = solver.refusals_of_claims(pod.uid)
         return answer
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The sentences that say what does not count, or is taken for granted."""
+        return (*self.basis.warnings, *self.plan.warnings)
 
     # ------------------------------------------------------------ parts
 
@@ -183,7 +189,7 @@ class PlanReport:
                 reasons[name] = reason
             elif name in skipped_pools:
                 reasons[name] = worded(skipped_pools[name])
-                if "minValues" not in skipped_pools[name]:
+                if "minValues" not in skipped_pools[name] and self.basis.labels.refusal_of(pool) is None:
                     reasons[name] += f": {unmet_part(pool, self.basis.catalogue)}"
         return reasons
 
@@ -295,6 +301,11 @@ def without_simulated_labels(forms: Iterable[dict[str, Any]], node: NodePlan) ->
     demands = chain(pool_requirements(node.template.pool), *(pod_requirements(pod.spec) for pod in node.pods))
     demanded_keys = {requirement.key for requirement in demands}
     return [form for form in forms if form["key"] in demanded_keys or not form["key"].startswith(_SIMULATED_PROVIDER)]
+
+
+def warnings_json(warnings: Sequence[str]) -> dict[str, Any]:
+    """Return what was given and does not count, under `warnings`; nothing if all of it counts."""
+    return {"warnings": list(warnings)} if warnings else {}
 
 
 def _cheapest(node: NodePlan, well_known: frozenset[str]) -> InstanceType:

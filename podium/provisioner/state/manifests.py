@@ -22,7 +22,7 @@ from podium.engine.files import LocatedManifest
 from podium.engine.manifests import DEFAULT_NAMESPACE, Manifest, is_namespaced, resource_of
 from podium.objects.core import Taint
 from podium.objects.errors import FieldError
-from podium.objects.meta import ObjectMeta
+from podium.objects.meta import NamespacedObject, ObjectMeta
 from podium.objects.resource_types import ALL, PODS, ResourceType
 from podium.objects.unreadable import unread_field
 from podium.objects.wire import without_nulls
@@ -37,6 +37,7 @@ from podium.provisioner.apis.objects import (
     NodeClaimSpec,
     NodeClaimTemplate,
     NodeClassReference,
+    NodeOverlay,
     NodePool,
     NodePoolSpec,
     NodePoolStatus,
@@ -56,7 +57,20 @@ RESOURCES: Final[tuple[ResourceType[Any], ...]] = (
 )
 """Every kind that a plan depends on."""
 
-_GROUPS: Final[Mapping[str, str]] = {resource.kind: resource.group for resource in RESOURCES}
+NODE_OVERLAYS: Final = ResourceType("NodeOverlay", "/apis/karpenter.sh/v1alpha1/nodeoverlays", NodeOverlay)
+CAPACITY_BUFFERS: Final = ResourceType(
+    "CapacityBuffer", "/apis/autoscaling.x-k8s.io/v1beta1/capacitybuffers", NamespacedObject
+)
+
+OPTIONAL_RESOURCES: Final[tuple[ResourceType[Any], ...]] = (NODE_OVERLAYS, CAPACITY_BUFFERS)
+"""Kinds that few clusters have, and whose absence leaves a plan whole."""
+
+_GROUPS: Final[Mapping[str, str]] = {resource.kind: resource.group for resource in (*RESOURCES, NODE_OVERLAYS)}
+_NOT_COUNTED: Final = {
+    ("autoscaling.x-k8s.io", "CapacityBuffer"): "the headroom that it asks for",
+    ("karpenter.sh", "Provisioner"): "a NodePool of Karpenter before 0.32",
+}
+"""By group and kind: what of a plan is missing without it."""
 _NAMESPACED: Final = frozenset(resource.kind for resource in RESOURCES if is_namespaced(resource))
 ANY_NODE_CLASS: Final = NodeClassReference(group=NODE_CLASS[0], kind=NODE_CLASS[1], name="default")
 """The node class of a NodePool or a NodeClaim that names none."""
@@ -84,10 +98,12 @@ def read_cluster(
     """
     admission = Admission(item.manifest for item in objects_found)
     first_seen: dict[tuple[str, str, str], tuple[Manifest, str]] = {}
+    warnings: dict[str, None] = {}
     for item in objects_found:
         manifest = item.manifest
         kind = str(manifest["kind"])
         if not _is_read(manifest):
+            warnings.update(_not_counted(manifest))
             continue
         metadata = _metadata(item, kind)
         identity = (kind, str(metadata["namespace"]), str(metadata["name"]))
@@ -108,7 +124,17 @@ def read_cluster(
         take=_usable_form if on_fault is not None else _checked_form,
         on_fault=None if on_fault is None else lambda fault, kind, part: on_fault(_consequence(fault, kind, part)),
     )
-    return dataclasses.replace(objects, node_pools=tuple(map(completed_pool, objects.node_pools)))
+    pools = tuple(map(completed_pool, objects.node_pools))
+    return dataclasses.replace(objects, node_pools=pools, warnings=tuple(warnings))
+
+
+def _not_counted(manifest: Manifest) -> dict[str, None]:
+    """Return a sentence about an object of a kind that a plan would depend on, if planning read it."""
+    version, kind = str(manifest.get("apiVersion", "")), str(manifest["kind"])
+    metadata = manifest.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, Mapping) else ""
+    effect = _NOT_COUNTED.get((version.rpartition("/")[0], kind))
+    return {} if effect is None else {f"{kind} {name} ({version}) is not counted: {effect}": None}
 
 
 def _usable_form(item: Any) -> tuple[Any | None, FieldError | None]:
@@ -142,8 +168,8 @@ def _consequence(fault: FieldError, kind: str, part: Any | None) -> str:
     elif part is None:
         stays = "so it is left out"
     else:
-        judged = unread_field(part) is None and not isinstance(part, UnusableNode)
-        stays = "which does not count" if judged else "so its node stays as it is"
+        is_judged = unread_field(part) is None and not isinstance(part, UnusableNode)
+        stays = "which does not count" if is_judged else "so its node stays as it is"
     return f"{fault}, {stays}"
 
 

@@ -27,11 +27,13 @@ from podium.provisioner.apis.objects import (
     DaemonSet,
     NodeClaim,
     NodeClaimStatus,
+    NodeOverlay,
     NodePool,
     ProvidedNode,
     Volume,
 )
 from podium.provisioner.scheduling.requirements import Requirement
+from podium.provisioner.state.versions import current_form
 
 Take: TypeAlias = Callable[[Any], tuple[Any | None, FieldError | None]]
 """Returns what counts of an object, None if nothing does, and its fault, None if it has none."""
@@ -55,6 +57,7 @@ KINDS: Final[Mapping[str, tuple[str, type[Any]]]] = {
     "PersistentVolume": ("volumes", Volume),
     "StorageClass": ("storage_classes", StorageClass),
     "CSINode": ("csi_nodes", CSINode),
+    "NodeOverlay": ("overlays", NodeOverlay),
 }
 """By kind: the field of `ClusterObjects`, and the type."""
 
@@ -116,7 +119,9 @@ def read_named_objects(
 
 def _read(document: Mapping[Any, Any], kind: type[Any], take: Take) -> tuple[Any | None, FieldError | None]:
     try:
-        return take(msgspec.convert(document, kind))
+        return take(msgspec.convert(current_form(document), kind))
+    except FieldError as error:
+        return None, error
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
         return None, FieldError(*field_and_detail(str(error)))
 
