@@ -76,7 +76,7 @@ class PlanReport:
             one_pass: whether to end with the first pass of Karpenter's loop, though a further one would place more.
         """
         passes = plan_passes(basis, now_s, limit, 1 if one_pass else PASSES_MAX)
-        plan = replace(passes.whole, devices=(devices, devices))
+        plan = replace(passes.total, devices=(devices, devices))
         return cls(basis, plan, limit.is_noticed, passes)
 
     def as_dict(self) -> dict[str, Any]:
