@@ -71,7 +71,11 @@ def test_clusters_that_are_not_selected_or_not_divided():
     constraint = {"spreadConstraints": [{"spreadByField": "cluster", "minGroups": 1, "maxGroups": 1}]}
     shares_by_name = _shares_of(question(binding(2, DUPLICATED, placement=constraint), {"a": 5, "b": 4}))
     assert shares_by_name["a"] == (2, "every selected cluster gets all 2", "")
-    assert shares_by_name["b"] == (0, "not among the 1 clusters that the spread constraints select", "a greater maxGroups")
+    assert shares_by_name["b"] == (
+        0,
+        "not among the 1 clusters that the spread constraints select",
+        "a greater maxGroups",
+    )
     assert _shares_of(question(binding(0), {"a": 1})) == {"a": (None, "every selected cluster gets the object", "")}
 
 
