@@ -1,4 +1,4 @@
-"""Summaries that are written into Cluster objects of an API server."""
+"""Summaries that are cluster into Cluster objects of an API server."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ async def test_summaries_follow_nodes_and_pods(karmada: Sandbox, member: Sandbox
     member.store.create(node("n1", "4"))
     member.store.create(pod("web", "3", node="n1"))
     member.store.create(pod("waiting", "2"))
-    # The first member has no Cluster object, and does not keep the other from being written.
+    # The first member has no Cluster object, and does not keep the other from being cluster.
     sources = [Source(name, str(member.write_kubeconfig(tmp_path / name))) for name in ("m0", "m1")]
     report = Report(Source("karmada", str(karmada.write_kubeconfig(tmp_path / "karmada"))), interval_s=0.05)
     async with serving(EstimatorApp(replace(QUIET, report=report), sources)):
-        counted = {"totalNum": 1, "readyNum": 1}
-        status = await _until(karmada, "m1", {"nodeSummary": counted, "kubernetesVersion": "v1.37.0"})
+        nodes = {"totalNum": 1, "readyNum": 1}
+        status = await _until(karmada, "m1", {"nodeSummary": nodes, "kubernetesVersion": "v1.37.0"})
         resources = status["resourceSummary"]
         assert (resources["allocated"]["cpu"], resources["allocated"]["pods"]) == ("3", "1")
         assert (resources["allocating"]["cpu"], resources["allocating"]["pods"]) == ("2", "1")
@@ -83,7 +83,7 @@ async def test_summaries_follow_nodes_and_pods(karmada: Sandbox, member: Sandbox
         assert "allocated" not in status["resourceSummary"]
 
 
-async def test_status_that_is_right_is_not_written_again(karmada: Sandbox, tmp_path: Any) -> None:
+async def test_status_that_is_right_is_not_cluster_again(karmada: Sandbox, tmp_path: Any) -> None:
     karmada.store.create(_cluster("m1"))
     connection = await connect(SystemClock(), str(karmada.write_kubeconfig(tmp_path / "k")))
     session = connection.session()
@@ -91,8 +91,8 @@ async def test_status_that_is_right_is_not_written_again(karmada: Sandbox, tmp_p
     report = StatusReport(session, lambda: members, with_models=False, interval_s=1)
     async with session:
         await report.write_all()
-        written = karmada.store.get("clusters.cluster.karmada.io", "m1")
-        assert written["status"]["nodeSummary"] == {"totalNum": 1}
-        assert "allocatableModelings" not in written["status"]["resourceSummary"]
+        cluster = karmada.store.get("clusters.cluster.karmada.io", "m1")
+        assert cluster["status"]["nodeSummary"] == {"totalNum": 1}
+        assert "allocatableModelings" not in cluster["status"]["resourceSummary"]
         await report.write_all()
-        assert karmada.store.get("clusters.cluster.karmada.io", "m1") == written
+        assert karmada.store.get("clusters.cluster.karmada.io", "m1") == cluster
