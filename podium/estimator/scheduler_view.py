@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any
 
-from podium.cluster import Cache
+from podium.cluster import Cache, pod_usage_in
 from podium.cluster.cache import ReportBroken
 from podium.config import default_configuration
 from podium.engine.offline import OfflineHandle
@@ -41,10 +41,10 @@ class SchedulerView:
         clock: Clock,
         random: Random,
     ) -> None:
-        self._cache = cache = Cache(report_broken)
+        config = default_configuration()
+        self._cache = cache = Cache(report_broken, pod_usage_in(config.release))
         self._nominated = Nominator(lister_of(PODS).get)
         self._waiting: dict[str, Pod] = {}
-        config = default_configuration()
         handle = OfflineHandle(clock, random, self._nominated, cache.snapshot, lister_of, release=config.release)
         self._framework = Framework(without_preemption(config.profiles[0]), IN_TREE, handle, Observer())
         self._engine = Engine(cache, self._nominated, config.percentage_of_nodes_to_score)

@@ -12,10 +12,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
+from podium.objects.devices import Device
 from podium.objects.requests import Requests
 from podium.objects.resource_names import MEMORY, is_hugepages
 from podium.provisioner.apis.labels import CAPACITY_TYPE, ON_DEMAND, RESERVED, SPOT, ZONE
@@ -97,6 +98,7 @@ class InstanceType:
 
     Attributes:
         requirements: The labels that its nodes can have.
+        devices: By driver, the devices for resource claims that each of its nodes has.
     """
 
     name: str
@@ -104,6 +106,7 @@ class InstanceType:
     offerings: tuple[Offering, ...]
     capacity: Requests
     overhead: Overhead
+    devices: Mapping[str, tuple[Device, ...]] = field(default_factory=dict)
 
     @cached_property
     def is_priced(self) -> bool:

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from podium.objects.times import parse_time
+from podium.provisioner.apis.dialects import RESERVATION_IDS
 from podium.provisioner.apis.labels import CAPACITY_TYPE, INSTANCE_TYPE, NODE_CLASS, NODE_POOL, ON_DEMAND, RESERVED
 from podium.provisioner.apis.objects import NodeClaim, NodePool, true_condition
 from podium.provisioner.cloudprovider.catalogue import Catalogue
 from podium.provisioner.cloudprovider.instance_types import InstanceType
-from podium.provisioner.cloudprovider.reservations import RESERVATION_ID
 from podium.provisioner.provisioning.templates import is_of_provider
 from podium.provisioner.provisioning.topology import required_of
 from podium.provisioner.scheduling.requirements import Requirement, Requirements
@@ -151,9 +151,11 @@ def _is_offered(claim: NodeClaim, labels: Requirements, catalogue: Catalogue) ->
         return False
     if claim.metadata.labels.get(CAPACITY_TYPE) == RESERVED:
         # A node may go on as on-demand once its reservation ends, before its label tells so.
-        requirements = (requirement for requirement in labels if requirement.key not in (CAPACITY_TYPE, RESERVATION_ID))
+        requirements = (
+            requirement for requirement in labels if requirement.key not in (CAPACITY_TYPE, *RESERVATION_IDS)
+        )
         labels = Requirements(requirements).add(Requirement(CAPACITY_TYPE, False, frozenset((RESERVED, ON_DEMAND))))
-    well_known = catalogue.well_known | {RESERVATION_ID}
+    well_known = catalogue.well_known.union(RESERVATION_IDS)
     return any(labels.is_compatible(offering.requirements, well_known) for offering in instance_type.offerings)
 
 

@@ -20,6 +20,7 @@ from podium.provisioner.apis.labels import HOSTNAME, INITIALIZED, INSTANCE_TYPE,
 from podium.provisioner.apis.objects import ClusterObjects, NodeClaim, ProvidedNode, is_true
 from podium.provisioner.scheduling.amounts import less, requests_of, total
 from podium.provisioner.scheduling.taints import is_ephemeral
+from podium.provisioner.state.usable import has_unknown_room
 from podium.provisioner.state.validation import is_owned_by_daemon_set
 
 NODES: Final = "nodes"
@@ -115,7 +116,9 @@ class StateNode:
 
     @cached_property
     def available(self) -> Requests:
-        """The resources that pods can still use."""
+        """The resources that pods can still use; none where an object cannot be read that says so."""
+        if has_unknown_room(self.node, self.pods):
+            return {}
         return less(self.allocatable, self.requests)
 
     @cached_property

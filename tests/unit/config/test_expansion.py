@@ -10,7 +10,7 @@ from podium.config.args import NodeResourcesFitArgs, RawArgs, ResourceSpec, Scor
 from podium.config.defaults import complete, default_configuration
 from podium.config.expansion import build_errors, expand_plugins
 from podium.config.extension_points import IN_TREE_PLUGINS, ExtensionPoint
-from podium.config.feature_gates import default_gates
+from podium.config.feature_gates import default_gates, parse_feature_gates
 from podium.config.field_errors import ConfigError
 from podium.config.releases import RELEASES
 from podium.config.types import (
@@ -395,3 +395,17 @@ def test_profiles_of_the_same_plugins_are_expanded_once_but_keep_their_own_error
     errors = build_errors(complete(KubeSchedulerConfiguration(profiles=profiles)))
     assert Counting.names == ["a", "b", "d"]
     assert [error.path.partition(".")[0] for error in errors] == ["profiles[1]", "profiles[3]"]
+
+
+@pytest.mark.parametrize(
+    ("minor", "gates", "is_enabled"),
+    [
+        ("1.37", "GenericWorkload=true", True),
+        ("1.37", "GenericWorkload=false", False),
+        ("1.36", "GenericWorkload=true", False),
+        ("1.36", "GenericWorkload=true,GangScheduling=true", True),
+    ],
+)
+def test_gangs_are_scheduled_by_default_since_pod_groups_are(minor, gates, is_enabled):
+    (profile,) = default_configuration(parse_feature_gates([gates], RELEASES[minor])).profiles
+    assert ("GangScheduling" in [plugin.name for plugin in profile.plugins.multi_point.enabled]) is is_enabled

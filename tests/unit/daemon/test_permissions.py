@@ -10,7 +10,7 @@ import yaml
 
 from podium.cli.options.configuration import Usable, usable
 from podium.client.permissions import Permission
-from podium.config import PodGroupRules
+from podium.config import RELEASES, PodGroupRules
 from tests.rights import grants, needs_of
 
 pytestmark = pytest.mark.anyio
@@ -40,6 +40,14 @@ async def test_pod_groups_need_exactly_one_more_role(tmp_path: Path) -> None:
         (await needs_of(good)).permissions
     )
     assert extra_permissions == set(shipped_permissions("pod-groups/rbac.yaml"))
+
+
+@pytest.mark.parametrize(("minor", "version"), [("1.37", "v1beta1"), ("1.36", "v1alpha2")])
+async def test_pod_groups_are_asked_for_in_the_version_that_the_release_serves(minor: str, version: str) -> None:
+    good = usable(None, (), ("GenericWorkload=true",), release=RELEASES[minor])
+    needs = await needs_of(good, pod_groups=good.pod_groups)
+    paths = [resource.path for resource in needs.resources if resource.kind == "PodGroup"]
+    assert paths == [f"/apis/scheduling.k8s.io/{version}/podgroups"]
 
 
 async def test_rules_that_taint_devices_are_not_read_without_the_gate() -> None:
