@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from podium.objects.core import Pod
     from podium.objects.resource_types import ResourceType
 
+STATUS_GATES = {"CustomizedClusterResourceModeling": "customized_cluster_resource_modeling"}
+"""The gates of Karmada's status controller."""
 _GATE_NAMES = {
     "ResourceQuotaEstimate": "resource_quota_estimate",
     "SchedulingOvercommitProtection": "scheduling_overcommit_protection",
@@ -166,15 +169,18 @@ def command(
         raise SystemExit(EXIT_FITS_NOWHERE)
 
 
-def gates_of(text: str) -> Gates:
+def gates_of(text: str, other_gates: Mapping[str, str] = MappingProxyType({})) -> Gates:
     """Parse `--feature-gates`, which takes the gates of Karmada's estimator server.
+
+    Args:
+        other_gates: more gates, with their fields of `Gates`.
 
     Raises:
         click.UsageError: a gate is unknown, or neither true nor false.
     """
     from podium.estimator.member import Gates
 
-    return Gates(**boolean_gates(text, _GATE_NAMES))
+    return Gates(**boolean_gates(text, {**_GATE_NAMES, **other_gates}))
 
 
 def _own_namespace(clusters: Sequence[str], kubeconfig: str | None, context: str | None) -> str:
