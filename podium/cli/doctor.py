@@ -16,11 +16,12 @@ from podium.cli.options.configuration import (
     construction_failures,
     feature_gates_option,
     plugin_option,
+    readable_as_any,
     usable,
 )
 from podium.cli.options.leader_election import leader_election_options
 from podium.cli.options.own_names import as_default_scheduler_option, named_for_running
-from podium.cli.options.releases import as_the_newest
+from podium.cli.options.releases import as_the_server, release_to_check
 from podium.cli.output import TEXT, output_option, print_value, say
 from podium.cli.planning import PROVIDERS, RULES, demand_rules
 from podium.config import (
@@ -29,6 +30,7 @@ from podium.config import (
     KUBE_SCHEDULERS_LEASE,
     LEASE_NAME,
     KubeSchedulerConfiguration,
+    Release,
 )
 from podium.telemetry import configure_logging
 
@@ -45,7 +47,7 @@ _MARKS = {"ok": ("ok     ", "green"), "warning": ("warning", "yellow"), "error":
 @click.command()
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option
-@as_the_newest
+@as_the_server
 @feature_gates_option
 @as_default_scheduler_option
 @connection_options
@@ -116,8 +118,13 @@ def command(
         # It only reads, or writes under a name of its own, so there is nothing to compete with.
         # Neither schedules: a profile may be named after the scheduler that does.
         names = named_for_running(config, leader_election, is_default_scheduler=True)
+
+    def read(release: Release) -> Usable:
+        return usable(config, plugins, feature_gates, change=names, release=release)
+
     try:
-        good = usable(config, plugins, feature_gates, change=names)
+        good = readable_as_any(read)
+        good = good.as_of(release_to_check(_kubeconfig(kubeconfig, good), master))
     except BadConfiguration as error:
         for line in error.lines:
             report.fail("configuration", line, "correct the field; `podium config check` lists these errors too")
@@ -190,7 +197,7 @@ async def _examine(
 
     clock = SystemClock()
     try:
-        credentials = await load(kubeconfig or good.config.client_connection.kubeconfig or None, clock, master=master)
+        credentials = await load(_kubeconfig(kubeconfig, good), clock, master=master)
     except ConnectionConfigError as error:
         report.fail("credentials", str(error), advice_on_configuration(str(error)))
         return
@@ -208,6 +215,10 @@ async def _examine(
             good.pod_groups,
             is_default_scheduler=is_default_scheduler,
         )
+
+
+def _kubeconfig(option: str | None, good: Usable) -> str | None:
+    return option or good.config.client_connection.kubeconfig or None
 
 
 def _print(report: Report) -> None:
