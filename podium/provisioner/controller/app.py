@@ -207,7 +207,10 @@ class _Loops:
         if placing is not None:
             planner = PlacingPlanner(by_karpenter, placing.config, placing.classes, placing.any_scheduler)
         other_resources = OTHERS if placing is not None else ()
-        cluster = WatchedCluster(informers, clock, options.node_pools, other_resources)
+        removes_own_only = options.provider == "sandbox"
+        cluster = WatchedCluster(
+            informers, clock, options.node_pools, other_resources, removes_own_only=removes_own_only
+        )
         record = self.recorder.record
         provider: Provider
         if options.provider == "sandbox":

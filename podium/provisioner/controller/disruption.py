@@ -122,18 +122,22 @@ class DisruptionLoop:
         """
         leaving: list[ProvidedNode] = []
         errors: list[ApiError] = []
-        for name in removal.nodes:
-            node = self._watched.node(name)
-            if node is None:
-                continue
+
+        async def delete(node: ProvidedNode) -> None:
             try:
                 await self._provider.delete(node, removal)
             except ApiError as error:
                 # It stays until a later plan: what could be placed without all of them can be placed without some.
-                log.warning("Node is not removed now", plan=removal.id, node=name, error=str(error))
+                log.warning("Node is not removed now", plan=removal.id, node=node.name, error=str(error))
                 errors.append(error)
             else:
                 leaving.append(node)
+
+        # All at once: a request that is not answered must not keep the other nodes.
+        async with anyio.create_task_group() as group:
+            for name in removal.nodes:
+                if (node := self._watched.node(name)) is not None:
+                    group.start_soon(delete, node)
         if errors and not leaving:
             raise errors[0]
         return leaving

@@ -159,6 +159,8 @@ class WatchedCluster:
         informers: get the handlers; they must not have started.
         node_pools: those to buy from, instead of the cluster's.
         other_resources: more kinds that the plans depend on.
+        removes_own_only: whether only nodes of the sandbox provider can be removed here. The others then belong to no
+            NodeClaim: they take pods, and no plan removes them.
     """
 
     def __init__(
@@ -167,7 +169,10 @@ class WatchedCluster:
         clock: Clock,
         node_pools: Sequence[NodePool] | None = None,
         other_resources: Sequence[ResourceType[Any]] = (),
+        *,
+        removes_own_only: bool = False,
     ) -> None:
+        self._removes_own_only = removes_own_only
         self._informers = informers
         self._node_pools = node_pools
         self._by_kind: dict[str, Informer[Any]] = {}
@@ -215,6 +220,7 @@ class WatchedCluster:
         self._pod_events.note_nodes([node.name for node in self.nodes()])
         lists = {KINDS[kind][0]: self._objects_of(kind) for kind in WATCHED}
         coming = self._coming_pods()
+        lists["node_claims"] = tuple(self._claims_that_count(lists["nodes"], lists["node_claims"]))
         pools = lists["node_pools"] if self._node_pools is None else self._node_pools
         contents: dict[str, Any] = {
             **lists,
@@ -275,6 +281,13 @@ class WatchedCluster:
         items = [parts.get(item.key, item) for item in self._by_kind[kind].list()]
         usable_items = [item for item in items if item is not None]
         return tuple(sorted(usable_items, key=lambda item: (item.metadata.namespace, item.metadata.name)))
+
+    def _claims_that_count(self, nodes: Iterable[ProvidedNode], claims: Iterable[NodeClaim]) -> Iterable[NodeClaim]:
+        if not self._removes_own_only:
+            return claims
+        # A removal that nobody carries out would leave the node cordoned for good.
+        machine_ids = {node.spec.provider_id for node in nodes if sandbox_nodes.is_bought_here(node)}
+        return (claim for claim in claims if claim.status.provider_id in machine_ids)
 
     def _with_pod_event(self, claim: NodeClaim) -> NodeClaim:
         """Return the NodeClaim with the time of the last pod that came or went, where no Karpenter writes it."""
