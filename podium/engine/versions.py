@@ -59,8 +59,8 @@ def _request(request: Any) -> Any:
     if not isinstance(request, Mapping) or "exactly" in request:
         return request
     exactly = {name: value for name, value in request.items() if name not in _OF_THE_REQUEST}
-    rest = {name: value for name, value in request.items() if name in _OF_THE_REQUEST}
-    return {**rest, **({"exactly": exactly} if exactly else {})}
+    request_fields = {name: value for name, value in request.items() if name in _OF_THE_REQUEST}
+    return {**request_fields, **({"exactly": exactly} if exactly else {})}
 
 
 def _device(device: Any) -> Any:

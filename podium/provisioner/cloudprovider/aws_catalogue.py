@@ -85,8 +85,13 @@ class AwsDocuments:
         except ValueError as error:
             raise FieldError(item.path, f"not JSON: {error}") from error
         attributes = _at(content, "product", "attributes")
-        wanted = {"operatingSystem": "Linux", "tenancy": "Shared", "preInstalledSw": "NA", "capacitystatus": "Used"}
-        if any(attributes.get(name, value) != value for name, value in wanted.items()):
+        linux_attributes = {
+            "operatingSystem": "Linux",
+            "tenancy": "Shared",
+            "preInstalledSw": "NA",
+            "capacitystatus": "Used",
+        }
+        if any(attributes.get(name, value) != value for name, value in linux_attributes.items()):
             return
         for term in _at(content, "terms", "OnDemand").values():
             for dimension in _at(term, "priceDimensions").values():
@@ -114,6 +119,7 @@ class AwsDocuments:
             spot_zones.setdefault(name, set()).add(zone)
         for item in self.types:
             name = item.text("InstanceType")
+            # Spot prices name zones, too: whoever has them need not ask for the zones.
             named_zones = self.zones.get(name, set()) if self.zones else spot_zones.get(name) or set(zones)
             offerings = list(self._offerings(item, sorted(named_zones), prices.get(name, {})))
             # A type without an offering is one that the region does not have.
@@ -171,6 +177,7 @@ def _instance_type(item: Field) -> dict[str, Any]:
     architectures = item.field("ProcessorInfo").get("SupportedArchitectures", [])
     architecture = next((ARCHITECTURES.get(name, name) for name in architectures if name != "i386"), "amd64")
     usable_mib = memory_mib - (GRAVITON_RESERVED_MIB if architecture == "arm64" else 0)
+    # The hypervisor's share is no fixed amount, so that Karpenter subtracts what is enough for every type.
     usable_mib -= math.ceil(usable_mib * HYPERVISOR_SHARE)
     pods = _pods_of(item)
     return {
@@ -215,10 +222,10 @@ def _reserved_cpu(cores: int) -> int:
 
 def _devices_of(item: Field) -> dict[str, int]:
     amounts = dict.fromkeys(_GPU_RESOURCES.values(), 0)
-    for gpu in item.nested("GpuInfo", "Gpus"):
+    for gpu in item.items_within("GpuInfo", "Gpus"):
         if (resource := _GPU_RESOURCES.get(gpu.text("Manufacturer"))) is not None:
             amounts[resource] += gpu.count("Count")
-    neurons = item.nested("NeuronInfo", "NeuronDevices")
+    neurons = item.items_within("NeuronInfo", "NeuronDevices")
     amounts["aws.amazon.com/neuron"] = sum(device.count("Count") for device in neurons)
     amounts["aws.amazon.com/neuroncore"] = sum(
         device.count("Count") * device.field("CoreInfo").count("Count") for device in neurons[:1]
@@ -245,6 +252,7 @@ def _labels_of(item: Field, cores: int, memory_mib: int) -> Iterator[tuple[str, 
         yield "local-nvme", str(item.field("InstanceStorageInfo").get("TotalSizeInGB", ""))
     if "EbsInfo" in item and item.field("EbsInfo").get("EbsOptimizedSupport") == "default":
         yield "ebs-bandwidth", str(item.field("EbsInfo").field("EbsOptimizedInfo").count("MaximumBandwidthInMbps"))
+    # Karpenter reads it from AWS' documentation; the sum over the cards is the same number.
     baseline = (
         [card.get("BaselineBandwidthInGbps") for card in network.items("NetworkCards")]
         if "NetworkCards" in network
@@ -252,14 +260,14 @@ def _labels_of(item: Field, cores: int, memory_mib: int) -> Iterator[tuple[str, 
     )
     if baseline and None not in baseline:
         yield "network-bandwidth", str(round(sum(baseline) * 1000))
-    gpus = item.nested("GpuInfo", "Gpus")
+    gpus = item.items_within("GpuInfo", "Gpus")
     if len(gpus) == 1:
         yield "gpu-name", _kebab(gpus[0].text("Name"))
         yield "gpu-manufacturer", _kebab(gpus[0].text("Manufacturer"))
         yield "gpu-count", str(gpus[0].count("Count"))
         yield "gpu-memory", str(gpus[0].field("MemoryInfo").count("SizeInMiB"))
-    neurons = item.nested("NeuronInfo", "NeuronDevices")
-    accelerators = neurons or item.nested("InferenceAcceleratorInfo", "Accelerators")
+    neurons = item.items_within("NeuronInfo", "NeuronDevices")
+    accelerators = neurons or item.items_within("InferenceAcceleratorInfo", "Accelerators")
     if len(accelerators) == 1:
         yield "accelerator-name", _kebab(accelerators[0].get("Name", ""))
         yield "accelerator-manufacturer", "aws" if neurons else _kebab(accelerators[0].get("Manufacturer", ""))

@@ -34,11 +34,11 @@ Prices = Mapping[str, Mapping[str, float]]
 
 def share_of(amount: float, shares: Sequence[tuple[float, float]]) -> float:
     """Return what is kept of an amount, of which each step has a share of its own."""
-    kept = 0.0
+    reservation = 0.0
     for step, share in shares:
-        kept += min(amount, step) * share
+        reservation += min(amount, step) * share
         amount = max(amount - step, 0)
-    return kept
+    return reservation
 
 
 def azure_prices(items: Sequence[Field]) -> dict[str, dict[str, float]]:
@@ -46,6 +46,7 @@ def azure_prices(items: Sequence[Field]) -> dict[str, dict[str, float]]:
     prices: dict[str, dict[str, float]] = {}
     for item in items:
         sku = str(item.get("skuName", ""))
+        # The API has a price of each machine for Windows, for the former low priority, and for reservations as well.
         is_other = "Windows" in str(item.get("productName", "")) or "Low Priority" in sku
         if not is_other and item.get("type", "Consumption") == "Consumption" and "armSkuName" in item:
             kind = SPOT if sku.endswith("Spot") else ON_DEMAND
@@ -73,12 +74,14 @@ def _entry(sku: Field, prices: Mapping[str, float]) -> dict[str, Any]:
     memory_gib = capabilities["MemoryGB"].number("value") if "MemoryGB" in capabilities else sku.number("MemoryGB")
     flags = {key: str(field.get("value")) for key, field in capabilities.items()}
     usable = math.floor(int(memory_gib) * 2**30 * (1 - HYPERVISOR_SHARE))
+    # A size without the capability has no GPU; one with a text that is no number has none that can be counted.
     gpus = int(flags.get("GPUs", "0")) if flags.get("GPUs", "0").isdigit() else 0
     labels = labels_of_name(name)
     manufacturer = "amd" if labels.get(f"{AZURE}/sku-gpu-name", "") in _AMD_GPUS else "nvidia"
     zones = sorted(
         {f"{place.text('location')}-{zone}" for place in sku.items("locationInfo") for zone in place.get("zones", [])}
     )
+    # Azure still calls spot machines by their former name here.
     kinds = [ON_DEMAND, *([SPOT] if flags.get("LowPriorityCapable") == "True" else [])]
     return {
         "name": name,
@@ -111,17 +114,17 @@ def _entry(sku: Field, prices: Mapping[str, float]) -> dict[str, Any]:
             f"{AKS}/mode": ["system", "user"],
             f"{AKS}/os-sku": ["AzureLinux", "Ubuntu"],
         },
-        "offerings": [
-            {
-                **({"price": prices[kind]} if kind in prices else {"unpriced": True}),
-                "requirements": [
-                    in_requirement(CAPACITY_TYPE, kind),
-                    in_requirement(ZONE, zone),
-                    in_requirement(f"{AKS}/scalesetpriority", "spot" if kind == SPOT else "regular"),
-                ],
-            }
-            for zone in zones or [NO_ZONE]
-            for kind in kinds
+        "offerings": [_offering(kind, zone, prices) for zone in zones or [NO_ZONE] for kind in kinds],
+    }
+
+
+def _offering(kind: str, zone: str, prices: Mapping[str, float]) -> dict[str, Any]:
+    return {
+        **({"price": prices[kind]} if kind in prices else {"unpriced": True}),
+        "requirements": [
+            in_requirement(CAPACITY_TYPE, kind),
+            in_requirement(ZONE, zone),
+            in_requirement(f"{AKS}/scalesetpriority", "spot" if kind == SPOT else "regular"),
         ],
     }
 

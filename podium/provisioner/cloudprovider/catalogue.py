@@ -197,8 +197,8 @@ def _instance_type(item: object, path: str, *, is_priced: bool) -> InstanceType:
     if "labels" in fields:
         labels = {current_name(label): label_values for label, label_values in fields.labels("labels")}
         # What the file says of a label replaces what follows from the name.
-        derived = (requirement for requirement in requirements if requirement.key not in labels)
-        requirements = Requirements(derived).union(
+        name_labels = (requirement for requirement in requirements if requirement.key not in labels)
+        requirements = Requirements(name_labels).union(
             Requirement.of(label, "In", label_values) for label, label_values in labels.items()
         )
     return InstanceType(
@@ -341,10 +341,10 @@ class _Fields:
             raise FieldError(f"{self.path}.{name}", f"{raw!r} is neither true nor false")
         return raw
 
-    def count(self, name: str, counted: str = "nodes") -> int:
+    def count(self, name: str, noun: str = "nodes") -> int:
         raw = self.value(name) if name in self else 0
         if isinstance(raw, bool) or not isinstance(raw, int) or raw < 0:
-            raise FieldError(f"{self.path}.{name}", f"{raw!r} is not a number of {counted}")
+            raise FieldError(f"{self.path}.{name}", f"{raw!r} is not a number of {noun}")
         return raw
 
     def labels(self, name: str) -> Iterator[tuple[str, list[str]]]:

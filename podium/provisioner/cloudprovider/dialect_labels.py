@@ -89,11 +89,11 @@ def aliases_of(labels: Iterable[Requirement]) -> Iterator[Requirement]:
             (AZURE, AKS, frozenset({"sku-cpu", "sku-memory"})),
         ):
             if name in names and domain in (first, second):
-                other = second if domain == first else first
-                yield _renamed(requirement, f"{other}/{name}")
+                alias_domain = second if domain == first else first
+                yield _with_key(requirement, f"{alias_domain}/{name}")
 
 
-def _renamed(requirement: Requirement, key: str) -> Requirement:
+def _with_key(requirement: Requirement, key: str) -> Requirement:
     """Return the requirement on another label."""
     return Requirement(key, requirement.complement, requirement.values)
 
@@ -107,6 +107,7 @@ def _with_labels(instance_type: InstanceType, with_amounts: bool) -> InstanceTyp
     labels = labels_of_name(instance_type.name)
     if labels and with_amounts:
         labels |= _labels_of_amounts(instance_type)
+    # What a file says of a label comes before what its name suggests.
     for key, value in labels.items():
         requirements.setdefault(key, Requirement.of(key, "In", (value,)))
     if regions := _regions_of(instance_type):
@@ -139,17 +140,22 @@ def _regions_of(instance_type: InstanceType) -> list[str]:
 
 def _without_twins(instance_types: Sequence[InstanceType]) -> list[InstanceType]:
     """Return the instance types; those that differ in their operating systems only are one."""
-    merged: dict[object, InstanceType] = {}
+    by_identity: dict[object, InstanceType] = {}
     for instance_type in instance_types:
-        rest = Requirements(requirement for requirement in instance_type.requirements if requirement.key != OS)
+        common_requirements = Requirements(
+            requirement for requirement in instance_type.requirements if requirement.key != OS
+        )
         amounts = (frozenset(amounts.items()) for amounts in (instance_type.capacity, instance_type.overhead.total))
-        identity = (instance_type.name, rest, *amounts, tuple(map(_terms_of, instance_type.offerings)))
-        twin = merged.get(identity)
+        identity = (instance_type.name, common_requirements, *amounts, tuple(map(_terms_of, instance_type.offerings)))
+        # Karpenter's list of AWS has each machine once for every system, which would count as two kinds of machines.
+        twin = by_identity.get(identity)
         if twin is not None:
             systems = twin.requirements.get(OS).values | instance_type.requirements.get(OS).values
-            instance_type = dataclasses.replace(twin, requirements=rest.add(Requirement(OS, False, systems)))
-        merged[identity] = instance_type
-    return list(merged.values())
+            instance_type = dataclasses.replace(
+                twin, requirements=common_requirements.add(Requirement(OS, False, systems))
+            )
+        by_identity[identity] = instance_type
+    return list(by_identity.values())
 
 
 def _terms_of(offering: Offering) -> tuple[object, ...]:

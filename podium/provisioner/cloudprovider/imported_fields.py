@@ -34,7 +34,7 @@ class Field:
         """Return the items of a list. Raises: FieldError: the field is no list."""
         return items_of(self.field(name).content, self._path_of(name))
 
-    def nested(self, name: str, items_name: str) -> Sequence[Field]:
+    def items_within(self, name: str, items_name: str) -> Sequence[Field]:
         """Return the items of a list within a field; none if the field is absent."""
         return self.field(name).items(items_name) if name in self else ()
 

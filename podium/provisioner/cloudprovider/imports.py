@@ -56,9 +56,10 @@ def import_catalogue(documents: Sequence[tuple[str, object]], zones: Iterable[st
             _take_object(Field(document, path), aws, prices)
         else:
             raise FieldError(f"{path}catalogue", _FORMS)
-    catalogues = [read_catalogue(_priced(document, prices), path) for path, document in own]
-    listed = [instance_type for catalogue in catalogues for instance_type in catalogue.instance_types]
-    zones_listed = {zone for instance_type in listed for zone in instance_type.requirements.get(ZONE).values}
+    catalogues = [read_catalogue(_with_prices(document, prices), path) for path, document in own]
+    types_of_lists = [instance_type for catalogue in catalogues for instance_type in catalogue.instance_types]
+    # The list's zones are the region's, so that a description without zones has somewhere to be offered.
+    zones_listed = {zone for instance_type in types_of_lists for zone in instance_type.requirements.get(ZONE).values}
     entries = [
         *aws.entries(sorted({*zones, *zones_listed}), prices),
         *azure_entries(skus, prices),
@@ -67,18 +68,20 @@ def import_catalogue(documents: Sequence[tuple[str, object]], zones: Iterable[st
     if not own and not entries:
         names = ", ".join(path.removesuffix(": ") for path, _ in documents)
         raise FieldError(names, "has no instance types, or none that is offered anywhere")
-    described = read_catalogue(entries)
-    types = _together(listed, described.instance_types)
-    well_known = described.well_known.union(*(catalogue.well_known for catalogue in catalogues))
+    description = read_catalogue(entries)
+    types = _together(types_of_lists, description.instance_types)
+    well_known = description.well_known.union(*(catalogue.well_known for catalogue in catalogues))
     return with_dialects(Catalogue(tuple(types), well_known))
 
 
-def _together(listed: Sequence[InstanceType], described: Sequence[InstanceType]) -> Iterator[InstanceType]:
+def _together(
+    types_of_lists: Sequence[InstanceType], described_types: Sequence[InstanceType]
+) -> Iterator[InstanceType]:
     """Yield the instance types of lists, and of providers' descriptions, which say more of the machine itself."""
-    listed_by_name = {instance_type.name: instance_type for instance_type in listed}
-    names = {instance_type.name for instance_type in described}
-    yield from (instance_type for instance_type in listed if instance_type.name not in names)
-    for instance_type in described:
+    listed_by_name = {instance_type.name: instance_type for instance_type in types_of_lists}
+    names = {instance_type.name for instance_type in described_types}
+    yield from (instance_type for instance_type in types_of_lists if instance_type.name not in names)
+    for instance_type in described_types:
         twin = listed_by_name.get(instance_type.name)
         # The list knows the prices, where no price came with the description.
         if twin is None or any(offering.is_priced for offering in instance_type.offerings):
@@ -106,24 +109,24 @@ def _take_object(document: Field, aws: AwsDocuments, prices: dict[str, dict[str,
         prices[name] = {kind: own.number(kind) for kind in own.content}
 
 
-def _priced(document: object, prices: dict[str, dict[str, float]]) -> object:
+def _with_prices(document: object, prices: dict[str, dict[str, float]]) -> object:
     """Return a list of instance types with the prices of other files, where these have any."""
     if not prices or not isinstance(document, list):
         return document
     return [
-        {**item, "offerings": [_priced_offering(offering, prices[item["name"]]) for offering in item["offerings"]]}
+        {**item, "offerings": [_offering_with_price(offering, prices[item["name"]]) for offering in item["offerings"]]}
         if isinstance(item, dict) and item.get("name") in prices and isinstance(item.get("offerings"), list)
         else item
         for item in document
     ]
 
 
-def _priced_offering(offering: Any, prices: dict[str, float]) -> Any:
+def _offering_with_price(offering: Any, prices: dict[str, float]) -> Any:
     if not isinstance(offering, dict):
         return offering
     kind = offering.get("capacityType")
     for requirement in offering.get("requirements") or offering.get("Requirements") or ():
         if isinstance(requirement, dict) and requirement.get("key") == CAPACITY_TYPE:
             kind = next(iter(requirement.get("values") or ()), kind)
-    rest = {name: value for name, value in offering.items() if name.lower() not in ("price", "unpriced")}
-    return {**rest, "price": prices[kind]} if kind in prices else offering
+    fields = {name: value for name, value in offering.items() if name.lower() not in ("price", "unpriced")}
+    return {**fields, "price": prices[kind]} if kind in prices else offering

@@ -75,6 +75,7 @@ def with_overlays(
             for index, instance_type in enumerate(catalogue.instance_types)
             if (offerings := _matching_offerings(instance_type, pool, requirements, well_known))
         ]
+        # All or nothing, as upstream: half of an overlay would be a plan that nobody wrote.
         weight = overlay.spec.weight or 0
         if any(
             _contradicts(changes[index, pool], offerings, change, capacity, weight)
@@ -121,8 +122,8 @@ def _matching_offerings(
 ) -> list[int]:
     """Return the indices of the offerings that an overlay means; none if it does not mean the instance type."""
     labels = {**pool.spec.template.metadata.labels, NODE_POOL: pool.metadata.name}
-    there = Requirements.of_labels(labels).union(instance_type.requirements)
-    if not there.is_compatible(requirements):
+    node_labels = Requirements.of_labels(labels).union(instance_type.requirements)
+    if not node_labels.is_compatible(requirements):
         return []
     return [
         index
@@ -136,14 +137,15 @@ def _contradicts(
 ) -> bool:
     prices = (changes.prices[index] for index in offerings if index in changes.prices)
     amounts = (changes.capacity[name] for name in capacity if name in changes.capacity)
-    return (change is not None and any(other == weight for _, other in prices)) or any(
-        other == weight for _, other in amounts
+    return (change is not None and any(weight_there == weight for _, weight_there in prices)) or any(
+        weight_there == weight for _, weight_there in amounts
     )
 
 
 def _apply(changes: _Changes, offerings: Iterable[int], change: str | None, capacity: Requests, weight: int) -> None:
     if change is not None:
         for index in offerings:
+            # The weight is that of the last overlay, by which upstream looks for the next contradiction.
             first_change = changes.prices.get(index, (change, weight))[0]
             changes.prices[index] = first_change, weight
     for name, amount in capacity.items():
@@ -155,14 +157,15 @@ def _variants(instance_type: InstanceType, changes: Mapping[str, _Changes]) -> I
     for name, of_pool in changes.items():
         pools_by_changes[of_pool.identity].append(name)
     for identity, names in pools_by_changes.items():
-        variant = _changed(instance_type, changes[names[0]]) if identity else instance_type
+        variant = _with_changes(instance_type, changes[names[0]]) if identity else instance_type
+        # The requirement keeps each variant out of the NodePools that it is not for.
         if len(pools_by_changes) > 1:
             rule = Requirement(NODE_POOL, False, frozenset(names))
             variant = dataclasses.replace(variant, requirements=variant.requirements.add(rule))
         yield variant
 
 
-def _changed(instance_type: InstanceType, changes: _Changes) -> InstanceType:
+def _with_changes(instance_type: InstanceType, changes: _Changes) -> InstanceType:
     offerings = tuple(
         dataclasses.replace(
             offering,

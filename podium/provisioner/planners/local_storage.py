@@ -111,6 +111,7 @@ class LocalStorage:
 
 def _local_class(name: str, capacities: Iterable[CSIStorageCapacity], nodes: Mapping[str, Node]) -> _LocalClass | None:
     """Return the class if no part of its storage is reached from several nodes, or nothing is published of it."""
+    # Without any published capacity, nothing says by which label the driver tells nodes apart.
     label, by_like = HOSTNAME, dict[tuple[str, str], int]()
     for capacity in capacities:
         topology = capacity.node_topology
@@ -118,6 +119,7 @@ def _local_class(name: str, capacities: Iterable[CSIStorageCapacity], nodes: Map
         if len(labels) != 1 or (topology is not None and topology.match_expressions):
             return None
         ((label, node_name),) = labels.items()
+        # A label that names no node is that of a zone or a rack, whose storage new nodes share with others.
         node = nodes.get(node_name)
         if node is None:
             return None

@@ -324,9 +324,9 @@ class _Search:
         for candidate in options:
             first.setdefault((candidate.offering.zone, candidate.offering.capacity_type), candidate)
         ahead = list(first.values())
-        ordered = [*ahead, *(option for option in options if option not in ahead)]
+        options_in_order = [*ahead, *(option for option in options if option not in ahead)]
         # Only a few of them are tried, so that few are made in all their variants.
-        return list(islice(chain.from_iterable(option.variants() for option in ordered), TRIES_MAX))
+        return list(islice(chain.from_iterable(option.variants() for option in options_in_order), TRIES_MAX))
 
     def _alternatives(self, template: Template, pod: Pod) -> Iterator[Requirements]:
         """Yield the requirements on a node of the NodePool for the pod, by the alternatives of its node affinity."""

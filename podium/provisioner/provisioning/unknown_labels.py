@@ -39,12 +39,12 @@ class LabelKnowledge:
     Attributes:
         well_known: The labels that a NodeClaim need not define, because instance types or offerings do.
         by_pool: By NodePool, the labels that it requires and no instance type has.
-        ignored: By label that is left out of account, the NodePools and pods that require it.
+        ignored_labels: By label that is left out of account, the NodePools and pods that require it.
     """
 
     well_known: frozenset[str]
     by_pool: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    ignored: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    ignored_labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -60,10 +60,11 @@ class LabelKnowledge:
         well_known = catalogue.well_known.union(RESERVATION_IDS) & labels_there | {NODE_POOL}
         if settings.unknown_labels == "refused":
             return cls(well_known, by_pool)
-        ignored: dict[str, list[str]] = defaultdict(list)
+        demanders: dict[str, list[str]] = defaultdict(list)
         for name, keys in by_pool.items():
             for key in keys:
-                ignored[key].append(f"NodePool {name}")
+                demanders[key].append(f"NodePool {name}")
+        # A pod may ask for whatever a NodePool gives its nodes, known to the catalogue or not.
         labels_of_pools = {
             current_name(key)
             for pool in pools
@@ -78,18 +79,20 @@ class LabelKnowledge:
                 for requirement in _demands(pod):
                     key = requirement.key
                     is_answered = key in labels_there or key in labels_of_pools or key in (NODE_POOL, HOSTNAME)
-                    if key in ignored or not (is_answered or requirement.admits_absence):
-                        ignored[key].append(pod.key)
-        return cls(well_known.union(ignored), ignored=dict(sorted(ignored.items())))
+                    if key in demanders or not (is_answered or requirement.admits_absence):
+                        demanders[key].append(pod.key)
+        return cls(well_known.union(demanders), ignored_labels=dict(sorted(demanders.items())))
 
     def usable_form(self, pool: NodePool) -> NodePool:
         """Return the NodePool without the `minValues` of labels that are left out of account."""
         spec = pool.spec.template.spec
-        if not self.ignored:
+        if not self.ignored_labels:
             return pool
         # No instance type has any value of them, so their minimum could never be met.
         requirements = tuple(
-            _replace(requirement, min_values=None) if current_name(requirement.key) in self.ignored else requirement
+            _replace(requirement, min_values=None)
+            if current_name(requirement.key) in self.ignored_labels
+            else requirement
             for requirement in spec.requirements
         )
         template = _replace(pool.spec.template, spec=_replace(spec, requirements=requirements))
@@ -97,16 +100,16 @@ class LabelKnowledge:
 
     def warnings(self) -> Iterator[str]:
         """Yield a sentence for each label that is left out of account."""
-        for key, demanders in self.ignored.items():
-            shown = ", ".join(demanders[:DEMANDERS_SHOWN_MAX])
+        for key, demanders in self.ignored_labels.items():
+            names = ", ".join(demanders[:DEMANDERS_SHOWN_MAX])
             hidden_count = len(demanders) - DEMANDERS_SHOWN_MAX
-            more = f" and {hidden_count:,} more" if hidden_count > 0 else ""
-            yield f"label {key} is left out of account, since no instance type has it; required by {shown}{more}"
+            suffix = f" and {hidden_count:,} more" if hidden_count > 0 else ""
+            yield f"label {key} is left out of account, since no instance type has it; required by {names}{suffix}"
 
     def refusal_of(self, pool: NodePool) -> str | None:
         """Return why nothing can be bought from the NodePool, or None if the catalogue can answer for its labels."""
         keys = self.by_pool.get(pool.metadata.name)
-        if not keys or self.ignored:
+        if not keys or self.ignored_labels:
             return None
         labels = "label" if len(keys) == 1 else "labels"
         return f"no instance type of the catalogue has the {labels} {', '.join(keys)}, which the NodePool requires"
@@ -129,7 +132,7 @@ def defined_labels(catalogue: Catalogue) -> frozenset[str]:
 def _unknown_labels(pool: NodePool, labels_there: frozenset[str], groups: frozenset[str]) -> list[str]:
     """Return the labels that the NodePool requires of instance types and that none has, in order of name."""
     template = pool.spec.template
-    chosen = {*map(current_name, template.metadata.labels), _node_class_label(pool)}
+    template_keys = {*map(current_name, template.metadata.labels), _node_class_label(pool)}
     requirements = (
         Requirement.of(requirement.key, requirement.operator, requirement.values)
         for requirement in template.spec.requirements
@@ -139,7 +142,7 @@ def _unknown_labels(pool: NodePool, labels_there: frozenset[str], groups: frozen
             requirement.key
             for requirement in requirements
             if not requirement.admits_absence
-            and requirement.key not in labels_there | chosen
+            and requirement.key not in labels_there | template_keys
             and describes_instance_types(requirement.key, groups)
         }
     )

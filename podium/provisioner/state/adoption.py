@@ -152,15 +152,15 @@ def with_types_of_nodes(nodes: Sequence[ProvidedNode], catalogue: Catalogue | No
     types_of_nodes = _types_of(nodes, {instance_type.name: instance_type for instance_type in types})
     measured = {instance_type.name: instance_type for instance_type in types_of_nodes}
     names = {instance_type.name for instance_type in types}
-    merged = [
+    all_types = [
         dataclasses.replace(instance_type, capacity=measured[instance_type.name].capacity, overhead=_NO_OVERHEAD)
         if instance_type.name in measured
         else instance_type
         for instance_type in types
     ]
-    merged += [instance_type for instance_type in types_of_nodes if instance_type.name not in names]
+    all_types += [instance_type for instance_type in types_of_nodes if instance_type.name not in names]
     well_known = WELL_KNOWN | KWOK_WELL_KNOWN | (catalogue.well_known if catalogue is not None else frozenset())
-    return with_dialects(Catalogue(tuple(merged), well_known), with_amounts=False)
+    return with_dialects(Catalogue(tuple(all_types), well_known), with_amounts=False)
 
 
 def _managed_node(node: ProvidedNode, pool: str) -> ProvidedNode:

@@ -55,9 +55,11 @@ def _node_pool_spec(spec: Document) -> Document:
     expiry: dict[Any, Any] = {}
     if isinstance(disruption, Mapping):
         policy = disruption.get("consolidationPolicy")
-        rest = {name: value for name, value in disruption.items() if name != "expireAfter"}
+        disruption_fields = {name: value for name, value in disruption.items() if name != "expireAfter"}
         changes["disruption"] = (
-            {**rest, "consolidationPolicy": _FORMER_POLICIES.get(policy, policy)} if policy else rest
+            {**disruption_fields, "consolidationPolicy": _FORMER_POLICIES.get(policy, policy)}
+            if policy
+            else disruption_fields
         )
         if "expireAfter" in disruption:
             expiry = {"expireAfter": disruption["expireAfter"]}
@@ -68,13 +70,16 @@ def _node_pool_spec(spec: Document) -> Document:
 
 def _node_spec(spec: Document) -> Document:
     reference = spec.get("nodeClassRef")
-    rest = {name: value for name, value in spec.items() if name not in ("kubelet", "nodeClassRef")}
+    node_fields = {name: value for name, value in spec.items() if name not in ("kubelet", "nodeClassRef")}
     if not isinstance(reference, Mapping):
-        return {**rest, **({"nodeClassRef": reference} if reference is not None else {})}
+        return {**node_fields, **({"nodeClassRef": reference} if reference is not None else {})}
     group = str(reference.get("apiVersion", "")).rpartition("/")[0]
     kind = reference.get("kind") or _AWS_NODE_CLASS
     # Only AWS' provider took a reference of which the name alone was given.
-    return {**rest, "nodeClassRef": {"group": group or _AWS_GROUP, "kind": kind, "name": reference.get("name", "")}}
+    return {
+        **node_fields,
+        "nodeClassRef": {"group": group or _AWS_GROUP, "kind": kind, "name": reference.get("name", "")},
+    }
 
 
 def _is_ready(document: Document) -> bool:

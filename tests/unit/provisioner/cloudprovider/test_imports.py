@@ -167,8 +167,10 @@ def test_capacity_reservations_are_offerings_with_places() -> None:
     (reserved,) = [item for item in m6i.offerings if item.capacity_type == "reserved"]
     assert (reserved.reservation_capacity, reserved.zone) == (3, "us-east-1a")
     assert reserved.requirements.get(f"{AWS}/capacity-reservation-id").values == {"cr-1"}
-    others = [item for item in m6i.offerings if item is not reserved]
-    assert {item.requirements.get(f"{AWS}/capacity-reservation-id").operator for item in others} == {"DoesNotExist"}
+    other_offerings = [item for item in m6i.offerings if item is not reserved]
+    assert {item.requirements.get(f"{AWS}/capacity-reservation-id").operator for item in other_offerings} == {
+        "DoesNotExist"
+    }
 
 
 @pytest.mark.parametrize(
@@ -222,8 +224,8 @@ def test_sizes_of_azure_have_its_labels_zones_and_prices() -> None:
         {"armSkuName": "Standard_D4s_v5", "skuName": "D4s v5 Spot", "productName": "Dsv5 Series", "retailPrice": 0.05},
         {"armSkuName": "Standard_D4s_v5", "skuName": "D4s v5", "productName": "Dsv5 Windows", "retailPrice": 0.376},
     ]
-    blocked = {**_sku("Standard_D8s_v5"), "restrictions": [{"type": "Location"}]}
-    (size,) = import_catalogue([("", [_sku(), blocked]), ("", {"Items": items})]).instance_types
+    restricted_sku = {**_sku("Standard_D8s_v5"), "restrictions": [{"type": "Location"}]}
+    (size,) = import_catalogue([("", [_sku(), restricted_sku]), ("", {"Items": items})]).instance_types
     assert {(item.zone, item.capacity_type, item.price) for item in size.offerings} == {
         (zone, kind, price)
         for zone in ("eastus-1", "eastus-2")
@@ -267,8 +269,8 @@ def test_karpenters_own_file_is_read_as_it_is() -> None:
 
 
 def test_a_description_adds_to_a_list_what_the_list_does_not_say() -> None:
-    listed = {**instance_type("m6i.large", 2, "8Gi", price=0.5, zones=("us-east-1c",)), "architecture": "x86_64"}
-    (m6i,) = _aws([listed], TYPES).instance_types
+    list_entry = {**instance_type("m6i.large", 2, "8Gi", price=0.5, zones=("us-east-1c",)), "architecture": "x86_64"}
+    (m6i,) = _aws([list_entry], TYPES).instance_types
     assert {(item.zone, item.price) for item in m6i.offerings} == {("us-east-1c", 0.5), ("us-east-1c", 0.35)}
     assert m6i.requirements.get(ZONE).values == {"us-east-1c"}
     assert m6i.requirements.get(f"{AWS}/instance-hypervisor").values == {"nitro"}
@@ -314,7 +316,7 @@ def test_labels_overhead_pods_and_devices_of_an_instance_type_are_read() -> None
             "nic.example.com": [{"name": "eth1"}],
         },
     }
-    big, other = read_catalogue([entry, instance_type("other", 2, "4Gi")]).instance_types
+    big, plain = read_catalogue([entry, instance_type("other", 2, "4Gi")]).instance_types
     assert big.requirements.get("example.com/disk").values == {"ssd", "nvme"}
     assert big.requirements.get("kubernetes.io/os").values == {"windows"}
     assert (big.allocatable["pods"], big.allocatable["cpu"]) == (58, 7920)
@@ -322,7 +324,7 @@ def test_labels_overhead_pods_and_devices_of_an_instance_type_are_read() -> None
     assert [device.name for device in big.devices["gpu.example.com"]] == ["device-0", "device-1"]
     assert [device.name for device in big.devices["nic.example.com"]] == ["eth1"]
     # Another type does not have the label; it does not leave it open.
-    assert other.requirements.get("example.com/family").operator == "DoesNotExist"
+    assert plain.requirements.get("example.com/family").operator == "DoesNotExist"
 
 
 @pytest.mark.parametrize(
@@ -363,6 +365,6 @@ def test_a_document_that_cannot_be_read_is_named(documents, text) -> None:
 
 
 def test_a_requirement_on_a_label_of_some_instance_types_keeps_the_others_out() -> None:
-    labelled = {**instance_type("labelled", 2, "2Gi"), "labels": {"example.com/disk": "ssd"}}
-    catalogue = read_catalogue([labelled, instance_type("plain", 2, "2Gi")])
+    labelled_entry = {**instance_type("labelled", 2, "2Gi"), "labels": {"example.com/disk": "ssd"}}
+    catalogue = read_catalogue([labelled_entry, instance_type("plain", 2, "2Gi")])
     assert "example.com/disk" in catalogue.well_known

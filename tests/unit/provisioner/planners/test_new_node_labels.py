@@ -52,9 +52,9 @@ def test_a_pod_gets_a_node_with_any_value_that_the_pool_leaves_open(values) -> N
             *(pod(f"old-{value}-{index}", node=f"n{value}", cpu="100m", labels=labels) for index in range(2)),
         )
     ][:-1]
-    both = [spread(SPREAD, skew=2), {**spread(SPREAD, skew=2), "labelSelector": {"matchLabels": {"kind": "db"}}}]
+    spreads = [spread(SPREAD, skew=2), {**spread(SPREAD, skew=2), "labelSelector": {"matchLabels": {"kind": "db"}}}]
     pool = node_pool(requirements=[requirement(SPREAD, "In", *values)])
-    new = pod("new", labels={"app": "web", "kind": "db"}, topologySpreadConstraints=both)
+    new = pod("new", labels={"app": "web", "kind": "db"}, topologySpreadConstraints=spreads)
     plan = _plan(pool, *running, new)
     assert plan.unschedulable == {}
     assert _label_values(plan, SPREAD) == ["2"]
@@ -99,7 +99,7 @@ def test_a_new_node_has_its_drivers_label_of_the_zone(label) -> None:
             },
         },
     }
-    plan = _plan(volume, _claim(bound="pv"), pod("web", volumes=[_volume()]))
+    plan = _plan(volume, _claim(volume_name="pv"), pod("web", volumes=[_volume()]))
     assert plan.unschedulable == {}
     assert _label_values(plan, ZONE) == ["zone-2"]
 
@@ -107,18 +107,18 @@ def test_a_new_node_has_its_drivers_label_of_the_zone(label) -> None:
 # ---------------------------------------------------------------- storage of single nodes
 
 
-def _claim(size="1Gi", bound=""):
-    bind = {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}} if bound else {}
+def _claim(size="1Gi", volume_name=""):
+    bind = {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}} if volume_name else {}
     return {
         "kind": "PersistentVolumeClaim",
         "metadata": {"name": "data", "namespace": "default", **bind},
         "spec": {
             "accessModes": ["ReadWriteOnce"],
-            "storageClassName": "" if bound else "local",
-            "volumeName": bound,
+            "storageClassName": "" if volume_name else "local",
+            "volumeName": volume_name,
             "resources": {"requests": {"storage": size}},
         },
-        "status": {"phase": "Bound" if bound else "Pending"},
+        "status": {"phase": "Bound" if volume_name else "Pending"},
     }
 
 
@@ -141,7 +141,7 @@ def _driver(*capacities):
         "metadata": {"name": "topolvm.io"},
         "spec": {"storageCapacity": True},
     }
-    published = [
+    capacities_of_driver = [
         {
             "apiVersion": "storage.k8s.io/v1",
             "kind": "CSIStorageCapacity",
@@ -152,7 +152,7 @@ def _driver(*capacities):
         }
         for index, (label, value, capacity) in enumerate(capacities)
     ]
-    return storage_class, driver, *published
+    return storage_class, driver, *capacities_of_driver
 
 
 def _full_node():
@@ -160,18 +160,18 @@ def _full_node():
 
 
 def test_a_new_node_has_the_storage_of_its_like() -> None:
-    rest = (*_full_node(), *_driver((LOCAL, "node-1", "10Gi")))
+    other_objects = (*_full_node(), *_driver((LOCAL, "node-1", "10Gi")))
     needs = {"nodeSelector": {"node.kubernetes.io/instance-type": "default"}, "volumes": [_volume()]}
-    plan = _plan(*rest, _claim("5Gi"), pod("web", cpu="3", **needs))
+    plan = _plan(*other_objects, _claim("5Gi"), pod("web", cpu="3", **needs))
     assert (plan.unschedulable, plan.warnings, len(plan.nodes)) == ({}, (), 1)
-    plan = _plan(*rest, _claim("50Gi"), pod("web", cpu="3", **needs))
+    plan = _plan(*other_objects, _claim("50Gi"), pod("web", cpu="3", **needs))
     assert list(plan.unschedulable) == ["default/web"]
 
 
 def test_a_node_of_the_same_pool_is_its_like_if_none_has_its_type() -> None:
-    rest = (*_full_node(), *_driver((HOSTNAME, "node-1", "10Gi")))
+    other_objects = (*_full_node(), *_driver((HOSTNAME, "node-1", "10Gi")))
     needs = {"nodeSelector": {"node.kubernetes.io/instance-type": "small"}, "volumes": [_volume()]}
-    plan = _plan(*rest, _claim("5Gi"), pod("web", **needs))
+    plan = _plan(*other_objects, _claim("5Gi"), pod("web", **needs))
     assert (plan.unschedulable, plan.warnings) == ({}, ())
 
 
@@ -185,11 +185,13 @@ def test_without_any_like_its_storage_is_taken_as_enough_with_a_warning(capaciti
 
 
 def test_storage_that_many_nodes_reach_is_only_what_is_published() -> None:
-    shared = _driver((ZONE, "zone-1", "10Gi"))
-    plan = _plan(node("full", cpu="1", zone="zone-1"), *shared, _claim("5Gi"), pod("web", volumes=[_volume()], cpu="2"))
+    zonal_driver = _driver((ZONE, "zone-1", "10Gi"))
+    plan = _plan(
+        node("full", cpu="1", zone="zone-1"), *zonal_driver, _claim("5Gi"), pod("web", volumes=[_volume()], cpu="2")
+    )
     assert plan.unschedulable == {}
     assert _label_values(plan, ZONE) == ["zone-1"]
     plan = _plan(
-        node("full", cpu="1", zone="zone-1"), *shared, _claim("50Gi"), pod("web", volumes=[_volume()], cpu="2")
+        node("full", cpu="1", zone="zone-1"), *zonal_driver, _claim("50Gi"), pod("web", volumes=[_volume()], cpu="2")
     )
     assert list(plan.unschedulable) == ["default/web"]

@@ -49,8 +49,8 @@ def test_a_node_that_is_there_is_in_the_zone_that_only_the_driver_labels(label) 
 
 
 def test_an_empty_label_of_a_driver_does_not_contradict_the_nodes_zone() -> None:
-    there = node("n1", zone="zone-1", **{"topology.disk.csi.azure.com/zone": ""})
-    assert plan(pod("web", nodeSelector={ZONE: "zone-1"}), there)["existing"] == {"n1": ["default/web"]}
+    node_objects = node("n1", zone="zone-1", **{"topology.disk.csi.azure.com/zone": ""})
+    assert plan(pod("web", nodeSelector={ZONE: "zone-1"}), node_objects)["existing"] == {"n1": ["default/web"]}
 
 
 @pytest.mark.parametrize("label", CSI_ZONES)
@@ -75,10 +75,10 @@ def test_instance_types_of_nodes_have_the_nodes_labels_and_size() -> None:
     assert alone.requirements.get(family).values == alone.requirements.get("eks.amazonaws.com/instance-family").values
     assert alone.requirements.get(region).values == {"us-east-1"}
     assert "team" not in alone.requirements
-    listed = catalogue(instance_type("m5.xlarge", 4, "16Gi", price=2.0), instance_type("other", 4, "16Gi"))
-    measured, other = with_types_of_nodes(nodes, listed).instance_types
+    list_of_types = catalogue(instance_type("m5.xlarge", 4, "16Gi", price=2.0), instance_type("other", 4, "16Gi"))
+    measured, plain = with_types_of_nodes(nodes, list_of_types).instance_types
     assert (measured.allocatable["cpu"], measured.offerings[0].price) == (3900, 2.0)
-    assert other.allocatable["cpu"] == 3900  # what the catalogue says of it
+    assert plain.allocatable["cpu"] == 3900  # what the catalogue says of it
     assert {offering.capacity_type for offering in measured.offerings} == {"on-demand", "spot"}
 
 
@@ -95,12 +95,12 @@ def test_pods_do_not_spread_to_an_empty_zone() -> None:
 
 def test_pods_in_an_empty_zone_do_not_count() -> None:
     rules = {"topologySpreadConstraints": [spread("rack")]}
-    there = [
+    node_objects = [
         node("empty", cpu="1", rack=""),
         node("one", cpu="9", rack="r1"),
         pod("old", node="empty", labels={"app": "web"}, cpu="500m"),
     ]
-    answer = plan(*there, pod("new", labels={"app": "web"}, **rules))
+    answer = plan(*node_objects, pod("new", labels={"app": "web"}, **rules))
     assert answer["existing"] == {"one": ["default/new"]}
 
 
