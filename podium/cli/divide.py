@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from podium.cli import files
+from podium.cli.estimator_servers import Servers, ask_servers, estimator_options
 from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.karmada import boolean_gates, models_semantics_option
 from podium.cli.options.paths import FILE
@@ -15,7 +18,7 @@ from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_valu
 from podium.estimator.errors import EstimateError
 
 if TYPE_CHECKING:
-    from podium.estimator.division.attempts import Question
+    from podium.estimator.division.attempts import Options, Question
 
 _INT32_MAX = 2**31 - 1
 
@@ -33,6 +36,7 @@ _INT32_MAX = 2**31 - 1
     help="The nodes and pods of a member, from which its replicas are estimated. Repeatable.",
 )
 @click.option("--available", metavar="NAME=NUMBER,...", help="The answers of the members' estimator servers.")
+@estimator_options
 @click.option("--other-bindings", type=FILE, help="The other ResourceBindings, for the gate WorkloadAffinity.")
 @click.option("--cases", type=FILE, help="Answer recorded questions, one JSON object per line.")
 @click.option(
@@ -53,6 +57,12 @@ def command(
     clusters: tuple[str, ...],
     members: tuple[str, ...],
     available: str | None,
+    estimators: tuple[str, ...],
+    scheduler_estimator_timeout: float,
+    scheduler_estimator_ca_file: str | None,
+    scheduler_estimator_cert_file: str | None,
+    scheduler_estimator_key_file: str | None,
+    disable_scheduler_estimator_in_pull_mode: bool,
     other_bindings: str | None,
     cases: str | None,
     feature_gates: str,
@@ -79,10 +89,12 @@ def command(
     """  # noqa: D301
     click.get_current_context().with_resource(exit_at_sigint())
     from podium.engine.errors import ClusterError
+    from podium.estimator.division.attempts import Options
     from podium.estimator.division.fleet import Fleet
     from podium.estimator.division.questions import GATES
+    from podium.estimator.general import ModelsSemantics
 
-    if cases is not None and (bindings or clusters or members or available or other_bindings):
+    if cases is not None and (bindings or clusters or members or available or estimators or other_bindings):
         raise click.UsageError("--cases brings its own bindings and clusters")
     member_files = dict(_pairs("--member", members, "NAME=FILE"))
     if cases is None and not (bindings and (clusters or member_files)):
@@ -93,29 +105,62 @@ def command(
         if cases is not None:
             _answer_cases(cases)
             return
-        from podium.cli.cluster_source import objects_in
-        from podium.estimator.division.attempts import Options
-        from podium.estimator.general import ModelsSemantics
-
-        fleet = Fleet(
-            objects_in(clusters),
-            {name: objects_in([file]) for name, file in member_files.items()},
-            _available(available),
-            ModelsSemantics(models_semantics),
+        servers = Servers(
+            dict(_pairs("--estimator", estimators, "NAME=HOST:PORT")),
+            scheduler_estimator_timeout,
+            scheduler_estimator_ca_file,
+            scheduler_estimator_cert_file,
+            scheduler_estimator_key_file,
         )
-        neighbours = objects_in([other_bindings]) if other_bindings is not None else []
-        question = fleet.question(
-            objects_in(bindings),
-            ", ".join(bindings),
-            neighbours,
-            Options(propagate_empty=enable_empty_workload_propagation, **gates),
-            Random(seed) if seed is not None else None,
+        options = Options(propagate_empty=enable_empty_workload_propagation, **gates)
+        sources = _Sources(bindings, clusters, member_files, other_bindings)
+        numbers = _available(available) | dict(
+            _server_answers(sources, servers, options, without_pull=disable_scheduler_estimator_in_pull_mode)
         )
+        semantics = ModelsSemantics(models_semantics)
+        fleet = Fleet(sources.clusters, sources.members, numbers, semantics, keeps_partial=bool(estimators))
+        random = Random(seed) if seed is not None else None
+        question = fleet.question(sources.bindings, sources.name, sources.neighbours, options, random)
         is_divided = _print_answer(question, explain=explain, output=output)
     except (EstimateError, ClusterError) as error:
         raise click.ClickException(str(error)) from error
     if tells_by_status and not is_divided:
         raise SystemExit(EXIT_FITS_NOWHERE)
+
+
+class _Sources:
+    """The objects of all files of a question, each read once."""
+
+    def __init__(
+        self,
+        bindings: tuple[str, ...],
+        clusters: tuple[str, ...],
+        members: Mapping[str, str],
+        other_bindings: str | None,
+    ) -> None:
+        from podium.cli.cluster_source import objects_in
+
+        self.name = ", ".join(bindings)
+        self.bindings = objects_in(bindings)
+        self.clusters = objects_in(clusters)
+        self.members = {name: objects_in([file]) for name, file in members.items()}
+        self.neighbours = objects_in([other_bindings]) if other_bindings is not None else []
+
+
+def _server_answers(sources: _Sources, servers: Servers, options: Options, *, without_pull: bool) -> Mapping[str, int]:
+    """Ask the servers that are named; those of clusters in Pull mode only if they are wanted."""
+    from podium.estimator.division.attempts import is_one_cluster_of_components
+    from podium.estimator.division.questions import binding_in
+    from podium.estimator.manifests import karmada_clusters_in
+
+    if not servers.addresses:
+        return {}
+    spec, _ = binding_in(sources.bindings, sources.name)
+    pulling = {cluster.key for cluster in karmada_clusters_in(sources.clusters) if cluster.spec.sync_mode == "Pull"}
+    left_out = pulling if without_pull else set()
+    addresses = {name: address for name, address in servers.addresses.items() if name not in left_out}
+    in_sets = options.multiple_pod_templates and is_one_cluster_of_components(spec)
+    return ask_servers(replace(servers, addresses=addresses), spec, in_sets=in_sets)
 
 
 def _print_answer(question: Question, *, explain: bool, output: str) -> bool:
@@ -145,11 +190,9 @@ def _pairs(option: str, texts: tuple[str, ...], form: str) -> list[tuple[str, st
     return pairs
 
 
-def _available(text: str | None) -> dict[str, int] | None:
-    if text is None:
-        return None
-    numbers = {}
-    for name, value in _pairs("--available", tuple(filter(None, text.split(","))), "NAME=NUMBER"):
+def _available(text: str | None) -> dict[str, int]:
+    numbers: dict[str, int] = {}
+    for name, value in _pairs("--available", tuple(filter(None, (text or "").split(","))), "NAME=NUMBER"):
         if not value.isascii() or not value.isdigit() or int(value) > _INT32_MAX:
             raise click.UsageError(f"--available: {name}: expected a number from 0 to {_INT32_MAX}, got {value!r}")
         numbers[name] = int(value)

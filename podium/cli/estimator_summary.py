@@ -8,14 +8,13 @@ from typing import Any
 import click
 
 from podium.cli import files
+from podium.cli.estimate import STATUS_GATES
 from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.cluster import cluster_options, demand_one_cluster
 from podium.cli.options.karmada import as_karmada_option, boolean_gates
 from podium.cli.options.paths import FILE
 from podium.cli.output import TEXT, output_option, print_value
 from podium.estimator.errors import EstimateError
-
-_GATES = {"CustomizedClusterResourceModeling": "with_models"}
 
 
 @click.command()
@@ -49,7 +48,7 @@ def summary(
     click.get_current_context().with_resource(exit_at_sigint())
     demand_one_cluster(clusters, kubeconfig, context)
     files.demand_one_stdin((*clusters, cluster_object))
-    gates = boolean_gates(feature_gates, _GATES)
+    gates = boolean_gates(feature_gates, STATUS_GATES)
     from podium.cli.cluster_source import objects_in, objects_of_cluster
     from podium.engine.errors import ClusterError
     from podium.estimator.division.answers import summary_answer
@@ -68,7 +67,7 @@ def summary(
         # An empty summary would look like a cluster without room.
         if not nodes:
             raise EstimateError("no nodes: nothing can be summarised")
-        graded = models if gates.get("with_models", True) else ()
+        graded = models if all(gates.values()) else ()
         member_summary = summarise(nodes, pods, graded, skips_after_full_node=as_karmada is not None)
     except (EstimateError, ClusterError, FieldError) as error:
         raise click.ClickException(str(error)) from error

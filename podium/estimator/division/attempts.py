@@ -130,7 +130,7 @@ def _attempt(question: Question, group: str) -> Attempt:
     filter_result = filter_clusters(question.clusters, spec, group, neighbours)
     if not filter_result.feasible:
         return Attempt(group, filter_result)
-    in_sets = options.multiple_pod_templates and _is_one_cluster_of_components(spec)
+    in_sets = options.multiple_pod_templates and is_one_cluster_of_components(spec)
     availability = available_replicas(filter_result.feasible, spec, question.estimators, in_sets=in_sets)
     candidates = rank_candidates(filter_result.feasible, spec, group, availability.replicas)
     selection: Sequence[Candidate] | None = None
@@ -149,7 +149,7 @@ def _attempt(question: Question, group: str) -> Attempt:
     return Attempt(group, filter_result, availability, candidates, selection, assignment)
 
 
-def _is_one_cluster_of_components(spec: BindingSpec) -> bool:
+def is_one_cluster_of_components(spec: BindingSpec) -> bool:
     """Return True if all components go to one cluster, so that whole sets of them are counted."""
     return bool(spec.components) and any(
         (constraint.spread_by_field, constraint.min_groups, constraint.max_groups) == ("cluster", 1, 1)

@@ -27,6 +27,7 @@ from podium.estimator.errors import EstimateError
 from podium.estimator.general import ModelsSemantics
 from podium.estimator.manifests import admit_manifests, karmada_clusters_in, member_of, nodes_and_pods
 from podium.estimator.member import Gates, MemberCluster
+from podium.estimator.merge import NO_ANSWER
 from podium.estimator.summaries import MemberSummary, summarise
 from podium.objects.errors import FieldError
 
@@ -47,6 +48,7 @@ class _MemberEstimator:
 
     members: Mapping[str, _Member]
     numbers: Mapping[str, int]
+    keeps_partial: bool
 
     def estimate(self, clusters: Sequence[Cluster], spec: BindingSpec, *, in_sets: bool) -> EstimatorAnswers:
         """Return the answers for these clusters.
@@ -59,6 +61,8 @@ class _MemberEstimator:
             member = self.members.get(cluster.key)
             if member is not None and cluster.key not in answers:
                 answers[cluster.key] = _answer(member.estimates, spec, in_sets)
+            elif self.keeps_partial:
+                answers.setdefault(cluster.key, NO_ANSWER)
         return GivenAnswers(answers).estimate(clusters, spec, in_sets=in_sets)
 
 
@@ -76,6 +80,7 @@ class Fleet:
         members: by cluster, files with its nodes and pods. A cluster without a Cluster object has only its name.
         numbers: by cluster, the answer of its estimator server.
         semantics: of resource models.
+        keeps_partial: leave a cluster without an answer to the other estimators, instead of dropping all answers.
 
     Raises:
         EstimateError, ManifestError: an object cannot be read, a cluster is given twice, or a number is for none.
@@ -87,12 +92,15 @@ class Fleet:
         members: Mapping[str, Sequence[LocatedManifest]],
         numbers: Mapping[str, int] | None = None,
         semantics: ModelsSemantics = ModelsSemantics.CURRENT,
+        *,
+        keeps_partial: bool = False,
     ) -> None:
         self._semantics = semantics
         self._numbers = dict(numbers or {})
         objects = {cluster.key: cluster for cluster in karmada_clusters_in(clusters)}
         self._members = {name: _member(name, sources, objects.get(name)) for name, sources in members.items()}
         self._objects = objects
+        self._keeps_partial = keeps_partial
         if unknown := sorted(self._numbers.keys() - objects.keys() - members.keys()):
             raise EstimateError(f"available replicas for {unknown[0]}: there is no such cluster")
 
@@ -134,7 +142,7 @@ class Fleet:
         if any(cluster.status.resource_summary is not None for cluster in clusters):
             estimators[GENERAL] = GeneralEstimator(self._semantics)
         if self._members or self._numbers:
-            estimators[SCHEDULER_ESTIMATOR] = _MemberEstimator(self._members, self._numbers)
+            estimators[SCHEDULER_ESTIMATOR] = _MemberEstimator(self._members, self._numbers, self._keeps_partial)
         if not estimators and is_divided(spec) and strategy_of(spec) in (Strategy.AGGREGATED, Strategy.DYNAMIC_WEIGHT):
             raise EstimateError("no cluster has a status.resourceSummary: available replicas or members are needed")
         return Question(clusters, spec, status, estimators, bindings_in(other_bindings), options, random)

@@ -276,7 +276,7 @@ def node_json(node: NodePlan, well_known: frozenset[str]) -> dict[str, Any]:
     claim, cheapest = node_claim_json(node), _cheapest(node, well_known)
     price: float | None = None
     at_worst: float | None = None
-    if cheapest.is_priced:
+    if cheapest.is_priced(node.requirements):
         price, at_worst = claim["price"], cheapest.worst_launch_price(node.requirements, well_known)
     return {
         "pool": claim["pool"],

@@ -16,7 +16,7 @@ DYNAMIC = {
 }
 
 
-def _cluster(name, cpu=None, **spec):
+def cluster_object(name, cpu=None, **spec):
     summary = {} if cpu is None else {"resourceSummary": {"allocatable": {"cpu": cpu, "pods": "99"}}}
     return {
         "apiVersion": "cluster.karmada.io/v1alpha1",
@@ -60,7 +60,7 @@ POLICY = {
 
 @pytest.fixture
 def clusters(tmp_path):
-    return write_objects(tmp_path / "clusters.yaml", _cluster("a", "8"), _cluster("b", "4"))
+    return write_objects(tmp_path / "clusters.yaml", cluster_object("a", "8"), cluster_object("b", "4"))
 
 
 @pytest.fixture
@@ -108,11 +108,15 @@ def test_a_workload_is_divided_by_its_policy_over_members_nodes(tmp_path):
 @pytest.mark.parametrize(
     ("binding_object", "cluster_objects", "text"),
     [
-        (_binding(-1), [_cluster("a", "1")], "spec.replicas"),
-        (_binding(spreadConstraints=[{"spreadByField": "region"}]), [_cluster("a", "1")], "a constraint by cluster"),
-        (_binding(), [_cluster("a")], "no cluster has a status.resourceSummary"),
-        (_binding(), [_cluster("a", "many")], "unknown suffix"),
-        (DEPLOYMENT, [_cluster("a", "1")], "expected a binding, or a workload with one PropagationPolicy"),
+        (_binding(-1), [cluster_object("a", "1")], "spec.replicas"),
+        (
+            _binding(spreadConstraints=[{"spreadByField": "region"}]),
+            [cluster_object("a", "1")],
+            "a constraint by cluster",
+        ),
+        (_binding(), [cluster_object("a")], "no cluster has a status.resourceSummary"),
+        (_binding(), [cluster_object("a", "many")], "unknown suffix"),
+        (DEPLOYMENT, [cluster_object("a", "1")], "expected a binding, or a workload with one PropagationPolicy"),
     ],
 )
 def test_what_cannot_be_divided_is_refused_with_its_field(tmp_path, binding_object, cluster_objects, text):
@@ -152,8 +156,8 @@ def test_options_that_contradict_each_other_are_refused(clusters, binding, argum
 
 def test_broken_case_is_an_answer_and_the_next_is_answered(tmp_path):
     path = tmp_path / "cases.jsonl"
-    good = {"id": "x", "clusters": [_cluster("a", "9")], "spec": _binding()["spec"]}
-    twice = {**good, "id": "w", "clusters": [_cluster("a", "9"), _cluster("a", "9")]}
+    good = {"id": "x", "clusters": [cluster_object("a", "9")], "spec": _binding()["spec"]}
+    twice = {**good, "id": "w", "clusters": [cluster_object("a", "9"), cluster_object("a", "9")]}
     lines = [good, {"id": "y", "spec": {"replicas": 1}}, {"id": "z"}, twice]
     path.write_text("\n".join(["{", *map(json.dumps, lines)]))
     answers = {answer.pop("id"): answer for answer in map(json.loads, _run("--cases", path).output.splitlines())}
