@@ -678,6 +678,6 @@ def test_what_karpenter_does_not_count_yet_is_named(tmp_path):
     assert of_node.startswith("warning: Node n1 of a NodePool without a providerID, or without an instance type")
     answer = json.loads(result.stdout)
     assert (len(answer["new_nodes"]), answer["existing"]) == (1, {})
-    others = [managed_node(f"n{index}", machine="") for index in range(2, 7)]
-    result = _run("-f", _cluster(tmp_path / "d.yaml", node_pool(), *others))
+    bare_nodes = [managed_node(f"n{index}", machine="") for index in range(2, 7)]
+    result = _run("-f", _cluster(tmp_path / "d.yaml", node_pool(), *bare_nodes))
     assert result.stderr.startswith("warning: Node n2, n3, n4 and 2 more of a NodePool without a providerID")
