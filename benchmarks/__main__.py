@@ -22,6 +22,7 @@ from benchmarks import (
     instructions,
     machine,
     neighbours,
+    policy_cost,
     profiles,
     provisioning,
     recorder,
@@ -153,7 +154,9 @@ def starters(options: argparse.Namespace) -> dict[str, Start]:
 def measure_on_api_server(options: argparse.Namespace) -> None:
     """Both schedulers in turn on a real API server."""
     plan = api_server.Plan(sizes(options), options.repeat, starters(options))
-    figures, where, failures = _runs(options, "api-server", plan)
+    # Of its own, so that the figures beside kube-scheduler stay.
+    name = "api-server" if options.peer_binary is None else "peer"
+    figures, where, failures = _runs(options, name, plan)
     _console.print(report.table(figures, where["cores"]))
     _console.print(f"{where['cpu']}, {where['cores']} cores; medians of {plan.repeat}")
     for note in report.notes(figures):
@@ -305,6 +308,14 @@ def measure_claims(options: argparse.Namespace) -> None:
     _write(options, "claims", _rates(rates))
 
 
+def measure_policies(options: argparse.Namespace) -> None:
+    """What quotas, NUMA nodes and measured loads add to an attempt of the engine."""
+    rates = policy_cost.measure((options.nodes or [policy_cost.NODES])[0], options.pods or policy_cost.ATTEMPTS)
+    _console.print(policy_cost.table(rates))
+    _show(policy_cost.checks(rates))
+    _write(options, "policies", _rates(rates))
+
+
 def measure_forks(options: argparse.Namespace) -> None:
     """Worlds: what a fork costs in time and memory, until it is written to and then, and a preemption's many."""
     costs, victims = forks.measure(), forks.measure_victims()
@@ -374,6 +385,7 @@ COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], None]]] = {
     "recording": measure_recording,
     "growth": measure_growth,
     "claims": measure_claims,
+    "policies": measure_policies,
     "forks": measure_forks,
     "provisioning": measure_provisioning,
     "profile": profile,
@@ -392,8 +404,13 @@ def command(options: argparse.Namespace) -> str:
     for name in ("workload", "nodes", "pods", "repeat", "scheduler", "peer_binary"):
         value = getattr(options, name)
         if value != parser().get_default(name):
-            words += [f"--{name.replace('_', '-')}", *map(str, value if isinstance(value, list) else [value])]
+            words += [f"--{name.replace('_', '-')}", *map(_word, value if isinstance(value, list) else [value])]
     return " ".join(words)
+
+
+def _word(value: object) -> str:
+    """Return an option's value, without the folders of a path, which are those of one machine."""
+    return value.name if isinstance(value, Path) else str(value)
 
 
 def _show(checks: list[targets.Check]) -> None:

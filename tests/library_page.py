@@ -1,4 +1,4 @@
-"""The page docs/library-reference.md: `podium.Cluster`, `podium.Clusters` and the values of its answers, made from their docstrings.
+"""The page docs/library-reference.md: `podium.Cluster`, `podium.Clusters` and their answers, from their docstrings.
 
 `python -m tests.library_page` writes it; a test fails where the page says something else.
 """
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from podium.devices.refusals import Holder, Mismatch, NodeRefusal, UnmetRequest
 from podium.engine import Evaluation, Placement
+from podium.estimator.division.explanation import ClusterShare
 from podium.insight import (
     Blocker,
     Capacity,
@@ -33,7 +34,6 @@ from podium.insight import (
 )
 from podium.insight.trial import Blocked, Preemption, Refused
 from podium.insight.what_if import Move, Outcome, Pending, Spread, Usage
-from podium.estimator.division.explanation import ClusterShare
 from podium.library import Cluster, Clusters, Division
 from podium.provisioner.reports.plan import PlanReport
 
@@ -52,7 +52,7 @@ SECTIONS = {
 NOT_FOR_USERS = {
     *("engine", "engine_to_ask", "profiles", "put_pending", "put", "drop", "store", "framework_for", "read_pod"),
     "release",
-    *("gates_of", "nominate", "place_without_preemption", "place_with_its_claims", "put_workload_of"),
+    *("gates_of", "in_queue_order", "nominate", "place_without_preemption", "place_with_its_claims", "put_workload_of"),
     *("admission", "admit_by", "asked", "create", "create_claims", "claims_of", "read", "with_workload_of"),
 }
 """What podium's own packages use, and what shows typed objects of podium."""
@@ -68,8 +68,8 @@ VALUES = (
 _HEAD = """\
 # Reference of the library
 
-`podium.Cluster`, `podium.Clusters`, and the values that their methods return. [library.md](library.md) is an introduction with examples.
-`python -m tests.library_page` makes this page from the docstrings.
+`podium.Cluster`, `podium.Clusters`, and the values that their methods return. [library.md](library.md) is an
+introduction with examples. `python -m tests.library_page` makes this page from the docstrings.
 
 ## podium.Cluster
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from podium.cli import files
 from podium.cli.amounts import amounts_of
 from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.cluster import cluster_options, demand_one_cluster
+from podium.cli.options.configuration import estimator_rules, plugin_option
 from podium.cli.options.karmada import as_karmada_option, boolean_gates, models_semantics_option
 from podium.cli.options.paths import FILE
 from podium.cli.options.time_limit import current_time_limit, note_size, warn_of_time_limit
@@ -62,6 +64,12 @@ _GATE_NAMES = {
     show_default=True,
     help="Karmada's own number, or the number that podium would bind.",
 )
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    help="A KubeSchedulerConfiguration, whose first profile decides in accurate mode.",
+)
+@plugin_option
 @click.option("--explain", is_flag=True, help="Show for each node how many replicas fit and what limits them.")
 @click.option("--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_FITS_NOWHERE} if no replica fits.")
 @output_option()
@@ -78,6 +86,8 @@ def command(
     as_karmada: str | None,
     feature_gates: str,
     mode: str,
+    config: Path | None,
+    plugins: tuple[str, ...],
     explain: bool,
     tells_by_status: bool,
     output: str,
@@ -95,7 +105,8 @@ def command(
     \b
     podium estimate --cluster-object clusters.yaml --requests cpu=3,memory=20Gi
 
-    In accurate mode the scheduler's filters decide. Pending pods are placed first, and no pod is preempted.
+    In accurate mode the scheduler's filters decide. Pending pods are placed first, and no pod is preempted. With
+    --config they are those of its first profile, whatever scheduler the pods name.
 
     \b
     podium estimate --cases FILE
@@ -115,7 +126,8 @@ def command(
     # Accurate estimates have no single number for each node, and no gates of upstream's server.
     if mode == "accurate" and (cases is not None or explain or feature_gates):
         raise click.UsageError("--cases, --explain and --feature-gates go with --mode parity")
-    files.demand_one_stdin((*clusters, workload, *cluster_objects))
+    files.demand_one_stdin((*clusters, workload, *cluster_objects, config))
+    rules = estimator_rules(config, plugins, mode)
     gates = gates_of(feature_gates)
     try:
         if cases is not None:
@@ -135,7 +147,7 @@ def command(
         if mode == "accurate":
             # A live cluster was asked for all kinds, so none can be missing.
             answer, missing = accurate_answer(
-                [*manifests, *other_objects], replica, () if clusters else kinds, current_time_limit()
+                [*manifests, *other_objects], replica, () if clusters else kinds, current_time_limit(), rules
             )
             warn_of_missing(missing)
         else:

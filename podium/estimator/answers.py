@@ -10,7 +10,7 @@ from podium.engine.derivation.admission import Admission
 from podium.engine.files import LocatedManifest
 from podium.engine.manifests import Manifest
 from podium.engine.store import ObjectStore
-from podium.estimator.accurate import accurate_replicas
+from podium.estimator.accurate import Rules, accurate_replicas
 from podium.estimator.cluster_objects import Cluster
 from podium.estimator.errors import EstimateError
 from podium.estimator.general import ModelsSemantics, general_replicas
@@ -63,6 +63,7 @@ def accurate_answer(
     replica: Pod | LocatedManifest,
     resources_in_full: Sequence[ResourceType[Any]],
     limit: TimeLimit = UNLIMITED,
+    rules: Rules | None = None,
 ) -> tuple[Answer, Sequence[str]]:
     """Return the number that podium would bind, and the plurals of the kinds that it depends on and that are missing.
 
@@ -70,6 +71,7 @@ def accurate_answer(
         replica: a manifest is admitted as by the API server of that cluster.
         resources_in_full: the kinds of which `manifests` holds all objects that exist.
         limit: when to end with the replicas placed by then; the answer is partial then.
+        rules: by default podium's default configuration.
 
     Raises:
         ManifestError: an object cannot be read, or the API server would refuse the replica.
@@ -82,7 +84,7 @@ def accurate_answer(
         pod: Pod = read_object(replica, PODS, admission)
     else:
         pod = replica
-    cluster, waiting = cluster_for(store, admission, pod)
+    cluster, waiting = cluster_for(store, admission, pod, rules or Rules())
 
     def is_over() -> bool:
         limit.is_noticed |= limit.is_over()

@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 
 from podium.cluster import CacheError
-from podium.config import default_configuration
 from podium.engine.cluster import Cluster
 from podium.engine.cluster_objects import read_object
 from podium.engine.derivation.admission import Admission
@@ -22,7 +21,7 @@ from podium.engine.errors import ManifestError
 from podium.engine.files import LocatedManifest
 from podium.engine.manifests import Manifest, read_manifest, resource_of
 from podium.engine.store import ObjectStore
-from podium.estimator.accurate import without_preemption
+from podium.estimator.accurate import Rules
 from podium.estimator.cluster_objects import Cluster as KarmadaCluster
 from podium.estimator.errors import EstimateError
 from podium.estimator.member import READ, READ_TO_TRY, Gates, MemberCluster
@@ -55,11 +54,11 @@ class Workload:
     others: tuple[Manifest, ...] = ()
 
 
-def member_of(manifests: Sequence[Any], gates: Gates, name: str = "", *, is_accurate: bool = False) -> MemberCluster:
+def member_of(manifests: Sequence[Any], gates: Gates, name: str = "", rules: Rules | None = None) -> MemberCluster:
     """Build a member cluster from these objects.
 
     Args:
-        is_accurate: whether the cluster must support accurate estimates.
+        rules: for accurate estimates; without them the cluster has none.
 
     Raises:
         ManifestError: an object cannot be read.
@@ -70,8 +69,8 @@ def member_of(manifests: Sequence[Any], gates: Gates, name: str = "", *, is_accu
         if resource is not None:
             sources.append(read_manifest(manifest, resource))
     view = None
-    if is_accurate:
-        view = SchedulerView(ObjectStore.of(manifests).lister, _refuse_broken, SystemClock(), Random())
+    if rules is not None:
+        view = SchedulerView(rules, ObjectStore.of(manifests).lister, _refuse_broken, SystemClock(), Random())
     member = MemberCluster(name, _refuse_broken, gates, view)
     for item in sorted(sources, key=lambda item: (item.metadata.namespace, item.metadata.name)):
         member.put(item)
@@ -99,18 +98,15 @@ def admit_manifests(sources: Iterable[LocatedManifest]) -> list[Manifest]:
     ]
 
 
-def cluster_for(store: ObjectStore, admission: Admission, replica: Pod) -> tuple[Cluster, list[Pod]]:
+def cluster_for(store: ObjectStore, admission: Admission, replica: Pod, rules: Rules) -> tuple[Cluster, list[Pod]]:
     """Return the cluster as the scheduler sees it, and its pending pods.
-
-    podium's default profile decides on the replica and the pending pods, whatever scheduler they name.
 
     Raises:
         ClusterError: an object cannot be read.
     """
-    config = default_configuration()
-    profile = replace(without_preemption(config.profiles[0]), scheduler_name=replica.spec.scheduler_name)
+    profile = replace(rules.profile, scheduler_name=replica.spec.scheduler_name)
     try:
-        cluster = Cluster(replace(config, profiles=(profile,)), store, admission=admission)
+        cluster = Cluster(replace(rules.config, profiles=(profile,)), store, rules.classes, admission=admission)
     except CacheError as error:
         raise ManifestError(str(error)) from error
     return cluster, [pod for pod in store.objects(PODS).values() if not pod.node_name and not pod.is_terminating]

@@ -111,7 +111,7 @@ TESTED_ELSEWHERE = {
     "plugins/volumes/matching": "unit/plugins/volumes/test_binding",
     "plugins/volumes/pod_claims": "unit/plugins/test_volume_binding",
     "plugins/volumes/provisioning": "unit/plugins/test_volume_binding",
-    "provisioner/controller/providers/sandbox": "integration/provisioner/controller/test_app",
+    "provisioner/controller/providers/removal": "integration/provisioner/controller/test_attacked",
     "provisioner/planners/placement_trial": "unit/provisioner/planners/test_placed_plans",
     "provisioner/controller/watched": "unit/provisioner/controller/test_provisioning",
     "queues/requeuing": "unit/queues/test_scheduling_queue",

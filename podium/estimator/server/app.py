@@ -19,6 +19,7 @@ import anyio
 import grpc
 import grpc.aio
 
+from podium.estimator.accurate import Rules
 from podium.estimator.member import Gates, MemberCluster
 from podium.estimator.server.folder import Folder
 from podium.estimator.server.live import LiveMember
@@ -57,7 +58,7 @@ class Options:
     `address` is `host:port`. The endpoints listen on a host ("" for any) and a port, or are disabled.
     Without `tls` the server uses plain text.
 
-    `is_accurate`: whether live members give accurate estimates. Members that never change have their own view, or none.
+    `rules`: with these, live members give accurate estimates. Members that never change have their own view, or none.
     `look_s`: the interval between two checks of a directory of kubeconfigs.
     `report`: None if the members' summaries are not reported.
     """
@@ -68,7 +69,7 @@ class Options:
     tls: TlsFiles | None = None
     gates: Gates = field(default_factory=Gates)
     on_unsynced: OnUnsynced = OnUnsynced.LAST_KNOWN
-    is_accurate: bool = False
+    rules: Rules | None = None
     look_s: float = 5.0
     report: Report | None = None
 
@@ -149,7 +150,7 @@ class EstimatorApp(Process):
         ):
 
             def begin() -> Iterable[Tasks]:
-                mode = "accurate, sets of components as in parity mode" if options.is_accurate else "parity"
+                mode = "accurate, sets of components as in parity mode" if options.rules is not None else "parity"
                 log.info("Serving estimates", address=options.address, port=port, clusters=len(members), mode=mode)
                 started(port)
                 return ()
@@ -178,7 +179,7 @@ class EstimatorApp(Process):
             options.gates,
             self._clock,
             self._random,
-            is_accurate=options.is_accurate,
+            rules=options.rules,
         )
 
 

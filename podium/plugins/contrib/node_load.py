@@ -10,9 +10,7 @@ Source: none; it is podium's own.
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -43,7 +41,6 @@ _RESOURCES: Final = {CPU: CPU_LOAD, MEMORY: MEMORY_LOAD}
 _EXPRESSIONS: Final = {CPU: "instance:node_cpu:ratio", MEMORY: "instance:node_memory_utilisation:ratio"}
 _LOADS_MAX: Final = 10
 _HAIR: Final = 1e-9
-_REQUESTS_KEPT: Final = 32
 _CHANGES_KEPT: Final = 1 << 10
 
 _Amount = Annotated[float, msgspec.Meta(ge=0, le=1e18)]
@@ -229,20 +226,19 @@ class NodeLoad(fwk.TableFilterPlugin, fwk.FilterPlugin, fwk.TableScorePlugin, fw
         Raises:
             ScheduleError: a quantity of the pod cannot be parsed.
         """
-        scores = self._scores(pod, snapshot)
-        return np.zeros(len(rows), np.int64) if scores is None else scores.take(rows)
+        if (report := self._usable_report()) is None:
+            return np.zeros(len(rows), np.int64)
+        return self._use.scores(report, snapshot, rows, self._demanded_amounts(pod))
 
     def score(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> int:
         """Score one node as `score_rows`."""
-        scores = self._scores(pod, node.snapshot)
-        return 0 if scores is None else int(scores[node.row])
-
-    def _scores(self, pod: Pod, snapshot: Snapshot) -> IntArray | None:
-        """Return the scores of all rows; None while no report can be used. Raises: ScheduleError."""
         if (report := self._usable_report()) is None:
-            return None
+            return 0
+        return self._use.score(report, node.snapshot, node.row, self._demanded_amounts(pod))
+
+    def _demanded_amounts(self, pod: Pod) -> Sequence[int]:
         try:
-            return self._use.scores(report, snapshot, self._amounts(pod))
+            return self._amounts(pod)
         except FieldError as error:
             raise fwk.ScheduleError(str(error)) from error
 
@@ -254,10 +250,10 @@ class NodeLoad(fwk.TableFilterPlugin, fwk.FilterPlugin, fwk.TableScorePlugin, fw
             return report
         return None if self.metrics.is_stale(self.args.stale_after_seconds) else report
 
-    def _amounts(self, pod: Pod) -> tuple[int, ...]:
+    def _amounts(self, pod: Pod) -> Sequence[int]:
         """Return the pod's request for each load; 0 for one that is no resource. Raises: FieldError."""
         requests = pod_requests(pod.spec)
-        return tuple([requests.get(name, 0) for name in self._resources])
+        return [requests.get(name, 0) for name in self._resources]
 
     def _requests(self, pod: Pod) -> Sequence[int]:
         try:
@@ -276,14 +272,6 @@ class NodeLoad(fwk.TableFilterPlugin, fwk.FilterPlugin, fwk.TableScorePlugin, fw
 
 def _unit(load: MeasuredLoad) -> str:
     return "" if load.expr else " %"
-
-
-@dataclass(slots=True, eq=False)
-class _Scores:
-    """The scores for some requests by row, and how far the log of changed rows has been read."""
-
-    values: IntArray
-    changes_read: int
 
 
 class NodeUse:
@@ -313,7 +301,6 @@ class NodeUse:
         self._verdicts: IntArray = np.zeros(0, np.int64)
         self._free: FloatArray = self._measured
         self._changed_rows: ChangeLog[int] = ChangeLog(_CHANGES_KEPT)
-        self._scored: OrderedDict[tuple[int, ...], _Scores] = OrderedDict()
 
     def verdicts(self, report: NodeMetricsReport, snapshot: Snapshot) -> IntArray:
         """Return the number of the first load above its threshold, counted from 1; 0 if none is."""
@@ -331,38 +318,23 @@ class NodeUse:
         loads: FloatArray = self._used / self._unit
         return loads
 
-    def scores(self, report: NodeMetricsReport, snapshot: Snapshot, requests: tuple[int, ...]) -> IntArray:
+    def scores(self, report: NodeMetricsReport, snapshot: Snapshot, rows: Rows, requests: Sequence[int]) -> IntArray:
         """Return the weighted sum of the parts from 0 to 1 of each load that are free with these requests.
 
-        A load that is not measured on a node has no free part. Replicas have the same requests, so that their scores
-        are kept.
+        A load that is not measured on a node has no free part.
         """
         self._follow(report, snapshot)
-        scored, changes = self._scored.get(requests), self._changed_rows
-        changed_rows = None if scored is None else changes.since(scored.changes_read)
-        if scored is None or changed_rows is None:
-            scored = self._scored[requests] = _Scores(self._scores(requests), changes.end)
-            if len(self._scored) > _REQUESTS_KEPT:
-                self._scored.popitem(last=False)
-            return scored.values
-        for row in changed_rows:
-            scored.values[row] = self._score(row, requests)
-        if changed_rows:
-            scored.changes_read = changes.end
-            self._scored.move_to_end(requests)
-        return scored.values
-
-    def _scores(self, requests: tuple[int, ...]) -> IntArray:
-        free = self._free - np.array([requests]).T * self._share_of_unit
-        total = np.zeros(free.shape[1])
-        for weight, part in zip(self._weights, free.clip(0.0, 1.0), strict=True):
-            total += weight * part
+        total = np.zeros(len(rows))
+        for at, (request, weight) in enumerate(zip(requests, self._weights, strict=True)):
+            free = self._free[at].take(rows) - request * self._share_of_unit[at].take(rows)
+            total += weight * free.clip(0.0, 1.0)
         # A hair above, so that a sum of parts that is a whole number is not rounded down.
         scores: IntArray = (total + _HAIR).astype(np.int64)
         return scores
 
-    def _score(self, row: int, requests: tuple[int, ...]) -> int:
-        """Return what `_scores` has for the row; for one row, plain Python is ten times as fast as NumPy."""
+    def score(self, report: NodeMetricsReport, snapshot: Snapshot, row: int, requests: Sequence[int]) -> int:
+        """Return what `scores` has for the row; for one row, plain Python is ten times as fast as NumPy."""
+        self._follow(report, snapshot)
         free_of, share_of, total = self._free.item, self._share_of_unit.item, 0.0
         for at, (request, weight) in enumerate(zip(requests, self._weights, strict=True)):
             total += weight * min(max(free_of(at, row) - request * share_of(at, row), 0.0), 1.0)
@@ -379,7 +351,6 @@ class NodeUse:
             changed_rows = None
         if changed_rows is None:
             self._update(sums)
-            self._scored.clear()
             self._changed_rows = ChangeLog(_CHANGES_KEPT)
             return
         for row in changed_rows:

@@ -88,7 +88,8 @@ class RecentPods:
         for node_name, amounts, sign in self._changes:
             row = snapshot.row_of.get(node_name)
             if row is not None:
-                self._sums[:, row] += [sign * amount for amount in amounts]
+                for at, amount in enumerate(amounts):
+                    self._sums[at, row] += sign * amount
                 rows.add(row)
         self._changes = []
         self.changed_rows = None if is_new else rows

@@ -49,7 +49,9 @@ class Condition(Value, frozen=True):
     type: str = ""
     status: str = ""
     reason: str = ""
+    message: str = ""
     last_transition_time: str | None = None
+    observed_generation: int | None = None
 
 
 def is_true(conditions: Iterable[Condition], name: str) -> bool:
@@ -166,6 +168,7 @@ class NodeClaimStatus(Value, frozen=True):
     """The machine of a NodeClaim, and its progress."""
 
     provider_id: str = msgspec.field(default="", name="providerID")
+    node_name: str = ""
     capacity: ResourceList = {}
     allocatable: ResourceList = {}
     conditions: tuple[Condition, ...] = ()

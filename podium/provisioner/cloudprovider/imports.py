@@ -5,19 +5,22 @@ Owns telling the documents apart, and putting several together. Never reads a fi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from podium.objects.errors import FieldError
-from podium.provisioner.apis.labels import CAPACITY_TYPE, ON_DEMAND
+from podium.provisioner.apis.labels import CAPACITY_TYPE, ON_DEMAND, ZONE
 from podium.provisioner.cloudprovider.aws_catalogue import AWS_DOCUMENTS, AwsDocuments
 from podium.provisioner.cloudprovider.azure_catalogue import azure_entries, azure_prices
 from podium.provisioner.cloudprovider.catalogue import Catalogue, read_catalogue
 from podium.provisioner.cloudprovider.dialect_labels import with_dialects
 from podium.provisioner.cloudprovider.gcp_catalogue import gcp_entries
 from podium.provisioner.cloudprovider.imported_fields import Field, items_of
-from podium.provisioner.cloudprovider.instance_types import CAPACITY_TYPES
+from podium.provisioner.cloudprovider.instance_types import CAPACITY_TYPES, InstanceType
+from podium.provisioner.scheduling.requirements import Requirements
 
+_OF_OFFERINGS: Final = (ZONE, CAPACITY_TYPE)
 _FORMS: Final = (
     "is not a list of instance types, nor prices by name, nor what AWS', Azure's or GCP's command line prints of them"
 )
@@ -53,15 +56,37 @@ def import_catalogue(documents: Sequence[tuple[str, object]], zones: Iterable[st
             _take_object(Field(document, path), aws, prices)
         else:
             raise FieldError(f"{path}catalogue", _FORMS)
-    entries = [*aws.entries(zones, prices), *azure_entries(skus, prices), *gcp_entries(machine_types, prices)]
+    catalogues = [read_catalogue(_priced(document, prices), path) for path, document in own]
+    listed = [instance_type for catalogue in catalogues for instance_type in catalogue.instance_types]
+    zones_listed = {zone for instance_type in listed for zone in instance_type.requirements.get(ZONE).values}
+    entries = [
+        *aws.entries(sorted({*zones, *zones_listed}), prices),
+        *azure_entries(skus, prices),
+        *gcp_entries(machine_types, prices),
+    ]
     if not own and not entries:
         names = ", ".join(path.removesuffix(": ") for path, _ in documents)
         raise FieldError(names, "has no instance types, or none that is offered anywhere")
-    catalogues = [read_catalogue(_priced(document, prices), path) for path, document in own]
-    if entries:
-        catalogues.append(read_catalogue(entries))
-    types = tuple(instance_type for catalogue in catalogues for instance_type in catalogue.instance_types)
-    return with_dialects(Catalogue(types, frozenset().union(*(catalogue.well_known for catalogue in catalogues))))
+    described = read_catalogue(entries)
+    types = _together(listed, described.instance_types)
+    well_known = described.well_known.union(*(catalogue.well_known for catalogue in catalogues))
+    return with_dialects(Catalogue(tuple(types), well_known))
+
+
+def _together(listed: Sequence[InstanceType], described: Sequence[InstanceType]) -> Iterator[InstanceType]:
+    """Yield the instance types of lists, and of providers' descriptions, which say more of the machine itself."""
+    listed_by_name = {instance_type.name: instance_type for instance_type in listed}
+    names = {instance_type.name for instance_type in described}
+    yield from (instance_type for instance_type in listed if instance_type.name not in names)
+    for instance_type in described:
+        twin = listed_by_name.get(instance_type.name)
+        # The list knows the prices, where no price came with the description.
+        if twin is None or any(offering.is_priced for offering in instance_type.offerings):
+            yield instance_type
+            continue
+        of_machine = (rule for rule in instance_type.requirements if rule.key not in _OF_OFFERINGS)
+        requirements = Requirements(of_machine).union(twin.requirements.get(key) for key in _OF_OFFERINGS)
+        yield dataclasses.replace(instance_type, offerings=twin.offerings, requirements=requirements)
 
 
 def _take_object(document: Field, aws: AwsDocuments, prices: dict[str, dict[str, float]]) -> None:

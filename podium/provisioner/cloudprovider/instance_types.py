@@ -29,6 +29,8 @@ NO_PRICE: Final = sys.float_info.max
 CAPACITY_TYPES: Final = (RESERVED, SPOT, ON_DEMAND)
 """The capacity types in the order in which they are launched."""
 
+_NO_REQUIREMENTS: Final = Requirements()
+
 
 @dataclass(frozen=True)
 class Overhead:
@@ -108,10 +110,13 @@ class InstanceType:
     overhead: Overhead
     devices: Mapping[str, tuple[Device, ...]] = field(default_factory=dict)
 
-    @cached_property
-    def is_priced(self) -> bool:
-        """Return True if every offering has a price."""
-        return all(offering.is_priced for offering in self.offerings)
+    def is_priced(self, requirements: Requirements = _NO_REQUIREMENTS) -> bool:
+        """Return True if every offering that can be launched under these requirements has a price."""
+        return all(
+            offering.is_priced
+            for offering in self.offerings
+            if offering.is_launchable and requirements.intersects(offering.requirements)
+        )
 
     @property
     def allocatable(self) -> Requests:

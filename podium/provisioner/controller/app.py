@@ -26,6 +26,7 @@ from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.provisioner.apis.objects import NodePool
 from podium.provisioner.cloudprovider.catalogue import Catalogue
+from podium.provisioner.controller.consolidatable import ConsolidatableWriter
 from podium.provisioner.controller.disruption import DisruptionLoop
 from podium.provisioner.controller.events import CONTROLLER
 from podium.provisioner.controller.loops import Step, run_again_and_again
@@ -206,7 +207,10 @@ class _Loops:
         if placing is not None:
             planner = PlacingPlanner(by_karpenter, placing.config, placing.classes, placing.any_scheduler)
         other_resources = OTHERS if placing is not None else ()
-        cluster = WatchedCluster(informers, clock, options.node_pools, other_resources)
+        removes_own_only = options.provider == "sandbox"
+        cluster = WatchedCluster(
+            informers, clock, options.node_pools, other_resources, removes_own_only=removes_own_only
+        )
         record = self.recorder.record
         provider: Provider
         if options.provider == "sandbox":
@@ -215,6 +219,7 @@ class _Loops:
             self.tasks = {"removal": removal.run}
         elif options.provider == "karpenter":
             provider = KarpenterProvider(client, session, cluster)
+            self.tasks = {"conditions": ConsolidatableWriter(client, cluster, clock).run}
         else:
             provider = PlanOnlyProvider(record, in_own_words=in_own_words)
         is_real = options.provider != "plan-only"

@@ -21,6 +21,7 @@ from podium.provisioner.controller.provider import Provider
 from podium.provisioner.controller.provisioning import NOT_SEEN_PAUSE_S, ComputeElsewhere, Report
 from podium.provisioner.controller.purchasing import Purchasing
 from podium.provisioner.controller.watched import WatchedCluster
+from podium.provisioner.disruption.conditions import next_consolidatable_s
 from podium.provisioner.planners.planner import Removal
 from podium.provisioner.provisioning.launching import plan_id
 
@@ -87,7 +88,8 @@ class DisruptionLoop:
         removal = await self._compute(lambda: self._planner.removal(objects, now_s, fixed_nodes))
         if removal is None:
             self._report.record_removal(None)
-            return self._period_s
+            # No later than a node may go that may not yet.
+            return min(self._period_s, next_consolidatable_s(objects, now_s) or self._period_s)
         removal = removal.with_id(plan_id(now_s, removal.nodes))
         savings = {} if removal.savings is None else {"savings": round(removal.savings, 4)}
         log.info("Nodes may be removed", plan=removal.id, reason=removal.reason, nodes=removal.nodes, **savings)
@@ -120,18 +122,22 @@ class DisruptionLoop:
         """
         leaving: list[ProvidedNode] = []
         errors: list[ApiError] = []
-        for name in removal.nodes:
-            node = self._watched.node(name)
-            if node is None:
-                continue
+
+        async def delete(node: ProvidedNode) -> None:
             try:
                 await self._provider.delete(node, removal)
             except ApiError as error:
                 # It stays until a later plan: what could be placed without all of them can be placed without some.
-                log.warning("Node is not removed now", plan=removal.id, node=name, error=str(error))
+                log.warning("Node is not removed now", plan=removal.id, node=node.name, error=str(error))
                 errors.append(error)
             else:
                 leaving.append(node)
+
+        # All at once: a request that is not answered must not keep the other nodes.
+        async with anyio.create_task_group() as group:
+            for name in removal.nodes:
+                if (node := self._watched.node(name)) is not None:
+                    group.start_soon(delete, node)
         if errors and not leaving:
             raise errors[0]
         return leaving

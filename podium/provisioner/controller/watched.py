@@ -11,13 +11,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
+import msgspec
+
 from podium.client.informer import Informer
 from podium.client.informer_set import InformerSet
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.objects.core import Pod
 from podium.objects.resource_types import NODES, PODS, ResourceType
-from podium.objects.times import parse_time
+from podium.objects.times import format_time, parse_time
 from podium.objects.wire import BrokenObject
 from podium.provisioner.apis.labels import INITIALIZED, PLANNED_PODS
 from podium.provisioner.apis.objects import ClusterObjects, NodeClaim, NodePool, ProvidedNode, is_true
@@ -48,6 +50,7 @@ class _Usable:
 
     def __init__(self, kind: str) -> None:
         self.parts: dict[str, Any | None] = {}
+        self.listeners: list[Callable[[], None]] = []
         self._faults: dict[str, str] = {}
         self._kind = kind
 
@@ -58,22 +61,29 @@ class _Usable:
     def on_add(self, new: Any, /) -> None:
         """Check an added object."""
         self._check(new)
+        self._tell()
 
     def on_update(self, old: Any, new: Any, /) -> None:
         """Check a changed object."""
         del old
         self._check(new)
+        self._tell()
 
     def on_delete(self, old: Any, /) -> None:
         """Forget a deleted object."""
         self.parts.pop(old.key, None)
         self._faults.pop(old.key, None)
+        self._tell()
 
     def on_broken(self, broken_object: BrokenObject, /) -> None:
         """Report an object that cannot be read."""
         log.error(
             "Object cannot be read", kind=broken_object.kind, object=broken_object.key, error=broken_object.detail
         )
+
+    def _tell(self) -> None:
+        for listener in self.listeners:
+            listener()
 
     def _check(self, item: Any) -> None:
         part, fault = usable_form(item)
@@ -149,6 +159,8 @@ class WatchedCluster:
         informers: get the handlers; they must not have started.
         node_pools: those to buy from, instead of the cluster's.
         other_resources: more kinds that the plans depend on.
+        removes_own_only: whether only nodes of the sandbox provider can be removed here. The others then belong to no
+            NodeClaim: they take pods, and no plan removes them.
     """
 
     def __init__(
@@ -157,7 +169,10 @@ class WatchedCluster:
         clock: Clock,
         node_pools: Sequence[NodePool] | None = None,
         other_resources: Sequence[ResourceType[Any]] = (),
+        *,
+        removes_own_only: bool = False,
     ) -> None:
+        self._removes_own_only = removes_own_only
         self._informers = informers
         self._node_pools = node_pools
         self._by_kind: dict[str, Informer[Any]] = {}
@@ -176,6 +191,10 @@ class WatchedCluster:
     def on_pod(self, listener: Callable[[Pod], None]) -> None:
         """Call this with each pod that is added, changed or deleted."""
         self._pod_events.listeners.append(listener)
+
+    def on_change(self, kind: str, listener: Callable[[], None]) -> None:
+        """Call this after each change of an object of this kind."""
+        self._usable[kind].listeners.append(listener)
 
     @property
     def is_current(self) -> bool:
@@ -201,6 +220,7 @@ class WatchedCluster:
         self._pod_events.note_nodes([node.name for node in self.nodes()])
         lists = {KINDS[kind][0]: self._objects_of(kind) for kind in WATCHED}
         coming = self._coming_pods()
+        lists["node_claims"] = tuple(self._claims_that_count(lists["nodes"], lists["node_claims"]))
         pools = lists["node_pools"] if self._node_pools is None else self._node_pools
         contents: dict[str, Any] = {
             **lists,
@@ -208,7 +228,10 @@ class WatchedCluster:
             "others": tuple((kind, item) for kind, informer in self._others for item in informer.list()),
             "node_pools": tuple(map(completed_pool, pools)),
             "closed_pools": self._usable[NODE_POOLS.kind].left_out() if self._node_pools is None else {},
-            "node_claims": (*lists["node_claims"], *self._stand_in_claims(lists["nodes"], lists["node_claims"])),
+            "node_claims": (
+                *map(self._with_pod_event, lists["node_claims"]),
+                *self._stand_in_claims(lists["nodes"], lists["node_claims"]),
+            ),
         }
         return ClusterObjects(**contents)
 
@@ -258,6 +281,24 @@ class WatchedCluster:
         items = [parts.get(item.key, item) for item in self._by_kind[kind].list()]
         usable_items = [item for item in items if item is not None]
         return tuple(sorted(usable_items, key=lambda item: (item.metadata.namespace, item.metadata.name)))
+
+    def _claims_that_count(self, nodes: Iterable[ProvidedNode], claims: Iterable[NodeClaim]) -> Iterable[NodeClaim]:
+        if not self._removes_own_only:
+            return claims
+        # A removal that nobody carries out would leave the node cordoned for good.
+        machine_ids = {node.spec.provider_id for node in nodes if sandbox_nodes.is_bought_here(node)}
+        return (claim for claim in claims if claim.status.provider_id in machine_ids)
+
+    def _with_pod_event(self, claim: NodeClaim) -> NodeClaim:
+        """Return the NodeClaim with the time of the last pod that came or went, where no Karpenter writes it."""
+        node = self.node(claim.status.node_name) if claim.status.node_name else None
+        if claim.status.last_pod_event_time or node is None:
+            return claim
+        last_s = self._pod_events.last_event_s(node)
+        if last_s is None:
+            return claim
+        status = msgspec.structs.replace(claim.status, last_pod_event_time=format_time(last_s))
+        return msgspec.structs.replace(claim, status=status)
 
     def _stand_in_claims(self, nodes: Iterable[ProvidedNode], claims: Iterable[NodeClaim]) -> Iterable[NodeClaim]:
         """Yield NodeClaims for the nodes of the sandbox provider."""

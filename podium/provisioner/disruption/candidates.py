@@ -21,7 +21,7 @@ from podium.provisioner.provisioning.reasons import Reason
 from podium.provisioner.state.costs import NODE_COST, removal_cost
 from podium.provisioner.state.evictions import DO_NOT_DISRUPT, Evictions, is_active, is_reschedulable, lets_unready_go
 from podium.provisioner.state.state_node import StateNode
-from podium.provisioner.state.usable import unjudged
+from podium.provisioner.state.usable import node_fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +267,7 @@ class CandidateFinder:
             yield Blocker(Reason(f"NodePool not found (NodePool={pool}): {text}", text))
         elif pool not in self._pools:
             yield Blocker(Reason(f"NodePool not found (NodePool={pool})", f"There is no NodePool {pool}"))
-        fault = unjudged(state.node, self._pods_on(state))
+        fault = node_fault(state.node, self._pods_on(state))
         if fault is not None:
             # Not of the pods: not even a terminationGracePeriod says where such a pod could go.
             yield Blocker(f"{fault} cannot be judged")

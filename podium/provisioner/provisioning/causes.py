@@ -47,8 +47,8 @@ def unavailable_text(
     if not texts:
         return ""
     hidden_count = len(texts) - _SHOWN_MAX
-    more = f" and {hidden_count} more" if hidden_count > 0 else ""
-    return f"what would help is offered and not available now: {', '.join(texts[:_SHOWN_MAX])}{more}"
+    ending = f" and {hidden_count} more" if hidden_count > 0 else ""
+    return f"what would help is offered and not available now: {', '.join(texts[:_SHOWN_MAX])}{ending}"
 
 
 def _offerings(

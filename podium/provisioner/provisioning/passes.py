@@ -32,12 +32,12 @@ class Passes:
     """The passes of a plan.
 
     Attributes:
-        whole: The plan that they come to: all nodes, each with the pods that it has in the end.
+        total: The plan that they come to: all nodes, each with the pods that it has in the end.
         numbers: By node of it, in which pass it is bought; the first is 1.
         plans: Each pass by itself.
     """
 
-    whole: Plan
+    total: Plan
     numbers: tuple[int, ...]
     plans: tuple[Plan, ...]
 
@@ -105,13 +105,13 @@ def _passes(plans: Sequence[Plan]) -> Passes:
     for plan in plans:
         for name, pods in plan.existing.items():
             arrivals[name] = (*arrivals.get(name, ()), *pods)
-    whole = replace(
+    sum_of_passes = replace(
         plans[0],
         nodes=tuple(_with_pods(node, arrivals.get(node.name, ())) for _, node in numbered_nodes),
         existing={name: pods for name, pods in arrivals.items() if name not in bought_names},
         unschedulable=plans[-1].unschedulable,
     )
-    return Passes(whole, tuple(number for number, _ in numbered_nodes), tuple(plans))
+    return Passes(sum_of_passes, tuple(number for number, _ in numbered_nodes), tuple(plans))
 
 
 def _with_pods(node: NodePlan, pods: Iterable[Pod]) -> NodePlan:

@@ -104,7 +104,7 @@ class NodePlan:
     @property
     def is_priced(self) -> bool:
         """Return True if the first of the instance types has prices."""
-        return all(instance_type.is_priced for instance_type in self.instance_types[:1])
+        return all(instance_type.is_priced(self.requirements) for instance_type in self.instance_types[:1])
 
     def price(self, well_known: frozenset[str]) -> float | None:
         """Return the lowest price of the first instance type that can be launched, or None if none can."""

@@ -76,7 +76,7 @@ class PlanReport:
             one_pass: whether to end with the first pass of Karpenter's loop, though a further one would place more.
         """
         passes = plan_passes(basis, now_s, limit, 1 if one_pass else PASSES_MAX)
-        plan = replace(passes.whole, devices=(devices, devices))
+        plan = replace(passes.total, devices=(devices, devices))
         return cls(basis, plan, limit.is_noticed, passes)
 
     def as_dict(self) -> dict[str, Any]:
@@ -276,7 +276,7 @@ def node_json(node: NodePlan, well_known: frozenset[str]) -> dict[str, Any]:
     claim, cheapest = node_claim_json(node), _cheapest(node, well_known)
     price: float | None = None
     at_worst: float | None = None
-    if cheapest.is_priced:
+    if cheapest.is_priced(node.requirements):
         price, at_worst = claim["price"], cheapest.worst_launch_price(node.requirements, well_known)
     return {
         "pool": claim["pool"],

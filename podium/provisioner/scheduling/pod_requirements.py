@@ -57,7 +57,7 @@ def has_meaning(spec: PodSpec) -> bool:
         return True
     terms = affinity.required.node_selector_terms if affinity.required is not None else ()
     try:
-        for term in (*terms, *(preferred.preference for preferred in affinity.preferred)):
+        for term in (*terms, *(preference.preference for preference in affinity.preferred)):
             for _ in _expressions(term, ""):
                 pass
     except FieldError:

@@ -308,7 +308,7 @@ def _offering(priced: InstanceType | None, allocatable: Requests, zone: str, kin
         # Without a price a smaller node must still count as cheaper, or consolidation could not compare; it is not
         # shown.
         price=price or size_rank(allocatable),
-        is_priced=price > 0 and priced is not None and priced.is_priced,
+        is_priced=price > 0 and priced is not None and priced.is_priced(Requirements.of_labels({CAPACITY_TYPE: kind})),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Final
 from podium.objects.core import Pod
 from podium.provisioner.apis.objects import ProvidedNode
 from podium.provisioner.state.evictions import is_active
-from podium.provisioner.state.usable import unjudged
+from podium.provisioner.state.usable import node_fault
 from podium.provisioner.state.validation import is_mirror
 
 _CONTROL_PLANE: Final = (
@@ -74,7 +74,7 @@ def _reason(node: ProvidedNode, pods: Sequence[Pod], on_every_node: frozenset[st
         return f"It is no machine ({mark})"
     if node.metadata.annotations.get(_KEPT_NODE) == "true":
         return f"Its annotation {_KEPT_NODE} keeps it"
-    if fault := unjudged(node, pods):
+    if fault := node_fault(node, pods):
         return f"{fault} cannot be judged"
     if not has_capacity(node):
         return "It cannot be judged: it reports no capacity"
@@ -83,8 +83,8 @@ def _reason(node: ProvidedNode, pods: Sequence[Pod], on_every_node: frozenset[st
     for pod in pods:
         if _is_static(pod) and _manifest_name(pod) not in on_every_node:
             of_control_plane = pod.metadata.labels.get(_CONTROL_PLANE_TIER[0]) == _CONTROL_PLANE_TIER[1]
-            what = "a static pod of the control plane" if of_control_plane else "a static pod"
-            return f"Pod {pod.key} is {what}: it runs on this node and nowhere else"
+            kind = "a static pod of the control plane" if of_control_plane else "a static pod"
+            return f"Pod {pod.key} is {kind}: it runs on this node and nowhere else"
         if is_active(pod) and pod.metadata.annotations.get(_KEPT_POD) == "false":
             return f"The annotation {_KEPT_POD} of pod {pod.key} keeps it"
     return None

@@ -121,7 +121,7 @@ def read_cluster(
             raise FieldError(f"{item.location}: {_key(identity)}", f"is there with other contents in {source}")
     objects = read_named_objects(
         ((manifest, f"{where}: {_key(identity)}", ": ") for identity, (manifest, where) in first_seen.items()),
-        judge=_usable_form if on_fault is not None else _checked_form,
+        take=_usable_form if on_fault is not None else _checked_form,
         on_fault=None if on_fault is None else lambda fault, kind, part: on_fault(_consequence(fault, kind, part)),
     )
     pools = tuple(map(completed_pool, objects.node_pools))
@@ -168,8 +168,8 @@ def _consequence(fault: FieldError, kind: str, part: Any | None) -> str:
     elif part is None:
         stays = "so it is left out"
     else:
-        judged = unread_field(part) is None and not isinstance(part, UnusableNode)
-        stays = "which does not count" if judged else "so its node stays as it is"
+        is_judged = unread_field(part) is None and not isinstance(part, UnusableNode)
+        stays = "which does not count" if is_judged else "so its node stays as it is"
     return f"{fault}, {stays}"
 
 

@@ -35,7 +35,7 @@ from podium.provisioner.apis.objects import (
 from podium.provisioner.scheduling.requirements import Requirement
 from podium.provisioner.state.versions import current_form
 
-Judge: TypeAlias = Callable[[Any], tuple[Any | None, FieldError | None]]
+Take: TypeAlias = Callable[[Any], tuple[Any | None, FieldError | None]]
 """Returns what counts of an object, None if nothing does, and its fault, None if it has none."""
 
 OnFault: TypeAlias = Callable[[FieldError, str, Any | None], None]
@@ -77,20 +77,20 @@ def read_objects(documents: object, path: str = "objects") -> ClusterObjects:
 
 
 def read_named_objects(
-    documents: Iterable[tuple[object, str, str]], judge: Judge | None = None, on_fault: OnFault | None = None
+    documents: Iterable[tuple[object, str, str]], take: Take | None = None, on_fault: OnFault | None = None
 ) -> ClusterObjects:
     """Read objects from parsed JSON; those of other kinds are ignored.
 
     Args:
         documents: each with what to call it in errors, and what stands between that and the path of a field.
-        judge: returns what counts of an object, None if nothing does, and its fault; by default `check_object` decides.
+        take: returns what counts of an object, None if nothing does, and its fault; by default `check_object` decides.
         on_fault: receives an object with a fault, and where it is. Without it a fault is an error.
 
     Raises:
         FieldError: an object has a field of another type than the API gives it, or a value that has no meaning.
     """
     lists: dict[str, list[Any]] = {name: [] for name, _ in KINDS.values()}
-    closed: dict[str, str] = {}
+    closed_pools: dict[str, str] = {}
     for document, path, separator in documents:
         if not isinstance(document, Mapping):
             raise FieldError(path, "is not an object with named fields")
@@ -98,7 +98,7 @@ def read_named_objects(
         if kind_entry is None:
             continue
         name, kind = kind_entry
-        item, fault = _read(document, kind, judge or _judge)
+        item, fault = _read(document, kind, take or _take)
         if fault is not None:
             error = FieldError(f"{path}{separator}{fault.path}" if fault.path else path, fault.detail)
             # A part that cannot be read of anything but a NodePool may be any part of it.
@@ -108,25 +108,25 @@ def read_named_objects(
         if item is not None:
             lists[name].append(item)
         elif kind is NodePool:
-            closed[_name_of(document)] = str(fault)
-    contents: dict[str, Any] = {
-        # The order of files, or of an API server's answer, must not decide where a plan is indifferent.
+            closed_pools[_name_of(document)] = str(fault)
+    # The order of files, or of an API server's answer, must not decide where a plan is indifferent.
+    fields: dict[str, Any] = {
         name: tuple(sorted(items, key=lambda item: (item.metadata.namespace, item.metadata.name)))
         for name, items in lists.items()
     }
-    return ClusterObjects(**contents, closed_pools=closed)
+    return ClusterObjects(**fields, closed_pools=closed_pools)
 
 
-def _read(document: Mapping[Any, Any], kind: type[Any], judge: Judge) -> tuple[Any | None, FieldError | None]:
+def _read(document: Mapping[Any, Any], kind: type[Any], take: Take) -> tuple[Any | None, FieldError | None]:
     try:
-        return judge(msgspec.convert(current_form(document), kind))
+        return take(msgspec.convert(current_form(document), kind))
     except FieldError as error:
         return None, error
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
         return None, FieldError(*field_and_detail(str(error)))
 
 
-def _judge(item: Any) -> tuple[Any | None, FieldError | None]:
+def _take(item: Any) -> tuple[Any | None, FieldError | None]:
     try:
         check_object(item)
     except FieldError as error:

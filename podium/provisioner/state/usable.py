@@ -49,7 +49,7 @@ def usable_form(item: Any) -> tuple[Any | None, FieldError | None]:
     return item, None
 
 
-def unjudged(node: ProvidedNode, pods: Sequence[Pod]) -> str | None:
+def node_fault(node: ProvidedNode, pods: Sequence[Pod]) -> str | None:
     """Return the first object because of which the node cannot be judged, with its fault; None if it can."""
     if isinstance(node, UnusableNode):
         return f"Node {node.name} ({node.field}: {node.detail})"
@@ -128,10 +128,10 @@ def _without_bad_preferences(spec: PodSpec) -> PodSpec:
 def _without_bad_pod_preferences(rules: PodAffinity | None) -> PodAffinity | None:
     if rules is None:
         return None
-    preferred = tuple(
+    preferences = tuple(
         term for term in rules.preferred if _passes(check_selector, term.pod_affinity_term.namespace_selector)
     )
-    return PodAffinity(required=rules.required, preferred=preferred)
+    return PodAffinity(required=rules.required, preferred=preferences)
 
 
 def _passes(check: Callable[[TermT], object], value: TermT) -> bool:

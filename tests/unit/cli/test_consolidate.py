@@ -222,82 +222,31 @@ def _static_pod(name, node_name, **fields):
     return pod(f"{name}-{node_name}", node=node_name, cpu="10m", metadata={**_MIRROR, **fields})
 
 
-def _labelled(name, **labels):
+def _worker(name, **labels):
     return node(name, zone="zone-1", **labels)
 
 
 def _stays(tmp_path, *items):
     """The JSON of a consolidation of these and of two workers, which are empty."""
-    path = _cluster(tmp_path / "c.yaml", *map(_labelled, ("w1", "w2")), *items)
+    path = _cluster(tmp_path / "c.yaml", *map(_worker, ("w1", "w2")), *items)
     result = _run("-f", path, "--adopt-nodes", "--ignore-budgets", "-o", "json")
     assert result.exit_code == 0, result.stderr
     return json.loads(result.stdout)
 
 
-@pytest.mark.parametrize(
-    ("label", "value"),
-    [
-        ("node-role.kubernetes.io/control-plane", ""),
-        ("node-role.kubernetes.io/master", ""),
-        ("node-role.kubernetes.io/etcd", "true"),
-        ("kubernetes.io/role", "master"),
-        ("eks.amazonaws.com/compute-type", "fargate"),
-        ("type", "virtual-kubelet"),
-    ],
-)
-def test_nodes_of_the_control_plane_and_nodes_that_are_no_machines_never_go(tmp_path, label, value):
-    answer = _stays(tmp_path, _labelled("cp", **{label: value}))
+def test_nodes_that_no_plan_may_remove_stay_and_it_is_said_why(tmp_path):
+    control_plane = _worker("cp", **{"node-role.kubernetes.io/control-plane": ""})
+    answer = _stays(tmp_path, control_plane, _worker("w3"), _static_pod("registry", "w3"))
     assert [command["nodes"] for command in answer["commands"]] == [["w1", "w2"]]
-    assert label in answer["blockers"]["cp"][0]
-
-
-def test_a_taint_of_the_control_plane_is_enough(tmp_path):
-    taint = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
-    answer = _stays(tmp_path, node("cp", taints=[taint], zone="zone-1"))
-    assert answer["blockers"]["cp"] == [
-        "It is a node of the control plane (taint node-role.kubernetes.io/control-plane)"
-    ]
-
-
-def test_a_static_pod_that_runs_nowhere_else_keeps_its_node(tmp_path):
-    everywhere = [_static_pod("node-agent", name) for name in ("w1", "w2", "w3")]
-    answer = _stays(tmp_path, _labelled("w3"), *everywhere, _static_pod("registry", "w3"))
-    assert [command["nodes"] for command in answer["commands"]] == [["w1", "w2"]]
-    text = "Pod default/registry-w3 is a static pod: it runs on this node and nowhere else"
-    assert answer["blockers"] == {"w3": [text]}
-    etcd = pod(
-        "etcd-w3",
-        node="w3",
-        labels={"tier": "control-plane"},
-        metadata={"annotations": {"kubernetes.io/config.mirror": "x"}},
-    )
-    answer = _stays(tmp_path, _labelled("w3"), etcd)
-    assert "is a static pod of the control plane" in answer["blockers"]["w3"][0]
-
-
-def test_nodes_that_cannot_be_judged_stay_and_it_is_said_why(tmp_path):
-    blind = node("blind", zone="zone-1")
-    blind["status"] = {"allocatable": {}, "capacity": {}}
-    demand = {"key": "n", "operator": "Gt", "values": ["abc"]}
-    required = {
-        "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [demand]}]}
+    assert answer["blockers"] == {
+        "cp": ["It is a node of the control plane (label node-role.kubernetes.io/control-plane)"],
+        "w3": ["Pod default/registry-w3 is a static pod: it runs on this node and nowhere else"],
     }
-    odd = pod("odd", node="w3", affinity={"nodeAffinity": required})
-    kept = pod("kept", node="w4", metadata={"annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}})
-    held = _labelled("w5")
-    held["metadata"]["annotations"] = {"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true"}
-    answer = _stays(tmp_path, blind, _labelled("w3"), odd, _labelled("w4"), kept, held)
-    assert [command["nodes"] for command in answer["commands"]] == [["w1", "w2"]]
-    reasons = {name: texts[0] for name, texts in answer["blockers"].items()}
-    assert reasons["blind"] == "It cannot be judged: it reports no capacity"
-    assert reasons["w3"].startswith("Pod default/odd (spec.affinity.nodeAffinity.")
-    assert reasons["w4"].endswith("safe-to-evict of pod default/kept keeps it")
-    assert reasons["w5"].endswith("scale-down-disabled keeps it")
 
 
 def test_a_node_that_is_not_ready_cannot_be_judged(tmp_path):
-    lost = node("lost", zone="zone-1")
-    path = _cluster(tmp_path / "c.yaml", lost, node("w1", zone="zone-1"))
+    lost_node = node("lost", zone="zone-1")
+    path = _cluster(tmp_path / "c.yaml", lost_node, node("w1", zone="zone-1"))
     documents = path.read_text()
     path.write_text(documents.replace("True", "Unknown", 1))
     answer = json.loads(_run("-f", path, "--adopt-nodes", "--ignore-budgets", "-o", "json").stdout)

@@ -233,3 +233,23 @@ def test_the_same_cluster_twice_is_refused(tmp_path):
     result = _run("--cluster-object", paths[0], "--cluster-object", paths[1], "--requests", "cpu=1")
     assert result.exit_code == 1
     assert "cluster a is given twice" in " ".join(result.output.split())
+
+
+QUOTA_OF_TEAM = {
+    "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+    "kind": "ElasticQuota",
+    "metadata": {"name": "q", "namespace": "shop"},
+    "spec": {"min": {"cpu": "2", "memory": "4Gi"}, "max": {"cpu": "1500m", "memory": "4Gi"}},
+}
+
+
+def test_accurate_mode_obeys_the_plugins_of_a_configuration(tmp_path):
+    cluster = write_objects(tmp_path / "cluster.yaml", NODE, QUOTA_OF_TEAM)
+    question = ("-f", cluster, "--requests", "cpu=500m,memory=1Gi", "-n", "shop", "--mode", "accurate")
+    assert _run(*question).output == "8 replicas fit\n"
+    assert _run(*question, "--config", "examples/config/capacity-scheduling.yaml").output.endswith("\n3 replicas fit\n")
+
+
+def test_a_configuration_in_parity_mode_is_refused(cluster):
+    result = _run("-f", cluster, "--config", "examples/config/capacity-scheduling.yaml")
+    assert (result.exit_code, "go with --mode accurate" in result.output) == (2, True)

@@ -576,8 +576,8 @@ def test_a_plan_is_shown_to_its_end_with_its_passes_told_apart(tmp_path):
     assert result.exit_code == 0
     assert "3 nodes to buy for 3 pods in 3 passes" in result.stdout
     assert _lines(result)[0].startswith("PASS NODEPOOL")
-    one = _json(*cluster, "--one-pass")
-    assert (len(one["new_nodes"]), len(one["unschedulable"]), "passes" in one) == (1, 2, False)
+    first_pass = _json(*cluster, "--one-pass")
+    assert (len(first_pass["new_nodes"]), len(first_pass["unschedulable"]), "passes" in first_pass) == (1, 2, False)
     assert _run(*cluster, "--one-pass", "--exit-code").exit_code == 3
 
 
@@ -646,10 +646,10 @@ def test_an_offering_that_is_not_available_is_not_called_missing(tmp_path):
 
 
 def test_pods_that_are_not_planned_for_say_why(tmp_path):
-    gated = pod("gated", status={"phase": "Pending"}, schedulingGates=[{"name": "g"}])
-    nominated = pod("nominated")
-    nominated["status"]["nominatedNodeName"] = "n1"
-    path = _cluster(tmp_path / "c.yaml", node_pool(), gated, nominated, pod("new", status={"phase": "Pending"}))
+    gated_pod = pod("gated", status={"phase": "Pending"}, schedulingGates=[{"name": "g"}])
+    nominated_pod = pod("nominated")
+    nominated_pod["status"]["nominatedNodeName"] = "n1"
+    path = _cluster(tmp_path / "c.yaml", node_pool(), gated_pod, nominated_pod, pod("new", status={"phase": "Pending"}))
     answer = _json("-f", path)
     assert answer["not_tried"] == ["default/gated", "default/new", "default/nominated"]
     assert answer["not_tried_reasons"]["default/gated"] == "has scheduling gates"

@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 from typing import ClassVar
 
@@ -12,6 +13,7 @@ from podium.config.expansion import build_errors, expand_plugins
 from podium.config.extension_points import IN_TREE_PLUGINS, ExtensionPoint
 from podium.config.feature_gates import default_gates, parse_feature_gates
 from podium.config.field_errors import ConfigError
+from podium.config.loader import load
 from podium.config.releases import RELEASES
 from podium.config.types import (
     KubeSchedulerConfiguration,
@@ -409,3 +411,27 @@ def test_profiles_of_the_same_plugins_are_expanded_once_but_keep_their_own_error
 def test_gangs_are_scheduled_by_default_since_pod_groups_are(minor, gates, is_enabled):
     (profile,) = default_configuration(parse_feature_gates([gates], RELEASES[minor])).profiles
     assert ("GangScheduling" in [plugin.name for plugin in profile.plugins.multi_point.enabled]) is is_enabled
+
+
+@pytest.mark.parametrize(
+    ("minor", "gates", "disabled", "is_warned"),
+    [
+        ("1.37", "GenericWorkload=true", "GangScheduling", True),
+        ("1.37", "GenericWorkload=true", "NodeName", False),
+        ("1.37", "GenericWorkload=false", "GangScheduling", False),
+        ("1.36", "GenericWorkload=true", "NodeName", False),
+    ],
+)
+def test_pod_groups_without_the_plugin_that_counts_them_are_warned_about(minor, gates, disabled, is_warned):
+    plugins = {"multiPoint": {"disabled": [{"name": disabled}]}}
+    file = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"plugins": plugins}],
+    }
+    warning = (
+        "profiles[0].plugins: GenericWorkload is enabled, but GangScheduling plugin is not set. Gang scheduling using "
+        "PodGroups may not work as expected."
+    )
+    warnings = load(json.dumps(file), gates=parse_feature_gates([gates], RELEASES[minor])).warnings
+    assert warnings == ((warning,) if is_warned else ())

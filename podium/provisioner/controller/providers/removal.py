@@ -165,11 +165,11 @@ class NodeRemoval:
         path = f"{PODS.path}?fieldSelector=spec.nodeName%3D{node.name}"
         body = await self._session.request("GET", path, answer_bytes_max=LIST_BYTES_MAX)
         page = ObjectDecoder(PODS).page(body)
-        for broken in page.broken:
+        for defect in page.broken:
             # No watch shows a pod that cannot be read, and nobody else would ever evict it.
-            metadata = ObjectMeta(name=broken.name, namespace=broken.namespace, uid=broken.uid)
+            metadata = ObjectMeta(name=defect.name, namespace=defect.namespace, uid=defect.uid)
             await self._client.evict_pod(Pod(metadata=metadata))
-        names = [item.key for item in page.items if is_waited_for(item)] + [broken.key for broken in page.broken]
+        names = [item.key for item in page.items if is_waited_for(item)] + [defect.key for defect in page.broken]
         if names:
             return f"pod {names[0]} is on it, and the watch does not show it"
         await self._client.delete(PROVIDED_NODES, node)

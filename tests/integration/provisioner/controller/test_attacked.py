@@ -78,9 +78,9 @@ async def test_an_eviction_that_is_not_answered_well_holds_up_its_own_node_only(
     names = await cluster.bought(len(REFUSALS) + 1)
     for name, (namespace, attack) in zip(names, REFUSALS.items(), strict=False):
         cluster.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
-        held = pod("held", cpu="100m", node=name, terminationGracePeriodSeconds=0)
-        held["metadata"]["namespace"] = namespace
-        cluster.put(held)
+        held_pod = pod("held", cpu="100m", node=name, terminationGracePeriodSeconds=0)
+        held_pod["metadata"]["namespace"] = namespace
+        cluster.put(held_pod)
         attack(cluster.faults, namespace=namespace)
     await cluster.begin_removal(*names)
     async with cluster.run_provisioner():

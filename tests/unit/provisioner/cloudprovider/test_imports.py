@@ -8,7 +8,8 @@ from podium.objects.errors import FieldError
 from podium.provisioner.cloudprovider.catalogue import read_catalogue
 from podium.provisioner.cloudprovider.dialect_labels import labels_of_name
 from podium.provisioner.cloudprovider.imports import import_catalogue
-from tests.unit.provisioner.clusters import ZONE, instance_type
+from podium.provisioner.scheduling.requirements import Requirements
+from tests.unit.provisioner.clusters import CAPACITY_TYPE, ZONE, instance_type
 
 MIB = 2**20
 AWS = "karpenter.k8s.aws"
@@ -126,6 +127,9 @@ def test_prices_come_from_the_price_list_and_the_newest_spot_price_of_linux() ->
         # No spot price is known there. It counts as 70 %, and is not shown as a price.
         ("us-east-1b", "spot"): (0.0672, False),
     }
+    # What is bought on demand has a price, whatever is not known of spot.
+    assert m6i.is_priced(Requirements.of_labels({CAPACITY_TYPE: "on-demand"}))
+    assert not m6i.is_priced()
 
 
 def test_without_prices_instance_types_are_compared_by_their_size() -> None:
@@ -138,7 +142,7 @@ def test_without_prices_instance_types_are_compared_by_their_size() -> None:
             ]
         },
     ).instance_types
-    assert not small.is_priced
+    assert not small.is_priced()
     assert small.offerings[0].price < large.offerings[0].price
 
 
@@ -246,7 +250,7 @@ def test_machine_types_of_gcp_are_one_type_for_all_their_zones() -> None:
     assert n2.requirements.get(ZONE).values == {"us-central1-a", "us-central1-b"}
     assert n2.requirements.get("cloud.google.com/machine-family").values == {"n2"}
     assert n2.requirements.get("topology.kubernetes.io/region").values == {"us-central1"}
-    assert n2.is_priced
+    assert n2.is_priced()
     assert a2.capacity["nvidia.com/gpu"] == 1
     assert a2.requirements.get("cloud.google.com/gke-accelerator").values == {"nvidia-tesla-a100"}
     assert n2.requirements.get("cloud.google.com/gke-accelerator").operator == "DoesNotExist"
@@ -260,6 +264,15 @@ def test_karpenters_own_file_is_read_as_it_is() -> None:
     assert m5.requirements.get(f"{AWS}/instance-family").values == {"m5"}
     assert m5.requirements.get(f"{AWS}/instance-memory").values == {"8192"}
     assert m5.requirements.get("topology.kubernetes.io/region").values == {"us-west-2"}
+
+
+def test_a_description_adds_to_a_list_what_the_list_does_not_say() -> None:
+    listed = {**instance_type("m6i.large", 2, "8Gi", price=0.5, zones=("us-east-1c",)), "architecture": "x86_64"}
+    (m6i,) = _aws([listed], TYPES).instance_types
+    assert {(item.zone, item.price) for item in m6i.offerings} == {("us-east-1c", 0.5), ("us-east-1c", 0.35)}
+    assert m6i.requirements.get(ZONE).values == {"us-east-1c"}
+    assert m6i.requirements.get(f"{AWS}/instance-hypervisor").values == {"nitro"}
+    assert m6i.capacity["pods"] == 29
 
 
 def test_twins_with_other_prices_stay_apart() -> None:

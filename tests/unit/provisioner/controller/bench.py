@@ -51,6 +51,8 @@ class World:
         """No node is made for pods of these names: the answer is always `refusal`."""
         self.refusal: ApiError = Forbidden("no")
         self.list_error: ApiError | None = None
+        self.kept_nodes: set[str] = set()
+        """Nodes whose removal is refused."""
         self.ahead_s = 0.0
         """By how much the wall clock is set forward, or back."""
 
@@ -68,14 +70,14 @@ class WallClock(LoopClock):
 class Bench:
     """One process: its watch, its loops, and what they have reported."""
 
-    def __init__(self, world: World, period_s: float = 10.0) -> None:
+    def __init__(self, world: World, period_s: float = 10.0, *, removes_own_only: bool = False) -> None:
         self.world = world
         self.clock = clock = WallClock(world)
         self.errors: list[str] = []
         self.plans: list[Plan] = []
         self.removals: list[Removal] = []
         self._informers = informers = InformerSet(cast(ApiSession, None), clock=clock, random=Random(0))
-        self.watched = cluster = WatchedCluster(informers, clock)
+        self.watched = cluster = WatchedCluster(informers, clock, removes_own_only=removes_own_only)
         self.planner = planner = Planner(catalogue(*TYPES[:2]), Settings())
         self.purchasing = purchasing = Purchasing(self, cluster, clock)
         nominations = Nominations(clock, 20.0)
@@ -146,6 +148,8 @@ class Bench:
         return True
 
     async def delete(self, node: ProvidedNode, removal: Removal) -> None:
+        if node.name in self.world.kept_nodes:
+            raise self.world.refusal
         self.world.removals.append(node.name)
         self.drop(self.world.documents["Node", node.name])
 

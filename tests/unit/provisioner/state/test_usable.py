@@ -63,12 +63,12 @@ def objects_of(*documents: Document) -> tuple[ClusterObjects, list[FieldError]]:
     return ClusterObjects(**{name: tuple(items) for name, items in lists.items()}), faults
 
 
-def planned(*documents: Document) -> tuple[Plan, list[FieldError]]:
+def plan_of(*documents: Document) -> tuple[Plan, list[FieldError]]:
     objects, faults = objects_of(node_pool(requirements=[requirement(CAPACITY_TYPE, "In", "on-demand")]), *documents)
     return Planner(catalogue(*TYPES[:2]), Settings()).plan(objects, NOW), faults
 
 
-def blocked(*documents: Document) -> dict[str, list[str]]:
+def blockers_of(*documents: Document) -> dict[str, list[str]]:
     objects, _ = objects_of(node_pool(), *documents)
     state = DisruptionState.of(objects, catalogue(*TYPES[:2]), Settings(), NOW)
     return {name: [blocker.text for blocker in blockers] for name, blockers in state.blockers().items()}
@@ -77,7 +77,7 @@ def blocked(*documents: Document) -> dict[str, list[str]]:
 @pytest.mark.parametrize("rules", [_PREFERENCE, *_OTHER_PREFERENCES, *_DEMANDS])
 def test_a_running_pod_that_planning_cannot_use_still_takes_its_node(rules: Document) -> None:
     running = pod("odd", cpu="3500m", node="n1", **rules)
-    plan, faults = planned(*NODE, running, pod("web", cpu="1"))
+    plan, faults = plan_of(*NODE, running, pod("web", cpu="1"))
     assert len(faults) == 1
     assert (len(plan.nodes), plan.existing) == (1, {})
 
@@ -87,29 +87,29 @@ def test_a_node_takes_no_pods_while_it_is_not_known_what_one_of_its_pods_takes(r
     running = pod("odd", node="n1")
     running["spec"]["containers"][0]["resources"] = {"requests": requests}
     documents = (*NODE, running)
-    plan, _ = planned(*documents, pod("web", cpu="100m"))
+    plan, _ = plan_of(*documents, pod("web", cpu="100m"))
     assert (len(plan.nodes), plan.existing) == (1, {})
-    assert "cannot be judged" in blocked(*documents)["n1"][0]
+    assert "cannot be judged" in blockers_of(*documents)["n1"][0]
 
 
 @pytest.mark.parametrize("rules", _DEMANDS)
 def test_a_node_stays_whose_pod_demands_what_has_no_meaning(rules: Document) -> None:
-    (texts,) = blocked(*NODE, pod("odd", node="n1", **rules)).values()
+    (texts,) = blockers_of(*NODE, pod("odd", node="n1", **rules)).values()
     assert texts[0].startswith("Pod default/odd (spec.affinity.")
     assert texts[0].endswith(" cannot be judged")
 
 
 @pytest.mark.parametrize("rules", [_PREFERENCE, *_OTHER_PREFERENCES])
 def test_a_preference_without_meaning_is_one_that_is_not_met(rules: Document) -> None:
-    assert blocked(*NODE, pod("odd", node="n1", **rules)) == {}
-    plan, faults = planned(pod("odd", **rules), pod("web"))
+    assert blockers_of(*NODE, pod("odd", node="n1", **rules)) == {}
+    plan, faults = plan_of(pod("odd", **rules), pod("web"))
     assert len(faults) == 1
     assert sorted(pod.metadata.name for node in plan.nodes for pod in node.pods) == ["odd", "web"]
 
 
 @pytest.mark.parametrize("rules", _DEMANDS[1:])
 def test_a_waiting_pod_without_meaning_is_left_out_and_stops_no_other(rules: Document) -> None:
-    plan, faults = planned(pod("odd", **rules), pod("web"))
+    plan, faults = plan_of(pod("odd", **rules), pod("web"))
     assert len(faults) == 1
     assert [pod.metadata.name for node in plan.nodes for pod in node.pods] == ["web"]
 
@@ -121,22 +121,22 @@ def test_a_budget_that_cannot_be_read_protects_all_pods_of_its_namespace() -> No
         "spec": {"maxUnavailable": 1, "selector": _SELECTOR},
         "status": {"disruptionsAllowed": 1},
     }
-    texts = blocked(*NODE, pod("web", node="n1"), budget)
+    texts = blockers_of(*NODE, pod("web", node="n1"), budget)
     assert texts == {"n1": ["Pdb prevents pod evictions (PodDisruptionBudget=[default/odd])"]}
 
 
 def test_a_node_that_cannot_be_used_takes_no_pods_and_stays() -> None:
     node, claim = map(copy.deepcopy, NODE)
     node["status"]["capacity"]["cpu"] = "many"
-    plan, _ = planned(node, claim, pod("web", cpu="1"))
+    plan, _ = plan_of(node, claim, pod("web", cpu="1"))
     assert (len(plan.nodes), plan.existing) == (1, {})
-    assert blocked(node, claim)["n1"][0].startswith("Node n1 (status.capacity[cpu]: ")
+    assert blockers_of(node, claim)["n1"][0].startswith("Node n1 (status.capacity[cpu]: ")
 
 
 @pytest.mark.parametrize("requests", [{"cpu": "abc"}, {"cpu": "1", "memory": "1Gj"}])
 def test_a_daemon_set_whose_requests_cannot_be_read_stops_nothing(requests: Document) -> None:
     for kind in ("requests", "limits"):
         agent = daemon_set(containers=[{"name": "main", "resources": {kind: requests}}])
-        plan, faults = planned(agent, pod("web"))
+        plan, faults = plan_of(agent, pod("web"))
         assert len(plan.nodes) == 1
         assert faults[0].path.startswith("spec.template.spec.containers[0].resources.")
