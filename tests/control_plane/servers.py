@@ -137,7 +137,9 @@ class ControlPlane:
     def _start_etcd(self) -> None:
         self.etcd = self._launch("etcd", self._etcd_flags(), self._environ)
 
-    def start_scheduler(self, config: Mapping[str, Any] | None = None, *, verbosity: int = 0) -> Scheduler:
+    def start_scheduler(
+        self, config: Mapping[str, Any] | None = None, *, verbosity: int = 0, more_flags: Sequence[str] = ()
+    ) -> Scheduler:
         """Starts the real kube-scheduler and returns when it is healthy; the caller stops its process.
 
         Args:
@@ -148,7 +150,7 @@ class ControlPlane:
         port = free_ports(1)[0]
         # Every log call looks for its file among the modules, which a benchmark would feel.
         extra = [f"--vmodule=schedule_one={verbosity}"] if verbosity else []
-        process = self._launch("kube-scheduler", [*self._scheduler_flags(config or {}, port), *extra])
+        process = self._launch("kube-scheduler", [*self._scheduler_flags(config or {}, port), *extra, *more_flags])
         _wait_healthy(process, port)
         return Scheduler(process, f"https://127.0.0.1:{port}")
 
