@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from podium.cli.options.configuration import (
 )
 from podium.cli.options.leader_election import leader_election_options
 from podium.cli.options.own_names import as_default_scheduler_option, named_for_running
-from podium.cli.options.releases import as_the_server, release_to_check
+from podium.cli.options.releases import as_the_server, release_asked
 from podium.cli.output import TEXT, output_option, print_value, say
 from podium.cli.planning import PROVIDERS, RULES, demand_rules
 from podium.config import (
@@ -30,12 +31,12 @@ from podium.config import (
     KUBE_SCHEDULERS_LEASE,
     LEASE_NAME,
     KubeSchedulerConfiguration,
-    Release,
 )
 from podium.telemetry import configure_logging
 
 if TYPE_CHECKING:
     from podium.client.permissions import Needs
+    from podium.client.session import ApiSession
     from podium.daemon.doctor import Report
     from podium.provisioner.controller.app import ProviderName
 
@@ -118,13 +119,8 @@ def command(
         # It only reads, or writes under a name of its own, so there is nothing to compete with.
         # Neither schedules: a profile may be named after the scheduler that does.
         names = named_for_running(config, leader_election, is_default_scheduler=True)
-
-    def read(release: Release) -> Usable:
-        return usable(config, plugins, feature_gates, change=names, release=release)
-
     try:
-        good = readable_as_any(read)
-        good = good.as_of(release_to_check(_kubeconfig(kubeconfig, good), master))
+        good = readable_as_any(lambda release: usable(config, plugins, feature_gates, change=names, release=release))
     except BadConfiguration as error:
         for line in error.lines:
             report.fail("configuration", line, "correct the field; `podium config check` lists these errors too")
@@ -197,7 +193,7 @@ async def _examine(
 
     clock = SystemClock()
     try:
-        credentials = await load(_kubeconfig(kubeconfig, good), clock, master=master)
+        credentials = await load(kubeconfig or good.config.client_connection.kubeconfig or None, clock, master=master)
     except ConnectionConfigError as error:
         report.fail("credentials", str(error), advice_on_configuration(str(error)))
         return
@@ -206,6 +202,8 @@ async def _examine(
         if requirements is not None:
             await examine_needs(report, session, requirements, clock)
             return
+        if release_asked() is None:
+            good = await as_of_server(report, session, good)
         await examine(
             report,
             session,
@@ -217,8 +215,20 @@ async def _examine(
         )
 
 
-def _kubeconfig(option: str | None, good: Usable) -> str | None:
-    return option or good.config.client_connection.kubeconfig or None
+async def as_of_server(report: Report, session: ApiSession, good: Usable) -> Usable:
+    """Return the configuration by the rules of the API server's release, as `podium run` reads it."""
+    from podium.daemon.server_release import release_of
+    from podium.objects.api_errors import ApiError
+
+    # A server that does not say its version is reported by the checks that follow.
+    with suppress(ApiError):
+        release, _ = await release_of(session)
+        try:
+            return good.as_of(release)
+        except BadConfiguration as error:
+            for line in error.lines:
+                report.fail("configuration", line, f"the API server is of {release.minor}: correct the field for it")
+    return good
 
 
 def _print(report: Report) -> None:

@@ -126,7 +126,7 @@ async def _run(plane: ControlPlane, scheduler: str, command: tuple[str, ...], di
 
 def _start(scheduler: str, plane: ControlPlane, directory: Path) -> Daemon | ServerProcess:
     if scheduler == "kube-scheduler":
-        return plane.start_scheduler(more_flags=(_GATES,)).process
+        return plane.start_scheduler(flags=(_GATES,)).process
     config = configuration(profiles=[{"schedulerName": "default-scheduler"}])
     return Daemon(directory / "podium", plane.kubeconfig(), config, flags=(_GATES, "--as-default-scheduler"))
 

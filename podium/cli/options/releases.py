@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from podium.cli import event_loop
-from podium.config import NEWEST, RELEASES, Release
+from podium.config import EVALUATED, NEWEST, RELEASES, Release
 from podium.lib.log import get_logger
 
 if TYPE_CHECKING:
@@ -23,17 +23,24 @@ _META: Final = __name__
 
 def _keep(context: click.Context, _: click.Parameter, minor: str | None) -> None:
     if minor is not None:
-        context.meta[_META] = RELEASES[minor]
+        context.meta[_META] = EVALUATED[minor]
 
 
-def decide_as_option(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return what adds `--decide-as` to a command; `default` says as which minor it decides without the option."""
+def decide_as_option(
+    default: str, releases: Mapping[str, Release] = RELEASES, more: str = ""
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return what adds `--decide-as` to a command; `default` says as which minor it decides without the option.
+
+    Args:
+        releases: what can be chosen.
+        more: a sentence for the help text.
+    """
     return click.option(
         "--decide-as",
-        type=click.Choice(list(RELEASES)),
+        type=click.Choice(list(releases)),
         callback=_keep,
         expose_value=False,
-        help=f"Decide as kube-scheduler of this minor of Kubernetes. By default {default}.",
+        help=f"Decide as kube-scheduler of this minor of Kubernetes. By default {default}.{more}",
     )
 
 
@@ -72,14 +79,6 @@ def release_to_run(
     if not server.startswith(f"v{release.minor}."):
         log.warning("The API server is of a minor without rules of its own", server=server, minor=release.minor)
     return release, ReleaseOrigin.SERVERS
-
-
-def release_to_check(kubeconfig: str | None, master: str | None) -> Release:
-    """Return the release that `podium run` would decide as; the newest, without a word, if nobody says which."""
-    if (release := release_asked()) is not None:
-        return release
-    answer = _ask(kubeconfig, None, master)
-    return answer[0] if isinstance(answer, tuple) else NEWEST
 
 
 def _ask(
