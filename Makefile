@@ -26,7 +26,7 @@ TESTS ?= tests/unit
 # Of `make soak`, and for each surface of `make fuzz`.
 MINUTES ?= 10
 
-.PHONY: help demo playground docs test check pythons sim fgd fuzz parity soak bench bench-all bench-report profile control-plane skew release format lock clean
+.PHONY: help demo playground docs test check pythons sim fgd fuzz parity policies soak bench bench-all bench-report profile control-plane skew release format lock clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -89,6 +89,9 @@ fuzz: $(VENV)/.dev-stamp  ## Hostile configurations, objects and watch bytes, ea
 parity: $(VENV)/.dev-stamp control-plane  ## New questions, answered by kube-scheduler's own code and by podium: SEED=1 COUNT=1000
 	@$(BIN)/python -m tests.parity.cross --seed $(SEED) --scenarios $(COUNT)
 	@$(BIN)/python -m tests.parity.insight --seed $(SEED) --fixes $$(($(COUNT) / 2)) --capacities $$(($(COUNT) * 3 / 10))
+
+policies: $(VENV)/.dev-stamp  ## New questions to scheduler-plugins' own code: TREE=a clone of it, PLACEMENT=of numaplacement
+	@$(BIN)/python -m tests.parity.policies --tree $(TREE) --placement $(PLACEMENT) --seed $(SEED) --count $(COUNT)
 
 soak: $(VENV)/.dev-stamp  ## Pods and nodes that come and go for MINUTES=10; fails where memory, tasks or files grow
 	@$(BIN)/python -m tests.soak --minutes $(MINUTES)

@@ -143,6 +143,7 @@ class PreemptionRules:
         tell_no_deallocation: DynamicResources says that it could not free devices.
         wake_after_last_in_memory: the preemptor is activated if its last victim was not bound yet, and so not deleted.
         count_terminating: a preemption all of whose victims are being deleted already is observed.
+        count_groups_apart: the victims of a preemption for a group have a metric of their own.
     """
 
     tell_node: bool
@@ -150,6 +151,7 @@ class PreemptionRules:
     tell_no_deallocation: bool
     wake_after_last_in_memory: bool
     count_terminating: bool
+    count_groups_apart: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +173,8 @@ class Release:
         needs_bind_mount_options: for NodeDeclaredFeatures, a mount with `bindMountOptions` needs a node's feature.
         lists_namespaces: for InterPodAffinity, a term selects namespaces with matching labels; before, also all others,
             if a namespace without labels would match.
+        scores_balance_gain: NodeResourcesBalancedAllocation scores by how much the pod improves the balance of a node;
+            before, by the balance with the pod.
         sums_resized_pods: a pod that is resized in place counts with the highest of its totals; before, with the total
             of the highest amounts of each container.
         hidden_metrics: those that podium counts and this minor does not have.
@@ -191,6 +195,7 @@ class Release:
     counts_image_volumes: bool
     needs_bind_mount_options: bool
     lists_namespaces: bool
+    scores_balance_gain: bool
     sums_resized_pods: bool
     hidden_metrics: frozenset[str]
     needs_installed_drivers: bool
@@ -279,6 +284,9 @@ _GATES_1_36: Final[Mapping[str, Gate]] = {
 }
 # Upstream checks needs only of gates that are on; which gates exist is checked before.
 _NEEDS_1_36: Final = {
+    "DRADeviceBindingConditions": ("DRAResourceClaimDeviceStatus",),
+    "DRADeviceTaintRules": ("DRADeviceTaints",),
+    "DRAWorkloadResourceClaims": ("GenericWorkload",),
     "GangScheduling": ("GenericWorkload",),
     "TopologyAwareWorkloadScheduling": ("GenericWorkload",),
     "WorkloadAwarePreemption": ("GangScheduling",),
@@ -310,16 +318,13 @@ _GATES_1_37: Final[Mapping[str, Gate]] = {
     "VolumeLimitScaling": _switchable(_BETA_ON),
 }
 _NEEDS_1_37: Final = {
+    **{name: needs for name, needs in _NEEDS_1_36.items() if name not in _REMOVED_IN_1_37},
     "CompositePodGroup": ("GenericWorkload", "TopologyAwareWorkloadScheduling"),
-    "DRADeviceBindingConditions": ("DRAResourceClaimDeviceStatus",),
     "DRADeviceCompatibilityGroups": ("DRAPartitionableDevices",),
-    "DRADeviceTaintRules": ("DRADeviceTaints",),
     "DRAFractionalCapacityRange": ("DRAConsumableCapacity",),
     "DRAOptionalNodeOperations": ("NodeDeclaredFeatures",),
-    "DRAWorkloadResourceClaims": ("GenericWorkload",),
     "InPlacePodVerticalScalingSchedulerPreemption": ("InPlacePodVerticalScaling",),
     "PodGroupPreemptionPolicy": ("GenericWorkload",),
-    "TopologyAwareWorkloadScheduling": ("GenericWorkload",),
 }
 
 _DEVICES_1_36: Final = DeviceRules(
@@ -404,16 +409,30 @@ _V1_36: Final = Release(
         tell_no_deallocation=True,
         wake_after_last_in_memory=False,
         count_terminating=False,
+        count_groups_apart=False,
     ),
     counts_image_volumes=False,
     needs_bind_mount_options=False,
     lists_namespaces=False,
+    scores_balance_gain=True,
     sums_resized_pods=False,
     hidden_metrics=frozenset(
         {
             "dynamic_resource_allocation_resourceclaim_creates_total",
+            "informer_processing_latency_seconds",
+            "informer_queued_items",
+            "informer_store_resource_version",
+            "scheduler_generated_placements_total",
+            "scheduler_placement_evaluation_duration_seconds",
+            "scheduler_placement_evaluations_total",
+            "scheduler_preemption_evaluation_duration_seconds",
+            "scheduler_preemption_execution_duration_seconds",
+            "scheduler_preemption_pdb_violations_total",
+            "scheduler_preemption_workload_disruptions",
             "scheduler_queue_incoming_entities_total",
             "scheduler_queued_entities",
+            "scheduler_workload_preemption_attempts_total",
+            "scheduler_workload_preemption_victims",
         }
     ),
     needs_installed_drivers=False,
@@ -443,6 +462,7 @@ _V1_37: Final = replace(
         tell_no_deallocation=False,
         wake_after_last_in_memory=True,
         count_terminating=True,
+        count_groups_apart=True,
     ),
     counts_image_volumes=True,
     needs_bind_mount_options=True,
@@ -456,6 +476,14 @@ _V1_37: Final = replace(
 
 RELEASES: Final[Mapping[str, Release]] = {release.minor: release for release in (_V1_36, _V1_37)}
 """By minor, oldest first."""
+EVALUATED: Final[Mapping[str, Release]] = {
+    "1.35": replace(_V1_36, minor="1.35", scores_balance_gain=False),
+    **RELEASES,
+}
+"""The releases that questions about placements can be decided as: also the one that scheduler-plugins is built on.
+
+Of 1.35 only what attempts and queues of pods come out differently for: gates, hints and devices are those of 1.36.
+"""
 NEWEST: Final = _V1_37
 FIRST: Final = _V1_36
 """The release of whatever names none: podium knew no other when it was made."""

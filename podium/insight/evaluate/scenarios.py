@@ -7,7 +7,7 @@ plugins that would requeue the pod for it). Or it holds a device selector and on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, field
@@ -22,7 +22,6 @@ from podium.engine.placement import Placement
 from podium.engine.recorded_questions import RecordedQuestion, answer_line
 from podium.engine.store import LATER_THAN_ALL_S, ObjectStore
 from podium.framework.contract.plugin import Plugin
-from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.status import ScheduleError
 from podium.insight.evaluate.devices import devices_of_attempt, devices_of_queue
 from podium.insight.evaluate.events import Change, events_of, hints_for
@@ -34,7 +33,6 @@ from podium.objects.node_metrics import ANY_SOURCE, NODE_METRICS
 from podium.objects.resource_types import PODS
 from podium.plugins import IN_TREE
 from podium.plugins.dynamic_resources.plugin import DynamicResources
-from podium.queues import PodOrder, QueueObserver
 
 _SIDES = {"Add": (False, True), "Update": (True, True), "Delete": (True, False)}
 """By action: whether the change has an old object, and a new one."""
@@ -137,7 +135,7 @@ class Evaluator:
 def _answer_queue(cluster: Cluster, pods: Sequence[Pod]) -> dict[str, Any]:
     placements: list[Placement] = []
     messages: dict[str, str] = {}
-    for pod in _in_queue_order(cluster, pods):
+    for pod in cluster.in_queue_order(pods):
         try:
             (placement,) = cluster.place_all([pod])
         except ScheduleError as error:
@@ -152,15 +150,6 @@ def _answer_queue(cluster: Cluster, pods: Sequence[Pod]) -> dict[str, Any]:
         **devices_of_queue(placements),
     }
     return {**answer, "messages": messages} if messages else answer
-
-
-def _in_queue_order(cluster: Cluster, pods: Sequence[Pod]) -> Iterable[Pod]:
-    """Return the pods as the QueueSort plugin orders them, if they have entered the queue one after the other."""
-    if not pods:
-        return ()
-    order = PodOrder(cluster.framework_for(pods[0]).queue_sort, QueueObserver())
-    infos = [QueuedPodInfo(pod, float(number)) for number, pod in enumerate(pods)]
-    return (info.pod for info in sorted(infos, key=order))
 
 
 def _answer_pod(cluster: Cluster, pod: Pod) -> dict[str, Any]:

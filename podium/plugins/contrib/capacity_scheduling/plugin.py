@@ -133,7 +133,7 @@ class CapacityScheduling(fwk.PreFilterPlugin, fwk.AskingPostFilterPlugin, fwk.Re
         if loops_on := preemptions.held_back_from(pod):
             loop_rows = [row for name in loops_on if (row := snapshot.row_of.get(name)) is not None]
             rows = rows[~np.isin(rows, loop_rows)]
-        budgets = Budgets(self._budgets.list())
+        budgets = Budgets(self._budgets.list(), self.handle.release.preemption)
         importance = Importance(self.handle.clock.now())
         candidates: list[Candidate] = []
         rejections: dict[int, fwk.Status] = {}
