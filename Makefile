@@ -26,7 +26,7 @@ TESTS ?= tests/unit
 # Of `make soak`, and for each surface of `make fuzz`.
 MINUTES ?= 10
 
-.PHONY: help demo playground docs test check pythons sim fgd fuzz parity soak bench bench-all bench-report profile control-plane skew release format lock clean
+.PHONY: help demo playground docs test check pythons sim fgd fuzz parity policies soak bench bench-all bench-report profile control-plane skew release format lock clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -90,6 +90,9 @@ parity: $(VENV)/.dev-stamp control-plane  ## New questions, answered by kube-sch
 	@$(BIN)/python -m tests.parity.cross --seed $(SEED) --scenarios $(COUNT)
 	@$(BIN)/python -m tests.parity.insight --seed $(SEED) --fixes $$(($(COUNT) / 2)) --capacities $$(($(COUNT) * 3 / 10))
 
+policies: $(VENV)/.dev-stamp  ## New questions to scheduler-plugins' own code: TREE=a clone of it, PLACEMENT=of numaplacement
+	@$(BIN)/python -m tests.parity.policies --tree $(TREE) --placement $(PLACEMENT) --seed $(SEED) --count $(COUNT)
+
 soak: $(VENV)/.dev-stamp  ## Pods and nodes that come and go for MINUTES=10; fails where memory, tasks or files grow
 	@$(BIN)/python -m tests.soak --minutes $(MINUTES)
 
@@ -102,10 +105,11 @@ control-plane: $(VENV)/.dev-stamp  ## Build (once) and locate etcd, kube-apiserv
 skew: $(VENV)/.dev-stamp  ## podium against kube-apiserver of each minor release that it supports (each is built once)
 	@$(BIN)/python -m tests.skew
 
-bench: $(VENV)/.dev-stamp control-plane  ## Measure podium and kube-scheduler in turn on a real API server, and the flight recorder, and attempts beside many claims (25 minutes)
+bench: $(VENV)/.dev-stamp control-plane  ## Measure podium and kube-scheduler in turn on a real API server, and the flight recorder, attempts beside many claims, and policies (28 minutes)
 	@$(BIN)/python -m benchmarks $(BENCH)
 	@$(if $(BENCH),,$(BIN)/python -m benchmarks recorder)
 	@$(if $(BENCH),,$(BIN)/python -m benchmarks claims)
+	@$(if $(BENCH),,$(BIN)/python -m benchmarks policies)
 
 bench-all: bench  ## That, the engine alone, its growth, forks, start-up in a large cluster, a storm of events, estimates, plans, recorders (some 75 minutes)
 	@$(BIN)/python -m benchmarks in-process

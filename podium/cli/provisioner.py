@@ -15,6 +15,7 @@ from podium.cli.options.durations import duration
 from podium.cli.options.logs import logging_options
 from podium.cli.options.paths import FILE
 from podium.cli.options.plugin_loading import exit_0_at_sigterm
+from podium.cli.output import say
 from podium.cli.planning import PROVIDERS, Question, demand_rules, purchase_options, rules_options
 from podium.objects.errors import FieldError
 
@@ -43,17 +44,23 @@ def command() -> None:
 @rules_options
 @click.option(
     "--batch-idle",
+    "--batch-idle-duration",
     "batch_idle_s",
     default="1s",
     show_default=True,
+    envvar="BATCH_IDLE_DURATION",
+    show_envvar=True,
     callback=duration,
     help="Plan once no new pod has come for that long.",
 )
 @click.option(
     "--batch-max",
+    "--batch-max-duration",
     "batch_max_s",
     default="10s",
     show_default=True,
+    envvar="BATCH_MAX_DURATION",
+    show_envvar=True,
     callback=duration,
     help="Plan at the latest that long after the first pod.",
 )
@@ -127,7 +134,9 @@ def run(
     from podium.server.election import Timings
 
     question = Question(**purchase)
-    files.demand_one_stdin((question.node_pools, question.catalogue))
+    if question.feature_gates.get("NodeOverlay"):
+        say("warning: --feature-gates: NodeOverlays are not watched, and do not count here", err=True)
+    files.demand_one_stdin((question.node_pools, *question.catalogues))
     try:
         node_pools = question.pools()
     except FieldError as error:

@@ -68,7 +68,8 @@ class InformerSet:
         self._on_made = on_made
         self._on_delivered = on_delivered
         self._informers: dict[str, Informer[Any]] = {}
-        self._reflectors: list[Reflector[Any]] = []
+        self._reflectors: dict[str, Reflector[Any]] = {}
+        """By the path of their resource, even if they ask at another one."""
         self._history: History | None = None
         self._failures = ListFailures(clock)
 
@@ -84,23 +85,21 @@ class InformerSet:
             informer.set_synced()
             return informer
         resource_at_path = replace(resource, path=self._paths.get(resource.path, resource.path))
-        self._reflectors.append(
-            Reflector(
-                resource_at_path,
-                self._session,
-                informer,
-                clock=self._clock,
-                random=self._random,
-                on_listed=lambda: self._on_listed(informer),
-                # Older servers may lack a group; core resources must exist.
-                on_absent=informer.set_synced if resource.group else lambda: None,
-                on_outdated=lambda: self._on_outdated(resource),
-                on_delivered=partial(self._on_delivered, resource_at_path),
-                history_observer=self,
-                settings=self._settings,
-                keep=self._keep.get(resource.path),
-                failures=self._failures,
-            )
+        self._reflectors[resource.path] = Reflector(
+            resource_at_path,
+            self._session,
+            informer,
+            clock=self._clock,
+            random=self._random,
+            on_listed=lambda: self._on_listed(informer),
+            # Older servers may lack a group; core resources must exist.
+            on_absent=informer.set_synced if resource.group else lambda: None,
+            on_outdated=lambda: self._on_outdated(resource),
+            on_delivered=partial(self._on_delivered, resource_at_path),
+            history_observer=self,
+            settings=self._settings,
+            keep=self._keep.get(resource.path),
+            failures=self._failures,
         )
         return informer
 
@@ -145,7 +144,7 @@ class InformerSet:
 
     def _start_over(self) -> None:
         """List everything again; scheduling waits for it."""
-        for reflector in self._reflectors:
+        for reflector in self._reflectors.values():
             if reflector.resource.path in _SCHEDULED or not reflector.statistics.is_failing:
                 self.consistency.note_outdated(reflector.resource.plural)
             reflector.list_again(from_scratch=True)
@@ -154,13 +153,13 @@ class InformerSet:
         return HistoryCheck(self._session, resource, self._reflector(resource), self.informer(resource))
 
     def _reflector(self, resource: ResourceType[ObjectT]) -> Reflector[ObjectT]:
-        return next(reflector for reflector in self._reflectors if reflector.resource.path == resource.path)
+        return self._reflectors[resource.path]
 
     def _on_outdated(self, resource: ResourceType[Any]) -> None:
         """Make scheduling wait for new lists of pods and nodes."""
         if resource.path == NODES.path:
             # New nodes would look empty until the pods on them are known.
-            for reflector in self._reflectors:
+            for reflector in self._reflectors.values():
                 if reflector.resource.path == PODS.path:
                     self.consistency.note_outdated(PODS.plural)
                     reflector.list_again()
@@ -179,7 +178,7 @@ class InformerSet:
             kinds = [self._history_check(resource) for resource in scheduled]
             self._history = History(self._clock, kinds, self._start_over)
             group.start_soon(self._history.run, name="history")
-            for reflector in self._reflectors:
+            for reflector in self._reflectors.values():
                 group.start_soon(reflector.run, name=f"reflector of {reflector.resource.plural}")
 
     @property
@@ -197,13 +196,14 @@ class InformerSet:
         """The resources whose watch is not connected."""
         return [
             reflector.resource.plural
-            for reflector in self._reflectors
+            for reflector in self._reflectors.values()
             if not reflector.is_connected and not reflector.is_absent
         ]
 
     def is_absent(self, resource: ResourceType[Any]) -> bool:
         """Return whether the API server does not serve the resource."""
-        return self._reflector(resource).is_absent
+        # Of a local resource the API server knows nothing, so that nothing can be missing there.
+        return not resource.is_local and self._reflector(resource).is_absent
 
     async def wait_connected(self) -> None:
         """Wait until the watches of all resources are connected."""
@@ -212,13 +212,13 @@ class InformerSet:
 
     def statistics(self) -> dict[str, ReflectorStatistics]:
         """Return the counters and the last error by resource, such as `pods`."""
-        return {reflector.resource.plural: reflector.statistics for reflector in self._reflectors}
+        return {reflector.resource.plural: reflector.statistics for reflector in self._reflectors.values()}
 
     def versions(self) -> dict[ResourceType[Any], str]:
         """Return the version that each store has reached; empty during a list from scratch."""
-        return {reflector.resource: reflector.version for reflector in self._reflectors}
+        return {reflector.resource: reflector.version for reflector in self._reflectors.values()}
 
     @property
     def events_total(self) -> int:
         """Return how many changes the watches have shown."""
-        return sum(reflector.statistics.events_total for reflector in self._reflectors)
+        return sum(reflector.statistics.events_total for reflector in self._reflectors.values())

@@ -42,7 +42,10 @@ from podium.objects.node_metrics import (
 )
 
 ANSWER_BYTES_MAX: Final = 32 * 1024 * 1024
-"""A load watcher's answer about 5,000 nodes has 16 MB if it reports every kind of load."""
+"""No answer may be longer, however many nodes there are."""
+_BYTES_BESIDE_NODES_MAX: Final = 1024 * 1024
+_BYTES_OF_NODE_MAX: Final = 8 * 1024
+"""A load watcher writes 3 KB about a node if it reports every kind of load."""
 _TOKEN_BYTES_MAX: Final = 64 * 1024
 _DEADLINE_S: Final = 20.0
 _QUERY_DEADLINE_S: Final = 10.0
@@ -64,7 +67,7 @@ class MetricsReader:
     """Reads one source.
 
     Args:
-        nodes: the nodes, called after the source has answered.
+        nodes: the nodes, called before the source is asked and after it has answered.
         wall_clock: returns the time in Unix seconds.
     """
 
@@ -89,7 +92,7 @@ class MetricsReader:
         try:
             if self.source.type == KUBERNETES_METRICS_SERVER:
                 body = await self._api.request(
-                    "GET", _METRICS_PATH, deadline_s=_DEADLINE_S, answer_bytes_max=ANSWER_BYTES_MAX
+                    "GET", _METRICS_PATH, deadline_s=_DEADLINE_S, answer_bytes_max=self._answer_bytes_max()
                 )
                 return await self._interpret(lambda readings, nodes: read_metrics_server(readings, body, nodes))
             async with await self._session() as session:
@@ -157,7 +160,7 @@ class MetricsReader:
         async with session.get(
             url, headers=headers, timeout=timeouts(_DEADLINE_S, None), allow_redirects=False
         ) as response:
-            body = await _body(response)
+            body = await self._body(response)
         if response.status != _OK:
             raise MetricsError(f"received status code {response.status} from watcher")
         return body
@@ -192,16 +195,20 @@ class MetricsReader:
         timeout = timeouts(_QUERY_DEADLINE_S, None)
         with anyio.fail_after(_QUERY_DEADLINE_S):
             async with session.post(url, data={"query": expr}, timeout=timeout, allow_redirects=False) as response:
-                body = await _body(response)
+                body = await self._body(response)
             if response.status in _NOT_POSTED:
                 async with session.get(url, params={"query": expr}, timeout=timeout, allow_redirects=False) as response:
-                    body = await _body(response)
+                    body = await self._body(response)
         if response.status != _OK and not body.lstrip().startswith(b"{"):
             raise ValueError(f"status code {response.status}")
         return body
 
+    async def _body(self, response: aiohttp.ClientResponse) -> bytes:
+        if content_encoding(response):
+            raise ValueError("the answer is compressed, which was not asked for")
+        return await read_body(response, self._answer_bytes_max())
 
-async def _body(response: aiohttp.ClientResponse) -> bytes:
-    if content_encoding(response):
-        raise ValueError("the answer is compressed, which was not asked for")
-    return await read_body(response, ANSWER_BYTES_MAX)
+    def _answer_bytes_max(self) -> int:
+        """Return how long an answer may be. The loop waits while its outer form is read: 0.1 s for a MB at worst."""
+        node_count = sum(1 for _ in self._nodes())
+        return min(_BYTES_BESIDE_NODES_MAX + node_count * _BYTES_OF_NODE_MAX, ANSWER_BYTES_MAX)

@@ -29,14 +29,13 @@ from podium.config.own_names import (
     OWN_NAME,
     with_own_names,
 )
+from podium.config.release_rules import DeviceRules, EventRules, PreemptionRules
 from podium.config.releases import (
+    EVALUATED,
     FIRST,
     NEWEST,
     OLDEST_SERVER,
     RELEASES,
-    DeviceRules,
-    EventRules,
-    PreemptionRules,
     Release,
     release_of_server,
 )
@@ -65,6 +64,7 @@ __all__ = [
     "AS_DEFAULT_SCHEDULER",
     "DEFAULT_GATES",
     "DEFAULT_SCHEDULER_NAME",
+    "EVALUATED",
     "FIRST",
     "IN_TREE_PLUGINS",
     "KIND",

@@ -38,6 +38,7 @@ from podium.objects.resource_types import (
     RESOURCE_CLAIMS,
     ResourceType,
 )
+from podium.queues import in_queue_order
 
 _CLAIMS: Final[Mapping[str, ResourceType[Any]]] = {
     resource.kind: resource for resource in (PERSISTENT_VOLUME_CLAIMS, RESOURCE_CLAIMS)
@@ -204,15 +205,21 @@ class Cluster(ClusterObjects):
         out: its victims are removed at once, and the pod is nominated, but not tried again.
 
         Args:
-            pods: placed in this order; by default all pending pods, in queue order: by priority, then by name.
+            pods: placed in this order; by default all pending pods, in queue order: by the QueueSort plugin, of which
+                they entered the queue in order of namespace and name.
 
         Raises: as `place`.
         """
-        waiting = sorted((resource for resource in self.pods if not resource.node_name), key=_before_others)
-        return [self._make_room(self.place(pod)) for pod in (waiting if pods is None else pods)]
+        if pods is None:
+            pods = self.in_queue_order(sorted((pod for pod in self.pods if not pod.node_name), key=_by_name))
+        return [self._make_room(self.place(pod)) for pod in pods]
+
+    def in_queue_order(self, pods: Iterable[Pod]) -> list[Pod]:
+        """Return the pods as the profiles' QueueSort plugin orders them, if they entered the queue in this order."""
+        return in_queue_order(pods, next(iter(self.profiles.values())).queue_sort)
 
     def drain(self, node: str) -> list[Placement]:
-        """Cordon a node and place its pods elsewhere, by priority, then by name.
+        """Cordon a node and place its pods elsewhere, in queue order as `place_all`.
 
         Pods of DaemonSets and static pods belong to the node and are left on it. PodDisruptionBudgets are ignored.
 
@@ -231,11 +238,11 @@ class Cluster(ClusterObjects):
             ),
         )
         pending = []
-        for pod in sorted(leaving, key=_before_others):
+        for pod in sorted(leaving, key=_by_name):
             unbound_pod = unbound(pod)
             state.put(PODS, unbound_pod)
             pending.append(unbound_pod)
-        return self.place_all(pending)
+        return self.place_all(self.in_queue_order(pending))
 
     # ------------------------------------------------------------ for the command line and other packages
 
@@ -347,8 +354,8 @@ class Cluster(ClusterObjects):
         return cast(Pod, item)
 
 
-def _before_others(pod: Pod) -> tuple[int, str, str]:
-    return -pod.priority, pod.metadata.namespace, pod.metadata.name
+def _by_name(pod: Pod) -> tuple[str, str]:
+    return pod.metadata.namespace, pod.metadata.name
 
 
 def stays_on_node(pod: Pod) -> bool:

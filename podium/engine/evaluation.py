@@ -100,5 +100,6 @@ def _help(help_: Help) -> dict[str, Any]:
     answer: dict[str, Any] = {"postfilter": status}
     if help_.result is not None and help_.result.nominated_node_name:
         answer["nominated"] = help_.result.nominated_node_name
-        answer["victims"] = sorted(victim.key for victim in help_.result.victims)
+        # As upstream: a victim that is being deleted already is not deleted again.
+        answer["victims"] = sorted(victim.key for victim in help_.result.victims if not victim.is_terminating)
     return answer

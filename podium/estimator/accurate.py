@@ -7,20 +7,24 @@ Differs: Karmada has no such estimate. Replicas preempt no pods.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Generator, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
+from podium.config import KubeSchedulerConfiguration, default_configuration
 from podium.config.types import PluginSet, Profile
 from podium.engine.placing import Engine
 from podium.engine.replicas import PLACED_MAX, ClaimCreator, Replicas, make_copy, no_claims
 from podium.estimator.errors import EstimateError
 from podium.estimator.requirements import ReplicaRequirements, saturate
+from podium.framework.contract.plugin import Plugin
 from podium.framework.contract.status import ScheduleError
 from podium.framework.profile.runtime import Framework
 from podium.objects.affinity import Affinity, NodeAffinity
 from podium.objects.core import Container, Pod, PodSpec, ResourceRequirements
 from podium.objects.meta import ObjectMeta
+from podium.plugins import IN_TREE
+from podium.queues import in_queue_order
 
 _PREEMPTING: Final = frozenset({"DefaultPreemption", "PreemptionToleration"})
 
@@ -28,20 +32,34 @@ EstimateSteps: TypeAlias = Generator[None, None, int]
 """A running estimate. Its return value is the number of replicas."""
 
 
-def without_preemption(profile: Profile) -> Profile:
-    """Return the profile for dry runs, without plugins that do nothing but preempt: replicas preempt no pods.
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What decides on replicas and pending pods, whatever scheduler they name.
 
-    Planning a preemption would cost more than a hundred attempts.
+    Attributes:
+        config: its first profile decides.
+        classes: the available plugins by name.
     """
-    plugins = profile.plugins
-    return replace(
-        profile,
-        plugins=replace(
-            plugins,
-            multi_point=_without_preemption(plugins.multi_point),
-            post_filter=_without_preemption(plugins.post_filter),
-        ),
-    )
+
+    config: KubeSchedulerConfiguration = field(default_factory=default_configuration)
+    classes: Mapping[str, type[Plugin]] = field(default_factory=lambda: IN_TREE)
+
+    @property
+    def profile(self) -> Profile:
+        """The profile for dry runs, without plugins that do nothing but preempt: replicas preempt no pods.
+
+        Planning a preemption would cost more than a hundred attempts.
+        """
+        profile = self.config.profiles[0]
+        plugins = profile.plugins
+        return replace(
+            profile,
+            plugins=replace(
+                plugins,
+                multi_point=_without_preemption(plugins.multi_point),
+                post_filter=_without_preemption(plugins.post_filter),
+            ),
+        )
 
 
 def _without_preemption(plugins: PluginSet) -> PluginSet:
@@ -62,7 +80,7 @@ def accurate_replicas(
     Args:
         engine: nothing else may change it during the estimate. It is unchanged afterwards.
         framework: the profile that decides on every pod.
-        waiting: pending pods. The scheduler tries them first, by priority and age.
+        waiting: pending pods. The scheduler tries them first, in the order of the QueueSort plugin.
         create_claims: creates the claims that a replica has for itself.
         replicas_max: the maximum number of replicas to place one by one.
         is_over: whether to stop early; the answer is then the number of replicas placed so far.
@@ -96,7 +114,9 @@ def replicas_in_steps(
     """
     placed_pods = Replicas(engine, framework, create_claims)
     try:
-        count = yield from _count_placed(placed_pods, replica, sorted(waiting, key=_turn), replicas_max, is_over)
+        count = yield from _count_placed(
+            placed_pods, replica, in_queue_order(sorted(waiting, key=_age), framework.queue_sort), replicas_max, is_over
+        )
         while placed_pods.take_back_last():
             yield
         return count
@@ -141,5 +161,5 @@ def replica_of(requirements: ReplicaRequirements | None, name: str = "replica") 
     return Pod(metadata=ObjectMeta(name=name, namespace=requirements.namespace, uid=name), spec=spec)
 
 
-def _turn(pod: Pod) -> tuple[int, str, str]:
-    return -pod.priority, pod.metadata.creation_timestamp or "", pod.key
+def _age(pod: Pod) -> tuple[str, str]:
+    return pod.metadata.creation_timestamp or "", pod.key

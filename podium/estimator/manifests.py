@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 
 from podium.cluster import CacheError
-from podium.config import default_configuration
 from podium.engine.cluster import Cluster
 from podium.engine.cluster_objects import read_object
 from podium.engine.derivation.admission import Admission
@@ -22,7 +21,7 @@ from podium.engine.errors import ManifestError
 from podium.engine.files import LocatedManifest
 from podium.engine.manifests import Manifest, read_manifest, resource_of
 from podium.engine.store import ObjectStore
-from podium.estimator.accurate import without_preemption
+from podium.estimator.accurate import Rules
 from podium.estimator.cluster_objects import Cluster as KarmadaCluster
 from podium.estimator.errors import EstimateError
 from podium.estimator.member import READ, READ_TO_TRY, Gates, MemberCluster
@@ -55,11 +54,11 @@ class Workload:
     others: tuple[Manifest, ...] = ()
 
 
-def member_of(manifests: Sequence[Any], gates: Gates, name: str = "", *, is_accurate: bool = False) -> MemberCluster:
+def member_of(manifests: Sequence[Any], gates: Gates, name: str = "", rules: Rules | None = None) -> MemberCluster:
     """Build a member cluster from these objects.
 
     Args:
-        is_accurate: whether the cluster must support accurate estimates.
+        rules: for accurate estimates; without them the cluster has none.
 
     Raises:
         ManifestError: an object cannot be read.
@@ -70,12 +69,23 @@ def member_of(manifests: Sequence[Any], gates: Gates, name: str = "", *, is_accu
         if resource is not None:
             sources.append(read_manifest(manifest, resource))
     view = None
-    if is_accurate:
-        view = SchedulerView(ObjectStore.of(manifests).lister, _refuse_broken, SystemClock(), Random())
+    if rules is not None:
+        view = SchedulerView(rules, ObjectStore.of(manifests).lister, _refuse_broken, SystemClock(), Random())
     member = MemberCluster(name, _refuse_broken, gates, view)
     for item in sorted(sources, key=lambda item: (item.metadata.namespace, item.metadata.name)):
         member.put(item)
     return member
+
+
+def nodes_and_pods(manifests: Sequence[Any]) -> tuple[list[Node], list[Pod]]:
+    """Return the nodes and pods among these objects, in order of namespace and name.
+
+    Raises:
+        ManifestError: one cannot be read.
+    """
+    objects = [read_manifest(manifest, resource) for manifest in manifests if (resource := _kind_of(manifest))]
+    objects.sort(key=lambda item: (item.metadata.namespace, item.metadata.name))
+    return [item for item in objects if isinstance(item, Node)], [item for item in objects if isinstance(item, Pod)]
 
 
 def admit_manifests(sources: Iterable[LocatedManifest]) -> list[Manifest]:
@@ -88,18 +98,15 @@ def admit_manifests(sources: Iterable[LocatedManifest]) -> list[Manifest]:
     ]
 
 
-def cluster_for(store: ObjectStore, admission: Admission, replica: Pod) -> tuple[Cluster, list[Pod]]:
+def cluster_for(store: ObjectStore, admission: Admission, replica: Pod, rules: Rules) -> tuple[Cluster, list[Pod]]:
     """Return the cluster as the scheduler sees it, and its pending pods.
-
-    podium's default profile decides on the replica and the pending pods, whatever scheduler they name.
 
     Raises:
         ClusterError: an object cannot be read.
     """
-    config = default_configuration()
-    profile = replace(without_preemption(config.profiles[0]), scheduler_name=replica.spec.scheduler_name)
+    profile = replace(rules.profile, scheduler_name=replica.spec.scheduler_name)
     try:
-        cluster = Cluster(replace(config, profiles=(profile,)), store, admission=admission)
+        cluster = Cluster(replace(rules.config, profiles=(profile,)), store, rules.classes, admission=admission)
     except CacheError as error:
         raise ManifestError(str(error)) from error
     return cluster, [pod for pod in store.objects(PODS).values() if not pod.node_name and not pod.is_terminating]
@@ -126,25 +133,45 @@ def workload_in(sources: Iterable[LocatedManifest], name: str) -> Workload:
     return Workload(pod, manifest, name, tuple(item.manifest for item in other_sources))
 
 
+def karmada_clusters_in(sources: Iterable[LocatedManifest]) -> list[KarmadaCluster]:
+    """Return Karmada's Cluster objects among a file's objects, with their models as Karmada's webhook leaves them.
+
+    Raises:
+        EstimateError: one cannot be read, or has no name or that of another.
+    """
+    clusters: dict[str, KarmadaCluster] = {}
+    for source in sources:
+        if source.manifest["kind"] != "Cluster" or "karmada.io/" not in str(source.manifest.get("apiVersion")):
+            continue
+        try:
+            cluster = msgspec.convert(source.manifest, KarmadaCluster)
+        except msgspec.ValidationError as error:
+            raise EstimateError(f"{source.location}: {error}") from error
+        if not cluster.key:
+            raise EstimateError(f"{source.location}: metadata.name: Required value")
+        # Answers go by name, so a second cluster of that name would be lost.
+        if cluster.key in clusters:
+            raise EstimateError(f"{source.location}: cluster {cluster.key} is given twice")
+        # The webhook standardises the models before it validates them.
+        models = standardise(cluster.spec.resource_models)
+        spec = msgspec.structs.replace(cluster.spec, resource_models=models)
+        clusters[cluster.key] = msgspec.structs.replace(cluster, spec=spec)
+    return list(clusters.values())
+
+
 def karmada_cluster_in(sources: Iterable[LocatedManifest], name: str) -> KarmadaCluster:
-    """Return Karmada's Cluster object among a file's objects, with its models as Karmada's webhook leaves them.
+    """Return the only Cluster object among a file's objects.
 
     Args:
         name: what to call the file.
 
     Raises:
-        EstimateError: the file does not hold exactly one Cluster, or it cannot be read.
+        EstimateError: there is not exactly one, or it cannot be read.
     """
-    objects = [source.manifest for source in sources if source.manifest["kind"] == "Cluster"]
-    if len(objects) != 1:
-        raise EstimateError(f"{name}: expected one Cluster, found {len(objects)}")
-    try:
-        cluster = msgspec.convert(objects[0], KarmadaCluster)
-    except msgspec.ValidationError as error:
-        raise EstimateError(f"{name}: {error}") from error
-    # The webhook standardises the models before it validates them.
-    models = standardise(cluster.spec.resource_models)
-    return msgspec.structs.replace(cluster, spec=msgspec.structs.replace(cluster.spec, resource_models=models))
+    clusters = karmada_clusters_in(sources)
+    if len(clusters) != 1:
+        raise EstimateError(f"{name}: expected one Cluster object of Karmada, found {len(clusters)}")
+    return clusters[0]
 
 
 def _kind_of(manifest: Any) -> ResourceType[Any] | None:

@@ -1,7 +1,7 @@
 """A member cluster as podium's scheduler sees it, updated as objects change.
 
-Owns a cache with pod usages as the scheduler counts them, the pending pods, and the profile that decides: podium's
-defaults, whatever scheduler a pod names. Never does I/O and never carries out a decision.
+Owns a cache with pod usages as the scheduler counts them, the pending pods, and the profile that decides,
+whatever scheduler a pod names. Never does I/O and never carries out a decision.
 """
 
 from __future__ import annotations
@@ -12,18 +12,16 @@ from typing import Any
 
 from podium.cluster import Cache, pod_usage_in
 from podium.cluster.cache import ReportBroken
-from podium.config import default_configuration
 from podium.engine.offline import OfflineHandle
 from podium.engine.placing import Engine
 from podium.engine.replicas import PLACED_MAX
-from podium.estimator.accurate import EstimateSteps, replicas_in_steps, without_preemption
+from podium.estimator.accurate import EstimateSteps, Rules, replicas_in_steps
 from podium.framework.contract.handle import Lister
 from podium.framework.profile.observer import Observer
 from podium.framework.profile.runtime import Framework
 from podium.lib.clock import Clock
 from podium.objects.core import Node, Pod
 from podium.objects.resource_types import PODS, ResourceType
-from podium.plugins import IN_TREE
 from podium.queues import Nominator
 
 
@@ -36,17 +34,18 @@ class SchedulerView:
 
     def __init__(
         self,
+        rules: Rules,
         lister_of: Callable[[ResourceType[Any]], Lister[Any]],
         report_broken: ReportBroken,
         clock: Clock,
         random: Random,
     ) -> None:
-        config = default_configuration()
+        config = rules.config
         self._cache = cache = Cache(report_broken, pod_usage_in(config.release))
         self._nominated = Nominator(lister_of(PODS).get)
         self._waiting: dict[str, Pod] = {}
         handle = OfflineHandle(clock, random, self._nominated, cache.snapshot, lister_of, release=config.release)
-        self._framework = Framework(without_preemption(config.profiles[0]), IN_TREE, handle, Observer())
+        self._framework = Framework(rules.profile, rules.classes, handle, Observer())
         self._engine = Engine(cache, self._nominated, config.percentage_of_nodes_to_score)
 
     def put_node(self, node: Node) -> None:

@@ -102,8 +102,8 @@ class Cluster(EngineCluster):
         """Make one scheduling attempt, as the scheduler would. The pod then counts on its node.
 
         Of a workload one of its pods is tried, with its claims; the cluster then has the workload, too. Several pods
-        are tried one after the other in queue order: by priority, then in the order given. If a pod fits on no node,
-        its placement says so and names the victims of a preemption.
+        are tried one after the other in queue order: by the QueueSort plugin, of which they entered the queue in the
+        order given. If a pod fits on no node, its placement says so and names the victims of a preemption.
 
         Args:
             preempt: with several pods, carry preemptions out: victims are removed at once, and the pod is nominated.
@@ -114,8 +114,7 @@ class Cluster(EngineCluster):
         """
         if isinstance(pod, Pod | Mapping | str):
             return super().place(pod)
-        # Queue order: PrioritySort, and the order given for equal priorities.
-        queue = sorted(map(self.read_pod, pod), key=lambda entry: -entry.priority)
+        queue = self.in_queue_order(map(self.read_pod, pod))
         for subject in pod:
             self.put_workload_of(subject)
         return self.place_all(queue) if preempt else [super(Cluster, self).place(entry) for entry in queue]

@@ -354,12 +354,12 @@ class Trial:
             if pod.spec.scheduler_name not in profiles:
                 self.why[pod.key] = f"no profile is named {pod.spec.scheduler_name!r}"
         candidates = [pod for pod in pending if pod.spec.scheduler_name in profiles]
-        # As the scheduling queue: by priority, then in the order of creation; pods of the dump come before new ones.
-        candidates.sort(key=lambda pod: (-pod.priority, self._order.get(pod.key, -1), pod.key))
+        # In the order of creation; pods of the dump enter the queue before new ones.
+        candidates.sort(key=lambda pod: (self._order.get(pod.key, -1), pod.key))
         return (
             sum(
                 self._note(self.world.place_with_its_claims(self._with_claims(pod)))
-                for pod in self.limit.take(candidates)
+                for pod in self.limit.take(self.world.in_queue_order(candidates))
             )
             > 0
         )

@@ -10,7 +10,7 @@ from podium.queues.hints import HintMap, Hints, Strategy, build_hint_map
 from podium.queues.listing import ListedPod, NextTry, QueueListing
 from podium.queues.nominator import Nominator
 from podium.queues.observer import QueueObserver
-from podium.queues.ordering import PodOrder, SortsByKey
+from podium.queues.ordering import SortsByKey, in_queue_order
 from podium.queues.pod_groups import QueuedPodGroups
 from podium.queues.scheduling_queue import SchedulingQueue
 from podium.queues.states import QUEUE_STATES, QueueEvent, QueueState
@@ -26,7 +26,6 @@ __all__ = [
     "NextTry",
     "Nominator",
     "PodBackoff",
-    "PodOrder",
     "QueueEvent",
     "QueueListing",
     "QueueObserver",
@@ -39,6 +38,7 @@ __all__ = [
     "SortsByKey",
     "Strategy",
     "build_hint_map",
+    "in_queue_order",
     "node_changes",
     "pod_changes",
 ]

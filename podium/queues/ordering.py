@@ -7,7 +7,7 @@ Differs: a pod that the plugin fails to order comes after all other pods; upstre
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
@@ -16,6 +16,7 @@ import numpy as np
 from podium.framework.contract.plugin import QueueSortPlugin
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.status import PluginError, short_repr
+from podium.objects.core import Pod
 from podium.queues.observer import QueueObserver
 
 SortKey: TypeAlias = Callable[[QueuedPodInfo], Any]
@@ -77,6 +78,12 @@ class PodOrder:
             return comparable(replace(info))
 
         return sort_key
+
+
+def in_queue_order(pods: Iterable[Pod], queue_sort: QueueSortPlugin) -> list[Pod]:
+    """Return the pods as the plugin orders them, if they entered the queue one after the other."""
+    infos = [QueuedPodInfo(pod, float(number)) for number, pod in enumerate(pods)]
+    return [info.pod for info in sorted(infos, key=PodOrder(queue_sort, QueueObserver()))]
 
 
 def _demand_bool(answer: object) -> bool:

@@ -10,6 +10,7 @@ import anyio.to_thread
 import grpc
 import pytest
 
+from podium.estimator.accurate import Rules
 from podium.estimator.server.app import EstimatorApp, Source
 from podium.estimator.server.members import OnUnsynced
 from tests.e2e.cluster import Cluster, RealCluster
@@ -59,7 +60,7 @@ async def test_estimates_follow_two_hundred_nodes_and_their_pods(cluster: Cluste
 
 async def test_accurate_estimates_know_the_workload_and_what_waits(cluster: Cluster) -> None:
     await cluster.create(*(node(f"node-{index}", cpu="4") for index in range(5)))
-    options = replace(QUIET, is_accurate=True)
+    options = replace(QUIET, rules=Rules())
     async with serving(EstimatorApp(options, [Source("m1", str(cluster.kubeconfig))])) as asker:
 
         async def replicas() -> int:

@@ -38,6 +38,7 @@ from podium.config import (
 )
 
 if TYPE_CHECKING:
+    from podium.estimator.accurate import Rules
     from podium.framework.contract.plugin import Plugin
 
 EXIT_BAD_CONFIGURATION = 1
@@ -238,6 +239,23 @@ def _usable_as(
     warnings = (*file.warnings, *missing.warnings) if to_run else ()
     read_as = partial(_usable_as, path, plugins, feature_gates, to_run, change)
     return Usable(file.config, plugins, warnings, gates.pod_groups, read_as)
+
+
+def estimator_rules(config: Path | None, plugins: Sequence[str], mode: str) -> Rules | None:
+    """Return what decides on accurate estimates; None in parity mode.
+
+    Raises:
+        UsageError: a configuration or plugin in parity mode, in which it would decide nothing.
+        BadConfiguration: it cannot be used.
+    """
+    if mode == "accurate":
+        from podium.estimator.accurate import Rules
+
+        good = usable(config, plugins, to_run=False)
+        return Rules(good.config, good.plugins)
+    if config is not None or plugins:
+        raise click.UsageError("--config and --plugin go with --mode accurate")
+    return None
 
 
 def construction_failures(good: Usable) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ import anyio
 
 from podium.client.informer_set import InformerSet
 from podium.client.session import ApiSession
+from podium.estimator.accurate import Rules
 from podium.estimator.member import Gates, MemberCluster
 from podium.estimator.quota import RESOURCE_QUOTAS
 from podium.estimator.scheduler_view import SchedulerView
@@ -62,7 +63,11 @@ class _Follow(Generic[ItemT]):
 
 
 class LiveMember:
-    """Implements `podium.estimator.server.members.Served`."""
+    """Implements `podium.estimator.server.members.Served`.
+
+    Args:
+        rules: for accurate estimates; without them they are as Karmada's.
+    """
 
     def __init__(
         self,
@@ -73,17 +78,17 @@ class LiveMember:
         clock: Clock,
         random: Random,
         *,
-        is_accurate: bool,
+        rules: Rules | None,
     ) -> None:
         self._name = name
         self._session = session
         self._informers = informers
         view = None
-        if is_accurate:
+        if rules is not None:
             # Register these before the plugins ask for the same kinds without templates.
             informers.informer(REPLICA_SETS)
             informers.informer(STATEFUL_SETS)
-            view = SchedulerView(informers.informer, self._report_broken, clock, random)
+            view = SchedulerView(rules, informers.informer, self._report_broken, clock, random)
         self.cluster = cluster = MemberCluster(name, self._report_broken, gates, view)
         self._follow(NODES, cluster.put_node, lambda node: cluster.drop_node(node.name))
         self._follow(PODS, cluster.put_pod, cluster.drop_pod)
@@ -91,7 +96,7 @@ class LiveMember:
         self._follow(REPLICA_SETS, *_into(cluster.replica_sets))
         if gates.resource_quota_estimate:
             self._follow(RESOURCE_QUOTAS, *_into(cluster.quotas))
-        if is_accurate:
+        if rules is not None:
             self._follow(STATEFUL_SETS, *_into(cluster.stateful_sets))
             self._follow(JOBS, *_into(cluster.jobs))
 

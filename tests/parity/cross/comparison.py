@@ -131,7 +131,7 @@ def _differing(line: bytes, upstream_answer: Json, evaluator: Evaluator) -> Iter
     if _is_of_another_pod(orjson.loads(line)):
         _queue_as_upstream(answer, upstream_answer)
     for answer_value in (upstream_answer, answer):
-        _order_reasons(answer_value)
+        order_reasons(answer_value)
     return differences(comparable(upstream_answer), comparable(_without_special_claim(answer)))
 
 
@@ -152,7 +152,7 @@ def _queue_as_upstream(answer: Json, upstream_answer: Json) -> None:
             hints |= {plugin: "Queue" for plugin in hints if upstream_hints.get(plugin) == "Queue"}
 
 
-def _order_reasons(answer: Json) -> None:
+def order_reasons(answer: Json) -> None:
     """Sort what NodeResourcesFit says of scalar resources, last of all: upstream takes them from a map, by chance."""
     for status in answer.get("filter", {}).values():
         if status["plugin"] == "NodeResourcesFit":

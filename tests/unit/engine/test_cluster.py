@@ -190,6 +190,27 @@ def test_pending_pods_are_placed_by_priority():
     ]
 
 
+def test_a_queue_is_in_the_order_of_the_configured_plugin():
+    config = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"plugins": {"queueSort": {"enabled": [{"name": "QOSSort"}], "disabled": [{"name": "*"}]}}}],
+    }
+    amounts = {"cpu": "1", "memory": "1Gi"}
+    resources = {"z-guaranteed": {"requests": amounts, "limits": amounts}, "b-burstable": {"requests": amounts}}
+    pods = [
+        web(name, containers=[{"name": "main", "resources": resources.get(name, {})}])
+        for name in ("a-best-effort", "b-burstable", "z-guaranteed")
+    ]
+
+    def names(placements):
+        return [placement.pod.metadata.name for placement in placements]
+
+    queue = ["z-guaranteed", "b-burstable", "a-best-effort"]
+    assert names(Cluster.load([node("n1"), *pods], config=config).place_all()) == queue
+    assert names(Cluster.load([node("n1")], config=config).place(pods)) == queue
+
+
 def test_place_only_names_victims_and_place_all_evicts_them():
     cluster = Cluster.load([node("n1", "1"), web("low", node="n1")])
     urgent = web("urgent", priority=5)

@@ -22,6 +22,14 @@ def test_an_evaluation_says_that_nobody_has_looked_for_a_preemption() -> None:
     assert "whether preemption helps was not found out: the time limit is over" in answer["message"]
 
 
+def test_a_victim_that_is_being_deleted_already_is_not_deleted_again() -> None:
+    leaving = web("leaving", "2", node="n1", priority=0)
+    leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    cluster = Cluster.load([node("n1", "3"), leaving, web("running", "1", node="n1", priority=0)])
+    answer = cluster.evaluate(web(cpu="3", priority=10)).as_dict()
+    assert (answer["nominated"], answer["victims"]) == ("n1", ["default/running"])
+
+
 def test_the_outcome_is_said_in_one_clause() -> None:
     cluster = Cluster.load([node("n1", "2"), node("n2", "8"), node("n3", "8", unschedulable=True)])
 

@@ -7,6 +7,7 @@ from random import Random
 from msgspec import convert
 
 from podium.engine.store import ObjectStore
+from podium.estimator.accurate import Rules
 from podium.estimator.member import Gates, MemberCluster
 from podium.estimator.requirements import ObjectReference
 from podium.estimator.scheduler_view import SchedulerView
@@ -31,7 +32,7 @@ def tried_on(*objects, **gates):
     """A member of these objects."""
     kinds = {Node: NODES, Pod: PODS}
     store = ObjectStore((kinds[type(item)], item) for item in objects if type(item) in kinds)
-    view = SchedulerView(store.lister, refuse, ManualClock(), Random(1))
+    view = SchedulerView(Rules(), store.lister, refuse, ManualClock(), Random(1))
     cluster = MemberCluster("member1", refuse, Gates(**gates), view)
     for item in objects:
         cluster.put(item)

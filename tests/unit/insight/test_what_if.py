@@ -256,3 +256,17 @@ def test_removals_name_a_kind_and_an_object():
 def test_unknown_nodes_are_refused_with_the_nearest_names():
     with pytest.raises(ClusterError, match=r"there is no node node-2; did you mean node-1\?"):
         after([node("node-1")], Drain("node-2"))
+
+
+def test_pods_are_placed_in_the_order_of_the_configured_queue_sort():
+    config = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"plugins": {"queueSort": {"enabled": [{"name": "QOSSort"}], "disabled": [{"name": "*"}]}}}],
+    }
+    amounts = {"cpu": "1", "memory": "1Gi"}
+    guaranteed = {"name": "main", "resources": {"requests": amounts, "limits": amounts}}
+    pods = [web("burstable", owner=""), web("guaranteed", owner="", containers=[guaranteed])]
+    step = Apply("pods.yaml", [LocatedManifest(manifest, "pods.yaml") for manifest in pods])
+    outcome = outcome_of(carry_out_steps(Cluster.load([node("n1", "1")], config=config), [step]))
+    assert [pending.pod for pending in outcome.pending] == ["default/burstable"]

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
+	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
@@ -26,7 +27,7 @@ func answerAttempt(ctx context.Context, asked *question) (fields, error) {
 	if err != nil {
 		return nil, err
 	}
-	if inside.snapshot.NumNodesInPlacement() == 0 {
+	if countNodes(inside.snapshot) == 0 {
 		return fields{"error": scheduler.ErrNoNodesAvailable.Error()}, nil
 	}
 	state := framework.NewCycleState()
@@ -87,7 +88,7 @@ func (tried *attempt) preFilter(ctx context.Context) ([]fwk.NodeInfo, *fwk.Statu
 		return nil, status, nil
 	}
 	if narrowed.AllNodes() {
-		all, err := tried.snapshot.ListNodesInPlacement()
+		all, err := tried.snapshot.List()
 		return all, status, err
 	}
 	names := slices.Sorted(maps.Keys(narrowed.NodeNames))
@@ -97,7 +98,7 @@ func (tried *attempt) preFilter(ctx context.Context) ([]fwk.NodeInfo, *fwk.Statu
 	var candidates []fwk.NodeInfo
 	for _, name := range names {
 		// PreFilter may name nodes that are not there.
-		if info, err := tried.snapshot.GetNodeInPlacement(name); err == nil {
+		if info, err := tried.snapshot.Get(name); err == nil {
 			candidates = append(candidates, info)
 		}
 	}
@@ -144,7 +145,7 @@ func (tried *attempt) allocate(ctx context.Context, feasible []fwk.NodeInfo) err
 			return status.AsError()
 		}
 		for _, claim := range claims {
-			if allocation := tracker.GetPendingAllocation(claim.UID); allocation != nil {
+			if allocation := pendingAllocation(tracker, claim.UID); allocation != nil {
 				found[claim.Namespace+"/"+claim.Name] = allocation
 			}
 		}
@@ -178,7 +179,7 @@ func (tried *attempt) score(ctx context.Context, feasible []fwk.NodeInfo) fields
 func (tried *attempt) postFilter(ctx context.Context) fields {
 	failed := &framework.FitError{
 		Pod:         tried.pod,
-		NumAllNodes: tried.snapshot.NumNodesInPlacement(),
+		NumAllNodes: countNodes(tried.snapshot),
 		Diagnosis:   tried.diagnosis,
 	}
 	tried.answer["fit_error"] = failed.Error()
@@ -205,4 +206,12 @@ func statusFields(status *fwk.Status) fields {
 		return success
 	}
 	return fields{"code": status.Code().String(), "plugin": status.Plugin(), "reasons": status.Reasons()}
+}
+
+func countNodes(snapshot *cache.Snapshot) int {
+	nodes, err := snapshot.List()
+	if err != nil {
+		panic(err)
+	}
+	return len(nodes)
 }

@@ -20,7 +20,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/features"
@@ -32,10 +34,17 @@ const lineBytes = 1 << 20
 // fields are those of a JSON object.
 type fields = map[string]any
 
+// panicked is what the latest panic in a goroutine of a plugin said.
+var panicked atomic.Value
+
 func main() {
 	silenceLogs()
+	outlivePanics()
 	metrics.Register()
-	if err := answerAll(os.Stdin, os.Stdout); err != nil {
+	answers := os.Stdout
+	// A line that a plugin prints must not stand between the answers.
+	os.Stdout = os.Stderr
+	if err := answerAll(os.Stdin, answers); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -51,6 +60,14 @@ func silenceLogs() {
 		}
 	}
 	klog.SetOutput(io.Discard)
+}
+
+// outlivePanics keeps the program alive when a plugin panics in a goroutine that it is run in.
+func outlivePanics() {
+	utilruntime.ReallyCrash = false
+	utilruntime.PanicHandlers = []func(context.Context, any){
+		func(_ context.Context, reason any) { panicked.Store(fmt.Sprint("panic: ", reason)) },
+	}
 }
 
 func answerAll(questions io.Reader, answers io.Writer) error {
@@ -86,7 +103,11 @@ func answerLine(line []byte) (answer fields) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	panicked.Store("")
 	answer, err := asked.answer(ctx)
+	if reason := panicked.Load(); reason != "" {
+		return fields{"failed": reason}
+	}
 	if err != nil {
 		return fields{"failed": err.Error()}
 	}
@@ -100,9 +121,11 @@ func (asked *question) answer(ctx context.Context) (fields, error) {
 	hasGroups := asked.Gates[string(features.GenericWorkload)]
 	isAlone := asked.Event == nil && len(asked.Pods) == 0
 	gates := map[string]bool{
-		string(features.GenericWorkload):                 hasGroups,
-		string(features.TopologyAwareWorkloadScheduling): asked.Gates[string(features.TopologyAwareWorkloadScheduling)],
-		string(features.SchedulerAsyncPreemption):        !isAlone && !hasGroups,
+		string(features.GenericWorkload):          hasGroups,
+		string(features.SchedulerAsyncPreemption): !isAlone && !hasGroups,
+	}
+	for _, gate := range gatesOfGroups {
+		gates[gate] = asked.Gates[gate]
 	}
 	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(gates); err != nil {
 		return nil, err

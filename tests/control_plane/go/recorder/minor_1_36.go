@@ -1,4 +1,4 @@
-//go:build minor_1_36
+//go:build minor_1_36 || minor_1_35
 
 package main
 

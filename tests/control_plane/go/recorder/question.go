@@ -24,6 +24,8 @@ type question struct {
 	Config  json.RawMessage   `json:"config"`
 	Event   *event            `json:"event"`
 	Gates   map[string]bool   `json:"gates"`
+	Custom  []json.RawMessage `json:"custom"`
+	Metrics json.RawMessage   `json:"metrics"`
 
 	Expression string          `json:"expression"`
 	Driver     string          `json:"driver"`

@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
+	"sort"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
@@ -23,6 +26,9 @@ func answerSequence(ctx context.Context, asked *question) (fields, error) {
 		return nil, err
 	}
 	placements := []fields{}
+	if err := inside.order(pods); err != nil {
+		return nil, err
+	}
 	for _, pod := range pods {
 		placement := fields{"pod": pod.Namespace + "/" + pod.Name}
 		node, err := inside.place(ctx, pod)
@@ -37,6 +43,25 @@ func answerSequence(ctx context.Context, asked *question) (fields, error) {
 	return fields{"placements": placements}, nil
 }
 
+// order sorts pods that have entered the queue one after the other as its plugin does.
+func (inside *world) order(pods []*v1.Pod) error {
+	var failure error
+	arrivals := make(map[*v1.Pod]time.Time, len(pods))
+	for number, pod := range pods {
+		arrivals[pod] = time.Unix(int64(number), 0)
+	}
+	queued := func(pod *v1.Pod) *framework.QueuedPodInfo {
+		info, err := framework.NewPodInfo(pod)
+		failure = errors.Join(failure, err)
+		entry := &framework.QueuedPodInfo{PodInfo: info}
+		entry.Timestamp = arrivals[pod]
+		return entry
+	}
+	isBefore := inside.framework.QueueSortFunc()
+	sort.SliceStable(pods, func(a, b int) bool { return isBefore(queued(pods[a]), queued(pods[b])) })
+	return failure
+}
+
 // place assumes the pod on the suggested node and reserves it there; no node if it fits nowhere.
 func (inside *world) place(ctx context.Context, pod *v1.Pod) (string, error) {
 	if err := inside.look(ctx); err != nil {
@@ -47,9 +72,8 @@ func (inside *world) place(ctx context.Context, pod *v1.Pod) (string, error) {
 		return "", err
 	}
 	chosen := inside.Profiles[pod.Spec.SchedulerName]
-	queued := &framework.QueuedPodInfo{PodInfo: info, PodSignature: chosen.SignPod(ctx, pod)}
 	state := framework.NewCycleState()
-	result, err := inside.SchedulePod(ctx, chosen, state, queued)
+	result, err := inside.suggest(ctx, chosen, state, info)
 	if err != nil {
 		return "", nil
 	}

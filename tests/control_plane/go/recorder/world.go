@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -59,6 +58,10 @@ type world struct {
 //
 // schedulerName says whose profile the world's framework is. Without sampling every attempt judges all nodes.
 func newWorld(ctx context.Context, asked *question, schedulerName string, sampling bool, pods ...*v1.Pod) (*world, error) {
+	options, err := asked.extend(ctx)
+	if err != nil {
+		return nil, err
+	}
 	config, err := asked.configuration()
 	if err != nil {
 		return nil, err
@@ -78,9 +81,10 @@ func newWorld(ctx context.Context, asked *question, schedulerName string, sampli
 	client.PrependReactor("delete", "pods", made.deletions.react)
 	client.PrependReactor("delete", "resourceclaims", made.deallocations.react)
 	client.PrependReactor("update", "resourceclaims", made.deallocations.react)
-	if err := made.start(ctx, client, config); err != nil {
+	if err := made.start(ctx, client, config, options); err != nil {
 		return nil, err
 	}
+	asked.rest()
 	if err := made.enter(ctx, schedulerName); err != nil {
 		return nil, err
 	}
@@ -112,7 +116,10 @@ func newWorldOfPod(ctx context.Context, asked *question) (*world, *v1.Pod, error
 	return made, pod, err
 }
 
-func (made *world) start(ctx context.Context, client kubernetes.Interface, config *schedulerconfig.KubeSchedulerConfiguration) error {
+func (made *world) start(
+	ctx context.Context, client kubernetes.Interface, config *schedulerconfig.KubeSchedulerConfiguration,
+	options []scheduler.Option,
+) error {
 	factory, handlers, err := newInformers(client)
 	if err != nil {
 		return err
@@ -120,24 +127,18 @@ func (made *world) start(ctx context.Context, client kubernetes.Interface, confi
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
 	made.Scheduler, err = scheduler.New(
 		ctx, client, factory, nil, profile.NewRecorderFactory(broadcaster),
-		scheduler.WithProfiles(config.Profiles...),
-		scheduler.WithPercentageOfNodesToScore(config.PercentageOfNodesToScore),
-		scheduler.WithParallelism(1),
-		scheduler.WithComponentConfigVersion(configVersion),
+		append(
+			options,
+			scheduler.WithProfiles(config.Profiles...),
+			scheduler.WithPercentageOfNodesToScore(config.PercentageOfNodesToScore),
+			scheduler.WithParallelism(1),
+			scheduler.WithComponentConfigVersion(configVersion),
+		)...,
 	)
 	if err != nil {
 		return err
 	}
-	factory.StartWithContext(ctx)
-	patient, cancel := context.WithTimeout(ctx, syncTimeout)
-	defer cancel()
-	if err := factory.WaitForCacheSyncWithContext(patient).AsError(); err != nil {
-		return err
-	}
-	if !toolscache.WaitFor(patient, "", handlers.checkers()...) {
-		return errors.New("handlers are not in sync")
-	}
-	return nil
+	return startInformers(ctx, factory, handlers)
 }
 
 func (made *world) enter(ctx context.Context, schedulerName string) error {
@@ -203,14 +204,6 @@ func (seen *noted) sorted() []string {
 // handlers are those that keep copies.
 type handlers struct {
 	registered []toolscache.ResourceEventHandlerRegistration
-}
-
-func (kept *handlers) checkers() []toolscache.DoneChecker {
-	checkers := make([]toolscache.DoneChecker, 0, len(kept.registered))
-	for _, each := range kept.registered {
-		checkers = append(checkers, each.HasSyncedChecker())
-	}
-	return checkers
 }
 
 // newInformers is a factory as kube-scheduler makes it, and the handlers that will keep copies of what they are told.

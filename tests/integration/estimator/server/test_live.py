@@ -10,6 +10,7 @@ import anyio
 import grpc
 import pytest
 
+from podium.estimator.accurate import Rules
 from podium.estimator.member import Gates
 from podium.estimator.server.app import EstimatorApp, Source
 from podium.estimator.server.members import OnUnsynced
@@ -125,7 +126,7 @@ async def test_accurate_answers_follow_workloads_and_pods_that_wait_in_the_membe
     store = sandbox.store
     for name in ("n1", "n2", "n3"):
         store.create(node(name, "4"))
-    options = replace(QUIET, is_accurate=True)
+    options = replace(QUIET, rules=Rules())
     async with serving(EstimatorApp(options, [_source(sandbox, tmp_path, "m1")])) as asker:
 
         async def replicas(of: str = "kind=StatefulSet, name=default/db") -> int:

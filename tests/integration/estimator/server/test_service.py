@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 from podium.engine.derivation.admission import Admission
 from podium.engine.placing import Engine
 from podium.engine.store import ObjectStore
-from podium.estimator.accurate import accurate_replicas, replica_of
+from podium.estimator.accurate import Rules, accurate_replicas, replica_of
 from podium.estimator.cases import read_case
 from podium.estimator.manifests import cluster_for, member_of
 from podium.estimator.member import Gates, MemberCluster
@@ -113,7 +113,7 @@ async def test_method_that_is_not_there_is_unimplemented(asker: Asker) -> None:
 
 async def test_recorded_members_tried_out_have_the_numbers_that_podium_estimate_gives(anyio_backend: object) -> None:
     cases = [case for case in map(read_case, LINES) if case.components is None and case.workload is None][:40]
-    still = {case.id: member_of(case.objects, Gates(), case.id, is_accurate=True) for case in cases}
+    still = {case.id: member_of(case.objects, Gates(), case.id, Rules()) for case in cases}
     expected_counts = {}
     for case in cases:
         replica = replica_of(case.requirements)
@@ -127,7 +127,7 @@ async def test_recorded_members_tried_out_have_the_numbers_that_podium_estimate_
 
 
 def _engine_and(objects: list[Any], replica: Pod) -> tuple[Engine, Framework, Pod, list[Pod]]:
-    cluster, waiting = cluster_for(ObjectStore.of(objects), Admission(objects), replica)
+    cluster, waiting = cluster_for(ObjectStore.of(objects), Admission(objects), replica, Rules())
     return cluster.engine, cluster.framework_for(replica), replica, waiting
 
 

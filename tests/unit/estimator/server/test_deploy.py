@@ -10,6 +10,7 @@ from podium.cli.estimator import serve
 from podium.client.credentials import load
 from podium.client.informer_set import InformerSet
 from podium.client.session import ApiSession
+from podium.estimator.accurate import Rules
 from podium.estimator.member import Gates
 from podium.estimator.server.live import LiveMember
 from podium.lib.clock import ManualClock
@@ -58,7 +59,7 @@ async def _read(*, is_accurate):
     session = ApiSession(await load(None, clock, master="http://127.0.0.1:1"))
     informers = InformerSet(session, clock=clock, random=random)
     gates = Gates(resource_quota_estimate=True)
-    live = LiveMember("m1", session, informers, gates, clock, random, is_accurate=is_accurate)
+    live = LiveMember("m1", session, informers, gates, clock, random, rules=Rules() if is_accurate else None)
     return {(resource.group, resource.plural) for resource in live.resources}
 
 
