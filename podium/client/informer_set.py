@@ -64,7 +64,8 @@ class InformerSet:
         self._paths = paths or {}
         self._on_made = on_made
         self._informers: dict[str, Informer[Any]] = {}
-        self._reflectors: list[Reflector[Any]] = []
+        self._reflectors: dict[str, Reflector[Any]] = {}
+        """By the path of the resource in its newest version. Local resources have none."""
         self._history: History | None = None
         self._failures = ListFailures(clock)
 
@@ -79,22 +80,20 @@ class InformerSet:
         if resource.is_local:
             informer.set_synced()
             return informer
-        self._reflectors.append(
-            Reflector(
-                replace(resource, path=self._paths.get(resource.path, resource.path)),
-                self._session,
-                informer,
-                clock=self._clock,
-                random=self._random,
-                on_listed=lambda: self._on_listed(informer),
-                # Older servers may lack a group; core resources must exist.
-                on_absent=informer.set_synced if resource.group else lambda: None,
-                on_outdated=lambda: self._on_outdated(resource),
-                history_observer=self,
-                settings=self._settings,
-                keep=self._keep.get(resource.path),
-                failures=self._failures,
-            )
+        self._reflectors[resource.path] = Reflector(
+            replace(resource, path=self._paths.get(resource.path, resource.path)),
+            self._session,
+            informer,
+            clock=self._clock,
+            random=self._random,
+            on_listed=lambda: self._on_listed(informer),
+            # Older servers may lack a group; core resources must exist.
+            on_absent=informer.set_synced if resource.group else lambda: None,
+            on_outdated=lambda: self._on_outdated(resource),
+            history_observer=self,
+            settings=self._settings,
+            keep=self._keep.get(resource.path),
+            failures=self._failures,
         )
         return informer
 
@@ -139,7 +138,7 @@ class InformerSet:
 
     def _start_over(self) -> None:
         """List everything again; scheduling waits for it."""
-        for reflector in self._reflectors:
+        for reflector in self._reflectors.values():
             if reflector.resource.path in _SCHEDULED or not reflector.statistics.is_failing:
                 self.consistency.note_outdated(reflector.resource.plural)
             reflector.list_again(from_scratch=True)
@@ -148,13 +147,13 @@ class InformerSet:
         return HistoryCheck(self._session, resource, self._reflector(resource), self.informer(resource))
 
     def _reflector(self, resource: ResourceType[ObjectT]) -> Reflector[ObjectT]:
-        return next(reflector for reflector in self._reflectors if reflector.resource.path == resource.path)
+        return self._reflectors[resource.path]
 
     def _on_outdated(self, resource: ResourceType[Any]) -> None:
         """Make scheduling wait for new lists of pods and nodes."""
         if resource.path == NODES.path:
             # New nodes would look empty until the pods on them are known.
-            for reflector in self._reflectors:
+            for reflector in self._reflectors.values():
                 if reflector.resource.path == PODS.path:
                     self.consistency.note_outdated(PODS.plural)
                     reflector.list_again()
@@ -173,7 +172,7 @@ class InformerSet:
             kinds = [self._history_check(resource) for resource in scheduled]
             self._history = History(self._clock, kinds, self._start_over)
             group.start_soon(self._history.run, name="history")
-            for reflector in self._reflectors:
+            for reflector in self._reflectors.values():
                 group.start_soon(reflector.run, name=f"reflector of {reflector.resource.plural}")
 
     @property
@@ -191,13 +190,14 @@ class InformerSet:
         """The resources whose watch is not connected."""
         return [
             reflector.resource.plural
-            for reflector in self._reflectors
+            for reflector in self._reflectors.values()
             if not reflector.is_connected and not reflector.is_absent
         ]
 
     def is_absent(self, resource: ResourceType[Any]) -> bool:
         """Return whether the API server does not serve the resource."""
-        return self._reflector(resource).is_absent
+        # Nobody has to serve a local resource.
+        return not resource.is_local and self._reflector(resource).is_absent
 
     async def wait_connected(self) -> None:
         """Wait until the watches of all resources are connected."""
@@ -206,9 +206,9 @@ class InformerSet:
 
     def statistics(self) -> dict[str, ReflectorStatistics]:
         """Return the counters and the last error by resource, such as `pods`."""
-        return {reflector.resource.plural: reflector.statistics for reflector in self._reflectors}
+        return {reflector.resource.plural: reflector.statistics for reflector in self._reflectors.values()}
 
     @property
     def events_total(self) -> int:
         """Return how many changes the watches have shown."""
-        return sum(reflector.statistics.events_total for reflector in self._reflectors)
+        return sum(reflector.statistics.events_total for reflector in self._reflectors.values())

@@ -293,7 +293,7 @@ async def test_a_watch_whose_connection_is_dead_is_resumed_on_another(
         server.put(pod_item("b"))
         await equal(running, server)
         assert len(server.lists) == 1
-        assert running.informers._reflectors[0].statistics.failures_total == 0
+        assert next(iter(running.informers._reflectors.values())).statistics.failures_total == 0
 
 
 async def test_a_list_that_is_slow_to_begin_gets_more_time_each_time(server: FaultServer) -> None:
@@ -406,7 +406,7 @@ async def test_410_lists_again_and_delivers_the_difference(server: FaultServer, 
 async def test_a_reflector_lists_again_on_request_whatever_it_is_doing(server: FaultServer) -> None:
     server.put(pod_item("a"))
     async with reflecting(server, IMPATIENT) as running:
-        (reflector,) = running.informers._reflectors
+        (reflector,) = running.informers._reflectors.values()
         server.list_faults.append(silence)
         await eventually(lambda: len(server.lists) == 1)
         reflector.list_again()
