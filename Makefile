@@ -105,10 +105,11 @@ control-plane: $(VENV)/.dev-stamp  ## Build (once) and locate etcd, kube-apiserv
 skew: $(VENV)/.dev-stamp  ## podium against kube-apiserver of each minor release that it supports (each is built once)
 	@$(BIN)/python -m tests.skew
 
-bench: $(VENV)/.dev-stamp control-plane  ## Measure podium and kube-scheduler in turn on a real API server, and the flight recorder, and attempts beside many claims (25 minutes)
+bench: $(VENV)/.dev-stamp control-plane  ## Measure podium and kube-scheduler in turn on a real API server, and the flight recorder, attempts beside many claims, and policies (28 minutes)
 	@$(BIN)/python -m benchmarks $(BENCH)
 	@$(if $(BENCH),,$(BIN)/python -m benchmarks recorder)
 	@$(if $(BENCH),,$(BIN)/python -m benchmarks claims)
+	@$(if $(BENCH),,$(BIN)/python -m benchmarks policies)
 
 bench-all: bench  ## That, the engine alone, its growth, forks, start-up in a large cluster, a storm of events, estimates, plans, recorders (some 75 minutes)
 	@$(BIN)/python -m benchmarks in-process

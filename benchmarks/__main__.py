@@ -22,6 +22,7 @@ from benchmarks import (
     instructions,
     machine,
     neighbours,
+    policy_cost,
     profiles,
     provisioning,
     recorder,
@@ -35,7 +36,7 @@ from benchmarks import (
 from benchmarks.endpoints import NotReadyError
 from benchmarks.etcd import EtcdError
 from benchmarks.measure import Run, StallError
-from benchmarks.schedulers import STARTERS
+from benchmarks.schedulers import PEER, PODIUM, STARTERS, Start, start_peer
 from benchmarks.workloads import WORKLOADS, Place
 from tests.control_plane import catalogue
 from tests.control_plane.builder import BuildError, obtain
@@ -88,6 +89,12 @@ def parser() -> argparse.ArgumentParser:
     arguments.add_argument("--pods", type=positive, help="pods of each run, by default as many as suit the workload")
     arguments.add_argument("--repeat", type=positive, default=3, help="runs of each kind (default: %(default)s)")
     arguments.add_argument("--scheduler", default=BOTH, choices=[*STARTERS, BOTH])
+    arguments.add_argument(
+        "--peer-binary",
+        type=Path,
+        metavar="PATH",
+        help="another scheduler with kube-scheduler's options, to run in its place: such as that of scheduler-plugins",
+    )
     arguments.add_argument("--json", type=Path, help="where to write the figures, by default benchmarks/results/")
     return arguments
 
@@ -110,7 +117,11 @@ def positive(text: str) -> int:
 def sizes(options: argparse.Namespace) -> list[api_server.Size]:
     """Those that have targets, unless told otherwise."""
     if options.workload is None and options.nodes is None:
-        return [api_server.Size(target.workload, target.nodes, options.pods) for target in targets.TARGETS]
+        return [
+            api_server.Size(target.workload, target.nodes, options.pods)
+            for target in targets.TARGETS
+            if not target.is_measured_alone
+        ]
     return [
         api_server.Size(name, nodes, options.pods)
         for nodes in options.nodes or [5_000]
@@ -133,10 +144,19 @@ def schedulers(options: argparse.Namespace) -> list[str]:
     return list(STARTERS) if options.scheduler == BOTH else [options.scheduler]
 
 
+def starters(options: argparse.Namespace) -> dict[str, Start]:
+    """What starts those to run, by name."""
+    if options.peer_binary is not None:
+        return {PODIUM: STARTERS[PODIUM], PEER: start_peer(options.peer_binary)}
+    return {name: STARTERS[name] for name in schedulers(options)}
+
+
 def measure_on_api_server(options: argparse.Namespace) -> None:
     """Both schedulers in turn on a real API server."""
-    plan = api_server.Plan(sizes(options), options.repeat, {name: STARTERS[name] for name in schedulers(options)})
-    figures, where, failures = _runs(options, "api-server", plan)
+    plan = api_server.Plan(sizes(options), options.repeat, starters(options))
+    # Of its own, so that the figures beside kube-scheduler stay.
+    name = "api-server" if options.peer_binary is None else "peer"
+    figures, where, failures = _runs(options, name, plan)
     _console.print(report.table(figures, where["cores"]))
     _console.print(f"{where['cpu']}, {where['cores']} cores; medians of {plan.repeat}")
     for note in report.notes(figures):
@@ -288,6 +308,14 @@ def measure_claims(options: argparse.Namespace) -> None:
     _write(options, "claims", _rates(rates))
 
 
+def measure_policies(options: argparse.Namespace) -> None:
+    """What quotas, NUMA nodes and measured loads add to an attempt of the engine."""
+    rates = policy_cost.measure((options.nodes or [policy_cost.NODES])[0], options.pods or policy_cost.ATTEMPTS)
+    _console.print(policy_cost.table(rates))
+    _show(policy_cost.checks(rates))
+    _write(options, "policies", _rates(rates))
+
+
 def measure_forks(options: argparse.Namespace) -> None:
     """Worlds: what a fork costs in time and memory, until it is written to and then, and a preemption's many."""
     costs, victims = forks.measure(), forks.measure_victims()
@@ -357,6 +385,7 @@ COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], None]]] = {
     "recording": measure_recording,
     "growth": measure_growth,
     "claims": measure_claims,
+    "policies": measure_policies,
     "forks": measure_forks,
     "provisioning": measure_provisioning,
     "profile": profile,
@@ -372,11 +401,16 @@ def _write(options: argparse.Namespace, name: str, content: dict[str, Any]) -> N
 def command(options: argparse.Namespace) -> str:
     """Return the command that measures the same again."""
     words = ["python -m benchmarks", options.what]
-    for name in ("workload", "nodes", "pods", "repeat", "scheduler"):
+    for name in ("workload", "nodes", "pods", "repeat", "scheduler", "peer_binary"):
         value = getattr(options, name)
         if value != parser().get_default(name):
-            words += [f"--{name}", *map(str, value if isinstance(value, list) else [value])]
+            words += [f"--{name.replace('_', '-')}", *map(_word, value if isinstance(value, list) else [value])]
     return " ".join(words)
+
+
+def _word(value: object) -> str:
+    """Return an option's value, without the folders of a path, which are those of one machine."""
+    return value.name if isinstance(value, Path) else str(value)
 
 
 def _show(checks: list[targets.Check]) -> None:

@@ -53,11 +53,11 @@ class Failure:
 
 
 def measure(plan: Plan, binaries: Binaries, tell: Callable[[str], None]) -> Iterator[Run | Failure]:
-    """Every run of the plan, as it is done; a control plane of its own for each number of nodes."""
+    """Every run of the plan, as it is done; a control plane of its own for each number of nodes and set of flags."""
     number = 0
-    for nodes, sizes in groupby(sorted(plan.sizes, key=_nodes), key=_nodes):
+    for (nodes, flags), sizes in groupby(sorted(plan.sizes, key=_cluster), key=_cluster):
         tell(f"{nodes:,} nodes: starting a control plane")
-        with cluster(binaries, nodes) as plane:
+        with cluster(binaries, nodes, flags=flags) as plane:
             for size in sizes:
                 workload = WORKLOADS[size.workload]
                 pods = workload.pods_that_fit(nodes, size.pods)
@@ -74,8 +74,8 @@ def measure(plan: Plan, binaries: Binaries, tell: Callable[[str], None]) -> Iter
                     yield run_result
 
 
-def _nodes(size: Size) -> int:
-    return size.nodes
+def _cluster(size: Size) -> tuple[int, tuple[str, ...]]:
+    return size.nodes, WORKLOADS[size.workload].server_flags
 
 
 def summary(run: Run) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -21,10 +21,17 @@ _QUIET_SERVER_CPU_S = 0.05
 
 @contextmanager
 def cluster(
-    binaries: Binaries, nodes: int, build: Callable[[int], Json] = node, environ: Mapping[str, str] | None = None
+    binaries: Binaries,
+    nodes: int,
+    build: Callable[[int], Json] = node,
+    environ: Mapping[str, str] | None = None,
+    flags: Sequence[str] = (),
 ) -> Iterator[ControlPlane]:
-    """A control plane with that many ready nodes and nothing else; its servers have `environ` in their environment."""
-    plane = ControlPlane.start(binaries, environ)
+    """A control plane with that many ready nodes and nothing else; its servers have `environ` in their environment.
+
+    Args: `flags` are added to the arguments of kube-apiserver.
+    """
+    plane = ControlPlane.start(binaries, environ, flags)
     try:
         with Etcd(plane.etcd_address) as etcd:
             etcd.put(map(build, range(nodes)))

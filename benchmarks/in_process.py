@@ -5,11 +5,12 @@ from __future__ import annotations
 import gc
 import itertools
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
-from typing import Final
+from types import MappingProxyType
+from typing import Any, Final
 
 import msgspec
 from rich.table import Table
@@ -19,8 +20,8 @@ from benchmarks.schedulers import configuration
 from benchmarks.targets import Check, at_least
 from benchmarks.workloads import WARM_UP, Workload
 from podium.cluster import Cache
-from podium.config import load
 from podium.daemon.observers import PluginMetrics
+from podium.engine.configurations import read_configuration
 from podium.engine.flight_recorder import AttemptObserver, FlightRecorder
 from podium.engine.placing import Engine
 from podium.framework.contract.queued_pod import QueuedPodInfo
@@ -28,9 +29,11 @@ from podium.framework.cycle.schedule import Suggested
 from podium.framework.profile.runtime import Framework
 from podium.lib.garbage_collection import settle
 from podium.objects.core import Node, Pod
+from podium.objects.custom_resources import all_resources
 from podium.objects.errors import FieldError
-from podium.objects.resource_types import ALL, KubeObject
+from podium.objects.resource_types import KubeObject
 from podium.plugins import IN_TREE
+from podium.plugins.contrib import CONTRIB
 from podium.telemetry import Metrics
 from podium.testing.handle import RecordingHandle
 
@@ -49,7 +52,8 @@ _TARGETS: Final = {
     ("plain", 15_000): 3_000,
 }
 
-_TYPES = {resource_type.kind: resource_type.type for resource_type in ALL}
+_PLUGINS: Final = {**IN_TREE, **CONTRIB}
+_TYPES = {resource_type.kind: resource_type.type for resource_type in all_resources()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +81,15 @@ class FullCluster:
     Args:
         before: what there is beside the nodes; bound pods go to the cache, the rest to the listers.
         recorder: hears of each attempt, if there is one.
+        profile: what is added to the default profile.
     """
 
     def __init__(
-        self, nodes: int, objects_before: Iterable[Json] = (), recorder: AttemptObserver | None = None
+        self,
+        nodes: int,
+        objects_before: Iterable[Json] = (),
+        recorder: AttemptObserver | None = None,
+        profile: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self._recorder = recorder
         # The daemon's queue makes one for every pod, with or without a recorder, so making it is no cost of one.
@@ -94,9 +103,10 @@ class FullCluster:
                 self._cache.add_pod(item)
             else:
                 handle_events.append(item)
-        profile = load(msgspec.json.encode(configuration()).decode(), "benchmark").config.profiles[0]
+        text = msgspec.json.encode(configuration(profile)).decode()
+        config = read_configuration(text, "benchmark", _PLUGINS)
         handle = RecordingHandle(self._cache.snapshot(), handle_events)
-        self._framework = Framework(profile, IN_TREE, handle, PluginMetrics(Metrics()))
+        self._framework = Framework(config.profiles[0], _PLUGINS, handle, PluginMetrics(Metrics()))
         self._engine = Engine(
             self._cache, handle.nominator, percentage_of_nodes_to_score=0, keeps_scores=recorder is not None
         )
@@ -181,7 +191,7 @@ class _Backlog:
         self._attempts = workload.pods_that_fit(size.nodes, attempts * rounds) // rounds
         count = WARM_UP + self._attempts * rounds
         objects_before = workload.objects_before(size.nodes, count, size.running)
-        self._cluster = FullCluster(size.nodes, objects_before, recorder)
+        self._cluster = FullCluster(size.nodes, objects_before, recorder, workload.profile)
         self._pods = iter(pods_of(workload, count))
         self._spent_s: list[float] = []
 

@@ -116,7 +116,7 @@ def run(plane: ControlPlane, workload: Workload, nodes: int, pods: int, schedule
         earlier_bindings = _bindings(plane)
         with BoundPods(plane.url, plane.admin_token, plane.ssl_context()) as bound_pods:
             started_s = time.monotonic()
-            measured = start(plane, fields)
+            measured = start(plane, fields, workload.scheduler_flags)
             process = measured.process
             try:
                 wait_ready(measured)

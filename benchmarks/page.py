@@ -10,7 +10,18 @@ from typing import Any, Final
 from rich.table import Table
 from rich.text import Text
 
-from benchmarks import estimates, growth, in_process, plots, provisioning, report, start_up, storm, targets
+from benchmarks import (
+    estimates,
+    growth,
+    in_process,
+    plots,
+    policy_cost,
+    provisioning,
+    report,
+    start_up,
+    storm,
+    targets,
+)
 from benchmarks.results import (
     ApiServerResults,
     EstimatorResults,
@@ -43,6 +54,14 @@ over to others are the ratios, and these only where nothing else runs: until 202
 """
 _HOW_IN_PROCESS = """\
 One core, no API server: from the pod to the node that it is assumed on. CPU time, medians.
+"""
+_HOW_PEER = """\
+podium and the scheduler of scheduler-plugins, built from its public tree, in turn as above, with one configuration:
+CapacityScheduling, NodeResourceTopologyMatch with its cache, and TargetLoadPacking, by a load watcher that both ask.
+"""
+_HOW_POLICIES = """\
+The engine alone again: plain pods without policies, and with CapacityScheduling, NodeResourceTopologyMatch and
+NodeLoad, in turn.
 """
 _HOW_GROWTH = """\
 As above, in larger and larger clusters. The pods that run are of the kind that is scheduled.
@@ -88,7 +107,9 @@ def write(results: Path, docs: Path) -> Path:
     """
     sections = [
         *_api_server(read(results / "api-server.json", ApiServerResults), docs),
+        *_peer(read(results / "peer.json", ApiServerResults)),
         *_in_process(read(results / "in-process.json", Rates)),
+        *_policies(read(results / "policies.json", Rates)),
         *_growth(read(results / "growth.json", Rates), docs),
         *_start_up(read(results / "start-up.json", Starts)),
         *_storm(read(results / "storm.json", Storms)),
@@ -124,6 +145,24 @@ def _in_process(results: Rates | None) -> Iterator[str]:
     yield from _opening("The engine alone", results, _HOW_IN_PROCESS)
     yield markdown(in_process.table(results.rates))
     yield from _check_table(in_process.checks(results.rates))
+
+
+def _peer(results: ApiServerResults | None) -> Iterator[str]:
+    if results is None:
+        return
+    yield from _opening("Policies beside scheduler-plugins", results, _HOW_PEER)
+    figures, cores = report.medians(results.runs), results.machine["cores"]
+    yield markdown(report.table(figures, cores))
+    yield "".join(f"- {note}\n" for note in report.notes(figures))
+    yield from _check_table(targets.on_api_server(figures, cores))
+
+
+def _policies(results: Rates | None) -> Iterator[str]:
+    if results is None:
+        return
+    yield from _opening("The cost of policies", results, _HOW_POLICIES)
+    yield markdown(policy_cost.table(results.rates))
+    yield from _check_table(policy_cost.checks(results.rates))
 
 
 def _growth(results: Rates | None, docs: Path) -> Iterator[str]:

@@ -84,13 +84,13 @@ def bind_backlog(
     Raises:
         StallError: not all pods were bound.
     """
-    with cluster(binaries, nodes) as plane, Etcd(plane.etcd_address) as etcd:
+    with cluster(binaries, nodes, flags=workload.server_flags) as plane, Etcd(plane.etcd_address) as etcd:
         prepare(plane, etcd, workload, nodes, pods)
         with (
             workload.beside(plane, nodes) as fields,
             BoundPods(plane.url, plane.admin_token, plane.ssl_context()) as bound_pods,
         ):
-            process = start_podium(plane, fields, command).process
+            process = start_podium(plane, fields, workload.scheduler_flags, command).process
             try:
                 wait_bound(bound_pods, process, pods)
                 wait_quiet(process)

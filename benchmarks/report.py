@@ -12,7 +12,7 @@ from rich.table import Table
 
 from benchmarks.measure import Run
 from benchmarks.processor_time import noise
-from benchmarks.schedulers import KUBE_SCHEDULER, PODIUM
+from benchmarks.schedulers import KUBE_SCHEDULER, PEER, PODIUM
 
 MIB: Final = 1 << 20
 
@@ -46,7 +46,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Ratios:
-    """podium : kube-scheduler. More is better for pods/s, less for the others."""
+    """podium : the other scheduler. More is better for pods/s, less for the others."""
 
     workload: str
     nodes: int
@@ -106,13 +106,13 @@ def ratios(figures: Iterable[Figures]) -> list[Ratios]:
         Ratios(
             workload=workload,
             nodes=nodes,
-            pods_per_s=podium.pods_per_s / kube_scheduler.pods_per_s,
-            cpu_ms_per_pod=podium.cpu_ms_per_pod / kube_scheduler.cpu_ms_per_pod,
-            cpu_ms_per_pod_with_tail=podium.cpu_ms_per_pod_with_tail / kube_scheduler.cpu_ms_per_pod_with_tail,
-            peak_rss_mib=podium.peak_rss_mib / kube_scheduler.peak_rss_mib,
+            pods_per_s=podium.pods_per_s / peer.pods_per_s,
+            cpu_ms_per_pod=podium.cpu_ms_per_pod / peer.cpu_ms_per_pod,
+            cpu_ms_per_pod_with_tail=podium.cpu_ms_per_pod_with_tail / peer.cpu_ms_per_pod_with_tail,
+            peak_rss_mib=podium.peak_rss_mib / peer.peak_rss_mib,
         )
         for (workload, nodes), pair in by_scheduler.items()
-        if (podium := pair.get(PODIUM)) and (kube_scheduler := pair.get(KUBE_SCHEDULER))
+        if (podium := pair.get(PODIUM)) and (peer := pair.get(KUBE_SCHEDULER) or pair.get(PEER))
     ]
 
 

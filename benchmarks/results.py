@@ -26,13 +26,13 @@ class Results(Struct, kw_only=True):
 
 
 class ApiServerResults(Results, kw_only=True):
-    """`api-server.json`."""
+    """`api-server.json` and `peer.json`."""
 
     runs: list[Run]
 
 
 class Rates(Results, kw_only=True):
-    """`in-process.json` and `growth.json`."""
+    """`in-process.json`, `policies.json` and `growth.json`."""
 
     rates: list[Rate]
 

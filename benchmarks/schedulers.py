@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 import yaml
@@ -15,28 +17,37 @@ from tests.control_plane.servers import ControlPlane, Scheduler
 
 PODIUM: Final = "podium"
 KUBE_SCHEDULER: Final = "kube-scheduler"
+PEER: Final = "peer"
+"""A scheduler of others, made of kube-scheduler's code and more plugins."""
 
 RUN_PODIUM: Final = (sys.executable, "-m", "podium", "run")
 
 
-def configuration() -> dict[str, Any]:
-    """Upstream's defaults for one profile, without a leader election and with no limit of the client's own."""
+def configuration(profile: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+    """Upstream's defaults for one profile, without a leader election and with no limit of the client's own.
+
+    Args: `profile` are more fields of the profile.
+    """
     return {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "leaderElection": {"leaderElect": False},
         "clientConnection": {"qps": 5000, "burst": 5000},
-        "profiles": [{"schedulerName": SCHEDULER_NAME}],
+        "profiles": [{"schedulerName": SCHEDULER_NAME, **profile}],
     }
 
 
 def start_podium(
-    plane: ControlPlane, fields: Mapping[str, Any] | None = None, command: Sequence[str] = RUN_PODIUM
+    plane: ControlPlane,
+    fields: Mapping[str, Any] | None = None,
+    flags: Sequence[str] = (),
+    command: Sequence[str] = RUN_PODIUM,
 ) -> Scheduler:
     """Starts podium as its users do, and returns at once.
 
     Args:
-        more: what is added to the configuration.
+        fields: what is added to the configuration.
+        flags: what is added to the options of `podium run`.
         command: what to put before the options of `podium run`.
     """
     port = free_ports(1)[0]
@@ -47,28 +58,44 @@ def start_podium(
     config.write_text(yaml.safe_dump(content))
     options = ["--config", config, "--kubeconfig", kubeconfig, "--bind-address", "127.0.0.1", "--secure-port", port]
     process = ServerProcess(
-        PODIUM, [*command, *map(str, options)], plane.directory / f"podium-{port}.log", is_piped=True
+        PODIUM, [*command, *map(str, options), *flags], plane.directory / f"podium-{port}.log", is_piped=True
     )
     return Scheduler(process, f"https://127.0.0.1:{port}")
 
 
-def start_kube_scheduler(plane: ControlPlane, fields: Mapping[str, Any] | None = None) -> Scheduler:
+def start_kube_scheduler(
+    plane: ControlPlane, fields: Mapping[str, Any] | None = None, flags: Sequence[str] = ()
+) -> Scheduler:
     """Starts the real kube-scheduler."""
-    return plane.start_scheduler({**configuration(), **(fields or {})})
+    return plane.start_scheduler({**configuration(), **(fields or {})}, flags=flags)
 
 
-def start_without_recorder(plane: ControlPlane, fields: Mapping[str, Any] | None = None) -> Scheduler:
+def start_without_recorder(
+    plane: ControlPlane, fields: Mapping[str, Any] | None = None, flags: Sequence[str] = ()
+) -> Scheduler:
     """Starts podium without its flight recorder."""
-    return start_podium(plane, fields, (*RUN_PODIUM, "--recorder-memory", "0"))
+    return start_podium(plane, fields, flags, (*RUN_PODIUM, "--recorder-memory", "0"))
 
 
-def start_recording(plane: ControlPlane, fields: Mapping[str, Any] | None = None) -> Scheduler:
+def start_recording(
+    plane: ControlPlane, fields: Mapping[str, Any] | None = None, flags: Sequence[str] = ()
+) -> Scheduler:
     """Starts podium, which records into a directory of its own."""
     directory = tempfile.mkdtemp(prefix="recording-", dir=plane.directory)
-    return start_podium(plane, fields, (*RUN_PODIUM, "--record", directory))
+    return start_podium(plane, fields, flags, (*RUN_PODIUM, "--record", directory))
 
 
-Start: TypeAlias = Callable[[ControlPlane, Mapping[str, Any]], Scheduler]
-"""Starts a scheduler, with this added to its configuration."""
+Start: TypeAlias = Callable[[ControlPlane, Mapping[str, Any], Sequence[str]], Scheduler]
+"""Starts a scheduler, with fields added to its configuration, and flags to its command line."""
+
+
+def start_peer(binary: Path) -> Start:
+    """Return what starts that scheduler, which takes kube-scheduler's arguments."""
+
+    def start(plane: ControlPlane, fields: Mapping[str, Any], flags: Sequence[str]) -> Scheduler:
+        return plane.start_scheduler({**configuration(), **fields}, flags=flags, binary=binary)
+
+    return start
+
 
 STARTERS: Final[Mapping[str, Start]] = {PODIUM: start_podium, KUBE_SCHEDULER: start_kube_scheduler}

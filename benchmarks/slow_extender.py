@@ -38,13 +38,14 @@ def beside(plane: ControlPlane, node_count: int) -> Iterator[Mapping[str, Any]]:
     command = [sys.executable, "-m", "benchmarks.slow_extender", str(port), str(DELAY_S)]
     server = ServerProcess("extender", command, plane.directory / f"extender-{port}.log")
     try:
-        server.wait_ready(lambda: _listens(port))
+        server.wait_ready(lambda: listens(port))
         yield {"extenders": [{"urlPrefix": f"http://127.0.0.1:{port}", "filterVerb": "filter"}]}
     finally:
         server.stop()
 
 
-def _listens(port: int) -> bool:
+def listens(port: int) -> bool:
+    """Return True if a server accepts connections on the port of loopback."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 

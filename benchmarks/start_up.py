@@ -82,7 +82,7 @@ def measure(plan: Plan, binaries: Binaries, tell: Callable[[str], None]) -> Iter
 def start(plane: ControlPlane, plan: Plan, name: str) -> StartUp:
     """Raises: NotReadyError."""
     first_reading = Reading.take(None, plane)
-    scheduler = STARTERS[name](plane, {})
+    scheduler = STARTERS[name](plane, {}, ())
     process = scheduler.process
     try:
         wait_ready(scheduler)

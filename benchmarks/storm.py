@@ -124,7 +124,7 @@ def phases(plane: ControlPlane, plan: Plan, name: str, updates: Mapping[str, Seq
         etcd.put(pod(f"huge-{number:06}", "huge", cpu=str(2 * CPUS)) for number in range(WAITING))
         settle(plane)
     with BoundPods(plane.url, plane.admin_token, plane.ssl_context()) as bound_pods:
-        scheduler = STARTERS[name](plane, {})
+        scheduler = STARTERS[name](plane, {}, ())
         try:
             wait_ready(scheduler)
             _wait_rejected(scheduler)

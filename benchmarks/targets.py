@@ -22,13 +22,17 @@ _OWN_CORES_MAX = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The targets of a workload's ratios podium : kube-scheduler, and of podium's p99, on a real API server."""
+    """The targets of a workload's ratios podium : kube-scheduler, and of podium's p99, on a real API server.
+
+    `is_measured_alone`: only if it is named, since it needs another scheduler's binary.
+    """
 
     workload: str
     nodes: int
     pods_per_s_min: float
     cpu_max: float
     attempt_p99_ms_max: float = P99_MS_MAX
+    is_measured_alone: bool = False
 
 
 TARGETS: Final = (
@@ -42,6 +46,8 @@ TARGETS: Final = (
     Target("pod-affinity", 5_000, 3.0, 0.25),
     Target("preemption", 5_000, 2.0, 0.5),
     Target("devices", 1_000, 3.0, 0.3),
+    Target("gangs", 1_000, 3.0, 0.3),
+    Target("policies-on-a-server", 1_000, 2.5, 0.3, is_measured_alone=True),
     Target("extender", 100, 0.8, 0.5, attempt_p99_ms_max=50.0),
 )
 

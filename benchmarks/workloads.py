@@ -9,13 +9,13 @@ Source: kubernetes test/integration/scheduler_perf (workloads and sizes), v1.36.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, Final, TypeAlias
 
-from benchmarks import devices, nodes, pods, slow_extender
+from benchmarks import devices, gangs, nodes, pods, policies, slow_extender
 from benchmarks.nodes import Json
 from benchmarks.pods import HOSTNAME, MARK, ZONE
 from tests.control_plane.servers import ControlPlane
@@ -60,7 +60,8 @@ class Workload:
 
     `pods` is how many a run has on a real API server unless told otherwise: as many as take kube-scheduler ten to
     fifteen seconds with 5,000 nodes. `running_per_node` pods of the same kind run already. `is_exclusive`: no two pods
-    of an app share a node.
+    of an app share a node. `gates` are switched on in the API server and in the schedulers, and the API server also
+    serves `apis`. `profile` is added to the profile of the engine alone.
     """
 
     name: str
@@ -72,6 +73,19 @@ class Workload:
     existing: Existing = _nothing
     beside: Beside = _alone
     places: frozenset[Place] = frozenset(Place)
+    gates: tuple[str, ...] = ()
+    apis: tuple[str, ...] = ()
+    profile: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def scheduler_flags(self) -> tuple[str, ...]:
+        """What is added to a scheduler's command line."""
+        return _switched_on("feature-gates", self.gates)
+
+    @property
+    def server_flags(self) -> tuple[str, ...]:
+        """What is added to the API server's command line."""
+        return self.scheduler_flags + _switched_on("runtime-config", self.apis)
 
     def pod(self, number: int) -> Json:
         """The measured pod of that number, as it is created."""
@@ -103,6 +117,10 @@ class Workload:
         if not self.is_exclusive:
             return count
         return min(count, int(node_count * (1 - self.running_per_node)) - WARM_UP)
+
+
+def _switched_on(flag: str, names: Sequence[str]) -> tuple[str, ...]:
+    return (f"--{flag}={','.join(f'{name}=true' for name in names)}",) if names else ()
 
 
 # ------------------------------------------------------------ pods
@@ -254,6 +272,7 @@ def _object(api_version: str, kind: str, metadata: Json, **fields: Json) -> Json
 # ------------------------------------------------------------ the table
 
 _API_SERVER_ONLY: Final = frozenset({Place.API_SERVER})
+_ENGINE_ONLY: Final = frozenset({Place.ENGINE})
 
 WORKLOADS: Final[Mapping[str, Workload]] = {
     workload.name: workload
@@ -343,6 +362,35 @@ WORKLOADS: Final[Mapping[str, Workload]] = {
             pods=2000,
             running_per_node=0,
             existing=devices.claims_and_devices,
+        ),
+        Workload(
+            name="gangs",
+            about="gangs of three pods, and some of 200, each placed as a whole (gate GenericWorkload)",
+            pod_of=gangs.pod_in_gang,
+            pods=gangs.PODS,
+            running_per_node=0,
+            existing=gangs.pod_groups,
+            places=_API_SERVER_ONLY,
+            gates=gangs.GATES,
+            apis=(gangs.API,),
+        ),
+        Workload(
+            name="policies",
+            about="plain, with NodeLoad, NodeResourceTopologyMatch and CapacityScheduling",
+            pod_of=_plain,
+            pods=3000,
+            existing=policies.with_loads,
+            places=_ENGINE_ONLY,
+            profile=policies.ENGINE_PROFILE,
+        ),
+        Workload(
+            name="policies-on-a-server",
+            about="plain, with TargetLoadPacking, NodeResourceTopologyMatch and CapacityScheduling, for --peer-binary",
+            pod_of=_plain,
+            pods=2000,
+            existing=policies.quotas_and_topologies,
+            beside=policies.beside,
+            places=_API_SERVER_ONLY,
         ),
         Workload(
             name="extender",

@@ -1,6 +1,7 @@
 """podium: a Kubernetes scheduler in Python that decides as kube-scheduler does, with policy in one file.
 
-`podium.Cluster` is the library: a cluster that can be asked and changed without an API server.
+`podium.Cluster` is the library: a cluster that can be asked and changed without an API server. `podium.Clusters` are
+several, over which a workload is divided.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from podium.engine import Placement as Placement
     from podium.library import Cluster as Cluster
+    from podium.library import Clusters as Clusters
 
 __version__ = "0.1.0"
 
@@ -18,6 +20,10 @@ def __getattr__(name: str) -> Any:
         from podium.library import Cluster
 
         return Cluster
+    if name == "Clusters":
+        from podium.library import Clusters
+
+        return Clusters
     if name == "Placement":
         from podium.engine import Placement
 

@@ -1,4 +1,4 @@
-"""The page docs/library-reference.md: `podium.Cluster` and the values of its answers, made from their docstrings.
+"""The page docs/library-reference.md: `podium.Cluster`, `podium.Clusters` and their answers, from their docstrings.
 
 `python -m tests.library_page` writes it; a test fails where the page says something else.
 """
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from podium.devices.refusals import Holder, Mismatch, NodeRefusal, UnmetRequest
 from podium.engine import Evaluation, Placement
+from podium.estimator.division.explanation import ClusterShare
 from podium.insight import (
     Blocker,
     Capacity,
@@ -33,7 +34,7 @@ from podium.insight import (
 )
 from podium.insight.trial import Blocked, Preemption, Refused
 from podium.insight.what_if import Move, Outcome, Pending, Spread, Usage
-from podium.library import Cluster
+from podium.library import Cluster, Clusters, Division
 from podium.provisioner.reports.plan import PlanReport
 
 PAGE = Path(__file__).parents[1] / "docs" / "library-reference.md"
@@ -61,13 +62,14 @@ VALUES = (
     *(DeviceGroup, NodeRefusal, UnmetRequest, Mismatch, Holder, GangStory),
     *(Fixes, Fix, Edit, EditKind, GangFix, GangEdit),
     *(Capacity, NodeCapacity, GangCapacity, Headroom),
+    *(Division, ClusterShare),
     *(Usage, Outcome, Move, Pending, Preemption, Blocked, Refused, Spread, PlanReport),
 )
 _HEAD = """\
 # Reference of the library
 
-`podium.Cluster`, and the values that its methods return. [library.md](library.md) is an introduction with examples.
-`python -m tests.library_page` makes this page from the docstrings.
+`podium.Cluster`, `podium.Clusters`, and the values that their methods return. [library.md](library.md) is an
+introduction with examples. `python -m tests.library_page` makes this page from the docstrings.
 
 ## podium.Cluster
 
@@ -80,15 +82,17 @@ def page() -> str:
     parts = [_HEAD, text(inspect.getdoc(Cluster) or ""), "\n"]
     for title, names in SECTIONS.items():
         parts += [f"\n### {title}\n", *(_member(name) for name in names)]
+    parts += ["\n## podium.Clusters\n\n", text(inspect.getdoc(Clusters) or ""), "\n"]
+    parts += [_member(name, Clusters) for name in ("load", "divide")]
     parts += ["\n## Answers\n", *(_value(value_type) for value_type in VALUES)]
     return "".join(parts)
 
 
-def _member(name: str) -> str:
-    member = inspect.getattr_static(Cluster, name)
+def _member(name: str, kind: type = Cluster) -> str:
+    member = inspect.getattr_static(kind, name)
     if isinstance(member, property):
         return f"\n#### `{name}`\n\n{text(inspect.getdoc(member) or '')}\n"
-    function = getattr(Cluster, name)
+    function = getattr(kind, name)
     return f"\n#### `{name}{signature(function)}`\n\n{text(inspect.getdoc(function) or '')}\n"
 
 

@@ -7,12 +7,13 @@ Source: kubernetes pkg/scheduler/framework/plugins/defaultbinder and pkg/schedul
 Differs: upstream treats a lost response as a failure until the next update of the pod says otherwise, and most invalid
 responses as a success; podium treats both as an unknown outcome. Of a binding that an internal error answers, podium
 finds out whether it has happened before it sends it again; upstream then fails with a conflict. podium retries
-bindings whatever release it decides as, at intervals without jitter; older releases of upstream do not.
+bindings whatever release it decides as; older releases of upstream do not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from random import Random
 from typing import Any, Literal
 
 import anyio
@@ -48,6 +49,7 @@ _BIND_PAUSES_S = (0.01, 0.05, 0.25)
 _BIND_PAUSE_S = 0.1
 _READ_PAUSES_S = (0.0, 0.1, 0.5, 2.0)
 _STATUS_PAUSES_S = (0.0, 0.01, 0.05, 0.25)
+_JITTER = 0.1
 _DELETE_RETRIED = (InternalError, Unavailable, ServerTimeout, Unreachable, OutcomeUnknown, Malformed)
 _STATUS_RETRIED = (*_DELETE_RETRIED, Conflict)
 
@@ -286,7 +288,7 @@ class ApiClient:
 
         for pause_s in _STATUS_PAUSES_S:
             if pause_s:
-                await anyio.sleep(pause_s)
+                await anyio.sleep(_with_jitter(pause_s, item))
             try:
                 answer = await self._dispatcher.send(
                     Priority.STATUS,
@@ -336,7 +338,7 @@ class ApiClient:
             try:
                 return await self._send_binding_once(pod, path, body)
             except Unreachable:
-                await anyio.sleep(pause_s)
+                await anyio.sleep(_with_jitter(pause_s, pod))
         return await self._send_binding_once(pod, path, body)
 
     async def _send_binding_once(self, pod: Pod, path: str, body: bytes | Compose) -> None:
@@ -407,6 +409,12 @@ class ApiClient:
             except ApiError as error:
                 failure = error
         raise OutcomeUnknown(f"{doubt}; and the pod could not be read again: {failure}") from failure
+
+
+def _with_jitter(pause_s: float, item: Pod | PodGroup) -> float:
+    """Return the pause, longer by up to a tenth, so that writes that failed together are not sent again together."""
+    # By the uid: no other source of chance, which a simulation or a replay would have to repeat.
+    return pause_s * (1.0 + _JITTER * Random(item.metadata.uid).random())
 
 
 def _decode_response(pod: Pod, answer: bytes) -> _ResponsePod:

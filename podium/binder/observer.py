@@ -21,8 +21,19 @@ class PreemptionObserver:
     def count_preemption_attempt(self) -> None:
         """Count a pod that looked for victims."""
 
-    def observe_victims(self, victims: int) -> None:
-        """Record the number of victims of a preemption that starts."""
+    def count_group_preemption_attempt(self, result: str) -> None:
+        """Count a pod group for which victims were looked for; `result` is the label of the status code."""
+
+    def observe_victim_search(self, preemptor: str, result: str, seconds: float) -> None:
+        """Record a search for victims that has ended; `result` is the label of the status code."""
+
+    def observe_victims(self, preemptor: str, victims: int, disruptions: int, violations: int) -> None:
+        """Record the victims of a preemption that starts.
+
+        Args:
+            disruptions: the number of pod groups, or pods of groups, that are evicted as one.
+            violations: the number of victims that violate a disruption budget.
+        """
 
     def count_preemption_loop(self) -> None:
         """Count a preemption whose victims have come back too many times."""

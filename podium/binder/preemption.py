@@ -26,17 +26,22 @@ from podium.binder.observer import PreemptionObserver
 from podium.binder.pods_in_pre_bind import PodsInPreBind
 from podium.binder.preemption_loops import PreemptionLoops
 from podium.binder.waiting_pods import WaitingPods
-from podium.config import NEWEST, PreemptionRules
+from podium.config import NEWEST, Release
+from podium.framework.contract.group_post_filter import GroupHelp
+from podium.lib.clock import Clock
 from podium.lib.log import get_logger
+from podium.lib.system_clock import SystemClock
 from podium.objects.api_errors import ApiError, Invalid, NotFound
 from podium.objects.core import Pod, PodCondition
 from podium.objects.pod_groups import PodGroup
+from podium.objects.resource_types import POD_GROUPS
 
 log = get_logger("binder")
 
 DISRUPTION_TARGET: Final = "DisruptionTarget"
 _REASON: Final = "PreemptionByScheduler"
 _PAUSE_AFTER_FAILURE_S: Final = 1.0
+_POD: Final = "pod"
 _WHOLE_CLUSTER: Final = "cluster"
 _SEEN_S_MAX: Final = 1.0
 _LOOK_S: Final = 0.01
@@ -66,6 +71,7 @@ class RunningPreemptions:
 
     Args:
         lookup: returns the latest version of the pod with that key that the API server has sent.
+        clock: only measures.
         is_protected: whether a pod must never be a victim, whatever its priority.
         loops: detects preemption loops; None disables the detection.
 
@@ -76,19 +82,32 @@ class RunningPreemptions:
         self,
         lookup: Callable[[str], Pod | None],
         observer: PreemptionObserver = _UNOBSERVED,
+        clock: Clock | None = None,
         *,
         is_protected: Callable[[Pod], bool] = lambda _: False,
         loops: PreemptionLoops | None = None,
     ) -> None:
         self._lookup = lookup
+        self._clock = clock or SystemClock()
         self._observer = observer
         self._is_protected = is_protected
         self._loops = loops
         self._by_uid: dict[str, Preemption] = {}
 
     def attempted(self) -> None:
-        """Count an attempt to find victims."""
+        """Count an attempt to find victims for a pod."""
         self._observer.count_preemption_attempt()
+
+    def attempted_for_group(self, result: str) -> None:
+        """Count an attempt to find victims for a group."""
+        self._observer.count_group_preemption_attempt(result)
+
+    def begin_search(self, preemptor: str) -> Callable[[str], None]:
+        """Return what ends the search for victims that begins now."""
+        started_s = self._clock.monotonic()
+        return lambda result: self._observer.observe_victim_search(
+            preemptor, result, self._clock.monotonic() - started_s
+        )
 
     def is_protected(self, victim: Pod) -> bool:
         """Return whether the pod must not be a victim of any preemptor."""
@@ -120,9 +139,11 @@ class RunningPreemptions:
         current = self._lookup(victim.key)
         return current is not None and current.uid == victim.uid and not current.is_terminating
 
-    def observe_victims(self, victim_count: int) -> None:
+    def observe_victims(self, preemption: Preemption, preemptor: str) -> None:
         """Count the victims of a preemption, including those that are being deleted already."""
-        self._observer.observe_victims(victim_count)
+        self._observer.observe_victims(
+            preemptor, len(preemption.victims), preemption.disruptions, preemption.violations
+        )
 
     def begin(self, preemption: Preemption) -> None:
         """Hold the pod back."""
@@ -142,11 +163,13 @@ class Preemption:
 
     Attributes:
         preemptor: the pod, or the first of the waiting pods of the group.
-        victims: without pods that are being deleted already.
+        victims: once the preemption has begun, without pods that are being deleted already.
         is_last_victim: whether only the last victim is left.
         ended_in_memory: whether the last victim was not bound yet, so that no watch shows it going.
         group: the group for which victims are preempted; None if they are preempted for the pod alone.
         other_pods: the other waiting pods of the group.
+        disruptions: how many groups, or pods of groups, are evicted as one.
+        violations: how many victims violate a disruption budget.
     """
 
     preemptor: Pod
@@ -156,6 +179,22 @@ class Preemption:
     ended_in_memory: bool = False
     group: PodGroup | None = None
     other_pods: Sequence[Pod] = ()
+    disruptions: int = 0
+    violations: int = 0
+
+    @classmethod
+    def for_group(cls, group: PodGroup, pods: Sequence[Pod], plan: GroupHelp) -> Preemption:
+        """Return the preemption of a plan for these waiting pods of a group."""
+        preemptor, *other_pods = pods
+        return cls(
+            preemptor,
+            _WHOLE_CLUSTER,
+            plan.victims,
+            group=group,
+            other_pods=other_pods,
+            disruptions=plan.disruptions,
+            violations=plan.violations,
+        )
 
     @property
     def uid(self) -> str:
@@ -175,7 +214,7 @@ class Preemption:
     @property
     def kind(self) -> str:
         """The kind of the preemptor in conditions and Events."""
-        return "pod" if self.group is None else "podgroup"
+        return _POD if self.group is None else "podgroup"
 
     @property
     def pods(self) -> Sequence[Pod]:
@@ -192,7 +231,7 @@ class PreemptionExecutor:
         activate: moves the pod to the active queue.
         is_gated: whether the pod was gated when an event would have requeued it.
         takes_room: whether the pod of that uid counts on a node.
-        rules: which preemptions are counted, and after which the preemptor is activated.
+        release: which preemptions are counted, and after which the preemptor is activated.
     """
 
     def __init__(
@@ -208,7 +247,7 @@ class PreemptionExecutor:
         activate: Callable[[Pod], None],
         is_gated: Callable[[Pod], bool],
         takes_room: Callable[[str], bool],
-        rules: PreemptionRules = NEWEST.preemption,
+        release: Release = NEWEST,
     ) -> None:
         self._evictor = evictor
         self._events = events
@@ -220,29 +259,23 @@ class PreemptionExecutor:
         self._activate = activate
         self._is_gated = is_gated
         self._takes_room = takes_room
-        self._rules = rules
+        self._rules = release.preemption
+        self._groups = release.served(POD_GROUPS)
 
-    def begin(self, preemptor: Pod, node_name: str, victims: Sequence[Pod]) -> Preemption | None:
-        """Hold the pod back from now on; call this before the pod is requeued.
+    def begin(self, preemption: Preemption) -> Preemption | None:
+        """Hold the pod or the group back from now on; call this before it is requeued.
 
         Returns:
             The preemption to carry out; None if all victims are being deleted already.
         """
-        return self._begin(Preemption(preemptor, node_name, victims))
-
-    def begin_for_group(self, group: PodGroup, pods: Sequence[Pod], victims: Sequence[Pod]) -> Preemption | None:
-        """Begin a preemption, as `begin` does, for these waiting pods of a group."""
-        preemptor, *other_pods = pods
-        return self._begin(Preemption(preemptor, _WHOLE_CLUSTER, victims, group=group, other_pods=other_pods))
-
-    def _begin(self, preemption: Preemption) -> Preemption | None:
-        victim_count = len(preemption.victims)
-        preemption.victims = [victim for victim in preemption.victims if not victim.is_terminating]
-        if preemption.victims or self._rules.count_terminating:
-            self._under_way.observe_victims(victim_count)
-        if not preemption.victims:
+        victims = [victim for victim in preemption.victims if not victim.is_terminating]
+        if victims or self._rules.count_terminating:
+            preemptor = preemption.kind if self._rules.count_groups_apart else _POD
+            self._under_way.observe_victims(preemption, preemptor)
+        if not victims:
             # All of them end already: the pod only has to wait, and their deletes will wake it.
             return None
+        preemption.victims = victims
         self._under_way.begin(preemption)
         return preemption
 
@@ -334,7 +367,12 @@ class PreemptionExecutor:
                 return False
         self._events.record(
             preempted_event(
-                victim, preemption.preemptor, preemption.node_name, group=preemption.group, in_memory=in_memory
+                victim,
+                preemption.preemptor,
+                preemption.node_name,
+                group=preemption.group,
+                groups=self._groups,
+                in_memory=in_memory,
             )
         )
         log.info(

@@ -72,15 +72,21 @@ def warn_of_left_out(objects: Iterable[LocatedManifest], name: str) -> None:
 
 
 def objects_of_cluster(
-    kubeconfig: str | None, context: str | None, resources: Sequence[ResourceType[Any]]
+    kubeconfig: str | None,
+    context: str | None,
+    resources: Sequence[ResourceType[Any]],
+    optional_resources: Sequence[ResourceType[Any]] = (),
 ) -> list[LocatedManifest]:
     """List the objects of a running cluster.
+
+    Args:
+        optional_resources: more kinds, as far as the cluster serves them and they may be listed.
 
     Raises:
         click.ClickException: the cluster cannot be reached, or denies the request.
     """
     try:
-        return event_loop.run(lambda: list_objects(kubeconfig, context, resources))
+        return event_loop.run(lambda: list_objects(kubeconfig, context, resources, optional_resources))
     except ConnectionConfigError as error:
         instead = "" if kubeconfig else "; give one with --kubeconfig, or the cluster's objects with -f"
         raise click.ClickException(f"{error}{instead}") from error

@@ -13,7 +13,14 @@ from podium.cli.interrupts import exit_130_at_sigint
 from podium.cli.options.numbers import FiniteRange
 from podium.cli.options.time_limit import current_time_limit, warn_of_time_limit
 from podium.cli.output import TEXT, output_option, print_value
-from podium.cli.planning import Question, demand_rules, planning_options, rules_options, scheduled_cluster
+from podium.cli.planning import (
+    Question,
+    demand_rules,
+    planning_options,
+    rules_options,
+    scheduled_cluster,
+    warn_of_not_counted,
+)
 from podium.objects.errors import FieldError
 
 if TYPE_CHECKING:
@@ -87,6 +94,7 @@ def command(
             answer = plan.as_dict() if why is None else plan.why(why)
         except FieldError as error:
             raise click.ClickException(str(error)) from error
+    warn_of_not_counted(plan.warnings)
     warn_of_time_limit(output)
     if output != TEXT:
         print_value(answer, output)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,11 +17,12 @@ from podium.cli.options.configuration import (
     construction_failures,
     feature_gates_option,
     plugin_option,
+    readable_as_any,
     usable,
 )
 from podium.cli.options.leader_election import leader_election_options
 from podium.cli.options.own_names import as_default_scheduler_option, named_for_running
-from podium.cli.options.releases import as_the_newest
+from podium.cli.options.releases import as_the_server, release_asked
 from podium.cli.output import TEXT, output_option, print_value, say
 from podium.cli.planning import PROVIDERS, RULES, demand_rules
 from podium.config import (
@@ -34,6 +36,7 @@ from podium.telemetry import configure_logging
 
 if TYPE_CHECKING:
     from podium.client.permissions import Needs
+    from podium.client.session import ApiSession
     from podium.daemon.doctor import Report
     from podium.provisioner.controller.app import ProviderName
 
@@ -45,7 +48,7 @@ _MARKS = {"ok": ("ok     ", "green"), "warning": ("warning", "yellow"), "error":
 @click.command()
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option
-@as_the_newest
+@as_the_server
 @feature_gates_option
 @as_default_scheduler_option
 @connection_options
@@ -117,7 +120,7 @@ def command(
         # Neither schedules: a profile may be named after the scheduler that does.
         names = named_for_running(config, leader_election, is_default_scheduler=True)
     try:
-        good = usable(config, plugins, feature_gates, change=names)
+        good = readable_as_any(lambda release: usable(config, plugins, feature_gates, change=names, release=release))
     except BadConfiguration as error:
         for line in error.lines:
             report.fail("configuration", line, "correct the field; `podium config check` lists these errors too")
@@ -199,6 +202,8 @@ async def _examine(
         if requirements is not None:
             await examine_needs(report, session, requirements, clock)
             return
+        if release_asked() is None:
+            good = await as_of_server(report, session, good)
         await examine(
             report,
             session,
@@ -208,6 +213,22 @@ async def _examine(
             good.pod_groups,
             is_default_scheduler=is_default_scheduler,
         )
+
+
+async def as_of_server(report: Report, session: ApiSession, good: Usable) -> Usable:
+    """Return the configuration by the rules of the API server's release, as `podium run` reads it."""
+    from podium.daemon.server_release import release_of
+    from podium.objects.api_errors import ApiError
+
+    # A server that does not say its version is reported by the checks that follow.
+    with suppress(ApiError):
+        release, _ = await release_of(session)
+        try:
+            return good.as_of(release)
+        except BadConfiguration as error:
+            for line in error.lines:
+                report.fail("configuration", line, f"the API server is of {release.minor}: correct the field for it")
+    return good
 
 
 def _print(report: Report) -> None:

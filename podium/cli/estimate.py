@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +16,7 @@ from podium.cli.amounts import amounts_of
 from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.cluster import cluster_options, demand_one_cluster
 from podium.cli.options.configuration import estimator_rules, plugin_option
+from podium.cli.options.karmada import as_karmada_option, boolean_gates, models_semantics_option
 from podium.cli.options.paths import FILE
 from podium.cli.options.time_limit import current_time_limit, note_size, warn_of_time_limit
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value, write_json_line
@@ -23,11 +25,14 @@ from podium.estimator.errors import EstimateError
 if TYPE_CHECKING:
     from podium.engine.files import LocatedManifest
     from podium.engine.manifests import Manifest
+    from podium.estimator.cluster_objects import Cluster
     from podium.estimator.member import Gates
     from podium.estimator.requirements import ReplicaRequirements
     from podium.objects.core import Pod
     from podium.objects.resource_types import ResourceType
 
+STATUS_GATES = {"CustomizedClusterResourceModeling": "customized_cluster_resource_modeling"}
+"""The gates of Karmada's status controller."""
 _GATE_NAMES = {
     "ResourceQuotaEstimate": "resource_quota_estimate",
     "SchedulingOvercommitProtection": "scheduling_overcommit_protection",
@@ -42,14 +47,15 @@ _GATE_NAMES = {
 @click.option(
     "-n", "--namespace", help="The namespace of --requests, for quotas.  [default: that of the context, or default]"
 )
-@click.option("--cluster-object", type=FILE, help="A Karmada Cluster object; adds the general estimate.")
 @click.option(
-    "--models-semantics",
-    type=click.Choice(["current", "v1.17", "v1.11"]),
-    default="current",
-    show_default=True,
-    help="Interpret resource models as Karmada did up to this release.",
+    "--cluster-object",
+    "cluster_objects",
+    multiple=True,
+    type=FILE,
+    help="Karmada's Cluster object; adds the general estimate. Several: only their general estimates. Repeatable.",
 )
+@models_semantics_option
+@as_karmada_option
 @click.option("--feature-gates", default="", metavar="NAME=BOOL,...", help="ResourceQuotaEstimate.")
 @click.option(
     "--mode",
@@ -75,8 +81,9 @@ def command(
     workload: str | None,
     requests: str | None,
     namespace: str | None,
-    cluster_object: str | None,
+    cluster_objects: tuple[str, ...],
     models_semantics: str,
+    as_karmada: str | None,
     feature_gates: str,
     mode: str,
     config: Path | None,
@@ -92,6 +99,11 @@ def command(
     kubectl get nodes,pods,quota -A -o yaml | podium estimate -f - --requests cpu=500m,memory=1Gi
 
     Without --workload and --requests a replica takes only a pod slot.
+
+    Several Cluster objects are answered one by one, from their summaries and models alone:
+
+    \b
+    podium estimate --cluster-object clusters.yaml --requests cpu=3,memory=20Gi
 
     In accurate mode the scheduler's filters decide. Pending pods are placed first, and no pod is preempted. With
     --config they are those of its first profile, whatever scheduler the pods name.
@@ -114,7 +126,7 @@ def command(
     # Accurate estimates have no single number for each node, and no gates of upstream's server.
     if mode == "accurate" and (cases is not None or explain or feature_gates):
         raise click.UsageError("--cases, --explain and --feature-gates go with --mode parity")
-    files.demand_one_stdin((*clusters, workload, cluster_object, config))
+    files.demand_one_stdin((*clusters, workload, *cluster_objects, config))
     rules = estimator_rules(config, plugins, mode)
     gates = gates_of(feature_gates)
     try:
@@ -124,6 +136,12 @@ def command(
         requirements, replica, other_objects = _question(
             workload, requests, namespace or _own_namespace(clusters, kubeconfig, context)
         )
+        karmada_clusters = _karmada_clusters(cluster_objects)
+        if len(karmada_clusters) > 1:
+            if clusters or kubeconfig or context or explain or mode == "accurate" or as_karmada:
+                raise click.UsageError("the nodes of a member go with one Cluster object")
+            _print_general_answers(karmada_clusters, requirements, models_semantics, output)
+            return
         kinds = kinds_read(gates, is_accurate=mode == "accurate")
         manifests = _manifests(clusters, kubeconfig, context, kinds)
         if mode == "accurate":
@@ -136,8 +154,8 @@ def command(
             warn_of_missing(missing_quotas(manifests, gates) if clusters else ())
             answer = parity_answer(manifests, requirements, gates, explain=explain)
         current_time_limit().note(lambda: f"{answer['replicas']:,} replicas fit")
-        if cluster_object is not None:
-            answer |= _general(cluster_object, manifests, requirements, models_semantics, answer["replicas"])
+        for cluster in karmada_clusters:
+            answer |= _general(cluster, manifests, requirements, models_semantics, as_karmada, answer["replicas"])
     except (EstimateError, ClusterError) as error:
         raise click.ClickException(str(error)) from error
     warn_of_time_limit(output)
@@ -151,23 +169,18 @@ def command(
         raise SystemExit(EXIT_FITS_NOWHERE)
 
 
-def gates_of(text: str) -> Gates:
+def gates_of(text: str, other_gates: Mapping[str, str] = MappingProxyType({})) -> Gates:
     """Parse `--feature-gates`, which takes the gates of Karmada's estimator server.
+
+    Args:
+        other_gates: more gates, with their fields of `Gates`.
 
     Raises:
         click.UsageError: a gate is unknown, or neither true nor false.
     """
     from podium.estimator.member import Gates
 
-    gates = {}
-    for part in filter(None, text.split(",")):
-        name, _, value = part.partition("=")
-        if name not in _GATE_NAMES:
-            raise click.UsageError(f"--feature-gates: unknown gate {name!r}; there are {', '.join(_GATE_NAMES)}")
-        if value.lower() not in ("true", "false"):
-            raise click.UsageError(f"--feature-gates: {name}: expected true or false, got {value!r}")
-        gates[_GATE_NAMES[name]] = value.lower() == "true"
-    return Gates(**gates)
+    return Gates(**boolean_gates(text, {**_GATE_NAMES, **other_gates}))
 
 
 def _own_namespace(clusters: Sequence[str], kubeconfig: str | None, context: str | None) -> str:
@@ -219,24 +232,52 @@ def _manifests(
     return manifests
 
 
+def _karmada_clusters(names: Sequence[str]) -> list[Cluster]:
+    """Read the Cluster objects. Each file holds at least one, and none holds that of another again."""
+    from podium.cli.cluster_source import objects_in
+    from podium.estimator.manifests import karmada_clusters_in
+
+    sources = []
+    for name in names:
+        objects = objects_in([name])
+        if not karmada_clusters_in(objects):
+            raise EstimateError(f"{name}: expected a Cluster object of Karmada, found none")
+        sources += objects
+    return karmada_clusters_in(sources)
+
+
+def _print_general_answers(
+    clusters: Sequence[Cluster], requirements: ReplicaRequirements | None, models_semantics: str, output: str
+) -> None:
+    from podium.estimator.answers import general_answers
+    from podium.estimator.general import ModelsSemantics
+
+    answer = general_answers(clusters, requirements, ModelsSemantics(models_semantics))
+    if output == TEXT:
+        from podium.cli.estimate_table import print_general_answers
+
+        print_general_answers(answer)
+    else:
+        print_value(answer, output)
+
+
 def _general(
-    cluster_object: str,
+    cluster: Cluster,
     manifests: Sequence[Manifest],
     requirements: ReplicaRequirements | None,
     models_semantics: str,
+    as_karmada: str | None,
     replicas: int,
 ) -> dict[str, Any]:
-    from podium.cli.cluster_source import objects_in
     from podium.estimator.answers import general_answer
     from podium.estimator.general import ModelsSemantics
-    from podium.estimator.manifests import karmada_cluster_in
     from podium.objects.errors import FieldError
 
-    cluster = karmada_cluster_in(objects_in([cluster_object]), cluster_object)
+    semantics, has_fault = ModelsSemantics(models_semantics), as_karmada is not None
     try:
-        return general_answer(cluster, manifests, requirements, ModelsSemantics(models_semantics), replicas)
+        return general_answer(cluster, manifests, requirements, semantics, replicas, skips_after_full_node=has_fault)
     except (EstimateError, FieldError) as error:
-        raise EstimateError(f"{cluster_object}: {error}") from error
+        raise EstimateError(f"cluster {cluster.key}: {error}") from error
 
 
 def _answer_cases(name: str, gates: Gates) -> None:

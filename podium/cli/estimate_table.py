@@ -31,6 +31,16 @@ def print_answer(answer: Mapping[str, Any]) -> None:
         out.print(Text(f"Nodes by what they have left: {grades or 'none'}"))
 
 
+def print_general_answers(answer: Mapping[str, Any]) -> None:
+    """Print the general estimates of several clusters."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("CLUSTER", overflow="fold")
+    table.add_column("REPLICAS", justify="right")
+    for row in answer["clusters"]:
+        table.add_row(plain(row["cluster"]), f"{row['general_replicas']:,}")
+    console().print(table)
+
+
 def _nodes(nodes: list[Mapping[str, Any]]) -> Table:
     """Tabulate the nodes, those with the most fitting replicas first."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)

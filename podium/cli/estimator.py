@@ -1,18 +1,21 @@
-"""`podium estimator serve`: the replica estimator that Karmada's scheduler calls."""
+"""`podium estimator`: `serve`, the replica estimator that Karmada's scheduler calls, and `summary`."""
 
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from podium.cli import event_loop, files
-from podium.cli.estimate import gates_of
+from podium.cli.estimate import STATUS_GATES, gates_of
+from podium.cli.estimator_summary import summary
 from podium.cli.groups import CommandGroup
 from podium.cli.options.addresses import PORT_MAX, address
 from podium.cli.options.configuration import estimator_rules, plugin_option
+from podium.cli.options.durations import duration
 from podium.cli.options.logs import logging_options
 from podium.cli.options.paths import FILE, FOLDER
 from podium.lib.log import get_logger
@@ -38,7 +41,7 @@ def _without_effect(name: str) -> str:
 
 @click.group(cls=CommandGroup)
 def command() -> None:
-    """Serve replica estimates of many member clusters to Karmada."""
+    """Serve replica estimates of many member clusters to Karmada, and show what Karmada collects from one."""
 
 
 @command.command()
@@ -82,6 +85,24 @@ def command() -> None:
     help="A KubeSchedulerConfiguration, whose first profile decides in accurate mode.",
 )
 @plugin_option
+@click.option("--report-status", is_flag=True, help="Write the members' summaries into Karmada's Cluster objects.")
+@click.option("--karmada-kubeconfig", type=FILE, help="The kubeconfig of Karmada's API server, for --report-status.")
+@click.option("--karmada-context", help="The context of that kubeconfig.")
+@click.option(
+    "--cluster-status-update-frequency",
+    callback=duration,
+    default="10s",
+    show_default=True,
+    help="The interval of --report-status.",
+)
+@click.option(
+    "--enable-cluster-resource-modeling",
+    type=bool,
+    default=True,
+    show_default=True,
+    metavar="BOOL",
+    help="Without it, --report-status writes nothing, as Karmada's controller.",
+)
 @logging_options
 def serve(
     kubeconfig: str | None,
@@ -106,6 +127,11 @@ def serve(
     mode: str,
     config: Path | None,
     plugins: tuple[str, ...],
+    report_status: bool,
+    karmada_kubeconfig: str | None,
+    karmada_context: str | None,
+    cluster_status_update_frequency: float,
+    enable_cluster_resource_modeling: bool,
 ) -> None:
     """Serve estimates until SIGTERM or SIGINT.
 
@@ -115,6 +141,9 @@ def serve(
     In accurate mode the server finds the number of replicas in a dry run with the scheduler's filters, after it has
     placed the member's pending pods. The first profile of --config decides. The server looks up the workload that
     Karmada names to get its pod template. Component sets and unschedulable replicas are answered as in parity mode.
+
+    With --report-status the server also writes the members' resource summaries and models into Karmada's Cluster
+    objects. Run Karmada's controllers with --enable-cluster-resource-modeling=false then.
     """
     # The default action of the signal ends the process; for `podium run` it asks for a dump, and here for nothing.
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
@@ -124,7 +153,7 @@ def serve(
     keep_quiet()
     refuse_tls12()
     try:
-        from podium.estimator.server.app import EstimatorApp, Options
+        from podium.estimator.server.app import EstimatorApp, Options, Report, Source
     except ImportError as error:
         raise click.ClickException(
             f"this needs podium[estimator], in a clone pip install -r requirements/estimator.lock: {error}"
@@ -132,7 +161,7 @@ def serve(
     from podium.estimator.server.members import OnUnsynced
 
     _warn_of_flags(kube_api_qps=kube_api_qps, kube_api_burst=kube_api_burst, parallelism=parallelism)
-    gates = gates_of(feature_gates)
+    gates = gates_of(feature_gates, STATUS_GATES)
     rules = estimator_rules(config, plugins, mode)
     tls = _tls(grpc_auth_cert_file, grpc_auth_key_file, grpc_client_ca_file, skip=insecure_skip_grpc_client_verify)
     offline_clusters = _still(cases, gates, rules) if cases is not None else {}
@@ -155,7 +184,17 @@ def serve(
         OnUnsynced(on_unsynced),
         rules,
     )
+    if (karmada_kubeconfig or karmada_context) and not report_status:
+        raise click.UsageError("--karmada-kubeconfig and --karmada-context go with --report-status")
+    if report_status and enable_cluster_resource_modeling:
+        karmada = Source("karmada", karmada_kubeconfig, karmada_context)
+        with_models = gates.customized_cluster_resource_modeling
+        report = Report(karmada, cluster_status_update_frequency, with_models)
+        options = replace(options, report=report)
     event_loop.run_process(EstimatorApp(options, sources, offline_clusters, folder).run)
+
+
+command.add_command(summary)
 
 
 def _warn_of_flags(**values: float | None) -> None:

@@ -40,6 +40,7 @@ class _Commands(CommandGroup):
         "consolidate",
         "demo",
         "diff",
+        "divide",
         "doctor",
         "estimate",
         "estimator",

@@ -17,7 +17,14 @@ from podium.cli.interrupts import exit_130_at_sigint
 from podium.cli.options.paths import FILE
 from podium.cli.options.time_limit import current_time_limit, warn_of_time_limit
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, as_json, output_option, print_value, say
-from podium.cli.planning import Question, demand_rules, planning_options, rules_options, scheduled_cluster
+from podium.cli.planning import (
+    Question,
+    demand_rules,
+    planning_options,
+    rules_options,
+    scheduled_cluster,
+    warn_of_not_counted,
+)
 from podium.cli.progress import counting
 from podium.objects.errors import FieldError
 
@@ -32,6 +39,11 @@ if TYPE_CHECKING:
 @rules_options
 @click.option("--why", metavar="POD", help="Explain what became of one pod.")
 @click.option("--cases", type=FILE, help="Answer recorded cases, one JSON object per line.")
+@click.option(
+    "--one-pass",
+    is_flag=True,
+    help="End with the first pass of Karpenter's loop, though another would place more pods.",
+)
 @click.option("--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_FITS_NOWHERE} if a pod stays.")
 @output_option()
 def command(
@@ -40,6 +52,7 @@ def command(
     plugins: tuple[str, ...],
     why: str | None,
     cases: str | None,
+    one_pass: bool,
     tells_by_status: bool,
     output: str,
     **options: Any,
@@ -68,6 +81,8 @@ def command(
     is_podium = demand_rules(rules, config, plugins)
     if is_podium and cases is not None:
         raise click.UsageError("--cases are answered by Karpenter's rules")
+    if is_podium and one_pass:
+        raise click.UsageError("--one-pass is for Karpenter's rules")
     if cases is not None:
         if not _answer_cases(cases):
             raise SystemExit(EXIT_FAILED)
@@ -76,11 +91,16 @@ def command(
         try:
             objects = question.objects()
             basis = _basis(question, objects)
-            plan = _plan_by_podium(basis, objects, config, plugins) if is_podium else _plan_by_karpenter(basis, objects)
+            plan = (
+                _plan_by_podium(basis, objects, config, plugins)
+                if is_podium
+                else _plan_by_karpenter(basis, objects, one_pass=one_pass)
+            )
             answer = plan.as_dict() if why is None else plan.why(why)
         except FieldError as error:
             # Of a field in a NodePool or a catalogue, which the text names.
             raise click.ClickException(str(error)) from error
+    warn_of_not_counted(plan.warnings)
     warn_of_time_limit(output)
     if output != TEXT:
         print_value(answer, output)
@@ -102,13 +122,13 @@ def _basis(question: Question, objects: list[LocatedManifest]) -> PlanBasis:
     return PlanBasis(*question.cluster(objects), question.settings())
 
 
-def _plan_by_karpenter(basis: PlanBasis, objects: list[LocatedManifest]) -> PlanReport:
+def _plan_by_karpenter(basis: PlanBasis, objects: list[LocatedManifest], *, one_pass: bool) -> PlanReport:
     from podium.lib.system_clock import SystemClock
     from podium.provisioner.reports.plan import PlanReport
     from podium.provisioner.scheduling.device_use import DeviceUse
 
     devices = DeviceUse.of_manifests(item.manifest for item in objects)
-    return PlanReport.by_karpenter(basis, SystemClock().now(), devices, current_time_limit())
+    return PlanReport.by_karpenter(basis, SystemClock().now(), devices, current_time_limit(), one_pass=one_pass)
 
 
 def _plan_by_podium(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,11 +14,12 @@ from podium.cli.plain_text import console as console_of_text
 from podium.cli.plain_text import plain
 from podium.objects.quantity import milli_value
 from podium.objects.resource_names import is_extended_resource
+from podium.provisioner.reports.plan import GATED, NOMINATED
 
 _BAR = 20
 _NOTHING = {"requested": "0", "allocatable": "0"}
 _PODS_SHOWN = 3
-_NUMBERS = frozenset({"NODES", "TYPES", "PER HOUR", "AT WORST", "PODS", "PER MONTH"})
+_NUMBERS = frozenset({"PASS", "NODES", "TYPES", "PER HOUR", "AT WORST", "PODS", "PER MONTH"})
 _WITHOUT_PRICES = "No prices: types that no catalogue (--catalogue) has are compared by their size"
 
 
@@ -43,15 +44,17 @@ def print_plan(answer: Mapping[str, Any]) -> None:
     # Without prices, sizes were compared, and a reader must not take them for costs.
     if any(node["price"] is None for node in answer["new_nodes"]):
         console.print(Text(_WITHOUT_PRICES, "yellow"))
-    count = len(answer["not_tried"])
-    if count:
-        console.print(
-            Text(
-                f"{_pods(count)} not planned for, since kube-scheduler has not found them unschedulable yet "
-                f"(--assume-unschedulable plans for them, too)",
-                "yellow",
-            )
-        )
+    for why, count in sorted(Counter(map(_group_of, answer["not_tried_reasons"].values())).items()):
+        console.print(Text(f"{_pods(count)} not planned for: {why}", "yellow"))
+
+
+def _group_of(reason: str) -> str:
+    """Return the reason why a pod is not planned for, the same for all pods that share it."""
+    if reason.startswith(NOMINATED):
+        return "nominated to a node, where preemption makes room"
+    if reason == GATED:
+        return "held by scheduling gates, which no node removes"
+    return "not found unschedulable by kube-scheduler yet (--assume-unschedulable plans for them, too)"
 
 
 def print_reasons(answer: Mapping[str, Any]) -> None:
@@ -71,11 +74,20 @@ def _new_nodes(nodes: Sequence[Mapping[str, Any]]) -> Table:
     # Plans can have thousands of nodes of few kinds.
     alike: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
     for node in nodes:
-        kind = (node["pool"], node["cheapest_type"], len(node["instance_types"]), node["price"], node["price_at_worst"])
+        kind = (
+            node.get("pass", 1),
+            node["pool"],
+            node["cheapest_type"],
+            len(node["instance_types"]),
+            node["price"],
+            node["price_at_worst"],
+        )
         alike[kind].append(node)
     is_priced = any(node["price"] is not None for node in nodes)
     has_devices = any(map(_devices, nodes))
+    has_passes = any("pass" in node for node in nodes)
     headings = [
+        *(["PASS"] if has_passes else []),
         *("NODEPOOL", "NODES", "CHEAPEST TYPE" if is_priced else "SMALLEST TYPE", "TYPES"),
         *(["DEVICES OF EACH"] if has_devices else []),
         *(["PER HOUR", "AT WORST"] if is_priced else []),
@@ -84,13 +96,14 @@ def _new_nodes(nodes: Sequence[Mapping[str, Any]]) -> Table:
     ]
     rows = (
         (
+            *([str(number)] if has_passes else []),
             *(pool, f"{len(members):,}", name, f"{count:,}"),
             *([_devices(members[0])] if has_devices else []),
             *([price(hourly, 4), price(worst, 4)] if is_priced else []),
             f"{sum(len(member['pods']) for member in members):,}",
             *([price(_monthly(members), 2)] if is_priced else []),
         )
-        for (pool, name, count, hourly, worst), members in alike.items()
+        for (number, pool, name, count, hourly, worst), members in alike.items()
     )
     numbers = [index for index, heading in enumerate(headings) if heading in _NUMBERS]
     return table(headings, rows, numbers=numbers)
@@ -142,7 +155,8 @@ def _share(name: str, share: Mapping[str, str]) -> tuple[Text, str]:
     # Requests may exceed what nodes have where pods were bound by hand; the bar stays within its frame.
     full = min(round(part * _BAR), _BAR)
     bar = Text.assemble(("█" * full, "red" if part > 1 else "green"), ("░" * (_BAR - full), "dim"))
-    return bar, f"{part:4.0%} of {_amount(name, have)}"
+    over = ", overcommitted" if request > have else ""
+    return bar, f"{part:4.0%} of {_amount(name, have)}{over}"
 
 
 def _amount(name: str, amount: int) -> str:
@@ -160,7 +174,8 @@ def _verdict(answer: Mapping[str, Any]) -> Text:
         cost = ""
         if answer["hourly_cost"] is not None:
             cost = f": {answer['hourly_cost']:,.4f} per hour, {answer['monthly_cost']:,.2f} per month"
-        parts = [Text.assemble((f"{bought} to buy", "bold green"), f" for {_pods(count)}{cost}")]
+        passes = f" in {answer['passes']} passes" if "passes" in answer else ""
+        parts = [Text.assemble((f"{bought} to buy", "bold green"), f" for {_pods(count)}{passes}{cost}")]
     if pod_count:
         parts.append(Text(f"{_pods(pod_count)} on nodes that are there"))
     if answer["unschedulable"]:

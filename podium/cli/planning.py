@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from podium.cli.options.cluster import cluster_options, demand_one_cluster
 from podium.cli.options.configuration import plugin_option
 from podium.cli.options.paths import FILE
 from podium.cli.options.time_limit import note_size
+from podium.cli.output import say
 from podium.objects.errors import FieldError
 
 if TYPE_CHECKING:
@@ -23,13 +24,34 @@ if TYPE_CHECKING:
     from podium.engine.files import LocatedManifest
     from podium.provisioner.apis.objects import ClusterObjects, NodePool
     from podium.provisioner.cloudprovider.catalogue import Catalogue
-    from podium.provisioner.state.settings import Settings
+    from podium.provisioner.state.settings import Settings, UnknownLabels
 
 PROVIDERS = click.Choice(["plan-only", "sandbox", "karpenter"])
 RULES = click.Choice(["karpenter", "podium"])
 
+
+def _feature_gates(_: click.Context, parameter: click.Parameter, text: str) -> Mapping[str, bool]:
+    """Parse `--feature-gates`, and warn of gates that planning does not know. Raises: click.BadParameter."""
+    from podium.provisioner.state.settings import FEATURE_GATES, GATES_THAT_COUNT, parse_feature_gates
+
+    try:
+        gates = parse_feature_gates(text)
+    except FieldError as error:
+        raise click.BadParameter(str(error), param=parameter) from error
+    for name, is_on in gates.items():
+        if is_on != FEATURE_GATES[name] and name not in GATES_THAT_COUNT:
+            say(f"warning: --feature-gates: what {name} switches on is not planned", err=True)
+    return gates
+
+
 _NODE_POOLS = click.option("--node-pools", type=FILE, help="NodePools to buy from, instead of those of the cluster.")
-_CATALOGUE = click.option("--catalogue", type=FILE, help="The instance types, in the JSON form of kwok's.")
+_CATALOGUE = click.option(
+    "--catalogue",
+    "catalogues",
+    multiple=True,
+    type=FILE,
+    help="The instance types, in the JSON form of kwok's or of a provider's command line; or prices. Repeatable.",
+)
 _POLICIES = (
     click.option(
         "--preference-policy",
@@ -45,17 +67,33 @@ _POLICIES = (
         show_default=True,
         help="Whether a NodePool's minValues must be met.",
     ),
+    click.option(
+        "--feature-gates",
+        default="",
+        metavar="GATE=BOOL,...",
+        callback=_feature_gates,
+        help="Karpenter's feature gates, such as SpotToSpotConsolidation=true.",
+    ),
+)
+_IGNORE_LABELS = click.option(
+    "--ignore-unknown-labels",
+    is_flag=True,
+    help="Leave out, with a warning, what is required of labels that no instance type has, instead of refusing it.",
 )
 _OPTIONS = (
     _NODE_POOLS,
     click.option("--adopt-nodes", is_flag=True, help="Buy more nodes like those of a cluster that has no NodePools."),
     _CATALOGUE,
+    click.option(
+        "--types-of-nodes", is_flag=True, help="Buy instance types that nodes have as well, each as its nodes are."
+    ),
     click.option("--add", "added", multiple=True, type=FILE, help="Workloads to plan for as well. Repeatable."),
     click.option(
         "--assume-unschedulable",
         is_flag=True,
         help="Plan also for pods that kube-scheduler has not tried to place yet.",
     ),
+    _IGNORE_LABELS,
     *_POLICIES,
 )
 
@@ -107,9 +145,15 @@ def scheduled_cluster(objects: list[LocatedManifest], config: Path | None, plugi
     return result.cluster
 
 
+def warn_of_not_counted(warnings: Iterable[str]) -> None:
+    """Warn on standard error about everything that was given and does not count in plans."""
+    for text in warnings:
+        say(f"warning: {text}", err=True)
+
+
 def purchase_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add those of them that say what to buy, for a command that runs on one cluster."""
-    for option in reversed((_NODE_POOLS, _CATALOGUE, *_POLICIES)):
+    for option in reversed((_NODE_POOLS, _CATALOGUE, _IGNORE_LABELS, *_POLICIES)):
         function = option(function)
     return function
 
@@ -123,16 +167,19 @@ class Question:
     context: str | None = None
     node_pools: str | None
     adopt_nodes: bool = False
-    catalogue: str | None
+    catalogues: tuple[str, ...] = ()
+    types_of_nodes: bool = False
     added: tuple[str, ...] = ()
     assume_unschedulable: bool = False
+    ignore_unknown_labels: bool = False
     preference_policy: str
     min_values_policy: str
+    feature_gates: Mapping[str, bool]
 
     @property
     def is_asked(self) -> bool:
         """Return True if any option names something."""
-        names = (self.clusters, self.kubeconfig, self.context, self.node_pools, self.catalogue, self.added)
+        names = (self.clusters, self.kubeconfig, self.context, self.node_pools, self.catalogues, self.added)
         return any(names) or self.adopt_nodes
 
     def check(self, config: Path | None) -> None:
@@ -140,18 +187,20 @@ class Question:
         demand_one_cluster(self.clusters, self.kubeconfig, self.context)
         if self.node_pools is not None and self.adopt_nodes:
             raise click.UsageError("give either --node-pools or --adopt-nodes")
-        files.demand_one_stdin((*self.clusters, self.node_pools, self.catalogue, *self.added, config))
+        files.demand_one_stdin((*self.clusters, self.node_pools, *self.catalogues, *self.added, config))
 
     def objects(self) -> list[LocatedManifest]:
         """Return all objects, with the pods of added workloads. To be called once: standard input is read."""
         from podium.cli.cluster_source import objects_in, objects_of_cluster, warn_of_left_out
         from podium.objects.resource_types import WITHOUT_GATES
-        from podium.provisioner.state.manifests import NODE_POOLS, RESOURCES, pods_of_workloads
+        from podium.provisioner.state.manifests import NODE_POOLS, OPTIONAL_RESOURCES, RESOURCES, pods_of_workloads
 
         # podium's own plugins read kinds that Karpenter does not.
         resources = tuple(dict.fromkeys((*RESOURCES, *WITHOUT_GATES)))
         live = (self.kubeconfig, self.context)
-        objects = objects_in(self.clusters) if self.clusters else objects_of_cluster(*live, resources)
+        objects = (
+            objects_in(self.clusters) if self.clusters else objects_of_cluster(*live, resources, OPTIONAL_RESOURCES)
+        )
         if self.node_pools is not None:
             # A file of NodePools replaces those of the cluster rather than adding to them.
             objects = [item for item in objects if item.manifest.get("kind") != NODE_POOLS.kind]
@@ -185,9 +234,14 @@ class Question:
         """Return Karpenter's settings."""
         from podium.provisioner.reports.cases import read_settings
 
-        policies = {"preferencePolicy": self.preference_policy, "minValuesPolicy": self.min_values_policy}
+        policies = {
+            "preferencePolicy": self.preference_policy,
+            "minValuesPolicy": self.min_values_policy,
+            "featureGates": self.feature_gates,
+        }
         # Whoever asks may have NodePools of any provider.
-        return replace(read_settings(policies), node_class=None)
+        labels: UnknownLabels = "ignored" if self.ignore_unknown_labels else "refused"
+        return replace(read_settings(policies), node_class=None, unknown_labels=labels)
 
     def cluster(self, objects_found: list[LocatedManifest]) -> tuple[ClusterObjects, Catalogue]:
         """Return the objects that planning reads, with NodePools, and the instance types.
@@ -196,48 +250,68 @@ class Question:
             click.ClickException: there are no NodePools, or the catalogue cannot be read.
             FieldError: an object cannot be read.
         """
-        from podium.provisioner.cloudprovider.catalogue import built_in_catalogue
+        from podium.provisioner.cloudprovider.catalogue import built_in_catalogue, zones_of
+        from podium.provisioner.state.adoption import with_types_of_nodes
         from podium.provisioner.state.manifests import read_cluster
+        from podium.provisioner.state.state_node import notes_on_uncounted
 
-        catalogue = self.instance_types()
-        objects = read_cluster(objects_found, assume_unschedulable=self.assume_unschedulable)
-        if catalogue is None:
-            catalogue = built_in_catalogue(objects)
+        objects = read_cluster(objects_found, assume_unschedulable=self.assume_unschedulable, on_fault=_warn_of_fault)
+        if not self.adopt_nodes:
+            for text in notes_on_uncounted(objects):
+                _warn_of_fault(text)
+        catalogue = self.instance_types(zones_of(objects)) or built_in_catalogue(objects)
+        if self.types_of_nodes:
+            catalogue = with_types_of_nodes(objects.nodes, catalogue if self.catalogues else None)
         if self.adopt_nodes:
             return _adopt(objects, catalogue)
-        if not objects.node_pools:
+        if not objects.node_pools and not objects.closed_pools:
             raise click.ClickException(
                 "there are no NodePools, so nothing can be bought: add them with --node-pools FILE "
                 "(kubectl get nodepools -o yaml), or buy nodes like those that are there with --adopt-nodes"
             )
         return objects, catalogue
 
-    def instance_types(self) -> Catalogue | None:
-        """Return the instance types of the file, or None without a file.
+    def instance_types(self, zones: Iterable[str] = ()) -> Catalogue | None:
+        """Return the instance types of the files, or None without a file.
+
+        Args:
+            zones: the zones of instance types of which no file says where they are.
 
         Raises:
-            click.ClickException: the file cannot be read.
+            click.ClickException: a file cannot be read.
         """
-        from podium.provisioner.cloudprovider.catalogue import read_catalogue
+        from podium.provisioner.cloudprovider.imports import import_catalogue
 
-        name = self.catalogue
-        if name is None:
-            return None
+        documents: list[tuple[str, object]] = []
+        for name in self.catalogues:
+            try:
+                documents.append((f"{name}: ", orjson.loads(files.content(name))))
+            except orjson.JSONDecodeError as error:
+                raise click.ClickException(f"{name}: not JSON: {error}") from error
         try:
-            return read_catalogue(orjson.loads(files.content(name)), "")
-        except orjson.JSONDecodeError as error:
-            raise click.ClickException(f"{name}: not JSON: {error}") from error
+            return import_catalogue(documents, zones) if documents else None
         except FieldError as error:
-            raise click.ClickException(f"{name}: {error}") from error
+            raise click.ClickException(str(error)) from error
+
+
+def _warn_of_fault(text: str) -> None:
+    say(f"warning: {text}", err=True)
 
 
 def _adopt(objects: ClusterObjects, catalogue: Catalogue) -> tuple[ClusterObjects, Catalogue]:
     from podium.provisioner.state.adoption import adopt_nodes
+    from podium.provisioner.state.left_out import left_out
 
     if objects.node_pools:
         raise click.ClickException("--adopt-nodes is for clusters without NodePools, and this one has some")
     if not objects.nodes:
         raise click.ClickException("--adopt-nodes: there are no nodes that more could be like")
-    fleet = adopt_nodes(objects.nodes, catalogue)
-    changes: Mapping[str, Any] = {"node_pools": fleet.node_pools, "nodes": fleet.nodes, "node_claims": fleet.claims}
+    reasons = left_out(objects.nodes, objects.pods)
+    fleet = adopt_nodes(objects.nodes, catalogue, reasons.keys())
+    changes: Mapping[str, Any] = {
+        "node_pools": fleet.node_pools,
+        "nodes": fleet.nodes,
+        "node_claims": fleet.claims,
+        "left_out": reasons,
+    }
     return replace(objects, **changes), fleet.catalogue

@@ -43,17 +43,23 @@ def command() -> None:
 @rules_options
 @click.option(
     "--batch-idle",
+    "--batch-idle-duration",
     "batch_idle_s",
     default="1s",
     show_default=True,
+    envvar="BATCH_IDLE_DURATION",
+    show_envvar=True,
     callback=duration,
     help="Plan once no new pod has come for that long.",
 )
 @click.option(
     "--batch-max",
+    "--batch-max-duration",
     "batch_max_s",
     default="10s",
     show_default=True,
+    envvar="BATCH_MAX_DURATION",
+    show_envvar=True,
     callback=duration,
     help="Plan at the latest that long after the first pod.",
 )
@@ -127,7 +133,7 @@ def run(
     from podium.server.election import Timings
 
     question = Question(**purchase)
-    files.demand_one_stdin((question.node_pools, question.catalogue))
+    files.demand_one_stdin((question.node_pools, *question.catalogues))
     try:
         node_pools = question.pools()
     except FieldError as error:

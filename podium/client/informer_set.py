@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, cast
 
@@ -40,6 +41,7 @@ class InformerSet:
         keep: by the path of a resource, how to keep more of its objects than podium reads.
         paths: by the path of a resource, the one at which the API server serves it in an older version.
         on_made: called with each new informer, before it has handlers.
+        on_delivered: called with the resource and the seconds that it took to handle a part of its watch.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class InformerSet:
         keep: Mapping[str, Keep[Any]] | None = None,
         paths: Mapping[str, str] | None = None,
         on_made: Callable[[Informer[Any]], None] = lambda _: None,
+        on_delivered: Callable[[ResourceType[Any], float], None] = lambda _resource, _seconds: None,
     ) -> None:
         self.consistency = Consistency(clock)
         self._session = session
@@ -63,9 +66,10 @@ class InformerSet:
         self._keep = keep or {}
         self._paths = paths or {}
         self._on_made = on_made
+        self._on_delivered = on_delivered
         self._informers: dict[str, Informer[Any]] = {}
         self._reflectors: dict[str, Reflector[Any]] = {}
-        """By the path of the resource in its newest version. Local resources have none."""
+        """By the path of their resource, even if they ask at another one."""
         self._history: History | None = None
         self._failures = ListFailures(clock)
 
@@ -80,8 +84,9 @@ class InformerSet:
         if resource.is_local:
             informer.set_synced()
             return informer
+        resource_at_path = replace(resource, path=self._paths.get(resource.path, resource.path))
         self._reflectors[resource.path] = Reflector(
-            replace(resource, path=self._paths.get(resource.path, resource.path)),
+            resource_at_path,
             self._session,
             informer,
             clock=self._clock,
@@ -90,6 +95,7 @@ class InformerSet:
             # Older servers may lack a group; core resources must exist.
             on_absent=informer.set_synced if resource.group else lambda: None,
             on_outdated=lambda: self._on_outdated(resource),
+            on_delivered=partial(self._on_delivered, resource_at_path),
             history_observer=self,
             settings=self._settings,
             keep=self._keep.get(resource.path),
@@ -196,7 +202,7 @@ class InformerSet:
 
     def is_absent(self, resource: ResourceType[Any]) -> bool:
         """Return whether the API server does not serve the resource."""
-        # Nobody has to serve a local resource.
+        # Of a local resource the API server knows nothing, so that nothing can be missing there.
         return not resource.is_local and self._reflector(resource).is_absent
 
     async def wait_connected(self) -> None:
@@ -207,6 +213,10 @@ class InformerSet:
     def statistics(self) -> dict[str, ReflectorStatistics]:
         """Return the counters and the last error by resource, such as `pods`."""
         return {reflector.resource.plural: reflector.statistics for reflector in self._reflectors.values()}
+
+    def versions(self) -> dict[ResourceType[Any], str]:
+        """Return the version that each store has reached; empty during a list from scratch."""
+        return {reflector.resource: reflector.version for reflector in self._reflectors.values()}
 
     @property
     def events_total(self) -> int:

@@ -124,6 +124,7 @@ class Reflector(Generic[ObjectT]):
         on_listed: Callable[[], None] = lambda: None,
         on_absent: Callable[[], None] = lambda: None,
         on_outdated: Callable[[], None] = lambda: None,
+        on_delivered: Callable[[float], None] = lambda _: None,
         history_observer: HistoryObserver,
         settings: ReflectorSettings,
         keep: Keep[ObjectT] | None = None,
@@ -139,6 +140,7 @@ class Reflector(Generic[ObjectT]):
         self._on_listed = on_listed
         self._on_absent = on_absent
         self._on_outdated = on_outdated
+        self._on_delivered = on_delivered
         self._history_observer = history_observer
         self._failures = failures or ListFailures(clock)
         self.recent: deque[ObjectT] = deque(maxlen=RECENT_MAX)
@@ -307,7 +309,7 @@ class Reflector(Generic[ObjectT]):
 
     async def _deliver(self, lines: list[bytes]) -> None:
         decode, sink, statistics = self._decoder.event, self._sink, self.statistics
-        turns = Turns(self._clock)
+        turns, started_s = Turns(self._clock), self._clock.monotonic()
         for line in lines:
             event = decode(line)
             # The version moves on only after the sink has the change: a cancellation in between loses nothing.
@@ -330,6 +332,7 @@ class Reflector(Generic[ObjectT]):
                 await turns.next()
         # Only now: a stream that delivers nothing but an error must not count as a success.
         self._backoff.reset()
+        self._on_delivered(self._clock.monotonic() - started_s)
 
     def _reach(self, version: str, *, is_change: bool = False) -> None:
         """Record the version to resume the watch from: the latest one, even if it is lower than an earlier one.

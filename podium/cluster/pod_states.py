@@ -1,6 +1,6 @@
 """The states of a pod in the cache, as a transition table.
 
-Source: kubernetes pkg/scheduler/backend/cache/interface.go, v1.36.2.
+Source: kubernetes pkg/scheduler/backend/cache/interface.go and cache.go, v1.37.2.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class CacheError(UserFacingError):
 
 _REFUSAL_MESSAGES: Final = {
     PodEvent.ASSUME: "pod {pod} is in the cache, so can't be assumed",
-    PodEvent.FORGET: "pod {pod} wasn't assumed so cannot be forgotten",
+    PodEvent.FORGET: "pod {pod} is not assumed, so it cannot be removed or forgotten",
     PodEvent.ADD: "pod {pod} was already in added state",
     PodEvent.UPDATE: "pod {pod} is not in added state, so cannot be updated",
     PodEvent.REMOVE: "pod {pod} is not found in scheduler cache, so cannot be removed from it",

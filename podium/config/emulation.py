@@ -29,7 +29,7 @@ def emulating(release: Release, emulated: str = "", min_compatible: str = "") ->
         min_compatible: the oldest version of other components, by default the minor before the emulated one.
 
     Raises:
-        FeatureGateError: the versions do not fit together, or podium does not know or support their gates.
+        FeatureGateError: the versions do not fit together, or podium does not know their gates.
     """
     own = _minor_of(release.minor)
     floor, emulated_minor = own - _OLDER_MINORS, _minor_of(emulated or release.minor)
@@ -45,12 +45,13 @@ def emulating(release: Release, emulated: str = "", min_compatible: str = "") ->
         raise FeatureGateError(
             [f"emulation version 1.{emulated_minor}: podium knows the gates of {', '.join(RELEASES)}"]
         )
-    for name, gate in release.gates.items():
-        if gate.on_with and min_minor >= _minor_of(gate.on_with):
-            problem = f"{name} is on with minCompatibilityVersion 1.{min_minor}: podium supports only false"
-            raise FeatureGateError([problem])
     if older.minor == release.minor:
-        return release
+        on_gates = {
+            name: replace(gate, default=True)
+            for name, gate in release.gates.items()
+            if gate.on_with and min_minor >= _minor_of(gate.on_with)
+        }
+        return replace(release, gates=MappingProxyType({**release.gates, **on_gates})) if on_gates else release
     unborn = Gate(
         Stage.PRE_ALPHA, default=False, emulated=f"1.{emulated_minor}, min compatibility version 1.{min_minor}"
     )

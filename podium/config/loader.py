@@ -16,7 +16,7 @@ from podium.config.config_map import configuration_in
 from podium.config.defaults import complete
 from podium.config.document import FILE_BYTES_MAX, Document, parse_document
 from podium.config.effective import apply_extenders
-from podium.config.expansion import build_errors
+from podium.config.expansion import build_errors, expand_plugins
 from podium.config.extension_points import IN_TREE_PLUGINS, PluginRegistry
 from podium.config.feature_gates import DEFAULT_GATES, ConfigGates
 from podium.config.field_errors import ConfigError, ErrorKind, ErrorList, FieldError
@@ -85,7 +85,7 @@ def load(
     if errors := reading.errors.errors:
         in_file_order = sorted(errors, key=lambda error: (error.line is None, error.line or 0))
         raise ConfigError(in_file_order, source)
-    return Loaded(config, file_config, reading.present, tuple(_warnings(document, config)))
+    return Loaded(config, file_config, reading.present, tuple(_warnings(document, config, registry, gates)))
 
 
 def _fields(text: str, source: str, reading: Reading) -> tuple[Document, KubeSchedulerConfiguration]:
@@ -154,12 +154,22 @@ def _missing_fit_args(config: KubeSchedulerConfiguration) -> Iterator[FieldError
             yield FieldError(f"profiles[{i}].pluginConfig", ErrorKind.PROFILE, None, detail)
 
 
-def _warnings(document: Document, config: KubeSchedulerConfiguration) -> Iterator[str]:
+def _warnings(
+    document: Document, config: KubeSchedulerConfiguration, registry: PluginRegistry, gates: ConfigGates
+) -> Iterator[str]:
     if document.documents > 1:
         yield f"only the first of {document.documents} YAML documents is read"
     election = config.leader_election
     if election.leader_elect and election.renew_deadline_s <= 1.2 * election.retry_period_s:
         yield "leaderElection.renewDeadline: must be greater than 1.2 times retryPeriod for an election to start"
+    # Where groups are entries of the queue, all their pods are tried together whether or not the plugin counts them.
+    if gates.pod_groups is not None and gates.pod_groups.are_entries:
+        for i, profile in enumerate(config.profiles):
+            if "GangScheduling" not in expand_plugins(profile, registry).names():
+                yield (
+                    f"profiles[{i}].plugins: GenericWorkload is enabled, but GangScheduling plugin is not set. Gang "
+                    "scheduling using PodGroups may not work as expected."
+                )
 
 
 def _upwards(path: str) -> Iterator[str]:

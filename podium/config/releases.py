@@ -143,6 +143,7 @@ class PreemptionRules:
         tell_no_deallocation: DynamicResources says that it could not free devices.
         wake_after_last_in_memory: the preemptor is activated if its last victim was not bound yet, and so not deleted.
         count_terminating: a preemption all of whose victims are being deleted already is observed.
+        count_groups_apart: the victims of a preemption for a group have a metric of their own.
     """
 
     tell_node: bool
@@ -150,6 +151,7 @@ class PreemptionRules:
     tell_no_deallocation: bool
     wake_after_last_in_memory: bool
     count_terminating: bool
+    count_groups_apart: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +284,9 @@ _GATES_1_36: Final[Mapping[str, Gate]] = {
 }
 # Upstream checks needs only of gates that are on; which gates exist is checked before.
 _NEEDS_1_36: Final = {
+    "DRADeviceBindingConditions": ("DRAResourceClaimDeviceStatus",),
+    "DRADeviceTaintRules": ("DRADeviceTaints",),
+    "DRAWorkloadResourceClaims": ("GenericWorkload",),
     "GangScheduling": ("GenericWorkload",),
     "TopologyAwareWorkloadScheduling": ("GenericWorkload",),
     "WorkloadAwarePreemption": ("GangScheduling",),
@@ -313,16 +318,13 @@ _GATES_1_37: Final[Mapping[str, Gate]] = {
     "VolumeLimitScaling": _switchable(_BETA_ON),
 }
 _NEEDS_1_37: Final = {
+    **{name: needs for name, needs in _NEEDS_1_36.items() if name not in _REMOVED_IN_1_37},
     "CompositePodGroup": ("GenericWorkload", "TopologyAwareWorkloadScheduling"),
-    "DRADeviceBindingConditions": ("DRAResourceClaimDeviceStatus",),
     "DRADeviceCompatibilityGroups": ("DRAPartitionableDevices",),
-    "DRADeviceTaintRules": ("DRADeviceTaints",),
     "DRAFractionalCapacityRange": ("DRAConsumableCapacity",),
     "DRAOptionalNodeOperations": ("NodeDeclaredFeatures",),
-    "DRAWorkloadResourceClaims": ("GenericWorkload",),
     "InPlacePodVerticalScalingSchedulerPreemption": ("InPlacePodVerticalScaling",),
     "PodGroupPreemptionPolicy": ("GenericWorkload",),
-    "TopologyAwareWorkloadScheduling": ("GenericWorkload",),
 }
 
 _DEVICES_1_36: Final = DeviceRules(
@@ -407,6 +409,7 @@ _V1_36: Final = Release(
         tell_no_deallocation=True,
         wake_after_last_in_memory=False,
         count_terminating=False,
+        count_groups_apart=False,
     ),
     counts_image_volumes=False,
     needs_bind_mount_options=False,
@@ -416,8 +419,20 @@ _V1_36: Final = Release(
     hidden_metrics=frozenset(
         {
             "dynamic_resource_allocation_resourceclaim_creates_total",
+            "informer_processing_latency_seconds",
+            "informer_queued_items",
+            "informer_store_resource_version",
+            "scheduler_generated_placements_total",
+            "scheduler_placement_evaluation_duration_seconds",
+            "scheduler_placement_evaluations_total",
+            "scheduler_preemption_evaluation_duration_seconds",
+            "scheduler_preemption_execution_duration_seconds",
+            "scheduler_preemption_pdb_violations_total",
+            "scheduler_preemption_workload_disruptions",
             "scheduler_queue_incoming_entities_total",
             "scheduler_queued_entities",
+            "scheduler_workload_preemption_attempts_total",
+            "scheduler_workload_preemption_victims",
         }
     ),
     needs_installed_drivers=False,
@@ -447,6 +462,7 @@ _V1_37: Final = replace(
         tell_no_deallocation=False,
         wake_after_last_in_memory=True,
         count_terminating=True,
+        count_groups_apart=True,
     ),
     counts_image_volumes=True,
     needs_bind_mount_options=True,

@@ -24,7 +24,7 @@ from podium.daemon.extenders import json_to_keep, without_secrets
 from podium.daemon.face import Face, MakeFace
 from podium.daemon.faces import FACES
 from podium.daemon.followed_kubeconfig import FollowedKubeconfig
-from podium.daemon.observers import Observers
+from podium.daemon.observers import Observers, informer_labels
 from podium.daemon.options import Options, ReleaseOrigin
 from podium.daemon.scheduler import Scheduler
 from podium.daemon.server_release import ServerRelease
@@ -32,6 +32,7 @@ from podium.daemon.watchdog import Watchdog
 from podium.daemon.writes import in_flight_max
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
+from podium.objects.resource_types import ResourceType
 from podium.server.election import Timings
 from podium.server.process import Connection, Election, Parts, Process, connect
 from podium.server.serving import (
@@ -48,6 +49,7 @@ from podium.server.serving import (
 )
 from podium.server.supervision import Tasks
 from podium.telemetry import Metrics
+from podium.telemetry.subsystems.pod_groups import OF_POD_GROUPS
 
 log = get_logger("daemon")
 
@@ -81,6 +83,9 @@ class App(Process):
         boundary: Boundary | None = None,
     ) -> None:
         self.metrics = Metrics()
+        self.metrics.hide(config.release.hidden_metrics)
+        if options.pod_groups is None:
+            self.metrics.hide(OF_POD_GROUPS)
         election = _election(config, options) if config.leader_election.leader_elect else None
         super().__init__(log, "scheduler", self.metrics, clock=clock, random=random, election=election)
         self._config = config
@@ -145,6 +150,7 @@ class App(Process):
             keep=json_to_keep(self._config.extenders),
             paths=self._config.release.paths,
             on_made=self._boundary.add_informer,
+            on_delivered=self._count_delivery,
         )
         return Scheduler(
             self._config,
@@ -158,6 +164,10 @@ class App(Process):
             term=self._term,
             boundary=self._boundary,
         )
+
+    def _count_delivery(self, resource: ResourceType[Any], seconds: float) -> None:
+        if (labels := informer_labels(resource)) is not None:
+            self.metrics.observe_handling(*labels, seconds)
 
     # ------------------------------------------------------------ endpoints
 
@@ -203,6 +213,7 @@ class App(Process):
             middlewares=[access.middleware],
             pages={path: page for face in faces for path, page in (*face.pages.items(), *face.open_pages.items())},
             flags=options.flags,
+            minor=self._config.release.minor,
         )
 
     def check_synced(self) -> str | None:

@@ -8,7 +8,7 @@ remaining pods over it if the watch has not shown the success yet.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from typing import Literal
 
 from podium.binder import Preemption, PreemptionExecutor
 from podium.cluster import CacheError
@@ -21,6 +21,7 @@ from podium.daemon.status_writes import AnyStatusWrite, PodGroupStatusWrite, Sta
 from podium.engine.flight_recorder import AttemptObserver
 from podium.engine.group_decisions import GroupDecision, MemberDecision, RejectedWithGroup
 from podium.engine.placing import Engine
+from podium.framework.contract.post_filter import PostFilterResult
 from podium.framework.contract.status import Status, error_status
 from podium.framework.cycle.cycle import Cycle
 from podium.framework.cycle.diagnosis import rejected_on
@@ -97,13 +98,10 @@ class DecisionExecutor:
         """
         # Preemptions are announced before the members are requeued, so that none is tried while its victims go.
         steps = [("Deciding on the pods of the group done", self._clock.monotonic())]
-        preemptions = [
-            self._begin_preemption(eviction.pod, eviction.help.nominated_node_name, eviction.help.victims)
-            for eviction in decision.evictions
-        ]
-        if decision.victims and group is not None:
+        preemptions = [self._begin_preemption(eviction.pod, eviction.help) for eviction in decision.evictions]
+        if decision.help is not None and decision.victims and group is not None:
             pods = [info.pod for info in attempt.infos]
-            preemptions.append(self._preemption.begin_for_group(group, pods, decision.victims))
+            preemptions.append(self._preemption.begin(Preemption.for_group(group, pods, decision.help)))
         for info, member in zip(attempt.infos, decision.members, strict=True):
             self.carry_out(Attempt(info, member.cycle, attempt.started_s), member.decision, tasks)
         self.end_group_attempt(attempt, decision.status_before_help)
@@ -176,18 +174,19 @@ class DecisionExecutor:
         plan = decision.post_filter
         preemption: Preemption | None = None
         if plan is not None and plan.victims:
-            preemption = self._begin_preemption(attempt.pod, plan.nominated_node_name, plan.victims)
+            preemption = self._begin_preemption(attempt.pod, plan)
         nominated_node_name = plan.nominated_node_name if plan is not None else None
         start_clean_ups(attempt, tasks)
         self._write(self._failures.does_not_fit(attempt, decision.error, nominated_node_name), tasks)
         self._start_preemption(preemption, tasks)
 
-    def _begin_preemption(self, pod: Pod, node_name: str, victims: Sequence[Pod]) -> Preemption | None:
+    def _begin_preemption(self, pod: Pod, plan: PostFilterResult) -> Preemption | None:
         """Hold the pod back for the preemption; None if there is nothing to do, or the pod waits no more."""
         # Deleted or bound by others since its attempt began: nothing may be evicted for it.
         if self._failures.waiting(pod) is None:
             return None
-        return self._preemption.begin(pod, node_name, victims)
+        preemption = Preemption(pod, plan.nominated_node_name, plan.victims, violations=plan.violations)
+        return self._preemption.begin(preemption)
 
     def _start_preemption(self, preemption: Preemption | None, tasks: asyncio.TaskGroup) -> None:
         if preemption is not None:
@@ -196,7 +195,10 @@ class DecisionExecutor:
     async def _preempt(self, preemption: Preemption) -> None:
         started_s = self._clock.monotonic()
         is_successful = await self._preemption.carry_out(preemption)
-        self._metrics.observe_preemption("success" if is_successful else "error", self._clock.monotonic() - started_s)
+        result: Literal["success", "error"] = "success" if is_successful else "error"
+        seconds = self._clock.monotonic() - started_s
+        self._metrics.observe_preemption(result, seconds)
+        self._metrics.observe_execution(preemption.kind, result, seconds)
         self._backlog.tell_progress()
 
 

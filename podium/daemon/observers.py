@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from podium.binder import BindingObserver, EventRecorder, PreemptionObserver
 from podium.client.dispatcher import Dispatcher
@@ -19,6 +19,7 @@ from podium.lib.error_text import error_text
 from podium.lib.fan_out import FanOut
 from podium.lib.log import get_logger
 from podium.objects.core import Pod
+from podium.objects.resource_types import CUSTOM, ResourceType
 from podium.plugins.shared.device_observer import DeviceObserver
 from podium.queues import QueueObserver
 from podium.telemetry import Metrics
@@ -75,6 +76,8 @@ class PluginMetrics(BindingObserver):
         self.observe_extension_point = metrics.observe_extension_point  # type: ignore[method-assign]
         self.count_evaluations = metrics.count_evaluations  # type: ignore[method-assign]
         self.observe_plugin = metrics.observe_plugin  # type: ignore[method-assign]
+        self.count_placements = metrics.count_placements  # type: ignore[method-assign]
+        self.observe_placement = metrics.observe_placement  # type: ignore[method-assign]
         self.observe_permit_wait = metrics.observe_permit_wait  # type: ignore[method-assign]
 
     def plugin_failed(self, plugin: str, point: str, pod: Pod, error: BaseException) -> None:
@@ -107,9 +110,18 @@ class PreemptionMetrics(PreemptionObserver):
         """Count a pod that looked for victims."""
         self._metrics.count_preemption_attempt()
 
-    def observe_victims(self, victims: int) -> None:
-        """Record the number of victims of a preemption that starts."""
-        self._metrics.observe_victims(victims)
+    def count_group_preemption_attempt(self, result: str) -> None:
+        """Count a pod group for which victims were looked for."""
+        self._metrics.count_group_preemption_attempt(result)
+
+    def observe_victim_search(self, preemptor: str, result: str, seconds: float) -> None:
+        """Record a search for victims that has ended."""
+        self._metrics.observe_victim_search(preemptor, result, seconds)
+
+    def observe_victims(self, preemptor: str, victims: int, disruptions: int, violations: int) -> None:
+        """Record the victims of a preemption that starts."""
+        (self._metrics.observe_victims if preemptor == "pod" else self._metrics.observe_group_victims)(victims)
+        self._metrics.observe_disruptions(preemptor, disruptions, violations)
 
     def count_preemption_loop(self) -> None:
         """Count a preemption whose victims have come back too many times."""
@@ -210,6 +222,15 @@ class QueueMetrics(QueueObserver):
         log.error("Pod is in an unexpected queue state", pod=info.key, problem=problem, story=str(info.transitions))
 
 
+def informer_labels(resource: ResourceType[Any]) -> tuple[str, str, str] | None:
+    """Return the API group, version and resource of an informer; None for a custom resource, which upstream counts not.
+
+    Source: client-go tools/cache/informer_metrics.go, v0.37.2: informers of the dynamic client have no name.
+    """
+    version = resource.api_version.rpartition("/")[2]
+    return None if resource.gate == CUSTOM else (resource.group, version, resource.plural)
+
+
 def read_statistics(metrics: Metrics, recorder: EventRecorder, dispatcher: Dispatcher, informers: InformerSet) -> None:
     """Export at each scrape the counters of the event recorder, the dispatcher and the reflectors."""
 
@@ -234,6 +255,13 @@ def read_statistics(metrics: Metrics, recorder: EventRecorder, dispatcher: Dispa
         in_flight=lambda: dispatcher.statistics().in_flight,
         waiting=writes_waiting,
         throttled=lambda: dispatcher.statistics().throttled_total,
+    )
+    metrics.read_informers(
+        lambda: {
+            labels: int(version) if version.isdecimal() else -1
+            for resource, version in informers.versions().items()
+            if (labels := informer_labels(resource)) is not None
+        }
     )
     metrics.read_reflectors(
         lists=by_resource(lambda resource_statistics: resource_statistics.lists_total),

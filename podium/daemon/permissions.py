@@ -117,7 +117,7 @@ def needs(
         permissions[permission] = ["access to the endpoints"]
     return Needs(
         {permission: tuple(users) for permission, users in sorted(permissions.items())},
-        {resource: tuple(users) for resource, users in resources.items()},
+        {config.release.served(resource): tuple(users) for resource, users in resources.items()},
         metrics={source: tuple(users) for source, users in metrics.items()},
     )
 

@@ -25,6 +25,7 @@ _EXTENSION_POINTS: Final[Mapping[str, str]] = {
     "filter_scope": "Scope",
     "score_scope": "Scope",
     "score_basis": "ScoreBasis",
+    "outside_changes": "OutsideChanges",
     "pre_filter": "PreFilter",
     "pre_filter_extensions": "PreFilterExtensions",
     "filter": "Filter",

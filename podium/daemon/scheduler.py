@@ -124,7 +124,6 @@ class Scheduler:
         self.scheduler_names = frozenset(profile.scheduler_name for profile in config.profiles)
         self.session, self.informers = session, informers
         self.clock, self.metrics = clock, metrics
-        metrics.hide(config.release.hidden_metrics)
         self.boundary = boundary = boundary or Boundary()
         self._decision_clock = boundary.clock(clock)
         self.config, self.classes = config, options.plugins
@@ -432,7 +431,7 @@ class Scheduler:
     def _make_running_preemptions(self) -> RunningPreemptions:
         observer = self._observers.preemption.observer
         loops = PreemptionLoops(self._decision_clock, self.cache.pods_on, self.writes.recorder.record, observer)
-        return RunningPreemptions(self._pods.get, observer, is_protected=self._is_protected, loops=loops)
+        return RunningPreemptions(self._pods.get, observer, self.clock, is_protected=self._is_protected, loops=loops)
 
     def _make_preemption(self) -> PreemptionExecutor:
         cache, queue = self.cache, self.queue
@@ -447,7 +446,7 @@ class Scheduler:
             activate=lambda pod: queue.activate([pod]),
             is_gated=lambda pod: queue.state_of(pod) is QueueState.GATED,
             takes_room=lambda uid: cache.pod(uid) is not None,
-            rules=self.config.release.preemption,
+            release=self.config.release,
         )
 
     # ------------------------------------------------------------ the watches, and the metrics

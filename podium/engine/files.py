@@ -18,6 +18,7 @@ import msgspec
 from podium.config import API_VERSION, KIND
 from podium.engine.errors import KubeconfigGivenError, ManifestError, NoObjectError
 from podium.engine.manifests import Manifest
+from podium.engine.versions import current_form
 from podium.lib.yaml_reader import YamlError, read_documents
 
 _JSON_BEGINS = re.compile(rb"\s*[{\[]")
@@ -143,7 +144,7 @@ def unpack_lists(
         error, description, option = mistaken
         raise error(f"{source}: this is {description}, not an object of a cluster: give it with {option}")
     if not (kind.endswith("List") and "items" in content):
-        yield LocatedManifest(content, source)
+        yield LocatedManifest(current_form(content, source), source)
         return
     if lists == _LISTS_MAX:
         raise ManifestError(f"{source}: more than {_LISTS_MAX} lists in each other")

@@ -83,17 +83,22 @@ class GroupCycle:
         placements, status = generate_placements(self._framework, self._key, self._state, snapshot)
         if status is not None:
             return Simulation([], status)
+        framework = self._framework
+        framework.observer.count_placements(framework.name, len(placements))
         first: Simulation | None = None
         good: list[tuple[Placement, Simulation]] = []
         for placement in placements:
             is_whole = len(placement.rows) == len(snapshot.order)
             nodes = snapshot if is_whole else snapshot.restricted_to(placement.rows)
+            started_s = framework.clock.monotonic()
             simulation = yield from try_all(nodes)
             if simulation.status is not None and not simulation.status.is_rejected:
                 return simulation
             first = first or simulation
             if simulation.status is None or simulation.waits_for_preemption:
                 good.append((placement, simulation))
+            seconds = framework.clock.monotonic() - started_s
+            framework.observer.observe_placement(framework.name, seconds, is_feasible=simulation.status is None)
         assert first is not None
         if not good:
             assert first.status is not None

@@ -11,6 +11,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from podium.cluster import Snapshot
 from podium.engine.placing import PlacedPod
+from podium.framework.contract.group_post_filter import GroupHelp
 from podium.framework.contract.post_filter import PostFilterResult
 from podium.framework.contract.status import Code, PluginError, Status
 from podium.framework.cycle.cycle import Cycle
@@ -62,7 +63,7 @@ class GroupDecision:
         members: the decisions in the order of the pods. If the group is scheduled, those with a node are to be placed.
         condition_type: that of the group's condition; "" if none is written.
         evictions: the victims for single pods of the group, which are evicted even if the group is not scheduled.
-        victims: the pods to evict for the group as a whole.
+        help: what makes room for the group as a whole; None if nothing does, or it needs no room.
         status_before_help: the status before plugins were asked to help, by which the group is put back in the queue.
     """
 
@@ -71,8 +72,13 @@ class GroupDecision:
     members: Sequence[Member]
     condition_type: str
     evictions: Sequence[Eviction] = ()
-    victims: tuple[Pod, ...] = ()
+    help: GroupHelp | None = None
     status_before_help: Status | None = None
+
+    @property
+    def victims(self) -> tuple[Pod, ...]:
+        """The pods to evict for the group as a whole."""
+        return () if self.help is None else self.help.victims
 
     @property
     def result(self) -> Literal["scheduled", "unschedulable", "waiting_on_preemption", "error"]:

@@ -55,17 +55,17 @@ class LooseGroupCycle(GroupCycle):
         simulation = yield from self._algorithm(self._snapshot, self._try_all)
         if simulation.status is not None and simulation.status.code is Code.UNSCHEDULABLE:
             simulation = yield from self._search(simulation)
-        victims: tuple[Pod, ...] = ()
+        plan: GroupHelp | None = None
         status = simulation.status
         if self._rules.are_preempted_for and status is not None and status.code is Code.UNSCHEDULABLE:
             result = yield from self._preempt()
             if isinstance(result, GroupHelp):
-                victims, simulation.waits_for_preemption = result.victims, True
+                plan, simulation.waits_for_preemption = result, True
             elif result.is_rejected:
                 simulation.status = Status(status.code, (*status.reasons, result.message), error=status.error)
             else:
                 simulation.status = result
-        return self._decision(simulation, victims)
+        return self._decision(simulation, plan)
 
     # ------------------------------------------------------------ preemption
 
@@ -146,7 +146,7 @@ class LooseGroupCycle(GroupCycle):
 
     # ------------------------------------------------------------ the decision on each pod
 
-    def _decision(self, simulation: Simulation, victims: tuple[Pod, ...]) -> GroupDecision:
+    def _decision(self, simulation: Simulation, plan: GroupHelp | None) -> GroupDecision:
         members = [Member(attempt.cycle, _meaning(attempt, simulation)) for attempt in simulation.attempts]
         untried_pods = self._pods[len(members) :]
         status = simulation.status
@@ -158,7 +158,7 @@ class LooseGroupCycle(GroupCycle):
             cycle.state.write(SimulatedGroup(None))
         evictions = [attempt.eviction for attempt in simulation.attempts if attempt.eviction is not None]
         return GroupDecision(
-            status, simulation.waits_for_preemption, members, self.condition_type, evictions, victims, status
+            status, simulation.waits_for_preemption, members, self.condition_type, evictions, plan, status
         )
 
 

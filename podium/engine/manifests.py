@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 
 from podium.engine.errors import ManifestError
+from podium.engine.versions import current_form
 from podium.objects import resource_types
 from podium.objects.core import Pod
 from podium.objects.custom_resources import custom_resource_of
@@ -50,6 +51,7 @@ def read_manifest(manifest: object, resource: ResourceType[ObjectT]) -> ObjectT:
     """
     if not isinstance(manifest, dict):
         raise ManifestError(f"{resource.kind}: expected an object, got {type(manifest).__name__}")
+    manifest = dict(current_form(manifest, resource.kind))
     metadata = manifest.get("metadata") or {}
     if not isinstance(metadata, dict):
         raise ManifestError(f"{resource.kind}: metadata: expected an object, got {type(metadata).__name__}")

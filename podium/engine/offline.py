@@ -70,6 +70,14 @@ class NoPreemptions:
     def attempted(self) -> None:
         """Do nothing."""
 
+    def attempted_for_group(self, result: str) -> None:
+        """Do nothing."""
+
+    def begin_search(self, preemptor: str) -> Callable[[str], None]:
+        """Measure nothing."""
+        del preemptor
+        return lambda _: None
+
     def is_preempting(self, uid: str) -> bool:
         """Return False: there are no preemptions."""
         del uid

@@ -193,7 +193,7 @@ class PodGroupCycle(GroupCycle):
             waits_for_preemption=result.help is not None,
             members=members,
             condition_type=self.condition_type,
-            victims=() if result.help is None else result.help.victims,
+            help=result.help,
             status_before_help=simulation.status,
         )
 

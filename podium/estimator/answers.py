@@ -14,15 +14,17 @@ from podium.estimator.accurate import Rules, accurate_replicas
 from podium.estimator.cluster_objects import Cluster
 from podium.estimator.errors import EstimateError
 from podium.estimator.general import ModelsSemantics, general_replicas
-from podium.estimator.manifests import cluster_for, member_of
+from podium.estimator.manifests import cluster_for, member_of, nodes_and_pods
 from podium.estimator.member import Gates
 from podium.estimator.merge import merge_answers
 from podium.estimator.quota import RESOURCE_QUOTAS
 from podium.estimator.requirements import MAX_INT32, ReplicaRequirements
-from podium.estimator.resource_models import default_models, fault_of, grade_nodes
+from podium.estimator.resource_models import default_models, fault_of
+from podium.estimator.summaries import summarise
 from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.objects import resource_types
 from podium.objects.core import Pod
+from podium.objects.errors import FieldError
 from podium.objects.resource_types import PODS, ResourceType
 
 Answer: TypeAlias = dict[str, Any]
@@ -102,21 +104,51 @@ def general_answer(
     requirements: ReplicaRequirements | None,
     semantics: ModelsSemantics,
     replicas: int,
+    *,
+    skips_after_full_node: bool = False,
 ) -> Answer:
     """Return the general estimate, Karmada's combination of it with `replicas`, and the present grades of the nodes.
+
+    Args:
+        skips_after_full_node: reproduce a fault of Karmada's grades, see `summarise`.
 
     Raises:
         EstimateError: the cluster's resource models are invalid.
         FieldError: a field of the cluster cannot be read.
     """
-    models = cluster.spec.resource_models
-    if (fault := fault_of(models)) is not None:
-        raise EstimateError(f"spec.resourceModels: {fault}")
-    general = general_replicas(cluster, requirements, semantics=semantics)
+    general = _general_replicas(cluster, requirements, semantics)
     estimates = merge_answers([cluster.key], [{cluster.key: replicas}, {cluster.key: general}], MAX_INT32)
-    graded = grade_nodes(member_of(manifests, Gates()).snapshot(), models or default_models())
+    nodes, pods = nodes_and_pods(manifests)
+    models = cluster.spec.resource_models or default_models()
+    graded = summarise(nodes, pods, models, skips_after_full_node=skips_after_full_node)
     return {
         "general_replicas": general,
         "merged_replicas": estimates[cluster.key],
-        "allocatable_modelings": [{"grade": model.grade, "count": model.count} for model in graded],
+        "allocatable_modelings": [
+            {"grade": model.grade, "count": model.count} for model in graded.resources.allocatable_modelings
+        ],
     }
+
+
+def general_answers(
+    clusters: Sequence[Cluster], requirements: ReplicaRequirements | None, semantics: ModelsSemantics
+) -> Answer:
+    """Return the general estimate of each cluster.
+
+    Raises:
+        EstimateError: a cluster's resource models are invalid, or another field cannot be read.
+    """
+    answers = []
+    for cluster in clusters:
+        try:
+            replicas = _general_replicas(cluster, requirements, semantics)
+        except (EstimateError, FieldError) as error:
+            raise EstimateError(f"cluster {cluster.key}: {error}") from error
+        answers.append({"cluster": cluster.key, "general_replicas": replicas})
+    return {"clusters": answers}
+
+
+def _general_replicas(cluster: Cluster, requirements: ReplicaRequirements | None, semantics: ModelsSemantics) -> int:
+    if (fault := fault_of(cluster.spec.resource_models)) is not None:
+        raise EstimateError(f"spec.resourceModels: {fault}")
+    return general_replicas(cluster, requirements, semantics=semantics)

@@ -1,10 +1,11 @@
-"""Karmada's Cluster object, reduced to the fields that estimates read.
+"""Karmada's Cluster object, reduced to the fields that estimates and divisions read.
 
 Source: karmada pkg/apis/cluster/v1alpha1 types.go, v1.18.
 """
 
 from __future__ import annotations
 
+from podium.objects.core import Taint
 from podium.objects.meta import ClusterObject, RawQuantity, ResourceList, Value
 
 
@@ -39,15 +40,43 @@ class ResourceSummary(Value, frozen=True):
     allocatable_modelings: tuple[AllocatableModeling, ...] = ()
 
 
+class NodeSummary(Value, frozen=True):
+    """The number of a cluster's nodes, and of those that are ready."""
+
+    total_num: int = 0
+    ready_num: int = 0
+
+
 class ClusterSpec(Value, frozen=True):
     """A cluster's desired state."""
 
+    sync_mode: str = ""
+    provider: str = ""
+    region: str = ""
+    zones: tuple[str, ...] = ()
+    taints: tuple[Taint, ...] = ()
     resource_models: tuple[ResourceModel, ...] = ()
+
+
+class ApiResource(Value, frozen=True):
+    """One kind of objects that a cluster's API server serves."""
+
+    name: str = ""
+    kind: str = ""
+
+
+class ApiEnablement(Value, frozen=True):
+    """The kinds that a cluster's API server serves in one version of one group."""
+
+    group_version: str = ""
+    resources: tuple[ApiResource, ...] = ()
 
 
 class ClusterStatus(Value, frozen=True):
     """A cluster's observed state."""
 
+    api_enablements: tuple[ApiEnablement, ...] = ()
+    node_summary: NodeSummary | None = None
     resource_summary: ResourceSummary | None = None
 
 

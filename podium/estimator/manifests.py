@@ -77,6 +77,17 @@ def member_of(manifests: Sequence[Any], gates: Gates, name: str = "", rules: Rul
     return member
 
 
+def nodes_and_pods(manifests: Sequence[Any]) -> tuple[list[Node], list[Pod]]:
+    """Return the nodes and pods among these objects, in order of namespace and name.
+
+    Raises:
+        ManifestError: one cannot be read.
+    """
+    objects = [read_manifest(manifest, resource) for manifest in manifests if (resource := _kind_of(manifest))]
+    objects.sort(key=lambda item: (item.metadata.namespace, item.metadata.name))
+    return [item for item in objects if isinstance(item, Node)], [item for item in objects if isinstance(item, Pod)]
+
+
 def admit_manifests(sources: Iterable[LocatedManifest]) -> list[Manifest]:
     """Return the objects with the defaults that an API server fills in."""
     manifests = [source.manifest for source in sources]
@@ -122,25 +133,45 @@ def workload_in(sources: Iterable[LocatedManifest], name: str) -> Workload:
     return Workload(pod, manifest, name, tuple(item.manifest for item in other_sources))
 
 
+def karmada_clusters_in(sources: Iterable[LocatedManifest]) -> list[KarmadaCluster]:
+    """Return Karmada's Cluster objects among a file's objects, with their models as Karmada's webhook leaves them.
+
+    Raises:
+        EstimateError: one cannot be read, or has no name or that of another.
+    """
+    clusters: dict[str, KarmadaCluster] = {}
+    for source in sources:
+        if source.manifest["kind"] != "Cluster" or "karmada.io/" not in str(source.manifest.get("apiVersion")):
+            continue
+        try:
+            cluster = msgspec.convert(source.manifest, KarmadaCluster)
+        except msgspec.ValidationError as error:
+            raise EstimateError(f"{source.location}: {error}") from error
+        if not cluster.key:
+            raise EstimateError(f"{source.location}: metadata.name: Required value")
+        # Answers go by name, so a second cluster of that name would be lost.
+        if cluster.key in clusters:
+            raise EstimateError(f"{source.location}: cluster {cluster.key} is given twice")
+        # The webhook standardises the models before it validates them.
+        models = standardise(cluster.spec.resource_models)
+        spec = msgspec.structs.replace(cluster.spec, resource_models=models)
+        clusters[cluster.key] = msgspec.structs.replace(cluster, spec=spec)
+    return list(clusters.values())
+
+
 def karmada_cluster_in(sources: Iterable[LocatedManifest], name: str) -> KarmadaCluster:
-    """Return Karmada's Cluster object among a file's objects, with its models as Karmada's webhook leaves them.
+    """Return the only Cluster object among a file's objects.
 
     Args:
         name: what to call the file.
 
     Raises:
-        EstimateError: the file does not hold exactly one Cluster, or it cannot be read.
+        EstimateError: there is not exactly one, or it cannot be read.
     """
-    objects = [source.manifest for source in sources if source.manifest["kind"] == "Cluster"]
-    if len(objects) != 1:
-        raise EstimateError(f"{name}: expected one Cluster, found {len(objects)}")
-    try:
-        cluster = msgspec.convert(objects[0], KarmadaCluster)
-    except msgspec.ValidationError as error:
-        raise EstimateError(f"{name}: {error}") from error
-    # The webhook standardises the models before it validates them.
-    models = standardise(cluster.spec.resource_models)
-    return msgspec.structs.replace(cluster, spec=msgspec.structs.replace(cluster.spec, resource_models=models))
+    clusters = karmada_clusters_in(sources)
+    if len(clusters) != 1:
+        raise EstimateError(f"{name}: expected one Cluster object of Karmada, found {len(clusters)}")
+    return clusters[0]
 
 
 def _kind_of(manifest: Any) -> ResourceType[Any] | None:

@@ -19,6 +19,7 @@ from podium.engine.replicas import PLACED_MAX
 from podium.estimator.accurate import EstimateSteps, replica_of
 from podium.estimator.amounts import upstream_pod_usage
 from podium.estimator.claims import Claims
+from podium.estimator.cluster_objects import ResourceModel
 from podium.estimator.component_sets import SetPlacement, without_assumed
 from podium.estimator.errors import EstimateError
 from podium.estimator.explain import NodeEstimate, explain_nodes
@@ -34,6 +35,7 @@ from podium.estimator.requirements import (
     ReplicaRequirements,
 )
 from podium.estimator.scheduler_view import SchedulerView
+from podium.estimator.summaries import MemberSummary, summarise
 from podium.estimator.template import pod_made_by, replica_as_asked
 from podium.estimator.workloads import (
     DEPLOYMENT_KIND,
@@ -64,10 +66,11 @@ READ_TO_TRY: Final[tuple[ResourceType[Any], ...]] = (STATEFUL_SETS, JOBS)
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """The feature gates of upstream's estimator server."""
+    """The feature gates of upstream's estimator server, and the one of its status controller that concerns grades."""
 
     resource_quota_estimate: bool = False
     scheduling_overcommit_protection: bool = False
+    customized_cluster_resource_modeling: bool = True
 
 
 class MemberCluster:
@@ -94,6 +97,7 @@ class MemberCluster:
         self._capacity = ClusterCapacity(self._cache.snapshot(), self._claims)
         self._room_of = self._cache.changes
         self._pods_of: dict[str, dict[str, Pod]] = {}
+        self._waiting: dict[str, Pod] = {}
 
     # ------------------------------------------------------------ changes
 
@@ -135,6 +139,9 @@ class MemberCluster:
         """Add or update a pod that has not ended."""
         if pod.node_name:
             self._cache.put_pod(pod)
+            self._waiting.pop(pod.uid, None)
+        else:
+            self._waiting[pod.uid] = pod
         if self._view is not None:
             self._view.put_pod(pod)
         # Pods by controller: the question about unschedulable replicas would otherwise go through all pods.
@@ -145,6 +152,7 @@ class MemberCluster:
     def drop_pod(self, pod: Pod) -> None:
         """Remove a pod."""
         self._cache.drop_pod(pod)
+        self._waiting.pop(pod.uid, None)
         if self._view is not None:
             self._view.drop_pod(pod)
         owner = controller_uid(pod.metadata)
@@ -158,6 +166,19 @@ class MemberCluster:
     def snapshot(self) -> Snapshot:
         """Return the present state of the nodes, valid until the next call."""
         return self._cache.snapshot()
+
+    def summary(self, models: Sequence[ResourceModel]) -> MemberSummary:
+        """Return what Karmada's status controller collects of the nodes and pods, in order of namespace and name.
+
+        Differs: a pod that ended before it had a node does not count as waiting, since ended pods are not watched.
+
+        Raises:
+            FieldError: an amount cannot be read, or the models have no ranges.
+        """
+        nodes = [node for node in self.snapshot().nodes if node is not None]
+        running = [pod for name in self._cache.known_node_names() for pod in self._cache.pods_on(name)]
+        pods = sorted([*running, *self._waiting.values()], key=lambda pod: pod.key)
+        return summarise(sorted(nodes, key=lambda node: node.name), pods, models)
 
     def capacity(self) -> ClusterCapacity:
         """Return the present free capacity of the nodes."""

@@ -1,25 +1,18 @@
-"""Resource models: their validation, and the grade of each node.
+"""Resource models: the default grades, and their validation.
 
-Source: karmada pkg/modeling/modeling.go, pkg/controllers/status/cluster_status_controller.go,
-pkg/apis/cluster/{mutation,validation}, v1.18.
-Differs: models without ranges are an error; upstream indexes beyond the last grade and panics.
+Source: karmada pkg/apis/cluster/{mutation,validation}, v1.18.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-import numpy as np
-
-from podium.cluster import Snapshot
 from podium.estimator.amounts import exact
-from podium.estimator.cluster_objects import AllocatableModeling, ResourceModel, ResourceModelRange
-from podium.objects.core import Node
-from podium.objects.errors import FieldError
+from podium.estimator.cluster_objects import ResourceModel, ResourceModelRange
 from podium.objects.meta import RawQuantity
 from podium.objects.quantity import INT64_MAX, Quantity, quantity_format
-from podium.objects.resource_names import CPU, PODS
+from podium.objects.resource_names import CPU
 
 _GIB: Final = 1 << 30
 _CPU_BOUNDS: Final = (0, 1, 2, 4, 8, 16, 32, 64, 128, INT64_MAX)
@@ -102,53 +95,3 @@ def _fault_of_range(model_range: ResourceModelRange, previous: ResourceModelRang
 
 def _quantity(raw: RawQuantity) -> Quantity:
     return exact(raw, "resourceModels")
-
-
-# ---------------------------------------------------------------- grading
-
-
-def grade_nodes(snapshot: Snapshot, models: Sequence[ResourceModel]) -> tuple[AllocatableModeling, ...]:
-    """Return the number of nodes of each grade, by their free amounts, in the order of the models.
-
-    Stops at the first node without a free pod slot, as upstream does
-    (https://github.com/karmada-io/karmada/issues/7757).
-
-    Raises:
-        FieldError: an amount cannot be read, or the models have no ranges.
-    """
-    resources = [model_range.name for model_range in models[0].ranges] if models else []
-    if models and not resources:
-        raise FieldError("spec.resourceModels[0].ranges", "Required value")
-    bounds = {
-        name: [
-            _quantity(model_range.min) for model in models for model_range in model.ranges if model_range.name == name
-        ]
-        for name in resources
-    }
-    counts = np.zeros(len(models), np.int64)
-    for row in sorted(snapshot.order.tolist(), key=snapshot.name):
-        if snapshot.pod_count[row] and snapshot.pod_count[row] >= snapshot.allowed_pods[row]:
-            break
-        node = snapshot.nodes[row]
-        assert node is not None
-        amounts = {name: _remaining(snapshot, row, node, name) for name in resources}
-        index = min(_last_at_most(bounds[name], amounts[name]) for name in resources)
-        if index >= 0:
-            counts[index] += 1
-    return tuple(
-        AllocatableModeling(grade=model.grade, count=int(count)) for model, count in zip(models, counts, strict=True)
-    )
-
-
-def _remaining(snapshot: Snapshot, row: int, node: Node, name: str) -> Quantity:
-    raw: Mapping[str, RawQuantity] = node.status.allocatable
-    allocatable = exact(raw.get(name, "0"), f"status.allocatable[{name}]")
-    if name not in raw:
-        return allocatable
-    usage = int(snapshot.pod_count[row] if name == PODS else snapshot.requested(name)[row])
-    return allocatable + Quantity(-usage, -3 if name == CPU else 0, wide=False)
-
-
-def _last_at_most(bounds: Sequence[Quantity], amount: Quantity) -> int:
-    """Return the index of the last bound that is not greater than the amount, or -1."""
-    return max((index for index, lower in enumerate(bounds) if not lower > amount), default=-1)

@@ -157,7 +157,7 @@ class FixSearch:
             rejecting |= TAINTS
         candidates = (*missing_claims(store, pod), *wishes(pod, self._snapshot))
         self._wishes = [wish for wish in candidates if wish.plugin in rejecting]
-        self._budgets = Budgets(store.objects(POD_DISRUPTION_BUDGETS).values())
+        self._budgets = Budgets(store.objects(POD_DISRUPTION_BUDGETS).values(), self._framework.release.preemption)
         affinity = self._framework.plugins.get(NodeAffinity.__name__)
         added_terms = affinity.added_terms if isinstance(affinity, NodeAffinity) else None
         self._demands = [*volume_demands(store, pod), *([] if added_terms is None else [added_terms])]

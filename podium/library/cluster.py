@@ -128,6 +128,7 @@ class Cluster(insight.Cluster):
         catalogue: InstanceTypes | None = None,
         add: Objects = (),
         assume_unschedulable: bool = False,
+        ignore_unknown_labels: bool = False,
         rules: Rules = "karpenter",
     ) -> PlanReport:
         """Plan the nodes to buy for pending pods, as `podium plan` does. Nothing changes.
@@ -142,6 +143,8 @@ class Cluster(insight.Cluster):
                 which have no prices, unless given.
             add: workloads to plan for as well.
             assume_unschedulable: plan also for pods that kube-scheduler has not tried to place yet.
+            ignore_unknown_labels: leave out, with a warning, what is required of labels that no instance type has,
+                instead of refusing it.
             rules: `karpenter` fits pods by Karpenter's simulation, `podium` by this cluster's profiles.
 
         Raises:
@@ -155,6 +158,7 @@ class Cluster(insight.Cluster):
             catalogue=catalogue,
             workloads=objects_given(add),
             assume_unschedulable=assume_unschedulable,
+            ignore_unknown_labels=ignore_unknown_labels,
             rules=rules,
         )
         return question.answer(self, self._state.originals)

@@ -19,7 +19,8 @@ from podium.library.planned_objects import NODE_POOL, Originals, objects_to_plan
 from podium.objects.errors import FieldError
 from podium.objects.resource_types import PODS
 from podium.provisioner.apis.objects import ClusterObjects
-from podium.provisioner.cloudprovider.catalogue import Catalogue, built_in_catalogue, read_catalogue
+from podium.provisioner.cloudprovider.catalogue import Catalogue, built_in_catalogue, zones_of
+from podium.provisioner.cloudprovider.imports import import_catalogue
 from podium.provisioner.planners.placed_plans import plan_with_podium
 from podium.provisioner.provisioning.plan_basis import PlanBasis
 from podium.provisioner.reports.cases import read_settings
@@ -27,6 +28,7 @@ from podium.provisioner.reports.plan import PlanReport
 from podium.provisioner.scheduling.device_use import DeviceUse
 from podium.provisioner.state.adoption import adopt_nodes
 from podium.provisioner.state.manifests import NODE_CLAIMS, NODE_POOLS, pods_of_workloads, read_cluster
+from podium.provisioner.state.settings import UnknownLabels
 
 Rules: TypeAlias = Literal["karpenter", "podium"]
 InstanceTypes: TypeAlias = PathLike | Mapping[str, Any] | Sequence[Any]
@@ -44,6 +46,7 @@ class PlanQuestion:
     catalogue: InstanceTypes | None
     workloads: Sequence[LocatedManifest]
     assume_unschedulable: bool
+    ignore_unknown_labels: bool
     rules: str
 
     def answer(self, cluster: Cluster, originals: Originals) -> PlanReport:
@@ -67,7 +70,10 @@ class PlanQuestion:
                 )
             workload_pods = list(pods_of_workloads(self.workloads, "add", documents)) if self.workloads else []
             objects = read_cluster([*documents, *workload_pods], assume_unschedulable=self.assume_unschedulable)
-            basis = PlanBasis(*self._purchasable(objects), replace(read_settings({}), node_class=None))
+            labels: UnknownLabels = "ignored" if self.ignore_unknown_labels else "refused"
+            basis = PlanBasis(
+                *self._purchasable(objects), replace(read_settings({}), node_class=None, unknown_labels=labels)
+            )
             now_s = SystemClock().now()
             if self.rules == "karpenter":
                 return PlanReport.by_karpenter(basis, now_s, DeviceUse.in_store(cluster.store))
@@ -96,10 +102,10 @@ class PlanQuestion:
         if self.catalogue is None:
             return built_in_catalogue(objects)
         if not isinstance(self.catalogue, (str, os.PathLike)):
-            return read_catalogue(self.catalogue, "catalogue")
+            return import_catalogue([("catalogue", self.catalogue)], zones_of(objects))
         text = Path(self.catalogue).expanduser().read_bytes()
         try:
-            return read_catalogue(json.loads(text), "")
+            return import_catalogue([(f"{self.catalogue}: ", json.loads(text))], zones_of(objects))
         except ValueError as error:
             raise ClusterError(f"{self.catalogue}: not JSON: {error}") from error
 

@@ -256,13 +256,16 @@ def canonical_text(raw: RawQuantity) -> str:
     Raises:
         QuantityError: `raw` is not a quantity.
     """
-    quantity = parse(raw)
+    return text_of(parse(raw), quantity_format(raw))
+
+
+def text_of(quantity: Quantity, form: str) -> str:
+    """Write a number as upstream does, in the format BinarySI, DecimalExponent or DecimalSI."""
     unscaled, exponent = quantity.unscaled, quantity.exponent
     if not unscaled:
         return "0"
     while unscaled % 10 == 0:
         unscaled, exponent = unscaled // 10, exponent + 1
-    form = quantity_format(raw)
     if form == "BinarySI" and exponent >= 0 and abs(number := unscaled * int(10**exponent)) >= 1024:
         units = iter(("", *_BINARY_EXPONENTS))
         unit = next(units)

@@ -1,15 +1,15 @@
 """DefaultPreemption: for a pod that fits on no node, or for a group, evict pods of lower priority to make room.
 
-Runs at: PreEnqueue (the pod waits while its preemption runs), PostFilter.
+Runs at: PreEnqueue (the pod waits while its preemption, or its group's, runs), PostFilter, PodGroupPostFilter.
 Verdict: PreEnqueue: UnschedulableAndUnresolvable. PostFilter: Success with the node and the victims; Unschedulable if
 preemption does not help or the pod must not preempt; Error if no candidate was found and a dry run failed, or if an
-extender failed.
+extender failed. PodGroupPostFilter: the same for the group, and UnschedulableAndUnresolvable if there are no victims.
 Requeue: a pod is deleted. This hint always returns Skip; the plugins that rejected the pod requeue it.
 Cost: half a microsecond for each node that an earlier pod of the same spec has tried, about ten for each of hundreds
 tried in parallel, and 100 if a filter depends on the pods themselves: then each node costs a clone of the plugins'
 state, and one pass of the filters for each pod of lower priority.
-Source: kubernetes v1.36.2, pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go and
-framework/preemption/preemption.go; KEP-4832.
+Source: kubernetes v1.36.2 and v1.37.2, pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go,
+framework/preemption/preemption.go and podgrouppreemption.go; KEP-4832.
 Differs: pods that the handle protects are never victims (in the daemon those of other schedulers, by default), and pods
 that have preempted on a node in a loop may not preempt there for a while. The pod is not read again first: the daemon
 carries the preemption out later and drops it if the pod has been deleted by then. See also
@@ -31,7 +31,12 @@ from podium.framework import contract as fwk
 from podium.framework.preemption.candidates import Budgets, Importance, errors_of, is_leaving
 from podium.framework.preemption.dry_run import dry_run_preemption
 from podium.framework.preemption.lowest_priorities import LowestPriorities
-from podium.framework.preemption.pod_groups import preempt_for_group, preempt_for_loose_group, priority_of
+from podium.framework.preemption.pod_groups import (
+    answer_without_victims,
+    preempt_for_group,
+    preempt_for_loose_group,
+    priority_of,
+)
 from podium.framework.preemption.unit_victims import UnitsByNode
 from podium.framework.preemption.victim_cache import VictimCache
 from podium.objects.core import Pod
@@ -95,6 +100,14 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
         self._preemptions.attempted()
         if self._groups is not None and not self._has_entries and (refusal := self._refused_in_group(pod)) is not None:
             return None, refusal
+        end_search = self._preemptions.begin_search("pod")
+        result, status = yield from self._make_room(pod, snapshot, filtered_nodes, extenders)
+        end_search(_label(status))
+        return result, status
+
+    def _make_room(
+        self, pod: Pod, snapshot: Snapshot, filtered_nodes: fwk.FilteredNodes, extenders: Sequence[Extender]
+    ) -> fwk.Steps[tuple[fwk.PostFilterResult | None, fwk.Status | None]]:
         if pod.spec.preemption_policy == "Never":
             return None, _NEVER
         if self._waits_for_victims(pod, snapshot, filtered_nodes):
@@ -157,7 +170,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
         return {row for row in rows if row is not None}
 
     def _units(self, snapshot: Snapshot) -> UnitsByNode:
-        is_protected = self._is_protected(Budgets(self._budgets.list()))
+        is_protected = self._is_protected(Budgets(self._budgets.list(), self._rules))
         return UnitsByNode(snapshot, self._group, Importance(self._clock.now()), is_protected)
 
     def _refused_in_group(self, pod: Pod) -> fwk.Status | None:
@@ -180,7 +193,12 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
         importance, is_protected = Importance(self._clock.now()), self._is_protected(budgets)
         if not self._has_entries:
             return (yield from preempt_for_loose_group(unscheduled, self._group, budgets, importance, is_protected))
-        answer = yield from preempt_for_group(unscheduled, self._group, budgets, importance, is_protected)
+        answer = answer_without_victims(unscheduled, self._group)
+        if answer is None:
+            end_search = self._preemptions.begin_search("podgroup")
+            answer = yield from preempt_for_group(unscheduled, self._group, budgets, importance, is_protected)
+            end_search(_label(answer))
+        self._preemptions.attempted_for_group(_label(answer))
         if isinstance(answer, fwk.GroupHelp):
             return replace(answer, message=f"{_GROUP_PREFIX}{answer.message}")
         return fwk.Status(answer.code, (f"{_GROUP_PREFIX}{answer.message}",))
@@ -223,3 +241,8 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.AskingPostFilterPlugin, fwk.Po
     def after_pod_delete(self, pod: Pod, old: Pod | None, new: Pod | None) -> fwk.QueueingHint:
         """Return Skip: the plugins that rejected the pod know whether the deletion helps it."""
         return fwk.QueueingHint.SKIP
+
+
+def _label(answer: fwk.GroupHelp | fwk.Status | None) -> str:
+    """Return the label of the answer's status code."""
+    return answer.code.label if isinstance(answer, fwk.Status) else fwk.Code.SUCCESS.label

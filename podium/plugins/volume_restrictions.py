@@ -4,7 +4,8 @@ Runs at: PreFilter (with AddPod and RemovePod), Filter.
 Verdict: Unschedulable; UnschedulableAndUnresolvable from PreFilter if a claim is missing.
 Requeue: a pod that shares an inline disk or a claim is deleted, a claim that the pod names is added, any node is added.
 Cost: nothing without claims and inline disks; otherwise one look-up per volume in the snapshot's index.
-Source: kubernetes pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go, v1.36.2.
+Source: kubernetes pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go, v1.36.2 and v1.37.2.
+Differs: a pod on a node that does not exist conflicts with no pod; upstream may count it until a node comes or goes.
 """
 
 from __future__ import annotations

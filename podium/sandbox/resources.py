@@ -86,6 +86,7 @@ RESOURCES: tuple[ResourceType, ...] = (
     _type("apps/v1", "replicasets", "ReplicaSet", short="rs", sub="scale status", every=True),
     _type("apps/v1", "statefulsets", "StatefulSet", short="sts", sub="scale status", every=True),
     _type("batch/v1", "jobs", "Job", sub="status", every=True),
+    _type("cluster.karmada.io/v1alpha1", "clusters", "Cluster", sub="status", cluster=True),
     _type("coordination.k8s.io/v1", "leases", "Lease"),
     _type("events.k8s.io/v1", "events", "Event", short="ev", storage="events"),
     _type("networktopology.diktyo.x-k8s.io/v1alpha1", "networktopologies", "NetworkTopology", short="nt"),

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
+from podium.lib.web_sites import site_refusal
 from podium.sandbox import discovery, pods, reviews
 from podium.sandbox.errors import ApiError, bad_request
 from podium.sandbox.faults import Faults
@@ -62,6 +63,8 @@ class ApiServer:
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one HTTP request. An ApiError is answered with its Status."""
         try:
+            if refusal := site_refusal(request.headers):
+                raise ApiError(403, "Forbidden", f"forbidden: {refusal}")
             self._authenticate(request)
             if request.path.startswith(("/api/v1/", "/apis/")):
                 if request.method == "POST" and reviews.is_review(request.path):
@@ -178,9 +181,9 @@ class ApiServer:
     async def _patch(self, call: Call) -> web.StreamResponse:
         request = call.request
         patch_type = PATCH_TYPES.get(call.http.content_type)
-        body = await read_body(call.http)
         if not patch_type:
             raise ApiError(415, "UnsupportedMediaType", f"unknown patch type {call.http.content_type!r}")
+        body = await read_body(call.http)
         with self._store.dry_run(request.dry_run):
             return self._apply_patch(call, patch_type, body)
 

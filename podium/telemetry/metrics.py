@@ -21,6 +21,7 @@ from prometheus_client.openmetrics import exposition as open_metrics
 from podium.telemetry.families import Family, ReadFamily
 from podium.telemetry.subsystems.attempts import AttemptMetrics
 from podium.telemetry.subsystems.plugins import PluginMetrics
+from podium.telemetry.subsystems.pod_groups import PodGroupMetrics
 from podium.telemetry.subsystems.preemption import PreemptionMetrics
 from podium.telemetry.subsystems.process import RuntimeMetrics
 from podium.telemetry.subsystems.queues import QueueMetrics
@@ -32,7 +33,14 @@ OPEN_CONTENT_TYPE: Final = "application/openmetrics-text; version=1.0.0; charset
 
 
 class Metrics(
-    AttemptMetrics, PluginMetrics, PreemptionMetrics, QueueMetrics, RequestMetrics, TrafficMetrics, RuntimeMetrics
+    AttemptMetrics,
+    PodGroupMetrics,
+    PluginMetrics,
+    PreemptionMetrics,
+    QueueMetrics,
+    RequestMetrics,
+    TrafficMetrics,
+    RuntimeMetrics,
 ):
     """All metrics of one scheduler; a process may have several.
 

@@ -93,7 +93,7 @@ def _life(plane: ControlPlane, directory: Path, plugin: Path) -> ServerProcess:
     plugins = {"multiPoint": {"enabled": [{"name": "Pairs"}]}}
     profiles = {"profiles": [{"schedulerName": SCHEDULER, "plugins": plugins}]}
     command = [*RUN_PODIUM, "--record", str(directory), "--plugin", f"{plugin}:Pairs"]
-    return start_podium(plane, profiles, command).process
+    return start_podium(plane, profiles, command=command).process
 
 
 async def _churn(plane: ControlPlane, directory: Path, plugin: Path, minutes: float, pods: int, nodes: int) -> Actors:

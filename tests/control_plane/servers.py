@@ -137,18 +137,29 @@ class ControlPlane:
     def _start_etcd(self) -> None:
         self.etcd = self._launch("etcd", self._etcd_flags(), self._environ)
 
-    def start_scheduler(self, config: Mapping[str, Any] | None = None, *, verbosity: int = 0) -> Scheduler:
+    def start_scheduler(
+        self,
+        config: Mapping[str, Any] | None = None,
+        *,
+        verbosity: int = 0,
+        flags: Sequence[str] = (),
+        binary: Path | None = None,
+    ) -> Scheduler:
         """Starts the real kube-scheduler and returns when it is healthy; the caller stops its process.
 
         Args:
             config: a KubeSchedulerConfiguration; apiVersion, kind, the kubeconfig and leaderElection are
                 filled in when they are not there, so that None is upstream's default without an election.
             verbosity: of what it logs of its decisions; from 10 on all scores.
+            flags: what is added to its arguments.
+            binary: another scheduler that takes the same arguments, in the place of kube-scheduler.
         """
         port = free_ports(1)[0]
         # Every log call looks for its file among the modules, which a benchmark would feel.
         extra = [f"--vmodule=schedule_one={verbosity}"] if verbosity else []
-        process = self._launch("kube-scheduler", [*self._scheduler_flags(config or {}, port), *extra])
+        process = self._launch(
+            "kube-scheduler", [*self._scheduler_flags(config or {}, port), *extra, *flags], binary=binary
+        )
         _wait_healthy(process, port)
         return Scheduler(process, f"https://127.0.0.1:{port}")
 
@@ -187,8 +198,11 @@ class ControlPlane:
         self.etcd.kill()
         shutil.rmtree(self.directory)
 
-    def _launch(self, name: str, flags: list[str], environ: Mapping[str, str] | None = None) -> ServerProcess:
-        return ServerProcess(name, [self.binaries[name], *flags], self.directory / f"{name}.log", environ)
+    def _launch(
+        self, name: str, flags: list[str], environ: Mapping[str, str] | None = None, binary: Path | None = None
+    ) -> ServerProcess:
+        command = [binary or self.binaries[name], *flags]
+        return ServerProcess(name, command, self.directory / f"{name}.log", environ)
 
     def _etcd_flags(self) -> list[str]:
         client, peer = f"http://127.0.0.1:{self._etcd_port}", f"http://127.0.0.1:{self._peer_port}"

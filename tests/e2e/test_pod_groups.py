@@ -66,6 +66,19 @@ async def test_a_gang_lands_as_a_whole_once_its_last_pod_is_there(
     await daemon.wait_metric(1, "scheduler_podgroup_schedule_attempts_total", result="scheduled", profile="podium")
 
 
+async def test_a_server_without_pod_groups_costs_one_warning_and_other_pods_are_scheduled(
+    sandbox_cluster: SandboxCluster, start: StartDaemon
+) -> None:
+    cluster = sandbox_cluster
+    cluster.sandbox.faults.server_error(None, code=404, resource="podgroups")
+    await cluster.create(*nodes(1, cpu="4"))
+    daemon = await start(cluster, flags=FLAGS)
+    await cluster.create(*gang("gang", 1).values(), pod("alone"))
+    assert await cluster.wait_bound(["alone"]) == {"alone": "node-0"}
+    warnings = daemon.log("the API server does not serve this resource")
+    assert [entry["resource"] for entry in warnings] == ["podgroups"]
+
+
 async def test_a_gang_that_does_not_fit_waits_as_a_whole_until_it_does(
     sandbox_cluster: SandboxCluster, start: StartDaemon
 ) -> None:

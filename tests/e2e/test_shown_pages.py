@@ -52,6 +52,7 @@ HERE: Final = {
 }
 ELSEWHERE: Final = {
     "docs/answers.md": "unit/test_shown_answers.py",
+    "docs/divide.md": "unit/test_shown_answers.py",
     "docs/estimator.md": "e2e/test_estimator.py",
     "docs/install.md": "e2e/test_install_page.py",
     "docs/live-page.md": "e2e/test_live_page.py",

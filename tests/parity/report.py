@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.plugins import IN_TREE
+from tests.parity import divisions
 from tests.parity.recorded import (
     DEVICE_HINTS,
     DEVICES,
@@ -79,12 +80,25 @@ def _sets() -> str:
     for title, name in _SETS.items():
         lines += [f"| {title} | {category} | {_count(cases(name, category))} |" for category in categories(name)]
         lines.append(f"| {title} | **all** | {_count(list(all_cases(name)))} |")
+    lines += _divisions()
     placements = sum(len(case.recorded_answer["placements"]) for case in all_cases(SEQUENCES))
     lines += [
         "",
         f"A queue counts as alike where every pod of it goes to the same node: {placements:,} decisions in all.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _divisions() -> list[str]:
+    counts: Counter[str] = Counter()
+    alike: Counter[str] = Counter()
+    for row in divisions.rows():
+        for name in (divisions.category(row), "**all**"):
+            counts[name] += 1
+            alike[name] += not any(divisions.differences(row))
+    # The sum comes last.
+    names = sorted(counts, key=lambda name: (name.startswith("*"), name))
+    return [f"| division over clusters (Karmada 1.18.2) | {name} | {counts[name]} | {alike[name]} |" for name in names]
 
 
 def _count(case_list: Iterable[Case]) -> str:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from podium.objects.core import Pod
 from podium.objects.pod_groups import PodGroup
-from podium.objects.resource_types import POD_GROUPS
+from podium.objects.resource_types import POD_GROUPS, ResourceType
 
 NOTE_BYTES_MAX = 1024
 _ELLIPSIS = " ..."
@@ -60,12 +60,12 @@ def reference_to(pod: Pod) -> ObjectReference:
     return ObjectReference("v1", "Pod", metadata.name, metadata.namespace, metadata.uid, metadata.resource_version)
 
 
-def reference_to_group(group: PodGroup) -> ObjectReference:
-    """Build a reference to this version of the pod group."""
+def reference_to_group(group: PodGroup, groups: ResourceType[PodGroup] = POD_GROUPS) -> ObjectReference:
+    """Build a reference to this version of the pod group; `groups` is the resource as the API server serves it."""
     metadata = group.metadata
     return ObjectReference(
-        POD_GROUPS.api_version,
-        POD_GROUPS.kind,
+        groups.api_version,
+        groups.kind,
         metadata.name,
         metadata.namespace,
         metadata.uid,
@@ -93,12 +93,19 @@ def deleting_pod_skipped(pod: Pod) -> Event:
 
 
 def preempted_event(
-    victim: Pod, preemptor: Pod, node_name: str, *, group: PodGroup | None = None, in_memory: bool = False
+    victim: Pod,
+    preemptor: Pod,
+    node_name: str,
+    *,
+    group: PodGroup | None = None,
+    groups: ResourceType[PodGroup] = POD_GROUPS,
+    in_memory: bool = False,
 ) -> Event:
     """Build the Event of a victim of preemption.
 
     Args:
         group: the preemptor's group, if the preemption is for all of it.
+        groups: PodGroups as the API server serves them.
         in_memory: the victim was not bound yet, and was rejected instead of deleted.
     """
     cause = f"pod {preemptor.uid}" if group is None else f"podgroup {group.metadata.uid}"
@@ -112,7 +119,7 @@ def preempted_event(
         "Preempted",
         "Preempting",
         truncate(note),
-        reference_to(preemptor) if group is None else reference_to_group(group),
+        reference_to(preemptor) if group is None else reference_to_group(group, groups),
     )
 
 

@@ -28,7 +28,7 @@ from podium.daemon.scheduler import Scheduler
 from podium.lib.system_clock import SystemClock
 from podium.objects.api_errors import AlreadyExists, NotFound
 from podium.sandbox.fill import unplaceable_pods, varied_pods
-from podium.server.serving.plain import serve_plain
+from podium.server.serving.plain import refuse_other_sites, serve_plain
 
 _STEP_S: Final = 0.5
 _RUNNING_SHARE: Final = 0.7
@@ -97,7 +97,7 @@ def serve_plainly(faces: Sequence[MakeFace], show: Callable[[str], Any]) -> list
         return make_face
 
     async def serve() -> None:
-        async with serve_plain(_LOOPBACK, 0, pages) as port:
+        async with serve_plain(_LOOPBACK, 0, pages, middlewares=[refuse_other_sites]) as port:
             await show(f"http://{_LOOPBACK}:{port}/ui")
             await anyio.sleep_forever()
 

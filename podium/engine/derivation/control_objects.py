@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from podium.engine.manifests import DEFAULT_NAMESPACE, Manifest
+from podium.engine.versions import current_form
 from podium.objects.core import Pod
 from podium.objects.meta import ClusterObject, NamespacedObject
 from podium.objects.resource_types import PRIORITY_CLASSES, ResourceType
@@ -78,6 +79,7 @@ class ControlObjects:
 
     def put(self, manifest: Manifest) -> None:
         """Add an object, or replace the one of its name. Objects without a name are ignored."""
+        manifest = current_form(manifest, str(manifest.get("kind")))
         kind, status = manifest.get("kind"), mapping_at(manifest, "status")
         self._note_time(mapping_at(manifest, "metadata"), status)
         if kind == "Pod":

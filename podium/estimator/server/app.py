@@ -26,6 +26,7 @@ from podium.estimator.server.live import LiveMember
 from podium.estimator.server.members import Members, OnUnsynced, Served, StaticMember
 from podium.estimator.server.metrics import EstimatorMetrics
 from podium.estimator.server.service import EstimatorService
+from podium.estimator.server.status_report import StatusReport
 from podium.estimator.server.tls import ReloadingCertificates, TlsFiles
 from podium.lib.clock import Clock
 from podium.lib.descriptors import inbound_connections_max
@@ -59,6 +60,7 @@ class Options:
 
     `rules`: with these, live members give accurate estimates. Members that never change have their own view, or none.
     `look_s`: the interval between two checks of a directory of kubeconfigs.
+    `report`: None if the members' summaries are not reported.
     """
 
     address: str = "0.0.0.0:10352"
@@ -69,6 +71,22 @@ class Options:
     on_unsynced: OnUnsynced = OnUnsynced.LAST_KNOWN
     rules: Rules | None = None
     look_s: float = 5.0
+    report: Report | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Where and how the members' summaries are reported.
+
+    Attributes:
+        karmada: Karmada's API server.
+        interval_s: between two reports.
+        with_models: count the nodes of each grade.
+    """
+
+    karmada: Source
+    interval_s: float = 10.0
+    with_models: bool = True
 
 
 class EstimatorApp(Process):
@@ -118,6 +136,8 @@ class EstimatorApp(Process):
             # Looked at once before serving, so that the first requests find the members.
             await folder.look()
             follows["directory of kubeconfigs"] = folder.run
+        if options.report is not None:
+            follows["status report"] = (await self._status_report(options.report, members)).run
         service = EstimatorService(members, self.metrics, self._clock)
 
         def not_listed() -> str | None:
@@ -140,6 +160,13 @@ class EstimatorApp(Process):
 
     async def _from_file(self, name: str, kubeconfig: Path) -> LiveMember:
         return await self._live(Source(name, str(kubeconfig)))
+
+    async def _status_report(self, report: Report, members: Members) -> StatusReport:
+        source = report.karmada
+        connection = await connect(self._clock, source.kubeconfig, context=source.context, master=source.master)
+        return StatusReport(
+            connection.session(), members.fresh, with_models=report.with_models, interval_s=report.interval_s
+        )
 
     async def _live(self, source: Source) -> LiveMember:
         connection = await connect(self._clock, source.kubeconfig, context=source.context, master=source.master)

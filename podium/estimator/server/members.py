@@ -113,6 +113,10 @@ class Members:
         """Return the number of served members."""
         return len(self._served)
 
+    def fresh(self) -> Mapping[str, MemberCluster]:
+        """Return the clusters whose state is fresh, by name."""
+        return {name: item.cluster for name, item in self._served.items() if item.freshness is Freshness.FRESH}
+
     def find(self, name: str) -> MemberCluster | None:
         """Return the cluster of that name, or None if its state is not fresh and the answer is to be no limit.
 

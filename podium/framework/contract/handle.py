@@ -75,7 +75,17 @@ class Preemptions(Protocol):
     """The preemptions that are being carried out."""
 
     def attempted(self) -> None:
-        """Count one preemption attempt, successful or not."""
+        """Count one preemption attempt for a pod, successful or not."""
+
+    def attempted_for_group(self, result: str) -> None:
+        """Count one preemption attempt for a pod group; `result` is the label of the status code."""
+
+    def begin_search(self, preemptor: str) -> Callable[[str], None]:
+        """Begin to measure a search for victims, for a `pod` or a `podgroup`.
+
+        Returns:
+            What ends the search; it takes the label of the status code.
+        """
 
     def is_preempting(self, uid: str) -> bool:
         """Return True while preemption for the pod with this uid is running; the pod must not be tried meanwhile."""

@@ -16,13 +16,17 @@ from __future__ import annotations
 import enum
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
+from podium.cluster import Snapshot
 from podium.framework.contract.cluster_event import ALL_EVENTS, EventRegistration
 from podium.framework.contract.handle import Handle
 from podium.framework.contract.queued_pod import QueuedPodInfo
 from podium.framework.contract.status import Status, short_repr
+from podium.lib.change_log import ChangeLog
 from podium.objects.core import Pod, PodSpec
+
+_NO_CHANGES: Final[ChangeLog[int]] = ChangeLog()
 
 
 class Scope(enum.IntEnum):
@@ -85,6 +89,16 @@ class Plugin(ABC):
         scores must become equal normalised scores.
         """
         return Scope.CLUSTER
+
+    def outside_changes(self, snapshot: Snapshot) -> ChangeLog[int]:
+        """Return a log of the rows about which the plugin answers otherwise, though nothing in its scope has changed.
+
+        A plugin of a scope smaller than CLUSTER overrides this if its answers also depend on what it reads elsewhere,
+        such as measured loads. It is called before each attempt with cached answers. Another log than the last one
+        stands for changes of all rows. The log of a plugin of scope NODE must not have a row for every pod that is
+        placed, since all plugins are asked again about its rows.
+        """
+        return _NO_CHANGES
 
 
 class PreEnqueuePlugin(Plugin):

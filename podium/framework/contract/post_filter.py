@@ -26,13 +26,14 @@ from podium.objects.core import Pod
 class PostFilterResult:
     """The result of a PostFilter plugin. A nominated node of "" clears an earlier nomination.
 
-    `victims` are the pods to evict from that node, the most important one first. `message` ends the text of the pod's
-    condition and Event if the plugin succeeds.
+    `victims` are the pods to evict from that node, the most important one first; `violations` of them violate a
+    disruption budget. `message` ends the text of the pod's condition and Event if the plugin succeeds.
     """
 
     nominated_node_name: str
     victims: tuple[Pod, ...] = ()
     message: str = ""
+    violations: int = 0
 
     def __post_init__(self) -> None:
         """Refuse values that cannot be nominated or evicted.
@@ -48,6 +49,8 @@ class PostFilterResult:
             raise PluginError(f"PostFilterResult.victims: {short_repr(self.victims)} is not a tuple of pods")
         if not isinstance(self.message, str):
             raise PluginError(f"PostFilterResult.message: {short_repr(self.message)} is not a text")
+        if type(self.violations) is not int:
+            raise PluginError(f"PostFilterResult.violations: {short_repr(self.violations)} is not a number")
 
 
 class NodesDryRun(Protocol):

@@ -29,25 +29,32 @@ def generate_placements(
     if not framework.placement_generate:
         return (Placement("", snapshot.order),), None
     plugin = framework.placement_generate[0]
+    started_s = framework.clock.monotonic()
     try:
         placements, status = plugin.generate_placements(key, state, snapshot)
     except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
-        return (), error_status(f'running PlacementGenerate plugin "{plugin.name}": {error_text(error)}')
+        placements = ()
+        status = error_status(f'running PlacementGenerate plugin "{plugin.name}": {error_text(error)}')
     if status is None and not placements:
         status = unschedulable("no feasible placements found")
+    framework.observe("PlacementGenerate", status, started_s)
     return placements, None if status is None else status.by(plugin.name)
 
 
 def best_placement(framework: Framework, proposed: Sequence[ProposedGroup], snapshot: Snapshot) -> int | Status:
     """Return the index of the placement with the highest score, or why scoring failed."""
+    started_s = framework.clock.monotonic()
     totals = [0] * len(proposed)
+    status: Status | None = None
     for plugin, weight in framework.placement_scorers:
         try:
             scores = _scores(plugin, proposed, snapshot)
         except PluginError as error:
-            return error_status(error)
+            status = error_status(error)
+            break
         totals = [total + weight * score for total, score in zip(totals, scores, strict=True)]
-    return totals.index(max(totals))
+    framework.observe("PlacementScore", status, started_s)
+    return totals.index(max(totals)) if status is None else status
 
 
 def _scores(plugin: PlacementScorePlugin, proposed: Sequence[ProposedGroup], snapshot: Snapshot) -> Sequence[int]:

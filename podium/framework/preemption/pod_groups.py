@@ -102,6 +102,19 @@ def units_of(
     return units.values()
 
 
+def answer_without_victims(
+    unscheduled: UnscheduledGroup, find: Callable[[str], PodGroup | None]
+) -> GroupHelp | Status | None:
+    """Return the answer for a group that must not preempt, or whose victims still terminate; None to look for some."""
+    pods = unscheduled.pods
+    if any(pod.spec.preemption_policy == "Never" for pod in pods):
+        return _NEVER
+    if _is_preempting(unscheduled, find):
+        nominations = {pod.uid: pod.status.nominated_node_name for pod in pods}
+        return GroupHelp((), nominations, "ongoing preemption on nominated nodes")
+    return None
+
+
 def preempt_for_group(
     unscheduled: UnscheduledGroup,
     find: Callable[[str], PodGroup | None],
@@ -116,12 +129,7 @@ def preempt_for_group(
     Returns:
         The victims with the nodes for the pods of the group, or why there are none.
     """
-    group, pods, snapshot = unscheduled.group, unscheduled.pods, unscheduled.snapshot
-    if any(pod.spec.preemption_policy == "Never" for pod in pods):
-        return _NEVER
-    if _is_preempting(unscheduled, find):
-        nominations = {pod.uid: pod.status.nominated_node_name for pod in pods}
-        return GroupHelp((), nominations, "ongoing preemption on nominated nodes")
+    group, snapshot = unscheduled.group, unscheduled.snapshot
     all_units = units_of(snapshot, snapshot.order.tolist(), find, importance, by_group=True)
     units = [unit for unit in all_units if unit.priority < group.priority and not any(map(is_protected, unit.pods))]
     if not units:

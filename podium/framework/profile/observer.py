@@ -20,6 +20,12 @@ class Observer:
     def count_evaluations(self, plugin: str, point: str, profile: str, times: int = 1) -> None:
         """Count calls of a plugin; `times` is the number of nodes if it is called per node."""
 
+    def count_placements(self, profile: str, count: int) -> None:
+        """Count the placements that were generated for a pod group."""
+
+    def observe_placement(self, profile: str, seconds: float, *, is_feasible: bool) -> None:
+        """Record that a pod group was tried in a placement."""
+
     def plugin_failed(self, plugin: str, point: str, pod: Pod, error: BaseException) -> None:
         """Report a plugin that raised an exception or returned an invalid value.
 

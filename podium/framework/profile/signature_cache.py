@@ -53,6 +53,7 @@ from podium.framework.contract.status import MAY_REJECT, Code, Status, demand_st
 from podium.framework.profile.cached_answers import FEW_ROWS, Asking, CachedFilters, CachedScore, CachedScores
 from podium.framework.profile.forms import Filter, Scorer
 from podium.framework.profile.observer import Observer
+from podium.framework.profile.outside_changes import OutsideChanges
 from podium.objects.core import Pod, PodSpec
 from podium.objects.pod_limits import excess
 
@@ -149,11 +150,13 @@ class CachedAnswers(Generic[P]):
 class _Followed(Generic[A]):
     """Cached answers, and up to which changes of the snapshot they are current; a size of 0 stands for no answers."""
 
-    __slots__ = ("answers", "nodes_seen", "pods_seen", "size")
+    __slots__ = ("answers", "seen", "size")
 
     def __init__(self, *answers: A) -> None:
         self.answers = [*answers]
-        self.size = self.nodes_seen = self.pods_seen = 0
+        self.size = 0
+        # Of nodes, of pods, and by log of what is outside of the snapshot.
+        self.seen: tuple[int, int, tuple[int, ...]] = (0, 0, ())
 
 
 class PodSignature:
@@ -171,6 +174,7 @@ class PodSignature:
             Exception: whatever a plugin raises.
         """
         self.spec = pod.spec
+        self.qos_class = pod.status.qos_class
         self.snapshot = snapshot
         self.pre_filters: CachedAnswers[PreFilterPlugin] = CachedAnswers()
         self.pre_scores: CachedAnswers[PreScorePlugin] = CachedAnswers()
@@ -185,9 +189,11 @@ class PodSignature:
         self._stale: set[int] = set()
         """The rows that were rejected when their node changed, and have not been scored since."""
         self._are_scores_read = self._sees_pods = False
+        self._outside = OutsideChanges()
         self._settle(pod)
         self._choose_filters(pod)
         self._choose_scorers(pod)
+        self._outside.are_continued(snapshot)
         self._follow([self._filtered], pod)
 
     def refresh(self, pod: Pod) -> None:
@@ -196,9 +202,11 @@ class PodSignature:
         Raises:
             Exception: whatever a plugin raises.
         """
+        if not self._outside.are_continued(self.snapshot):
+            self._filtered.size = self._scored.size = 0
         filter_part, score_part = self._filtered, self._scored
         # Only together with the filters: scores that have seen other changes are followed when they are read.
-        are_alike = score_part.nodes_seen == filter_part.nodes_seen and score_part.pods_seen == filter_part.pods_seen
+        are_alike = score_part.seen == filter_part.seen
         parts: list[_Followed[Any]] = (
             [filter_part, score_part] if self._are_scores_read and score_part.size and are_alike else [filter_part]
         )
@@ -211,12 +219,12 @@ class PodSignature:
         If the pod fitted nowhere in the last attempt, the scores are outdated and renewed now; False if a plugin fails.
         """
         filter_part, score_part = self._filtered, self._scored
-        nodes_end, pods_end = snapshot.node_changes.end, self._pods_end
+        seen = snapshot.node_changes.end, self._pods_end, self._outside.ends
         # A snapshot that moved on since `refresh`, as during an extender's answer, is scored by the plugins.
-        if snapshot is not self.snapshot or filter_part.nodes_seen != nodes_end or filter_part.pods_seen != pods_end:
+        if snapshot is not self.snapshot or filter_part.seen != seen:
             return False
         self._are_scores_read = True
-        if not score_part.size or score_part.nodes_seen != nodes_end or score_part.pods_seen != pods_end:
+        if not score_part.size or score_part.seen != seen:
             try:
                 self._follow([score_part], pod)
             except BaseException:  # noqa: BLE001 - a plugin may raise anything; the attempt meets it again
@@ -275,7 +283,7 @@ class PodSignature:
                 self.filters.append(run)
                 self._filtered.answers.append(run)
             run.append(plugin_filter, scope)
-            self._sees_pods |= scope is Scope.PODS_ON_NODE
+            self._note(plugin_filter.plugin, scope)
 
     def _choose_scorers(self, pod: Pod) -> None:
         skipped_names, asked_before = self.pre_scores.skipped_names, {plugin.name for plugin in self.pre_scores.asked}
@@ -289,7 +297,12 @@ class PodSignature:
                 self.live_scorers.append((scorer, weight))
             else:
                 self.scores.append(CachedScore(scorer, weight, scope))
-                self._sees_pods |= scope is Scope.PODS_ON_NODE
+                self._note(scorer.plugin, scope)
+
+    def _note(self, plugin: Plugin, scope: Scope) -> None:
+        """Note on which changes the cached answers of a plugin depend."""
+        self._sees_pods |= scope is Scope.PODS_ON_NODE
+        self._outside.note(plugin, scope)
 
     def _has_basis(self, scorer: Scorer, pod: Pod) -> bool:
         """Return True if the plugin's `score_basis` returns a hashable value; otherwise its scores are not cached."""
@@ -327,11 +340,14 @@ class PodSignature:
     def _follow(self, parts: Sequence[_Followed[Any]], pod: Pod) -> None:
         """Call the plugins again for the rows that have changed. All parts have seen the same changes."""
         snapshot, first = self.snapshot, parts[0]
-        nodes_end, pods_end = snapshot.node_changes.end, self._pods_end
-        if first.size and first.nodes_seen == nodes_end and first.pods_seen == pods_end:
+        seen = snapshot.node_changes.end, self._pods_end, self._outside.ends
+        if first.size and first.seen == seen:
             return
-        nodes = snapshot.node_changes.since(first.nodes_seen)
-        pods = self._pods_since(first.pods_seen)
+        nodes_seen, pods_seen, outside_seen = first.seen
+        nodes, pods = snapshot.node_changes.since(nodes_seen), self._pods_since(pods_seen)
+        if outside_seen and first.size and nodes is not None and pods is not None:
+            outside = self._outside.since(outside_seen)
+            nodes, pods = (None, None) if outside is None else ([*nodes, *outside[0]], pods | outside[1])
         asking, changes_max = self._asking(pod), max(len(snapshot) // 2, FEW_ROWS)
         # Beyond half of the rows, one pass over all of them in table form is cheaper.
         if not first.size or nodes is None or pods is None or len(nodes) + len(pods) > changes_max:
@@ -345,7 +361,7 @@ class PodSignature:
             # Nodes that changed were filtered in full above.
             self._update(parts, asking, pods.difference(nodes), Scope.USAGE)
         for part in parts:
-            part.nodes_seen, part.pods_seen = nodes_end, pods_end
+            part.seen = seen
 
     def _look_at_all(self, parts: Sequence[_Followed[Any]], asking: Asking) -> None:
         self._resize(parts)
@@ -434,6 +450,9 @@ class SignatureCache:
                 if excess(signature):
                     return None
                 signature = PodSignature(self._framework, pod, snapshot)
+            elif signature.qos_class != pod.status.qos_class:
+                # The API server derives the class from the spec, but a file may say anything.
+                return None
             else:
                 signature.refresh(pod)
         except BaseException:  # noqa: BLE001 - a plugin may raise anything; the attempt meets it again if it gets there

@@ -103,7 +103,7 @@ class PreemptionToleration(fwk.AskingPostFilterPlugin):
         start = self.handle.random.randrange(len(rows))
         rotated_rows = np.concatenate((rows[start:], rows[:start]))
         have_lower = (self._lowest.of(snapshot) < pod.priority)[rotated_rows]
-        budgets = Budgets(self._budgets.list())
+        budgets = Budgets(self._budgets.list(), self.handle.release.preemption)
         importance = self._importance(pod, budgets)
         outcome = yield from dry_run_preemption(
             filtered_nodes,

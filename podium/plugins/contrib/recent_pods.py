@@ -8,8 +8,9 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -22,6 +23,8 @@ from podium.objects.resource_types import PODS
 from podium.objects.times import parse_time
 from podium.plugins.contrib.load_columns import FloatArray
 from podium.plugins.shared.followed import Followed
+
+_NO_ROWS: Final[AbstractSet[int]] = frozenset()
 
 
 class _RecentPod(NamedTuple):
@@ -53,7 +56,7 @@ class RecentPods:
         self._sums: FloatArray = np.zeros((count, 0))
         self._nodes: ChangeLog[int] | None = None
         self._nodes_end = -1
-        self.changed_rows: set[int] | None = None
+        self.changed_rows: AbstractSet[int] | None = None
         """The rows whose sums the last call has changed; None for all of them."""
         self._followed = Followed(handle.lister(PODS), self._on_pod_change)
 
@@ -65,24 +68,28 @@ class RecentPods:
         Shape: one row for each amount, one column for each row of the snapshot.
         """
         self._followed.read()
-        self._since_s = max(since_s, self._since_s)
+        if since_s > self._since_s:
+            self._since_s = since_s
         while self._by_time and self._by_time[0][0] <= self._since_s:
             placed_s, uid = heapq.heappop(self._by_time)
             recent_pod = self._placed.get(uid)
             if recent_pod is not None and recent_pod.placed_s == placed_s:
                 self._forget(uid)
         nodes = snapshot.node_changes
-        is_new = False
-        if nodes is not self._nodes or nodes.end != self._nodes_end or self._sums.shape[1] != len(snapshot.nodes):
+        is_new = nodes is not self._nodes or nodes.end != self._nodes_end or self._sums.shape[1] != len(snapshot.nodes)
+        if not (is_new or self._changes):
+            self.changed_rows = _NO_ROWS
+            return self._sums
+        if is_new:
             self._nodes, self._nodes_end = nodes, nodes.end
             self._sums = np.zeros((self._count, len(snapshot.nodes)))
-            is_new = True
             self._changes = [(recent_pod.node_name, recent_pod.amounts, 1) for recent_pod in self._placed.values()]
         rows = set()
         for node_name, amounts, sign in self._changes:
             row = snapshot.row_of.get(node_name)
             if row is not None:
-                self._sums[:, row] += [sign * amount for amount in amounts]
+                for at, amount in enumerate(amounts):
+                    self._sums[at, row] += sign * amount
                 rows.add(row)
         self._changes = []
         self.changed_rows = None if is_new else rows

@@ -52,7 +52,8 @@ def best_of(
         candidates = [Candidate(name, victims.pods, victims.violations) for name, victims in victims_left.items()]
     best = choose(candidates, importance)
     text = f"found a potential placement for pod on node {best.node_name}, preempting {len(best.victims)} victims"
-    return fwk.PostFilterResult(best.node_name, best.victims, prefix + text if tells_node else ""), None
+    message = prefix + text if tells_node else ""
+    return fwk.PostFilterResult(best.node_name, best.victims, message, best.violations), None
 
 
 def no_help(

@@ -36,6 +36,9 @@ RESERVED: Final = "reserved"
 NODE_CLASS: Final = ("karpenter.kwok.sh", "KWOKNodeClass")
 """Group and kind of the node class of the kwok provider."""
 
+PLANNED_PODS: Final = "podium/planned-pods"
+"""The annotation of a NodeClaim that podium has made: the UIDs of the pods that it was bought for."""
+
 SIMULATED: Final = (REGISTERED, INITIALIZED)
 """Labels that DaemonSets may ask for, though a NodeClaim never does."""
 
@@ -44,6 +47,9 @@ WELL_KNOWN: Final = frozenset({NODE_POOL, CAPACITY_TYPE, ZONE, REGION, INSTANCE_
 
 KWOK_WELL_KNOWN: Final = frozenset({INSTANCE_SIZE, INSTANCE_FAMILY, INSTANCE_CPU, INSTANCE_MEMORY})
 """The well known labels that the kwok provider adds."""
+
+CSI_ZONES: Final = ("topology.ebs.csi.aws.com/zone", "topology.disk.csi.azure.com/zone", "topology.gke.io/zone")
+"""The labels by which the storage drivers of AWS, Azure and GCP name a node's zone."""
 
 RESTRICTED_DOMAINS: Final = frozenset({"karpenter.sh", "karpenter.kwok.sh"})
 """Domains of Karpenter and of the kwok provider; only their well known labels may be asked for."""
@@ -56,6 +62,8 @@ _CURRENT_NAMES: Final[Mapping[str, str]] = MappingProxyType(
         "beta.kubernetes.io/instance-type": INSTANCE_TYPE,
         "failure-domain.beta.kubernetes.io/zone": ZONE,
         "failure-domain.beta.kubernetes.io/region": REGION,
+        # Providers of Karpenter register the labels by which their storage drivers name zones, each its own.
+        **dict.fromkeys(CSI_ZONES, ZONE),
     }
 )
 

@@ -7,11 +7,11 @@ Source: karpenter pkg/apis/v1 nodepool.go and nodeclaim.go, v1.15.0.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from msgspec import field
+import msgspec
 
 from podium.config.duration import parse_duration
 from podium.objects.core import Node, NodeSpec, Pod, PodSpec, Taint
@@ -49,7 +49,9 @@ class Condition(Value, frozen=True):
     type: str = ""
     status: str = ""
     reason: str = ""
+    message: str = ""
     last_transition_time: str | None = None
+    observed_generation: int | None = None
 
 
 def is_true(conditions: Iterable[Condition], name: str) -> bool:
@@ -146,10 +148,27 @@ class NodePool(ClusterObject, frozen=True):
     status: NodePoolStatus = NodePoolStatus()
 
 
+class NodeOverlaySpec(Value, frozen=True):
+    """The changes to instance types, and which of them are meant."""
+
+    requirements: tuple[LabelRequirement, ...] = ()
+    price: str | None = None
+    price_adjustment: str | None = None
+    capacity: ResourceList = {}
+    weight: Int32 | None = None
+
+
+class NodeOverlay(ClusterObject, frozen=True):
+    """A change to what is planned with: prices and extended resources of instance types."""
+
+    spec: NodeOverlaySpec = NodeOverlaySpec()
+
+
 class NodeClaimStatus(Value, frozen=True):
     """The machine of a NodeClaim, and its progress."""
 
-    provider_id: str = field(default="", name="providerID")
+    provider_id: str = msgspec.field(default="", name="providerID")
+    node_name: str = ""
     capacity: ResourceList = {}
     allocatable: ResourceList = {}
     conditions: tuple[Condition, ...] = ()
@@ -170,7 +189,7 @@ class NodeClaim(ClusterObject, frozen=True):
 class ProvidedNodeSpec(NodeSpec, frozen=True):
     """A node's spec with the machine's name."""
 
-    provider_id: str = field(default="", name="providerID")
+    provider_id: str = msgspec.field(default="", name="providerID")
 
 
 class ProvidedNode(Node, frozen=True, tag="Node"):
@@ -207,11 +226,19 @@ class BudgetSpec(Value, frozen=True):
     unhealthy_pod_eviction_policy: str = ""
 
 
+class BudgetStatus(PodDisruptionBudgetStatus, frozen=True):
+    """The number of pods that may be disrupted, and what it follows from."""
+
+    current_healthy: Int32 = 0
+    desired_healthy: Int32 = 0
+    expected_pods: Int32 = 0
+
+
 class Budget(NamespacedObject, frozen=True, tag="PodDisruptionBudget"):
     """A PodDisruptionBudget with the numbers that it allows."""
 
     spec: BudgetSpec = BudgetSpec()
-    status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()
+    status: BudgetStatus = BudgetStatus()
 
 
 class LocalVolumeSpec(PersistentVolumeSpec, frozen=True):
@@ -234,7 +261,14 @@ class Volume(PersistentVolume, frozen=True, tag="PersistentVolume"):
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterObjects:
-    """The objects of a cluster, in order of namespace and name."""
+    """The objects of a cluster, in order of namespace and name.
+
+    Attributes:
+        closed_pools: By NodePool that cannot be read, why: nothing is bought from it, and its nodes stay.
+        left_out: By node that no plan may remove, why.
+        others: Objects of kinds that only podium's own plugins read.
+        warnings: Sentences that name what of the input does not count in plans.
+    """
 
     node_pools: tuple[NodePool, ...] = ()
     node_claims: tuple[NodeClaim, ...] = ()
@@ -251,5 +285,8 @@ class ClusterObjects:
     volumes: tuple[Volume, ...] = ()
     storage_classes: tuple[StorageClass, ...] = ()
     csi_nodes: tuple[CSINode, ...] = ()
+    overlays: tuple[NodeOverlay, ...] = ()
+    closed_pools: Mapping[str, str] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
     others: tuple[tuple[ResourceType[Any], KubeObject], ...] = ()
-    """Objects of kinds that only podium's own plugins read."""
+    warnings: tuple[str, ...] = ()

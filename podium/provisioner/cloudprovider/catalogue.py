@@ -5,23 +5,29 @@ file: it takes what was parsed from one.
 
 Source: karpenter kwok/cloudprovider/helpers.go and kwok/tools/gen_instance_types.go, v1.15.0.
 Differs: `Available: false` is honoured, and `CapacityOverride` and `OverheadOverride` of an offering are read; upstream
-makes every offering available and drops overrides. A price must be there, and a capacity type be one of Karpenter's.
-The older form of an offering, with `capacityType` and `zone`, is read too.
+makes every offering available and drops overrides. A price must be there unless the offering is `unpriced`, and a
+capacity type be one of Karpenter's. The older form of an offering, with `capacityType` and `zone`, is read too. An
+instance type may have `labels`, `maxPods`, `overhead` and `devices`, which upstream's format has not.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from podium.objects.errors import FieldError
+import msgspec
+
+from podium.objects.devices import Device
+from podium.objects.errors import FieldError, field_and_detail
 from podium.objects.meta import ResourceList
 from podium.objects.quantity import canonical_text
 from podium.objects.requests import Requests, whole_amounts
 from podium.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_extended_resource
+from podium.objects.selectors import is_label_value, is_qualified_name
 from podium.provisioner.apis.labels import (
     ARCH,
     CAPACITY_TYPE,
@@ -33,9 +39,11 @@ from podium.provisioner.apis.labels import (
     KWOK_WELL_KNOWN,
     ON_DEMAND,
     OS,
+    REGION,
     SPOT,
     WELL_KNOWN,
     ZONE,
+    current_name,
 )
 from podium.provisioner.apis.objects import ClusterObjects
 from podium.provisioner.cloudprovider.instance_types import CAPACITY_TYPES, InstanceType, Offering, Overhead
@@ -92,7 +100,28 @@ def read_catalogue(document: object, path: str = "instanceTypes", *, is_priced: 
         for offering in instance_type.offerings
         for requirement in offering.requirements
     }
-    return Catalogue(types, WELL_KNOWN | KWOK_WELL_KNOWN | keys)
+    return with_every_label(Catalogue(types, WELL_KNOWN | KWOK_WELL_KNOWN | keys))
+
+
+def with_every_label(catalogue: Catalogue) -> Catalogue:
+    """Return the catalogue with each label of an instance type said of every instance type: others do not have it.
+
+    An instance type that does not mention a label would take any requirement on it as met.
+    """
+    keys = {requirement.key for instance_type in catalogue.instance_types for requirement in instance_type.requirements}
+    absences = {key: Requirement.of(key, "DoesNotExist") for key in keys}
+    types = tuple(
+        dataclasses.replace(
+            instance_type,
+            requirements=instance_type.requirements.union(
+                absences[key] for key in keys - instance_type.requirements.keys()
+            ),
+        )
+        if keys - instance_type.requirements.keys()
+        else instance_type
+        for instance_type in catalogue.instance_types
+    )
+    return Catalogue(types, catalogue.well_known | keys)
 
 
 @functools.cache
@@ -117,8 +146,24 @@ def generated_catalogue(zones: tuple[str, ...] = GENERATED_ZONES) -> Catalogue:
 def built_in_catalogue(objects: ClusterObjects) -> Catalogue:
     """Return the generic instance types, in the zones of the cluster's nodes if these are in other zones."""
     # Nodes of other zones could not get company otherwise: spreads and volumes tie pods to zones that must be on offer.
-    zones = {zone for node in objects.nodes if (zone := node.metadata.labels.get(ZONE))}
-    return generated_catalogue() if zones <= set(GENERATED_ZONES) else generated_catalogue(tuple(sorted(zones)))
+    zones = zones_of(objects)
+    catalogue = generated_catalogue() if set(zones) <= set(GENERATED_ZONES) else generated_catalogue(zones)
+    regions = Requirement.of(
+        REGION, "In", sorted({node.metadata.labels.get(REGION, "") for node in objects.nodes} - {""})
+    )
+    if not regions.values:
+        return catalogue
+    types = (
+        dataclasses.replace(instance_type, requirements=instance_type.requirements.add(regions))
+        for instance_type in catalogue.instance_types
+    )
+    return Catalogue(tuple(types), catalogue.well_known)
+
+
+def zones_of(objects: ClusterObjects) -> tuple[str, ...]:
+    """Return the zones of the cluster's nodes, by name."""
+    labels = (label for node in objects.nodes for label in node.metadata.labels.items())
+    return tuple(sorted({value for key, value in labels if current_name(key) == ZONE and value}))
 
 
 # ---------------------------------------------------------------- instance types
@@ -129,7 +174,12 @@ def _instance_type(item: object, path: str, *, is_priced: bool) -> InstanceType:
     name = fields.text("name")
     raw = fields.resources("resources")
     capacity = {PODS: DEFAULT_PODS, **_amounts(raw, f"{path}.resources")}
-    offerings = tuple(_offering(item, item_path, is_priced=is_priced) for item, item_path in fields.items("offerings"))
+    if "maxPods" in fields:
+        capacity[PODS] = fields.count("maxPods", "pods")
+    rank = size_rank(capacity)
+    offerings = tuple(
+        _offering(item, item_path, rank, is_priced=is_priced) for item, item_path in fields.items("offerings")
+    )
     # The texts stay as they are written: upstream compares these labels as strings, and "16Gi" is not "17179869184".
     cpu, memory = (canonical_text(raw[resource]) if resource in raw else "" for resource in (CPU, MEMORY))
     values = {
@@ -144,7 +194,40 @@ def _instance_type(item: object, path: str, *, is_priced: bool) -> InstanceType:
         INSTANCE_MEMORY: [memory],
     }
     requirements = Requirements(Requirement.of(key, "In", requirement) for key, requirement in values.items())
-    return InstanceType(name=name, requirements=requirements, offerings=offerings, capacity=capacity, overhead=OVERHEAD)
+    if "labels" in fields:
+        labels = {current_name(label): label_values for label, label_values in fields.labels("labels")}
+        # What the file says of a label replaces what follows from the name.
+        name_labels = (requirement for requirement in requirements if requirement.key not in labels)
+        requirements = Requirements(name_labels).union(
+            Requirement.of(label, "In", label_values) for label, label_values in labels.items()
+        )
+    return InstanceType(
+        name=name,
+        requirements=requirements,
+        offerings=offerings,
+        capacity=capacity,
+        overhead=_overhead(fields, "overhead") if "overhead" in fields else OVERHEAD,
+        devices=_devices(fields) if "devices" in fields else {},
+    )
+
+
+def _devices(fields: _Fields) -> dict[str, tuple[Device, ...]]:
+    """Return the devices by driver; `{count, attributes, capacity}` stands for so many devices that are alike."""
+    devices: dict[str, tuple[Device, ...]] = {}
+    for driver, content in _mapping(fields.value("devices"), f"{fields.path}.devices").items():
+        path = f"{fields.path}.devices[{driver}]"
+        if isinstance(content, dict):
+            parts = _Fields(content, path)
+            like = {name: parts.value(name) for name in ("attributes", "capacity") if name in parts}
+            content = [{"name": f"device-{index}", **like} for index in range(parts.count("count", "devices"))]
+        if not isinstance(content, list):
+            raise FieldError(path, "is neither a list of devices nor an object with their count")
+        try:
+            devices[driver] = tuple(msgspec.convert(content, list[Device]))
+        except (msgspec.ValidationError, UnicodeEncodeError) as error:
+            field_path, detail = field_and_detail(str(error))
+            raise FieldError(f"{path}{field_path}", detail) from error
+    return devices
 
 
 def _offered_values(offerings: tuple[Offering, ...], key: str) -> list[str]:
@@ -169,19 +252,22 @@ def _family(name: str) -> str:
 # ---------------------------------------------------------------- offerings
 
 
-def _offering(item: object, path: str, *, is_priced: bool) -> Offering:
+def _offering(item: object, path: str, rank: float, *, is_priced: bool) -> Offering:
     fields = _Fields(item, path)
     requirements = _offering_requirements(fields)
     if CAPACITY_TYPE in requirements and not any(map(requirements.get(CAPACITY_TYPE).has, CAPACITY_TYPES)):
         raise FieldError(path, f"has no {CAPACITY_TYPE} of {', '.join(CAPACITY_TYPES)}")  # and so no price
+    is_unpriced = fields.boolean("unpriced", default=False)
+    if is_unpriced and CAPACITY_TYPE in requirements and SPOT in requirements.get(CAPACITY_TYPE).values:
+        rank *= SPOT_SHARE
     return Offering(
         requirements=requirements,
-        price=fields.price("price"),
-        is_priced=is_priced,
+        price=rank if is_unpriced and "price" not in fields else fields.price("price"),
+        is_priced=is_priced and not is_unpriced,
         is_available=fields.boolean("available", default=True),
         reservation_capacity=fields.count("reservationCapacity"),
         capacity_override=fields.amounts("capacityOverride") if "capacityOverride" in fields else None,
-        overhead_override=_overhead(fields) if "overheadOverride" in fields else None,
+        overhead_override=_overhead(fields, "overheadOverride") if "overheadOverride" in fields else None,
     )
 
 
@@ -198,10 +284,10 @@ def _requirement(item: object, path: str) -> Requirement:
     return Requirement.of(fields.text("key"), fields.text("operator"), values, path=path)
 
 
-def _overhead(fields: _Fields) -> Overhead:
-    parts = _Fields(fields.value("overheadOverride"), f"{fields.path}.overheadOverride")
+def _overhead(fields: _Fields, name: str) -> Overhead:
+    parts = _Fields(fields.value(name), f"{fields.path}.{name}")
     kube, system, eviction = (
-        parts.amounts(name) if name in parts else {} for name in ("kubeReserved", "systemReserved", "evictionThreshold")
+        parts.amounts(part) if part in parts else {} for part in ("kubeReserved", "systemReserved", "evictionThreshold")
     )
     return Overhead(kube, system, eviction)
 
@@ -255,11 +341,22 @@ class _Fields:
             raise FieldError(f"{self.path}.{name}", f"{raw!r} is neither true nor false")
         return raw
 
-    def count(self, name: str) -> int:
+    def count(self, name: str, noun: str = "nodes") -> int:
         raw = self.value(name) if name in self else 0
         if isinstance(raw, bool) or not isinstance(raw, int) or raw < 0:
-            raise FieldError(f"{self.path}.{name}", f"{raw!r} is not a number of nodes")
+            raise FieldError(f"{self.path}.{name}", f"{raw!r} is not a number of {noun}")
         return raw
+
+    def labels(self, name: str) -> Iterator[tuple[str, list[str]]]:
+        """Yield labels, each with the values that it may have: a text, or a list of them."""
+        for label, values in _mapping(self.value(name), f"{self.path}.{name}").items():
+            path = f"{self.path}.{name}[{label}]"
+            if not is_qualified_name(label):
+                raise FieldError(path, "cannot be the key of a label")
+            for value in values if isinstance(values, list) else [values]:
+                if not is_label_value(_text(value, path)):
+                    raise FieldError(path, f'"{value}" cannot be the value of a label')
+            yield label, values if isinstance(values, list) else [values]
 
 
 def _items(raw: object, path: str) -> Iterator[tuple[object, str]]:

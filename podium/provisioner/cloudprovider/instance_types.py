@@ -12,10 +12,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
+from podium.objects.devices import Device
 from podium.objects.requests import Requests
 from podium.objects.resource_names import MEMORY, is_hugepages
 from podium.provisioner.apis.labels import CAPACITY_TYPE, ON_DEMAND, RESERVED, SPOT, ZONE
@@ -27,6 +28,8 @@ NO_PRICE: Final = sys.float_info.max
 
 CAPACITY_TYPES: Final = (RESERVED, SPOT, ON_DEMAND)
 """The capacity types in the order in which they are launched."""
+
+_NO_REQUIREMENTS: Final = Requirements()
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,7 @@ class InstanceType:
 
     Attributes:
         requirements: The labels that its nodes can have.
+        devices: By driver, the devices for resource claims that each of its nodes has.
     """
 
     name: str
@@ -104,11 +108,15 @@ class InstanceType:
     offerings: tuple[Offering, ...]
     capacity: Requests
     overhead: Overhead
+    devices: Mapping[str, tuple[Device, ...]] = field(default_factory=dict)
 
-    @cached_property
-    def is_priced(self) -> bool:
-        """Return True if every offering has a price."""
-        return all(offering.is_priced for offering in self.offerings)
+    def is_priced(self, requirements: Requirements = _NO_REQUIREMENTS) -> bool:
+        """Return True if every offering that can be launched under these requirements has a price."""
+        return all(
+            offering.is_priced
+            for offering in self.offerings
+            if offering.is_launchable and requirements.intersects(offering.requirements)
+        )
 
     @property
     def allocatable(self) -> Requests:

@@ -8,16 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from podium.provisioner.apis.dialects import RESERVATION_IDS
 from podium.provisioner.apis.labels import RESERVED
 from podium.provisioner.cloudprovider.instance_types import InstanceType, Offering
 
-RESERVATION_ID: Final = "karpenter.kwok.sh/reservation-id"
-"""The label by which reservations are told apart."""
+RESERVATION_ID: Final = RESERVATION_IDS[0]
+"""The label by which the kwok provider tells reservations apart."""
 
 
 def reservation_of(offering: Offering) -> str:
     """Return the reservation's id; "" if the offering is not reserved."""
-    return min(offering.requirements.get(RESERVATION_ID).values, default="")
+    return min(offering.requirements.get(reservation_label(offering)).values, default="")
+
+
+def reservation_label(offering: Offering) -> str:
+    """Return the label by which the offering's provider tells reservations apart."""
+    return next((key for key in RESERVATION_IDS if offering.requirements.get(key).values), RESERVATION_ID)
 
 
 class Reservations:

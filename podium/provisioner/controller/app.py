@@ -26,6 +26,7 @@ from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.provisioner.apis.objects import NodePool
 from podium.provisioner.cloudprovider.catalogue import Catalogue
+from podium.provisioner.controller.consolidatable import ConsolidatableWriter
 from podium.provisioner.controller.disruption import DisruptionLoop
 from podium.provisioner.controller.events import CONTROLLER
 from podium.provisioner.controller.loops import Step, run_again_and_again
@@ -34,6 +35,7 @@ from podium.provisioner.controller.nominations import Nominations
 from podium.provisioner.controller.provider import Provider
 from podium.provisioner.controller.providers.karpenter import KarpenterProvider, demand_node_claims
 from podium.provisioner.controller.providers.plan_only import PlanOnlyProvider
+from podium.provisioner.controller.providers.removal import NodeRemoval
 from podium.provisioner.controller.providers.sandbox import SandboxProvider
 from podium.provisioner.controller.provisioning import ProvisioningLoop
 from podium.provisioner.controller.purchasing import Purchasing
@@ -60,7 +62,8 @@ NAME: Final = "podium-provisioner"
 
 _WRITES_MAX: Final = 32
 _CONNECTIONS_FOR_READS: Final = 16
-_BACKOFF: Final = BackoffPolicy(first_s=0.5, longest_s=60.0)
+# Not longer: a node that is refused for good must not keep others waiting for theirs.
+_BACKOFF: Final = BackoffPolicy(first_s=0.5, longest_s=5.0)
 
 T = TypeVar("T")
 
@@ -150,7 +153,7 @@ class ProvisionerApp(Process):
             on_start()
             return [
                 {f"{name} loop": self._loop(name, step) for name, step in loops.steps.items()},
-                {"status": loops.status.run},
+                {"status": loops.status.run, **loops.tasks},
             ]
 
         return Parts(
@@ -192,6 +195,7 @@ class _Loops:
         metrics: ProvisionerMetrics,
         is_muted: Callable[[], bool],
     ) -> None:
+        self.tasks: Tasks = {}
         self.dispatcher = Dispatcher(session, clock, in_flight_max=_WRITES_MAX)
         client = ApiClient(self.dispatcher, clock)
         self.recorder = EventRecorder(self.dispatcher, clock, hostname=socket.gethostname(), is_muted=is_muted)
@@ -203,23 +207,26 @@ class _Loops:
         if placing is not None:
             planner = PlacingPlanner(by_karpenter, placing.config, placing.classes, placing.any_scheduler)
         other_resources = OTHERS if placing is not None else ()
-        cluster = WatchedCluster(informers, clock, options.node_pools, other_resources)
+        removes_own_only = options.provider == "sandbox"
+        cluster = WatchedCluster(
+            informers, clock, options.node_pools, other_resources, removes_own_only=removes_own_only
+        )
         record = self.recorder.record
-        drains: Mapping[str, Step] = {}
         provider: Provider
-        is_karpenter = options.provider == "karpenter"
         if options.provider == "sandbox":
-            provider = sandbox = SandboxProvider(client, session, cluster, record, clock, in_own_words=in_own_words)
-            drains = {"removal": sandbox.drain}
-        elif is_karpenter:
+            provider = SandboxProvider(client, session, record, clock, in_own_words=in_own_words)
+            removal = NodeRemoval(client, session, cluster, clock, metrics)
+            self.tasks = {"removal": removal.run}
+        elif options.provider == "karpenter":
             provider = KarpenterProvider(client, session, cluster)
+            self.tasks = {"conditions": ConsolidatableWriter(client, cluster, clock).run}
         else:
             provider = PlanOnlyProvider(record, in_own_words=in_own_words)
         is_real = options.provider != "plan-only"
         self.status = Status(
             client, options.namespace, options.name, record, metrics, is_real=is_real, in_own_words=in_own_words
         )
-        purchasing = Purchasing(provider, cluster, clock, awaits_machines=is_karpenter)
+        purchasing = Purchasing(provider, cluster, clock)
         # Upstream's formula: longer than a batch may take, since the pods of the next one count on the node.
         nominations = Nominations(clock, max(2 * options.batch_max_s, options.nominated_s_min))
         window = BatchingWindow(clock, idle_s=options.batch_idle_s, max_s=options.batch_max_s)
@@ -241,7 +248,6 @@ class _Loops:
         self.steps: Mapping[str, Step] = {
             "provisioning": provisioning.step,
             "disruption": disruption.step,
-            **drains,
         }
 
 

@@ -7,7 +7,6 @@ there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from typing import Final, Protocol
 
@@ -15,14 +14,16 @@ import anyio
 
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
+from podium.objects.api_errors import ApiError
 from podium.provisioner.apis.objects import ClusterObjects, ProvidedNode
 from podium.provisioner.controller.nominations import Nominations
 from podium.provisioner.controller.provider import Provider
 from podium.provisioner.controller.provisioning import NOT_SEEN_PAUSE_S, ComputeElsewhere, Report
 from podium.provisioner.controller.purchasing import Purchasing
 from podium.provisioner.controller.watched import WatchedCluster
+from podium.provisioner.disruption.conditions import next_consolidatable_s
 from podium.provisioner.planners.planner import Removal
-from podium.provisioner.provisioning.plan import NodePlan
+from podium.provisioner.provisioning.launching import plan_id
 
 log = get_logger("provisioner")
 
@@ -87,9 +88,11 @@ class DisruptionLoop:
         removal = await self._compute(lambda: self._planner.removal(objects, now_s, fixed_nodes))
         if removal is None:
             self._report.record_removal(None)
-            return self._period_s
+            # No later than a node may go that may not yet.
+            return min(self._period_s, next_consolidatable_s(objects, now_s) or self._period_s)
+        removal = removal.with_id(plan_id(now_s, removal.nodes))
         savings = {} if removal.savings is None else {"savings": round(removal.savings, 4)}
-        log.info("Nodes may be removed", reason=removal.reason, nodes=removal.nodes, **savings)
+        log.info("Nodes may be removed", plan=removal.id, reason=removal.reason, nodes=removal.nodes, **savings)
         # Pods of a rollout come and go within seconds; a removal that still holds after that is worth the disruption.
         await anyio.sleep(self._validated_after_s)
         # One at a time with purchases: both read the cluster, and each would plan with nodes that the other takes away.
@@ -98,20 +101,45 @@ class DisruptionLoop:
             if valid is None:
                 return self._period_s
             bought = await self._purchasing.buy(valid.replacements)
+            if bought.errors:
+                # The others have no pods, and go as empty nodes unless pods come for them.
+                raise bought.errors[0]
             self._nominations.add([*valid.moves, *(replacement.name for replacement in valid.replacements)])
-            leaving = [] if bought else await self._delete(valid)
-        if bought:
+            leaving = [] if bought.nodes else await self._delete(valid)
+        if bought.nodes:
             # Only now: until the replacement is ready the pods stay where they are.
-            leaving = await self._delete(valid) if await self._have_come(valid, bought) else []
+            names = {node.name for node in bought.nodes}
+            leaving = await self._delete(valid) if await self._have_come(valid, names) else []
         if leaving:
             self._report.record_removal(valid)
         return NOT_SEEN_PAUSE_S if leaving and await self._is_noticed(leaving) else self._period_s
 
     async def _delete(self, removal: Removal) -> list[ProvidedNode]:
-        """Begin to remove the nodes, and return those that are still there."""
-        leaving = [node for name in removal.nodes if (node := self._watched.node(name)) is not None]
-        for node in leaving:
-            await self._provider.delete(node, removal.reason)
+        """Begin to remove the nodes, and return those that are still there.
+
+        Raises:
+            ApiError: no node could be touched.
+        """
+        leaving: list[ProvidedNode] = []
+        errors: list[ApiError] = []
+
+        async def delete(node: ProvidedNode) -> None:
+            try:
+                await self._provider.delete(node, removal)
+            except ApiError as error:
+                # It stays until a later plan: what could be placed without all of them can be placed without some.
+                log.warning("Node is not removed now", plan=removal.id, node=node.name, error=str(error))
+                errors.append(error)
+            else:
+                leaving.append(node)
+
+        # All at once: a request that is not answered must not keep the other nodes.
+        async with anyio.create_task_group() as group:
+            for name in removal.nodes:
+                if (node := self._watched.node(name)) is not None:
+                    group.start_soon(delete, node)
+        if errors and not leaving:
+            raise errors[0]
         return leaving
 
     async def _validate(self, removal: Removal) -> Removal | None:
@@ -121,20 +149,23 @@ class DisruptionLoop:
         # In a thread as well: a validation simulates as much as the search for one command.
         valid = await self._compute(lambda: self._planner.validate(removal, objects, now_s, fixed_nodes))
         if isinstance(valid, str):
-            log.info("Nodes are not removed after all", nodes=removal.nodes, why=valid)
+            log.info("Nodes are not removed after all", plan=removal.id, nodes=removal.nodes, why=valid)
             return None
-        return valid
+        return valid.with_id(removal.id)
 
-    async def _have_come(self, removal: Removal, bought: Iterable[NodePlan]) -> bool:
+    async def _have_come(self, removal: Removal, names: AbstractSet[str]) -> bool:
         """Wait for what takes the place of the nodes, and return whether it is there."""
         with anyio.move_on_after(REPLACED_S_MAX):
-            while await self._purchasing.unseen():  # noqa: ASYNC110 - the API server may have to be asked
+            while not all(map(self._watched.is_ready, names)):
+                # Neither on its way nor there any more.
+                if self._watched.unseen(names) - await self._purchasing.unseen():
+                    log.warning(
+                        "Nodes stay, since what was to replace them is gone", plan=removal.id, nodes=removal.nodes
+                    )
+                    return False
                 await anyio.sleep(NOT_SEEN_PAUSE_S)
-            missing = self._watched.missing({node.name for node in bought})
-            if missing:
-                log.warning("Nodes stay, since what was to replace them is gone", nodes=removal.nodes)
-            return not missing
-        log.warning("Nodes stay, since what was to replace them did not come", nodes=removal.nodes)
+            return True
+        log.warning("Nodes stay, since what was to replace them did not come", plan=removal.id, nodes=removal.nodes)
         return False
 
     async def _is_noticed(self, nodes: list[ProvidedNode]) -> bool:

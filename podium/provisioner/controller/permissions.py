@@ -27,7 +27,10 @@ def _write_permissions(resource: ResourceType[Any], *verbs: str) -> Iterable[Per
 _WRITES: Final[Mapping[str, Iterable[Permission]]] = {
     "plan-only": (),
     "sandbox": (*_write_permissions(NODES, "create", "patch", "delete"), Permission("", "pods/eviction", "create")),
-    "karpenter": _write_permissions(NODE_CLAIMS, "create", "delete"),
+    "karpenter": (
+        *_write_permissions(NODE_CLAIMS, "create", "delete"),
+        Permission(NODE_CLAIMS.group, f"{NODE_CLAIMS.plural}/status", "patch"),
+    ),
 }
 
 

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from podium.lib.error_text import UserFacingError
 from podium.provisioner.apis.objects import ProvidedNode
+from podium.provisioner.planners.planner import Removal
 from podium.provisioner.provisioning.plan import NodePlan
 
 
@@ -25,8 +26,8 @@ class Provider(Protocol):
         """
         ...
 
-    async def delete(self, node: ProvidedNode, reason: str) -> None:
-        """Begin to remove the node; its pods are evicted first, as PodDisruptionBudgets allow.
+    async def delete(self, node: ProvidedNode, removal: Removal) -> None:
+        """Begin to remove a node of the plan; its pods are evicted first, as PodDisruptionBudgets allow.
 
         Raises:
             ApiError: it may or may not have begun; the node itself tells.

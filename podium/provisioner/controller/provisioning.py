@@ -19,6 +19,7 @@ from podium.provisioner.controller.watched import WatchedCluster
 from podium.provisioner.disruption.sandbox_nodes import is_being_removed
 from podium.provisioner.planners.planner import Removal
 from podium.provisioner.provisioning.batching import BatchingState, BatchingWindow
+from podium.provisioner.provisioning.launching import plan_id
 from podium.provisioner.provisioning.plan import NodePlan, Plan
 from podium.provisioner.state.validation import is_provisionable
 from podium.server.wakeup import WakeUp
@@ -138,10 +139,13 @@ class ProvisioningLoop:
         try:
             objects, now_s = self._watched.objects(), self._clock.now()
             plan = await self._compute(lambda: self._planner.plan(objects, now_s))
+            subjects = (*(node.name for node in plan.nodes), *plan.existing, *plan.unschedulable)
+            plan = plan.with_id(plan_id(now_s, subjects))
             # Before the purchase: from now on disruption must leave these nodes to the pods.
             self._nominations.add([*plan.existing, *(node.name for node in plan.nodes)])
             log.info(
                 "Planned nodes",
+                plan=plan.id,
                 nodes=len(plan.nodes),
                 pods=sum(len(node.pods) for node in plan.nodes),
                 pods_on_existing=sum(map(len, plan.existing.values())),
@@ -152,6 +156,10 @@ class ProvisioningLoop:
             # The pods still wait: the next step plans for them again, without a new trigger.
             self._trigger(None)
             raise
+        # Also where some were refused: their pods go on waiting, which nothing else has to wait for.
         self._nominations.know()
-        self._report.record_plan(plan, tuple(bought))
+        self._report.record_plan(plan, bought.nodes)
+        if bought.errors:
+            self._trigger(None)
+            raise bought.errors[0]
         return 0.0

@@ -1,11 +1,12 @@
 """Reports on the provisioner: Events about pods, metrics, and a ConfigMap with its last plans.
 
-Owns the form of the ConfigMap. A ConfigMap that cannot be written is reported, and written again with the next change.
+Owns the form of the ConfigMap. A ConfigMap that cannot be written is reported, and tried again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -28,7 +29,9 @@ log = get_logger("provisioner")
 SHOWN_MAX: Final = 100
 """How many nodes and pods the ConfigMap names of each kind."""
 
-_NO_REMOVAL: Final[Mapping[str, Any]] = {"reason": "", "nodes": []}
+_AGAIN_S: Final = 10.0
+
+_NO_REMOVAL: Final[Mapping[str, Any]] = {"plan": "", "reason": "", "nodes": []}
 
 
 class ConfigMap(NamespacedObject, frozen=True):
@@ -93,14 +96,16 @@ class Status:
         self._metrics.record_plan(plan, bought)
         for node in bought:
             for pod in node.pods:
-                self._record(events.nomination(pod, node.name, in_own_words=self._in_own_words))
+                self._record(events.nomination(pod, node.name, plan.id, in_own_words=self._in_own_words))
         # A plan that buys nothing places no pod, and must not say that it did.
         if self._is_real:
             for name, pods in plan.existing.items():
                 for pod in pods:
-                    self._record(events.nomination(pod, name, in_own_words=self._in_own_words))
+                    self._record(events.nomination(pod, name, plan.id, in_own_words=self._in_own_words))
         for stay in plan.unschedulable.values():
-            self._record(events.failed_scheduling(stay.pod, stay.reason, in_own_words=self._in_own_words))
+            self._record(
+                events.failed_scheduling(stay.pod, stay.explained_reason(), plan.id, in_own_words=self._in_own_words)
+            )
         self._set("purchases", _plan_json(plan))
 
     def record_removal(self, removal: Removal | None) -> None:
@@ -112,7 +117,8 @@ class Status:
     async def run(self) -> None:
         """Write the ConfigMap whenever it has changed, until cancelled."""
         while True:
-            await self._wake_up.wait()
+            # A change that could not be written is tried again, though no other follows.
+            await self._wake_up.wait(None if self._data == self._written else _AGAIN_S)
             # Copied: the loops may set another plan while the request is under way.
             data = dict(self._data)
             if data == self._written:
@@ -153,21 +159,25 @@ def _plan_json(plan: Plan) -> Mapping[str, Any]:
         }
         for node in plan.nodes
     ]
-    stay = [{"pod": pod, "reason": reason} for pod, reason in plan.reasons.items()]
+    stay = [
+        {"pod": key, "reason": pod.explained_reason()} for key, pod in islice(plan.unschedulable.items(), SHOWN_MAX)
+    ]
     ignored_pods = [{"pod": pod, "reason": reason} for pod, reason in sorted(plan.ignored.items())]
     return {
+        "plan": plan.id,
         "nodes": len(nodes),
         "pricePerHour": sum_if_known(node.node.shown_price for node in plan.nodes),
         "podsOnExistingNodes": sum(map(len, plan.existing.values())),
-        "podsThatStay": len(stay),
+        "podsThatStay": len(plan.unschedulable),
         "newNodes": nodes[:SHOWN_MAX],
-        "unschedulable": stay[:SHOWN_MAX],
+        "unschedulable": stay,
         "ignored": ignored_pods[:SHOWN_MAX],
     }
 
 
 def _removal_json(removal: Removal) -> Mapping[str, Any]:
     return {
+        "plan": removal.id,
         "reason": removal.reason,
         "nodes": list(removal.nodes),
         "replacedBy": [replacement.text for replacement in removal.replacements],

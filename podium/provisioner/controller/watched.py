@@ -11,18 +11,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
+import msgspec
+
 from podium.client.informer import Informer
 from podium.client.informer_set import InformerSet
 from podium.lib.clock import Clock
 from podium.lib.log import get_logger
 from podium.objects.core import Pod
-from podium.objects.errors import FieldError
 from podium.objects.resource_types import NODES, PODS, ResourceType
+from podium.objects.times import format_time, parse_time
 from podium.objects.wire import BrokenObject
-from podium.provisioner.apis.objects import ClusterObjects, NodeClaim, NodePool, ProvidedNode
+from podium.provisioner.apis.labels import INITIALIZED, PLANNED_PODS
+from podium.provisioner.apis.objects import ClusterObjects, NodeClaim, NodePool, ProvidedNode, is_true
 from podium.provisioner.disruption import sandbox_nodes
-from podium.provisioner.state.manifests import NODE_CLAIMS, RESOURCES, completed_pool
-from podium.provisioner.state.reading import KINDS, check_object
+from podium.provisioner.state.manifests import NODE_CLAIMS, NODE_POOLS, RESOURCES, completed_pool
+from podium.provisioner.state.reading import KINDS
+from podium.provisioner.state.usable import usable_form
 
 log = get_logger("provisioner")
 
@@ -31,28 +35,45 @@ WATCHED: Final[Mapping[str, ResourceType[Any]]] = {
 }
 """By kind, every resource that a plan depends on, with the fields that planning reads."""
 
+LAUNCHED_S_MAX: Final = 300.0
+"""How long the machine of a NodeClaim may take before its pods are planned again: Karpenter then deletes it."""
+
 PROVIDED_NODES: Final[ResourceType[ProvidedNode]] = WATCHED[NODES.kind]
 
 
 class _Usable:
-    """Implements `podium.client.informer.Handler`: notes the objects of one kind that planning could not use."""
+    """Implements `podium.client.informer.Handler`: notes the objects of one kind that planning cannot use in full.
+
+    Attributes:
+        parts: By key, what still counts of each such object; None if nothing does.
+    """
 
     def __init__(self, kind: str) -> None:
-        self.unusable: dict[str, str] = {}
+        self.parts: dict[str, Any | None] = {}
+        self.listeners: list[Callable[[], None]] = []
+        self._faults: dict[str, str] = {}
         self._kind = kind
+
+    def left_out(self) -> dict[str, str]:
+        """Return the faults of the objects that do not count at all, by key."""
+        return {key: self._faults[key] for key, part in self.parts.items() if part is None}
 
     def on_add(self, new: Any, /) -> None:
         """Check an added object."""
         self._check(new)
+        self._tell()
 
     def on_update(self, old: Any, new: Any, /) -> None:
         """Check a changed object."""
         del old
         self._check(new)
+        self._tell()
 
     def on_delete(self, old: Any, /) -> None:
         """Forget a deleted object."""
-        self.unusable.pop(old.key, None)
+        self.parts.pop(old.key, None)
+        self._faults.pop(old.key, None)
+        self._tell()
 
     def on_broken(self, broken_object: BrokenObject, /) -> None:
         """Report an object that cannot be read."""
@@ -60,24 +81,32 @@ class _Usable:
             "Object cannot be read", kind=broken_object.kind, object=broken_object.key, error=broken_object.detail
         )
 
+    def _tell(self) -> None:
+        for listener in self.listeners:
+            listener()
+
     def _check(self, item: Any) -> None:
-        try:
-            check_object(item)
-        except FieldError as error:
-            # A broken object is sent again with each of its changes; the log says it once.
-            if self.unusable.get(item.key) != str(error):
-                log.error("Object cannot be used", kind=self._kind, object=item.key, error=str(error))
-            self.unusable[item.key] = str(error)
-        else:
-            self.unusable.pop(item.key, None)
+        part, fault = usable_form(item)
+        if fault is None:
+            self.parts.pop(item.key, None)
+            self._faults.pop(item.key, None)
+            return
+        # A broken object is sent again with each of its changes; the log says it once.
+        if self._faults.get(item.key) != str(fault):
+            text = "Object cannot be used" if part is None else "Object cannot be used in full"
+            log.error(text, kind=self._kind, object=item.key, error=str(fault))
+        self._faults[item.key] = str(fault)
+        self.parts[item.key] = part
 
 
 class _PodEvents:
     """Implements `podium.client.informer.Handler`: knows when pods last arrived on a node or left it."""
 
     def __init__(self, clock: Clock) -> None:
-        self.last_s: dict[str, float] = {}
         self.listeners: list[Callable[[Pod], None]] = []
+        # By the monotonic clock: a clock that is set must not make a node look as if it were, or were not, in use.
+        self._last_s: dict[str, float] = {}
+        self._seen_since_s: dict[str, float] = {}
         self._clock = clock
 
     def on_add(self, new: Pod, /) -> None:
@@ -96,13 +125,28 @@ class _PodEvents:
     def on_broken(self, broken_object: BrokenObject, /) -> None:
         """Do nothing: it was reported already."""
 
-    def forget_gone(self, node: Callable[[str], object | None]) -> None:
-        """Forget the nodes that are not there."""
-        self.last_s = {name: last_s for name, last_s in self.last_s.items() if node(name) is not None}
+    def note_nodes(self, names: Iterable[str]) -> None:
+        """Note the nodes that there are, and forget all others."""
+        now_s = self._clock.monotonic()
+        self._seen_since_s = {name: self._seen_since_s.get(name, now_s) for name in names}
+        self._last_s = {name: last_s for name, last_s in self._last_s.items() if name in self._seen_since_s}
+
+    def last_event_s(self, node: ProvidedNode) -> float | None:
+        """Return when a pod last arrived on the node or left it, in seconds since the epoch as the clock is set now.
+
+        None means not since the node was created.
+        """
+        ahead_s = self._clock.now() - self._clock.monotonic()
+        if node.name in self._last_s:
+            return self._last_s[node.name] + ahead_s
+        seen_since_s = self._seen_since_s[node.name] + ahead_s
+        creation_time = node.metadata.creation_timestamp
+        # Seen before it was created: the clock was set back, or is behind the API server's.
+        return seen_since_s if creation_time and parse_time(creation_time) > seen_since_s else None
 
     def _tell(self, pod: Pod, node: str) -> None:
         if node:
-            self.last_s[node] = self._clock.now()
+            self._last_s[node] = self._clock.monotonic()
         # Also for pods without a node: the provisioning loop waits for those.
         for listener in self.listeners:
             listener(pod)
@@ -115,6 +159,8 @@ class WatchedCluster:
         informers: get the handlers; they must not have started.
         node_pools: those to buy from, instead of the cluster's.
         other_resources: more kinds that the plans depend on.
+        removes_own_only: whether only nodes of the sandbox provider can be removed here. The others then belong to no
+            NodeClaim: they take pods, and no plan removes them.
     """
 
     def __init__(
@@ -123,11 +169,17 @@ class WatchedCluster:
         clock: Clock,
         node_pools: Sequence[NodePool] | None = None,
         other_resources: Sequence[ResourceType[Any]] = (),
+        *,
+        removes_own_only: bool = False,
     ) -> None:
+        self._removes_own_only = removes_own_only
         self._informers = informers
         self._node_pools = node_pools
         self._by_kind: dict[str, Informer[Any]] = {}
         self._usable: dict[str, _Usable] = {}
+        self._clock = clock
+        self._launching_since_s: dict[str, float] = {}
+        self._given_up: set[str] = set()
         self._pod_events = _PodEvents(clock)
         for kind, resource in WATCHED.items():
             informer = self._by_kind[kind] = informers.informer(resource)
@@ -139,6 +191,10 @@ class WatchedCluster:
     def on_pod(self, listener: Callable[[Pod], None]) -> None:
         """Call this with each pod that is added, changed or deleted."""
         self._pod_events.listeners.append(listener)
+
+    def on_change(self, kind: str, listener: Callable[[], None]) -> None:
+        """Call this after each change of an object of this kind."""
+        self._usable[kind].listeners.append(listener)
 
     @property
     def is_current(self) -> bool:
@@ -161,45 +217,95 @@ class WatchedCluster:
     def objects(self) -> ClusterObjects:
         """Return the objects as they are now, as values that a plan may be made from in another thread."""
         # Nodes come and go under ever new names, so the times would pile up.
-        self._pod_events.forget_gone(self.node)
+        self._pod_events.note_nodes([node.name for node in self.nodes()])
         lists = {KINDS[kind][0]: self._objects_of(kind) for kind in WATCHED}
+        coming = self._coming_pods()
+        lists["node_claims"] = tuple(self._claims_that_count(lists["nodes"], lists["node_claims"]))
         pools = lists["node_pools"] if self._node_pools is None else self._node_pools
-        return ClusterObjects(
-            **{
-                **lists,
-                "others": tuple((kind, item) for kind, informer in self._others for item in informer.list()),
-                "node_pools": tuple(map(completed_pool, pools)),
-                "node_claims": (*lists["node_claims"], *self._stand_in_claims(lists["node_claims"])),
-            }
-        )
-
-    def missing(self, names: AbstractSet[str]) -> set[str]:
-        """Return those of the names under which no node is known, nor a NodeClaim whose machine is."""
-        claims = self._by_kind[NODE_CLAIMS.kind]
-        return {name for name in names if self.node(name) is None and not _has_machine(claims.get(name))}
-
-    def claims_without_machine(self) -> set[str]:
-        """Return the names of NodeClaims that are not launched yet."""
-        claims = self._by_kind[NODE_CLAIMS.kind].list()
-        return {
-            claim.metadata.name
-            for claim in claims
-            if not claim.status.provider_id and claim.metadata.deletion_timestamp is None
+        contents: dict[str, Any] = {
+            **lists,
+            "pods": tuple(pod for pod in lists["pods"] if pod.uid not in coming),
+            "others": tuple((kind, item) for kind, informer in self._others for item in informer.list()),
+            "node_pools": tuple(map(completed_pool, pools)),
+            "closed_pools": self._usable[NODE_POOLS.kind].left_out() if self._node_pools is None else {},
+            "node_claims": (
+                *map(self._with_pod_event, lists["node_claims"]),
+                *self._stand_in_claims(lists["nodes"], lists["node_claims"]),
+            ),
         }
+        return ClusterObjects(**contents)
+
+    def node_claims(self) -> Iterable[NodeClaim]:
+        """Return all NodeClaims."""
+        return self._by_kind[NODE_CLAIMS.kind].list()
+
+    def unseen(self, names: AbstractSet[str]) -> set[str]:
+        """Return those of the names under which neither a node nor a NodeClaim is known."""
+        claims = self._by_kind[NODE_CLAIMS.kind]
+        return {name for name in names if self.node(name) is None and claims.get(name) is None}
+
+    def is_ready(self, name: str) -> bool:
+        """Return True if there is a node or a NodeClaim of this name that takes pods."""
+        node, claim = self.node(name), self._by_kind[NODE_CLAIMS.kind].get(name)
+        # A NodeClaim has its machine long before pods can run there.
+        if node is not None and node.metadata.labels.get(INITIALIZED) == "true":
+            return True
+        return claim is not None and is_true(claim.status.conditions, "Initialized")
+
+    def _coming_pods(self) -> AbstractSet[str]:
+        """Return the UIDs of the pods whose node was bought and has no machine yet.
+
+        They are not planned again; everybody else is. A machine that does not come is not waited for without end, and
+        a NodeClaim that was not made here is not waited for at all.
+        """
+        now_s = self._clock.monotonic()
+        launching = {
+            claim.metadata.uid: claim
+            for claim in self.node_claims()
+            if not claim.status.provider_id
+            and claim.metadata.deletion_timestamp is None
+            and PLANNED_PODS in claim.metadata.annotations
+        }
+        self._launching_since_s = {uid: self._launching_since_s.get(uid, now_s) for uid in launching}
+        uids: set[str] = set()
+        for uid, claim in launching.items():
+            if now_s - self._launching_since_s[uid] < LAUNCHED_S_MAX:
+                uids.update(claim.metadata.annotations[PLANNED_PODS].split(","))
+            elif uid not in self._given_up:
+                log.warning("NodeClaim has no machine, its pods are planned again", node_claim=claim.metadata.name)
+                self._given_up.add(uid)
+        self._given_up &= launching.keys()
+        return uids
 
     def _objects_of(self, kind: str) -> tuple[Any, ...]:
-        unusable = self._usable[kind].unusable
-        items = (item for item in self._by_kind[kind].list() if item.key not in unusable)
-        return tuple(sorted(items, key=lambda item: (item.metadata.namespace, item.metadata.name)))
+        parts = self._usable[kind].parts
+        items = [parts.get(item.key, item) for item in self._by_kind[kind].list()]
+        usable_items = [item for item in items if item is not None]
+        return tuple(sorted(usable_items, key=lambda item: (item.metadata.namespace, item.metadata.name)))
 
-    def _stand_in_claims(self, claims: Iterable[NodeClaim]) -> Iterable[NodeClaim]:
+    def _claims_that_count(self, nodes: Iterable[ProvidedNode], claims: Iterable[NodeClaim]) -> Iterable[NodeClaim]:
+        if not self._removes_own_only:
+            return claims
+        # A removal that nobody carries out would leave the node cordoned for good.
+        machine_ids = {node.spec.provider_id for node in nodes if sandbox_nodes.is_bought_here(node)}
+        return (claim for claim in claims if claim.status.provider_id in machine_ids)
+
+    def _with_pod_event(self, claim: NodeClaim) -> NodeClaim:
+        """Return the NodeClaim with the time of the last pod that came or went, where no Karpenter writes it."""
+        node = self.node(claim.status.node_name) if claim.status.node_name else None
+        if claim.status.last_pod_event_time or node is None:
+            return claim
+        # Else the time would count from the start of the node, and busy nodes would count as quiet.
+        last_s = self._pod_events.last_event_s(node)
+        if last_s is None:
+            return claim
+        status = msgspec.structs.replace(claim.status, last_pod_event_time=format_time(last_s))
+        return msgspec.structs.replace(claim, status=status)
+
+    def _stand_in_claims(self, nodes: Iterable[ProvidedNode], claims: Iterable[NodeClaim]) -> Iterable[NodeClaim]:
         """Yield NodeClaims for the nodes of the sandbox provider."""
         machine_ids = {claim.status.provider_id for claim in claims}
-        for node in self.nodes():
+        for node in nodes:
             # A Karpenter may have adopted the machine, and its own NodeClaim knows more.
             if sandbox_nodes.is_bought_here(node) and node.spec.provider_id not in machine_ids:
-                yield sandbox_nodes.claim_of(node, self._pod_events.last_s.get(node.name))
-
-
-def _has_machine(claim: NodeClaim | None) -> bool:
-    return claim is not None and bool(claim.status.provider_id)
+                yield sandbox_nodes.claim_of(node, self._pod_events.last_event_s(node))

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from podium.objects.core import Pod
 from podium.provisioner.apis.labels import CAPACITY_TYPE, INSTANCE_TYPE, NODE_POOL, ZONE
-from podium.provisioner.apis.objects import BALANCED, WHEN_EMPTY, NodeClaim, NodePool
+from podium.provisioner.apis.objects import BALANCED, WHEN_EMPTY, BudgetStatus, NodeClaim, NodePool
 from podium.provisioner.cloudprovider.instance_types import InstanceType
 from podium.provisioner.disruption.conditions import ClaimConditions
 from podium.provisioner.provisioning.reasons import Reason
 from podium.provisioner.state.costs import NODE_COST, removal_cost
 from podium.provisioner.state.evictions import DO_NOT_DISRUPT, Evictions, is_active, is_reschedulable, lets_unready_go
 from podium.provisioner.state.state_node import StateNode
+from podium.provisioner.state.usable import node_fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +30,12 @@ class Blocker:
 
     Attributes:
         is_of_pods: Whether pods on it are the reason, which a NodeClaim with a `terminationGracePeriod` overrides.
+        detail: What is behind the reason; empty if it says it all.
     """
 
     text: str
     is_of_pods: bool = False
+    detail: str = ""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -166,6 +170,8 @@ class CandidateFinder:
         pools: the provider's NodePools, by name.
         conditions: those of the NodeClaims, by name.
         reads_deletion_cost: whether a pod's `pod-deletion-cost` counts where it has no `disruption-cost`.
+        closed_pools: by NodePool that cannot be read, why.
+        left_out: by node that no plan may remove, why.
     """
 
     def __init__(
@@ -177,15 +183,29 @@ class CandidateFinder:
         evictions: Evictions,
         *,
         reads_deletion_cost: bool = True,
+        closed_pools: Mapping[str, str] = MappingProxyType({}),
+        left_out: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
+        self._closed_pools = closed_pools
+        self._left_out = left_out
         self._pods_on = pods_on
         # Upstream indexes NodePools by their instance types, so without any type no NodePool is found.
         self._pools = pools if instance_types else {}
         # Of several with one name, the last counts, as upstream.
         self._types = {instance_type.name: instance_type for instance_type in instance_types}
+        # NodeOverlays may make one instance type another for each NodePool.
+        self._types_of_pools = {
+            (pool, instance_type.name): instance_type
+            for instance_type in instance_types
+            for pool in instance_type.requirements.get(NODE_POOL).values
+        }
         self._conditions = conditions
         self._evictions = evictions
         self._reads_deletion_cost = reads_deletion_cost
+
+    def _type_of(self, labels: Mapping[str, str]) -> InstanceType | None:
+        name = labels.get(INSTANCE_TYPE, "")
+        return self._types_of_pools.get((labels.get(NODE_POOL, ""), name)) or self._types.get(name)
 
     def candidate(self, state: StateNode, *, is_eventual: bool = False) -> Candidate | None:
         """Return the node as a candidate, or None if it is blocked, or if it is not managed.
@@ -202,7 +222,7 @@ class CandidateFinder:
             return None
         pods = tuple(pod for pod in self._pods_on(state) if is_reschedulable(pod))
         labels = state.labels
-        instance_type = self._types.get(labels.get(INSTANCE_TYPE, ""))
+        instance_type = self._type_of(labels)
         return Candidate(
             state=state,
             pool=self._pools[labels[NODE_POOL]],
@@ -216,6 +236,9 @@ class CandidateFinder:
 
     def blockers(self, state: StateNode) -> Iterator[Blocker]:
         """Yield everything that keeps the node from being a candidate; Karpenter reports the first."""
+        if state.name in self._left_out:
+            yield Blocker(self._left_out[state.name])
+            return
         if state.claim is None:
             yield Blocker(Reason("Node isn't managed by karpenter", "It belongs to no NodeClaim"))
             return
@@ -239,8 +262,15 @@ class CandidateFinder:
         if pool is None:
             karpenters = f"Node doesn't have required label (label={NODE_POOL})"
             yield Blocker(Reason(karpenters, f"It lacks the label {NODE_POOL}"))
+        elif pool in self._closed_pools:
+            text = f"NodePool {pool} cannot be used ({self._closed_pools[pool]})"
+            yield Blocker(Reason(f"NodePool not found (NodePool={pool}): {text}", text))
         elif pool not in self._pools:
             yield Blocker(Reason(f"NodePool not found (NodePool={pool})", f"There is no NodePool {pool}"))
+        fault = node_fault(state.node, self._pods_on(state))
+        if fault is not None:
+            # Not of the pods: not even a terminationGracePeriod says where such a pod could go.
+            yield Blocker(f"{fault} cannot be judged")
         yield from self._pod_blockers(self._pods_on(state))
 
     def _pod_blockers(self, pods: Sequence[Pod]) -> Iterator[Blocker]:
@@ -251,25 +281,35 @@ class CandidateFinder:
                 yield Blocker(Reason(karpenters, podium_words), is_of_pods=True)
         # Only after all annotations: Karpenter reports the first blocker, and it looks at budgets last.
         for pod in pods:
-            text = self._budget_text(pod)
-            if text is not None:
-                yield Blocker(text, is_of_pods=True)
+            blocker = self._budget_blocker(pod)
+            if blocker is not None:
+                yield blocker
 
-    def _budget_text(self, pod: Pod) -> str | None:
+    def _budget_blocker(self, pod: Pod) -> Blocker | None:
         if not self._evictions.is_evictable(pod):
             return None
         budgets = self._evictions.budgets_of(pod)
         # The eviction API answers 500 where several budgets select one pod, so such a pod can never be evicted.
         if len(budgets) > 1:
             keys = [budget.key for budget in budgets]
-            return Reason(
+            text = Reason(
                 f"Eviction does not support multiple PDBs (PodDisruptionBudget(s)=[{' '.join(keys)}])",
                 f"Pod {pod.key} has several PodDisruptionBudgets and cannot be evicted: {', '.join(keys)}",
             )
+            return Blocker(text, is_of_pods=True)
         for budget in budgets:
             if budget.status.disruptions_allowed == 0 and not lets_unready_go(budget, pod):
-                return Reason(
+                text = Reason(
                     f"Pdb prevents pod evictions (PodDisruptionBudget=[{budget.key}])",
                     f"PodDisruptionBudget {budget.key} lets none of its pods be evicted now",
                 )
+                return Blocker(text, is_of_pods=True, detail=_health_text(budget.status))
         return None
+
+
+def _health_text(status: BudgetStatus) -> str:
+    """Return that pods are not ready, where that is why a budget lets none go; else nothing."""
+    unready = status.expected_pods - status.current_healthy
+    if unready <= 0:
+        return ""
+    return f"{unready} of its {status.expected_pods} pods are not ready, and {status.desired_healthy} have to be"

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from podium.objects.times import parse_time
+from podium.provisioner.apis.dialects import RESERVATION_IDS
 from podium.provisioner.apis.labels import CAPACITY_TYPE, INSTANCE_TYPE, NODE_CLASS, NODE_POOL, ON_DEMAND, RESERVED
-from podium.provisioner.apis.objects import NodeClaim, NodePool, true_condition
+from podium.provisioner.apis.objects import ClusterObjects, NodeClaim, NodePool, true_condition
 from podium.provisioner.cloudprovider.catalogue import Catalogue
 from podium.provisioner.cloudprovider.instance_types import InstanceType
-from podium.provisioner.cloudprovider.reservations import RESERVATION_ID
 from podium.provisioner.provisioning.templates import is_of_provider
 from podium.provisioner.provisioning.topology import required_of
 from podium.provisioner.scheduling.requirements import Requirement, Requirements
@@ -28,7 +28,7 @@ HASH_VERSION: Final = "karpenter.sh/nodepool-hash-version"
 INSTANCE_TYPE_CHECKED_AFTER_S: Final = 3600.0
 """How old a NodeClaim must be before its instance type is looked for in the catalogue."""
 
-_CONSOLIDATABLE: Final = "Consolidatable"
+CONSOLIDATABLE: Final = "Consolidatable"
 _DRIFTED: Final = "Drifted"
 _INITIALIZED: Final = "Initialized"
 
@@ -72,6 +72,32 @@ def conditions_of(
     }
 
 
+def consolidatable_in_s(claim: NodeClaim, pool: NodePool, now_s: float) -> float | None:
+    """Return in how many seconds the condition Consolidatable becomes true: 0 if it is, None if only a change helps.
+
+    Args:
+        now_s: the time, in seconds since the epoch.
+    """
+    duration_s = pool.spec.disruption.consolidate_after_s
+    initialized = true_condition(claim.status.conditions, _INITIALIZED)
+    if pool.spec.replicas is not None or duration_s is None or initialized is None:
+        return None
+    quiet_since = claim.status.last_pod_event_time or initialized.last_transition_time
+    return 0.0 if quiet_since is None else max(0.0, duration_s - (now_s - parse_time(quiet_since)))
+
+
+def next_consolidatable_s(objects: ClusterObjects, now_s: float) -> float | None:
+    """Return in how many seconds the next NodeClaim becomes consolidatable; None if none is about to.
+
+    Args:
+        now_s: the time, in seconds since the epoch.
+    """
+    pools = {pool.metadata.name: pool for pool in objects.node_pools}
+    known_claims = ((claim, pools.get(claim.metadata.labels.get(NODE_POOL, ""))) for claim in objects.node_claims)
+    times = (consolidatable_in_s(claim, pool, now_s) for claim, pool in known_claims if pool is not None)
+    return min((time_s for time_s in times if time_s), default=None)
+
+
 def is_under_consolidate_after(claim: NodeClaim, pool: NodePool, now_s: float) -> bool:
     """Return True if pods arrived on the node, or left it, less than the NodePool's `consolidateAfter` ago."""
     duration_s = pool.spec.disruption.consolidate_after_s
@@ -100,7 +126,7 @@ def _conditions(claim: NodeClaim, pool: NodePool | None, catalogue: Catalogue, n
 
 def _conditions_kept(claim: NodeClaim) -> ClaimConditions:
     drifted = true_condition(claim.status.conditions, _DRIFTED)
-    is_consolidatable = true_condition(claim.status.conditions, _CONSOLIDATABLE) is not None
+    is_consolidatable = true_condition(claim.status.conditions, CONSOLIDATABLE) is not None
     if drifted is None:
         return ClaimConditions(is_consolidatable)
     since_s = parse_time(drifted.last_transition_time) if drifted.last_transition_time else 0.0
@@ -151,9 +177,11 @@ def _is_offered(claim: NodeClaim, labels: Requirements, catalogue: Catalogue) ->
         return False
     if claim.metadata.labels.get(CAPACITY_TYPE) == RESERVED:
         # A node may go on as on-demand once its reservation ends, before its label tells so.
-        requirements = (requirement for requirement in labels if requirement.key not in (CAPACITY_TYPE, RESERVATION_ID))
+        requirements = (
+            requirement for requirement in labels if requirement.key not in (CAPACITY_TYPE, *RESERVATION_IDS)
+        )
         labels = Requirements(requirements).add(Requirement(CAPACITY_TYPE, False, frozenset((RESERVED, ON_DEMAND))))
-    well_known = catalogue.well_known | {RESERVATION_ID}
+    well_known = catalogue.well_known.union(RESERVATION_IDS)
     return any(labels.is_compatible(offering.requirements, well_known) for offering in instance_type.offerings)
 
 

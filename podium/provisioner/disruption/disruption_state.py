@@ -74,6 +74,8 @@ class DisruptionState:
             conditions,
             self._evictions,
             reads_deletion_cost=basis.settings.reads_deletion_cost,
+            closed_pools=basis.objects.closed_pools,
+            left_out=basis.objects.left_out,
         )
 
     @classmethod

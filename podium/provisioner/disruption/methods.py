@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from podium.provisioner.apis.budgets import DisruptionReason
+from podium.provisioner.apis.dialects import RESERVATION_IDS
 from podium.provisioner.apis.labels import RESERVED
-from podium.provisioner.cloudprovider.reservations import RESERVATION_ID
 from podium.provisioner.disruption.candidates import Candidate
 from podium.provisioner.disruption.consolidation import Command, NoCommand
 from podium.provisioner.disruption.disruption_state import DisruptionState, by_savings
@@ -120,7 +120,8 @@ def drift(state: DisruptionState) -> Command | None:
 
 def _with_its_place_freed(state: DisruptionState, candidate: Candidate) -> Simulation | None:
     """Simulate that the node goes first, and its place in a full reservation serves its pods; None if it does not."""
-    reservation = candidate.state.labels.get(RESERVATION_ID)
+    labels = candidate.state.labels
+    reservation = next((labels[key] for key in RESERVATION_IDS if labels.get(key)), None)
     if not state.basis.settings.terminates_first or candidate.capacity_type != RESERVED or not reservation:
         return None
     simulation = state.simulator.without([candidate], is_strict=True, credit={reservation: 1})

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from podium.objects.meta import ObjectMeta
-from podium.objects.times import format_time, parse_time
+from podium.objects.times import format_time
 from podium.provisioner.apis.labels import SIMULATED
 from podium.provisioner.apis.objects import (
     READY_CLAIM,
@@ -73,15 +73,6 @@ def is_bought_here(node: ProvidedNode) -> bool:
 def is_being_removed(node: ProvidedNode) -> bool:
     """Return True if the node is to go."""
     return REMOVED_SINCE in node.metadata.annotations or node.metadata.deletion_timestamp is not None
-
-
-def removed_since(node: ProvidedNode) -> float:
-    """Return the time when the removal of the node began, in seconds since the epoch; 0 if that cannot be read."""
-    try:
-        # A user may have written the annotation by hand; a removal that seems to be old is finished, not stuck.
-        return parse_time(node.metadata.annotations.get(REMOVED_SINCE, ""))
-    except ValueError:
-        return 0.0
 
 
 def removal_of(node: ProvidedNode, now_s: float) -> Mapping[str, Any]:

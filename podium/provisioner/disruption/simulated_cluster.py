@@ -13,23 +13,11 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from podium.objects.core import NodeCondition, NodeStatus
-from podium.objects.meta import ObjectMeta, ResourceList
-from podium.provisioner.apis.labels import HOSTNAME, INSTANCE_TYPE, SIMULATED
-from podium.provisioner.apis.objects import (
-    READY_CLAIM,
-    NodeClaim,
-    NodeClaimSpec,
-    NodeClaimStatus,
-    ProvidedNode,
-    ProvidedNodeSpec,
-)
 from podium.provisioner.disruption.consolidation import Command
 from podium.provisioner.disruption.disruption_state import DisruptionState
+from podium.provisioner.provisioning.launched import launched_claim, launched_node
 from podium.provisioner.provisioning.launching import with_candidates
 from podium.provisioner.provisioning.plan import NodePlan
-from podium.provisioner.scheduling.amounts import quantities
-from podium.provisioner.scheduling.requirements import Requirements
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,10 +51,10 @@ def after(state: DisruptionState, command: Command) -> SimulatedCluster:
     held_pods = tuple(pod.key for candidate in command.candidates for pod in candidate.pods if pod.key not in moves)
     objects_after = dataclasses.replace(
         objects,
-        nodes=(*(node for node in objects.nodes if node.name not in removed_nodes), *map(_node, new)),
+        nodes=(*(node for node in objects.nodes if node.name not in removed_nodes), *map(launched_node, new)),
         node_claims=(
             *(claim for claim in objects.node_claims if claim.metadata.name not in claims),
-            *map(_node_claim, new),
+            *map(launched_claim, new),
         ),
         pods=pods,
     )
@@ -103,41 +91,3 @@ def _moves(state: DisruptionState, command: Command, new: Iterable[NodePlan]) ->
     for node in new:
         targets.update((pod.key, node.name) for pod in node.pods)
     return {pod: name for pod, name in targets.items() if pod in movable and pod not in plan.unschedulable}
-
-
-def _labels(node: NodePlan) -> dict[str, str]:
-    parts = (node.requirements, node.node.instance_type.requirements, node.node.offering.requirements)
-    requirements = Requirements(requirement for part in parts for requirement in part)
-    # One value of several: which one the provider gives is open, and the plan must go on with one of them.
-    labels = {requirement.key: min(requirement.values) for requirement in requirements if requirement.operator == "In"}
-    names = {INSTANCE_TYPE: node.node.instance_type.name, HOSTNAME: node.name}
-    return {**labels, **dict.fromkeys(SIMULATED, "true"), **names}
-
-
-def _amounts(node: NodePlan) -> tuple[ResourceList, ResourceList]:
-    """Return the node's capacity and its allocatable resources."""
-    instance_type, offering = node.node.instance_type, node.node.offering
-    capacity = {**instance_type.capacity, **(offering.capacity_override or {})}
-    return quantities(capacity), quantities(instance_type.allocatable_of(offering))
-
-
-def _node(node: NodePlan) -> ProvidedNode:
-    capacity, allocatable = _amounts(node)
-    return ProvidedNode(
-        metadata=ObjectMeta(name=node.name, labels=_labels(node)),
-        spec=ProvidedNodeSpec(taints=node.template.taints, provider_id=f"plan://{node.name}"),
-        status=NodeStatus(
-            capacity=capacity, allocatable=allocatable, conditions=(NodeCondition(type="Ready", status="True"),)
-        ),
-    )
-
-
-def _node_claim(node: NodePlan) -> NodeClaim:
-    capacity, allocatable = _amounts(node)
-    return NodeClaim(
-        metadata=ObjectMeta(name=node.name, labels=_labels(node)),
-        spec=NodeClaimSpec(node_class_ref=node.template.pool.spec.template.spec.node_class_ref),
-        status=NodeClaimStatus(
-            provider_id=f"plan://{node.name}", capacity=capacity, allocatable=allocatable, conditions=READY_CLAIM
-        ),
-    )

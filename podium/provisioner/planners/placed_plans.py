@@ -38,6 +38,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace as replace_fields
+from itertools import chain, islice
 from typing import Final
 
 from msgspec.structs import replace
@@ -53,6 +54,7 @@ from podium.objects.tolerations import taint_text
 from podium.provisioner.apis.labels import NODE_POOL
 from podium.provisioner.apis.objects import ClusterObjects
 from podium.provisioner.cloudprovider.instance_type_filter import DaemonGroup
+from podium.provisioner.planners.local_storage import LocalStorage
 from podium.provisioner.planners.placement_trial import PlacementTrial, place, verdict
 from podium.provisioner.provisioning.candidate_nodes import (
     CandidateNode,
@@ -71,7 +73,7 @@ from podium.provisioner.provisioning.solve import Solver
 from podium.provisioner.provisioning.templates import Template
 from podium.provisioner.scheduling.amounts import less, requests_of, total
 from podium.provisioner.scheduling.device_use import DeviceUse
-from podium.provisioner.scheduling.pod_requirements import strict_pod_requirements
+from podium.provisioner.scheduling.pod_requirements import has_meaning, strict_pod_requirements
 from podium.provisioner.scheduling.requirements import Requirements
 from podium.provisioner.scheduling.taints import DISRUPTED, untolerated_taints
 from podium.provisioner.state.evictions import Evictions
@@ -129,6 +131,7 @@ class _Search:
         self._limit = limit
         self._whole_trial: tuple[dict[str, CandidateNode], PlacementTrial] | None = None
         self._world = cluster.fork()
+        self._storage = LocalStorage(self._world)
         self._pool_names: dict[str, int] = {}
         pending = [pod for pod in self._world.pods if not pod.node_name]
         moving = pods_of_leaving(basis, evictions)
@@ -161,7 +164,10 @@ class _Search:
         name = state.name if state.node is None else state.node.metadata.name
         if self._world.store.get(NODES, name) is not None:
             for manifest in daemons(name, self._basis.room(state).coming):
-                self._world.add(manifest)
+                meta = manifest["metadata"]
+                # A Node and a NodeClaim that are not of one machine may have one name.
+                if self._world.store.get(PODS, f"{meta['namespace']}/{meta['name']}") is None:
+                    self._world.add(manifest)
 
     def plan(self) -> Plan:
         """Search."""
@@ -197,6 +203,11 @@ class _Search:
             late=trial.late,
             devices=(DeviceUse.in_store(self._world.store), DeviceUse.in_store(trial.world.store)),
             rules="podium",
+            warnings=tuple(
+                warning
+                for name, candidate in sorted(candidates.items())
+                for warning in self._storage.warnings(name, candidate.labels(name), pods.get(name, ()))
+            ),
         )
 
     # ------------------------------------------------------------ which nodes
@@ -207,7 +218,9 @@ class _Search:
         if not basis.templates:
             return {}
         nodes = [node for node in basis.nodes if not node.is_leaving]
-        results = Solver(basis, nodes=nodes, pods=self._waiting).solve(self._limit)
+        # Karpenter refuses a demand that has no meaning before it plans; podium's plugins say what is wrong with it.
+        pods = [pod for pod in self._waiting if has_meaning(pod.spec)]
+        results = Solver(basis, nodes=nodes, pods=pods).solve(self._limit)
         plan = plan_of(results, self._waiting, lower_min_values=basis.settings.lower_min_values)
         return {self._name(node.pool): node.node for node in with_candidates(basis, plan.nodes)}
 
@@ -236,9 +249,9 @@ class _Search:
             # attempt shows.
             for candidate in self._options(template, groups, pod, candidates):
                 what_if = world.fork()
-                _add(what_if, name, candidate)
+                self._add(what_if, name, candidate)
                 if place(what_if, pod).node is not None:
-                    _add(world, name, candidate)
+                    self._add(world, name, candidate)
                     place(world, pod)
                     return {self._name(template.name): candidate}
         return {}
@@ -281,7 +294,7 @@ class _Search:
     def _trial(self, candidates: Mapping[str, CandidateNode], *, preempt: bool) -> PlacementTrial:
         trial = PlacementTrial(self._world.fork(), self._limit)
         for name, candidate in sorted(candidates.items()):
-            _add(trial.world, name, candidate)
+            self._add(trial.world, name, candidate)
         trial.settle(self._waiting, preempt=preempt)
         if self._leaving:
             # They are there, and count, until their pods are placed elsewhere.
@@ -311,12 +324,14 @@ class _Search:
         for candidate in options:
             first.setdefault((candidate.offering.zone, candidate.offering.capacity_type), candidate)
         ahead = list(first.values())
-        return [*ahead, *(option for option in options if option not in ahead)][:TRIES_MAX]
+        options_in_order = [*ahead, *(option for option in options if option not in ahead)]
+        # Only a few of them are tried, so that few are made in all their variants.
+        return list(islice(chain.from_iterable(option.variants() for option in options_in_order), TRIES_MAX))
 
     def _alternatives(self, template: Template, pod: Pod) -> Iterator[Requirements]:
         """Yield the requirements on a node of the NodePool for the pod, by the alternatives of its node affinity."""
         spec = pod.spec
-        while True:
+        while has_meaning(spec):
             requirements = strict_pod_requirements(spec)
             # Where no label in common is left, a node of this NodePool cannot satisfy the alternative, whatever is
             # bought.
@@ -350,9 +365,9 @@ class _Search:
         if untaken:
             taints = ", ".join(map(taint_text, untaken))
             return f"the pod does not tolerate what its nodes are tainted with: {taints}"
-        requirements, well_known = strict_pod_requirements(pod.spec), self._basis.well_known
-        if pod.spec.scheduler_name not in trial.world.profiles:
+        if pod.spec.scheduler_name not in trial.world.profiles or not has_meaning(pod.spec):
             return trial.last[pod.key].message
+        requirements, well_known = strict_pod_requirements(pod.spec), self._basis.well_known
         if next(self._alternatives(template, pod), None) is None:
             return "; ".join(unmet_demands(template.requirements, requirements, well_known))
         # Without the plan's other nodes, so that the limits of the NodePool are no reason yet.
@@ -361,7 +376,7 @@ class _Search:
             return self._why_no_options(template, groups, pod, requirements)
         what_if = trial.world.fork()
         name = self._next_name(template.name)
-        _add(what_if, name, options[0])
+        self._add(what_if, name, options[0])
         placement = place(what_if, pod)
         if placement.node is not None:
             if self._options(template, groups, pod, candidates):
@@ -387,6 +402,14 @@ class _Search:
         return _NO_ROOM_IN_LIMITS
 
     # ------------------------------------------------------------ names and limits
+
+    def _add(self, world: Cluster, name: str, candidate: CandidateNode) -> None:
+        labels = candidate.labels(name)
+        # Before the node: a pod that is tried there must find its storage.
+        for manifest in self._storage.manifests(name, labels):
+            world.add(manifest)
+        for manifest in candidate.manifests(name, self._storage.labels(name)):
+            world.add(manifest)
 
     def _name(self, pool: str) -> str:
         name = self._next_name(pool)
@@ -418,11 +441,6 @@ def _in_queue_order(pods: Iterable[Pod]) -> list[Pod]:
 def _unbound(pod: Pod) -> Pod:
     # Status and node name are left out: a pod that leaves its node is as new for the scheduler.
     return Pod(metadata=pod.metadata, spec=pod.spec)
-
-
-def _add(world: Cluster, name: str, candidate: CandidateNode) -> None:
-    for manifest in candidate.manifests(name):
-        world.add(manifest)
 
 
 def _preempted_text(preemption: Placement) -> str:

@@ -42,6 +42,7 @@ class Removal:
         replacements: What has to be there before they go.
         moves: By node that stays, the pods that will fit on it.
         savings: Per hour; None if prices are not known.
+        id: Its name in the log, in Events and in the ConfigMap; empty unless a provisioner carries it out.
     """
 
     reason: DisruptionReason
@@ -50,6 +51,12 @@ class Removal:
     moves: Mapping[str, tuple[Pod, ...]]
     savings: float | None
     command: Command
+    id: str = ""
+
+    def with_id(self, name: str) -> Removal:
+        """Return the removal, and what replaces the nodes, with this id."""
+        replacements = tuple(replace(node, plan_id=name) for node in self.replacements)
+        return replace(self, id=name, replacements=replacements)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
+from types import MappingProxyType
 from typing import Any
 
 from podium.objects.core import Taint
 from podium.objects.meta import ResourceList
 from podium.objects.requests import Requests
 from podium.objects.resource_names import PODS
-from podium.provisioner.apis.labels import HOSTNAME, INSTANCE_TYPE, RESERVED
+from podium.provisioner.apis.labels import CSI_ZONES, HOSTNAME, INSTANCE_TYPE, RESERVED
 from podium.provisioner.cloudprovider.instance_type_filter import DaemonGroup
 from podium.provisioner.cloudprovider.instance_types import InstanceType, Offering, fits
 from podium.provisioner.provisioning.templates import Template
@@ -70,10 +72,37 @@ class CandidateNode:
         labels = {requirement.key: label for requirement in requirements if (label := _label(requirement)) is not None}
         return dict(sorted({**labels, HOSTNAME: name}.items()))
 
-    def manifests(self, name: str) -> Iterator[Mapping[str, Any]]:
-        """Yield the node of that name, and pods that stand for those of its DaemonSets."""
+    def variants(self) -> Iterator[CandidateNode]:
+        """Yield the same node with each of the values that labels which the NodePool chooses may have.
+
+        A label of the instance type or the offering has its value from there.
+        """
+        choices = [
+            [Requirement(requirement.key, False, frozenset((value,))) for value in _values_in_order(requirement)]
+            for requirement in sorted(self.requirements, key=lambda requirement: requirement.key)
+            if len(requirement.values) > 1
+            and not requirement.complement
+            and requirement.key not in self.instance_type.requirements
+            and requirement.key not in self.offering.requirements
+        ]
+        if not choices:
+            yield self
+            return
+        for values in product(*choices):
+            yield replace(self, requirements=self.requirements.union(values))
+
+    def manifests(
+        self, name: str, more_labels: Mapping[str, str] = MappingProxyType({})
+    ) -> Iterator[Mapping[str, Any]]:
+        """Yield the node of that name, and pods that stand for those of its DaemonSets.
+
+        Args:
+            more_labels: those that drivers set once the node is up.
+        """
         capacity = quantities(self.instance_type.capacity)
-        yield _node(name, self.labels(name), self.template.taints, self.allocatable, capacity)
+        # The storage drivers of providers set their own label of the zone on each node, which volumes may ask for.
+        labels = {**dict.fromkeys(CSI_ZONES, self.offering.zone), **more_labels, **self.labels(name)}
+        yield _node(name, labels, self.template.taints, self.allocatable, capacity)
         yield from daemons(name, self.group.overhead, self.group.ports)
 
 
@@ -156,11 +185,16 @@ def _order(candidate: CandidateNode) -> tuple[float, str, str, str]:
 def _label(requirement: Requirement) -> str | None:
     # As upstream labels a node where several values would do: any value that is allowed.
     if not requirement.complement:
-        return min(requirement.values, default=None)
+        return next(iter(_values_in_order(requirement)), None)
     for limit in (requirement.gte, requirement.lte):
         if limit is not None:
             return str(limit)
     return None
+
+
+def _values_in_order(requirement: Requirement) -> list[str]:
+    """Return the values by name, and an empty one, which is no domain of any topology, last."""
+    return sorted(requirement.values, key=lambda value: (not value, value))
 
 
 def _node(

@@ -25,6 +25,16 @@ _POOL_LENGTH_MAX: Final = 40
 _DIGEST_LENGTH: Final = 10
 
 
+def plan_id(now_s: float, names: Iterable[str]) -> str:
+    """Return the name of a plan, by which log, Events and the ConfigMap can be joined.
+
+    Args:
+        now_s: when it was made, in seconds since the epoch.
+        names: of the nodes and pods that it is about.
+    """
+    return _digest(str(now_s), *sorted(names))
+
+
 def with_candidates(basis: PlanBasis, nodes: Iterable[NodePlan]) -> Iterator[NodePlan]:
     """Yield the nodes that can be bought, each with the cheapest way to buy it."""
     groups = {template.name: groups for template, groups in basis.templates}
@@ -69,6 +79,11 @@ def within_node_limits(basis: PlanBasis, nodes: Iterable[NodePlan]) -> tuple[Nod
     for state in basis.nodes:
         pool = state.labels.get(NODE_POOL, "")
         if pool in remaining and not state.is_leaving:
+            remaining[pool] -= 1
+    for claim in basis.objects.node_claims:
+        pool = claim.metadata.labels.get(NODE_POOL, "")
+        # Those without a machine are no nodes yet, and will be.
+        if pool in remaining and not claim.status.provider_id and claim.metadata.deletion_timestamp is None:
             remaining[pool] -= 1
     within: list[NodePlan] = []
     for node in nodes:

@@ -23,7 +23,7 @@ from podium.provisioner.cloudprovider.instance_type_filter import (
     without_hostname,
 )
 from podium.provisioner.cloudprovider.instance_types import InstanceType, Offering
-from podium.provisioner.cloudprovider.reservations import RESERVATION_ID, Reservations, reservation_of
+from podium.provisioner.cloudprovider.reservations import Reservations, reservation_label, reservation_of
 from podium.provisioner.provisioning.planned_pods import PlannedPod
 from podium.provisioner.provisioning.templates import Template
 from podium.provisioner.provisioning.topology import Topology
@@ -162,9 +162,8 @@ class PlannedClaim:
             return requirements
         pinned = Requirements(requirement for requirement in requirements if requirement.key != CAPACITY_TYPE)
         names = frozenset(reservation_of(offering) for offering in self._reserved)
-        return pinned.add(
-            Requirement(CAPACITY_TYPE, False, frozenset((RESERVED,))), Requirement(RESERVATION_ID, False, names)
-        )
+        label = reservation_label(self._reserved[0])
+        return pinned.add(Requirement(CAPACITY_TYPE, False, frozenset((RESERVED,))), Requirement(label, False, names))
 
     def final_requests(self) -> Requests:
         """Return the requests of the pods, and at least those of the DaemonSets beside them.

@@ -8,7 +8,7 @@ Source: karpenter pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go (
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
@@ -48,6 +48,7 @@ class NodePlan:
         name: Empty until a provider is to be asked for it.
         candidate: The cheapest way to buy it; None until it is chosen.
         is_pinned: Whether it is bought as the candidate and in no other way.
+        plan_id: The plan that it is part of; empty unless a provisioner carries it out.
     """
 
     template: Template
@@ -60,6 +61,7 @@ class NodePlan:
     name: str = ""
     candidate: CandidateNode | None = None
     is_pinned: bool = False
+    plan_id: str = ""
 
     @classmethod
     def of_candidate(
@@ -102,7 +104,7 @@ class NodePlan:
     @property
     def is_priced(self) -> bool:
         """Return True if the first of the instance types has prices."""
-        return all(instance_type.is_priced for instance_type in self.instance_types[:1])
+        return all(instance_type.is_priced(self.requirements) for instance_type in self.instance_types[:1])
 
     def price(self, well_known: frozenset[str]) -> float | None:
         """Return the lowest price of the first instance type that can be launched, or None if none can."""
@@ -140,17 +142,30 @@ class Unschedulable:
     Attributes:
         reason: A sentence, or several joined with `; `.
         by_pool: By NodePool, why no node of it helps.
+        causes: By NodePool, what makes the cause where the reason does not say it.
     """
 
     pod: Pod
     reason: str
     by_pool: Mapping[str, str] = field(default_factory=dict)
+    causes: Mapping[str, Callable[[], str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, pod: Pod, refusal: Refusal) -> Unschedulable:
         """Return the pod with the solver's refusal."""
         by_pool = {pool: pool_refusal.text() for pool, pool_refusal in refusal.by_pool.items()}
-        return cls(pod, "; ".join(by_pool.values()) if by_pool else refusal.text(), by_pool)
+        causes = {pool: pool_refusal.cause for pool, pool_refusal in refusal.by_pool.items()}
+        return cls(pod, "; ".join(by_pool.values()) if by_pool else refusal.text(), by_pool, causes)
+
+    def explanations(self) -> dict[str, str]:
+        """Return by NodePool why no node of it helps, with the cause. Cost: a look at all instance types."""
+        causes = {pool: self.causes[pool]() if pool in self.causes else "" for pool in self.by_pool}
+        return {pool: f"{text} ({causes[pool]})" if causes[pool] else text for pool, text in self.by_pool.items()}
+
+    def explained_reason(self) -> str:
+        """Return the reason with its causes. Cost: as `explanations`."""
+        explanations = self.explanations()
+        return "; ".join(explanations.values()) if explanations != self.by_pool else self.reason
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,7 +181,9 @@ class Plan:
         preempted: The pods on nodes that podium then evicts.
         late: The keys of the pods that have no node before the nodes that are leaving are gone.
         devices: Those for resource claims, before the plan and after it.
+        warnings: What is taken for granted, as sentences.
         solver: It answers why nodes refuse a pod; None if there was nothing to plan, and by podium's rules.
+        id: Its name in the log, in Events and in the ConfigMap; empty unless a provisioner carries it out.
     """
 
     nodes: tuple[NodePlan, ...] = ()
@@ -179,6 +196,13 @@ class Plan:
     devices: tuple[DeviceUse, DeviceUse] = (NO_DEVICES, NO_DEVICES)
     solver: Solver | None = None
     rules: Rules = "karpenter"
+    warnings: tuple[str, ...] = ()
+    id: str = ""
+
+    def with_id(self, name: str) -> Plan:
+        """Return the plan, and its nodes, with this id."""
+        nodes = tuple(dataclasses.replace(node, plan_id=name) for node in self.nodes)
+        return dataclasses.replace(self, id=name, nodes=nodes)
 
     @property
     def reasons(self) -> dict[str, str]:

@@ -12,19 +12,21 @@ import copy
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from podium.objects.core import Pod
 from podium.objects.requests import Requests, whole_amounts
 from podium.provisioner.apis.objects import ClusterObjects
 from podium.provisioner.cloudprovider.catalogue import Catalogue
 from podium.provisioner.cloudprovider.instance_type_filter import DaemonGroup, InstanceTypeFilter
-from podium.provisioner.cloudprovider.reservations import RESERVATION_ID
+from podium.provisioner.cloudprovider.overlays import with_overlays
 from podium.provisioner.provisioning.daemons import Daemons
 from podium.provisioner.provisioning.default_spreads import DefaultSpreads
 from podium.provisioner.provisioning.existing_nodes import NodeRoom
 from podium.provisioner.provisioning.relaxation import PREFER_NO_SCHEDULE
 from podium.provisioner.provisioning.templates import Template, template_of, usable_pools
 from podium.provisioner.provisioning.topology import TopologyBasis, domains_of
+from podium.provisioner.provisioning.unknown_labels import LabelKnowledge
 from podium.provisioner.scheduling.requirements import Requirements
 from podium.provisioner.scheduling.volumes import VolumeError, Volumes
 from podium.provisioner.state.settings import Settings
@@ -57,6 +59,7 @@ class PlanBasis:
         topology: The nodes and the pods on them, as topologies count them.
         well_known: The labels that a NodeClaim need not define.
         pools: The NodePools that nodes can be bought from, in the order in which they are tried.
+        labels: The labels that the catalogue can answer for.
         skipped: By NodePool, why it is not bought from.
         templates: The others' templates, in their order, each with its groups of instance types.
         limits: By NodePool, how much it may have in all.
@@ -68,9 +71,18 @@ class PlanBasis:
     def __init__(self, objects: ClusterObjects, catalogue: Catalogue, settings: Settings) -> None:
         self.catalogue = catalogue
         self.settings = settings
-        # Reservations of an offering are labels that no NodePool needs to define.
-        self.well_known = catalogue.well_known | {RESERVATION_ID}
-        self.pools = usable_pools(objects.node_pools, settings.node_class)
+        pools = usable_pools(objects.node_pools, settings.node_class)
+        self._overlay_faults: tuple[str, ...] = tuple(
+            f"NodeOverlay {overlay.metadata.name} is not counted, since the feature gate NodeOverlay is off"
+            for overlay in objects.overlays
+            if not settings.uses_overlays
+        )
+        if objects.overlays and settings.uses_overlays:
+            catalogue, self._overlay_faults = with_overlays(catalogue, objects.overlays, pools, catalogue.well_known)
+            self.catalogue = catalogue
+        self.labels = LabelKnowledge.of(objects, pools, catalogue, settings)
+        self.well_known = self.labels.well_known
+        self.pools = tuple(map(self.labels.usable_form, pools))
         self.types_filter = InstanceTypeFilter(catalogue.instance_types, self.well_known)
         self.volumes = Volumes(objects)
         self._domains = domains_of(self.pools, catalogue.instance_types)
@@ -91,6 +103,17 @@ class PlanBasis:
         self._csi_nodes = {csi_node.metadata.name: csi_node for csi_node in objects.csi_nodes}
         self._take(objects)
         self._read_templates()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The sentences that name what does not count in plans, though it was given."""
+        return (*self.objects.warnings, *self._overlay_faults, *self.labels.warnings())
+
+    @cached_property
+    def has_unavailable(self) -> bool:
+        """Return True if the catalogue has offerings that are not available now."""
+        types = self.catalogue.instance_types
+        return any(not offering.is_available for instance_type in types for offering in instance_type.offerings)
 
     def with_nodes_of(self, objects: ClusterObjects) -> PlanBasis:
         """Return the basis of the same cluster with other nodes, NodeClaims and pods; it shares everything else."""
@@ -139,7 +162,7 @@ class PlanBasis:
 
     def _read_templates(self) -> None:
         for pool in self.pools:
-            template = template_of(
+            template = self.labels.refusal_of(pool) or template_of(
                 pool,
                 self.types_filter,
                 lower_min_values=self.settings.lower_min_values,

@@ -84,7 +84,7 @@ def pending_pods(basis: PlanBasis) -> tuple[list[Pod], dict[str, str]]:
     ignored_pods: dict[str, str] = {}
     for pod in basis.objects.pods:
         if is_provisionable(pod):
-            fault = fault_of(pod, basis.volumes, basis.well_known)
+            fault = fault_of(pod, basis.volumes, basis.catalogue.well_known | basis.well_known)
             if fault is None:
                 planned_pods.append(pod)
             else:

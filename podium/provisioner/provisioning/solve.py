@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -20,7 +21,9 @@ from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.objects.core import Pod
 from podium.objects.requests import Requests
 from podium.provisioner.apis.labels import NODE_POOL
+from podium.provisioner.cloudprovider.instance_type_filter import DaemonGroup
 from podium.provisioner.cloudprovider.reservations import Reservations
+from podium.provisioner.provisioning.causes import limits_text, unavailable_text
 from podium.provisioner.provisioning.daemons import uses_devices
 from podium.provisioner.provisioning.existing_nodes import ExistingNode
 from podium.provisioner.provisioning.node_claims import ClaimContext, PlannedClaim
@@ -254,11 +257,30 @@ class Solver:
                 # Any of the types may be launched, so the largest of them counts.
                 self._take_from_limits(template.name, claim.largest_capacity(self._remaining.get(template.name, ())))
                 return None
-            refusals[template.name] = refusal
+            limits = {} if types == template.mask else self._remaining[template.name]
+            cause = partial(self._cause, pod, template, groups, limits)
+            refusals[template.name] = replace(refusal, cause=cause)
             # A lighter NodePool must not take the pod while the heavier one waits for a reservation.
             if refusal.is_final:
                 break
         return all_of(refusals)
+
+    def _cause(self, pod: PlannedPod, template: Template, groups: tuple[DaemonGroup, ...], limits: Requests) -> str:
+        """Return the cause why no node of the template helps, where the refusal does not say it.
+
+        Args:
+            limits: what the NodePool's limits left, if they ruled out instance types.
+        """
+        if limits:
+            claim = PlannedClaim(template, groups, template.mask, "hostname-placeholder", self._context)
+            if claim.refusal_of(pod) is None:
+                return limits_text(template.name, limits)
+        if not self._basis.has_unavailable:
+            return ""
+        requirements = template.requirements.union(pod.requirements)
+        return unavailable_text(
+            self._basis.catalogue.instance_types, requirements, pod.requests, self._context.well_known
+        )
 
     # ------------------------------------------------------------ limits
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from podium.objects.core import Taint
+from podium.provisioner.apis.dialects import NODE_LABELS
 from podium.provisioner.apis.labels import NODE_CLASS, NODE_POOL, SIMULATED
 from podium.provisioner.apis.objects import NodeClassReference, NodePool
 from podium.provisioner.cloudprovider.instance_type_filter import InstanceTypeFilter, Options
@@ -94,6 +95,7 @@ def _template_requirements(pool: NodePool) -> Requirements:
         f"{node_class.group}/{node_class.kind.lower()}": node_class.name,
         # A node has these labels once it has joined; pods may select them, so the simulation must not refuse such pods.
         **dict.fromkeys(SIMULATED, "true"),
+        **NODE_LABELS.get(node_class.group, {}),
     }
     return pool_requirements(pool).union(Requirement.of(key, "In", (value,)) for key, value in labels.items())
 

@@ -4,6 +4,7 @@ Owns the counts of one group, and the choice of a domain. Never looks for the po
 
 Source: karpenter pkg/controllers/provisioning/scheduling/topologygroup.go, topologynodefilter.go and
 topologydomaingroup.go, v1.15.0.
+Differs: a label with an empty value is no domain; upstream counts it, and then places nothing there.
 Differs: where upstream takes any of several equally good domains, here it is the first by name.
 """
 
@@ -149,20 +150,20 @@ class TopologyGroup:
         self.counted = EVERYTHING if rule.selector is None else self.selector
         self.node_filter = rule.node_filter
         self.owners: set[str] = set()
-        self.counts: dict[str, int] = dict.fromkeys(domains, 0)
+        self.counts: dict[str, int] = dict.fromkeys(filter(None, domains), 0)
         self._max_skew = rule.max_skew
         self._min_domains = rule.min_domains
         self._empty = set(self.counts)
 
     def register(self, domain: str) -> None:
-        """Note that the domain is there."""
-        if domain not in self.counts:
+        """Note that the domain is there. An empty value is none."""
+        if domain and domain not in self.counts:
             self.counts[domain] = 0
             self._empty.add(domain)
 
     def record(self, domains: Iterable[str]) -> None:
         """Count one more pod in each of the domains."""
-        for domain in domains:
+        for domain in filter(None, domains):
             self.counts[domain] = self.counts.get(domain, 0) + 1
             self._empty.discard(domain)
 

@@ -22,9 +22,10 @@ from typing import Any, Final
 from podium.lib.nearest import nearest
 from podium.lib.time_limit import UNLIMITED, TimeLimit
 from podium.objects.errors import FieldError
-from podium.provisioner.apis.budgets import DisruptionReason
+from podium.provisioner.apis.budgets import DisruptionBudgets, DisruptionReason
+from podium.provisioner.apis.objects import true_condition
 from podium.provisioner.disruption import methods
-from podium.provisioner.disruption.candidates import Candidate
+from podium.provisioner.disruption.candidates import Blocker, Candidate
 from podium.provisioner.disruption.consolidation import Command, Decision, NoCommand
 from podium.provisioner.disruption.disruption_state import DisruptionState
 from podium.provisioner.disruption.methods import Rules
@@ -32,7 +33,7 @@ from podium.provisioner.disruption.searches import COMMAND_OF, SEARCHES, Search
 from podium.provisioner.disruption.simulated_cluster import SimulatedCluster, after
 from podium.provisioner.provisioning.plan import NodePlan
 from podium.provisioner.provisioning.reasons import Reason, in_karpenters_words, in_own_words, removal_reason
-from podium.provisioner.reports.plan import monthly, node_json, without_simulated_labels
+from podium.provisioner.reports.plan import monthly, node_json, warnings_json, without_simulated_labels
 from podium.provisioner.state.costs import sum_in_order
 
 EMPTY: Final[DisruptionReason] = "Empty"
@@ -101,6 +102,7 @@ class ConsolidationPlan:
         well_known: The labels that a NodeClaim need not define.
         is_partial: Whether the time was up before the search had ended; then no node has a blocker.
         in_own_words: Whether it is given in podium's words, since its rules judge where pods fit.
+        warnings: What was given and does not count.
     """
 
     commands: tuple[PlannedCommand, ...]
@@ -108,6 +110,7 @@ class ConsolidationPlan:
     well_known: frozenset[str]
     is_partial: bool = False
     in_own_words: bool = False
+    warnings: tuple[str, ...] = ()
 
     @property
     def savings(self) -> float:
@@ -126,6 +129,7 @@ class ConsolidationPlan:
             "blockers": {name: list(texts) for name, texts in sorted(self.blockers.items())},
             "hourly_savings": self.shown_savings,
             "monthly_savings": monthly(self.shown_savings),
+            **warnings_json(self.warnings),
             **({"partial": True} if self.is_partial else {}),
         }
 
@@ -211,6 +215,7 @@ def plan_consolidation(
         state.basis.well_known,
         is_partial=limit.is_noticed,
         in_own_words=options.in_own_words,
+        warnings=state.basis.warnings,
     )
 
 
@@ -267,14 +272,17 @@ def _blockers(state: DisruptionState, rules: Rules) -> Iterator[tuple[str, tuple
     for node in state.basis.nodes:
         texts: list[str] = []
         if node.name not in state.fixed_nodes:
-            texts += (blocker.text for blocker in state.blockers_of(node))
+            texts += map(_blocker_text, state.blockers_of(node))
         candidate = candidates.get(node.name)
         if candidate is not None:
             reason = EMPTY if candidate.is_empty else UNDERUTILIZED
             texts += _unfitness(candidate)
             is_fit = not texts
             # Beside other reasons as well: a budget that is raised would not help then.
-            if not budgets[reason][candidate.pool_name]:
+            faults = DisruptionBudgets.parse(candidate.pool.spec.disruption.budgets).errors
+            if faults and not budgets[reason][candidate.pool_name]:
+                texts.append(f'The budgets of NodePool "{candidate.pool_name}" cannot be read: {faults[0]}')
+            elif not budgets[reason][candidate.pool_name]:
                 budgets_text = f'The budgets of NodePool "{candidate.pool_name}" allow no more nodes to go'
                 texts.append(
                     Reason(f"{budgets_text}: {reason}", f"{budgets_text}: {in_own_words(removal_reason(reason))}")
@@ -282,6 +290,12 @@ def _blockers(state: DisruptionState, rules: Rules) -> Iterator[tuple[str, tuple
             if is_fit and not candidate.is_empty:
                 texts += _search_text(methods.alone(state, candidate, rules))
         yield node.name, tuple(texts)
+
+
+def _blocker_text(blocker: Blocker) -> str:
+    if not blocker.detail:
+        return blocker.text
+    return Reason(f"{blocker.text}: {blocker.detail}", f"{in_own_words(blocker.text)}: {blocker.detail}")
 
 
 def _unfitness(candidate: Candidate) -> Iterator[str]:
@@ -295,7 +309,10 @@ def _unfitness(candidate: Candidate) -> Iterator[str]:
     elif disruption.consolidate_after_s is None:
         yield candidate.disabled_text
     if disruption.consolidate_after_s is not None and not candidate.conditions.is_consolidatable:
-        yield f"Pods came or went less than {disruption.consolidate_after} ago (consolidateAfter)"
+        if true_condition(candidate.claim.status.conditions, "Initialized") is None:
+            yield "Its NodeClaim is not initialized"
+        else:
+            yield f"Pods came or went less than {disruption.consolidate_after} ago (consolidateAfter)"
 
 
 def _search_text(decision: Command | NoCommand) -> Iterator[str]:

@@ -21,11 +21,14 @@ from podium.objects.requests import Requests
 from podium.objects.resource_names import CPU, MEMORY, PODS, is_extended_resource
 from podium.provisioner.apis.labels import INSTANCE_TYPE, NODE_CLASS, current_name
 from podium.provisioner.apis.objects import NodePool
+from podium.provisioner.cloudprovider.catalogue import Catalogue
 from podium.provisioner.cloudprovider.instance_types import InstanceType, in_price_and_name_order
+from podium.provisioner.provisioning.causes import unavailable_text
+from podium.provisioner.provisioning.passes import PASSES_MAX, Passes, plan_passes
 from podium.provisioner.provisioning.plan import NodePlan, Plan, in_label, node_claim_json
 from podium.provisioner.provisioning.plan_basis import PlanBasis
-from podium.provisioner.provisioning.provisioner import provision
 from podium.provisioner.provisioning.reasons import in_karpenters_words, in_own_words
+from podium.provisioner.provisioning.solve import Solver
 from podium.provisioner.provisioning.templates import unusable_reason
 from podium.provisioner.provisioning.topology import pool_requirements
 from podium.provisioner.scheduling.amounts import requests_of, total
@@ -33,6 +36,10 @@ from podium.provisioner.scheduling.device_use import NO_DEVICES, DeviceUse
 from podium.provisioner.scheduling.pod_requirements import pod_requirements
 from podium.provisioner.scheduling.requirements import Requirements
 from podium.provisioner.state.validation import is_mirror, is_owned_by_daemon_set, is_provisionable
+
+NOMINATED: Final = "is nominated to node "
+GATED: Final = "has scheduling gates"
+"""Why pods are not planned for."""
 
 HOURS_PER_MONTH: Final = 730
 SHOWN: Final = (CPU, MEMORY, PODS)
@@ -48,10 +55,17 @@ class PlanReport:
     basis: PlanBasis
     plan: Plan
     is_partial: bool = False
+    passes: Passes | None = None
 
     @classmethod
     def by_karpenter(
-        cls, basis: PlanBasis, now_s: float, devices: DeviceUse = NO_DEVICES, limit: TimeLimit = UNLIMITED
+        cls,
+        basis: PlanBasis,
+        now_s: float,
+        devices: DeviceUse = NO_DEVICES,
+        limit: TimeLimit = UNLIMITED,
+        *,
+        one_pass: bool = False,
     ) -> PlanReport:
         """Plan the cluster by Karpenter's rules.
 
@@ -59,9 +73,11 @@ class PlanReport:
             now_s: the time, in seconds since the epoch.
             devices: those for resource claims, only to be shown. Karpenter plans no pod that has such claims.
             limit: when to end with the pods planned by then; the plan is partial then.
+            one_pass: whether to end with the first pass of Karpenter's loop, though a further one would place more.
         """
-        plan = provision(basis, now_s, limit)
-        return cls(basis, replace(plan, devices=(devices, devices)), limit.is_noticed)
+        passes = plan_passes(basis, now_s, limit, 1 if one_pass else PASSES_MAX)
+        plan = replace(passes.total, devices=(devices, devices))
+        return cls(basis, plan, limit.is_noticed, passes)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the whole plan, sorted by names where nothing else orders it.
@@ -69,25 +85,33 @@ class PlanReport:
         By podium's own rules each new node has its `name` in addition, and `preempted` are the pods that are evicted.
         """
         nodes = [self._node(node) for node in self.plan.nodes]
+        if self._has_passes:
+            assert self.passes is not None
+            nodes = [{**node, "pass": number} for node, number in zip(nodes, self.passes.numbers, strict=True)]
         if not self._is_podiums:
             # By Karpenter's rules nodes have no names yet, and their order depends on that of the pods.
-            nodes.sort(key=lambda node: (node["pool"], -len(node["pods"]), node["pods"]))
+            nodes.sort(key=lambda node: (node.get("pass", 1), node["pool"], -len(node["pods"]), node["pods"]))
         existing = {name: sorted(pod.key for pod in pods) for name, pods in sorted(self.plan.existing.items())}
+        pods = () if self._is_podiums else filter(_is_not_tried, self.basis.objects.pods)
+        not_tried = {pod.key: _why_not_tried(pod) for pod in pods}
         return {
             "new_nodes": nodes,
             "existing": existing,
             "unschedulable": [
-                {"pod": key, "reason": stay.reason, "pools": dict(stay.by_pool)}
+                {"pod": key, "reason": stay.explained_reason(), "pools": stay.explanations()}
                 for key, stay in sorted(self.plan.unschedulable.items())
             ],
             "ignored": dict(sorted(self.plan.ignored.items())),
             "skipped": self._skip_reasons(),
             # podium's own plugins try every pod that waits; Karpenter only those that kube-scheduler has given up.
-            "not_tried": [] if self._is_podiums else sorted(map(_key, filter(_is_not_tried, self.basis.objects.pods))),
+            "not_tried": sorted(not_tried),
+            "not_tried_reasons": dict(sorted(not_tried.items())),
             **({"preempted": list(self.plan.preempted)} if self._is_podiums else {}),
             "hourly_cost": sum_if_known(node["price"] for node in nodes),
             "monthly_cost": sum_if_known(node["monthly_cost"] for node in nodes),
             "utilisation": self._utilisation(),
+            **warnings_json(self.warnings),
+            **({"passes": self.passes.count} if self.passes is not None and self._has_passes else {}),
             **({"partial": True} if self.is_partial else {}),
         }
 
@@ -104,15 +128,31 @@ class PlanReport:
         """
         pod = _pod_named(self.basis.objects.pods, name)
         answer: dict[str, Any] = {"pod": pod.key, "outcome": self._outcome(pod)}
-        stay, solver = self.plan.unschedulable.get(pod.key), self.plan.solver
+        stay, solver = self.plan.unschedulable.get(pod.key), self._solver_of(pod)
         if stay is not None and (solver is not None or self._is_podiums):
-            answer["pools"] = dict(stay.by_pool)
+            answer["pools"] = stay.explanations()
         if solver is not None and solver.has(pod):
             answer["nodes"] = solver.refusals_of_nodes(pod.uid)
             answer["new_nodes"] = solver.refusals_of_claims(pod.uid)
         return answer
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The sentences that say what does not count, or is taken for granted."""
+        return (*self.basis.warnings, *self.plan.warnings)
+
     # ------------------------------------------------------------ parts
+
+    @property
+    def _has_passes(self) -> bool:
+        """Return True if more than one pass places pods; a last one that only finds no place is not told."""
+        return self.passes is not None and self.passes.count > 1
+
+    def _solver_of(self, pod: Pod) -> Solver | None:
+        """Return the solver of the last pass that had the pod."""
+        solvers = [plan.solver for plan in self.passes.plans] if self.passes is not None else [self.plan.solver]
+        having = [solver for solver in solvers if solver is not None and solver.has(pod)]
+        return having[-1] if having else solvers[-1]
 
     @property
     def _is_podiums(self) -> bool:
@@ -141,7 +181,7 @@ class PlanReport:
 
     def _skip_reasons(self) -> dict[str, str]:
         worded, skipped_pools = in_own_words if self._is_podiums else in_karpenters_words, self.plan.skipped
-        reasons: dict[str, str] = {}
+        reasons: dict[str, str] = dict(self.basis.objects.closed_pools)
         for pool in self.basis.objects.node_pools:
             name = pool.metadata.name
             reason = unusable_reason(pool, self.basis.settings.node_class)
@@ -149,8 +189,8 @@ class PlanReport:
                 reasons[name] = reason
             elif name in skipped_pools:
                 reasons[name] = worded(skipped_pools[name])
-                if "minValues" not in skipped_pools[name]:
-                    reasons[name] += f": {unmet_part(pool, self.basis.catalogue.instance_types)}"
+                if "minValues" not in skipped_pools[name] and self.basis.labels.refusal_of(pool) is None:
+                    reasons[name] += f": {unmet_part(pool, self.basis.catalogue)}"
         return reasons
 
     def _utilisation(self) -> dict[str, Any]:
@@ -181,20 +221,22 @@ class PlanReport:
         for name, pods in plan.existing.items():
             if pod.key in map(_key, pods):
                 return f"goes to node {name}"
-        for node in plan.nodes:
+        for index, node in enumerate(plan.nodes):
             if pod.key in map(_key, node.pods):
                 name = f"{node.name}, " if self._is_podiums else ""
-                return f"goes to {name}a new node of NodePool {node.pool}"
+                number = f", bought in pass {self.passes.numbers[index]}" if self.passes and self._has_passes else ""
+                return f"goes to {name}a new node of NodePool {node.pool}{number}"
         if pod.key in plan.unschedulable:
-            return f"stays: {plan.unschedulable[pod.key].reason}"
+            return f"stays: {plan.unschedulable[pod.key].explained_reason()}"
         if pod.node_name:
             return f"is on node {pod.node_name}"
         # The pod preempts others in this plan and gets their room, so no node is bought for it.
         return "waits until the pods that it preempts are gone" if self._is_podiums else _why_not_tried(pod)
 
 
-def unmet_part(pool: NodePool, instance_types: Sequence[InstanceType]) -> str:
+def unmet_part(pool: NodePool, catalogue: Catalogue) -> str:
     """Return the requirements of a NodePool that no instance type meets, for a NodePool that has none left."""
+    instance_types = catalogue.instance_types
     if not instance_types:
         return "the catalogue is empty"
     requirements = pool_requirements(pool)
@@ -216,6 +258,8 @@ def unmet_part(pool: NodePool, instance_types: Sequence[InstanceType]) -> str:
     ]
     if unmet:
         return f"no instance type of the catalogue has {', '.join(sorted(unmet))}"
+    if text := unavailable_text(instance_types, requirements, {}, catalogue.well_known):
+        return text
     return "no instance type of the catalogue has all that it requires together"
 
 
@@ -232,7 +276,7 @@ def node_json(node: NodePlan, well_known: frozenset[str]) -> dict[str, Any]:
     claim, cheapest = node_claim_json(node), _cheapest(node, well_known)
     price: float | None = None
     at_worst: float | None = None
-    if cheapest.is_priced:
+    if cheapest.is_priced(node.requirements):
         price, at_worst = claim["price"], cheapest.worst_launch_price(node.requirements, well_known)
     return {
         "pool": claim["pool"],
@@ -257,6 +301,11 @@ def without_simulated_labels(forms: Iterable[dict[str, Any]], node: NodePlan) ->
     demands = chain(pool_requirements(node.template.pool), *(pod_requirements(pod.spec) for pod in node.pods))
     demanded_keys = {requirement.key for requirement in demands}
     return [form for form in forms if form["key"] in demanded_keys or not form["key"].startswith(_SIMULATED_PROVIDER)]
+
+
+def warnings_json(warnings: Sequence[str]) -> dict[str, Any]:
+    """Return what was given and does not count, under `warnings`; nothing if all of it counts."""
+    return {"warnings": list(warnings)} if warnings else {}
 
 
 def _cheapest(node: NodePlan, well_known: frozenset[str]) -> InstanceType:
@@ -295,6 +344,8 @@ def _shares(requests: Requests, have: Requests) -> dict[str, Any]:
         name: {
             "requested": amount_text(name, requests.get(name, 0)),
             "allocatable": amount_text(name, have.get(name, 0)),
+            # More than there is was never planned: somebody has bound the pods, or the node has shrunk.
+            **({"overcommitted": True} if requests.get(name, 0) > have.get(name, 0) else {}),
         }
         for name in (*SHOWN, *devices)
     }
@@ -318,7 +369,7 @@ def _why_not_tried(pod: Pod) -> str:
     if is_owned_by_daemon_set(pod):
         return "is a DaemonSet's: nodes come with room for it"
     if pod.status.nominated_node_name:
-        return f"is nominated to node {pod.status.nominated_node_name}"
+        return f"{NOMINATED}{pod.status.nominated_node_name}"
     if pod.spec.scheduling_gates:
-        return "has scheduling gates"
+        return GATED
     return "was not found unschedulable by kube-scheduler yet, so that no node is bought for it"

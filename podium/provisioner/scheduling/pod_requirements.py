@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from podium.objects.affinity import NodeSelectorTerm
 from podium.objects.core import PodSpec, once_per_spec
+from podium.objects.errors import FieldError
 from podium.provisioner.scheduling.requirements import Requirement, Requirements
 
 
@@ -47,6 +48,21 @@ def strict_pod_requirements(spec: PodSpec) -> Requirements:
         return selector
     path = "requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]"
     return selector.union(_expressions(affinity.required.node_selector_terms[0], path))
+
+
+def has_meaning(spec: PodSpec) -> bool:
+    """Return True if the requirements of the pod can be read, in whichever order its alternatives are tried."""
+    affinity = spec.affinity and spec.affinity.node_affinity
+    if not affinity:
+        return True
+    terms = affinity.required.node_selector_terms if affinity.required is not None else ()
+    try:
+        for term in (*terms, *(preference.preference for preference in affinity.preferred)):
+            for _ in _expressions(term, ""):
+                pass
+    except FieldError:
+        return False
+    return True
 
 
 def _expressions(term: NodeSelectorTerm, path: str) -> Iterator[Requirement]:

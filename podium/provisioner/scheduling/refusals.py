@@ -18,11 +18,13 @@ class Refusal:
         text: Makes the sentence.
         is_final: Whether the pod waits for another pass, and keeps its preferences until then.
         by_pool: The reasons of each NodePool, if NodePools were asked.
+        cause: Makes the cause behind the sentence, for people; empty if the sentence says it all.
     """
 
     text: Callable[[], str]
     is_final: bool = False
     by_pool: Mapping[str, Refusal] = field(default_factory=dict)
+    cause: Callable[[], str] = str
 
     @classmethod
     def of(cls, text: str, *, is_final: bool = False) -> Refusal:

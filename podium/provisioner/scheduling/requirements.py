@@ -20,7 +20,7 @@ from msgspec import Struct
 from podium.objects.errors import FieldError
 from podium.objects.quantity import INT64_MAX, INT64_MIN
 from podium.objects.selectors import parse_int64
-from podium.provisioner.apis.labels import HOSTNAME, current_name
+from podium.provisioner.apis.labels import CSI_ZONES, HOSTNAME, current_name
 
 EffectiveOperator: TypeAlias = Literal["In", "NotIn", "Exists", "DoesNotExist"]
 """The operators that a requirement reports; one with bounds reports `Exists` or `NotIn`."""
@@ -183,7 +183,12 @@ class Requirements:
     @classmethod
     def of_labels(cls, labels: Mapping[str, str]) -> Requirements:
         """Return the requirement of exactly these labels."""
-        return cls(Requirement.of(key, "In", (value,)) for key, value in labels.items())
+        return cls(
+            Requirement.of(key, "In", (value,))
+            for key, value in labels.items()
+            # Storage drivers set an empty zone on nodes outside their zones, which says nothing about the node's own.
+            if value or key not in CSI_ZONES
+        )
 
     def add(self, *requirements: Requirement) -> Requirements:
         """Return these requirements and more."""

@@ -5,8 +5,10 @@ Owns which nodes are of one kind, and what a further node of that kind would be 
 
 from __future__ import annotations
 
+import dataclasses
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,6 +18,7 @@ from podium.objects.core import Taint
 from podium.objects.meta import ObjectMeta
 from podium.objects.requests import Requests, whole_amounts
 from podium.objects.resource_names import CPU, MEMORY
+from podium.provisioner.apis.dialects import describes_instance_types
 from podium.provisioner.apis.labels import (
     ARCH,
     CAPACITY_TYPE,
@@ -43,10 +46,12 @@ from podium.provisioner.apis.objects import (
     ProvidedNode,
 )
 from podium.provisioner.cloudprovider.catalogue import Catalogue, size_rank
+from podium.provisioner.cloudprovider.dialect_labels import with_dialects
 from podium.provisioner.cloudprovider.instance_types import InstanceType, Offering, Overhead
 from podium.provisioner.scheduling.amounts import smallest
 from podium.provisioner.scheduling.requirements import Requirement, Requirements
 from podium.provisioner.scheduling.taints import is_ephemeral
+from podium.provisioner.state.left_out import has_capacity, is_example
 from podium.provisioner.state.manifests import ANY_NODE_CLASS, ready_pool
 
 NODE_GROUP_LABELS: Final = (
@@ -86,7 +91,7 @@ class Adopted:
 
     Attributes:
         nodes: The nodes, with the labels that they would have if Karpenter had bought them.
-        claims: A NodeClaim for each of them.
+        claims: A NodeClaim for each of them that is not left out.
     """
 
     node_pools: tuple[NodePool, ...]
@@ -95,12 +100,17 @@ class Adopted:
     claims: tuple[NodeClaim, ...]
 
 
-def adopt_nodes(nodes: Sequence[ProvidedNode], prices: Catalogue) -> Adopted:
+def adopt_nodes(
+    all_nodes: Sequence[ProvidedNode], prices: Catalogue, left_out: AbstractSet[str] = frozenset()
+) -> Adopted:
     """Return a NodePool for each group of nodes, with the instance types of its nodes in the zones that they are in.
 
     Args:
         prices: where the price of an instance type is looked up by name. One that is not there has none, only a rank.
+        left_out: the names of nodes that get no NodeClaim, since no plan may remove them.
     """
+    # Of a cluster that is a control plane and nothing else, more may be bought like it.
+    nodes = [node for node in all_nodes if is_example(node)] or [node for node in all_nodes if has_capacity(node)]
     groups: dict[str, list[ProvidedNode]] = defaultdict(list)
     for node in nodes:
         groups[_group_of(node)].append(node)
@@ -119,11 +129,38 @@ def adopt_nodes(nodes: Sequence[ProvidedNode], prices: Catalogue) -> Adopted:
         for name, members in sorted(groups.items())
     ]
     types = _types_of(nodes, {instance_type.name: instance_type for instance_type in prices.instance_types})
+    names = {node.name for node in nodes}
+    foreign = [node for node in all_nodes if node.name not in names]
     managed = tuple(_managed_node(node, name) for name, members in groups.items() for node in members)
     # In the order of `state_nodes`, so that reports and names do not depend on the order of a dump.
-    by_name = tuple(sorted(managed, key=lambda instance_type: instance_type.name))
-    catalogue = Catalogue(tuple(types), WELL_KNOWN | KWOK_WELL_KNOWN)
-    return Adopted(tuple(pools), catalogue, by_name, tuple(_claim_of(instance_type) for instance_type in by_name))
+    by_name = tuple(sorted(managed, key=lambda node: node.name))
+    catalogue = with_dialects(Catalogue(tuple(types), WELL_KNOWN | KWOK_WELL_KNOWN), with_amounts=False)
+    claims = tuple(_claim_of(node) for node in by_name if node.name not in left_out)
+    all_in_order = sorted((*by_name, *foreign), key=lambda node: node.name)
+    return Adopted(tuple(pools), catalogue, tuple(all_in_order), claims)
+
+
+def with_types_of_nodes(nodes: Sequence[ProvidedNode], catalogue: Catalogue | None) -> Catalogue:
+    """Return the catalogue with the instance types of these nodes, each as large as its smallest node.
+
+    An instance type that the catalogue has keeps its offerings and labels, and gets what its nodes have for pods.
+
+    Args:
+        catalogue: None for the instance types of the nodes alone.
+    """
+    types = catalogue.instance_types if catalogue is not None else ()
+    types_of_nodes = _types_of(nodes, {instance_type.name: instance_type for instance_type in types})
+    measured = {instance_type.name: instance_type for instance_type in types_of_nodes}
+    names = {instance_type.name for instance_type in types}
+    all_types = [
+        dataclasses.replace(instance_type, capacity=measured[instance_type.name].capacity, overhead=_NO_OVERHEAD)
+        if instance_type.name in measured
+        else instance_type
+        for instance_type in types
+    ]
+    all_types += [instance_type for instance_type in types_of_nodes if instance_type.name not in names]
+    well_known = WELL_KNOWN | KWOK_WELL_KNOWN | (catalogue.well_known if catalogue is not None else frozenset())
+    return with_dialects(Catalogue(tuple(all_types), well_known), with_amounts=False)
 
 
 def _managed_node(node: ProvidedNode, pool: str) -> ProvidedNode:
@@ -167,6 +204,7 @@ def _common_labels(nodes: Sequence[ProvidedNode]) -> dict[str, str]:
         for key, value in sorted(first.metadata.labels.items())
         # A new node gets its own hostname, zone and type; Karpenter's API refuses restricted labels in a NodePool.
         if current_name(key) not in _OF_THE_TYPE
+        and not _is_of_the_type(key)
         and not is_restricted_label(key, well_known)
         and all(other_node.metadata.labels.get(key) == value for other_node in other_nodes)
     }
@@ -209,6 +247,7 @@ def _types_of(nodes: Sequence[ProvidedNode], types_by_name: Mapping[str, Instanc
             ZONE: [offering.zone for offering in offerings],
             CAPACITY_TYPE: [offering.capacity_type for offering in offerings],
         }
+        values |= {key: [value] for key, value in _labels_of_type(members).items()}
         requirements = Requirements(Requirement.of(key, "In", requirement) for key, requirement in values.items())
         instance_types.append(
             InstanceType(
@@ -220,6 +259,24 @@ def _types_of(nodes: Sequence[ProvidedNode], types_by_name: Mapping[str, Instanc
             )
         )
     return instance_types
+
+
+def _labels_of_type(nodes: Sequence[ProvidedNode]) -> dict[str, str]:
+    """Return the labels of all these nodes that describe their instance type."""
+    first, *other_nodes = nodes
+    return {
+        current_name(key): value
+        for key, value in first.metadata.labels.items()
+        if (current_name(key) == REGION or _is_of_the_type(key))
+        and value
+        and all(other_node.metadata.labels.get(key) == value for other_node in other_nodes)
+    }
+
+
+def _is_of_the_type(key: str) -> bool:
+    """Return True if a label describes the instance type, and neither the place nor the way in which it was bought."""
+    is_core = current_name(key) in _OF_THE_TYPE or any(key == label for label, _ in _SPOT_LABELS)
+    return not is_core and describes_instance_types(key)
 
 
 def _type_name(node: ProvidedNode) -> str:
@@ -238,9 +295,10 @@ def _allocatable(node: ProvidedNode) -> Requests:
 
 def _place_of(node: ProvidedNode) -> tuple[str, str]:
     """Return the node's zone and capacity type."""
-    labels = {current_name(key): value for key, value in node.metadata.labels.items()}
+    labels = node.metadata.labels
+    zones = [value for key, value in labels.items() if current_name(key) == ZONE and value]
     is_spot = any(labels.get(key) == value for key, value in _SPOT_LABELS)
-    return labels.get(ZONE) or "default", SPOT if is_spot else ON_DEMAND
+    return labels.get(ZONE) or next(iter(zones), "default"), SPOT if is_spot else ON_DEMAND
 
 
 def _offering(priced: InstanceType | None, allocatable: Requests, zone: str, kind: str) -> Offering:
@@ -250,7 +308,7 @@ def _offering(priced: InstanceType | None, allocatable: Requests, zone: str, kin
         # Without a price a smaller node must still count as cheaper, or consolidation could not compare; it is not
         # shown.
         price=price or size_rank(allocatable),
-        is_priced=price > 0 and priced is not None and priced.is_priced,
+        is_priced=price > 0 and priced is not None and priced.is_priced(Requirements.of_labels({CAPACITY_TYPE: kind})),
     )
 
 

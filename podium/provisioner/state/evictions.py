@@ -14,6 +14,7 @@ from podium.config.duration import parse_duration
 from podium.objects.core import Pod
 from podium.objects.selectors import Selector, compile_selector
 from podium.objects.times import parse_time
+from podium.objects.unreadable import unread_field
 from podium.provisioner.apis.objects import Budget
 from podium.provisioner.scheduling.taints import DISRUPTED, untolerated_taints
 from podium.provisioner.state.validation import is_mirror, is_owned_by, is_owned_by_daemon_set
@@ -38,6 +39,8 @@ class Evictions:
         """Return True if the pod is placed elsewhere when its node goes, and nothing holds it now."""
         return (
             is_reschedulable(pod)
+            # Where it may go cannot be said of a pod that cannot be read.
+            and unread_field(pod) is None
             and (not is_active(pod) or not self.is_protected(pod))
             and not self._is_fully_blocked(pod)
         )
@@ -57,7 +60,13 @@ class Evictions:
         if duration <= 0:
             return False
         # A pod that has not started is protected: its time has not begun to run.
-        return pod.status.start_time is None or self._now - parse_time(pod.status.start_time) < duration
+        if pod.status.start_time is None:
+            return True
+        try:
+            return self._now - parse_time(pod.status.start_time) < duration
+        except ValueError:
+            # When it started is not known, so neither is that its time is over.
+            return True
 
     def is_evictable(self, pod: Pod) -> bool:
         """Return True if the pod is evicted when its node goes."""

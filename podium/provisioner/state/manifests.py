@@ -7,7 +7,7 @@ has looked at, and the pods of workloads that are only planned. Never reads a fi
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -22,8 +22,9 @@ from podium.engine.files import LocatedManifest
 from podium.engine.manifests import DEFAULT_NAMESPACE, Manifest, is_namespaced, resource_of
 from podium.objects.core import Taint
 from podium.objects.errors import FieldError
-from podium.objects.meta import ObjectMeta
+from podium.objects.meta import NamespacedObject, ObjectMeta
 from podium.objects.resource_types import ALL, PODS, ResourceType
+from podium.objects.unreadable import unread_field
 from podium.objects.wire import without_nulls
 from podium.provisioner.apis.labels import NODE_CLASS
 from podium.provisioner.apis.node_pool_rules import check_node_pool
@@ -36,11 +37,13 @@ from podium.provisioner.apis.objects import (
     NodeClaimSpec,
     NodeClaimTemplate,
     NodeClassReference,
+    NodeOverlay,
     NodePool,
     NodePoolSpec,
     NodePoolStatus,
 )
-from podium.provisioner.state.reading import KINDS, read_named_objects
+from podium.provisioner.state.reading import KINDS, check_object, read_named_objects
+from podium.provisioner.state.usable import UnusableNode, usable_form
 
 NODE_POOLS: Final = ResourceType("NodePool", "/apis/karpenter.sh/v1/nodepools", NodePool)
 NODE_CLAIMS: Final = ResourceType("NodeClaim", "/apis/karpenter.sh/v1/nodeclaims", NodeClaim)
@@ -54,7 +57,20 @@ RESOURCES: Final[tuple[ResourceType[Any], ...]] = (
 )
 """Every kind that a plan depends on."""
 
-_GROUPS: Final[Mapping[str, str]] = {resource.kind: resource.group for resource in RESOURCES}
+NODE_OVERLAYS: Final = ResourceType("NodeOverlay", "/apis/karpenter.sh/v1alpha1/nodeoverlays", NodeOverlay)
+CAPACITY_BUFFERS: Final = ResourceType(
+    "CapacityBuffer", "/apis/autoscaling.x-k8s.io/v1beta1/capacitybuffers", NamespacedObject
+)
+
+OPTIONAL_RESOURCES: Final[tuple[ResourceType[Any], ...]] = (NODE_OVERLAYS, CAPACITY_BUFFERS)
+"""Kinds that few clusters have, and whose absence leaves a plan whole."""
+
+_GROUPS: Final[Mapping[str, str]] = {resource.kind: resource.group for resource in (*RESOURCES, NODE_OVERLAYS)}
+_NOT_COUNTED: Final = {
+    ("autoscaling.x-k8s.io", "CapacityBuffer"): "the headroom that it asks for",
+    ("karpenter.sh", "Provisioner"): "a NodePool of Karpenter before 0.32",
+}
+"""By group and kind: what of a plan is missing without it."""
 _NAMESPACED: Final = frozenset(resource.kind for resource in RESOURCES if is_namespaced(resource))
 ANY_NODE_CLASS: Final = NodeClassReference(group=NODE_CLASS[0], kind=NODE_CLASS[1], name="default")
 """The node class of a NodePool or a NodeClaim that names none."""
@@ -64,21 +80,30 @@ _UNSCHEDULABLE: Final = {"type": "PodScheduled", "status": "False", "reason": "U
 _PLANNED: Final = {"phase": "Pending", "conditions": [_UNSCHEDULABLE]}
 
 
-def read_cluster(objects_found: Sequence[LocatedManifest], *, assume_unschedulable: bool = False) -> ClusterObjects:
+def read_cluster(
+    objects_found: Sequence[LocatedManifest],
+    *,
+    assume_unschedulable: bool = False,
+    on_fault: Callable[[str], None] | None = None,
+) -> ClusterObjects:
     """Return the objects of a cluster that planning reads.
 
     Args:
         assume_unschedulable: whether pods that kube-scheduler has not tried yet count as fitting nowhere.
+        on_fault: receives a sentence about each object that planning cannot use in full, and what follows from that.
+            Without it such an object is an error.
 
     Raises:
         FieldError: an object cannot be read, or is there twice with different contents.
     """
     admission = Admission(item.manifest for item in objects_found)
     first_seen: dict[tuple[str, str, str], tuple[Manifest, str]] = {}
+    warnings: dict[str, None] = {}
     for item in objects_found:
         manifest = item.manifest
         kind = str(manifest["kind"])
         if not _is_read(manifest):
+            warnings.update(_not_counted(manifest))
             continue
         metadata = _metadata(item, kind)
         identity = (kind, str(metadata["namespace"]), str(metadata["name"]))
@@ -96,9 +121,56 @@ def read_cluster(objects_found: Sequence[LocatedManifest], *, assume_unschedulab
             raise FieldError(f"{item.location}: {_key(identity)}", f"is there with other contents in {source}")
     objects = read_named_objects(
         ((manifest, f"{where}: {_key(identity)}", ": ") for identity, (manifest, where) in first_seen.items()),
-        check_pool=check_node_pool,
+        take=_usable_form if on_fault is not None else _checked_form,
+        on_fault=None if on_fault is None else lambda fault, kind, part: on_fault(_consequence(fault, kind, part)),
     )
-    return dataclasses.replace(objects, node_pools=tuple(map(completed_pool, objects.node_pools)))
+    pools = tuple(map(completed_pool, objects.node_pools))
+    return dataclasses.replace(objects, node_pools=pools, warnings=tuple(warnings))
+
+
+def _not_counted(manifest: Manifest) -> dict[str, None]:
+    """Return a sentence about an object of a kind that a plan would depend on, if planning read it."""
+    version, kind = str(manifest.get("apiVersion", "")), str(manifest["kind"])
+    metadata = manifest.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, Mapping) else ""
+    effect = _NOT_COUNTED.get((version.rpartition("/")[0], kind))
+    return {} if effect is None else {f"{kind} {name} ({version}) is not counted: {effect}": None}
+
+
+def _usable_form(item: Any) -> tuple[Any | None, FieldError | None]:
+    fault = _pool_fault(item)
+    return (None, fault) if fault is not None else usable_form(item)
+
+
+def _checked_form(item: Any) -> tuple[Any | None, FieldError | None]:
+    fault = _pool_fault(item)
+    if fault is None:
+        try:
+            check_object(item)
+        except FieldError as error:
+            fault = error
+    return item, fault
+
+
+def _pool_fault(item: Any) -> FieldError | None:
+    if isinstance(item, NodePool):
+        try:
+            check_node_pool(item)
+        except FieldError as error:
+            return error
+    return None
+
+
+def _consequence(fault: FieldError, kind: str, part: Any | None) -> str:
+    """Return the sentence about an object that cannot be used in full."""
+    if kind == NODE_POOLS.kind:
+        stays = "so its nodes stay" if part is not None else "so nothing is bought from it, and its nodes stay"
+    elif part is None:
+        stays = "so it is left out"
+    else:
+        is_judged = unread_field(part) is None and not isinstance(part, UnusableNode)
+        stays = "which does not count" if is_judged else "so its node stays as it is"
+    return f"{fault}, {stays}"
 
 
 def pods_of_workloads(

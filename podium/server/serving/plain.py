@@ -2,36 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from aiohttp import web
-from aiohttp.typedefs import Handler
+from aiohttp.typedefs import Handler, Middleware
 
 from podium.lib.descriptors import inbound_connections_max
 from podium.lib.endpoints import serving
+from podium.lib.web_sites import site_refusal
 from podium.server.serving.listener import listen
 from podium.server.serving.requests import RequestLog
 from podium.server.serving.server import Pages, metrics_page
 
 
 @asynccontextmanager
-async def serve_plain(host: str, port: int, pages: Pages) -> AsyncIterator[int]:
+async def serve_plain(
+    host: str, port: int, pages: Pages, *, middlewares: Sequence[Middleware] = ()
+) -> AsyncIterator[int]:
     """Serve while the context is open, then give running requests up to 5 s to end. Yields the port.
 
     Args:
         host: an IP address or a name; "" listens on all addresses.
         port: 0 selects any free port.
         pages: handlers of GET requests, by path.
+        middlewares: run before each handler, the first one outermost.
 
     Raises: ServingError if the port cannot be listened on.
     """
-    app = web.Application()
+    app = web.Application(middlewares=middlewares)
     app.add_routes([web.get(path, handler) for path, handler in pages.items()])
     listener = listen(host, port, may_be_name=True)
     port = listener.getsockname()[1]
     async with serving(app, listener, RequestLog(), connections_max=inbound_connections_max()):
         yield port
+
+
+@web.middleware
+async def refuse_other_sites(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Answer 403 to a request of a web site in the user's browser. For addresses that only this machine reaches."""
+    if refusal := site_refusal(request.headers):
+        raise web.HTTPForbidden(text=refusal)
+    return await handler(request)
 
 
 @asynccontextmanager

@@ -22,6 +22,7 @@ import orjson
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
+from podium.config import NEWEST
 from podium.lib.descriptors import inbound_connections_max
 from podium.lib.endpoints import serving
 from podium.lib.log import get_logger
@@ -65,6 +66,7 @@ async def serve(
     *,
     pages: Pages = MappingProxyType({}),
     flags: Mapping[str, str] = MappingProxyType({}),
+    minor: str = NEWEST.minor,
     middlewares: Sequence[Middleware] = (),
     listener: socket.socket | None = None,
     connections_max: int | None = None,
@@ -76,6 +78,7 @@ async def serve(
         port: 0 disables serving.
         pages: handlers of further pages, by path, for GET.
         flags: the value of each flag of the command line, for /flagz.
+        minor: the minor of Kubernetes whose rules decide, for /statusz.
         middlewares: run before each handler, the first one outermost.
         listener: a socket that is already bound, instead of address and port; closed at the end.
         connections_max: beyond this number, the connections that have been idle longest are closed; by default a share
@@ -89,7 +92,7 @@ async def serve(
             return
         listener = listen(bind_address, port)
     address, port = listener.getsockname()[:2]
-    app = application(health, metrics, configz, pages=pages, flags=flags, middlewares=middlewares)
+    app = application(health, metrics, configz, pages=pages, flags=flags, minor=minor, middlewares=middlewares)
     limit = inbound_connections_max() if connections_max is None else connections_max
     async with serving(app, listener, CountingRequestLog(metrics), connections_max=limit, tls=lambda: tls.context):
         log.info("Serving securely", address=address, port=port)
@@ -103,13 +106,14 @@ def application(
     *,
     pages: Pages = MappingProxyType({}),
     flags: Mapping[str, str] = MappingProxyType({}),
+    minor: str = NEWEST.minor,
     middlewares: Sequence[Middleware] = (),
 ) -> web.Application:
     """Return the endpoints as an aiohttp application, for callers with a server of their own."""
     app = web.Application(middlewares=middlewares, client_max_size=_BODY_BYTES_MAX)
     app.on_response_prepare.append(_set_headers)
     paths = ["/metrics", "/configz", *pages, *(f"/{endpoint}" for endpoint in health.endpoints())]
-    app.add_routes(_routes(health, metrics, configz, {**pages, **status_pages(paths, flags)}))
+    app.add_routes(_routes(health, metrics, configz, {**pages, **status_pages(paths, flags, minor)}))
     return app
 
 

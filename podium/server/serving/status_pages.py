@@ -20,7 +20,6 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 import podium
-from podium.config import NEWEST
 from podium.lib.printable import printable
 
 _COMPONENT: Final = "podium"
@@ -33,12 +32,13 @@ _WARNING: Final = (
 )
 
 
-def status_pages(paths: Sequence[str], flags: Mapping[str, str]) -> dict[str, Handler]:
+def status_pages(paths: Sequence[str], flags: Mapping[str, str], minor: str) -> dict[str, Handler]:
     """Return the handlers by path.
 
     Args:
         paths: all other paths that the server serves.
         flags: the value of each flag of the command line.
+        minor: the minor of Kubernetes whose rules decide.
     """
     start_time = datetime.now(UTC)
     start_monotonic_s = time.monotonic()
@@ -55,7 +55,7 @@ def status_pages(paths: Sequence[str], flags: Mapping[str, str]) -> dict[str, Ha
             "startTime": f"{start_time:%Y-%m-%dT%H:%M:%SZ}",
             "uptimeSeconds": uptime_s,
             "binaryVersion": podium.__version__,
-            "emulationVersion": NEWEST.minor,
+            "emulationVersion": minor,
             "paths": links,
         }
         lines = {
@@ -63,7 +63,7 @@ def status_pages(paths: Sequence[str], flags: Mapping[str, str]) -> dict[str, Ha
             "Up": f"{uptime_s // 3600} hr {uptime_s // 60 % 60:02} min {uptime_s % 60:02} sec",
             "Python version": platform.python_version(),
             "Binary version": podium.__version__,
-            "Emulation version": NEWEST.minor,
+            "Emulation version": minor,
             "Paths": " ".join(links),
         }
         return _answer(request, "Statusz", status, lines)

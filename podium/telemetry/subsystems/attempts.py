@@ -1,4 +1,4 @@
-"""Attempts to schedule pods and pod groups, and how long pods took until they were bound."""
+"""Attempts to schedule pods, and how long pods took until they were bound."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from podium.telemetry.families import (
 )
 
 AttemptResult = Literal["scheduled", "unschedulable", "error"]
-GroupResult = Literal["scheduled", "unschedulable", "waiting_on_preemption", "error"]
 _ATTEMPTS_SHOWN_MAX = 14
 _ATTEMPT_LABELS = (*((str(n),) for n in range(_ATTEMPTS_SHOWN_MAX + 1)), (f"{_ATTEMPTS_SHOWN_MAX + 1}+",))
 
@@ -29,7 +28,7 @@ def pod_exemplar(pod: Pod) -> Exemplar:
 
 
 class AttemptMetrics:
-    """Attempts to schedule pods and pod groups, and how long pods took until they were bound."""
+    """Attempts to schedule pods, and how long pods took until they were bound."""
 
     def __init__(self) -> None:
         self._attempts = counter("scheduler_schedule_attempts_total", "Attempts to schedule pods.", "result", "profile")
@@ -43,23 +42,6 @@ class AttemptMetrics:
         self._algorithm_s = histogram(
             "scheduler_scheduling_algorithm_duration_seconds", "Time to choose a node.", ATTEMPT_S
         )
-        self._group_attempts = counter(
-            "scheduler_podgroup_schedule_attempts_total", "Attempts to schedule pod groups.", "result", "profile"
-        )
-        self._group_attempt_s = histogram(
-            "scheduler_podgroup_scheduling_attempt_duration_seconds",
-            "Time of an attempt at a pod group, until its decision was carried out.",
-            ATTEMPT_S,
-            "result",
-            "profile",
-        )
-        self._group_algorithm_s = histogram(
-            "scheduler_podgroup_scheduling_algorithm_duration_seconds",
-            "Time to choose the nodes of a pod group.",
-            ATTEMPT_S,
-        )
-        # Without pod groups it is not shown at all, as those with labels.
-        self._group_algorithm_s.clear()
         self._sli_s = histogram(
             "scheduler_pod_scheduling_sli_duration_seconds",
             "Time from a pod's first entry into the active queue until it is bound.",
@@ -89,15 +71,6 @@ class AttemptMetrics:
     def observe_algorithm(self, seconds: float) -> None:
         """Record a scheduling cycle that has ended, with or without a feasible node."""
         self._algorithm_s[()].observe(seconds)
-
-    def count_group_attempt(self, result: GroupResult, profile: str, seconds: float) -> None:
-        """Count an attempt at a pod group that has ended."""
-        self._group_attempts[result, profile].add()
-        self._group_attempt_s[result, profile].observe(seconds)
-
-    def observe_group_algorithm(self, seconds: float) -> None:
-        """Record the time of choosing a pod group's nodes, whether or not there are any."""
-        self._group_algorithm_s[()].observe(seconds)
 
     def count_bound(self, attempts: int, seconds: float, *, after_flush: bool = False) -> None:
         """Count a bound pod.

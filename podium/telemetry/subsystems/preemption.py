@@ -62,7 +62,7 @@ class PreemptionMetrics:
         self._preemption_attempts[()].add()
 
     def observe_victims(self, victims: int) -> None:
-        """Record the number of victims that a preemption chose."""
+        """Record the number of victims that a preemption for a pod chose."""
         self._victims[()].observe(victims)
 
     def observe_preemption(self, result: Literal["success", "error"], seconds: float) -> None:

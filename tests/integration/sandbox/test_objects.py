@@ -1,5 +1,6 @@
 """Reading and writing objects over HTTP."""
 
+import orjson
 import pytest
 
 from podium.sandbox.fill import sample_pod, varied_nodes
@@ -85,6 +86,21 @@ async def test_a_body_in_another_format_is_refused(rest_api):
     assert status == 415
     status, _ = await rest_api.call("PATCH", f"{PODS}/web", {}, content_type="application/json")
     assert status == 415
+
+
+@pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"])
+async def test_a_form_of_a_web_page_creates_nothing(rest_api, content_type):
+    status, body = await rest_api.call("POST", PODS, orjson.dumps(sample_pod("web")), content_type=content_type)
+    assert (status, body["reason"]) == (415, "UnsupportedMediaType")
+    assert (await rest_api.get(f"{PODS}/web"))[0] == 404
+
+
+@pytest.mark.parametrize("headers", [{"Host": "evil.example"}, {"Origin": "http://evil.example"}])
+async def test_a_web_site_in_the_same_browser_reads_and_writes_nothing(rest_api, headers):
+    for method, body in (("GET", None), ("POST", sample_pod("web"))):
+        status, answer = await rest_api.call(method, PODS, body, **headers)
+        assert (status, answer["reason"]) == (403, "Forbidden")
+    assert (await rest_api.get(f"{PODS}/web"))[0] == 404
 
 
 async def test_every_kind_of_patch_reaches_the_object(rest_api, sandbox):

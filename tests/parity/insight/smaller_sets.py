@@ -47,13 +47,14 @@ class EverySet:
         question = RecordedQuestion(objects=scenario["objects"], pod=self._pod, config=scenario["config"])
         subject, store = read_manifest(self._pod, PODS), question.store()
         store.put(PODS, subject)
-        self._cluster = Cluster(configurations.of(scenario["config"]), store, IN_TREE, asked=[subject.key])
+        config = configurations.of(scenario["config"])
+        self._cluster = Cluster(config, store, IN_TREE, asked=[subject.key])
         self._asked = subject
         self._nodes: dict[str, Json] = {
             name: {"apiVersion": "v1", "kind": "Node", **msgspec.to_builtins(node)}
             for name, node in store.objects(NODES).items()
         }
-        self._budgets = Budgets(store.objects(POD_DISRUPTION_BUDGETS).values())
+        self._budgets = Budgets(store.objects(POD_DISRUPTION_BUDGETS).values(), config.release.preemption)
         self._evictable: dict[str, Pod] = {
             key: pod
             for key, pod in store.objects(PODS).items()

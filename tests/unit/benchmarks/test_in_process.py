@@ -9,7 +9,7 @@ ENGINE = [name for name, workload in WORKLOADS.items() if Place.ENGINE in worklo
 @pytest.mark.parametrize("name", ENGINE)
 def test_the_engine_places_every_pod_of_a_workload(name: str) -> None:
     workload = WORKLOADS[name]
-    cluster = FullCluster(20, workload.objects_before(20, 12))
+    cluster = FullCluster(20, workload.objects_before(20, 12), profile=workload.profile)
     for pod in pods_of(workload, 12):
         cluster.attempt(pod)
     assert cluster.placed == 12

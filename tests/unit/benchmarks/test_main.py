@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.__main__ import command, parser, sizes, workload_names
+from benchmarks.__main__ import command, parser, sizes, starters, workload_names
 from benchmarks.api_server import Size
 from benchmarks.targets import TARGETS
 from benchmarks.workloads import Place
@@ -12,7 +12,7 @@ def test_without_arguments_everything_that_has_a_target_is_measured_with_both_sc
     options = parser().parse_args([])
     assert (options.what, options.scheduler, options.repeat, options.json) == ("api-server", "both", 3, None)
     assert [(size.workload, size.nodes) for size in sizes(options)] == [
-        (target.workload, target.nodes) for target in TARGETS
+        (target.workload, target.nodes) for target in TARGETS if not target.is_measured_alone
     ]
 
 
@@ -38,6 +38,12 @@ def test_what_makes_no_sense_is_refused(arguments: list[str], capsys: pytest.Cap
     with pytest.raises(SystemExit):
         parser().parse_args(arguments)
     assert "error:" in capsys.readouterr().err
+
+
+def test_another_scheduler_runs_in_the_place_of_kube_scheduler() -> None:
+    options = parser().parse_args(["--peer-binary", "/builds/another-scheduler"])
+    assert list(starters(options)) == ["podium", "peer"]
+    assert command(options) == "python -m benchmarks api-server --peer-binary another-scheduler"
 
 
 def test_the_command_names_what_was_asked_for_and_no_files() -> None:

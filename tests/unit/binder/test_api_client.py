@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -56,6 +57,15 @@ def script(*answers: Any) -> Callable[[Request], Any]:
     return answer
 
 
+def assert_waits(wire: Wire) -> None:
+    """Three waits, each five times as long as the one before it, and longer by up to a tenth."""
+    times_s = [request.at_s for request in wire.requests]
+    waits_s = [later_s - earlier_s for earlier_s, later_s in pairwise(times_s)]
+    assert [round(wait_s / least_s, 3) for wait_s, least_s in zip(waits_s, (0.01, 0.05, 0.25), strict=True)] == [
+        pytest.approx(1.05, abs=0.05)
+    ] * 3
+
+
 async def test_a_binding_names_the_pod_its_uid_and_the_node() -> None:
     wire = Wire()
     await client(wire).bind(pod(), "n1")
@@ -72,6 +82,7 @@ async def test_a_binding_that_could_not_reach_the_server_is_tried_four_times() -
     wire = Wire(script(Unreachable("a"), Unreachable("b"), Unreachable("c"), {}))
     await client(wire).bind(pod(), "n1")
     assert wire.calls == [BIND] * 4
+    assert_waits(wire)
     wire = Wire(script(*[Unreachable("down")] * 4))
     with pytest.raises(Unreachable):
         await client(wire).bind(pod(), "n1")
@@ -259,8 +270,16 @@ async def test_a_status_patch_is_tried_four_times_with_growing_pauses() -> None:
     wire = Wire(script(*[Unavailable("x", code=503)] * 4))
     with pytest.raises(Unavailable):
         await client(wire).patch_status(pod(), nominated_node_name="n1")
-    started_s = wire.requests[0].at_s
-    assert [request.at_s - started_s for request in wire.requests] == pytest.approx([0.0, 0.01, 0.06, 0.31])
+    assert_waits(wire)
+
+
+async def test_two_pods_whose_writes_failed_together_are_not_written_again_together() -> None:
+    times_s = []
+    for uid in ("u1", "u2"):
+        wire = Wire(script(Unavailable("x", code=503), {}))
+        await client(wire).patch_status(pod(uid=uid), nominated_node_name="n1")
+        times_s.append(wire.requests[1].at_s - wire.requests[0].at_s)
+    assert abs(times_s[0] - times_s[1]) > 1e-5
 
 
 @pytest.mark.parametrize(
@@ -311,7 +330,7 @@ async def test_a_pod_that_is_gone_or_another_one_needs_no_deleting(error: ApiErr
 async def test_a_delete_without_an_answer_is_made_again() -> None:
     wire = Wire(script(OutcomeUnknown("lost"), Unreachable("down"), InternalError("oops", code=500), {}))
     assert await client(wire).delete_pod(pod())
-    assert [request.at_s - wire.requests[0].at_s for request in wire.requests] == pytest.approx([0, 0.01, 0.06, 0.31])
+    assert_waits(wire)
 
 
 @pytest.mark.parametrize("answer", SENSELESS, ids=lambda answer: answer[:40].decode(errors="replace"))

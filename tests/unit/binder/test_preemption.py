@@ -18,10 +18,11 @@ from podium.binder import (
 from podium.binder.preemption import DISRUPTION_TARGET
 from podium.binder.preemption_loops import LOOP_AT
 from podium.config import NEWEST, RELEASES
+from podium.framework.contract.group_post_filter import GroupHelp
 from podium.lib.clock import ManualClock
 from podium.objects.api_errors import ApiError, Forbidden, Invalid, NotFound, OutcomeUnknown
 from podium.objects.core import Pod, PodCondition
-from tests.builders import pod
+from tests.builders import pod, pod_group
 from tests.virtual_time import LoopClock
 
 pytestmark = pytest.mark.anyio
@@ -58,6 +59,9 @@ class PreemptionBench(PreemptionObserver):
         self.events: list[Event] = []
         self.conditions: list[PodCondition] = []
         self.victims: list[int] = []
+        self.observations: list[tuple[str, int, int, int]] = []
+        self.searches: list[tuple[str, str, float]] = []
+        self.attempts_for_groups: list[str] = []
         self.attempts = 0
         self.activated: list[str] = []
         self.gated: set[str] = set()
@@ -76,7 +80,7 @@ class PreemptionBench(PreemptionObserver):
             activate=lambda candidate: self.activated.append(f"{candidate.metadata.name} {self.is_held_back}"),
             is_gated=lambda candidate: candidate.uid in self.gated,
             takes_room=lambda uid: any(pod.uid == uid for pod in self.pods.values()),
-            rules=RELEASES[minor].preemption,
+            release=RELEASES[minor],
         )
 
     @property
@@ -84,7 +88,7 @@ class PreemptionBench(PreemptionObserver):
         return self.under_way.is_preempting(URGENT.uid)
 
     async def preempt(self, *victims: Pod) -> bool:
-        preemption = self.executor.begin(URGENT, "n1", victims)
+        preemption = self.executor.begin(Preemption(URGENT, "n1", victims))
         assert preemption is not None
         assert self.is_held_back
         outcome = await self.executor.carry_out(preemption)
@@ -120,8 +124,15 @@ class PreemptionBench(PreemptionObserver):
     def count_preemption_attempt(self) -> None:
         self.attempts += 1
 
-    def observe_victims(self, victims: int) -> None:
+    def count_group_preemption_attempt(self, result: str) -> None:
+        self.attempts_for_groups.append(result)
+
+    def observe_victim_search(self, preemptor: str, result: str, seconds: float) -> None:
+        self.searches.append((preemptor, result, seconds))
+
+    def observe_victims(self, preemptor: str, victims: int, disruptions: int, violations: int) -> None:
         self.victims.append(victims)
+        self.observations.append((preemptor, victims, disruptions, violations))
 
     @property
     def event_notes(self) -> list[str]:
@@ -177,7 +188,7 @@ async def test_victims_that_are_leaving_already_are_left_alone() -> None:
 @pytest.mark.parametrize(("minor", "victims"), [("1.37", [1]), ("1.36", [])])
 async def test_with_all_victims_leaving_there_is_nothing_to_carry_out(minor: str, victims: list[int]) -> None:
     bench = PreemptionBench(minor=minor)
-    assert bench.executor.begin(URGENT, "n1", [victim("a", terminating=True)]) is None
+    assert bench.executor.begin(Preemption(URGENT, "n1", [victim("a", terminating=True)])) is None
     assert not bench.is_held_back
     assert bench.victims == victims
 
@@ -325,7 +336,7 @@ async def test_the_last_victim_is_spared_where_another_cannot_go() -> None:
 async def test_a_preemption_that_is_cancelled_holds_nobody_back() -> None:
     bench = PreemptionBench()
     bench.latency_s["delete a"] = 60.0
-    preemption = bench.executor.begin(URGENT, "n1", [A])
+    preemption = bench.executor.begin(Preemption(URGENT, "n1", [A]))
     assert preemption is not None
     with anyio.move_on_after(1.0):
         await bench.executor.carry_out(preemption)
@@ -341,9 +352,45 @@ def test_attempts_are_counted() -> None:
     assert bench.attempts == 1
 
 
+def test_attempts_for_groups_are_counted_by_their_result() -> None:
+    bench = PreemptionBench()
+    bench.under_way.attempted_for_group("Success")
+    assert (bench.attempts, bench.attempts_for_groups) == (0, ["Success"])
+
+
+def test_a_search_for_victims_is_measured_until_it_ends() -> None:
+    clock = ManualClock()
+    bench = PreemptionBench()
+    under_way = RunningPreemptions(bench.pods.get, bench, clock=clock)
+    end_search = under_way.begin_search("podgroup")
+    clock.advance(2.0)
+    assert bench.searches == []
+    end_search("Unschedulable")
+    assert bench.searches == [("podgroup", "Unschedulable", 2.0)]
+
+
+@pytest.mark.parametrize(("minor", "preemptor"), [("1.37", "podgroup"), ("1.36", "pod")])
+def test_victims_for_a_group_are_counted_apart_since_1_37(minor: str, preemptor: str) -> None:
+    bench = PreemptionBench(minor=minor)
+    plan = GroupHelp((A, B), disruptions=1, violations=2)
+    preemption = bench.executor.begin(Preemption.for_group(pod_group("gang"), [URGENT, C], plan))
+    assert preemption is not None
+    assert preemption.pods == (URGENT, C)
+    assert bench.observations == [(preemptor, 2, 1, 2)]
+
+
+@pytest.mark.parametrize(("minor", "version"), [("1.37", "v1beta1"), ("1.36", "v1alpha2")])
+async def test_events_name_the_group_in_the_version_that_its_api_server_serves(minor: str, version: str) -> None:
+    bench = PreemptionBench(minor=minor)
+    preemption = bench.executor.begin(Preemption.for_group(pod_group("gang"), [URGENT], GroupHelp((A,))))
+    assert preemption is not None
+    await bench.executor.carry_out(preemption)
+    assert [event.related.api_version for event in bench.events if event.related] == [f"scheduling.k8s.io/{version}"]
+
+
 def test_nobody_else_is_held_back() -> None:
     bench = PreemptionBench()
-    assert bench.executor.begin(URGENT, "n1", [A]) is not None
+    assert bench.executor.begin(Preemption(URGENT, "n1", [A])) is not None
     assert bench.is_held_back
     assert not bench.under_way.is_preempting("another")
 
@@ -363,7 +410,7 @@ def test_with_only_the_last_victim_left_the_cluster_says_when_the_pod_may_go_on(
     bench = PreemptionBench()
     if live_pod is not None:
         bench.pods[live_pod.key] = live_pod
-    preemption = bench.executor.begin(URGENT, "n1", [B, A])
+    preemption = bench.executor.begin(Preemption(URGENT, "n1", [B, A]))
     assert preemption is not None
     preemption.is_last_victim = True
     assert bench.is_held_back is is_held_back
@@ -372,14 +419,14 @@ def test_with_only_the_last_victim_left_the_cluster_says_when_the_pod_may_go_on(
 async def test_the_end_of_one_preemption_does_not_end_the_next() -> None:
     bench = PreemptionBench()
     bench.latency_s["delete a"] = 1.0
-    first = bench.executor.begin(URGENT, "n1", [A])
+    first = bench.executor.begin(Preemption(URGENT, "n1", [A]))
     assert first is not None
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(bench.executor.carry_out, first)
         await anyio.sleep(0.5)
         # The victim is gone before the answer to its deletion comes: the pod has been tried, and has new victims.
         assert not bench.is_held_back
-        assert bench.executor.begin(URGENT, "n2", [B, C]) is not None
+        assert bench.executor.begin(Preemption(URGENT, "n2", [B, C])) is not None
         await anyio.sleep(1.0)
         assert bench.is_held_back
 

@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+from podium.cli.doctor import as_of_server
+from podium.cli.options.configuration import usable
+from podium.daemon.doctor import Report
 from tests.unit.cli.commands import run
 
 
@@ -62,3 +65,25 @@ def test_a_name_of_kube_schedulers_is_an_error_unless_the_flag_allows_it(tmp_pat
     # The shadow compares the other scheduler's pods, and binds none.
     [finding] = findings(tmp_path, "--config", path, "--shadow")
     assert (finding["verdict"], finding["message"]) == ("ok", "default-scheduler")
+
+
+class OldServer:
+    """Answers `/version` as an API server of 1.36."""
+
+    async def request(self, method: str, path: str, **options: object) -> bytes:
+        return b'{"major": "1", "minor": "36", "gitVersion": "v1.36.2"}'
+
+
+@pytest.mark.anyio
+async def test_the_configuration_is_read_by_the_rules_of_the_api_server():
+    good = usable(None, (), ("GenericWorkload=true",))
+    assert (await as_of_server(Report(), OldServer(), good)).config.release.minor == "1.36"
+
+
+@pytest.mark.anyio
+async def test_what_the_api_servers_release_refuses_is_an_error():
+    report, good = Report(), usable(None, (), ("CompositePodGroup=false",))
+    assert await as_of_server(report, OldServer(), good) is good
+    [finding] = report.findings
+    assert finding.message == "--feature-gates: unrecognized feature gate: CompositePodGroup"
+    assert finding.advice == "the API server is of 1.36: correct the field for it"

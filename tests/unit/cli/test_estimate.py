@@ -129,7 +129,7 @@ def test_models_without_ranges_are_named(cluster, tmp_path):
     path = write_objects(tmp_path / "m.yaml", {**CLUSTER, "spec": {"resourceModels": [{"grade": 0}]}})
     result = _run("-f", cluster, "--cluster-object", path)
     assert result.exit_code == 1
-    assert f"{path}: spec.resourceModels[0].ranges: Required value" in " ".join(result.output.split())
+    assert "cluster m: spec.resourceModels[0].ranges: Required value" in " ".join(result.output.split())
 
 
 @pytest.mark.parametrize(
@@ -204,6 +204,35 @@ def test_a_workload_with_a_field_that_is_no_object_is_refused(tmp_path, field, m
     result = _run("-f", write_objects(tmp_path / "cluster.yaml", node("n1", "4")), "--workload", workload)
     assert (result.exit_code, message in result.stderr) == (1, True), result.stderr
     assert str(workload) in result.stderr
+
+
+def _cluster_with_cpu(name, cpu):
+    summary = {"allocatable": {"cpu": cpu, "pods": "99"}}
+    return {**CLUSTER, "metadata": {"name": name}, "status": {"resourceSummary": summary}}
+
+
+def test_several_cluster_objects_are_answered_one_by_one(tmp_path):
+    first = write_objects(tmp_path / "1.yaml", _cluster_with_cpu("a", "3"), _cluster_with_cpu("b", "5"))
+    second = write_objects(tmp_path / "2.yaml", _cluster_with_cpu("c", "7"))
+    arguments = ("--cluster-object", first, "--cluster-object", second, "--requests", "cpu=2")
+    lines = [" ".join(line.split()) for line in _run(*arguments).output.splitlines() if line.strip()]
+    assert (lines[0], lines[2:]) == ("CLUSTER REPLICAS", ["a 1", "b 2", "c 3"])
+    answers = json.loads(_run(*arguments, "--output", "json").output)["clusters"]
+    assert answers[1] == {"cluster": "b", "general_replicas": 2}
+
+
+def test_several_cluster_objects_do_not_go_with_the_nodes_of_one(cluster, tmp_path):
+    path = write_objects(tmp_path / "1.yaml", _cluster_with_cpu("a", "3"), _cluster_with_cpu("b", "5"))
+    result = _run("-f", cluster, "--cluster-object", path)
+    assert result.exit_code == 2
+    assert "the nodes of a member go with one Cluster object" in result.output
+
+
+def test_the_same_cluster_twice_is_refused(tmp_path):
+    paths = [write_objects(tmp_path / f"{number}.yaml", _cluster_with_cpu("a", number)) for number in "12"]
+    result = _run("--cluster-object", paths[0], "--cluster-object", paths[1], "--requests", "cpu=1")
+    assert result.exit_code == 1
+    assert "cluster a is given twice" in " ".join(result.output.split())
 
 
 QUOTA_OF_TEAM = {

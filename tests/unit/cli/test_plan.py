@@ -7,7 +7,19 @@ import pytest
 
 from podium.objects.quantity import milli_value
 from tests.unit.cli.commands import run, write_objects
-from tests.unit.provisioner.clusters import TYPES, ZONE, daemon_set, node, node_pool, pod, requirement, spread
+from tests.unit.provisioner.clusters import (
+    TYPES,
+    ZONE,
+    daemon_set,
+    instance_type,
+    managed_node,
+    node,
+    node_claim,
+    node_pool,
+    pod,
+    requirement,
+    spread,
+)
 
 _run = partial(run, "plan")
 
@@ -318,15 +330,6 @@ def test_a_catalogue_that_is_no_json_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("item", "text"),
     [
-        (
-            node_pool(requirements=[requirement(ZONE, "Near", "z")]),
-            'NodePool pool: spec.template.spec.requirements[0].operator: "Near" is not one of In, NotIn,',
-        ),
-        (
-            node_pool(disruption={"consolidationPolicy": "Never"}),
-            'NodePool pool: spec.disruption.consolidationPolicy: "Never" is not one of WhenEmpty, WhenEmptyOrUnder',
-        ),
-        (pod("web", cpu="lots"), "Pod default/web: spec.containers[0].resources.requests[cpu]: "),
         ({**node(), "status": 3}, "Node node-1: status: expected object, got int"),
         ({**node(), "metadata": {}}, "Node: metadata.name: is missing"),
     ],
@@ -336,6 +339,73 @@ def test_a_fault_of_an_object_is_named_by_file_and_field(tmp_path, item, text):
     result = _run("-f", path)
     assert result.exit_code == 1
     assert result.stderr.startswith(f"Error: {path}: document 2: {text}")
+
+
+_CLOSED = ", so nothing is bought from it, and its nodes stay"
+
+
+@pytest.mark.parametrize(
+    ("item", "text", "consequence"),
+    [
+        (
+            node_pool("odd", requirements=[requirement(ZONE, "Near", "z")]),
+            'NodePool odd: spec.template.spec.requirements[0].operator: "Near" is not one of In, NotIn,',
+            _CLOSED,
+        ),
+        (
+            node_pool("odd", disruption={"consolidationPolicy": "Never"}),
+            'NodePool odd: spec.disruption.consolidationPolicy: "Never" is not one of WhenEmpty, WhenEmptyOrUnder',
+            _CLOSED,
+        ),
+        (
+            {**node_pool("odd"), "spec": {"template": 7}},
+            "NodePool odd: spec.template: expected object, got int",
+            _CLOSED,
+        ),
+        (
+            node_pool("odd", disruption={"budgets": [{"nodes": "1", "schedule": "0 0 31", "duration": "1h"}]}),
+            "NodePool odd: spec.disruption.budgets[0].schedule: ",
+            _CLOSED,
+        ),
+        (
+            pod("web", cpu="lots"),
+            "Pod default/web: spec.containers[0].resources.requests[cpu]: ",
+            ", so it is left out",
+        ),
+    ],
+)
+def test_an_object_that_cannot_be_used_spoils_only_itself(tmp_path, item, text, consequence):
+    path = _cluster(tmp_path / "c.yaml", node_pool("first"), item, pod("other"))
+    result = _run("-f", path, "-o", "json")
+    assert result.exit_code == 0
+    assert result.stderr.startswith(f"warning: {path}: document 2: {text}")
+    assert result.stderr.strip().endswith(consequence)
+    answer = json.loads(result.stdout)
+    assert [new["pods"] for new in answer["new_nodes"]] == [["default/other"]]
+    assert list(answer["skipped"]) == (["odd"] if consequence is _CLOSED else [])
+
+
+@pytest.mark.parametrize("schedule", ["0 0 * * 7", "CRON_TZ=Europe/Paris 0 9 * * 1", "TZ=UTC 0 0 * * *", "x y z a b"])
+def test_a_schedule_that_only_the_api_server_takes_lets_no_node_go_and_nodes_are_bought(tmp_path, schedule):
+    budgets = [{"nodes": "100%", "schedule": schedule, "duration": "1h"}]
+    path = _cluster(tmp_path / "c.yaml", node_pool("odd", disruption={"budgets": budgets}), pod("web"))
+    result = _run("-f", path, "-o", "json")
+    assert [new["pool"] for new in json.loads(result.stdout)["new_nodes"]] == ["odd"]
+    assert "NodePool odd: spec.disruption.budgets[0].schedule: " in result.stderr
+    assert result.stderr.strip().endswith(", so its nodes stay")
+
+
+def test_gates_are_karpenters_and_others_are_refused(tmp_path):
+    path = _cluster(tmp_path / "c.yaml", node_pool())
+    result = _run("-f", path, "--feature-gates", "SpotToSpotConsolidation=true,NodeRepair=true")
+    assert (result.exit_code, result.stderr) == (
+        0,
+        "warning: --feature-gates: what NodeRepair switches on is not planned\n",
+    )
+    for text, detail in (("Bogus=true", "Bogus: is not one of NodeRepair"), ("NodeRepair=yes", '"yes" is neither')):
+        result = _run("-f", path, "--feature-gates", text)
+        assert result.exit_code == 2
+        assert detail in result.stderr
 
 
 def test_of_an_object_that_is_there_twice_the_last_one_counts(tmp_path):
@@ -487,3 +557,127 @@ def test_an_added_workload_of_an_unknown_kind_is_named(tmp_path):
     assert (
         f"warning: {added_file}: Farm f is left out: podium does not know where a Farm keeps its pod template" in stderr
     )
+
+
+def _apart(count, key=ZONE):
+    """Replicas of which no two may share a domain."""
+    term = {"topologyKey": key, "labelSelector": {"matchLabels": {"app": "web"}}}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    return [pod(f"web-{index}", labels={"app": "web"}, affinity=affinity) for index in range(count)]
+
+
+def test_a_plan_is_shown_to_its_end_with_its_passes_told_apart(tmp_path):
+    types = tmp_path / "types.json"
+    types.write_text(json.dumps(list(TYPES)))
+    cluster = ("-f", _cluster(tmp_path / "c.yaml", node_pool(), *_apart(3)), "--catalogue", types)
+    answer = _json(*cluster)
+    assert [new["pass"] for new in answer["new_nodes"]] == [1, 2, 3]
+    assert sorted(name for new in answer["new_nodes"] for name in new["pods"]) == [f"default/web-{i}" for i in range(3)]
+    assert (answer["passes"], answer["unschedulable"]) == (3, [])
+    result = _run(*cluster, "--exit-code")
+    assert result.exit_code == 0
+    assert "3 nodes to buy for 3 pods in 3 passes" in result.stdout
+    assert _lines(result)[0].startswith("PASS NODEPOOL")
+    first_pass = _json(*cluster, "--one-pass")
+    assert (len(first_pass["new_nodes"]), len(first_pass["unschedulable"]), "passes" in first_pass) == (1, 2, False)
+    assert _run(*cluster, "--one-pass", "--exit-code").exit_code == 3
+
+
+def test_pods_that_no_pass_places_stay_and_the_status_says_so(tmp_path):
+    cluster = ("-f", _cluster(tmp_path / "c.yaml", node_pool(), *_apart(4)))
+    (tmp_path / "types.json").write_text(json.dumps(list(TYPES)))
+    cluster += ("--catalogue", tmp_path / "types.json")
+    answer = _json(*cluster)
+    assert (answer["passes"], len(answer["new_nodes"]), len(answer["unschedulable"])) == (3, 3, 1)
+    assert _run(*cluster, "--exit-code").exit_code == 3
+    why = _json(*cluster, "--why", answer["unschedulable"][0]["pod"])
+    assert why["outcome"].startswith("stays: ")
+    (last,) = answer["new_nodes"][2]["pods"]
+    assert _json(*cluster, "--why", last)["outcome"].endswith(", bought in pass 3")
+
+
+def test_limits_that_one_pass_counts_too_high_are_filled_by_the_next(tmp_path):
+    types = tmp_path / "types.json"
+    types.write_text(json.dumps([instance_type("small", 2, "4Gi"), instance_type("large", 8, "16Gi")]))
+    pool = node_pool(limits={"cpu": "16"})
+    web = [pod(f"web-{index}", cpu="1500m", **_one_per_node()) for index in range(6)]
+    cluster = ("-f", _cluster(tmp_path / "c.yaml", pool, *web), "--catalogue", types)
+    assert len(_json(*cluster, "--one-pass")["unschedulable"]) > 0
+    answer = _json(*cluster)
+    assert (answer["unschedulable"], len(answer["new_nodes"])) == ([], 6)
+    pool = node_pool(limits={"nodes": "2"})
+    cluster = ("-f", _cluster(tmp_path / "n.yaml", pool, *_apart(3)), "--catalogue", types)
+    answer = _json(*cluster)
+    assert len(answer["new_nodes"]) == 2
+    assert answer["unschedulable"][0]["reason"] == "node limits have been exhausted for nodepool (NodePool=pool)"
+
+
+def _one_per_node():
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "one"}}}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    return {"labels": {"app": "one"}, "affinity": affinity}
+
+
+def test_a_limit_is_named_where_it_is_why_nothing_is_large_enough(tmp_path):
+    types = tmp_path / "types.json"
+    types.write_text(json.dumps(list(TYPES)))
+    pool = node_pool(limits={"cpu": "2"})
+    path = _cluster(tmp_path / "c.yaml", pool, pod("web", cpu="3"))
+    (stay,) = _json("-f", path, "--catalogue", types)["unschedulable"]
+    assert stay["reason"].startswith("no instance type has enough resources")
+    assert stay["pools"]["pool"].endswith(
+        '(the limits of NodePool pool leave {"cpu":"2000m"}; without them it would have a node for the pod)'
+    )
+    path = _cluster(tmp_path / "d.yaml", pool, pod("web", cpu="300"))
+    (stay,) = _json("-f", path, "--catalogue", types)["unschedulable"]
+    assert "limits" not in stay["pools"]["pool"]
+
+
+def test_an_offering_that_is_not_available_is_not_called_missing(tmp_path):
+    large, small = instance_type("large", 8, "16Gi"), instance_type("small", 2, "4Gi")
+    for offering in large["offerings"]:
+        offering["available"] = False
+    types = tmp_path / "types.json"
+    types.write_text(json.dumps([large, small]))
+    path = _cluster(tmp_path / "c.yaml", node_pool(), pod("web", cpu="3"))
+    (stay,) = _json("-f", path, "--catalogue", types)["unschedulable"]
+    text = "what would help is offered and not available now: large (zone-1, on-demand), large (zone-2, on-demand)"
+    assert text in stay["pools"]["pool"]
+    types.write_text(json.dumps([large]))
+    assert text in _json("-f", path, "--catalogue", types)["skipped"]["pool"]
+
+
+def test_pods_that_are_not_planned_for_say_why(tmp_path):
+    gated_pod = pod("gated", status={"phase": "Pending"}, schedulingGates=[{"name": "g"}])
+    nominated_pod = pod("nominated")
+    nominated_pod["status"]["nominatedNodeName"] = "n1"
+    path = _cluster(tmp_path / "c.yaml", node_pool(), gated_pod, nominated_pod, pod("new", status={"phase": "Pending"}))
+    answer = _json("-f", path)
+    assert answer["not_tried"] == ["default/gated", "default/new", "default/nominated"]
+    assert answer["not_tried_reasons"]["default/gated"] == "has scheduling gates"
+    assert answer["not_tried_reasons"]["default/nominated"] == "is nominated to node n1"
+    text = " ".join(_run("-f", path).stdout.split())
+    for part in ("held by scheduling gates", "nominated to a node", "not found unschedulable by kube-scheduler yet"):
+        assert f"1 pod not planned for: {part}" in text
+
+
+def test_more_requests_than_there_is_are_called_overcommitted(tmp_path):
+    path = _cluster(tmp_path / "c.yaml", node_pool(), node("n1", cpu="1"), pod("web", cpu="2", node="n1"))
+    shares = _json("-f", path)["utilisation"]["before"]
+    assert (shares["cpu"]["overcommitted"], "overcommitted" in shares["memory"]) == (True, False)
+    assert "200% of 1 cores, overcommitted" in _run("-f", path).stdout
+
+
+def test_what_karpenter_does_not_count_yet_is_named(tmp_path):
+    claim = {**node_claim("c1", machine=""), "apiVersion": "karpenter.sh/v1"}
+    bare = managed_node("n1", machine="")
+    path = _cluster(tmp_path / "c.yaml", node_pool(), claim, bare, pod("web"))
+    result = _run("-f", path, "-o", "json")
+    of_claim, of_node = result.stderr.splitlines()
+    assert of_claim.startswith("warning: NodeClaim c1 without a providerID: Karpenter waits until the machine is there")
+    assert of_node.startswith("warning: Node n1 of a NodePool without a providerID, or without an instance type")
+    answer = json.loads(result.stdout)
+    assert (len(answer["new_nodes"]), answer["existing"]) == (1, {})
+    bare_nodes = [managed_node(f"n{index}", machine="") for index in range(2, 7)]
+    result = _run("-f", _cluster(tmp_path / "d.yaml", node_pool(), *bare_nodes))
+    assert result.stderr.startswith("warning: Node n2, n3, n4 and 2 more of a NodePool without a providerID")

@@ -82,7 +82,7 @@ AFTER = {
     (ASSUMED, PodEvent.UPDATE): "pod uid-web(default/web) is not in added state, so cannot be updated",
     (ASSUMED, PodEvent.REMOVE): UNKNOWN,
     (ADDED, PodEvent.ASSUME): "pod uid-web(default/web) is in the cache, so can't be assumed",
-    (ADDED, PodEvent.FORGET): "pod uid-web(default/web) wasn't assumed so cannot be forgotten",
+    (ADDED, PodEvent.FORGET): "pod uid-web(default/web) is not assumed, so it cannot be removed or forgotten",
     (ADDED, PodEvent.ADD): "pod uid-web(default/web) was already in added state",
     (ADDED, PodEvent.UPDATE): ADDED,
     (ADDED, PodEvent.REMOVE): UNKNOWN,

@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 from typing import ClassVar
 
@@ -10,8 +11,9 @@ from podium.config.args import NodeResourcesFitArgs, RawArgs, ResourceSpec, Scor
 from podium.config.defaults import complete, default_configuration
 from podium.config.expansion import build_errors, expand_plugins
 from podium.config.extension_points import IN_TREE_PLUGINS, ExtensionPoint
-from podium.config.feature_gates import default_gates
+from podium.config.feature_gates import default_gates, parse_feature_gates
 from podium.config.field_errors import ConfigError
+from podium.config.loader import load
 from podium.config.releases import RELEASES
 from podium.config.types import (
     KubeSchedulerConfiguration,
@@ -395,3 +397,41 @@ def test_profiles_of_the_same_plugins_are_expanded_once_but_keep_their_own_error
     errors = build_errors(complete(KubeSchedulerConfiguration(profiles=profiles)))
     assert Counting.names == ["a", "b", "d"]
     assert [error.path.partition(".")[0] for error in errors] == ["profiles[1]", "profiles[3]"]
+
+
+@pytest.mark.parametrize(
+    ("minor", "gates", "is_enabled"),
+    [
+        ("1.37", "GenericWorkload=true", True),
+        ("1.37", "GenericWorkload=false", False),
+        ("1.36", "GenericWorkload=true", False),
+        ("1.36", "GenericWorkload=true,GangScheduling=true", True),
+    ],
+)
+def test_gangs_are_scheduled_by_default_since_pod_groups_are(minor, gates, is_enabled):
+    (profile,) = default_configuration(parse_feature_gates([gates], RELEASES[minor])).profiles
+    assert ("GangScheduling" in [plugin.name for plugin in profile.plugins.multi_point.enabled]) is is_enabled
+
+
+@pytest.mark.parametrize(
+    ("minor", "gates", "disabled", "is_warned"),
+    [
+        ("1.37", "GenericWorkload=true", "GangScheduling", True),
+        ("1.37", "GenericWorkload=true", "NodeName", False),
+        ("1.37", "GenericWorkload=false", "GangScheduling", False),
+        ("1.36", "GenericWorkload=true", "NodeName", False),
+    ],
+)
+def test_pod_groups_without_the_plugin_that_counts_them_are_warned_about(minor, gates, disabled, is_warned):
+    plugins = {"multiPoint": {"disabled": [{"name": disabled}]}}
+    file = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"plugins": plugins}],
+    }
+    warning = (
+        "profiles[0].plugins: GenericWorkload is enabled, but GangScheduling plugin is not set. Gang scheduling using "
+        "PodGroups may not work as expected."
+    )
+    warnings = load(json.dumps(file), gates=parse_feature_gates([gates], RELEASES[minor])).warnings
+    assert warnings == ((warning,) if is_warned else ())

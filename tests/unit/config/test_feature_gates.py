@@ -71,6 +71,34 @@ def test_every_gate_may_be_set_to_its_default(name: str) -> None:
             "PodGroupPreemptionPolicy=true",
             "cannot set feature gate PodGroupPreemptionPolicy (alpha) to true: podium supports only false",
         ),
+        *(
+            (
+                f"{name}=true",
+                f"cannot set feature gate {name} (alpha) to true: podium supports only false",
+            )
+            for name in (
+                "DRADerivedAttributes",
+                "DRADeviceCompatibilityGroups",
+                "DRANodeAllocatableResources",
+                "DRAOptionalNodeOperations",
+                "InPlacePodVerticalScalingSchedulerPreemption",
+                "InterPodAffinityHostnameFastPath",
+                "SchedulerPreQueueingHints",
+                "TaintTolerationComparisonOperators",
+            )
+        ),
+        *(
+            (f"{name}=true", f"cannot set feature gate {name} (beta) to true: podium supports only false")
+            for name in ("CoordinatedLeaderElection", "DRAWorkloadResourceClaims", "SchedulerAsyncAPICalls")
+        ),
+        *(
+            (f"{name}=false", f"cannot set feature gate {name} to false, feature is locked to true")
+            for name in ("DRAExtendedResource", "DRAPrioritizedList", "DRAResourceClaimDeviceStatus")
+        ),
+        (
+            "DRADeviceTaints=false",
+            "cannot set feature gate DRADeviceTaints (GA) to false: podium supports only true",
+        ),
         (
             "PodLevelResources=false",
             "cannot set feature gate PodLevelResources (beta) to false: podium supports only true",
@@ -91,6 +119,13 @@ def test_a_gate_that_cannot_be_had_is_named(value: str, problem: str) -> None:
     [
         ("SidecarContainers=false", "cannot set feature gate SidecarContainers to false, feature is locked to true"),
         ("PodGroupPreemptionPolicy=true", "unrecognized feature gate: PodGroupPreemptionPolicy"),
+        (
+            "DRAResourceClaimDeviceStatus=false",
+            (
+                "DRADeviceBindingConditions is enabled, but depends on features that are disabled: "
+                "[DRAResourceClaimDeviceStatus]"
+            ),
+        ),
         (
             "GangScheduling=true",
             "GangScheduling is enabled, but depends on features that are disabled: [GenericWorkload]",

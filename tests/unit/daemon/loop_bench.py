@@ -51,7 +51,14 @@ from podium.lib.clock import Clock
 from podium.objects.core import Node, Pod
 from podium.objects.coscheduling import CoschedulingPodGroup
 from podium.objects.pod_groups import PodGroup
-from podium.objects.resource_types import COSCHEDULING_POD_GROUPS, POD_GROUPS, PODS, EventResource, ResourceType
+from podium.objects.resource_types import (
+    COSCHEDULING_POD_GROUPS,
+    POD_DISRUPTION_BUDGETS,
+    POD_GROUPS,
+    PODS,
+    EventResource,
+    ResourceType,
+)
 from podium.queues import QueuedPodGroups, QueueProfile, QueueState, SchedulingQueue, build_hint_map
 from podium.server.wakeup import WakeUp
 from podium.telemetry import Metrics
@@ -172,6 +179,7 @@ class LoopBench:
         self.objects_of: dict[Any, dict[str, Any]] = {
             POD_GROUPS: self.objects,
             COSCHEDULING_POD_GROUPS: self.coscheduled,
+            POD_DISRUPTION_BUDGETS: {},
         }
         self.shared: dict[Callable[..., Any], Any] = {}
         self.story: list[str] = []

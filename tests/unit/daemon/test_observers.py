@@ -18,7 +18,7 @@ from podium.framework.profile.runtime import SLOW_PLUGIN_S
 from podium.lib.clock import ManualClock
 from podium.objects.api_errors import TooManyRequests
 from podium.objects.node_metrics import NODE_METRICS
-from podium.objects.resource_types import NODES, PODS
+from podium.objects.resource_types import COSCHEDULING_POD_GROUPS, NODES, PODS
 from podium.queues import QueueObserver
 from podium.telemetry import Metrics
 from tests.builders import pod
@@ -122,6 +122,7 @@ async def test_what_others_count_is_read_when_somebody_asks() -> None:
     informers = InformerSet(absent, clock=clock, random=Random(0))
     informers.informer(PODS)
     informers.informer(NODES)
+    informers.informer(COSCHEDULING_POD_GROUPS)
     read_statistics(metrics, recorder, dispatcher, informers)
 
     assert metrics.values("podium_events_total") == {("written",): 0, ("dropped",): 0, ("given_up",): 0}
@@ -143,7 +144,14 @@ async def test_what_others_count_is_read_when_somebody_asks() -> None:
     pods = informers.statistics()["pods"]
     pods.lists_total, pods.watches_total, pods.events_total, pods.failures_total = 1, 2, 3, 4
     for count, name in enumerate(("lists", "watches", "events", "failures"), start=1):
-        assert metrics.values(f"podium_reflector_{name}_total") == {("pods",): count, ("nodes",): 0}
+        counts = metrics.values(f"podium_reflector_{name}_total")
+        assert counts == {("pods",): count, ("nodes",): 0, ("podgroups",): 0}
+    assert set(metrics.values("informer_queued_items")) == {
+        ("kube-scheduler", "", "v1", "pods"),
+        ("kube-scheduler", "", "v1", "nodes"),
+    }
+    # Nothing has been listed yet.
+    assert metrics.values("informer_store_resource_version") == {}
 
 
 def test_resources_that_nothing_watches_and_those_with_another_path_are_not_missing() -> None:

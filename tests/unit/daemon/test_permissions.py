@@ -10,7 +10,7 @@ import yaml
 
 from podium.cli.options.configuration import Usable, usable
 from podium.client.permissions import Permission
-from podium.config import PodGroupRules
+from podium.config import RELEASES, PodGroupRules
 from tests.rights import grants, needs_of
 
 pytestmark = pytest.mark.anyio
@@ -40,6 +40,33 @@ async def test_pod_groups_need_exactly_one_more_role(tmp_path: Path) -> None:
         (await needs_of(good)).permissions
     )
     assert extra_permissions == set(shipped_permissions("pod-groups/rbac.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("minor", "paths"),
+    [
+        (
+            "1.37",
+            {
+                "PodGroup": "/apis/scheduling.k8s.io/v1beta1/podgroups",
+                "DeviceTaintRule": "/apis/resource.k8s.io/v1/devicetaintrules",
+            },
+        ),
+        (
+            "1.36",
+            {
+                "PodGroup": "/apis/scheduling.k8s.io/v1alpha2/podgroups",
+                "DeviceTaintRule": "/apis/resource.k8s.io/v1beta2/devicetaintrules",
+            },
+        ),
+    ],
+)
+async def test_resources_are_asked_for_in_the_version_that_the_release_serves(
+    minor: str, paths: dict[str, str]
+) -> None:
+    good = usable(None, (), ("GenericWorkload=true,DRADeviceTaintRules=true",), release=RELEASES[minor])
+    needs = await needs_of(good, pod_groups=good.pod_groups)
+    assert {resource.kind: resource.path for resource in needs.resources if resource.kind in paths} == paths
 
 
 async def test_rules_that_taint_devices_are_not_read_without_the_gate() -> None:

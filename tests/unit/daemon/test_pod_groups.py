@@ -12,6 +12,7 @@ from podium.framework.contract.bind import ReservePlugin
 from podium.framework.contract.status import Status
 from podium.objects.api_errors import InternalError
 from podium.objects.core import Pod
+from podium.objects.resource_types import POD_DISRUPTION_BUDGETS
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.plugins.gang_scheduling import GangScheduling
 from podium.plugins.node_resources_fit import NodeResourcesFit
@@ -19,6 +20,7 @@ from podium.queues import QueueState
 from tests.builders import node, pod, pod_group
 from tests.unit.daemon.loop_bench import LoopBench, settle, with_changes
 from tests.unit.framework.profiles import Built
+from tests.unit.framework.rooms import budget
 from tests.virtual_time import VIRTUAL_TIME
 
 pytestmark = pytest.mark.anyio
@@ -252,6 +254,49 @@ async def test_room_is_made_for_a_group_as_a_whole() -> None:
         for condition in request.body["status"]["conditions"]
     ]
     assert messages == ["podium: preempting to accommodate a higher priority podgroup"]
+
+
+async def test_preemption_for_a_group_is_measured() -> None:
+    bench = gang_bench(Preempts)
+    bench.objects_of[POD_DISRUPTION_BUDGETS]["default/keep"] = budget("keep", 0)
+    victim = pod("victim", cpu="1", node="n1", group="low", labels={"app": "db"})
+    bench.put(SMALL, pod_group("low"), victim, pod_group("gang", min_count=2, spec={"priority": 9}))
+    async with bench.running():
+        bench.put(*(pod(name, group="gang", cpu="1", priority=9) for name in "ab"))
+        await settle()
+    metrics = bench.metrics
+    assert metrics.values("scheduler_workload_preemption_attempts_total") == {("Success",): 1}
+    assert metrics.values("scheduler_preemption_evaluation_duration_seconds") == {("podgroup", "Success"): 1}
+    assert metrics.values("scheduler_preemption_execution_duration_seconds") == {("podgroup", "success"): 1}
+    assert metrics.values("scheduler_preemption_workload_disruptions") == {("podgroup",): 1}
+    assert metrics.values("scheduler_preemption_pdb_violations_total") == {("podgroup",): 1}
+    assert metrics.value("scheduler_workload_preemption_victims") == 1
+    assert metrics.value("scheduler_preemption_victims") == 0
+
+
+async def test_a_group_that_must_not_preempt_counts_as_an_attempt_without_a_search() -> None:
+    bench = gang_bench(Preempts)
+    bench.put(SMALL, pod_group("gang", min_count=3, spec={"priority": 9}))
+    async with bench.running():
+        bench.put(*(pod(name, group="gang", cpu="1", priority=9, spec={"preemptionPolicy": "Never"}) for name in "abc"))
+        await settle()
+    assert ("Unschedulable",) in bench.metrics.values("scheduler_workload_preemption_attempts_total")
+    assert bench.metrics.values("scheduler_preemption_evaluation_duration_seconds") == {}
+
+
+async def test_preemption_for_a_pod_is_measured_beside_groups() -> None:
+    bench = gang_bench(Preempts)
+    bench.objects_of[POD_DISRUPTION_BUDGETS]["default/keep"] = budget("keep", 0)
+    bench.put(SMALL, pod("victim", cpu="2", node="n1", labels={"app": "db"}))
+    async with bench.running():
+        bench.put(pod("urgent", cpu="2", priority=9))
+        await settle()
+    metrics = bench.metrics
+    assert metrics.values("scheduler_preemption_evaluation_duration_seconds") == {("pod", "Success"): 1}
+    assert metrics.values("scheduler_preemption_execution_duration_seconds") == {("pod", "success"): 1}
+    assert metrics.values("scheduler_preemption_pdb_violations_total") == {("pod",): 1}
+    assert metrics.value("scheduler_preemption_victims") == 1
+    assert metrics.values("scheduler_workload_preemption_attempts_total") == {}
 
 
 async def test_pods_left_over_by_a_gang_are_tried_again_at_once_and_then_back_off() -> None:

@@ -13,6 +13,7 @@ from podium.framework.contract.bind import PermitPlugin, ReservePlugin
 from podium.framework.contract.filter import FilterPlugin, PreFilterPlugin
 from podium.framework.contract.status import Code, Status, unresolvable, unschedulable
 from podium.framework.cycle.schedule import DoesNotFit, Failed, Suggested
+from podium.framework.profile.observer import Observer
 from podium.objects.pod_groups import PodGroup
 from tests.builders import ZONE_LABEL, node, pod, pod_group
 from tests.unit.engine.group_bench import GroupBench, members, message, nodes_of
@@ -365,6 +366,26 @@ def test_a_group_with_a_topology_stays_in_one_domain() -> None:
     group = pod_group("gang", min_count=2, topology=ZONE_LABEL)
     decision = Bench(members(2), *zones(n1="1", n2="2"), group=group, gates=TOPOLOGY).decide()
     assert nodes_of(decision) == ["n2", "n2"]
+
+
+def test_placements_are_counted_and_each_that_is_tried_is_measured() -> None:
+    class Measures(Observer):
+        def __init__(self) -> None:
+            self.generated: list[int] = []
+            self.feasible: list[bool] = []
+
+        def count_placements(self, profile: str, count: int) -> None:
+            self.generated.append(count)
+
+        def observe_placement(self, profile: str, seconds: float, *, is_feasible: bool) -> None:
+            self.feasible.append(is_feasible)
+
+    group = pod_group("gang", min_count=2, topology=ZONE_LABEL)
+    bench = Bench(members(2), *zones(n1="1", n2="2"), group=group, gates=TOPOLOGY)
+    bench.framework.observer = measures = Measures()
+    bench.decide()
+    assert measures.generated == [2]
+    assert sorted(measures.feasible) == [False, True]
 
 
 def test_a_group_that_fits_in_no_domain_says_why_the_first_does_not_help() -> None:

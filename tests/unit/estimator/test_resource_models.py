@@ -2,9 +2,7 @@ import pytest
 from msgspec import convert
 
 from podium.estimator.cluster_objects import ResourceModel
-from podium.estimator.resource_models import default_models, fault_of, grade_nodes, standardise
-from tests.builders import node, pod
-from tests.unit.estimator.members import member
+from podium.estimator.resource_models import default_models, fault_of, standardise
 
 INT64_MAX = str(2**63 - 1)
 
@@ -17,30 +15,10 @@ def _models(*bounds, names=("cpu",)):
     ]
 
 
-def _grades(*objects):
-    models = grade_nodes(member(*objects).snapshot(), default_models())
-    return {model.grade: model.count for model in models if model.count}
-
-
 def test_default_models_are_valid_and_nine():
     assert len(default_models()) == 9
     assert fault_of(default_models()) is None
     assert standardise(default_models()) == default_models()
-
-
-@pytest.mark.parametrize(("cpu", "memory", "grade"), [("500m", "2Gi", 0), ("1500m", "10Gi", 1), ("64", "4Gi", 1)])
-def test_node_is_of_the_lowest_grade_of_its_resources(cpu, memory, grade):
-    assert _grades(node("n1", cpu=cpu, memory=memory)) == {grade: 1}
-
-
-def test_running_pods_lower_the_grade_and_a_node_in_debt_has_none():
-    debtor = [node("n2", cpu="1", memory="64Gi"), pod("big", cpu="2", node="n2")]
-    assert _grades(node("n1", cpu="4", memory="64Gi"), pod("p", cpu="3", node="n1"), *debtor) == {1: 1}
-
-
-def test_node_without_a_free_pod_slot_hides_those_behind_it_as_upstream():
-    objects = [node("a", pods=1), pod(node="a"), node("b", cpu="4", memory="64Gi")]
-    assert _grades(*objects) == {}
 
 
 def test_standard_models_are_in_order_and_have_no_end():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -81,6 +81,12 @@ class RecordingHandle:
 
     def attempted(self) -> None:
         self.attempts += 1
+
+    def attempted_for_group(self, result: str) -> None:
+        self.attempts += 1
+
+    def begin_search(self, preemptor: str) -> Callable[[str], None]:
+        return lambda _: None
 
     def is_preempting(self, uid: str) -> bool:
         return uid in self.preempting

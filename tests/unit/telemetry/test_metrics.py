@@ -6,9 +6,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from podium.config import RELEASES
 from podium.telemetry import Metrics
 from podium.telemetry.subsystems.attempts import pod_exemplar
+from podium.telemetry.subsystems.pod_groups import OF_POD_GROUPS
 from tests.builders import pod
 
-# name → type, labels, number of finite buckets; as kube-scheduler 1.36.2 has them
+# name → type, labels, number of finite buckets; as kube-scheduler 1.37.2 has them
 UPSTREAM = {
     "scheduler_schedule_attempts": ("counter", {"result", "profile"}, 0),
     "scheduler_scheduling_attempt_duration_seconds": ("histogram", {"result", "profile"}, 15),
@@ -28,6 +29,18 @@ UPSTREAM = {
     "scheduler_queueing_hint_execution_duration_seconds": ("histogram", {"plugin", "event", "hint"}, 20),
     "scheduler_queue_incoming_pods": ("counter", {"queue", "event"}, 0),
     "scheduler_permit_wait_duration_seconds": ("histogram", {"result"}, 15),
+    "scheduler_podgroup_scheduling_algorithm_duration_seconds": ("histogram", set(), 15),
+    "scheduler_generated_placements": ("counter", {"profile"}, 0),
+    "scheduler_placement_evaluations": ("counter", {"result", "profile"}, 0),
+    "scheduler_placement_evaluation_duration_seconds": ("histogram", {"result", "profile"}, 15),
+    "scheduler_workload_preemption_attempts": ("counter", {"result"}, 0),
+    "scheduler_workload_preemption_victims": ("histogram", set(), 11),
+    "scheduler_preemption_workload_disruptions": ("histogram", {"preemptor"}, 11),
+    "scheduler_preemption_evaluation_duration_seconds": ("histogram", {"preemptor", "result"}, 16),
+    "scheduler_preemption_execution_duration_seconds": ("histogram", {"preemptor", "result"}, 16),
+    "scheduler_preemption_goroutines_duration_seconds": ("histogram", {"result"}, 20),
+    "scheduler_preemption_goroutines_execution": ("counter", {"result"}, 0),
+    "scheduler_preemption_pdb_violations": ("counter", {"preemptor"}, 0),
     "scheduler_cache_size": ("gauge", {"type"}, 0),
     "scheduler_unschedulable_pods": ("gauge", {"plugin", "profile"}, 0),
     "rest_client_requests": ("counter", {"code", "method", "host"}, 0),
@@ -36,6 +49,9 @@ UPSTREAM = {
     "rest_client_request_size_bytes": ("histogram", {"verb", "host"}, 11),
     "rest_client_response_size_bytes": ("histogram", {"verb", "host"}, 11),
     "rest_client_request_retries": ("counter", {"code", "verb", "host"}, 0),
+    "informer_processing_latency_seconds": ("histogram", {"name", "group", "version", "resource"}, 12),
+    "informer_queued_items": ("gauge", {"name", "group", "version", "resource"}, 0),
+    "informer_store_resource_version": ("gauge", {"name", "group", "version", "resource"}, 0),
     "leader_election_master_status": ("gauge", {"name"}, 0),
 }
 
@@ -72,6 +88,16 @@ def metrics():
     metrics.observe_permit_wait("Success", 1)
     metrics.count_preemption_attempt()
     metrics.observe_victims(2)
+    metrics.observe_group_victims(8)
+    metrics.observe_disruptions("podgroup", 2, violations=1)
+    metrics.count_group_preemption_attempt("Success")
+    metrics.observe_victim_search("podgroup", "Success", 0.01)
+    metrics.observe_preemption("success", 0.1)
+    metrics.observe_execution("podgroup", "success", 0.1)
+    metrics.count_placements("podium", 2)
+    metrics.observe_placement("podium", 0.1, is_feasible=True)
+    metrics.observe_handling("", "v1", "pods", 0.001)
+    metrics.read_informers(lambda: {("", "v1", "pods"): 12})
     metrics.add_goroutines("binding", 1)
     metrics.add_unschedulable("NodeName", "podium", 1)
     metrics.count_incoming("active", "NodeAdd")
@@ -207,7 +233,15 @@ def test_collectors_of_others_can_join(metrics):
         (
             "1.36",
             "scheduler_resourceclaim_creates_total",
-            ("dynamic_resource_allocation_resourceclaim_creates_total", "scheduler_queued_entities"),
+            (
+                "dynamic_resource_allocation_resourceclaim_creates_total",
+                "scheduler_queued_entities",
+                "scheduler_preemption_execution_duration_seconds",
+                "scheduler_preemption_evaluation_duration_seconds",
+                "scheduler_placement_evaluations_total",
+                "informer_processing_latency_seconds",
+                "scheduler_workload_preemption_victims",
+            ),
         ),
     ],
 )
@@ -216,6 +250,10 @@ def test_each_minor_shows_the_metrics_that_it_has(minor, shown, hidden):
     metrics.hide(RELEASES[minor].hidden_metrics)
     metrics.count_created_claim("success")
     metrics.observe_preemption("success", 1.0)
+    metrics.observe_execution("pod", "success", 1.0)
+    metrics.observe_victim_search("pod", "Success", 1.0)
+    metrics.observe_placement("podium", 1.0, is_feasible=True)
+    metrics.observe_handling("", "v1", "pods", 0.1)
     metrics.read_queued_entities(lambda: {("active", "pod"): 1})
     text = metrics.render().decode()
     assert f"\n{shown}{{" in text
@@ -229,6 +267,62 @@ def test_claims_are_counted_as_those_of_pods():
     assert metrics.values(name) == {("failure", "false", "", "Pod"): 1}
 
 
-@pytest.mark.parametrize("minor", RELEASES)
-def test_hidden_metrics_exist(minor):
-    assert RELEASES[minor].hidden_metrics <= {family.name for family in Metrics().families}
+# As the two binaries list them with every feature gate on that podium has.
+ONLY_IN_1_36 = {"scheduler_preemption_goroutines_duration_seconds", "scheduler_resourceclaim_creates_total"}
+ONLY_IN_1_37 = {
+    "dynamic_resource_allocation_resourceclaim_creates_total",
+    "informer_processing_latency_seconds",
+    "informer_queued_items",
+    "informer_store_resource_version",
+    "scheduler_generated_placements_total",
+    "scheduler_placement_evaluation_duration_seconds",
+    "scheduler_placement_evaluations_total",
+    "scheduler_preemption_evaluation_duration_seconds",
+    "scheduler_preemption_execution_duration_seconds",
+    "scheduler_preemption_pdb_violations_total",
+    "scheduler_preemption_workload_disruptions",
+    "scheduler_queue_incoming_entities_total",
+    "scheduler_queued_entities",
+    "scheduler_workload_preemption_attempts_total",
+    "scheduler_workload_preemption_victims",
+}
+
+
+@pytest.mark.parametrize(("minor", "absent"), [("1.36", ONLY_IN_1_37), ("1.37", ONLY_IN_1_36)])
+def test_each_minor_has_all_metrics_but_those_of_the_other_one(minor, absent):
+    metrics = Metrics()
+    names = {family.name for family in metrics.families}
+    metrics.hide(RELEASES[minor].hidden_metrics)
+    assert names - {family.name for family in metrics.families} == absent
+
+
+def test_metrics_of_groups_exist_and_are_hidden_without_groups():
+    metrics = Metrics()
+    assert {family.name for family in metrics.families} >= OF_POD_GROUPS
+    assert b"scheduler_workload_preemption_victims_count 0" in metrics.render()
+    metrics.hide(OF_POD_GROUPS)
+    metrics.observe_preemption("success", 1.0)
+    metrics.observe_execution("pod", "success", 1.0)
+    text = metrics.render().decode()
+    assert not [name for name in OF_POD_GROUPS if name in text]
+
+
+def test_placements_are_counted_by_their_feasibility():
+    metrics = Metrics()
+    metrics.count_placements("podium", 3)
+    for is_feasible in (True, False, False):
+        metrics.observe_placement("podium", 0.1, is_feasible=is_feasible)
+    counts = {("feasible", "podium"): 1, ("infeasible", "podium"): 2}
+    assert metrics.values("scheduler_generated_placements_total") == {("podium",): 3}
+    assert metrics.values("scheduler_placement_evaluations_total") == counts
+    assert metrics.values("scheduler_placement_evaluation_duration_seconds") == counts
+
+
+def test_informers_have_upstreams_names_and_the_last_digits_of_their_versions():
+    metrics = Metrics()
+    metrics.read_informers(lambda: {("", "v1", "pods"): 1_234_567_890_123_456_789, ("apps", "v1", "replicasets"): -1})
+    pods, replica_sets = ("kube-scheduler", "", "v1", "pods"), ("kube-scheduler", "apps", "v1", "replicasets")
+    assert metrics.values("informer_store_resource_version") == {pods: 567_890_123_456_789}
+    assert metrics.values("informer_queued_items") == {pods: 0, replica_sets: 0}
+    metrics.observe_handling("", "v1", "pods", 0.5)
+    assert metrics.values("informer_processing_latency_seconds") == {pods: 1}

@@ -50,7 +50,7 @@ def excess(extra: Requests, usage: Requests, limit: Requests, unlisted: int) -> 
 
 def exceeds(extra: Requests, usage: Requests, limit: Requests, unlisted: int) -> bool:
     """Return whether `excess` yields anything."""
-    return any(True for _ in excess(extra, usage, limit, unlisted))
+    return next(excess(extra, usage, limit, unlisted), None) is not None
 
 
 def total(amounts: Iterable[Requests]) -> dict[str, int]:

@@ -89,12 +89,14 @@ class CapacityScheduling(fwk.PreFilterPlugin, fwk.AskingPostFilterPlugin, fwk.Re
             return None, None
         if problem := quotas.quotas.quotas[owner].problem:
             return None, fwk.unresolvable(problem)
-        prefix = f"Pod {pod.metadata.namespace}/{pod.metadata.name} is rejected in PreFilter because"
         if quotas.exceeds_max(owner, quotas.ahead):
-            return None, fwk.unschedulable(f"{prefix} ElasticQuota {owner} is more than Max")
-        if quotas.exceeds_total(quotas.ahead_of_all):
-            return None, fwk.unschedulable(f"{prefix} total ElasticQuota used is more than min")
-        return None, None
+            excess = f"ElasticQuota {owner} is more than Max"
+        elif quotas.exceeds_total(quotas.ahead_of_all):
+            excess = "total ElasticQuota used is more than min"
+        else:
+            return None, None
+        name = f"{pod.metadata.namespace}/{pod.metadata.name}"
+        return None, fwk.unschedulable(f"Pod {name} is rejected in PreFilter because {excess}")
 
     def rejection_details(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> Mapping[str, int]:
         """Return which quota is full, by how much, and who borrows."""
@@ -131,7 +133,7 @@ class CapacityScheduling(fwk.PreFilterPlugin, fwk.AskingPostFilterPlugin, fwk.Re
         if loops_on := preemptions.held_back_from(pod):
             loop_rows = [row for name in loops_on if (row := snapshot.row_of.get(name)) is not None]
             rows = rows[~np.isin(rows, loop_rows)]
-        budgets = Budgets(self._budgets.list())
+        budgets = Budgets(self._budgets.list(), self.handle.release.preemption)
         importance = Importance(self.handle.clock.now())
         candidates: list[Candidate] = []
         rejections: dict[int, fwk.Status] = {}

@@ -243,7 +243,8 @@ class Quotas:
                     own_amounts.append(amounts_of(nominated_pod))
             elif not state.is_borrowing(nominated_owner):
                 foreign_amounts.append(amounts_of(nominated_pod))
-        state.ahead, state.ahead_of_all = total(own_amounts), total(own_amounts + foreign_amounts)
+        if len(own_amounts) + len(foreign_amounts) > 1:
+            state.ahead, state.ahead_of_all = total(own_amounts), total(own_amounts + foreign_amounts)
         return state
 
     def _usage_by_quota(self) -> dict[str, Requests]:

@@ -12,7 +12,7 @@ pods is checked, too. Pods that have ended are not among the relevant ones.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import ClassVar, Final
 
 from podium.cluster import Snapshot
 from podium.framework import contract as fwk
@@ -45,7 +45,10 @@ class Topologies:
 
     Attributes:
         changes: the names of nodes whose topology has changed, so that answers about them can be kept until then.
+        notes_pods: whether placed pods and rejections change the topologies, and not only reports.
     """
+
+    notes_pods: ClassVar[bool] = False
 
     def __init__(self, handle: fwk.Handle) -> None:
         self.changes: ChangeLog[str] = ChangeLog(_CHANGES_KEPT)
@@ -103,6 +106,8 @@ class Topologies:
 class DiscardingTopologies(Topologies):
     """The topologies as reported, but none for a node to which a pod is being bound."""
 
+    notes_pods = True
+
     def __init__(self, handle: fwk.Handle) -> None:
         super().__init__(handle)
         self._binding: dict[str, set[str]] = {}
@@ -137,6 +142,8 @@ class ReservingTopologies(Topologies):
         period_s: how often that is checked.
         keeps_placements: whether it is kept where each container runs.
     """
+
+    notes_pods = True
 
     def __init__(self, handle: fwk.Handle, args: CacheArgs, period_s: float, *, keeps_placements: bool) -> None:
         super().__init__(handle)
@@ -184,9 +191,15 @@ class ReservingTopologies(Topologies):
 
     def reserve(self, pod: Pod, node_name: str) -> None:
         """Take the pod's requests off every NUMA node of the node."""
-        if node_name in self._taken:
-            self._reserved.setdefault(node_name, {})[pod.key] = demands_of(pod.spec).pod
-            self._forget(node_name)
+        if node_name not in self._taken:
+            return
+        amounts, reserved = demands_of(pod.spec).pod, self._reserved.setdefault(node_name, {})
+        # Reading the report again, less everything reserved, would cost more with every pod on the node.
+        topology = self._parsed.get(node_name) if pod.key not in reserved else None
+        reserved[pod.key] = amounts
+        self._forget(node_name)
+        if topology is not None:
+            self._parsed[node_name] = topology.less({pod.key: amounts})
 
     def unreserve(self, pod: Pod, node_name: str) -> None:
         """Give the pod's requests back."""

@@ -20,8 +20,9 @@ import numpy as np
 
 from podium.cluster import IntArray, NodeInfo, Rows, Snapshot
 from podium.framework import contract as fwk
+from podium.lib.change_log import ChangeLog
 from podium.objects.amounts import amount_text
-from podium.objects.core import Pod
+from podium.objects.core import Pod, PodSpec
 from podium.objects.resource_names import CPU
 from podium.plugins.contrib.node_resource_topology_match.args import NodeResourceTopologyMatchArgs
 from podium.plugins.contrib.node_resource_topology_match.caches import Caches
@@ -38,6 +39,7 @@ from podium.plugins.contrib.node_resource_topology_match.scores import (
     score_by_count,
 )
 
+_CHANGES_KEPT: Final = 1 << 10
 _NOT_FRESH: Final = "invalid node topology data"
 _MISSING: Final = (
     f"the definition of {NODE_RESOURCE_TOPOLOGIES.plural}.{NODE_RESOURCE_TOPOLOGIES.group} is not installed, "
@@ -67,6 +69,9 @@ class NodeResourceTopologyMatch(
         self._weights = args.weights
         self._reasons: list[str] = [""]
         """Every reason given so far, by its verdict; the first one means that the node passes."""
+        self._names_read = 0
+        self._followed: Snapshot | None = None
+        self._changed_rows: ChangeLog[int] = ChangeLog(_CHANGES_KEPT)
         self._verdicts = KeptAnswers(self._topologies, self._verdict)
         self._scores = KeptAnswers(self._topologies, self._score)
 
@@ -78,6 +83,32 @@ class NodeResourceTopologyMatch(
             fwk.on(fwk.EventResource.NODE, add, fwk.ActionType.UPDATE_NODE_ALLOCATABLE),
             fwk.on("noderesourcetopologies.v1alpha2.topology.node.k8s.io", add, update),
         )
+
+    # ------------------------------------------------------------ what is cached
+
+    def filter_scope(self, spec: PodSpec) -> fwk.Scope:
+        """Return NODE if topologies change by reports only; CLUSTER if victims or rejections are noted, too."""
+        if self.args.preempts or self.args.when_missing != "Pass" or self._topologies.notes_pods:
+            return fwk.Scope.CLUSTER
+        return fwk.Scope.NODE
+
+    def score_scope(self, spec: PodSpec) -> fwk.Scope:
+        """Return NODE, or USAGE if the topologies also change with each pod that is placed."""
+        return fwk.Scope.USAGE if self._topologies.notes_pods else fwk.Scope.NODE
+
+    def outside_changes(self, snapshot: Snapshot) -> ChangeLog[int]:
+        """Return the rows of nodes whose topology has changed."""
+        self._topologies.refresh()
+        names = self._topologies.changes.since(self._names_read)
+        self._names_read = self._topologies.changes.end
+        if names is None or snapshot is not self._followed:
+            self._followed = snapshot
+            self._changed_rows = ChangeLog(_CHANGES_KEPT)
+            return self._changed_rows
+        for name in names:
+            if (row := snapshot.row_of.get(name)) is not None:
+                self._changed_rows.append(row)
+        return self._changed_rows
 
     # ------------------------------------------------------------ victims
 
@@ -118,10 +149,9 @@ class NodeResourceTopologyMatch(
         if passes_unchecked(pod):
             return None
         verdicts = self._verdicts.of(pod, snapshot, rows)
-        rejected_rows = rows[verdicts != 0]
-        if not len(rejected_rows):
+        if not verdicts.any():
             return None
-        for row in rejected_rows.tolist():
+        for row in rows[verdicts != 0].tolist():
             self._topologies.suspect(snapshot.name(row))
         return verdicts
 

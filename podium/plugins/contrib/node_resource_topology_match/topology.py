@@ -74,6 +74,14 @@ class NumaNode:
     allocatable: Amounts
     costs: Mapping[int, int]
 
+    def less(self, amounts: Amounts) -> NumaNode:
+        """Return the NUMA node with these amounts taken off, as far as there is any."""
+        available = dict(self.available)
+        for name, amount in amounts.items():
+            if name in available:
+                available[name] = max(available[name] - amount, 0)
+        return NumaNode(self.id, available, self.allocatable, self.costs)
+
 
 @dataclass(frozen=True, slots=True)
 class Topology:
@@ -92,16 +100,7 @@ class Topology:
         """Return the topology with each of these amounts taken off every NUMA node, as far as there is any."""
         numa_nodes = self.numa_nodes
         for amounts in reserved.values():
-            numa_nodes = tuple(
-                replace(
-                    numa_node,
-                    available={
-                        name: max(available - amounts[name], 0) if name in amounts else available
-                        for name, available in numa_node.available.items()
-                    },
-                )
-                for numa_node in numa_nodes
-            )
+            numa_nodes = tuple(numa_node.less(amounts) for numa_node in numa_nodes)
         return replace(self, numa_nodes=numa_nodes)
 
 

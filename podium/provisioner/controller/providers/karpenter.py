@@ -19,11 +19,12 @@ from podium.client.session import ApiSession
 from podium.lib.log import get_logger
 from podium.objects.api_errors import AlreadyExists, NotFound
 from podium.objects.meta import ObjectMeta
-from podium.provisioner.apis.labels import NODE_POOL
+from podium.provisioner.apis.labels import NODE_POOL, PLANNED_PODS
 from podium.provisioner.apis.objects import NodeClaim, ProvidedNode
 from podium.provisioner.controller.provider import ProviderUnusableError
 from podium.provisioner.controller.watched import WatchedCluster
 from podium.provisioner.disruption.conditions import HASH, HASH_VERSION
+from podium.provisioner.planners.planner import Removal
 from podium.provisioner.provisioning.plan import NodePlan
 from podium.provisioner.scheduling.amounts import quantities
 from podium.provisioner.state.manifests import NODE_CLAIMS
@@ -68,17 +69,25 @@ class KarpenterProvider:
             log.info("NodeClaim is there already", node_claim=node.name)
         return True
 
-    async def delete(self, node: ProvidedNode, reason: str) -> None:
+    async def delete(self, node: ProvidedNode, removal: Removal) -> None:
         """Delete the node's NodeClaim: Karpenter drains the node and ends the machine."""
-        claims = self._watched.objects().node_claims
-        for claim in claims:
-            if claim.status.provider_id == node.spec.provider_id and claim.metadata.deletion_timestamp is None:
-                log.info("Removing NodeClaim", node_claim=claim.metadata.name, node=node.name, reason=reason)
+        machine = node.spec.provider_id
+        for claim in self._watched.node_claims():
+            # Without a machine's name a node belongs to no NodeClaim, and certainly not to all that have none yet.
+            if machine and claim.status.provider_id == machine and claim.metadata.deletion_timestamp is None:
+                log.info(
+                    "Removing NodeClaim",
+                    node_claim=claim.metadata.name,
+                    node=node.name,
+                    plan=removal.id,
+                    reason=removal.reason,
+                )
                 await self._client.delete(NODE_CLAIMS, claim)
 
     async def list(self) -> AbstractSet[str]:
         """Return the names of the NodeClaims."""
-        return {str(manifest["metadata"]["name"]) for manifest in await all_objects(self._session, NODE_CLAIMS)}
+        claims = await all_objects(self._session, NODE_CLAIMS, may_be_absent=False)
+        return {claim["metadata"]["name"] for claim in claims}
 
 
 def node_claim(node: NodePlan) -> Mapping[str, Any]:
@@ -111,7 +120,12 @@ def node_claim(node: NodePlan) -> Mapping[str, Any]:
         "metadata": {
             "name": node.name,
             "labels": {**template.metadata.labels, NODE_POOL: node.pool},
-            "annotations": {**template.metadata.annotations, **hashes},
+            "annotations": {
+                **template.metadata.annotations,
+                **hashes,
+                # Until the machine is there no state says for whom it was bought; the next process has to know, too.
+                PLANNED_PODS: ",".join(pod.uid for pod in node.pods),
+            },
             "ownerReferences": [owner] if pool.metadata.uid else [],
         },
         "spec": {key: value for key, value in claim_spec.items() if value not in ([], (), {})},

@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 from podium.binder.events.event import Event
 from podium.provisioner.apis.objects import ProvidedNode
 from podium.provisioner.controller import events
+from podium.provisioner.planners.planner import Removal
 from podium.provisioner.provisioning.plan import NodePlan
 
 
@@ -29,9 +30,9 @@ class PlanOnlyProvider:
             self._record(events.node_planned(pod, node))
         return False
 
-    async def delete(self, node: ProvidedNode, reason: str) -> None:
+    async def delete(self, node: ProvidedNode, removal: Removal) -> None:
         """Record an Event about the node."""
-        self._record(events.removal_planned(node, reason, in_own_words=self._in_own_words))
+        self._record(events.removal_planned(node, removal.reason, removal.id, in_own_words=self._in_own_words))
 
     async def list(self) -> AbstractSet[str]:
         """Return the empty set: no node is ever bought."""

@@ -12,6 +12,7 @@ from podium.framework.contract.placements import PlacementGeneratePlugin, Placem
 from podium.framework.contract.pod_groups import Placement, ProposedGroup
 from podium.framework.contract.status import Status, unschedulable
 from podium.framework.cycle.placements import best_placement, generate_placements
+from podium.lib.clock import ManualClock
 from tests.builders import node, snapshot_of
 
 OUT_OF_RANGE = (
@@ -26,6 +27,11 @@ class Profile:
 
     def __init__(self, *generators: Any, scorers: Sequence[tuple[Any, int]] = ()) -> None:
         self.placement_generate, self.placement_scorers = generators, scorers
+        self.clock = ManualClock()
+        self.observations: list[tuple[str, str]] = []
+
+    def observe(self, point: str, status: Status | None, started_s: float) -> None:
+        self.observations.append((point, "Success" if status is None else status.code.label))
 
 
 class Generator(PlacementGeneratePlugin):
@@ -88,3 +94,10 @@ def test_the_weighted_sum_decides_and_the_first_of_equals_wins() -> None:
 )
 def test_a_failing_scorer_is_named(scores: dict[str, int], problem: str) -> None:
     assert best((Scorer(**scores), 1)) == problem
+
+
+def test_both_extension_points_are_measured() -> None:
+    profile: Any = Profile(Generator(([], None)), scorers=[(Scorer(a=1, b=101), 1)])
+    generate_placements(profile, "default/g", PodGroupState(), SNAPSHOT)
+    best_placement(profile, proposals("a", "b"), SNAPSHOT)
+    assert profile.observations == [("PlacementGenerate", "Unschedulable"), ("PlacementScore", "Error")]

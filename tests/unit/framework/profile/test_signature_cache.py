@@ -14,6 +14,7 @@ from podium.framework.cycle import search
 from podium.framework.cycle.search import Rotation
 from podium.framework.profile import cached_answers as kept_answers
 from podium.framework.profile.signature_cache import SIGNATURES_MAX, SignatureCache
+from podium.lib.change_log import ChangeLog
 from tests.builders import cache_of, node, pod
 from tests.fuzz.crowds import CROWDS
 from tests.unit.framework.profiles import Built, Recorder, cluster, decide, framework, node_filter, node_scorer
@@ -91,6 +92,51 @@ def test_plugin_is_asked_again_where_something_in_its_scope_has_changed(scope, a
     assert counting.attempts(cache, 1) == after_label
     cache.put_node(node("n1", labels={"disk": "ssd"}))  # a heartbeat
     assert counting.attempts(cache, 1) == nobody_changed
+
+
+class Elsewhere(Counting):
+    """A filter and a scorer whose answers also depend on what is in no snapshot."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.log: ChangeLog[int] = ChangeLog(4)
+        super().__init__(scope)
+        self.filter.outside_changes = lambda _, snapshot: self.log
+        self.scorer.outside_changes = lambda _, snapshot: self.log
+
+
+@pytest.mark.parametrize("scope", [Scope.NODE, Scope.USAGE, Scope.PODS_ON_NODE])
+def test_rows_that_changed_outside_of_the_snapshot_are_asked_about_again(scope):
+    elsewhere, cache = Elsewhere(scope), cache_of(node("n0"), node("n1"), node("n2"))
+    assert elsewhere.attempts(cache, 2) == ["n0", "n1", "n2"]
+    assert elsewhere.attempts(cache, 1) == []
+    elsewhere.scored.clear()
+    elsewhere.log.append(cache.snapshot().row_of["n1"])
+    assert elsewhere.attempts(cache, 1) == elsewhere.scored == ["n1"]
+    assert elsewhere.attempts(cache, 1) == []
+
+
+def test_another_log_of_outside_changes_stands_for_all_rows():
+    elsewhere, cache = Elsewhere(Scope.USAGE), cache_of(node("n0"), node("n1"), node("n2"))
+    elsewhere.attempts(cache, 2)
+    elsewhere.scored.clear()
+    elsewhere.log = ChangeLog()
+    assert elsewhere.attempts(cache, 1) == elsewhere.scored == ["n0", "n1", "n2"]
+
+
+def test_a_log_of_outside_changes_that_no_longer_reaches_back_stands_for_all_rows():
+    elsewhere, cache = Elsewhere(Scope.USAGE), cache_of(node("n0"), node("n1"), node("n2"))
+    elsewhere.attempts(cache, 2)
+    for _ in range(20):
+        elsewhere.log.append(0)
+    assert elsewhere.attempts(cache, 1) == ["n0", "n1", "n2"]
+
+
+def test_a_pod_of_another_qos_class_than_its_spec_has_is_judged_by_itself():
+    counting, cache = Counting(), cache_of(node("n0"), node("n1"))
+    counting.attempts(cache, 3)
+    counting.asked.clear()
+    decide(counting.profile, pod("odd", status={"qosClass": "Guaranteed"}), cache.snapshot())
+    assert counting.asked == ["n0", "n1"]
 
 
 @pytest.mark.parametrize(("scope", "question_count"), [(Scope.USAGE, []), (Scope.PODS_ON_NODE, ["n0"])])

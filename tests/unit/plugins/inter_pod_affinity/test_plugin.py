@@ -23,6 +23,7 @@ PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 NOT_NEAR = unresolvable("node(s) didn't match pod affinity rules")
 TOO_NEAR = unschedulable("node(s) didn't match pod anti-affinity rules")
 UNWELCOME = unschedulable("node(s) didn't satisfy existing pods anti-affinity rules")
+QUEUES, SKIPS = QueueingHint.QUEUE, QueueingHint.SKIP
 BROKEN = {"labelSelector": {"matchExpressions": [{"key": "app", "operator": "Like"}]}}
 NODES = (node("a", zone="1"), node("b", zone="1"), node("c", zone="2"), node("d"))
 
@@ -297,6 +298,41 @@ def test_a_pod_helps_if_it_meets_the_terms_or_no_longer_breaks_them(
 
 
 IN_1, IN_2, NOWHERE = node("n", zone="1"), node("n", zone="2"), node("n")
+
+
+XY, X = {"x": "1", "y": "1"}, {"x": "1"}
+
+
+def labelled(labels: dict[str, str], **fields: Any) -> Pod:
+    return pod("other", labels=labels, node="a", **fields)
+
+
+def keeping_off(*labels: str) -> list[dict[str, Any]]:
+    """One required term for each label."""
+    return [term(labelSelector={"matchLabels": {label: "1"}}) for label in labels]
+
+
+@pytest.mark.parametrize(
+    ("waiting", "old", "new", "hints"),
+    [
+        # It matches one of two terms of the waiting pod, and goes.
+        (affine(far=keeping_off("x", "y")), labelled(X), None, {"1.36": SKIPS, "1.37": QUEUES}),
+        # It matched both, and still matches one.
+        (affine(far=keeping_off("x", "y")), labelled(XY), labelled(X), {"1.36": QUEUES, "1.37": SKIPS}),
+        # The waiting pod matches one of two terms of the pod that goes.
+        (
+            pod("new", labels=X),
+            affine("other", far=keeping_off("x", "y"), node="a"),
+            None,
+            {"1.36": SKIPS, "1.37": QUEUES},
+        ),
+    ],
+)
+@pytest.mark.parametrize("minor", RELEASES)
+def test_one_anti_affinity_term_that_matches_is_in_the_way_since_1_37(
+    waiting: Pod, old: Pod, new: Pod | None, hints: dict[str, QueueingHint], minor: str
+) -> None:
+    assert plugin(minor=minor).after_pod_change(waiting, old, new) is hints[minor]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import msgspec
 from podium.client.backoff import Backoff, BackoffPolicy
 from podium.client.informer_set import InformerSet
 from podium.client.session import ApiSession
-from podium.objects.api_errors import ApiError
+from podium.objects.api_errors import ApiError, Forbidden
 from podium.provisioner.apis.objects import ProvidedNode
 from podium.provisioner.controller.disruption import DisruptionLoop
 from podium.provisioner.controller.loops import run_again_and_again
@@ -47,19 +47,37 @@ class World:
         """The answers to the next creations; those that may have happened have."""
         self.loses: list[ApiError] = []
         """The errors of the next creations; none of them happens."""
+        self.refused_pods: set[str] = set()
+        """No node is made for pods of these names: the answer is always `refusal`."""
+        self.refusal: ApiError = Forbidden("no")
+        self.list_error: ApiError | None = None
+        self.kept_nodes: set[str] = set()
+        """Nodes whose removal is refused."""
+        self.ahead_s = 0.0
+        """By how much the wall clock is set forward, or back."""
+
+
+class WallClock(LoopClock):
+    """The loop's time, and a wall clock that somebody sets."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def now(self) -> float:
+        return super().now() + self._world.ahead_s
 
 
 class Bench:
     """One process: its watch, its loops, and what they have reported."""
 
-    def __init__(self, world: World, period_s: float = 10.0) -> None:
+    def __init__(self, world: World, period_s: float = 10.0, *, removes_own_only: bool = False) -> None:
         self.world = world
-        self.clock = clock = LoopClock()
+        self.clock = clock = WallClock(world)
         self.errors: list[str] = []
         self.plans: list[Plan] = []
         self.removals: list[Removal] = []
         self._informers = informers = InformerSet(cast(ApiSession, None), clock=clock, random=Random(0))
-        self.watched = cluster = WatchedCluster(informers, clock)
+        self.watched = cluster = WatchedCluster(informers, clock, removes_own_only=removes_own_only)
         self.planner = planner = Planner(catalogue(*TYPES[:2]), Settings())
         self.purchasing = purchasing = Purchasing(self, cluster, clock)
         nominations = Nominations(clock, 20.0)
@@ -116,6 +134,8 @@ class Bench:
 
     async def create(self, node_plan: NodePlan) -> bool:
         await anyio.sleep(0.05)
+        if self.world.refused_pods & {pod.metadata.name for pod in node_plan.pods}:
+            raise self.world.refusal
         if self.world.loses:
             raise self.world.loses.pop(0)
         key = "Node", node_plan.name
@@ -127,11 +147,15 @@ class Bench:
             raise self.world.refusals.pop(0)
         return True
 
-    async def delete(self, node: ProvidedNode, reason: str) -> None:
+    async def delete(self, node: ProvidedNode, removal: Removal) -> None:
+        if node.name in self.world.kept_nodes:
+            raise self.world.refusal
         self.world.removals.append(node.name)
         self.drop(self.world.documents["Node", node.name])
 
     async def list(self) -> AbstractSet[str]:
+        if self.world.list_error is not None:
+            raise self.world.list_error
         return {name for kind, name in self.world.documents if kind == "Node"}
 
     # ------------------------------------------------------------ what is reported

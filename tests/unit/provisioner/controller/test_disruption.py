@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from podium.objects.api_errors import Forbidden
-from tests.unit.provisioner.clusters import Document, pod
+from tests.unit.provisioner.clusters import Document, managed_node, node_claim, pod
 from tests.unit.provisioner.controller.bench import Bench, World, on_demand_pool
 from tests.virtual_time import VIRTUAL_TIME
 
@@ -101,3 +101,37 @@ async def test_after_a_restart_nothing_goes_before_the_pods_that_wait_were_plann
             await anyio.sleep(1.0)
             # The scheduler takes its time, and the nomination lasts 20 s.
     assert (world.removals, world.creations) == ([], [name])
+
+
+async def test_a_node_whose_removal_is_refused_keeps_no_other_and_is_tried_again() -> None:
+    world = World()
+    bench = Bench(world)
+    waiting = [pod(f"web-{index}", cpu="3") for index in range(3)]
+    bench.put(on_demand_pool(), *waiting)
+    async with bench.running():
+        await anyio.sleep(2.0)
+    for item in waiting:
+        bench.drop(item)
+    world.kept_nodes = set(world.creations[:1])
+    async with Bench(world).running(disrupts=True):
+        await anyio.sleep(30.0)
+        assert sorted(world.removals) == sorted(world.creations[1:])
+        world.kept_nodes.clear()
+        await anyio.sleep(60.0)
+    assert sorted(world.removals) == sorted(world.creations)
+
+
+async def test_nodes_that_only_another_can_remove_are_left_alone() -> None:
+    for removes_own_only in (False, True):
+        world = World()
+        bench = Bench(world, removes_own_only=removes_own_only)
+        conditions = [{"type": kind, "status": "True"} for kind in ("Launched", "Registered", "Initialized")]
+        claim = node_claim("theirs")
+        claim["status"]["conditions"] = conditions
+        claim["spec"]["nodeClassRef"] = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"}
+        node = managed_node("theirs")
+        node["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+        bench.put(on_demand_pool(), node, claim)
+        async with bench.running(disrupts=True):
+            await anyio.sleep(60.0)
+        assert world.removals == ([] if removes_own_only else ["theirs"])

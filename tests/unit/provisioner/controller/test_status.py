@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from podium.binder.events.event import Event
-from podium.objects.api_errors import NotFound
+from podium.objects.api_errors import Forbidden, NotFound
 from podium.provisioner.apis.objects import ClusterObjects
 from podium.provisioner.cloudprovider.catalogue import Catalogue
 from podium.provisioner.controller import events
@@ -29,8 +29,12 @@ class Client:
     def __init__(self) -> None:
         self.data: dict[str, str] = {}
         self.is_written = anyio.Event()
+        self.refusals = 0
 
     async def read(self, *_: Any) -> Any:
+        if self.refusals:
+            self.refusals -= 1
+            raise Forbidden("not yours")
         raise NotFound("no such ConfigMap")
 
     async def create(self, resource: Any, item: Any, manifest: Any) -> Any:
@@ -58,6 +62,7 @@ async def purchases_and_events(
     )
     planner = Planner(types, Settings(), in_own_words=in_own_words)
     purchases = planner.plan(objects(), NOW)
+    purchases = purchases.with_id("a1b2c3")
     status.record_plan(purchases, purchases.nodes)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(status.run)
@@ -98,3 +103,27 @@ async def test_events_have_the_words_of_the_rules() -> None:
         assert (
             events.removal_planned(provided_node, reason, in_own_words=True).note == f"The node would be removed: {own}"
         )
+
+
+async def test_log_event_and_config_map_name_the_same_plan() -> None:
+    for in_own_words in (False, True):
+        purchases, event_list = await purchases_and_events(catalogue(), in_own_words=in_own_words)
+        assert purchases["plan"] == "a1b2c3"
+        assert all(event.note.endswith(" (plan a1b2c3)") for event in event_list)
+    long = events.failed_scheduling(read_objects([pod("web")]).pods[0], "no " * 1000, "a1b2c3").note
+    assert (len(long.encode()), long[-15:]) == (1024, " (plan a1b2c3)"[-15:].rjust(15, "."))
+    provided_node = read_objects([node("n1")]).nodes[0]
+    assert events.removing(provided_node, "Empty", "a1b2c3").note == "Disrupting Node: Empty (plan a1b2c3)"
+
+
+async def test_a_status_that_cannot_be_written_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("podium.provisioner.controller.status._AGAIN_S", 0.01)
+    client = Client()
+    client.refusals = 2
+    status = Status(cast(Any, client), "kube-system", "name", lambda _: None, ProvisionerMetrics(), is_real=True)
+    status.record_removal(None)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(status.run)
+        await client.is_written.wait()
+        tasks.cancel_scope.cancel()
+    assert client.refusals == 0

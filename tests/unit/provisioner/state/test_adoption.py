@@ -87,7 +87,8 @@ def test_only_prices_of_a_catalogue_are_prices() -> None:
     provided_nodes = nodes(node("a", **{TYPE: "big"}), node("b", **{TYPE: "c-4x-amd64-linux"}))
     for catalogue, priced in ((prices, [True, False]), (generated_catalogue(), [False, False])):
         assert [
-            instance_type.is_priced for instance_type in adopt_nodes(provided_nodes, catalogue).catalogue.instance_types
+            instance_type.is_priced()
+            for instance_type in adopt_nodes(provided_nodes, catalogue).catalogue.instance_types
         ] == priced
 
 

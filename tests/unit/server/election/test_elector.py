@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 import pytest
+from structlog.testing import capture_logs
 
 from podium.objects.api_errors import (
     AlreadyExists,
@@ -85,14 +86,20 @@ class Candidate:
     """One replica's part in the election."""
 
     def __init__(
-        self, server: Server, name: str, seed: int = 1, timings: Timings = TIMINGS, refusal: str | None = None
+        self,
+        server: Server,
+        name: str,
+        seed: int = 1,
+        timings: Timings = TIMINGS,
+        refusal: str | None = None,
+        decides_as: str = "",
     ) -> None:
         self.clock, self.metrics = LoopClock(), Metrics()
         self.wire = Wire(server.answer)
         self.term = Term(name, timings, self.clock)
         self.told: list[str] = []
         self.leads = anyio.Event()
-        lock = LeaseLock(self.wire, "kube-system", "podium", 5.0)
+        lock = LeaseLock(self.wire, "kube-system", "podium", 5.0, decides_as)
         self.elector = Elector(
             self.term, lock, self.clock, Random(seed), self.metrics, self.told.append, refusal=refusal
         )
@@ -144,6 +151,17 @@ async def test_the_second_one_leads_once_the_first_is_gone_for_the_leases_durati
         assert 13.0 <= waited_s <= 15.0 + 2 * 2.0 + 2.0
         assert (server.spec["holderIdentity"], server.spec["leaseTransitions"]) == ("two", 1)
         tasks.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize(("minor", "warnings"), [("1.36", ["1.37"]), ("1.37", [])])
+async def test_a_leader_with_other_rules_than_the_one_before_says_so(minor: str, warnings: list[str]) -> None:
+    server = Server()
+    first = Candidate(server, "one", decides_as="1.37")
+    await first.elector.acquire()
+    await first.elector.release()
+    with capture_logs() as entries:
+        await Candidate(server, "two", decides_as=minor).elector.acquire()
+    assert [entry["minor"] for entry in entries if entry["log_level"] == "warning"] == warnings
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -7,7 +7,6 @@ from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
 import podium
-from podium.config import NEWEST
 from podium.server.serving.status_pages import status_pages
 
 pytestmark = pytest.mark.anyio
@@ -18,7 +17,7 @@ FLAGS = {"secure-port": "10259", "config": "podium.yaml"}
 
 async def response_of(path: str, accept: str | None = None) -> web.Response:
     headers = {} if accept is None else {"Accept": accept}
-    response = await status_pages(PATHS, FLAGS)[path](make_mocked_request("GET", path, headers=headers))
+    response = await status_pages(PATHS, FLAGS, "1.36")[path](make_mocked_request("GET", path, headers=headers))
     assert isinstance(response, web.Response)
     return response
 
@@ -41,7 +40,7 @@ async def test_people_get_text(accept: str | None) -> None:
     assert flags.startswith("\npodium flagz\nWarning: This endpoint is not meant to be machine parseable")
     assert flags.endswith("\n\nconfig: podium.yaml\nsecure-port: 10259\n")
     assert status is not None
-    assert f"\nBinary version: {podium.__version__}\nEmulation version: {NEWEST.minor}\n" in status
+    assert f"\nBinary version: {podium.__version__}\nEmulation version: 1.36\n" in status
     assert "\nUp: 0 hr 00 min 00 sec\n" in status
     assert status.endswith("\nPaths: /flagz /healthz /metrics /statusz\n")
 
@@ -54,6 +53,7 @@ async def test_programs_get_the_object_that_they_name(version: str) -> None:
     assert ("Warning" in (await response_of("/flagz", accept)).headers) == (version == "v1alpha1")
     status = await document("/statusz", accept.replace("Flagz", "Statusz"))
     assert set(status) >= {"startTime", "uptimeSeconds", "binaryVersion", "emulationVersion", "paths"}
+    assert status["emulationVersion"] == "1.36"
 
 
 @pytest.mark.parametrize(

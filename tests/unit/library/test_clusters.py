@@ -1,0 +1,33 @@
+import pytest
+
+import podium
+from tests.manifests import node
+from tests.unit.cli.test_divide import DEPLOYMENT, POLICY
+
+
+@pytest.fixture
+def clusters():
+    return podium.Clusters.load(
+        members={"east": [node("n1", "4", memory="8Gi")], "west": [node("n1", "2", memory="8Gi")]}
+    )
+
+
+def test_a_workload_is_divided_without_karmada(clusters):
+    division = clusters.divide([DEPLOYMENT, POLICY])
+    assert division
+    assert division.replicas == {"east": 4, "west": 2}
+    assert {share.cluster: share.why for share in division.shares} == {"east": "takes 4", "west": "takes 2"}
+
+
+def test_what_does_not_fit_is_false_and_says_why(clusters):
+    larger = {**DEPLOYMENT, "spec": {**DEPLOYMENT["spec"], "replicas": 9}}
+    division = clusters.divide([larger, POLICY])
+    assert not division
+    assert (division.reason, division.replicas) == ("Unschedulable", {})
+    assert division.shares[0].remedy == "3 more available replicas"
+
+
+def test_an_answer_of_a_members_server_counts_instead_of_its_nodes():
+    members = {"east": [node("n1", "4", memory="8Gi")], "west": [node("n1", "4", memory="8Gi")]}
+    fleet = podium.Clusters.load(members=members, available={"east": 2})
+    assert fleet.divide([DEPLOYMENT, POLICY]).available == {"east": 2, "west": 4}
