@@ -56,6 +56,7 @@ TESTS: Final[Mapping[str, tuple[str, ...]]] = {
         "tests/unit/config/test_feature_gates.py",
     ),
     "devices": ("tests/unit/devices", "tests/unit/plugins/dynamic_resources"),
+    "devices.wake": ("tests/unit/plugins/test_event_table.py",),
     "devices.selectors": ("tests/unit/cel/test_rules.py", "tests/unit/devices/test_selectors.py", "tests/unit/cel"),
     "paths": ("tests/unit/daemon/test_permissions.py", "tests/unit/binder"),
     "preemption": (
@@ -79,37 +80,39 @@ TESTS: Final[Mapping[str, tuple[str, ...]]] = {
 def switches(old: Any, new: Any, prefix: str = "") -> Iterator[str]:
     """Yield the names of all parts that differ, as `events.own_pod` or `gates[GenericWorkload]`."""
     for item in fields(new):
-        before, after, name = getattr(old, item.name), getattr(new, item.name), prefix + item.name
+        old_value, new_value, name = getattr(old, item.name), getattr(new, item.name), prefix + item.name
         if not item.init or item.name == "minor":
             continue
-        if is_dataclass(after):
-            yield from switches(before, after, f"{name}.")
-        elif isinstance(after, Mapping):
-            yield from (f"{name}[{key}]" for key in sorted({*before, *after}) if before.get(key) != after.get(key))
-            if [key for key in before if key in after] != [key for key in after if key in before]:
+        if is_dataclass(new_value):
+            yield from switches(old_value, new_value, f"{name}.")
+        elif isinstance(new_value, Mapping):
+            yield from (
+                f"{name}[{key}]" for key in sorted({*old_value, *new_value}) if old_value.get(key) != new_value.get(key)
+            )
+            if [key for key in old_value if key in new_value] != [key for key in new_value if key in old_value]:
                 yield f"{name}[{_ORDER}]"
-        elif isinstance(after, frozenset):
-            yield from (f"{name}[{key}]" for key in sorted(map(str, before ^ after)))
-        elif before != after:
+        elif isinstance(new_value, frozenset):
+            yield from (f"{name}[{key}]" for key in sorted(map(str, old_value ^ new_value)))
+        elif old_value != new_value:
             yield name
 
 
 def mutant(old: Any, new: Any, switch: str) -> Any:
     """Return the newer release with the older one's value of one switch."""
-    name, dot, rest = switch.partition(".")
+    name, dot, remainder = switch.partition(".")
     if dot and "[" not in name:
-        return replace(new, **{name: mutant(getattr(old, name), getattr(new, name), rest)})
-    name, bracket, rest = switch.partition("[")
-    before, after, key = getattr(old, name), getattr(new, name), rest.removesuffix("]")
+        return replace(new, **{name: mutant(getattr(old, name), getattr(new, name), remainder)})
+    name, bracket, remainder = switch.partition("[")
+    old_value, new_value, key = getattr(old, name), getattr(new, name), remainder.removesuffix("]")
     if not bracket:
-        return replace(new, **{name: before})
-    if isinstance(after, frozenset):
-        return replace(new, **{name: after ^ {element for element in before ^ after if str(element) == key}})
-    mapping = dict(after)
+        return replace(new, **{name: old_value})
+    if isinstance(new_value, frozenset):
+        return replace(new, **{name: new_value ^ {element for element in old_value ^ new_value if str(element) == key}})
+    mapping = dict(new_value)
     if key == _ORDER:
-        mapping = {plugin: after[plugin] for plugin in before if plugin in after}
-    elif key in before:
-        mapping[key] = before[key]
+        mapping = {plugin: new_value[plugin] for plugin in old_value if plugin in new_value}
+    elif key in old_value:
+        mapping[key] = old_value[key]
     else:
         del mapping[key]
     return replace(new, **{name: MappingProxyType(mapping)})

@@ -16,10 +16,10 @@ from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.cluster import cluster_options, demand_one_cluster
 from podium.cli.options.configuration import Usable, plugin_option, usable
 from podium.cli.options.paths import FILE
-from podium.cli.options.releases import decide_as_option
+from podium.cli.options.releases import decide_as_option, release_asked
 from podium.cli.options.time_limit import current_time_limit, note_size, warn_of_time_limit
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value, write_json_line
-from podium.config import EVALUATED, FIRST, NEWEST
+from podium.config import EVALUATED, FIRST, NEWEST, default_configuration, default_gates
 
 if TYPE_CHECKING:
     from podium.insight.evaluate import PodAnswer
@@ -76,7 +76,8 @@ def command(
     \b
     podium evaluate scenarios.jsonl.gz
 
-    This answers recorded scenarios: one JSON object per line, with the objects, the configuration and the pod.
+    This answers recorded scenarios: one JSON object per line, with the objects, the configuration and the pod. One
+    whose configuration enables plugins of scheduler-plugins is answered as 1.35 without --decide-as.
     """  # noqa: D301
     # From here on: reading a large cluster takes long, and Ctrl-C must end it without a traceback.
     click.get_current_context().with_resource(exit_at_sigint())
@@ -109,7 +110,9 @@ def _answer_scenarios(names: tuple[str, ...], good: Usable) -> None:
     from podium.insight.evaluate import Evaluator
     from podium.lib.system_clock import SystemClock
 
-    evaluator = Evaluator(good.plugins, good.config, SystemClock().now())
+    # A scenario does not say which program answered it. Of one about plugins of scheduler-plugins there is only one.
+    ported = default_configuration(default_gates(EVALUATED["1.35"])) if release_asked() is None else None
+    evaluator = Evaluator(good.plugins, good.config, SystemClock().now(), ported=ported)
     for name in names:
         answer_count = 0
         for number, line in _scenarios_in(name):

@@ -29,15 +29,13 @@ from podium.config.own_names import (
     OWN_NAME,
     with_own_names,
 )
+from podium.config.release_rules import DeviceRules, EventRules, PreemptionRules
 from podium.config.releases import (
     EVALUATED,
     FIRST,
     NEWEST,
     OLDEST_SERVER,
     RELEASES,
-    DeviceRules,
-    EventRules,
-    PreemptionRules,
     Release,
     release_of_server,
 )

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from podium.config.releases import DeviceRules
+from podium.config.release_rules import DeviceRules
 from podium.devices.errors import CapacityError
 from podium.objects.devices import CapacityRequestPolicy, CapacityRequestPolicyRange, DeviceCapacity
 from podium.objects.meta import RawQuantity

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from podium.config.releases import DeviceRules
+from podium.config.release_rules import DeviceRules
 from podium.devices.allocated import AllocatedDevices, ConsumedCapacity
 from podium.devices.capacity import Amount, consumption, has_capacity
 from podium.devices.counters import AvailableCounters, ConsumedCounters

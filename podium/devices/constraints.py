@@ -6,7 +6,7 @@ v0.36.2 and v0.37.2.
 
 from __future__ import annotations
 
-from podium.config.releases import DeviceRules
+from podium.config.release_rules import DeviceRules
 from podium.devices.inventory import SliceDevice
 from podium.objects.claims import DeviceConstraint
 from podium.objects.devices import DeviceAttribute

@@ -14,7 +14,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from podium.cel import EvaluationError
-from podium.config.releases import NEWEST, DeviceRules
+from podium.config.release_rules import DeviceRules
+from podium.config.releases import NEWEST
 from podium.devices.answers import Answers, Looks
 from podium.devices.interruptible import Interruptible, run_uninterrupted
 from podium.devices.step_budget import StepBudget

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeVar
 
 from podium.cel import CompileError, EvaluationError
-from podium.config.releases import DeviceRules
+from podium.config.release_rules import DeviceRules
 from podium.devices.allocated import AllocatedDevices
 from podium.devices.answers import SHORT_MAX
 from podium.devices.capacity import has_capacity

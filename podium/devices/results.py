@@ -13,7 +13,7 @@ from random import Random
 
 from msgspec.structs import replace
 
-from podium.config.releases import DeviceRules
+from podium.config.release_rules import DeviceRules
 from podium.devices.choices import Choice
 from podium.devices.errors import AllocationError
 from podium.devices.requests import RequestData

@@ -18,7 +18,7 @@ from itertools import chain
 from typing import Final
 
 from podium.cel import CompileError, EvaluationError
-from podium.config.releases import DeviceRules
+from podium.config.release_rules import DeviceRules
 from podium.devices.allocated import AllocatedDevices
 from podium.devices.capacity import consumption, has_capacity
 from podium.devices.choices import Choices, is_borne

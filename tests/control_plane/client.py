@@ -87,10 +87,15 @@ class Client:
         """Kinds: merge, strategic, json, apply (which wants `fieldManager="…"`)."""
         return await self.request("PATCH", path, body, params=params, content_type=_PATCH_TYPES[kind])
 
-    async def delete(self, path: str, *, grace_s: int | None = 0) -> Json:
-        """Deletes at once unless told otherwise: no kubelet is there to end a grace period early."""
-        body = None if grace_s is None else {"gracePeriodSeconds": grace_s}
-        return await self.request("DELETE", path, body)
+    async def delete(self, path: str, *, grace_s: int | None = 0, uid: str | None = None) -> Json:
+        """Deletes at once unless told otherwise: no kubelet is there to end a grace period early.
+
+        Args:
+            uid: that of the object to delete, when one that was recreated under its name must stay.
+        """
+        options = {} if grace_s is None else {"gracePeriodSeconds": grace_s}
+        preconditions = {} if uid is None else {"preconditions": {"uid": uid}}
+        return await self.request("DELETE", path, {**options, **preconditions} or None)
 
     async def watch(self, path: str, **params: str) -> AsyncIterator[Json]:
         """Yields watch events until the server ends the watch; give `resourceVersion` to miss nothing."""

@@ -223,14 +223,14 @@ async def test_the_questions_of_the_readme_are_answered(sandbox_cluster: Sandbox
     await sandbox_cluster.create(*nodes(2))
     shutil.copy(ROOT / "examples/clusters/shop.yaml", tmp_path / "cluster.yaml")
     shutil.copy(ROOT / "examples/pods/one.yaml", tmp_path / "pod.yaml")
-    (tmp_path / "deployment.yaml").write_text(deployment("web", "500m"))
+    shutil.copytree(ROOT / "examples/karmada", tmp_path / "examples" / "karmada")
     shell = Shell(
         tmp_path / "home", sandbox_cluster.kubeconfig, tmp_path, instead={"web-7d4": "report", "node-1": "node-a"}
     )
     questions = [
         command
         for command in shown_in("README.md")
-        if re.match(r"podium (evaluate|capacity|why|what-if|estimate) ", command)
+        if re.match(r"podium (evaluate|capacity|why|what-if|divide) ", command)
     ]
     assert len(questions) == 5
     for command in questions:

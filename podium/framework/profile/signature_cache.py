@@ -219,12 +219,12 @@ class PodSignature:
         If the pod fitted nowhere in the last attempt, the scores are outdated and renewed now; False if a plugin fails.
         """
         filter_part, score_part = self._filtered, self._scored
-        seen = snapshot.node_changes.end, self._pods_end, self._outside.ends
+        log_ends = snapshot.node_changes.end, self._pods_end, self._outside.ends
         # A snapshot that moved on since `refresh`, as during an extender's answer, is scored by the plugins.
-        if snapshot is not self.snapshot or filter_part.seen != seen:
+        if snapshot is not self.snapshot or filter_part.seen != log_ends:
             return False
         self._are_scores_read = True
-        if not score_part.size or score_part.seen != seen:
+        if not score_part.size or score_part.seen != log_ends:
             try:
                 self._follow([score_part], pod)
             except BaseException:  # noqa: BLE001 - a plugin may raise anything; the attempt meets it again
@@ -340,8 +340,8 @@ class PodSignature:
     def _follow(self, parts: Sequence[_Followed[Any]], pod: Pod) -> None:
         """Call the plugins again for the rows that have changed. All parts have seen the same changes."""
         snapshot, first = self.snapshot, parts[0]
-        seen = snapshot.node_changes.end, self._pods_end, self._outside.ends
-        if first.size and first.seen == seen:
+        log_ends = snapshot.node_changes.end, self._pods_end, self._outside.ends
+        if first.size and first.seen == log_ends:
             return
         nodes_seen, pods_seen, outside_seen = first.seen
         nodes, pods = snapshot.node_changes.since(nodes_seen), self._pods_since(pods_seen)
@@ -361,7 +361,7 @@ class PodSignature:
             # Nodes that changed were filtered in full above.
             self._update(parts, asking, pods.difference(nodes), Scope.USAGE)
         for part in parts:
-            part.seen = seen
+            part.seen = log_ends
 
     def _look_at_all(self, parts: Sequence[_Followed[Any]], asking: Asking) -> None:
         self._resize(parts)

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from podium.config import KubeSchedulerConfiguration, parse_feature_gates
+from podium.config import ConfigGates, KubeSchedulerConfiguration, parse_feature_gates
 from podium.engine.cluster import Cluster
 from podium.engine.configurations import Configurations
 from podium.engine.errors import ClusterError, ManifestError
@@ -32,6 +32,7 @@ from podium.objects.devices import Device
 from podium.objects.node_metrics import ANY_SOURCE, NODE_METRICS
 from podium.objects.resource_types import PODS
 from podium.plugins import IN_TREE
+from podium.plugins.contrib import SCHEDULER_PLUGINS
 from podium.plugins.dynamic_resources.plugin import DynamicResources
 
 _SIDES = {"Add": (False, True), "Update": (True, True), "Delete": (True, False)}
@@ -82,6 +83,8 @@ class Evaluator:
         classes: the available plugins by name.
         config: for questions without a configuration of their own; by default upstream's defaults.
         now_s: the time at which the questions are answered, in seconds since the epoch.
+        ported: decides, by its release, the questions whose own configuration enables plugins of scheduler-plugins;
+            by default `config` decides them too.
     """
 
     def __init__(
@@ -89,10 +92,13 @@ class Evaluator:
         classes: Mapping[str, type[Plugin]] = IN_TREE,
         config: KubeSchedulerConfiguration | None = None,
         now_s: float = LATER_THAN_ALL_S,
+        *,
+        ported: KubeSchedulerConfiguration | None = None,
     ) -> None:
         self._classes = classes
         self._now_s = now_s
         self._configurations = Configurations(classes, config)
+        self._ported = self._configurations if ported is None else Configurations(classes, ported)
 
     def answer_line(self, line: bytes, name: str) -> dict[str, Any]:
         """Answer one line, as `podium.engine.recorded_questions.answer_line` does."""
@@ -108,9 +114,7 @@ class Evaluator:
         if scenario.expression is not None:
             rules = self._configurations.release.devices.selectors
             return answer_selector(scenario.expression, scenario.driver, scenario.device, rules)
-        settings = (f"{name}={str(value).lower()}" for name, value in scenario.gates.items())
-        gates = parse_feature_gates(settings, self._configurations.release)
-        config = self._configurations.of(scenario.config, gates)
+        gates, config = self._gates_and_configuration(scenario)
         store = scenario.store()
         store.now_s = self._now_s
         if scenario.pods is not None:
@@ -126,10 +130,22 @@ class Evaluator:
             return _answer_event(cluster, pod, _change(scenario.event))
         return _answer_pod(cluster, pod)
 
+    def _gates_and_configuration(self, scenario: Scenario) -> tuple[ConfigGates, KubeSchedulerConfiguration]:
+        gates, config = _read_by(self._configurations, scenario)
+        if any(not SCHEDULER_PLUGINS.isdisjoint(profile.plugins.enabled_names()) for profile in config.profiles):
+            return _read_by(self._ported, scenario)
+        return gates, config
+
     def _cluster(self, config: KubeSchedulerConfiguration, store: ObjectStore, *pods: Pod) -> Cluster:
         for pod in pods:
             store.put(PODS, pod)
         return Cluster(config, store, self._classes, asked=[pod.key for pod in pods])
+
+
+def _read_by(configurations: Configurations, scenario: Scenario) -> tuple[ConfigGates, KubeSchedulerConfiguration]:
+    settings = (f"{name}={str(value).lower()}" for name, value in scenario.gates.items())
+    gates = parse_feature_gates(settings, configurations.release)
+    return gates, configurations.of(scenario.config, gates)
 
 
 def _answer_queue(cluster: Cluster, pods: Sequence[Pod]) -> dict[str, Any]:

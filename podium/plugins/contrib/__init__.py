@@ -49,5 +49,12 @@ CONTRIB: Final[Mapping[str, type[Plugin]]] = {
     "TopologyLevels": TopologyLevels,
 }
 """Every plugin of this kind by name."""
+SCHEDULER_PLUGINS: Final = CONTRIB.keys() - {
+    "FragmentationGradientDescent",
+    "GpuPacking",
+    "NodeLoad",
+    "TopologyLevels",
+}
+"""The names of those that the project scheduler-plugins has; the others are podium's own."""
 
-__all__ = ["CONTRIB"]
+__all__ = ["CONTRIB", "SCHEDULER_PLUGINS"]

@@ -22,7 +22,8 @@ _AS_THEY_ARE = ("prefilter", "filter", "nominated", "placements")
 
 def evaluator(now_s: float) -> Evaluator:
     """Return what answers as their release at a time, in seconds since the epoch."""
-    return Evaluator({**IN_TREE, **CONTRIB}, default_configuration(default_gates(EVALUATED["1.35"])), now_s)
+    ported = default_configuration(default_gates(EVALUATED["1.35"]))
+    return Evaluator({**IN_TREE, **CONTRIB}, now_s=now_s, ported=ported)
 
 
 def comparable(answer: dict[str, Any]) -> dict[str, Any]:

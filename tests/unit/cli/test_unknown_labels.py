@@ -134,3 +134,34 @@ def test_zones_and_capacity_types_of_offerings_are_known_labels(ask):
     rules = [requirement(ZONE, "In", "zone-2"), requirement("karpenter.sh/capacity-type", "In", "spot")]
     answer, _ = ask(node_pool(requirements=rules), pod("web", nodeSelector={ZONE: "zone-2"}))
     assert (answer["skipped"], len(answer["new_nodes"])) == ({}, 1)
+
+
+# ---------------------------------------------------------------- labels that follow from names
+
+AWS = [instance_type(name, cpu, "16Gi", pods=50) for name, cpu in (("m5.large", 2), ("m5.xlarge", 4), ("c5.xlarge", 4))]
+
+
+@pytest.mark.parametrize("domain", ["karpenter.k8s.aws", "eks.amazonaws.com"])
+def test_min_values_of_a_family_hold_if_there_are_as_many(ask, domain):
+    def pool(count):
+        return node_pool(requirements=[requirement(f"{domain}/instance-family", "Exists", minValues=count)])
+
+    answer, _ = ask(pool(2), pod("web", cpu="100m"), types=AWS)
+    assert len(answer["new_nodes"]) == 1
+    answer, _ = ask(pool(3), pod("web", cpu="100m"), types=AWS)
+    assert "minValues" in answer["skipped"]["pool"]
+
+
+def test_a_daemon_set_for_one_size_takes_room_on_nodes_of_that_size_only(ask):
+    agent = daemon_set(cpu="1500m", nodeSelector={"karpenter.k8s.aws/instance-size": "xlarge"})
+    answer, _ = ask(node_pool(), pod("web", cpu="1500m"), agent, types=AWS)
+    # With the agent's pod there would be no room for the other.
+    assert [node["cheapest_type"] for node in answer["new_nodes"]] == ["m5.large"]
+
+
+def test_pods_for_auto_mode_fit_nodes_of_its_node_class(ask):
+    pools = [node_pool("auto"), node_pool("kwok", weight=9)]
+    reference = {"group": "eks.amazonaws.com", "kind": "NodeClass", "name": "default"}
+    pools[0]["spec"]["template"]["spec"]["nodeClassRef"] = reference
+    answer, _ = ask(*pools, pod("web", nodeSelector={"eks.amazonaws.com/compute-type": "auto"}))
+    assert [node["pool"] for node in answer["new_nodes"]] == ["auto"]

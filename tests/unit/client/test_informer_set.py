@@ -17,10 +17,10 @@ def informers(**options: Any) -> InformerSet:
 
 
 def test_nothing_is_missing_of_a_local_resource() -> None:
-    both = informers()
-    both.informer(NODE_METRICS)
-    both.informer(PODS)
-    assert [both.is_absent(resource) for resource in both.resources] == [False, False]
+    informer_set = informers()
+    informer_set.informer(NODE_METRICS)
+    informer_set.informer(PODS)
+    assert [informer_set.is_absent(resource) for resource in informer_set.resources] == [False, False]
 
 
 def test_a_resource_that_is_served_at_another_path_is_asked_about_by_its_own() -> None:

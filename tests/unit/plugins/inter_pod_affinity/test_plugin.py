@@ -303,7 +303,7 @@ IN_1, IN_2, NOWHERE = node("n", zone="1"), node("n", zone="2"), node("n")
 XY, X = {"x": "1", "y": "1"}, {"x": "1"}
 
 
-def labelled(labels: dict[str, str], **fields: Any) -> Pod:
+def other_pod(labels: dict[str, str], **fields: Any) -> Pod:
     return pod("other", labels=labels, node="a", **fields)
 
 
@@ -316,9 +316,9 @@ def keeping_off(*labels: str) -> list[dict[str, Any]]:
     ("waiting", "old", "new", "hints"),
     [
         # It matches one of two terms of the waiting pod, and goes.
-        (affine(far=keeping_off("x", "y")), labelled(X), None, {"1.36": SKIPS, "1.37": QUEUES}),
+        (affine(far=keeping_off("x", "y")), other_pod(X), None, {"1.36": SKIPS, "1.37": QUEUES}),
         # It matched both, and still matches one.
-        (affine(far=keeping_off("x", "y")), labelled(XY), labelled(X), {"1.36": QUEUES, "1.37": SKIPS}),
+        (affine(far=keeping_off("x", "y")), other_pod(XY), other_pod(X), {"1.36": QUEUES, "1.37": SKIPS}),
         # The waiting pod matches one of two terms of the pod that goes.
         (
             pod("new", labels=X),
