@@ -197,7 +197,7 @@ class Daemon:
     async def metric(self, name: str, /, **labels: str) -> float:
         """The sum of all samples of that name which have these labels."""
         status, text = await self.get("/metrics")
-        assert status == http.HTTPStatus.OK
+        assert status == http.HTTPStatus.OK, (status, text)
         total = 0.0
         for sample in _SAMPLE.finditer(text):
             if sample[1] == name and labels.items() <= dict(_LABEL.findall(sample[2] or "")).items():

@@ -27,20 +27,20 @@ def _keep(context: click.Context, _: click.Parameter, minor: str | None) -> None
 
 
 def decide_as_option(
-    default: str, releases: Mapping[str, Release] = RELEASES, more: str = ""
+    default: str, releases: Mapping[str, Release] = RELEASES, note: str = ""
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return what adds `--decide-as` to a command; `default` says as which minor it decides without the option.
 
     Args:
         releases: what can be chosen.
-        more: a sentence for the help text.
+        note: a sentence for the help text.
     """
     return click.option(
         "--decide-as",
         type=click.Choice(list(releases)),
         callback=_keep,
         expose_value=False,
-        help=f"Decide as kube-scheduler of this minor of Kubernetes. By default {default}.{more}",
+        help=f"Decide as kube-scheduler of this minor of Kubernetes. By default {default}.{note}",
     )
 
 

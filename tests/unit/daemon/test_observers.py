@@ -17,6 +17,7 @@ from podium.framework.contract.status import PluginError
 from podium.framework.profile.runtime import SLOW_PLUGIN_S
 from podium.lib.clock import ManualClock
 from podium.objects.api_errors import TooManyRequests
+from podium.objects.node_metrics import NODE_METRICS
 from podium.objects.resource_types import COSCHEDULING_POD_GROUPS, NODES, PODS
 from podium.queues import QueueObserver
 from podium.telemetry import Metrics
@@ -151,6 +152,18 @@ async def test_what_others_count_is_read_when_somebody_asks() -> None:
     }
     # Nothing has been listed yet.
     assert metrics.values("informer_store_resource_version") == {}
+
+
+def test_resources_that_nothing_watches_and_those_with_another_path_are_not_missing() -> None:
+    metrics, clock = Metrics(), ManualClock()
+    absent: Any = None
+    dispatcher = Dispatcher(Wire(), clock, in_flight_max=1)
+    informers = InformerSet(absent, clock=clock, random=Random(0), paths={PODS.path: "/api/v0/pods"})
+    informers.informer(PODS)
+    informers.informer(NODE_METRICS)
+    read_statistics(metrics, EventRecorder(dispatcher, clock, hostname="host-1", queue_max=1), dispatcher, informers)
+    assert not metrics.values("podium_resource_missing")
+    assert metrics.render()
 
 
 def test_where_nothing_is_measured_only_what_was_added_hears_reports() -> None:
