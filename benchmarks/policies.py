@@ -73,7 +73,10 @@ def _zone(numa_id: int) -> Json:
     return {
         "name": f"node-{numa_id}",
         "type": "Node",
-        "costs": [{"name": f"node-{other}", "value": 10 if other == numa_id else 20} for other in range(_NUMA_NODES)],
+        "costs": [
+            {"name": f"node-{target_id}", "value": 10 if target_id == numa_id else 20}
+            for target_id in range(_NUMA_NODES)
+        ],
         "resources": [
             {"name": name, "capacity": amount, "allocatable": amount, "available": amount} for name, amount in amounts
         ],

@@ -106,13 +106,13 @@ def ratios(figures: Iterable[Figures]) -> list[Ratios]:
         Ratios(
             workload=workload,
             nodes=nodes,
-            pods_per_s=podium.pods_per_s / other.pods_per_s,
-            cpu_ms_per_pod=podium.cpu_ms_per_pod / other.cpu_ms_per_pod,
-            cpu_ms_per_pod_with_tail=podium.cpu_ms_per_pod_with_tail / other.cpu_ms_per_pod_with_tail,
-            peak_rss_mib=podium.peak_rss_mib / other.peak_rss_mib,
+            pods_per_s=podium.pods_per_s / peer.pods_per_s,
+            cpu_ms_per_pod=podium.cpu_ms_per_pod / peer.cpu_ms_per_pod,
+            cpu_ms_per_pod_with_tail=podium.cpu_ms_per_pod_with_tail / peer.cpu_ms_per_pod_with_tail,
+            peak_rss_mib=podium.peak_rss_mib / peer.peak_rss_mib,
         )
         for (workload, nodes), pair in by_scheduler.items()
-        if (podium := pair.get(PODIUM)) and (other := pair.get(KUBE_SCHEDULER) or pair.get(PEER))
+        if (podium := pair.get(PODIUM)) and (peer := pair.get(KUBE_SCHEDULER) or pair.get(PEER))
     ]
 
 

@@ -22,7 +22,7 @@ from podium.cli.options.configuration import (
 )
 from podium.cli.options.leader_election import leader_election_options
 from podium.cli.options.own_names import as_default_scheduler_option, named_for_running
-from podium.cli.options.releases import decide_as_option, release_asked
+from podium.cli.options.releases import as_the_server, release_asked
 from podium.cli.output import TEXT, output_option, print_value, say
 from podium.cli.planning import PROVIDERS, RULES, demand_rules
 from podium.config import (
@@ -48,7 +48,7 @@ _MARKS = {"ok": ("ok     ", "green"), "warning": ("warning", "yellow"), "error":
 @click.command()
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option
-@decide_as_option("that of the API server")
+@as_the_server
 @feature_gates_option
 @as_default_scheduler_option
 @connection_options

@@ -10,7 +10,7 @@ import click
 from podium.cli import files
 from podium.cli.estimate import STATUS_GATES
 from podium.cli.interrupts import exit_at_sigint
-from podium.cli.options.cluster import cluster_options, demand_one_cluster
+from podium.cli.options.cluster import demand_one_cluster, source_options
 from podium.cli.options.karmada import as_karmada_option, boolean_gates
 from podium.cli.options.paths import FILE
 from podium.cli.output import TEXT, output_option, print_value
@@ -18,7 +18,7 @@ from podium.estimator.errors import EstimateError
 
 
 @click.command()
-@cluster_options
+@source_options
 @click.option(
     "--cluster-object", type=FILE, help="Karmada's Cluster object, for its resource models.  [default: Karmada's own]"
 )

@@ -16,9 +16,10 @@ from podium.cli.interrupts import exit_at_sigint
 from podium.cli.options.cluster import cluster_options, demand_one_cluster
 from podium.cli.options.configuration import Usable, plugin_option, usable
 from podium.cli.options.paths import FILE
-from podium.cli.options.releases import as_the_newest
+from podium.cli.options.releases import decide_as_option
 from podium.cli.options.time_limit import current_time_limit, note_size, warn_of_time_limit
 from podium.cli.output import EXIT_FITS_NOWHERE, TEXT, output_option, print_value, write_json_line
+from podium.config import EVALUATED, FIRST, NEWEST
 
 if TYPE_CHECKING:
     from podium.insight.evaluate import PodAnswer
@@ -33,7 +34,11 @@ TOP: Final = 10
 @click.option("--pod", "pod_file", type=FILE, help="The pod, or the workload with a pod template, to schedule.")
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option
-@as_the_newest
+@decide_as_option(
+    f"the newest that podium knows, {NEWEST.minor}",
+    EVALUATED,
+    f" Of {next(iter(EVALUATED))}, which scheduler-plugins is built on, only how it scores; else it is {FIRST.minor}.",
+)
 @click.option(
     "--exit-code", "tells_by_status", is_flag=True, help=f"Exit with {EXIT_FITS_NOWHERE} if the pod fits on no node."
 )

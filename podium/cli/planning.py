@@ -253,8 +253,12 @@ class Question:
         from podium.provisioner.cloudprovider.catalogue import built_in_catalogue, zones_of
         from podium.provisioner.state.adoption import with_types_of_nodes
         from podium.provisioner.state.manifests import read_cluster
+        from podium.provisioner.state.state_node import notes_on_uncounted
 
         objects = read_cluster(objects_found, assume_unschedulable=self.assume_unschedulable, on_fault=_warn_of_fault)
+        if not self.adopt_nodes:
+            for text in notes_on_uncounted(objects):
+                _warn_of_fault(text)
         catalogue = self.instance_types(zones_of(objects)) or built_in_catalogue(objects)
         if self.types_of_nodes:
             catalogue = with_types_of_nodes(objects.nodes, catalogue if self.catalogues else None)

@@ -7,12 +7,10 @@ from pathlib import Path
 import click
 
 from podium.cli import event_loop
-from podium.cli.options.configuration import usable
 from podium.cli.options.logs import logging_options
-from podium.cli.options.other_scheduler import for_schedulers, other_scheduler_options
+from podium.cli.options.other_scheduler import for_schedulers, other_scheduler_options, usable_beside
 from podium.cli.options.plugin_loading import exit_0_at_sigterm
 from podium.cli.output import say
-from podium.config.effective import apply_extenders
 
 
 @click.command()
@@ -44,7 +42,7 @@ def command(
     from podium.recording.watched import Options, RecordApp
 
     with exit_0_at_sigterm():
-        good = usable(config, plugins, change=lambda file: apply_extenders(file.config))
+        good = usable_beside(config, plugins, kubeconfig, context)
     options = Options(
         directory=directory,
         config=for_schedulers(good.config, schedulers, is_default=config is None),

@@ -27,7 +27,7 @@ from podium.cli.options.logs import logging_options
 from podium.cli.options.own_names import as_default_scheduler_option, named_for_running
 from podium.cli.options.paths import FILE
 from podium.cli.options.plugin_loading import exit_0_at_sigterm, limited_loading
-from podium.cli.options.releases import decide_as_option, release_asked, release_to_run
+from podium.cli.options.releases import as_the_server, release_asked, release_to_run
 from podium.cli.options.tracing import take_tracing_options, tracing_options
 from podium.config import Release
 from podium.lib import garbage_collection
@@ -99,7 +99,7 @@ def _flags(context: click.Context) -> dict[str, str]:
 @click.option("--config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration, YAML or JSON.")
 @plugin_option
 @feature_gates_option
-@decide_as_option("that of the API server")
+@as_the_server
 @as_default_scheduler_option
 @connection_options
 @click.option(

@@ -8,14 +8,12 @@ import click
 
 from podium.cli import event_loop
 from podium.cli.options.addresses import address
-from podium.cli.options.configuration import usable
 from podium.cli.options.durations import duration
 from podium.cli.options.html import html_option, write_page
 from podium.cli.options.logs import logging_options
-from podium.cli.options.other_scheduler import for_schedulers, other_scheduler_options
+from podium.cli.options.other_scheduler import for_schedulers, other_scheduler_options, usable_beside
 from podium.cli.options.plugin_loading import exit_0_at_sigterm
 from podium.cli.output import TEXT, output_option, print_value
-from podium.config.effective import apply_extenders
 
 
 @click.command()
@@ -85,7 +83,7 @@ def command(
 
     # Until the event loop handles the signal itself.
     with exit_0_at_sigterm():
-        good = usable(config, plugins, change=lambda file: apply_extenders(file.config))
+        good = usable_beside(config, plugins, kubeconfig, context)
     shadow_config = for_schedulers(good.config, schedulers, is_default=config is None)
     names, clock = [profile.scheduler_name for profile in shadow_config.profiles], SystemClock()
     recorder, started_s = UtilizationRecorder(names, clock.monotonic), clock.now()

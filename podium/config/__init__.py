@@ -30,6 +30,7 @@ from podium.config.own_names import (
     with_own_names,
 )
 from podium.config.releases import (
+    EVALUATED,
     FIRST,
     NEWEST,
     OLDEST_SERVER,
@@ -65,6 +66,7 @@ __all__ = [
     "AS_DEFAULT_SCHEDULER",
     "DEFAULT_GATES",
     "DEFAULT_SCHEDULER_NAME",
+    "EVALUATED",
     "FIRST",
     "IN_TREE_PLUGINS",
     "KIND",

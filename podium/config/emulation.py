@@ -40,7 +40,7 @@ def emulating(release: Release, emulated: str = "", min_compatible: str = "") ->
         raise FeatureGateError(
             [f"minCompatibilityVersion version 1.{min_minor} is not between [1.{floor}, 1.{emulated_minor}]"]
         )
-    older = RELEASES.get(f"1.{emulated_minor}")
+    older = release if emulated_minor == own else RELEASES.get(f"1.{emulated_minor}")
     if older is None:
         raise FeatureGateError(
             [f"emulation version 1.{emulated_minor}: podium knows the gates of {', '.join(RELEASES)}"]

@@ -173,6 +173,8 @@ class Release:
         needs_bind_mount_options: for NodeDeclaredFeatures, a mount with `bindMountOptions` needs a node's feature.
         lists_namespaces: for InterPodAffinity, a term selects namespaces with matching labels; before, also all others,
             if a namespace without labels would match.
+        scores_balance_gain: NodeResourcesBalancedAllocation scores by how much the pod improves the balance of a node;
+            before, by the balance with the pod.
         sums_resized_pods: a pod that is resized in place counts with the highest of its totals; before, with the total
             of the highest amounts of each container.
         hidden_metrics: those that podium counts and this minor does not have.
@@ -193,6 +195,7 @@ class Release:
     counts_image_volumes: bool
     needs_bind_mount_options: bool
     lists_namespaces: bool
+    scores_balance_gain: bool
     sums_resized_pods: bool
     hidden_metrics: frozenset[str]
     needs_installed_drivers: bool
@@ -411,6 +414,7 @@ _V1_36: Final = Release(
     counts_image_volumes=False,
     needs_bind_mount_options=False,
     lists_namespaces=False,
+    scores_balance_gain=True,
     sums_resized_pods=False,
     hidden_metrics=frozenset(
         {
@@ -472,6 +476,14 @@ _V1_37: Final = replace(
 
 RELEASES: Final[Mapping[str, Release]] = {release.minor: release for release in (_V1_36, _V1_37)}
 """By minor, oldest first."""
+EVALUATED: Final[Mapping[str, Release]] = {
+    "1.35": replace(_V1_36, minor="1.35", scores_balance_gain=False),
+    **RELEASES,
+}
+"""The releases that questions about placements can be decided as: also the one that scheduler-plugins is built on.
+
+Of 1.35 only what attempts and queues of pods come out differently for: gates, hints and devices are those of 1.36.
+"""
 NEWEST: Final = _V1_37
 FIRST: Final = _V1_36
 """The release of whatever names none: podium knew no other when it was made."""

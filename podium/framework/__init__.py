@@ -23,6 +23,7 @@ from podium.framework.contract.plugin import Plugin, PreEnqueuePlugin, QueueSort
 from podium.framework.contract.post_filter import PostFilterPlugin, PostFilterResult
 from podium.framework.contract.score import MAX_NODE_SCORE, PreScorePlugin, ScorePlugin, TableScorePlugin
 from podium.framework.contract.status import SKIP, Code, PluginError, Status, error_status, unresolvable, unschedulable
+from podium.lib.change_log import ChangeLog
 from podium.objects import resource_types
 from podium.objects.core import Node, Pod
 from podium.objects.custom_resources import custom_resource, raw_objects
@@ -35,6 +36,7 @@ __all__ = [
     "SKIP",
     "ActionType",
     "BindPlugin",
+    "ChangeLog",
     "ClusterObject",
     "Code",
     "CycleState",

@@ -369,6 +369,9 @@ def _highest_total(pod: Pod, defaults: Mapping[str, Quantity], *, is_infeasible:
     asked_total = {} if is_infeasible else _containers_total(spec, spec_size, defaults)
     if status.allocated_resources and status.resources is not None and status.resources.requests:
         return _highest(asked_total, *_pod_level_amounts(status))
+    if not statuses and not is_infeasible:
+        # As before a pod starts: all three are what the spec asks for.
+        return _highest(asked_total)
     return _highest(
         asked_total, _containers_total(spec, allocated_size, defaults), _containers_total(spec, actual_size, defaults)
     )

@@ -4,7 +4,7 @@ Runs at: PreScore, Score.
 Verdict: none.
 Requeue: none.
 Cost: two gathers per configured resource.
-Source: kubernetes pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go, v1.36.2; KEP 5232.
+Source: kubernetes pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go, v1.36.2 and v1.35.4; KEP 5232.
 """
 
 from __future__ import annotations
@@ -33,11 +33,14 @@ _NO_GAIN: Final = _HALF + _HALF // 2
 class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.TableScorePlugin, fwk.ScorePlugin):
     """Scores by how much adding the pod lowers the standard deviation of the resources' used fractions.
 
+    As Kubernetes 1.35, by how low it is with the pod.
+
     Floating point operations are in upstream's order, so that truncation gives the same integers.
     """
 
     def __init__(self, args: NodeResourcesBalancedAllocationArgs, handle: fwk.Handle) -> None:
         self._by_container = not handle.release.sums_resized_pods
+        self._scores_gain = handle.release.scores_balance_gain
         self._resources = args.resources
         self._totals = DeviceTotals.of_resources(handle.shared(ClusterDevices), args.resources)
         self._counted_resources = CountedResources(args.resources)
@@ -54,7 +57,10 @@ class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.TableScorePlugin, 
         return None if any(requests.get(resource.name, 0) for resource in self._resources) else fwk.SKIP
 
     def score_rows(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot, rows: Rows) -> IntArray:
-        """Score from half of MAX_NODE_SCORE, if the pod only worsens the balance, to MAX_NODE_SCORE."""
+        """Score from half of MAX_NODE_SCORE, if the pod only worsens the balance, to MAX_NODE_SCORE.
+
+        As Kubernetes 1.35, from half of it if only one of the resources is used up.
+        """
         columns = [
             _Column(
                 snapshot.requested(resource.name).take(rows), amount, snapshot.allocatable(resource.name).take(rows)
@@ -68,14 +74,14 @@ class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.TableScorePlugin, 
                     device_class = classes[resource.name]
                     self._totals.add_to(column.allocatable, column.in_use, device_class, snapshot, rows)
         if all(np.count_nonzero(column.allocatable) == len(rows) for column in columns):
-            return _gain(columns, len(rows))
+            return self._scores_of(columns, len(rows))
         scores = np.empty(len(rows), np.int64)
         has_resource = np.array([column.allocatable != 0 for column in columns])
         # Rows that offer the same resources are scored together.
         for pattern in np.unique(has_resource, axis=1).T:
             alike = np.flatnonzero((has_resource == pattern[:, None]).all(axis=0))
             subset = [column.take(alike) for column, is_there in zip(columns, pattern, strict=True) if is_there]
-            scores[alike] = _gain(subset, len(alike))
+            scores[alike] = self._scores_of(subset, len(alike))
         return scores
 
     def score(self, state: fwk.CycleState, pod: Pod, node: NodeInfo) -> int:
@@ -92,7 +98,8 @@ class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.TableScorePlugin, 
             if allocatable:
                 fractions_without_pod.append(_fraction(in_use, allocatable))
                 fractions_with_pod.append(_fraction(in_use + amount, allocatable))
-        return _HALF + (_HALF + _evenness(fractions_with_pod) - _evenness(fractions_without_pod)) // 2
+        evenness = _evenness(fractions_with_pod)
+        return _HALF + (_HALF + evenness - _evenness(fractions_without_pod)) // 2 if self._scores_gain else evenness
 
     def score_scope(self, spec: PodSpec) -> fwk.Scope:
         """Return USAGE: the score depends on what the pods on the node request together; CLUSTER if devices count."""
@@ -102,6 +109,14 @@ class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.TableScorePlugin, 
     def events_to_register(self) -> tuple[fwk.EventRegistration, ...]:
         """Register no event: the plugin rejects no node."""
         return ()
+
+    def _scores_of(self, columns: Sequence[_Column], size: int) -> IntArray:
+        """Return the score by row; no row of `allocatable` is 0."""
+        if len(columns) < 2:
+            return np.full(size, _NO_GAIN if self._scores_gain else fwk.MAX_NODE_SCORE, np.int64)
+        without_pod, with_pod = _evenness_by_row([column.fractions() for column in columns])
+        scores: IntArray = _HALF + (_HALF + with_pod - without_pod) // 2 if self._scores_gain else with_pod
+        return scores
 
     def _amounts(self, pod: Pod) -> Sequence[tuple[ResourceSpec, int]]:
         return self._counted_resources.of(self._requests_of(pod))
@@ -126,15 +141,6 @@ class _Column(NamedTuple):
         fractions /= self.allocatable.astype(np.float64)
         np.minimum(fractions, 1.0, out=fractions)
         return fractions
-
-
-def _gain(columns: Sequence[_Column], size: int) -> IntArray:
-    """Return the score by row; no row of `allocatable` is 0."""
-    if len(columns) < 2:
-        return np.full(size, _NO_GAIN, np.int64)
-    without_pod, with_pod = _evenness_by_row([column.fractions() for column in columns])
-    gain: IntArray = _HALF + (_HALF + with_pod - without_pod) // 2
-    return gain
 
 
 def _evenness_by_row(fractions: Sequence[NDArray[np.float64]]) -> IntArray:

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from podium.objects.times import format_micro_time
+from podium.sandbox.discovery import VERSION
 from tests.control_plane.locate import Binaries
 from tests.e2e.cluster import EVENTS, Cluster, RealCluster, SandboxCluster
 from tests.e2e.conftest import StartDaemon
@@ -45,6 +46,23 @@ def write_configuration(tmp_path: Path) -> str:
 def bad(report: str) -> list[Json]:
     findings: list[Json] = json.loads(report)["findings"]
     return [finding for finding in findings if finding["verdict"] != "ok"]
+
+
+async def test_the_minor_of_the_api_server_judges_unless_another_is_asked_for(
+    sandbox_cluster: SandboxCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The gate is one that 1.36 has and 1.37 has not."""
+    monkeypatch.setitem(VERSION, "minor", "36")
+
+    async def complaints(*arguments: str) -> list[str]:
+        options = ("--feature-gates", "SidecarContainers=true", "--output", "json", *arguments)
+        _, text = await doctor(sandbox_cluster.kubeconfig, *options)
+        return [finding["message"] for finding in bad(text) if finding["check"] == "configuration"]
+
+    assert await complaints() == []
+    assert "unrecognized feature gate" in "".join(await complaints("--decide-as", "1.37"))
+    monkeypatch.setitem(VERSION, "minor", "37")
+    assert "unrecognized feature gate" in "".join(await complaints())
 
 
 async def test_the_sandbox_is_fine_and_broken_configurations_and_servers_are_not(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from podium.config import RELEASES
 from tests.e2e.cluster import PODS, Cluster, Json
 from tests.e2e.conftest import StartDaemon
 from tests.e2e.priorities import create_priorities, high, missing, running
@@ -195,10 +196,13 @@ async def test_what_a_budget_still_lets_go_is_not_protected(cluster: Cluster, st
 async def test_a_pod_that_must_not_preempt_waits(cluster: Cluster, start: StartDaemon) -> None:
     await create_priorities(cluster, preemptionPolicy="Never")
     await cluster.create(node("only", cpu="4"), running("small", "only"))
-    await start(cluster)
+    daemon = await start(cluster)
     await cluster.create(high("patient"))
     message = (await cluster.wait_condition("patient"))["message"]
+    rules = RELEASES[daemon.log("Deciding as kube-scheduler does")[0]["minor"]].preemption
+    devices_text = "no new claims to deallocate, " if rules.tell_no_deallocation else ""
     assert message == (
-        "0/1 nodes are available: 1 Insufficient cpu. preemption: not eligible due to preemptionPolicy=Never."
+        f"0/1 nodes are available: 1 Insufficient cpu. {devices_text}"
+        "preemption: not eligible due to preemptionPolicy=Never."
     )
     assert "small" in await cluster.pods()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from podium.objects.times import parse_time
-from tests.parity.policies.comparison import Answers, comparable
+from tests.parity.policies.comparison import comparable, evaluator
 from tests.parity.recorded import DATA, differences
 
 CATEGORIES = (
@@ -43,7 +43,7 @@ def questions() -> dict[str, list[tuple[dict[str, Any], bytes]]]:
 
 @pytest.mark.parametrize("category", CATEGORIES)
 def test_podium_answers_as_scheduler_plugins(category):
-    answers = Answers(RECORDED_S)
+    answers = evaluator(RECORDED_S)
     for question, line in questions()[category]:
-        answer = answers.answer(question, line)
+        answer = comparable(answers.answer_line(line, question["id"]))
         assert list(differences(comparable(question["expect"]), answer)) == [], question["id"]

@@ -139,7 +139,6 @@ TESTED_ELSEWHERE = {
     "binder/extenders/client": "integration/binder/test_extenders",
     "binder/extenders/pool": "integration/binder/test_extenders",
     "client/http_connection": "integration/client/test_connections",
-    "client/informer_set": "integration/client/test_informer",
     "client/reflector": "integration/client/test_informer",
     "estimator/server/app": "integration/estimator/server/test_service",
     "estimator/server/folder": "integration/estimator/server/test_live",

@@ -40,7 +40,7 @@ CEILINGS: dict[str, tuple[int, int]] = {
     "": (0, 0),
     "binder": (1, 1),
     "cel": (1, 1),
-    "cli": (3, 0),
+    "cli": (4, 0),
     "client": (7, 4),
     "cluster": (4, 4),
     "config": (1, 2),

@@ -28,7 +28,11 @@ _OPTIONS = (
 
 def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add `-f`, `--kubeconfig`, `--context` and `--time-limit` to a command that asks about a cluster."""
-    command = time_limit_option(command)
+    return source_options(time_limit_option(command))
+
+
+def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `-f`, `--kubeconfig` and `--context` to a command whose answer takes no time."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command

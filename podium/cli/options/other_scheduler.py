@@ -1,4 +1,4 @@
-"""The options of commands that observe another scheduler: the cluster, the pods, and the duration."""
+"""The options of commands that observe another scheduler: the cluster, the pods, the rules, and the duration."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any
 
 import click
 
-from podium.cli.options.configuration import plugin_option
+from podium.cli.options.configuration import Usable, plugin_option, readable_as_any, usable
 from podium.cli.options.durations import duration
 from podium.cli.options.paths import FILE
-from podium.config import KubeSchedulerConfiguration
+from podium.cli.options.releases import as_the_server, release_to_run
+from podium.config import KubeSchedulerConfiguration, Release
+from podium.config.effective import apply_extenders
 
 _OPTIONS = (
     click.option(
@@ -34,15 +36,30 @@ _OPTIONS = (
         help="The other scheduler's KubeSchedulerConfiguration. By default kube-scheduler's defaults.",
     ),
     plugin_option,
+    as_the_server,
     click.option("--for", "for_s", callback=duration, metavar="DURATION", help="Stop after that long, such as 10m."),
 )
 
 
 def other_scheduler_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options: `kubeconfig`, `context`, `schedulers`, `config`, `plugins` and `for_s`."""
+    """Add the options: `kubeconfig`, `context`, `schedulers`, `config`, `plugins`, `for_s`, and `--decide-as`."""
     for option in reversed(_OPTIONS):
         function = option(function)
     return function
+
+
+def usable_beside(config: Path | None, plugins: tuple[str, ...], kubeconfig: str | None, context: str | None) -> Usable:
+    """Read the other scheduler's configuration by the rules of the API server's minor, or of `--decide-as`.
+
+    Raises: BadConfiguration.
+    """
+
+    def read(release: Release) -> Usable:
+        return usable(config, plugins, change=lambda file: apply_extenders(file.config), release=release)
+
+    good = readable_as_any(read)
+    release, _ = release_to_run(kubeconfig, None, context=context)
+    return good.as_of(release)
 
 
 def for_schedulers(

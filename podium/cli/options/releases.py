@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from podium.cli import event_loop
-from podium.config import NEWEST, RELEASES, Release
+from podium.config import EVALUATED, NEWEST, RELEASES, Release
 from podium.lib.log import get_logger
 
 if TYPE_CHECKING:
+    from podium.client.credentials import ConnectionConfigError
     from podium.daemon.options import ReleaseOrigin
+    from podium.objects.api_errors import ApiError
 
 log = get_logger("config")
 
@@ -21,22 +23,31 @@ _META: Final = __name__
 
 def _keep(context: click.Context, _: click.Parameter, minor: str | None) -> None:
     if minor is not None:
-        context.meta[_META] = RELEASES[minor]
+        context.meta[_META] = EVALUATED[minor]
 
 
-def decide_as_option(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return what adds `--decide-as` to a command; `default` says as which minor it decides without the option."""
+def decide_as_option(
+    default: str, releases: Mapping[str, Release] = RELEASES, more: str = ""
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return what adds `--decide-as` to a command; `default` says as which minor it decides without the option.
+
+    Args:
+        releases: what can be chosen.
+        more: a sentence for the help text.
+    """
     return click.option(
         "--decide-as",
-        type=click.Choice(list(RELEASES)),
+        type=click.Choice(list(releases)),
         callback=_keep,
         expose_value=False,
-        help=f"Decide as kube-scheduler of this minor of Kubernetes. By default {default}.",
+        help=f"Decide as kube-scheduler of this minor of Kubernetes. By default {default}.{more}",
     )
 
 
 as_the_newest: Final = decide_as_option(f"the newest that podium knows, {NEWEST.minor}")
 """Adds `--decide-as` to a command that asks no API server for its version."""
+as_the_server: Final = decide_as_option("that of the API server")
+"""Adds `--decide-as` to a command that decides for the cluster that it connects to."""
 
 
 def release_asked() -> Release | None:
@@ -45,29 +56,18 @@ def release_asked() -> Release | None:
     return None if context is None else context.meta.get(_META)
 
 
-def release_to_run(kubeconfig: str | None, master: str | None) -> tuple[Release, ReleaseOrigin]:
+def release_to_run(
+    kubeconfig: str | None, master: str | None, *, context: str | None = None
+) -> tuple[Release, ReleaseOrigin]:
     """Return the release to decide as, `--decide-as` or else that of the API server, and where it comes from."""
     from podium.client.advice import diagnosis_of
-    from podium.client.credentials import ConnectionConfigError
     from podium.daemon.options import ReleaseOrigin
-    from podium.daemon.server_release import release_of
-    from podium.lib.system_clock import SystemClock
     from podium.objects.api_errors import ApiError
-    from podium.server.process import connect
 
     if (release := release_asked()) is not None:
         log.info("Deciding as kube-scheduler does", minor=release.minor, origin="--decide-as")
         return release, ReleaseOrigin.ASKED_FOR
-
-    async def ask() -> tuple[Release, str] | ApiError | ConnectionConfigError:
-        try:
-            connection = await connect(SystemClock(), kubeconfig, master=master)
-            async with connection.session() as session:
-                return await release_of(session)
-        except (ApiError, ConnectionConfigError) as error:
-            return error
-
-    answer = event_loop.run(ask)
+    answer = _ask(kubeconfig, context, master)
     if isinstance(answer, ApiError):
         cause, _ = diagnosis_of(answer)
         log.warning("The API server's version is unknown", cause=cause, error=str(answer), minor=NEWEST.minor)
@@ -79,3 +79,24 @@ def release_to_run(kubeconfig: str | None, master: str | None) -> tuple[Release,
     if not server.startswith(f"v{release.minor}."):
         log.warning("The API server is of a minor without rules of its own", server=server, minor=release.minor)
     return release, ReleaseOrigin.SERVERS
+
+
+def _ask(
+    kubeconfig: str | None, context: str | None, master: str | None
+) -> tuple[Release, str] | ApiError | ConnectionConfigError:
+    """Return the API server's release and version, or why it does not say."""
+    from podium.client.credentials import ConnectionConfigError
+    from podium.daemon.server_release import release_of
+    from podium.lib.system_clock import SystemClock
+    from podium.objects.api_errors import ApiError
+    from podium.server.process import connect
+
+    async def ask() -> tuple[Release, str] | ApiError | ConnectionConfigError:
+        try:
+            connection = await connect(SystemClock(), kubeconfig, context=context, master=master)
+            async with connection.session() as session:
+                return await release_of(session)
+        except (ApiError, ConnectionConfigError) as error:
+            return error
+
+    return event_loop.run(ask)

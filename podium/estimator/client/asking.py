@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import anyio
 import grpc
@@ -103,7 +103,7 @@ async def _ask(cluster: str, channel: grpc.aio.Channel, *, spec: BindingSpec, ti
         request = replicas_request(cluster, spec.replica_requirements)
     resource = spec.resource
     metadata = (("object", f"kind={resource.kind}, name={resource.namespace}/{resource.name}"),)
-    call: Any = channel.unary_unary(f"/{SERVICE}/{question}")
+    call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(f"/{SERVICE}/{question}")
     content = await call(request, timeout=timeout_s, metadata=metadata)
     response = CLASSES[f"{question}Response"].FromString(content)
     count = int(response.maxSets if in_sets else response.maxReplicas)

@@ -30,6 +30,7 @@ from podium.estimator.requirements import AssumedWorkload
 from podium.estimator.summaries import summarise
 from podium.objects.core import Node, Pod
 from podium.objects.errors import FieldError
+from podium.objects.meta import Int32
 
 
 class ErrorAnswer(Struct):
@@ -45,7 +46,7 @@ class DivisionCase(Struct):
     spec: BindingSpec | None = None
     status: BindingStatus = BindingStatus()
     clusters: list[Cluster] = []
-    estimates: dict[str, int | ErrorAnswer] | None = None
+    estimates: dict[str, Int32 | ErrorAnswer] | None = None
     general: bool = True
     bindings: list[ResourceBinding] = []
     assumed_workloads: dict[str, list[AssumedWorkload]] = msgspec.field(default_factory=dict, name="assumed")

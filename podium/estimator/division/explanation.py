@@ -2,7 +2,7 @@
 
 What would bring more in is found by asking again with one thing changed, so that it holds for that change alone.
 
-Cost: some twenty divisions for each cluster.
+Cost: some twenty divisions for each cluster, until `DIVIDED_CLUSTERS_MAX` clusters have been divided over in all.
 """
 
 from __future__ import annotations
@@ -21,6 +21,10 @@ from podium.estimator.division.candidates import Candidate
 from podium.estimator.division.filters import AFFINITY_MISMATCH, API_MISSING, EVICTING, UNTOLERATED
 from podium.estimator.requirements import MAX_INT32
 
+DIVIDED_CLUSTERS_MAX: Final = 100_000
+"""Enough for 2,500 divisions over 40 clusters, and for 20 over 5,000."""
+NOT_TRIED: Final = "not tried: too many clusters"
+"""The remedy where the limit has been reached."""
 _WEIGHT_MAX: Final = 1 << 40
 _EDITS: Final = {
     API_MISSING: "serve the workload's kind there, as status.apiEnablements says",
@@ -75,6 +79,7 @@ class _Explanation:
         self._selected = {candidate.name for candidate in attempt.selection or ()}
         self._reasons = attempt.filter_result.reasons
         self._targets = {target.name for target in outcome.clusters}
+        self._divisions_left = DIVIDED_CLUSTERS_MAX // max(1, len(question.clusters))
 
     def why(self, name: str) -> str:
         """Return the reason for the cluster's number of replicas."""
@@ -115,6 +120,8 @@ class _Explanation:
         if name not in self._candidates or is_complete or not is_divided(self._question.spec):
             return ""
         strategy = strategy_of(self._question.spec)
+        if self._divisions_left <= 0:
+            return NOT_TRIED
         if strategy is Strategy.DUPLICATED:
             return "a greater maxGroups"
         if strategy is Strategy.STATIC_WEIGHT:
@@ -129,6 +136,7 @@ class _Explanation:
         """Return the least value above the present one with which the cluster gets more replicas."""
 
         def brings_more(number: int) -> bool:
+            self._divisions_left -= 1
             targets = divide(edit(number)).clusters
             return any(target.name == name and target.replicas > replicas for target in targets)
 

@@ -98,6 +98,8 @@ class Fleet:
         self._semantics = semantics
         self._numbers = dict(numbers or {})
         objects = {cluster.key: cluster for cluster in karmada_clusters_in(clusters)}
+        if not objects and not members:
+            raise EstimateError("there is no Cluster object of Karmada, and no member")
         self._members = {name: _member(name, sources, objects.get(name)) for name, sources in members.items()}
         self._objects = objects
         self._keeps_partial = keeps_partial

@@ -188,7 +188,8 @@ class AfterFiltering:
 def dry_runs_of(cycle: Cycle) -> Callable[[int], AbstractContextManager[NodeDryRun]]:
     """Return the function behind `podium.framework.Handle.dry_run` for this attempt."""
     # Weak, so that an attempt is freed at once, without the garbage collector.
-    reference, nodes = ref(cycle), list[AfterFiltering]()
+    reference = ref(cycle)
+    nodes: list[AfterFiltering] = []
 
     def begin(row: int) -> AbstractContextManager[NodeDryRun]:
         attempt = reference()

@@ -53,7 +53,7 @@ from podium.framework.contract.status import MAY_REJECT, Code, Status, demand_st
 from podium.framework.profile.cached_answers import FEW_ROWS, Asking, CachedFilters, CachedScore, CachedScores
 from podium.framework.profile.forms import Filter, Scorer
 from podium.framework.profile.observer import Observer
-from podium.lib.change_log import ChangeLog
+from podium.framework.profile.outside_changes import OutsideChanges
 from podium.objects.core import Pod, PodSpec
 from podium.objects.pod_limits import excess
 
@@ -150,12 +150,13 @@ class CachedAnswers(Generic[P]):
 class _Followed(Generic[A]):
     """Cached answers, and up to which changes of the snapshot they are current; a size of 0 stands for no answers."""
 
-    __slots__ = ("answers", "nodes_seen", "outside_seen", "pods_seen", "size")
+    __slots__ = ("answers", "seen", "size")
 
     def __init__(self, *answers: A) -> None:
         self.answers = [*answers]
-        self.size = self.nodes_seen = self.pods_seen = 0
-        self.outside_seen: tuple[int, ...] = ()
+        self.size = 0
+        # Of nodes, of pods, and by log of what is outside of the snapshot.
+        self.seen: tuple[int, int, tuple[int, ...]] = (0, 0, ())
 
 
 class PodSignature:
@@ -188,14 +189,11 @@ class PodSignature:
         self._stale: set[int] = set()
         """The rows that were rejected when their node changed, and have not been scored since."""
         self._are_scores_read = self._sees_pods = False
-        self._outside: dict[Plugin, Scope] = {}
-        """The plugins whose cached answers also depend on what is outside of the snapshot."""
-        self._outside_logs: Sequence[ChangeLog[int]] = ()
-        self._outside_ends: tuple[int, ...] = ()
+        self._outside = OutsideChanges()
         self._settle(pod)
         self._choose_filters(pod)
         self._choose_scorers(pod)
-        self._read_outside()
+        self._outside.are_continued(snapshot)
         self._follow([self._filtered], pod)
 
     def refresh(self, pod: Pod) -> None:
@@ -204,15 +202,11 @@ class PodSignature:
         Raises:
             Exception: whatever a plugin raises.
         """
-        if self._outside:
-            self._read_outside()
+        if not self._outside.are_continued(self.snapshot):
+            self._filtered.size = self._scored.size = 0
         filter_part, score_part = self._filtered, self._scored
         # Only together with the filters: scores that have seen other changes are followed when they are read.
-        are_alike = (
-            score_part.nodes_seen == filter_part.nodes_seen
-            and score_part.pods_seen == filter_part.pods_seen
-            and score_part.outside_seen == filter_part.outside_seen
-        )
+        are_alike = score_part.seen == filter_part.seen
         parts: list[_Followed[Any]] = (
             [filter_part, score_part] if self._are_scores_read and score_part.size and are_alike else [filter_part]
         )
@@ -225,17 +219,12 @@ class PodSignature:
         If the pod fitted nowhere in the last attempt, the scores are outdated and renewed now; False if a plugin fails.
         """
         filter_part, score_part = self._filtered, self._scored
-        nodes_end, pods_end = snapshot.node_changes.end, self._pods_end
+        seen = snapshot.node_changes.end, self._pods_end, self._outside.ends
         # A snapshot that moved on since `refresh`, as during an extender's answer, is scored by the plugins.
-        if snapshot is not self.snapshot or filter_part.nodes_seen != nodes_end or filter_part.pods_seen != pods_end:
+        if snapshot is not self.snapshot or filter_part.seen != seen:
             return False
         self._are_scores_read = True
-        if (
-            not score_part.size
-            or score_part.nodes_seen != nodes_end
-            or score_part.pods_seen != pods_end
-            or score_part.outside_seen != self._outside_ends
-        ):
+        if not score_part.size or score_part.seen != seen:
             try:
                 self._follow([score_part], pod)
             except BaseException:  # noqa: BLE001 - a plugin may raise anything; the attempt meets it again
@@ -313,8 +302,7 @@ class PodSignature:
     def _note(self, plugin: Plugin, scope: Scope) -> None:
         """Note on which changes the cached answers of a plugin depend."""
         self._sees_pods |= scope is Scope.PODS_ON_NODE
-        if type(plugin).outside_changes is not Plugin.outside_changes:
-            self._outside[plugin] = max(scope, self._outside.get(plugin, scope))
+        self._outside.note(plugin, scope)
 
     def _has_basis(self, scorer: Scorer, pod: Pod) -> bool:
         """Return True if the plugin's `score_basis` returns a hashable value; otherwise its scores are not cached."""
@@ -349,41 +337,16 @@ class PodSignature:
         changes = self.snapshot.pod_counts.changes.since(number)
         return None if changes is None else {change.row for change in changes}
 
-    def _read_outside(self) -> None:
-        """Ask the plugins which of their answers have changed for reasons outside of the snapshot."""
-        logs = [plugin.outside_changes(self.snapshot) for plugin in self._outside]
-        # Another log than before stands for changes of all rows.
-        if any(log is not old_log for log, old_log in zip_longest(logs, self._outside_logs)):
-            self._filtered.size = self._scored.size = 0
-            self._outside_logs = logs
-        self._outside_ends = tuple(log.end for log in logs)
-
-    def _outside_since(self, numbers: Sequence[int]) -> tuple[set[int], set[int]] | None:
-        """Return the rows to ask all plugins about, and those for plugins that see usage; None for too many."""
-        nodes: set[int] = set()
-        pods: set[int] = set()
-        for scope, log, number in zip(self._outside.values(), self._outside_logs, numbers, strict=True):
-            rows = log.since(number)
-            if rows is None:
-                return None
-            (nodes if scope is Scope.NODE else pods).update(rows)
-        return nodes, pods
-
     def _follow(self, parts: Sequence[_Followed[Any]], pod: Pod) -> None:
         """Call the plugins again for the rows that have changed. All parts have seen the same changes."""
         snapshot, first = self.snapshot, parts[0]
-        nodes_end, pods_end = snapshot.node_changes.end, self._pods_end
-        if (
-            first.size
-            and first.nodes_seen == nodes_end
-            and first.pods_seen == pods_end
-            and first.outside_seen == self._outside_ends
-        ):
+        seen = snapshot.node_changes.end, self._pods_end, self._outside.ends
+        if first.size and first.seen == seen:
             return
-        nodes = snapshot.node_changes.since(first.nodes_seen)
-        pods = self._pods_since(first.pods_seen)
-        if self._outside and first.size and nodes is not None and pods is not None:
-            outside = self._outside_since(first.outside_seen)
+        nodes_seen, pods_seen, outside_seen = first.seen
+        nodes, pods = snapshot.node_changes.since(nodes_seen), self._pods_since(pods_seen)
+        if outside_seen and first.size and nodes is not None and pods is not None:
+            outside = self._outside.since(outside_seen)
             nodes, pods = (None, None) if outside is None else ([*nodes, *outside[0]], pods | outside[1])
         asking, changes_max = self._asking(pod), max(len(snapshot) // 2, FEW_ROWS)
         # Beyond half of the rows, one pass over all of them in table form is cheaper.
@@ -398,7 +361,7 @@ class PodSignature:
             # Nodes that changed were filtered in full above.
             self._update(parts, asking, pods.difference(nodes), Scope.USAGE)
         for part in parts:
-            part.nodes_seen, part.pods_seen, part.outside_seen = nodes_end, pods_end, self._outside_ends
+            part.seen = seen
 
     def _look_at_all(self, parts: Sequence[_Followed[Any]], asking: Asking) -> None:
         self._resize(parts)

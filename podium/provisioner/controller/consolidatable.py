@@ -59,6 +59,7 @@ class ConsolidatableWriter:
         """Write what is due, and return in how many seconds the next condition is, unless something changes."""
         objects, now_s, monotonic_s = self._watched.objects(), self._clock.now(), self._clock.monotonic()
         pools = {pool.metadata.name: pool for pool in objects.node_pools}
+        # Stand-ins for nodes without a NodeClaim are no objects that could be written.
         own_names = {claim.metadata.name for claim in self._watched.node_claims()}
         wrong_since_s: dict[str, float] = {}
         due_s = _LOOKED_AT_S_MAX

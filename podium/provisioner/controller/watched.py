@@ -247,6 +247,7 @@ class WatchedCluster:
     def is_ready(self, name: str) -> bool:
         """Return True if there is a node or a NodeClaim of this name that takes pods."""
         node, claim = self.node(name), self._by_kind[NODE_CLAIMS.kind].get(name)
+        # A NodeClaim has its machine long before pods can run there.
         if node is not None and node.metadata.labels.get(INITIALIZED) == "true":
             return True
         return claim is not None and is_true(claim.status.conditions, "Initialized")
@@ -294,6 +295,7 @@ class WatchedCluster:
         node = self.node(claim.status.node_name) if claim.status.node_name else None
         if claim.status.last_pod_event_time or node is None:
             return claim
+        # Else the time would count from the start of the node, and busy nodes would count as quiet.
         last_s = self._pod_events.last_event_s(node)
         if last_s is None:
             return claim

@@ -86,6 +86,7 @@ def _within_limits(basis: PlanBasis, plan: Plan) -> Plan:
 
 def _objects_after(basis: PlanBasis, plan: Plan) -> ClusterObjects:
     """Return the cluster with the nodes of a pass, and its pods on their nodes."""
+    # As its cheapest type, in its cheapest zone: the next pass has to know one.
     launched = tuple(with_candidates(basis, plan.nodes))
     places = {pod.uid: name for name, pods in plan.existing.items() for pod in pods}
     places |= {pod.uid: node.name for node in launched for pod in node.pods}
@@ -99,6 +100,7 @@ def _objects_after(basis: PlanBasis, plan: Plan) -> ClusterObjects:
 
 
 def _passes(plans: Sequence[Plan]) -> Passes:
+    # Later passes place pods on nodes of earlier ones, which are no nodes that were there.
     numbered_nodes = [(number, node) for number, plan in enumerate(plans, 1) for node in plan.nodes]
     bought_names = {node.name for _, node in numbered_nodes}
     arrivals: dict[str, tuple[Pod, ...]] = {}

@@ -72,6 +72,7 @@ def _reason(node: ProvidedNode, pods: Sequence[Pod], on_every_node: frozenset[st
         return f"It is a node of the control plane ({mark})"
     if mark := _virtual_mark(node):
         return f"It is no machine ({mark})"
+    # Whoever wrote it meant Cluster Autoscaler, and would mean the same of any other.
     if node.metadata.annotations.get(_KEPT_NODE) == "true":
         return f"Its annotation {_KEPT_NODE} keeps it"
     if fault := node_fault(node, pods):

@@ -8,7 +8,7 @@ Source: karpenter pkg/controllers/state/statenode.go and cluster.go, v1.15.0.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -22,6 +22,8 @@ from podium.provisioner.scheduling.amounts import less, requests_of, total
 from podium.provisioner.scheduling.taints import is_ephemeral
 from podium.provisioner.state.usable import has_unknown_room
 from podium.provisioner.state.validation import is_owned_by_daemon_set
+
+_NAMES_MAX: Final = 3
 
 NODES: Final = "nodes"
 """The resource by which limits count nodes."""
@@ -173,6 +175,32 @@ def state_nodes(objects: ClusterObjects) -> tuple[StateNode, ...]:
         for node in (nodes.get(machine),)
     )
     return tuple(sorted(states, key=lambda state: state.name))
+
+
+def notes_on_uncounted(objects: ClusterObjects) -> Iterator[str]:
+    """Yield a sentence about the NodeClaims, and one about the nodes, that Karpenter does not count yet."""
+    claims = [
+        claim.metadata.name
+        for claim in objects.node_claims
+        if not claim.status.provider_id and claim.metadata.deletion_timestamp is None
+    ]
+    if claims:
+        yield (
+            f"{_names_text('NodeClaim', claims)} without a providerID: Karpenter waits until the machine is there, and "
+            f"counts nothing of it before"
+        )
+    nodes = [node.metadata.name for node in objects.nodes if not _is_known(node)]
+    if nodes:
+        yield (
+            f"{_names_text('Node', nodes)} of a NodePool without a providerID, or without an instance type before it "
+            f"is initialized: Karpenter does not count it"
+        )
+
+
+def _names_text(kind: str, names: Sequence[str]) -> str:
+    hidden_count = len(names) - _NAMES_MAX
+    ending = f" and {hidden_count} more" if hidden_count > 0 else ""
+    return f"{kind} {', '.join(sorted(names)[:_NAMES_MAX])}{ending}"
 
 
 def leaving(nodes: Iterable[StateNode]) -> tuple[StateNode, ...]:

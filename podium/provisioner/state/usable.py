@@ -59,6 +59,7 @@ def node_fault(node: ProvidedNode, pods: Sequence[Pod]) -> str | None:
 
 def has_unknown_room(node: ProvidedNode | None, pods: Sequence[Pod]) -> bool:
     """Return True if it cannot be said what pods can still use on the node."""
+    # Where a pod may be says nothing about what it takes.
     return isinstance(node, UnusableNode) or any(
         fault is not None and not fault.path.startswith(_AFFINITY) for fault in map(unread_field, pods)
     )

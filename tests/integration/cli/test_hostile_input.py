@@ -2,6 +2,7 @@
 
 import gzip
 import time
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -51,6 +52,7 @@ _HOSTILE = {
     "a-tag": 'apiVersion: v1\nkind: Pod\nmetadata: !!python/object/apply:os.system ["true"]\n',
     "escapes": 'apiVersion: v1\nkind: "\\e[2J\\e[31mPod"\nmetadata: {name: 5, labels: 3}\nitems: 3\nspec: "\\e[2J"\n',
 }
+_EXAMPLES = Path(__file__).parents[3] / "examples" / "karmada"
 _COMMANDS = {
     "evaluate-pod": "evaluate -f cluster.yaml --pod hostile",
     "evaluate-cluster": "evaluate -f hostile --pod pod.yaml",
@@ -62,6 +64,10 @@ _COMMANDS = {
     "estimate-cluster-object": "estimate -f cluster.yaml --requests cpu=1 --cluster-object hostile",
     "estimate-kubeconfig": "estimate --kubeconfig hostile --requests cpu=1",
     "estimator": "estimator serve --kubeconfig hostile",
+    "estimator-summary": "estimator summary -f hostile",
+    "divide-binding": f"divide -f hostile --clusters {_EXAMPLES}/clusters.yaml",
+    "divide-clusters": f"divide -f {_EXAMPLES}/web.yaml --clusters hostile",
+    "divide-member": f"divide -f {_EXAMPLES}/web.yaml --member m=hostile",
     "plan-cluster": "plan -f hostile --adopt-nodes",
     "plan-add": "plan -f cluster.yaml --adopt-nodes --add hostile",
     "plan-catalogue": "plan -f cluster.yaml --adopt-nodes --catalogue hostile",

@@ -107,15 +107,15 @@ async def test_requests_are_understood_by_the_server(anyio_backend: object) -> N
     app = EstimatorApp(QUIET, still={"m1": member(*nodes)})
     async with anyio.create_task_group() as group:
         ports: list[int] = []
-        started = anyio.Event()
+        start_event = anyio.Event()
 
         def note_port(port: int) -> None:
             ports.append(port)
-            started.set()
+            start_event.set()
 
         group.start_soon(app.run, note_port)
         with anyio.fail_after(PATIENCE_S):
-            await started.wait()
+            await start_event.wait()
         address = f"127.0.0.1:{ports[0]}"
         answers = await ask_servers({"m1": address, "m2": address}, SPEC, None, PATIENCE_S)
         sets = await ask_servers({"m1": address}, SPEC, None, PATIENCE_S, in_sets=True)

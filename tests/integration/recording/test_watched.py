@@ -23,6 +23,7 @@ from podium.recording.replay import entries_of
 from podium.recording.segments import RecordingError, open_segments
 from podium.recording.watched import Options, RecordApp, WatchedReplay, compare_bindings
 from podium.sandbox import Sandbox
+from podium.sandbox.discovery import VERSION
 from tests import lifeline
 from tests.control_plane.client import Client
 from tests.e2e.waiting import eventually
@@ -110,7 +111,11 @@ async def test_command_ends_with_one_line_when_the_disk_is_full(tmp_path: Path) 
     assert json.loads(process.stderr.splitlines()[-1])["error"] == message
 
 
-async def test_command_ends_whole_at_sigint_and_its_recording_is_replayed(tmp_path: Path) -> None:
+async def test_command_ends_whole_at_sigint_and_its_recording_is_replayed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The recording keeps the minor of the API server that it was made at."""
+    monkeypatch.setitem(VERSION, "minor", "36")
     podium, directory = [sys.executable, "-m", "podium"], tmp_path / "recording"
     async with Sandbox() as sandbox:
         kubeconfig = sandbox.write_kubeconfig(tmp_path / "kubeconfig")
@@ -129,6 +134,7 @@ async def test_command_ends_whole_at_sigint_and_its_recording_is_replayed(tmp_pa
         assert process.stdout is not None
         assert b"Recorded " in await process.stdout.receive()
         await process.aclose()
+    assert open_segments(directory).description["decides_as"] == "1.36"
     page = tmp_path / "page.html"
     result = await anyio.run_process([*podium, "replay", str(directory), "--expect", "-o", "json", "--html", str(page)])
     assert json.loads(result.stdout.splitlines()[-1])["compared"] == 0

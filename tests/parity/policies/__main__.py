@@ -21,7 +21,7 @@ from tests.parity.cross import recorder
 from tests.parity.cross.comparison import Keeping, order_reasons
 from tests.parity.cross.drawing import Json
 from tests.parity.policies import upstream
-from tests.parity.policies.comparison import Answers, comparable
+from tests.parity.policies.comparison import comparable, evaluator
 from tests.parity.policies.drawing import drawn_questions
 from tests.parity.recorded import differences
 
@@ -30,7 +30,7 @@ LINES_SHOWN = 6
 
 
 def differing(question: Json, line: bytes, upstream_answer: Json) -> list[str]:
-    answers = comparable(upstream_answer), Answers(time.time()).answer(question, line)
+    answers = comparable(upstream_answer), comparable(evaluator(time.time()).answer_line(line, question["id"]))
     for answer in answers:
         order_reasons(answer)
     level_peaks(question, *answers)

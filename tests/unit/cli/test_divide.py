@@ -165,3 +165,11 @@ def test_broken_case_is_an_answer_and_the_next_is_answered(tmp_path):
     assert answers["y"] == {"error": "spec.placement: Required value"}
     assert answers["w"] == {"error": "cluster a is given twice"}
     assert all("not a case" in answers[name]["error"] for name in (f"{path}:1", "z"))
+
+
+@pytest.mark.parametrize("number", [2**31, -(2**31) - 1, 1.5, "many"])
+def test_an_estimate_that_is_no_int32_is_refused(tmp_path, number):
+    path = tmp_path / "cases.jsonl"
+    case = {"id": "x", "clusters": [cluster_object("a", "9")], "spec": _binding()["spec"], "estimates": {"a": number}}
+    path.write_text(json.dumps(case))
+    assert "estimates" in _run("--cases", path).output

@@ -12,7 +12,9 @@ from tests.unit.provisioner.clusters import (
     ZONE,
     daemon_set,
     instance_type,
+    managed_node,
     node,
+    node_claim,
     node_pool,
     pod,
     requirement,
@@ -664,3 +666,18 @@ def test_more_requests_than_there_is_are_called_overcommitted(tmp_path):
     shares = _json("-f", path)["utilisation"]["before"]
     assert (shares["cpu"]["overcommitted"], "overcommitted" in shares["memory"]) == (True, False)
     assert "200% of 1 cores, overcommitted" in _run("-f", path).stdout
+
+
+def test_what_karpenter_does_not_count_yet_is_named(tmp_path):
+    claim = {**node_claim("c1", machine=""), "apiVersion": "karpenter.sh/v1"}
+    bare = managed_node("n1", machine="")
+    path = _cluster(tmp_path / "c.yaml", node_pool(), claim, bare, pod("web"))
+    result = _run("-f", path, "-o", "json")
+    of_claim, of_node = result.stderr.splitlines()
+    assert of_claim.startswith("warning: NodeClaim c1 without a providerID: Karpenter waits until the machine is there")
+    assert of_node.startswith("warning: Node n1 of a NodePool without a providerID, or without an instance type")
+    answer = json.loads(result.stdout)
+    assert (len(answer["new_nodes"]), answer["existing"]) == (1, {})
+    bare_nodes = [managed_node(f"n{index}", machine="") for index in range(2, 7)]
+    result = _run("-f", _cluster(tmp_path / "d.yaml", node_pool(), *bare_nodes))
+    assert result.stderr.startswith("warning: Node n2, n3, n4 and 2 more of a NodePool without a providerID")

@@ -42,12 +42,31 @@ async def test_pod_groups_need_exactly_one_more_role(tmp_path: Path) -> None:
     assert extra_permissions == set(shipped_permissions("pod-groups/rbac.yaml"))
 
 
-@pytest.mark.parametrize(("minor", "version"), [("1.37", "v1beta1"), ("1.36", "v1alpha2")])
-async def test_pod_groups_are_asked_for_in_the_version_that_the_release_serves(minor: str, version: str) -> None:
-    good = usable(None, (), ("GenericWorkload=true",), release=RELEASES[minor])
+@pytest.mark.parametrize(
+    ("minor", "paths"),
+    [
+        (
+            "1.37",
+            {
+                "PodGroup": "/apis/scheduling.k8s.io/v1beta1/podgroups",
+                "DeviceTaintRule": "/apis/resource.k8s.io/v1/devicetaintrules",
+            },
+        ),
+        (
+            "1.36",
+            {
+                "PodGroup": "/apis/scheduling.k8s.io/v1alpha2/podgroups",
+                "DeviceTaintRule": "/apis/resource.k8s.io/v1beta2/devicetaintrules",
+            },
+        ),
+    ],
+)
+async def test_resources_are_asked_for_in_the_version_that_the_release_serves(
+    minor: str, paths: dict[str, str]
+) -> None:
+    good = usable(None, (), ("GenericWorkload=true,DRADeviceTaintRules=true",), release=RELEASES[minor])
     needs = await needs_of(good, pod_groups=good.pod_groups)
-    paths = [resource.path for resource in needs.resources if resource.kind == "PodGroup"]
-    assert paths == [f"/apis/scheduling.k8s.io/{version}/podgroups"]
+    assert {resource.kind: resource.path for resource in needs.resources if resource.kind in paths} == paths
 
 
 async def test_rules_that_taint_devices_are_not_read_without_the_gate() -> None:

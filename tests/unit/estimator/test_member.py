@@ -143,3 +143,13 @@ def test_a_node_that_is_closed_takes_no_replicas(monkeypatch):
     odd = pod("odd", cpu="lots", node="n0")
     assert _ask(tried_on(*NODES, odd)) == 8
     assert members.member(*NODES, odd).max_available_replicas(ONE_CPU) == 8
+
+
+def test_summary_counts_pods_that_run_and_pods_that_wait():
+    cluster = members.member(node("n1", cpu="4"), pod("web", cpu="1", node="n1"), pod("waiting", cpu="2"))
+    resources = cluster.summary(()).resources
+    assert (resources.allocated["cpu"], resources.allocating["cpu"]) == ("1", "2")
+    cluster.put_pod(pod("waiting", cpu="2", node="n1"))
+    cluster.drop_pod(pod("web", cpu="1", node="n1"))
+    resources = cluster.summary(()).resources
+    assert (resources.allocated["cpu"], resources.allocating) == ("2", {})

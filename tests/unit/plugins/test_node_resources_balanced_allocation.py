@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from podium.config import EVALUATED, NEWEST, Release
 from podium.config.args import NodeResourcesBalancedAllocationArgs, ResourceSpec
 from podium.framework.contract.status import SKIP, Code
 from podium.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
@@ -11,9 +12,9 @@ from tests.unit.plugins.clusters import STATE, RecordingHandle, score_nodes, sco
 GPU = "example.com/gpu"
 
 
-def plugin(*resources: str) -> NodeResourcesBalancedAllocation:
+def plugin(*resources: str, release: Release = NEWEST) -> NodeResourcesBalancedAllocation:
     specs = tuple(ResourceSpec(name) for name in resources or ("cpu", "memory"))
-    return NodeResourcesBalancedAllocation(NodeResourcesBalancedAllocationArgs(specs), RecordingHandle())
+    return NodeResourcesBalancedAllocation(NodeResourcesBalancedAllocationArgs(specs), RecordingHandle(release=release))
 
 
 @pytest.mark.parametrize(
@@ -39,6 +40,21 @@ def test_the_score_tells_what_the_pod_does_to_the_balance(
     incoming = pod(requests={"cpu": f"{requests[0]}m", "memory": requests[1]})
     assert score_nodes(plugin(), incoming, snapshot) == {"n1": score}
     assert scored_one_by_one(plugin(), incoming, snapshot) == {"n1": score}
+
+
+def test_as_1_35_only_the_balance_with_the_pod_counts() -> None:
+    running_pod = pod("there", node="n1", requests={"cpu": "500m", "memory": 0})
+    snapshot = snapshot_of(
+        node("n1", cpu="1", memory="1000"), node("n2", cpu="2", memory="1000"), node("n3", cpu="1"), running_pod
+    )
+    incoming = pod(requests={"cpu": "500m", "memory": 500})
+    subject = plugin(release=EVALUATED["1.35"])
+    # cpu 1 and memory 0.5; cpu 0.25 and memory 0.5.
+    scores = score_nodes(subject, incoming, snapshot)
+    assert (scores["n1"], scores["n2"]) == (75, 87)
+    assert scored_one_by_one(subject, incoming, snapshot) == scores
+    alone = plugin("cpu", release=EVALUATED["1.35"])
+    assert set(score_nodes(alone, incoming, snapshot).values()) == {100}
 
 
 def test_three_resources_use_the_population_standard_deviation() -> None:

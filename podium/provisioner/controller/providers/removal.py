@@ -99,6 +99,7 @@ class NodeRemoval:
                 self._try(group, node.uid, f"Node {node.name}", partial(self._delete, node))
 
     def _pods_on(self, names: Iterable[str]) -> Mapping[str, list[Pod]]:
+        # One pass over all pods, however many nodes go, and none while nothing goes.
         pods: dict[str, list[Pod]] = defaultdict(list)
         if names:
             for pod in self._watched.pods():
@@ -107,6 +108,7 @@ class NodeRemoval:
         return pods
 
     def _forget_others(self, nodes: Iterable[ProvidedNode], pods: Mapping[str, Iterable[Pod]]) -> None:
+        # Nodes and pods come and go under ever new names, so what is known of them would pile up.
         uids = {node.uid for node in nodes} | {pod.uid for members in pods.values() for pod in members}
         self._failures = {uid: failure for uid, failure in self._failures.items() if uid in uids}
         names = {node.name for node in nodes}
@@ -119,6 +121,7 @@ class NodeRemoval:
         return is_active(pod)
 
     def _try(self, group: TaskGroup, key: str, name: str, attempt: Callable[[], Awaitable[str | None]]) -> None:
+        # An attempt may outlive many looks: one that hangs must not be started a second time.
         failure = self._failures.get(key)
         if key in self._under_way or (failure is not None and failure.again_at_s > self._clock.monotonic()):
             return

@@ -88,7 +88,7 @@ func (made *groupQueue) begin(ctx context.Context, asked *question) error {
 	made.client.PrependReactor("delete", "pods", made.deletions.react)
 	made.client.PrependReactor("create", "pods", made.onBinding)
 	made.client.PrependReactor("patch", "podgroups", made.onCondition)
-	if err := made.start(ctx, made.client, config); err != nil {
+	if err := made.start(ctx, made.client, config, nil); err != nil {
 		return err
 	}
 	priorities, ok := made.SchedulingQueue.(*backend.PriorityQueue)

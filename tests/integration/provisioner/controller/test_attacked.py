@@ -44,10 +44,10 @@ class Faulty(Cluster):
         await eventually(run)
         return names
 
-    async def begin_removal(self, *names: str) -> None:
+    async def begin_removal(self, *names: str, since: str = "2026-01-01T00:00:00Z") -> None:
         """As a provisioner does that is killed right afterwards."""
         for name in names:
-            change = {"metadata": {"annotations": {REMOVED_SINCE: "2026-01-01T00:00:00Z"}}}
+            change = {"metadata": {"annotations": {REMOVED_SINCE: since}}}
             await self.admin.patch(f"{NODES}/{name}", change | {"spec": {"unschedulable": True}})
 
     async def wait_gone(self, *names: str) -> None:
@@ -115,3 +115,38 @@ async def test_an_odd_answer_to_a_look_up_after_a_lost_write_ends_nothing(cluste
 
         await eventually(are_answered)
         await cluster.wait_nodes(2)
+
+
+async def test_a_removal_that_seems_to_lie_in_the_future_ends_like_any_other(cluster: Faulty) -> None:
+    (name,) = await cluster.bought(1)
+    await cluster.admin.delete(f"{PODS}/web-0")
+    # As when the clock was set back after the removal had begun.
+    await cluster.begin_removal(name, since="2999-01-01T00:00:00Z")
+    async with cluster.run_provisioner():
+        await cluster.wait_gone(name)
+
+
+async def test_refused_patches_deletions_and_statuses_and_lost_watches_are_only_delays(cluster: Faulty) -> None:
+    (name,) = await cluster.bought(1)
+    await cluster.admin.delete(f"{PODS}/web-0")
+    cluster.faults.server_error(2, code=403, verb="patch", resource="nodes")
+    cluster.faults.server_error(2, code=422, verb="delete", resource="nodes")
+    cluster.faults.invalid_answer(3, code=200, body=PAGE, resource="configmaps")
+    async with cluster.run_provisioner():
+        cluster.faults.drop_watches(mid_line=True)
+        await cluster.wait_gone(name)
+        cluster.faults.drop_watches()
+        await cluster.put_unschedulable(pod("late", cpu="3500m"))
+        await cluster.wait_nodes(1)
+
+
+async def test_a_running_pod_that_planning_cannot_use_still_fills_its_node(cluster: Faulty) -> None:
+    (name,) = await cluster.bought(1)
+    demand = {"key": "n", "operator": "Gt", "values": ["abc"]}
+    preference = {"weight": 1, "preference": {"matchExpressions": [demand]}}
+    affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [preference]}}
+    await cluster.admin.delete(f"{PODS}/web-0")
+    cluster.put(pod("odd", cpu="3500m", node=name, affinity=affinity))
+    await cluster.put_unschedulable(pod("late", cpu="1"))
+    async with cluster.run_provisioner():
+        assert name in await cluster.wait_nodes(2)

@@ -1,5 +1,6 @@
 import pytest
 
+from podium.estimator.division import explanation
 from podium.estimator.division.attempts import divide
 from podium.estimator.division.explanation import explain_shares
 from tests.unit.estimator.division.fleets import (
@@ -86,3 +87,13 @@ def test_reasons_that_are_rare():
     assert shares_by_name["c"][2] == "set spec.region"
     assert "serve the workload's kind there" in shares_by_name["a"][2]
     assert "tolerate the taint" in shares_by_name["b"][2]
+
+
+def test_many_clusters_do_not_multiply_the_work(monkeypatch):
+    monkeypatch.setattr(explanation, "DIVIDED_CLUSTERS_MAX", 300)
+    available = {f"m{number:02}": number for number in range(30)}
+    case = question(binding(90, DYNAMIC), available)
+    shares = explain_shares(case, divide(case))
+    assert len(shares) == 30
+    assert shares[0].remedy.endswith("more available replicas")
+    assert shares[-1].remedy == explanation.NOT_TRIED

@@ -69,7 +69,7 @@ class Side:
         profile = read_configuration(configuration(numa_args), "test", PLUGINS).profiles[0]
         self.framework = Framework(profile, PLUGINS, self.handle, PluginMetrics(Metrics()), signatures=signatures)
         self.engine = Engine(self.cache, self.handle.nominator, percentage_of_nodes_to_score=0)
-        self.placed: list[PlacedPod] = []
+        self.placements: list[PlacedPod] = []
 
     def attempt(self, name: str, cpu: int) -> object:
         limits = {"cpu": f"{cpu}", "memory": "1Gi"}
@@ -77,14 +77,14 @@ class Side:
         cycle = self.engine.cycle(self.framework, incoming)
         decision = self.engine.decide(cycle)
         if isinstance(decision, Suggested):
-            self.placed.append(self.engine.place(cycle, decision.node_name))
+            self.placements.append(self.engine.place(cycle, decision.node_name))
             return decision
         assert isinstance(decision, DoesNotFit)
         return decision.error.message
 
     def take_back(self, number: int) -> None:
-        if self.placed:
-            self.engine.take_back(self.placed.pop(number % len(self.placed)))
+        if self.placements:
+            self.engine.take_back(self.placements.pop(number % len(self.placements)))
 
 
 def history(random: Random) -> Iterator[tuple[str, Any]]:

@@ -93,8 +93,10 @@ async def test_it_is_written_when_it_is_due_and_nobody_has_done_it(anyio_backend
 
 async def test_a_karpenter_that_does_it_is_left_alone() -> None:
     api = Api(*cluster("0s", lastPodEventTime=format_time(START_S)))
-    done = {"type": "Consolidatable", "status": "True"}
-    api.see({**api.claim, "status": {**api.claim["status"], "conditions": [*api.claim["status"]["conditions"], done]}})
+    condition = {"type": "Consolidatable", "status": "True"}
+    api.see(
+        {**api.claim, "status": {**api.claim["status"], "conditions": [*api.claim["status"]["conditions"], condition]}}
+    )
     await api.run(120.0)
     assert api.writes == []
 
