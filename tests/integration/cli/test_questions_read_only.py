@@ -27,7 +27,7 @@ REQUESTS: list[tuple[str, str]] = []
 REFUSED: set[str] = set()
 """The plurals of kinds that the user may not list."""
 SERVED: dict[str, list[Any]] = {}
-"""The objects of kinds that the sandbox does not serve by itself, by path."""
+"""The NodePools that the sandbox does not serve by itself, by path."""
 NODE_POOLS = "/apis/karpenter.sh/v1/nodepools"
 
 
@@ -44,7 +44,8 @@ def kubeconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
         if request.path.rpartition("/")[2] in REFUSED:
             return web.json_response({"kind": "Status", "code": 403, "reason": "Forbidden"}, status=403)
         if request.path in SERVED:
-            return web.json_response({"metadata": {}, "items": SERVED[request.path]})
+            type_meta = {"apiVersion": "karpenter.sh/v1", "kind": "NodePoolList"}
+            return web.json_response({**type_meta, "metadata": {}, "items": SERVED[request.path]})
         return await answer(self, request)
 
     monkeypatch.setattr(ApiServer, "handle", note_and_answer)
