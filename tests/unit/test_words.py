@@ -48,7 +48,7 @@ CEILINGS: dict[str, tuple[int, int]] = {
     "devices": (5, 0),
     "engine": (11, 5),
     "estimator": (5, 1),
-    "framework": (16, 3),
+    "framework": (14, 3),
     "insight": (14, 0),
     "lib": (2, 1),
     "library": (0, 0),
@@ -62,7 +62,7 @@ CEILINGS: dict[str, tuple[int, int]] = {
     "telemetry": (0, 0),
     "testing": (5, 1),
     "benchmarks": (3, 0),
-    "tests": (7, 0),
+    "tests": (1, 0),
     "tests/browser": (0, 0),
     "tests/churn": (0, 0),
     "tests/control_plane": (0, 0),
@@ -87,7 +87,7 @@ CEILINGS: dict[str, tuple[int, int]] = {
     "tests/simulation": (0, 0),
     "tests/skew": (0, 0),
     "tests/soak": (0, 0),
-    "tests/unit": (65, 15),
+    "tests/unit": (64, 14),
     "tests/upstream_e2e": (0, 0),
 }
 """By package: the most vague bindings, and the most functions that are named by one bare participle."""
