@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
@@ -36,6 +37,16 @@ from benchmarks.results import (
 from benchmarks.targets import Check
 
 PLOTS: Final = "performance"
+
+_ON_API_SERVER: Final = "podium and kube-scheduler on the same API server"
+_BESIDE_PEER: Final = "Policies beside scheduler-plugins"
+_ALONE: Final = "The engine alone"
+_WITH_POLICIES: Final = "The cost of policies"
+_GROWTH: Final = "Growth"
+_START_UP: Final = "Start-up"
+_STORM: Final = "Event storm"
+_ESTIMATES: Final = "Replica estimates"
+_PLANS: Final = "Plans of nodes to buy"
 
 _HEAD = """\
 # Performance
@@ -96,7 +107,8 @@ def write(results: Path, docs: Path) -> Path:
     """Write the page and its plots.
 
     Args:
-        results: the directory of the measurements' files. One that is not there has no section.
+        results: the directory of the measurements' files. A section whose file is not there stays as it was: each says
+            when and by which commit it was measured, and all of them take hours.
         docs: the directory of the page.
 
     Returns:
@@ -105,29 +117,40 @@ def write(results: Path, docs: Path) -> Path:
     Raises:
         ResultsError: nothing was measured at all, or by another version.
     """
-    sections = [
-        *_api_server(read(results / "api-server.json", ApiServerResults), docs),
-        *_peer(read(results / "peer.json", ApiServerResults)),
-        *_in_process(read(results / "in-process.json", Rates)),
-        *_policies(read(results / "policies.json", Rates)),
-        *_growth(read(results / "growth.json", Rates), docs),
-        *_start_up(read(results / "start-up.json", Starts)),
-        *_storm(read(results / "storm.json", Storms)),
-        *_estimator(read(results / "estimator.json", EstimatorResults)),
-        *_provisioning(read(results / "provisioning.json", ProvisioningResults)),
-    ]
-    if not sections:
+    sections = {
+        _ON_API_SERVER: _api_server(read(results / "api-server.json", ApiServerResults), docs),
+        _BESIDE_PEER: _peer(read(results / "peer.json", ApiServerResults)),
+        _ALONE: _in_process(read(results / "in-process.json", Rates)),
+        _WITH_POLICIES: _policies(read(results / "policies.json", Rates)),
+        _GROWTH: _growth(read(results / "growth.json", Rates), docs),
+        _START_UP: _start_up(read(results / "start-up.json", Starts)),
+        _STORM: _storm(read(results / "storm.json", Storms)),
+        _ESTIMATES: _estimator(read(results / "estimator.json", EstimatorResults)),
+        _PLANS: _provisioning(read(results / "provisioning.json", ProvisioningResults)),
+    }
+    measured = {title: "\n".join(lines) for title, section in sections.items() if (lines := list(section))}
+    if not measured:
         raise ResultsError("nothing was measured yet: run `make bench` first")
     page = docs / "performance.md"
+    text_by_title = {**_sections_of(page), **measured}
     page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text("\n".join([_HEAD, *sections]))
+    page.write_text("\n".join([_HEAD, *(text_by_title[title] for title in sections if title in text_by_title)]))
     return page
+
+
+def _sections_of(page: Path) -> dict[str, str]:
+    """Return the text of each section of the page by its title; nothing if there is no page."""
+    if not page.exists():
+        return {}
+    parts = re.split(r"^(?=## )", page.read_text(), flags=re.MULTILINE)[1:]
+    # The blank line before the next section belongs to neither.
+    return {part.partition("\n")[0].removeprefix("## "): part.rstrip("\n") + "\n" for part in parts}
 
 
 def _api_server(results: ApiServerResults | None, docs: Path) -> Iterator[str]:
     if results is None:
         return
-    yield from _opening("podium and kube-scheduler on the same API server", results, _HOW_API_SERVER)
+    yield from _opening(_ON_API_SERVER, results, _HOW_API_SERVER)
     figures, cores = report.medians(results.runs), results.machine["cores"]
     plots.bars(figures, lambda figure: figure.pods_per_s, "pods bound per second", docs / PLOTS / "throughput.svg")
     cpu_title = "CPU ms per pod, Events included"
@@ -142,7 +165,7 @@ def _api_server(results: ApiServerResults | None, docs: Path) -> Iterator[str]:
 def _in_process(results: Rates | None) -> Iterator[str]:
     if results is None:
         return
-    yield from _opening("The engine alone", results, _HOW_IN_PROCESS)
+    yield from _opening(_ALONE, results, _HOW_IN_PROCESS)
     yield markdown(in_process.table(results.rates))
     yield from _check_table(in_process.checks(results.rates))
 
@@ -150,7 +173,7 @@ def _in_process(results: Rates | None) -> Iterator[str]:
 def _peer(results: ApiServerResults | None) -> Iterator[str]:
     if results is None:
         return
-    yield from _opening("Policies beside scheduler-plugins", results, _HOW_PEER)
+    yield from _opening(_BESIDE_PEER, results, _HOW_PEER)
     figures, cores = report.medians(results.runs), results.machine["cores"]
     yield markdown(report.table(figures, cores))
     yield "".join(f"- {note}\n" for note in report.notes(figures))
@@ -160,7 +183,7 @@ def _peer(results: ApiServerResults | None) -> Iterator[str]:
 def _policies(results: Rates | None) -> Iterator[str]:
     if results is None:
         return
-    yield from _opening("The cost of policies", results, _HOW_POLICIES)
+    yield from _opening(_WITH_POLICIES, results, _HOW_POLICIES)
     yield markdown(policy_cost.table(results.rates))
     yield from _check_table(policy_cost.checks(results.rates))
 
@@ -168,7 +191,7 @@ def _policies(results: Rates | None) -> Iterator[str]:
 def _growth(results: Rates | None, docs: Path) -> Iterator[str]:
     if results is None:
         return
-    yield from _opening("Growth", results, _HOW_GROWTH)
+    yield from _opening(_GROWTH, results, _HOW_GROWTH)
     workloads = [list(rates) for _, rates in groupby(results.rates, key=lambda workload: workload.workload)]
     plots.growth(workloads, docs / PLOTS / "growth.svg")
     yield f"![CPU time per attempt by running pods and by nodes]({PLOTS}/growth.svg)\n"
@@ -181,7 +204,7 @@ def _growth(results: Rates | None, docs: Path) -> Iterator[str]:
 def _start_up(results: Starts | None) -> Iterator[str]:
     if results is None:
         return
-    yield from _opening("Start-up", results, _HOW_START_UP)
+    yield from _opening(_START_UP, results, _HOW_START_UP)
     figures = start_up.medians(results.starts)
     yield markdown(start_up.table(figures))
     yield from _check_table(start_up.checks(figures))
@@ -190,7 +213,7 @@ def _start_up(results: Starts | None) -> Iterator[str]:
 def _storm(results: Storms | None) -> Iterator[str]:
     if results is None:
         return
-    yield from _opening("Event storm", results, _HOW_STORM)
+    yield from _opening(_STORM, results, _HOW_STORM)
     figures = storm.medians(results.phases)
     yield markdown(storm.table(figures))
     yield "".join(f"- {note}\n" for note in storm.notes(figures))
@@ -200,7 +223,7 @@ def _storm(results: Storms | None) -> Iterator[str]:
 def _estimator(results: EstimatorResults | None) -> Iterator[str]:
     if results is None:
         return
-    yield from _opening("Replica estimates", results, _HOW_ESTIMATOR)
+    yield from _opening(_ESTIMATES, results, _HOW_ESTIMATOR)
     figures = estimates.medians(results.estimates)
     yield markdown(estimates.table(figures))
     yield from _check_table(estimates.checks(figures))
@@ -209,7 +232,7 @@ def _estimator(results: EstimatorResults | None) -> Iterator[str]:
 def _provisioning(results: ProvisioningResults | None) -> Iterator[str]:
     if results is None:
         return
-    yield from _opening("Plans of nodes to buy", results, _HOW_PROVISIONING)
+    yield from _opening(_PLANS, results, _HOW_PROVISIONING)
     figures = provisioning.medians(results.plans)
     yield markdown(provisioning.table(figures))
     yield "".join(f"- {note}\n" for note in provisioning.notes(results.plans))
